@@ -1,0 +1,1 @@
+"""Everything that touches a live process: the Frida session, the agent, the native collector, its records."""

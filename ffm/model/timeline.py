@@ -1,0 +1,69 @@
+"""The table that the model works on: one row for each traced driver operation.
+
+The rows are the CPU side of the dissertation's graph (chapter 5). A row stands for two nodes on the CPU,
+`CLaunch` (the part of the call that does not wait, `duration - wait`) and `CWait` (`wait`), and for the
+`CWork` that follows until the next row of the same thread (`gap`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Kind(IntEnum):
+    """What an operation does, as far as the model distinguishes it."""
+
+    OTHER = 0
+    SYNCHRONIZATION = 1
+    """An explicit synchronization: its purpose is to wait."""
+    TRANSFER = 2
+    """Moves bytes between host and device, or sets them."""
+    FREE = 3
+    """Releases memory; when it waits, the wait goes only when the call goes (dissertation 5.1)."""
+    ALLOCATION = 4
+    LAUNCH = 5
+    PRIVATE = 6
+    """A wait under no public call: a library used the driver's private interface."""
+
+
+class Problem(IntFlag):
+    """What stages 3 and 4 found about an operation. A transfer may also synchronize, so flags combine."""
+
+    NONE = 0
+    UNNECESSARY_SYNCHRONIZATION = 1
+    MISPLACED_SYNCHRONIZATION = 2
+    UNNECESSARY_TRANSFER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Operations of one process, sorted by thread, then start. All columns have the same length.
+
+    Times are nanoseconds on the host's monotonic clock, corrected for the probe's own cost.
+    """
+
+    thread: NDArray[np.int32]
+    start: NDArray[np.int64]
+    duration: NDArray[np.int64]
+    """Time inside the driver call, waiting included."""
+    wait: NDArray[np.int64]
+    """Part of `duration` spent in the driver's internal wait function."""
+    gap: NDArray[np.int64]
+    """From the end of the operation to the start of the thread's next one, or to the end of the run."""
+    site: NDArray[np.int32]
+    """Index of the call stack in the results' table of sites."""
+    kind: NDArray[np.uint8]
+    """A value of `Kind`."""
+    problem: NDArray[np.uint8]
+    """Flags of `Problem`."""
+    first_use: NDArray[np.int64]
+    """For a misplaced synchronization: from its end to the first use of what it protects; else 0."""
+    occurrences: NDArray[np.int64]
+    """How many executions the row sums up: 1 in a measured trace, more in imported per-stack totals."""
+
+    def __len__(self) -> int:
+        return len(self.start)

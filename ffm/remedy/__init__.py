@@ -1,0 +1,1 @@
+"""Identifying remedies, applying them to a running program, verifying what they saved."""

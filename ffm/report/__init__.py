@@ -1,0 +1,1 @@
+"""Results for people and other tools: terminal, HTML, exported traces."""

@@ -1,0 +1,333 @@
+"""The typed, versioned JSON documents that pass between stages and to the report.
+
+Times are seconds in documents (people read them) and nanoseconds in the columnar files beside them.
+A document names its columnar files relative to its own folder. Stacks list frames innermost first.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, TypeVar
+
+import msgspec
+import orjson
+
+from ffm.stages.errors import DocumentError
+
+FORMAT_VERSION = 1
+"""Raised when a field changes its meaning; readers refuse other versions."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of everything inside a document: immutable, keyword only, no unknown fields."""
+
+
+class Module(Record):
+    """A file mapped into the program. `build_id` is hexadecimal, or empty where the file has none."""
+
+    path: str
+    build_id: str
+
+
+class Frame(Record):
+    """One frame: where it is by address, and what that is in the source, where that is known.
+
+    `offset` counts from the module's first byte in memory (its load base); for all but the innermost frame
+    it is the return address. `inlined` frames share the address of the frame that follows them.
+    """
+
+    module: int
+    offset: int
+    function: str = ""
+    file: str = ""
+    line: int = 0
+    inlined: bool = False
+
+
+class Stack(Record):
+    """A call stack, innermost frame first. `key` is the same in every run: it hashes build-ids and offsets."""
+
+    key: str
+    frames: list[Frame]
+
+
+class ExitStatus(Record):
+    """How a program ended: an exit code, or the signal that ended it, or our own time limit."""
+
+    code: int | None = None
+    signal: str | None = None
+    timed_out: bool = False
+
+
+class ProcessRecord(Record):
+    """One process of a run that loaded a driver."""
+
+    process_id: int
+    executable: str
+    rank: int | None
+    """Rank under an MPI launcher, from its environment; None outside of one."""
+    recording: str
+    """File name of the raw recording, relative to the document."""
+    threads: int
+    operations: int
+    lost: int
+    """Operations that could not be recorded (disk full); 0 in a sound run."""
+
+
+class HookOutcome(Record):
+    """How one driver function was hooked: `replace-fast`, `replace`, `attach`, `shared` (another name of hooked code)
+    or `failed`, with the reason."""
+
+    function: str
+    how: str
+    reason: str = ""
+
+
+class Driver(Record):
+    """The GPU driver of a run, and its internal wait function as an offset from its load base."""
+
+    path: str
+    build_id: str
+    version: int
+    wait_function: int | None
+    wait_function_found: str
+    """How the wait function was found, or why not, in one phrase."""
+
+
+class Run(Record):
+    """One measured execution of the program."""
+
+    stage: str
+    command: list[str]
+    working_directory: str
+    started: str
+    """ISO 8601, UTC."""
+    wall_s: float
+    """From the release of the program, hooks in place, to its end."""
+    preparation_s: float
+    """Injection and hooking, before the release; not part of `wall_s`."""
+    user_s: float
+    system_s: float
+    status: ExitStatus
+    processes: list[ProcessRecord]
+    hooks: list[HookOutcome]
+    driver: Driver | None
+
+
+class Document(Record):
+    """A file of results. Subclasses set `format`; `version` is checked on reading."""
+
+    format: ClassVar[str]
+    version: int = FORMAT_VERSION
+    run: Run | None = None
+    modules: list[Module] = []
+    stacks: list[Stack] = []
+
+
+class WaitingCall(Record):
+    """A place that waited for the GPU in stage 1."""
+
+    function: str
+    """The public driver function around the wait; `private` where there is none."""
+    stack: int
+    count: int
+    wait_s: float
+
+
+class Baseline(Document):
+    """Stage 1 (dissertation 4.1): the bare wall time, and which driver functions wait, from where."""
+
+    format: ClassVar[str] = "ffm.baseline"
+    waits: list[WaitingCall]
+    functions: list[str]
+    """Public driver functions that waited, most time first."""
+
+
+class Tracing(Document):
+    """Stage 2 (dissertation 4.2): every operation. `events` names the columnar file (`ffm.instrument.events`)."""
+
+    format: ClassVar[str] = "ffm.tracing"
+    events: str
+    probe_cost_ns: float
+    """Measured cost of the probe itself for one traced call, already taken out of the columns."""
+
+
+class Memory(Document):
+    """Stage 3 (dissertation 4.3): who used what each synchronization protects; what each transfer repeats.
+
+    `synchronizations` and `transfers` name columnar files with a row for each operation of that kind.
+    """
+
+    format: ClassVar[str] = "ffm.memory"
+    watch: str
+    """How accesses were watched: `pages` or `trace`."""
+    synchronizations: str
+    transfers: str
+    accesses: str
+    """Columnar file of the first accesses: the code addresses and ranges stage 4 instruments."""
+
+
+class SyncUse(Document):
+    """Stage 4 (dissertation 4.4): from the end of each required synchronization to the first use."""
+
+    format: ClassVar[str] = "ffm.sync_use"
+    first_uses: str
+
+
+class Benefit(Record):
+    """Seconds that a fix would save, by each estimator (design, section 7)."""
+
+    carry_s: float
+    bound_s: float
+
+
+class Verdict(Record):
+    """What stages 3 and 4 say of the synchronizations or transfers of one site.
+
+    `kind` is `required`, `misplaced`, `unnecessary`, `conditionally unnecessary` for synchronizations and
+    `needed`, `no-op`, `repeat`, `copy`, `partial` for transfers; `occurrences` rest on it, out of all.
+    """
+
+    kind: str
+    reason: str
+    occurrences: int
+    keep: int | None = None
+    """Conditionally unnecessary: the site of the synchronization that must stay."""
+    first: int | None = None
+    """Repeated transfers: the site of the transfer that is repeated."""
+
+
+class Site(Record):
+    """A distinct call stack that performed an operation, with its totals over the run."""
+
+    call: str
+    """The CUDA call as the programmer wrote it (`cudaFree`): the outermost runtime or driver entry of the stack."""
+    function: str
+    """The driver function (`cuMemFree_v2`), or `private`."""
+    caller: str
+    """Demangled function that makes the call."""
+    file: str
+    line: int
+    """0 where there is no debug information; the frame's module and offset then name the place."""
+    stack: int
+    kind: str
+    """A name of `ffm.model.timeline.Kind`, in lower case."""
+    count: int
+    total_s: float
+    wait_s: float
+    gap_s: float
+    bytes: int
+    problem_count: int
+    """Occurrences with any problem."""
+    synchronization: list[Verdict]
+    transfer: list[Verdict]
+    benefit: Benefit
+
+
+class Group(Record):
+    """Sites that one fix could mend together: a single point or a fold (dissertation 5.2)."""
+
+    name: str
+    sites: list[int]
+    count: int
+    benefit: Benefit
+    conditional: bool
+    """Whether other synchronizations must be kept for this to hold."""
+    parts: list[Group] = []
+    """A fold expanded by calling function, template arguments dropped (Figure 5.3, right)."""
+
+
+class SequenceOperation(Record):
+    """One numbered line of a sequence (Figure 5.2)."""
+
+    site: int
+    count: int
+    issues: list[str]
+    """`synchronization`, `transfer` or both."""
+
+
+class Sequence(Record):
+    """Problem operations up to the next necessary synchronization (dissertation 5.2)."""
+
+    operations: list[SequenceOperation]
+    recurrences: int
+    ends_at: int | None
+    """Site of the necessary synchronization that ends it; None at the end of the run."""
+    benefit: Benefit
+
+
+class StageCost(Record):
+    """What a stage's run cost against stage 1."""
+
+    stage: str
+    wall_s: float
+    ratio: float
+
+
+class Matching(Record):
+    """How much of the runs' time could be matched between stages; the rest is not guessed at."""
+
+    matched_s: float
+    unmatched_s: float
+    unmatched: list[str]
+    """One sentence for each stack whose counts differ, largest first."""
+
+
+class Analysis(Document):
+    """Stage 5 (dissertation 4.5): problems, benefits and groups. `timeline` names the columnar file of the model."""
+
+    format: ClassVar[str] = "ffm.analysis"
+    application: str
+    origin: str
+    """`ffm`, or `diogenes` for imported results."""
+    command: list[str]
+    wall_s: float
+    timeline: str
+    sites: list[Site]
+    points: list[Group]
+    folds: list[Group]
+    sequences: list[Sequence]
+    costs: list[StageCost]
+    matching: Matching | None
+    notes: list[str] = []
+    """Sentences that a reader must know: what could not be measured, and what it means."""
+
+
+DocumentType = TypeVar("DocumentType", bound=Document)
+
+
+def write_document(document: Document, path: Path) -> None:
+    """Write a document as JSON, whole or not at all: a reader never sees half a file."""
+    content = {"format": document.format, **msgspec.to_builtins(document)}
+    partial = path.with_name(path.name + ".partial")
+    partial.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    partial.replace(path)
+
+
+def read_document(kind: type[DocumentType], path: Path) -> DocumentType:
+    """Read and check a document of the given kind.
+
+    Raises:
+        DocumentError: missing, truncated, edited into another shape, of another kind or version; the message
+            names the file and the command that makes it anew.
+    """
+    stage = kind.format.removeprefix("ffm.").replace("_", "-")
+    again = f"Run `ffm stage {stage}` again to make it anew."
+    try:
+        content = orjson.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise DocumentError(f"{path} does not exist. {again}") from None
+    except (orjson.JSONDecodeError, OSError) as error:
+        raise DocumentError(
+            f"{path} cannot be read ({error}): it is truncated or damaged. {again}"
+        ) from error
+    if not isinstance(content, dict) or content.pop("format", None) != kind.format:
+        raise DocumentError(f"{path} is not a document of the format {kind.format}. {again}")
+    if content.get("version") != FORMAT_VERSION:
+        raise DocumentError(
+            f"{path} has version {content.get('version')!r}; this ffm reads version {FORMAT_VERSION}. {again}"
+        )
+    try:
+        return msgspec.convert(content, kind)
+    except msgspec.ValidationError as error:
+        raise DocumentError(f"{path} does not have the expected shape ({error}). {again}") from error

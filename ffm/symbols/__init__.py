@@ -1,0 +1,1 @@
+"""Code addresses to function, file and line; C++ demangling; Python frames."""

@@ -1,0 +1,1 @@
+"""A virtual CUDA driver and sample applications, for machines without a GPU."""
