@@ -19,17 +19,20 @@ FORMAT_VERSION = 1
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of everything inside a document: immutable, keyword only, no unknown fields."""
+    """Base of everything inside a document: immutable, keyword only, no unknown fields.
+
+    msgspec does not inherit `kw_only`, so that each subclass repeats it.
+    """
 
 
-class Module(Record):
+class Module(Record, frozen=True, kw_only=True):
     """A file mapped into the program. `build_id` is hexadecimal, or empty where the file has none."""
 
     path: str
     build_id: str
 
 
-class Frame(Record):
+class Frame(Record, frozen=True, kw_only=True):
     """One frame: where it is by address, and what that is in the source, where that is known.
 
     `offset` counts from the module's first byte in memory (its load base); for all but the innermost frame
@@ -44,14 +47,14 @@ class Frame(Record):
     inlined: bool = False
 
 
-class Stack(Record):
+class Stack(Record, frozen=True, kw_only=True):
     """A call stack, innermost frame first. `key` is the same in every run: it hashes build-ids and offsets."""
 
     key: str
     frames: list[Frame]
 
 
-class ExitStatus(Record):
+class ExitStatus(Record, frozen=True, kw_only=True):
     """How a program ended: an exit code, or the signal that ended it, or our own time limit."""
 
     code: int | None = None
@@ -59,7 +62,7 @@ class ExitStatus(Record):
     timed_out: bool = False
 
 
-class ProcessRecord(Record):
+class ProcessRecord(Record, frozen=True, kw_only=True):
     """One process of a run that loaded a driver."""
 
     process_id: int
@@ -74,7 +77,7 @@ class ProcessRecord(Record):
     """Operations that could not be recorded (disk full); 0 in a sound run."""
 
 
-class HookOutcome(Record):
+class HookOutcome(Record, frozen=True, kw_only=True):
     """How one driver function was hooked: `replace-fast`, `replace`, `attach`, `shared` (another name of hooked code)
     or `failed`, with the reason."""
 
@@ -83,7 +86,7 @@ class HookOutcome(Record):
     reason: str = ""
 
 
-class Driver(Record):
+class Driver(Record, frozen=True, kw_only=True):
     """The GPU driver of a run, and its internal wait function as an offset from its load base."""
 
     path: str
@@ -94,7 +97,7 @@ class Driver(Record):
     """How the wait function was found, or why not, in one phrase."""
 
 
-class Run(Record):
+class Run(Record, frozen=True, kw_only=True):
     """One measured execution of the program."""
 
     stage: str
@@ -114,7 +117,7 @@ class Run(Record):
     driver: Driver | None
 
 
-class Document(Record):
+class Document(Record, frozen=True, kw_only=True):
     """A file of results. Subclasses set `format`; `version` is checked on reading."""
 
     format: ClassVar[str]
@@ -124,7 +127,7 @@ class Document(Record):
     stacks: list[Stack] = []
 
 
-class WaitingCall(Record):
+class WaitingCall(Record, frozen=True, kw_only=True):
     """A place that waited for the GPU in stage 1."""
 
     function: str
@@ -134,7 +137,7 @@ class WaitingCall(Record):
     wait_s: float
 
 
-class Baseline(Document):
+class Baseline(Document, frozen=True, kw_only=True):
     """Stage 1 (dissertation 4.1): the bare wall time, and which driver functions wait, from where."""
 
     format: ClassVar[str] = "ffm.baseline"
@@ -143,7 +146,7 @@ class Baseline(Document):
     """Public driver functions that waited, most time first."""
 
 
-class Tracing(Document):
+class Tracing(Document, frozen=True, kw_only=True):
     """Stage 2 (dissertation 4.2): every operation. `events` names the columnar file (`ffm.instrument.events`)."""
 
     format: ClassVar[str] = "ffm.tracing"
@@ -152,7 +155,7 @@ class Tracing(Document):
     """Measured cost of the probe itself for one traced call, already taken out of the columns."""
 
 
-class Memory(Document):
+class Memory(Document, frozen=True, kw_only=True):
     """Stage 3 (dissertation 4.3): who used what each synchronization protects; what each transfer repeats.
 
     `synchronizations` and `transfers` name columnar files with a row for each operation of that kind.
@@ -167,21 +170,21 @@ class Memory(Document):
     """Columnar file of the first accesses: the code addresses and ranges stage 4 instruments."""
 
 
-class SyncUse(Document):
+class SyncUse(Document, frozen=True, kw_only=True):
     """Stage 4 (dissertation 4.4): from the end of each required synchronization to the first use."""
 
     format: ClassVar[str] = "ffm.sync_use"
     first_uses: str
 
 
-class Benefit(Record):
+class Benefit(Record, frozen=True, kw_only=True):
     """Seconds that a fix would save, by each estimator (design, section 7)."""
 
     carry_s: float
     bound_s: float
 
 
-class Verdict(Record):
+class Verdict(Record, frozen=True, kw_only=True):
     """What stages 3 and 4 say of the synchronizations or transfers of one site.
 
     `kind` is `required`, `misplaced`, `unnecessary`, `conditionally unnecessary` for synchronizations and
@@ -197,7 +200,7 @@ class Verdict(Record):
     """Repeated transfers: the site of the transfer that is repeated."""
 
 
-class Site(Record):
+class Site(Record, frozen=True, kw_only=True):
     """A distinct call stack that performed an operation, with its totals over the run."""
 
     call: str
@@ -224,7 +227,7 @@ class Site(Record):
     benefit: Benefit
 
 
-class Group(Record):
+class Group(Record, frozen=True, kw_only=True):
     """Sites that one fix could mend together: a single point or a fold (dissertation 5.2)."""
 
     name: str
@@ -237,7 +240,7 @@ class Group(Record):
     """A fold expanded by calling function, template arguments dropped (Figure 5.3, right)."""
 
 
-class SequenceOperation(Record):
+class SequenceOperation(Record, frozen=True, kw_only=True):
     """One numbered line of a sequence (Figure 5.2)."""
 
     site: int
@@ -246,7 +249,7 @@ class SequenceOperation(Record):
     """`synchronization`, `transfer` or both."""
 
 
-class Sequence(Record):
+class Sequence(Record, frozen=True, kw_only=True):
     """Problem operations up to the next necessary synchronization (dissertation 5.2)."""
 
     operations: list[SequenceOperation]
@@ -256,7 +259,7 @@ class Sequence(Record):
     benefit: Benefit
 
 
-class StageCost(Record):
+class StageCost(Record, frozen=True, kw_only=True):
     """What a stage's run cost against stage 1."""
 
     stage: str
@@ -264,7 +267,7 @@ class StageCost(Record):
     ratio: float
 
 
-class Matching(Record):
+class Matching(Record, frozen=True, kw_only=True):
     """How much of the runs' time could be matched between stages; the rest is not guessed at."""
 
     matched_s: float
@@ -273,7 +276,7 @@ class Matching(Record):
     """One sentence for each stack whose counts differ, largest first."""
 
 
-class Analysis(Document):
+class Analysis(Document, frozen=True, kw_only=True):
     """Stage 5 (dissertation 4.5): problems, benefits and groups. `timeline` names the columnar file of the model."""
 
     format: ClassVar[str] = "ffm.analysis"
