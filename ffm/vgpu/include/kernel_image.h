@@ -1,0 +1,43 @@
+/* The module image of the virtual GPU: a table of host functions that stand for kernels.
+ *
+ * A program that g++ compiled hands this image to `__cudaRegisterFatBinary`, where a program that nvcc
+ * compiled hands over a fat binary. The virtual driver's `cuModuleLoadData` and `cuLibraryLoadData` take it
+ * too.
+ */
+#ifndef KERNEL_IMAGE_H
+#define KERNEL_IMAGE_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "vGPU" in little-endian byte order; NVIDIA's images begin with 0x466243b1, 0xba55ed50 or 0x7f 'E' 'L' 'F'.
+ */
+#define KERNEL_IMAGE_MAGIC 0x55504776u
+#define KERNEL_IMAGE_VERSION 1u
+
+/* One kernel: runs a whole grid in the calling thread.
+ *
+ * `grid` and `block` are three extents each (x, y, z); `arguments[i]` points at parameter i. */
+typedef void (*KernelRun)(const uint32_t grid[3], const uint32_t block[3], void *const *arguments);
+
+struct KernelEntry {
+    const char *name;
+    KernelRun run;
+    const uint32_t *parameter_sizes; /* bytes, one for each parameter */
+    uint32_t parameter_count;
+    const struct KernelEntry *next; /* NULL at the end of the image's list */
+};
+
+struct KernelImage {
+    uint32_t magic;
+    uint32_t version;
+    const struct KernelEntry *first; /* NULL: an image without kernels */
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif
