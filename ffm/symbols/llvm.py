@@ -1,0 +1,82 @@
+"""llvm-symbolizer as a batch process: inlined and real functions with their files and lines."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from ffm.symbols.demangle import without_clone_suffix
+from ffm.symbols.locations import SourceFrame
+
+_NAME = "llvm-symbolizer"
+_UNKNOWN = "??"
+
+
+@functools.cache
+def find_llvm_symbolizer() -> str | None:
+    """Path of `llvm-symbolizer`, else of the newest `llvm-symbolizer-N` on the search path, else None.
+
+    Debian and Ubuntu install the versioned name with `llvm-N`, and the plain one with `llvm`.
+    """
+    plain = shutil.which(_NAME)
+    if plain:
+        return plain
+    versions: dict[int, str] = {}
+    for folder in os.get_exec_path():
+        for candidate in Path(folder).glob(_NAME + "-*"):
+            match = re.fullmatch(_NAME + r"-(\d+)", candidate.name)
+            if match and os.access(candidate, os.X_OK):
+                versions.setdefault(int(match[1]), str(candidate))
+    return versions[max(versions)] if versions else None
+
+
+class SymbolizerError(Exception):
+    """llvm-symbolizer failed on a module; the message is one phrase."""
+
+
+def symbolize(program: str, module: Path, addresses: Sequence[int]) -> list[list[SourceFrame]]:
+    """Look up link-time addresses of one module.
+
+    Returns:
+        For each address its frames, innermost inlined function first; empty where nothing is known.
+
+    Raises:
+        SymbolizerError: the program failed, or answered something else than was asked.
+    """
+    questions = "".join(f"{address:#x}\n" for address in addresses)
+    # An address that stands alone on a line is looked up in --obj, whatever characters its path holds.
+    command = [program, f"--obj={module}", "--inlining", "--functions=linkage", "--demangle"]
+    answer = subprocess.run(
+        command, input=questions, capture_output=True, text=True, errors="replace", check=False
+    )
+    if answer.returncode != 0:
+        complaint = answer.stderr.strip().splitlines()
+        raise SymbolizerError(complaint[-1] if complaint else f"exit status {answer.returncode}")
+    blocks = answer.stdout.split("\n\n")
+    if len(blocks) != len(addresses) + 1 or blocks[-1].strip():
+        raise SymbolizerError(f"{len(blocks) - 1} answers to {len(addresses)} questions")
+    return [_frames(block.strip("\n").split("\n")) for block in blocks[:-1]]
+
+
+def _frames(lines: list[str]) -> list[SourceFrame]:
+    """Frames from alternating lines `function` and `file:line:column`."""
+    if len(lines) % 2:
+        raise SymbolizerError(f"an answer of {len(lines)} lines")
+    frames = []
+    for function, place in zip(lines[::2], lines[1::2], strict=True):
+        file, line, _column = place.rsplit(":", 2)
+        if function == _UNKNOWN and file == _UNKNOWN:
+            continue
+        frames.append(
+            SourceFrame(
+                "" if function == _UNKNOWN else without_clone_suffix(function),
+                "" if file == _UNKNOWN else file,
+                int(line) if file != _UNKNOWN else 0,
+            )
+        )
+    return frames

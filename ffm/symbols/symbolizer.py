@@ -1,0 +1,104 @@
+"""Code addresses to source, in batches, after the run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+from ffm.symbols.demangle import demangle
+from ffm.symbols.elf import ElfFile, SymbolTable, read_elf
+from ffm.symbols.llvm import SymbolizerError, find_llvm_symbolizer, symbolize
+from ffm.symbols.locations import Location, SourceFrame
+
+
+class Symbolizer:
+    """Resolves code addresses with llvm-symbolizer, or where that is missing with the modules' symbol tables.
+
+    Symbol tables give function names only: no files, lines or inlined functions. What could not be done as
+    well as possible is said in `notes`, a sentence for each cause.
+    """
+
+    def __init__(self, program: str | None = None, *, use_llvm: bool = True) -> None:
+        """Use the given llvm-symbolizer, the one that is installed, or (`use_llvm=False`) none."""
+        self._program = (program or find_llvm_symbolizer()) if use_llvm else None
+        self._modules: dict[tuple[str, str], ElfFile | None] = {}
+        self._tables: dict[Path, SymbolTable] = {}
+        self._known: dict[Location, list[SourceFrame]] = {}
+        self._notes: dict[str, None] = {}
+        if self._program is None:
+            self._note(
+                "llvm-symbolizer is not installed, so stacks show functions without files, lines and inlined "
+                "functions; install it (Debian, Ubuntu: `apt install llvm`) and analyse again."
+            )
+
+    @property
+    def method(self) -> str:
+        """What resolves the addresses: the path of an llvm-symbolizer, or `symbol tables`."""
+        return self._program or "symbol tables"
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on what could not be resolved and why, in the order met."""
+        return list(self._notes)
+
+    def resolve(self, locations: list[Location]) -> list[list[SourceFrame]]:
+        """Resolve many locations at once: one external process for each module.
+
+        Returns:
+            For each location the functions that are there, innermost inlined one first; the last one is
+            the function that is really called. Empty where nothing is known: module and offset then name
+            the place.
+        """
+        wanted: dict[tuple[str, str], list[Location]] = defaultdict(list)
+        for location in dict.fromkeys(locations):
+            if location not in self._known:
+                wanted[location.path, location.build_id].append(location)
+        for (path, build_id), group in wanted.items():
+            module = self._module(path, build_id)
+            frames = self._look_up(module, group) if module else [[] for _ in group]
+            self._known.update(zip(group, frames, strict=True))
+        return [self._known[location] for location in locations]
+
+    def _note(self, sentence: str) -> None:
+        self._notes[sentence] = None
+
+    def _module(self, path: str, build_id: str) -> ElfFile | None:
+        """The module on disk, if it is the one that was recorded."""
+        if (path, build_id) not in self._modules:
+            self._modules[path, build_id] = self._check(path, build_id)
+        return self._modules[path, build_id]
+
+    def _check(self, path: str, build_id: str) -> ElfFile | None:
+        try:
+            module = read_elf(Path(path))
+        except OSError as error:
+            self._note(f"{path} cannot be read ({error.strerror}), so its functions have no names.")
+            return None
+        except ValueError as error:
+            self._note(f"{error}, so its functions have no names.")
+            return None
+        if module.build_id != build_id.lower():
+            self._note(
+                f"{path} is not the file that was measured (build-id {module.build_id or 'none'}, recorded "
+                f"{build_id or 'none'}), so its functions have no names."
+            )
+            return None
+        if not build_id:
+            self._note(f"{path} has no build-id, so nothing shows whether it is the file that was measured.")
+        return module
+
+    def _look_up(self, module: ElfFile, group: list[Location]) -> list[list[SourceFrame]]:
+        addresses = [module.base + location.offset - location.return_address for location in group]
+        if self._program is not None:
+            try:
+                return symbolize(self._program, module.path, addresses)
+            except (SymbolizerError, OSError) as error:
+                self._note(
+                    f"{self._program} failed on {module.path} ({error}), so that its functions come from its "
+                    "symbol table, without files and lines."
+                )
+        table = self._tables.get(module.path)
+        if table is None:
+            table = self._tables[module.path] = SymbolTable(module.path)
+        names = [table.name_at(address) for address in addresses]
+        return [[SourceFrame(demangle(name))] if name else [] for name in names]

@@ -1,0 +1,167 @@
+"""Return addresses of real compiled programs resolve to what the source says."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from symbol_programs import Program, build_in, line_of
+
+from ffm.symbols import Location, SourceFrame, Symbolizer
+from ffm.symbols.elf import SymbolTable, read_elf
+from ffm.symbols.llvm import find_llvm_symbolizer
+
+Build = Callable[..., Program]
+needs_llvm = pytest.mark.skipif(find_llvm_symbolizer() is None, reason="llvm-symbolizer is not installed")
+LINKS = pytest.mark.parametrize("link", ["-pie", "-no-pie"])
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Build:
+    return build_in(tmp_path)
+
+
+@needs_llvm
+@LINKS
+def test_inlined_functions_come_innermost_first_with_their_lines(build: Build, link: str) -> None:
+    program = build("-g", "-fPIE" if link == "-pie" else "-fno-pie", link)
+    symbolizer = Symbolizer()
+    [frames] = symbolizer.resolve([program.location("inlined")])
+    assert [(frame.function, Path(frame.file).name, frame.line) for frame in frames] == [
+        ("inner()", "probe.cpp", line_of("INNER")),
+        ("middle()", "probe.cpp", line_of("MIDDLE")),
+        ("outer::Table<int>::add(int)", "probe.cpp", line_of("OUTER")),
+    ]
+    assert symbolizer.notes == []
+
+
+@LINKS
+def test_symbol_tables_give_the_real_function_without_lines(build: Build, link: str) -> None:
+    program = build("-g", "-fPIE" if link == "-pie" else "-fno-pie", link)
+    symbolizer = Symbolizer(use_llvm=False)
+    assert symbolizer.resolve([program.location("inlined")]) == [[SourceFrame("outer::Table<int>::add(int)")]]
+    assert symbolizer.method == "symbol tables"
+    assert "llvm-symbolizer is not installed" in symbolizer.notes[0]
+
+
+@pytest.mark.parametrize("use_llvm", [pytest.param(True, marks=needs_llvm), False])
+def test_a_split_function_keeps_its_name(build: Build, use_llvm: bool) -> None:
+    program = build("-g", "-freorder-blocks-and-partition")
+    listing = subprocess.run(["nm", str(program.path)], check=True, capture_output=True, text=True).stdout
+    assert "split.cold" in listing, "the compiler did not split the function, so this test says nothing"
+    [frames] = Symbolizer(use_llvm=use_llvm).resolve([program.location("cold")])
+    assert frames[-1].function == "split"
+
+
+@pytest.mark.parametrize("use_llvm", [pytest.param(True, marks=needs_llvm), False])
+def test_a_call_at_the_very_end_belongs_to_its_own_function(build: Build, use_llvm: bool) -> None:
+    program = build("-g")
+    location = program.location("last")
+    [frames] = Symbolizer(use_llvm=use_llvm).resolve([location])
+    assert frames[-1].function == "last_thing()"
+
+
+@pytest.mark.parametrize("use_llvm", [pytest.param(True, marks=needs_llvm), False])
+def test_a_return_address_is_looked_up_one_byte_earlier(build: Build, use_llvm: bool) -> None:
+    program = build("-g")
+    elf = read_elf(program.path)
+    names = subprocess.run(["nm", "-S", str(program.path)], check=True, capture_output=True, text=True).stdout
+    start, size = next(line.split()[:2] for line in names.splitlines() if line.endswith(" main"))
+    end = int(start, 16) + int(size, 16) - elf.base
+    behind = Location(str(program.path), elf.build_id, end, return_address=True)
+    exact = Location(str(program.path), elf.build_id, end)
+    frames_behind, frames_exact = Symbolizer(use_llvm=use_llvm).resolve([behind, exact])
+    assert frames_behind[-1].function == "main"
+    assert [frame.function for frame in frames_exact] != ["main"]
+
+
+@pytest.mark.parametrize("use_llvm", [pytest.param(True, marks=needs_llvm), False])
+def test_exports_of_a_stripped_library_keep_their_names(tmp_path: Path, use_llvm: bool) -> None:
+    source, library = tmp_path / "library.cpp", tmp_path / "libexports.so"
+    source.write_text(
+        'namespace gpu { void wait(int) { asm volatile("nop;nop"); } }\n'
+        'extern "C" int cudaExported(void) { asm volatile("nop;nop"); return 3; }\n'
+        'extern "C" __attribute__((visibility("hidden"))) int hidden(int a) { return a * a + 5; }\n'
+    )
+    subprocess.run(
+        ["g++", "-O1", "-shared", "-fPIC", "-Wl,--build-id", str(source), "-o", str(library)], check=True
+    )
+    unstripped = SymbolTable(library)
+    hidden = next(f.address for f in unstripped._functions if f.name == "hidden")
+    subprocess.run(["strip", str(library)], check=True)
+    elf = read_elf(library)
+    loaded = ctypes.CDLL(str(library))
+    place = ctypes.cast(loaded.cudaExported, ctypes.c_void_p).value
+    other = ctypes.cast(loaded._ZN3gpu4waitEi, ctypes.c_void_p).value
+    assert place is not None and other is not None
+    base = min(
+        int(line.split("-")[0], 16)
+        for line in Path("/proc/self/maps").read_text().splitlines()
+        if line.endswith(str(library))
+    )
+    found = Symbolizer(use_llvm=use_llvm).resolve(
+        [Location(str(library), elf.build_id, offset) for offset in (place - base + 1, other - base, hidden)]
+    )
+    assert found == [[SourceFrame("cudaExported")], [SourceFrame("gpu::wait(int)")], []]
+
+
+def test_a_changed_module_is_not_symbolised(build: Build) -> None:
+    program = build("-g")
+    old = program.location("inlined")
+    assert build("-g", "-O1").path == program.path
+    symbolizer = Symbolizer()
+    assert symbolizer.resolve([old]) == [[]]
+    assert "is not the file that was measured" in symbolizer.notes[-1]
+
+
+def test_what_is_no_module_is_named_in_a_note(tmp_path: Path) -> None:
+    text = tmp_path / "text.so"
+    text.write_text("not a library")
+    symbolizer = Symbolizer()
+    locations = [Location(str(text), "ab", 16), Location(str(tmp_path / "gone.so"), "ab", 16)]
+    assert symbolizer.resolve(locations) == [[], []]
+    assert [note for note in symbolizer.notes if "is not an ELF file" in note]
+    assert [note for note in symbolizer.notes if "No such file" in note]
+
+
+def test_a_module_without_build_id_is_resolved_but_noted(build: Build) -> None:
+    program = build("-g", "-Wl,--build-id=none")
+    symbolizer = Symbolizer()
+    [frames] = symbolizer.resolve([program.location("inlined")])
+    assert frames[-1].function == "outer::Table<int>::add(int)"
+    assert "has no build-id" in symbolizer.notes[-1]
+
+
+def test_a_failing_symbolizer_is_said_and_replaced_by_symbol_tables(build: Build, tmp_path: Path) -> None:
+    broken = tmp_path / "llvm-symbolizer"
+    broken.write_text("#!/bin/sh\necho 'out of order' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    program = build("-g")
+    symbolizer = Symbolizer(str(broken))
+    assert symbolizer.resolve([program.location("inlined")]) == [[SourceFrame("outer::Table<int>::add(int)")]]
+    assert "out of order" in symbolizer.notes[0]
+
+
+@needs_llvm
+def test_many_addresses_come_back_in_order_and_once_each(build: Build) -> None:
+    program = build("-g")
+    first, second = program.location("inlined"), program.location("last")
+    found = Symbolizer().resolve([first, second] * 500)
+    assert [frames[-1].function for frames in found] == ["outer::Table<int>::add(int)", "last_thing()"] * 500
+
+
+@needs_llvm
+def test_a_versioned_symbolizer_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for version in ("9", "14"):
+        shutil.copy("/bin/true", tmp_path / f"llvm-symbolizer-{version}")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    find_llvm_symbolizer.cache_clear()
+    try:
+        assert find_llvm_symbolizer() == os.fspath(tmp_path / "llvm-symbolizer-14")
+    finally:
+        find_llvm_symbolizer.cache_clear()
