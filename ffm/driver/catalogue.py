@@ -1,0 +1,266 @@
+"""The table of driver functions that ffm knows, read from `catalogue.toml`.
+
+The native build reads this table too (`ffm.driver.generate`), before any package is installed, so this needs
+the standard library only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+TABLE = Path(__file__).with_name("catalogue.toml")
+FORMAT_VERSION = 1
+
+ABSENT = -1
+"""Position of an argument that a function does not have."""
+
+
+class Kind(StrEnum):
+    """What a driver function does."""
+
+    SYNCHRONIZATION = "synchronization"
+    TRANSFER = "transfer"
+    SET = "set"
+    FREE = "free"
+    ALLOCATION = "allocation"
+    LAUNCH = "launch"
+    HOST_FUNCTION = "host_function"
+    MIGRATION = "migration"
+    QUERY = "query"
+    TIMING = "timing"
+    ORDER = "order"
+    GRAPH = "graph"
+    STREAM = "stream"
+    EVENT = "event"
+    CONTEXT = "context"
+    MODULE = "module"
+    ENTRY = "entry"
+
+
+class Memory(StrEnum):
+    """Which memory an allocation, a free or a migration is about."""
+
+    NONE = "none"
+    DEVICE = "device"
+    PINNED = "pinned"
+    MANAGED = "managed"
+    REGISTERED = "registered"
+    ASYNCHRONOUS = "asynchronous"
+    """From a stream-ordered memory pool."""
+    ARRAY = "array"
+    PHYSICAL = "physical"
+    """A handle of virtual memory management, without an address yet."""
+    RESERVED = "reserved"
+    """An address range of virtual memory management, without memory yet."""
+    MAPPED = "mapped"
+    """Physical memory mapped into a reserved range."""
+    IMPORTED = "imported"
+
+
+class Direction(StrEnum):
+    """Where a transfer's bytes come from and go to."""
+
+    NONE = "none"
+    HOST_TO_DEVICE = "host_to_device"
+    DEVICE_TO_HOST = "device_to_host"
+    DEVICE_TO_DEVICE = "device_to_device"
+    GENERIC = "generic"
+    """The addresses, or the memory types in the descriptor, tell."""
+
+
+class Shape(StrEnum):
+    """How the arguments describe the memory that a call touches; see the head of `catalogue.toml`."""
+
+    PLAIN = "plain"
+    MEMSET_1D = "memset_1d"
+    MEMSET_2D = "memset_2d"
+    """`bytes` is the width in elements, `height` the number of rows, `pitch` the bytes from row to row."""
+    PITCHED = "pitched"
+    """`bytes` is the width in bytes, `height` the rows; the call writes the pitch where `pitch` points."""
+    COPY_2D = "copy_2d"
+    """`source` points to a `CUDA_MEMCPY2D`."""
+    COPY_3D = "copy_3d"
+    """`source` points to a `CUDA_MEMCPY3D`."""
+    COPY_3D_PEER = "copy_3d_peer"
+    """`source` points to a `CUDA_MEMCPY3D_PEER`."""
+    BATCH = "batch"
+    """`destination`, `source` and `bytes` point to arrays of `count` items."""
+    BATCH_3D = "batch_3d"
+    """`source` points to `count` (or one) `CUDA_MEMCPY3D_BATCH_OP`."""
+    ARRAY = "array"
+    """One side is a CUDA array, `handle`."""
+    LAUNCH_CONFIGURATION = "launch_configuration"
+    """`source` points to a `CUlaunchConfig`, which holds the stream."""
+    OPAQUE = "opaque"
+    """The descriptor is not read."""
+    NARROW = "narrow"
+    """From before CUDA 3.2: sizes and device addresses are 32 bits wide, also where the call writes them."""
+
+
+class DefaultStream(StrEnum):
+    """What stream 0 means to a function."""
+
+    LEGACY = "legacy"
+    PER_THREAD = "per_thread"
+
+
+ROLES = (
+    "destination",
+    "source",
+    "bytes",
+    "stream",
+    "result",
+    "handle",
+    "value",
+    "pitch",
+    "height",
+    "count",
+    "destination_context",
+    "source_context",
+)
+"""Names of the argument positions of `DriverFunction`."""
+
+
+class CatalogueError(Exception):
+    """The table of driver functions is not as its head describes."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriverFunction:
+    """One exported function. Positions of arguments count from 0; `ABSENT` where there is none."""
+
+    index: int
+    """Place in the expanded table; recordings name functions by it."""
+    name: str
+    """Exported name, with its version and default-stream suffix."""
+    base: str
+    """Name without suffixes: what `cuGetProcAddress` is asked for."""
+    kind: Kind
+    memory: Memory
+    direction: Direction
+    shape: Shape
+    arity: int
+    element: int
+    """Bytes of one element that a memset writes, else 0."""
+    asynchronous: bool
+    """The call promises to return before its work is done."""
+    default_stream: DefaultStream
+    destination: int = ABSENT
+    source: int = ABSENT
+    bytes: int = ABSENT
+    stream: int = ABSENT
+    result: int = ABSENT
+    handle: int = ABSENT
+    value: int = ABSENT
+    pitch: int = ABSENT
+    height: int = ABSENT
+    count: int = ABSENT
+    destination_context: int = ABSENT
+    source_context: int = ABSENT
+
+    def row(self) -> str:
+        """Return all fields as one line of text; the digest of the table is made of these."""
+        names = [name for name in self.__dataclass_fields__ if name != "index"]
+        return " ".join(str(getattr(self, name)) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The expanded table."""
+
+    functions: tuple[DriverFunction, ...]
+    """In index order."""
+    left_out: frozenset[str]
+    """Names of known functions that ffm does not watch."""
+    digest: str
+    """Hexadecimal SHA-256 of the expanded table; a recording names the table it was made with."""
+    _by_name: dict[str, DriverFunction] = field(repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __getitem__(self, key: int | str) -> DriverFunction:
+        """Return a function by index or exported name. Raises `IndexError` or `KeyError`."""
+        if isinstance(key, str):
+            return self._by_name[key]
+        return self.functions[key]
+
+    def get(self, name: str) -> DriverFunction | None:
+        """Return the function of this exported name, or None where the table has none."""
+        return self._by_name.get(name)
+
+    def of_kind(self, *kinds: Kind) -> tuple[DriverFunction, ...]:
+        """Return the functions of these kinds, in index order."""
+        return tuple(function for function in self.functions if function.kind in kinds)
+
+
+def load_catalogue(path: Path = TABLE) -> Catalogue:
+    """Return the table in `path`. Raises `CatalogueError` when a row is wrong, `OSError` without a file."""
+    return _load(path)
+
+
+@cache
+def _load(path: Path) -> Catalogue:
+    with path.open("rb") as file:
+        document = tomllib.load(file)
+    if document.get("version") != FORMAT_VERSION:
+        raise CatalogueError(
+            f"{path}: the table has version {document.get('version')}, this ffm reads {FORMAT_VERSION}"
+        )
+    functions: list[DriverFunction] = []
+    by_name: dict[str, DriverFunction] = {}
+    for group in document["group"]:
+        for function in _expand(group, len(functions)):
+            if function.name in by_name:
+                raise CatalogueError(f"{path}: {function.name} has two rows")
+            by_name[function.name] = function
+            functions.append(function)
+    left_out = frozenset(name for names in document.get("left_out", {}).values() for name in names)
+    both = sorted(left_out & by_name.keys())
+    if both:
+        raise CatalogueError(f"{path}: both watched and left out: {', '.join(both)}")
+    digest = hashlib.sha256("\n".join(function.row() for function in functions).encode()).hexdigest()
+    return Catalogue(tuple(functions), left_out, digest, by_name)
+
+
+def _expand(group: dict[str, Any], first: int) -> list[DriverFunction]:
+    """Return the functions of one group; `first` is the index of the first one."""
+    unknown = group.keys() - {"kind", "memory", "direction", "shape", "element", "asynchronous", "functions"}
+    if unknown:
+        raise CatalogueError(f"a group has unknown keys: {', '.join(sorted(unknown))}")
+    expanded: list[DriverFunction] = []
+    for base, versions, arguments in group["functions"]:
+        roles = arguments.split()
+        positions = {role: place for place, role in enumerate(roles) if role != "_"}
+        wrong = sorted(positions.keys() - set(ROLES))
+        if wrong or len(positions) != len([role for role in roles if role != "_"]):
+            raise CatalogueError(f"{base}: the roles '{arguments}' are unknown or not unique")
+        for version in versions.split():
+            name = base if version == "-" else f"{base}_{version}"
+            per_thread = name.endswith(("_ptsz", "_ptds"))
+            expanded.append(
+                DriverFunction(
+                    index=first + len(expanded),
+                    name=name,
+                    base=base,
+                    kind=Kind(group["kind"]),
+                    memory=Memory(group.get("memory", "none")),
+                    direction=Direction(group.get("direction", "none")),
+                    shape=Shape(group.get("shape", "plain")),
+                    arity=len(roles),
+                    element=group.get("element", 0),
+                    asynchronous=group.get("asynchronous", False),
+                    default_stream=DefaultStream.PER_THREAD if per_thread else DefaultStream.LEGACY,
+                    **positions,
+                )
+            )
+    return expanded
