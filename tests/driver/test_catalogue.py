@@ -1,0 +1,197 @@
+"""The driver catalogue against CUDA's own header, and the rules of its table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cuda_header import Argument, prototypes
+
+from ffm.driver.catalogue import (
+    ABSENT,
+    ROLES,
+    CatalogueError,
+    DefaultStream,
+    Direction,
+    DriverFunction,
+    Kind,
+    Memory,
+    Shape,
+    load_catalogue,
+)
+
+CATALOGUE = load_catalogue()
+SIZES = {"size_t", "unsigned int", "cuuint32_t", "cuuint64_t"}
+ADDRESSES = {"CUdeviceptr", "CUdeviceptr_v1"}
+HANDLES = {
+    "CUarray",
+    "CUcontext",
+    "CUevent",
+    "CUexternalMemory",
+    "CUfunction",
+    "CUgraph",
+    "CUgraphExec",
+    "CUgreenCtx",
+    "CUkernel",
+    "CUlibrary",
+    "CUlinkState",
+    "CUmemGenericAllocationHandle",
+    "CUmemoryPool",
+    "CUmipmappedArray",
+    "CUmodule",
+    "CUstream",
+}
+
+
+def is_address(argument: Argument) -> bool:
+    return argument.pointers > 0 or argument.type in ADDRESSES
+
+
+ROLE_TYPES = {
+    "destination": is_address,
+    "source": is_address,
+    "stream": lambda argument: argument == Argument("CUstream", 0),
+    "result": lambda argument: argument.pointers > 0,
+    "handle": lambda argument: argument.pointers == 0 and argument.type in HANDLES,
+    "value": lambda argument: argument.pointers == 0,
+    "height": lambda argument: argument.pointers == 0 and argument.type in SIZES,
+    "count": lambda argument: argument.pointers == 0 and argument.type in SIZES,
+    "destination_context": lambda argument: argument == Argument("CUcontext", 0),
+    "source_context": lambda argument: argument == Argument("CUcontext", 0),
+}
+
+
+def roles(function: DriverFunction) -> dict[str, int]:
+    positions = {role: getattr(function, role) for role in ROLES}
+    return {role: position for role, position in positions.items() if position != ABSENT}
+
+
+@pytest.mark.parametrize("function", CATALOGUE.functions, ids=lambda function: function.name)
+def test_row_agrees_with_the_header(function: DriverFunction) -> None:
+    arguments = prototypes()[function.name]
+    assert function.arity == len(arguments)
+    for role, position in roles(function).items():
+        argument = arguments[position]
+        if role in ROLE_TYPES:
+            assert ROLE_TYPES[role](argument), (role, argument)
+        else:
+            assert role in ("bytes", "pitch")
+            in_memory = function.shape is Shape.BATCH or function.kind is Kind.MODULE or role == "pitch"
+            assert argument.type in SIZES
+            assert argument.pointers == 0 or in_memory
+    streams = [place for place, argument in enumerate(arguments) if argument == Argument("CUstream", 0)]
+    if function.kind is not Kind.STREAM:
+        assert streams == ([function.stream] if function.stream != ABSENT else [])
+
+
+@pytest.mark.parametrize("function", CATALOGUE.functions, ids=lambda function: function.name)
+def test_narrow_means_32_bit_sizes_or_addresses(function: DriverFunction) -> None:
+    arguments = prototypes()[function.name]
+    narrow = any(
+        argument.type in {"CUdeviceptr_v1", "CUDA_MEMCPY2D_v1", "CUDA_MEMCPY3D_v1"}
+        or argument.type.endswith("DESCRIPTOR_v1")
+        for argument in arguments
+    )
+    if function.bytes != ABSENT:
+        narrow |= arguments[function.bytes].type == "unsigned int"
+    assert narrow == (function.shape is Shape.NARROW)
+
+
+def test_every_function_of_the_header_is_watched_or_left_out_on_purpose() -> None:
+    inline = {"cuGetProcAddress_v2_ptsz"}
+    assert prototypes().keys() - inline - CATALOGUE.left_out - {f.name for f in CATALOGUE.functions} == set()
+
+
+def test_left_out_functions_do_no_transfer_free_launch_or_wait() -> None:
+    suspicious = ("Memcpy", "Memset", "Synchronize", "MemFree", "Launch", "MemAlloc")
+    node_descriptions = "cuGraph"
+    for name in CATALOGUE.left_out:
+        assert name.startswith(node_descriptions) or not any(word in name for word in suspicious), name
+
+
+def test_functions_taking_other_than_integers_and_pointers_are_left_out() -> None:
+    large = {"float", "double", "CUipcMemHandle"}
+    for function in CATALOGUE.functions:
+        for argument in prototypes()[function.name]:
+            assert argument.pointers > 0 or argument.type not in large, function.name
+
+
+def test_every_version_and_flavour_of_a_watched_function_is_watched() -> None:
+    bases = {function.base for function in CATALOGUE.functions}
+    for name in prototypes():
+        if name.split("_")[0] in bases and name != "cuGetProcAddress_v2_ptsz":
+            assert name in CATALOGUE, name
+
+
+def test_flavour_suffix_says_which_default_stream() -> None:
+    for function in CATALOGUE.functions:
+        per_thread = function.default_stream is DefaultStream.PER_THREAD
+        assert per_thread == function.name.endswith(("_ptsz", "_ptds"))
+
+
+def test_transfers_have_a_direction_and_only_they() -> None:
+    for function in CATALOGUE.functions:
+        assert (function.kind is Kind.TRANSFER) == (function.direction is not Direction.NONE), function.name
+
+
+def test_allocations_and_frees_name_their_memory() -> None:
+    for function in CATALOGUE.of_kind(Kind.ALLOCATION, Kind.FREE):
+        assert function.memory is not Memory.NONE, function.name
+    for function in CATALOGUE.of_kind(Kind.ALLOCATION):
+        assert (function.result == ABSENT) != (function.destination == ABSENT), function.name
+
+
+def test_memset_elements_have_the_width_in_their_name() -> None:
+    for function in CATALOGUE.of_kind(Kind.SET):
+        bits = int("".join(character for character in function.base.split("D")[-1] if character.isdigit()))
+        assert function.element * 8 == bits, function.name
+        assert function.value == function.bytes - 1
+
+
+def test_lookup_by_name_and_index_agree() -> None:
+    for place, function in enumerate(CATALOGUE.functions):
+        assert function.index == place
+        assert CATALOGUE[place] is CATALOGUE[function.name]
+    assert CATALOGUE.get("cuNoSuchFunction") is None
+    with pytest.raises(KeyError):
+        CATALOGUE["cuNoSuchFunction"]
+
+
+def test_known_rows() -> None:
+    copy = CATALOGUE["cuMemcpyPeerAsync_ptsz"]
+    assert (copy.destination, copy.source, copy.bytes, copy.stream) == (0, 2, 4, 5)
+    assert copy.asynchronous
+    free = CATALOGUE["cuMemFree_v2"]
+    assert (free.kind, free.memory, free.destination) == (Kind.FREE, Memory.DEVICE, 0)
+
+
+def write_table(folder: Path, functions: str, more: str = "", version: int = 1) -> Path:
+    path = folder / "table.toml"
+    path.write_text(f'version = {version}\n[[group]]\nkind = "free"\n{more}\nfunctions = {functions}\n')
+    return path
+
+
+def test_digest_changes_with_any_row(tmp_path: Path) -> None:
+    one = load_catalogue(write_table(tmp_path, '[["cuMemFree", "-", "destination"]]'))
+    other = tmp_path / "other"
+    other.mkdir()
+    two = load_catalogue(write_table(other, '[["cuMemFree", "-", "handle"]]'))
+    assert one.digest != two.digest
+    assert len(one.digest) == 64
+
+
+@pytest.mark.parametrize(
+    ("functions", "more", "version", "message"),
+    [
+        ('[["cuA", "- -", ""]]', "", 1, "cuA has two rows"),
+        ('[["cuA", "-", "nonsense"]]', "", 1, "unknown or not unique"),
+        ('[["cuA", "-", "source source"]]', "", 1, "unknown or not unique"),
+        ('[["cuA", "-", ""]]', "colour = 1", 1, "unknown keys: colour"),
+        ('[["cuA", "-", ""]]', "", 7, "has version 7"),
+    ],
+)
+def test_wrong_tables_are_refused(
+    tmp_path: Path, functions: str, more: str, version: int, message: str
+) -> None:
+    with pytest.raises(CatalogueError, match=message):
+        load_catalogue(write_table(tmp_path, functions, more, version))
