@@ -1,0 +1,142 @@
+"""What the file of a driver says without running it; cached for each build.
+
+Dissertation 4.1: the internal wait function is looked for among the functions that all the known waiting
+calls reach.
+"""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import platformdirs
+
+from ffm.driver.call_graph import CallGraph, build_call_graph
+from ffm.driver.functions import function_ranges
+from ffm.driver.implementations import Implementation, implementations
+from ffm.driver.library import DriverFileError, Library, read_library
+
+FORMAT_VERSION = 1
+
+WAITING_CALLS = (
+    "cuCtxSynchronize",
+    "cuStreamSynchronize",
+    "cuEventSynchronize",
+    "cuMemcpyDtoH_v2",
+    "cuMemFree_v2",
+)
+"""Public calls that wait for the GPU whenever it is busy."""
+
+
+class DriverAnalysis(msgspec.Struct, frozen=True, kw_only=True):
+    """The static analysis of one build. Addresses are offsets from the module's base."""
+
+    version: int
+    identity: str
+    """Build-id, or a hash of the file where it has none."""
+    from_unwind_tables: bool
+    """Whether `starts` and `ends` come from `.eh_frame`; otherwise they are guessed from call targets."""
+    starts: list[int]
+    """Starts of all functions, sorted."""
+    ends: list[int]
+    """Ends of all functions, exclusive; same length."""
+    exports: dict[str, int]
+    """Address of each exported function."""
+    implementations: list[Implementation]
+    """Ranges that belong to exported functions, sorted and disjoint."""
+    candidates: list[int]
+    """Starts of the functions that every one of `WAITING_CALLS` reaches by direct calls and slots."""
+
+    def function_start(self, address: int) -> int | None:
+        """Return the start of the function that holds `address`, or None where none does."""
+        place = bisect.bisect_right(self.starts, address) - 1
+        if place < 0 or address >= self.ends[place]:
+            return None
+        return self.starts[place]
+
+    def names_at(self, address: int) -> tuple[str, ...]:
+        """Return the exported functions whose own code holds `address`; empty where no single family does."""
+        place = bisect.bisect_right(self.implementations, address, key=lambda item: item.start) - 1
+        if place < 0 or address >= self.implementations[place].end:
+            return ()
+        return self.implementations[place].names
+
+
+def analyse_driver(path: Path) -> DriverAnalysis:
+    """Return the analysis of the driver at `path`, from the cache where it holds this build.
+
+    Raises `ffm.driver.library.DriverFileError` when the file is not a driver.
+    """
+    library = read_library(path)
+    identity = identity_of(library)
+    stored = cache_folder() / f"{identity}.json"
+    cached = _read_cached(stored, identity)
+    if cached is not None:
+        return cached
+    analysis = analyse(library)
+    write_atomically(stored, msgspec.json.encode(analysis))
+    return analysis
+
+
+def analyse(library: Library) -> DriverAnalysis:
+    """Return the analysis of `library`, without the cache. Raises `DriverFileError` when it is no driver."""
+    functions = function_ranges(library)
+    graph = build_call_graph(library, functions)
+    return DriverAnalysis(
+        version=FORMAT_VERSION,
+        identity=identity_of(library),
+        from_unwind_tables=functions.from_unwind_tables,
+        starts=functions.starts.tolist(),
+        ends=functions.ends.tolist(),
+        exports=library.exports,
+        implementations=list(implementations(library, graph)),
+        candidates=_candidates(library, graph),
+    )
+
+
+def implementation_names(path: Path) -> tuple[Implementation, ...]:
+    """Return which ranges of the driver at `path` belong to which exported functions, sorted and disjoint."""
+    return tuple(analyse_driver(path).implementations)
+
+
+def identity_of(library: Library) -> str:
+    """Return the name of this build: its build-id, or a hash of the file where it has none."""
+    return library.build_id or "sha256-" + hashlib.sha256(library.path.read_bytes()).hexdigest()
+
+
+def cache_folder() -> Path:
+    """Return the folder that keeps what was found about drivers, by build."""
+    return Path(platformdirs.user_cache_dir("ffm")) / "drivers"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace the file at `path`, so that a reader sees the old or the new content, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    Path(name).replace(path)
+
+
+def _candidates(library: Library, graph: CallGraph) -> list[int]:
+    missing = [name for name in WAITING_CALLS if name not in library.exports]
+    if missing:
+        raise DriverFileError(f"{library.path} is not a CUDA driver: it does not export {', '.join(missing)}")
+    addresses = np.array([library.exports[name] for name in WAITING_CALLS], dtype=np.int64)
+    roots = graph.functions.containing(addresses).tolist()
+    common = set.intersection(*(graph.reachable({root}) for root in roots))
+    return sorted(graph.functions.starts[list(common)].tolist())
+
+
+def _read_cached(path: Path, identity: str) -> DriverAnalysis | None:
+    """Return the analysis in `path`, or None where it is missing, damaged, or of another version or build."""
+    try:
+        cached = msgspec.json.decode(path.read_bytes(), type=DriverAnalysis)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return cached if cached.version == FORMAT_VERSION and cached.identity == identity else None

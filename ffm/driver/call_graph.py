@@ -1,0 +1,127 @@
+"""Which function of a driver library calls, jumps to or points at which other one.
+
+Found by looking for the encodings of direct calls and jumps, and of calls, jumps and loads through
+relocated slots, at every byte of every function. A byte that only looks like one of them would have to
+point exactly at the start of a function or at a slot by accident, so disassembling adds nothing but time.
+Encodings: Intel SDM volume 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.driver.functions import FunctionRanges, words
+from ffm.driver.library import Code, Library
+
+
+class Reference(IntEnum):
+    """How one function refers to another."""
+
+    CALL = 0
+    JUMP = 1
+    """The caller's frame is gone when the callee runs: a tail call, or the way to a split-off cold part."""
+    SLOT_CALL = 2
+    SLOT_JUMP = 3
+    SLOT_LOAD = 4
+    """The address is loaded from a slot; called, jumped to or stored after that."""
+
+
+JUMPS = (Reference.JUMP, Reference.SLOT_JUMP)
+
+
+@dataclass(frozen=True, slots=True)
+class CallGraph:
+    """References between functions, by function number; sorted by caller, then place."""
+
+    functions: FunctionRanges
+    callers: NDArray[np.int64]
+    callees: NDArray[np.int64]
+    kinds: NDArray[np.uint8]
+    """Values of `Reference`."""
+
+    def references_of(self, function: int) -> slice:
+        """Return which rows hold what `function` refers to."""
+        first, last = np.searchsorted(self.callers, (function, function + 1))
+        return slice(int(first), int(last))
+
+    def reachable(self, roots: set[int]) -> set[int]:
+        """Return the functions that are reached from `roots`, these included."""
+        reached = set(roots)
+        waiting = list(roots)
+        while waiting:
+            for callee in self.callees[self.references_of(waiting.pop())].tolist():
+                if callee not in reached:
+                    reached.add(callee)
+                    waiting.append(callee)
+        return reached
+
+
+def build_call_graph(library: Library, functions: FunctionRanges) -> CallGraph:
+    """Return the references between `functions` of `library`."""
+    targets = functions.starting_at(library.slot_targets)
+    slots, slot_functions = library.slots[targets >= 0], targets[targets >= 0]
+    places: list[NDArray[np.int64]] = []
+    callees: list[NDArray[np.int64]] = []
+    kinds: list[NDArray[np.uint8]] = []
+    for code in library.code:
+        for kind, found, callee in (
+            *_direct(code, functions),
+            *_through_slots(code, slots, slot_functions),
+        ):
+            places.append(found)
+            callees.append(callee)
+            kinds.append(np.full(len(found), kind, dtype=np.uint8))
+    place = np.concatenate(places)
+    caller = functions.containing(place)
+    callee = np.concatenate(callees)
+    keep = (caller >= 0) & (caller != callee)
+    order = np.lexsort((place[keep], caller[keep]))
+    return CallGraph(functions, caller[keep][order], callee[keep][order], np.concatenate(kinds)[keep][order])
+
+
+_Found = tuple[Reference, NDArray[np.int64], NDArray[np.int64]]
+"""Kind of the references, their places, the functions they refer to."""
+
+
+def _direct(code: Code, functions: FunctionRanges) -> list[_Found]:
+    """Return the direct calls and jumps in `code`, conditional jumps included."""
+    data, following = code.bytes[:-6], code.bytes[1:-5]
+    found: list[_Found] = []
+    for kind, matches, length in (
+        (Reference.CALL, data == 0xE8, 5),
+        (Reference.JUMP, data == 0xE9, 5),
+        (Reference.JUMP, (data == 0x0F) & (following & 0xF0 == 0x80), 6),
+    ):
+        places = np.flatnonzero(matches)
+        numbers = functions.starting_at(_pointed_at(code, places, length))
+        found.append((kind, code.start + places[numbers >= 0], numbers[numbers >= 0]))
+    return found
+
+
+def _through_slots(code: Code, slots: NDArray[np.int64], slot_functions: NDArray[np.int64]) -> list[_Found]:
+    """Return the calls, jumps and loads in `code` that name a slot relative to the program counter."""
+    if not len(slots):
+        return []
+    data, following, after = code.bytes[:-7], code.bytes[1:-6], code.bytes[2:-5]
+    found: list[_Found] = []
+    for kind, matches, length in (
+        (Reference.SLOT_CALL, (data == 0xFF) & (following == 0x15), 6),
+        (Reference.SLOT_JUMP, (data == 0xFF) & (following == 0x25), 6),
+        # mov register, [rip + slot]: 48 or 4c, 8b, and an operand without base or index register.
+        (Reference.SLOT_LOAD, (data & 0xFB == 0x48) & (following == 0x8B) & (after & 0xC7 == 0x05), 7),
+    ):
+        places = np.flatnonzero(matches)
+        addresses = _pointed_at(code, places, length)
+        numbers = np.minimum(np.searchsorted(slots, addresses), len(slots) - 1)
+        hits = slots[numbers] == addresses
+        found.append((kind, code.start + places[hits], slot_functions[numbers[hits]]))
+    return found
+
+
+def _pointed_at(code: Code, places: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+    """Return the addresses that instructions of `length` bytes, ending in a relative word, point at."""
+    return code.start + places + length + words(code.bytes, places + length - 4)
