@@ -1,0 +1,176 @@
+#include "calls.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "clock.h"
+#include "collector.h"
+#include "contents.h"
+#include "invocation.h"
+#include "stacks.h"
+#include "thread.h"
+#include "watch.h"
+
+typedef uint64_t word;
+typedef word (*narrow_function)(word, word, word, word, word, word);
+typedef word (*wide_function)(word, word, word, word, word, word, word, word, word, word, word, word);
+
+static void *originals[FFM_FUNCTION_COUNT];
+static const void *addresses[FFM_FUNCTION_COUNT];
+static uint32_t mode;
+
+void *ffm_call_original(uint32_t index)
+{
+    return __atomic_load_n(&originals[index], __ATOMIC_ACQUIRE);
+}
+
+const void *ffm_call_address(uint32_t index)
+{
+    return __atomic_load_n(&addresses[index], __ATOMIC_ACQUIRE);
+}
+
+void ffm_call_bind(uint32_t index, const void *address, void *original)
+{
+    __atomic_store_n(&addresses[index], address, __ATOMIC_RELEASE);
+    __atomic_store_n(&originals[index], original, __ATOMIC_RELEASE);
+}
+
+void *ffm_call_original_named(const char *name)
+{
+    for (uint32_t i = 0; i < FFM_FUNCTION_COUNT; i++)
+        if (strcmp(ffm_catalogue[i].name, name) == 0)
+            return ffm_call_original(i);
+    return NULL;
+}
+
+void ffm_call_set_mode(uint32_t wanted)
+{
+    mode = wanted;
+}
+
+static inline word forward(uint32_t index, const word *a)
+{
+    void *original;
+    /* Another thread can be here between the patch and the bind that follows it. */
+    while (__builtin_expect((original = ffm_call_original(index)) == NULL, 0))
+        __builtin_ia32_pause();
+    if (ffm_catalogue[index].arity > 6)
+        return ((wide_function)original)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11]);
+    return ((narrow_function)original)(a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* What a recorded call needs between its start and its end. */
+static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm_operation *operation)
+{
+    const ffm_function *function = &ffm_catalogue[index];
+    operation->function = (uint16_t)index;
+    operation->thread_id = thread->kernel_id;
+    ffm_arguments_before(function, arguments, operation);
+    thread->wait = 0;
+    thread->waits = 0;
+    if (mode != 0) {
+        thread->bypass++;
+        if (mode & FFM_MODE_WATCH)
+            ffm_watch_before(function, operation, thread);
+        if (mode & FFM_MODE_CONTENTS)
+            ffm_contents_before(function, operation, thread);
+        thread->bypass--;
+    }
+}
+
+static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_operation *operation)
+{
+    const ffm_function *function = &ffm_catalogue[index];
+    operation->wait = thread->wait;
+    operation->waits = thread->waits;
+    ffm_arguments_after(function, arguments, operation);
+    ffm_operation *out =
+        ffm_sink_reserve(&thread->operations, FFM_CHUNK_OPERATIONS, thread->number, sizeof *operation);
+    if (out == NULL)
+        return;
+    uint64_t number = thread->operations.written;
+    *out = *operation;
+    ffm_sink_commit(&thread->operations, sizeof *operation);
+    if (mode != 0) {
+        thread->bypass++;
+        if (mode & FFM_MODE_CONTENTS)
+            ffm_contents_after(function, operation, number, thread);
+        if (mode & FFM_MODE_WATCH)
+            ffm_watch_after(function, operation, number, thread);
+        thread->bypass--;
+    }
+}
+
+__attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *arguments)
+{
+    uint64_t entered = ffm_now();
+    ffm_thread *thread = ffm_thread_self();
+    if (thread == NULL || thread->bypass != 0)
+        return forward(index, arguments);
+    if (thread->depth != 0) { /* a call inside another counts as part of the outer one */
+        thread->depth++;
+        word inner = forward(index, arguments);
+        thread->depth--;
+        return inner;
+    }
+    ffm_operation operation = {0};
+    bool truncated;
+    operation.stack = ffm_stack_here(2, &truncated); /* without ffm_call and the wrapper */
+    if (truncated)
+        operation.flags |= FFM_OPERATION_TRUNCATED;
+    begin(index, arguments, thread, &operation);
+    thread->depth = 1;
+    operation.start = ffm_now();
+    operation.probe = (uint32_t)(operation.start - entered);
+    word result = forward(index, arguments);
+    operation.duration = ffm_now() - operation.start;
+    thread->depth = 0;
+    operation.result = (int32_t)result;
+    end(index, arguments, thread, &operation);
+    return result;
+}
+
+/* Functions that cannot be replaced are attached to: the call lies between two callbacks. */
+static uint32_t attached_index(const void *address)
+{
+    for (uint32_t i = 0; i < FFM_FUNCTION_COUNT; i++)
+        if (ffm_call_address(i) == address)
+            return i;
+    return FFM_FUNCTION_COUNT;
+}
+
+void ffm_collector_call_enter(void *opaque)
+{
+    uint64_t entered = ffm_now();
+    const gum_invocation *invocation = opaque;
+    ffm_thread *thread = ffm_thread_self();
+    uint32_t index = attached_index(invocation->function);
+    if (thread == NULL || thread->bypass != 0 || index == FFM_FUNCTION_COUNT || thread->depth++ != 0)
+        return;
+    const gum_cpu_context *cpu = invocation->cpu_context;
+    const word registers[6] = {cpu->rdi, cpu->rsi, cpu->rdx, cpu->rcx, cpu->r8, cpu->r9};
+    memcpy(thread->attached_arguments, registers, sizeof registers);
+    if (ffm_catalogue[index].arity > 6) /* the rest lie behind the return address */
+        memcpy(thread->attached_arguments + 6, (const word *)cpu->rsp + 1, 6 * sizeof(word));
+    thread->attached = (ffm_operation){0};
+    bool truncated;
+    ffm_registers from = ffm_invocation_registers(invocation);
+    thread->attached.stack = ffm_stack_from(&from, &truncated);
+    thread->attached.flags = truncated ? FFM_OPERATION_TRUNCATED : 0;
+    begin(index, thread->attached_arguments, thread, &thread->attached);
+    thread->attached.start = ffm_now();
+    thread->attached.probe = (uint32_t)(thread->attached.start - entered);
+}
+
+void ffm_collector_call_leave(void *opaque)
+{
+    uint64_t now = ffm_now();
+    const gum_invocation *invocation = opaque;
+    ffm_thread *thread = ffm_thread_self();
+    if (thread == NULL || thread->bypass != 0 || thread->depth == 0 || --thread->depth != 0)
+        return;
+    thread->attached.duration = now - thread->attached.start;
+    thread->attached.result = (int32_t)invocation->cpu_context->rax;
+    end(thread->attached.function, thread->attached_arguments, thread, &thread->attached);
+}

@@ -1,0 +1,30 @@
+/* The table of driver functions, generated from ffm/driver/catalogue.toml. */
+#ifndef FFM_CATALOGUE_H
+#define FFM_CATALOGUE_H
+
+#include <stdint.h>
+
+#include "catalogue.inc"
+
+/* Argument positions count from 0; -1: the function has no such argument. */
+typedef struct {
+    const char *name;
+    int8_t arity;
+    uint8_t kind;
+    uint8_t memory;
+    uint8_t direction;
+    uint8_t shape;
+    int8_t destination;
+    int8_t source;
+    int8_t bytes;
+    int8_t stream;
+    int8_t result; /* pointer through which the call answers an address or object */
+    int8_t handle;
+    uint8_t element; /* bytes of an element where `bytes` counts elements, else 1 */
+    uint8_t asynchronous;
+    uint8_t per_thread_stream;
+} ffm_function;
+
+extern const ffm_function ffm_catalogue[FFM_FUNCTION_COUNT];
+
+#endif

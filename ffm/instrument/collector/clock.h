@@ -1,0 +1,16 @@
+/* Time stamps of the collector. */
+#ifndef FFM_CLOCK_H
+#define FFM_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+/* CLOCK_MONOTONIC in nanoseconds: one scale for all threads, processes and stages (16 ns through the vDSO). */
+static inline uint64_t ffm_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+#endif

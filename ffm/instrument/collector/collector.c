@@ -1,0 +1,80 @@
+#include "collector.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "calls.h"
+#include "modules.h"
+#include "sink.h"
+#include "stacks.h"
+#include "thread.h"
+#include "watch.h"
+#include "wrappers.h"
+
+static void after_fork(void)
+{
+    if (!ffm_sink_reopen())
+        return;
+    ffm_modules_after_fork();
+    ffm_stacks_after_fork();
+    ffm_watch_after_fork();
+    ffm_thread_after_fork();
+}
+
+static const uint8_t *map_plan(const char *path, uint64_t *keys)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (file < 0 || fstat(file, &status) != 0)
+        return NULL;
+    *keys = (uint64_t)status.st_size / FFM_KEY_BYTES;
+    /* An empty plan watches nothing, but a mapping may not be empty. */
+    size_t bytes = status.st_size > 0 ? (size_t)status.st_size : FFM_KEY_BYTES;
+    void *pages = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+    close(file);
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
+{
+    const uint8_t *plan = NULL;
+    uint64_t keys = 0;
+    if (mode & FFM_MODE_PLAN && (plan = map_plan(plan_path, &keys)) == NULL)
+        return -2;
+    if (!ffm_sink_open(folder, mode))
+        return -1;
+    ffm_stacks_open();
+    if (mode & FFM_MODE_WATCH && !ffm_watch_open(plan, keys))
+        return -3;
+    ffm_call_set_mode(mode);
+    pthread_atfork(NULL, NULL, after_fork);
+    return 0;
+}
+
+void *ffm_collector_wrapper(uint32_t function)
+{
+    return ffm_wrapper(function);
+}
+
+void ffm_collector_bind(uint32_t function, void *address, void *original)
+{
+    if (function < FFM_FUNCTION_COUNT)
+        ffm_call_bind(function, address, original);
+}
+
+bool ffm_collector_is_bound(const void *address)
+{
+    for (uint32_t i = 0; i < FFM_FUNCTION_COUNT; i++)
+        if (ffm_call_address(i) == address)
+            return true;
+    return false;
+}
+
+void ffm_collector_modules_changed(void)
+{
+    ffm_modules_forget();
+}

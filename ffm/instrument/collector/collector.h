@@ -1,0 +1,44 @@
+/* What the agent calls: the whole interface between Frida and the collector.
+ *
+ * Order: ffm_collector_open, then for each driver function ffm_collector_bind with the code that calls the original,
+ * before any other thread can enter it. */
+#ifndef FFM_COLLECTOR_H
+#define FFM_COLLECTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FFM_EXPORT __attribute__((visibility("default")))
+
+/* What a stage wants beside the trace of operations. */
+enum {
+    FFM_MODE_CONTENTS = 1, /* hash what transfers carry (stage 3) */
+    FFM_MODE_WATCH = 2,    /* watch the host memory that transfers write or read (stages 3 and 4) */
+    FFM_MODE_PLAN = 4      /* watch only transfers whose stack is in the plan (stage 4) */
+};
+
+/* Start recording into `folder`. `plan` is a file of stack keys (FFM_KEY_BYTES each), or NULL. Returns 0, or a
+ * negative number: -1 the recording cannot be made, -2 the plan cannot be read, -3 no signal handler. */
+FFM_EXPORT int ffm_collector_open(const char *folder, uint32_t mode, const char *plan);
+
+/* Code to put in place of a driver function, by its index in the catalogue. */
+FFM_EXPORT void *ffm_collector_wrapper(uint32_t function);
+
+/* `original` runs the function without the hook; `address` is where the function was. */
+FFM_EXPORT void ffm_collector_bind(uint32_t function, void *address, void *original);
+
+/* Whether the code at an address was hooked already, here or in the process this one was forked from. */
+FFM_EXPORT bool ffm_collector_is_bound(const void *address);
+
+/* A module was unloaded. */
+FFM_EXPORT void ffm_collector_modules_changed(void);
+
+/* Callbacks of Interceptor.attach for the driver's internal wait function. */
+FFM_EXPORT void ffm_collector_wait_enter(void *invocation);
+FFM_EXPORT void ffm_collector_wait_leave(void *invocation);
+
+/* Callbacks of Interceptor.attach for driver functions that cannot be replaced. */
+FFM_EXPORT void ffm_collector_call_enter(void *invocation);
+FFM_EXPORT void ffm_collector_call_leave(void *invocation);
+
+#endif

@@ -1,0 +1,53 @@
+/* Holds each process of the measured program at its start until the instruments are in place.
+ *
+ * Preloaded by the runner; the dynamic linker calls the constructor before any code of the program. The runner is the
+ * other end of the socket named by FFM_GATE: it learns the process's number, attaches, and answers with one byte.
+ * A process that cannot reach the runner goes on unmeasured. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static void wait_at_gate(uint32_t reason)
+{
+    const char *path = getenv("FFM_GATE");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (path == NULL || strlen(path) >= sizeof address.sun_path)
+        return;
+    strcpy(address.sun_path, path);
+    int error = errno;
+    int gate = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (gate < 0)
+        return;
+    /* Yama lets only ancestors attach; the runner's helper is none. */
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    const uint32_t hello[2] = {(uint32_t)getpid(), reason};
+    if (connect(gate, (const struct sockaddr *)&address, sizeof address) == 0 &&
+        send(gate, hello, sizeof hello, MSG_NOSIGNAL) == (ssize_t)sizeof hello) {
+        char go;
+        while (recv(gate, &go, 1, 0) < 0 && errno == EINTR)
+            continue;
+    }
+    close(gate);
+    errno = error;
+}
+
+/* What brings a process to the gate; ffm/instrument/gate.py has the same numbers. */
+enum { STARTED = 0, FORKED = 1 };
+
+static void after_fork(void)
+{
+    wait_at_gate(FORKED);
+}
+
+__attribute__((constructor)) static void at_start(void)
+{
+    wait_at_gate(STARTED);
+    pthread_atfork(NULL, NULL, after_fork);
+}

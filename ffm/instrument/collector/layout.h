@@ -1,0 +1,131 @@
+/* The binary layout of a recording. Read by the C compiler and, as it stands, by ffm/instrument/layout.py, so it
+ * holds only plain declarations.
+ *
+ * A recording is one file for each process: a header in the first FFM_HEADER_BYTES, then chunks back to back. Each
+ * chunk holds records of one kind and of one thread. A chunk's `used` grows after a record is complete, so a file whose
+ * writer was killed reads up to its last record. All times are CLOCK_MONOTONIC nanoseconds. */
+
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 1, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+
+typedef struct {
+    char magic[8]; /* "FFMTRACE" */
+    uint32_t version;
+    uint32_t process_id;
+    uint32_t parent_id;
+    int32_t rank; /* under an MPI launcher, else -1 */
+    uint32_t mode;
+    uint32_t threads; /* thread numbers handed out */
+    uint64_t opened;  /* nanoseconds */
+    uint64_t file_bytes;
+    uint64_t lost; /* operations that found no room on the disk */
+    char catalogue_digest[64];
+    char executable[1024];
+} ffm_header;
+
+/* Kinds of chunks. */
+enum {
+    FFM_CHUNK_OPERATIONS = 1,
+    FFM_CHUNK_STACKS = 2,
+    FFM_CHUNK_MODULES = 3,
+    FFM_CHUNK_CONTENTS = 4,
+    FFM_CHUNK_ACCESSES = 5
+};
+
+typedef struct {
+    uint32_t kind;
+    uint32_t thread; /* number in order of first use, from 0 */
+    uint64_t capacity; /* bytes, this header included */
+    uint64_t used;     /* bytes of records that are complete */
+    uint64_t first;    /* number of the first record within its thread and kind */
+} ffm_chunk;
+
+/* Flags of an operation. */
+enum {
+    FFM_OPERATION_PRIVATE = 1,    /* a wait under no public call */
+    FFM_OPERATION_TRUNCATED = 2,  /* the stack was deeper than could be recorded */
+    FFM_OPERATION_HOST_SOURCE = 4,
+    FFM_OPERATION_HOST_DESTINATION = 8
+};
+
+enum { FFM_FUNCTION_PRIVATE = 0xFFFF };
+
+/* One traced driver call, or one private wait. */
+typedef struct {
+    uint64_t start;
+    uint64_t duration;
+    uint64_t wait; /* part of duration inside the driver's internal wait function */
+    uint64_t bytes;
+    uint64_t destination; /* or the address allocated, freed, set */
+    uint64_t source;
+    uint64_t stream;
+    uint64_t handle; /* event, context, function or other object of the call */
+    uint32_t stack;
+    uint32_t probe; /* nanoseconds spent in the probe before the call */
+    uint32_t waits; /* entries of the wait function */
+    int32_t result; /* CUresult */
+    uint16_t function; /* index in the catalogue, or FFM_FUNCTION_PRIVATE */
+    uint16_t flags;
+    uint32_t thread_id; /* kernel's number of the thread */
+} ffm_operation;
+
+/* A distinct call stack; `frames` ffm_frame follow, innermost first. */
+typedef struct {
+    uint32_t number;
+    uint32_t frames;
+    uint8_t key[16]; /* the same in every run: XXH3-128 of the frames' build-ids and offsets */
+} ffm_stack;
+
+typedef struct {
+    uint32_t module; /* FFM_NO_MODULE where no file is mapped */
+    uint32_t reserved;
+    uint64_t offset; /* from the module's load base; the address itself without a module */
+} ffm_frame;
+
+enum { FFM_NO_MODULE = 0xFFFFFFFF };
+
+/* A mapped file; `path_bytes` of path follow, padded to a multiple of 8. */
+typedef struct {
+    uint32_t number;
+    uint32_t path_bytes;
+    uint64_t base;
+    uint8_t build_id[20];
+    uint32_t build_id_bytes;
+} ffm_module;
+
+/* Flags of a content record. */
+enum {
+    FFM_CONTENT_DESTINATION_KNOWN = 1, /* `destination_hash` was read from the destination before the copy */
+    FFM_CONTENT_UNREADABLE = 2         /* the bytes could not be read; the hashes are zero */
+};
+
+/* What a transfer carried (stage 3). */
+typedef struct {
+    uint64_t operation; /* number within its thread */
+    uint64_t bytes;
+    uint64_t hash[2];             /* XXH3-128 of the bytes */
+    uint64_t destination_hash[2]; /* of the destination before the copy */
+    uint32_t flags;
+    uint32_t reserved;
+} ffm_content;
+
+/* Kinds of accesses. */
+enum {
+    FFM_ACCESS_READ = 1,
+    FFM_ACCESS_WRITE = 2,
+    FFM_ACCESS_SYSTEM_CALL = 3,
+    FFM_ACCESS_RELEASED = 4,   /* freed or unmapped before anyone touched it */
+    FFM_ACCESS_OVERWRITTEN = 5, /* another transfer wrote it before anyone touched it */
+    FFM_ACCESS_DRIVER = 6,      /* read by the driver for the program: source of another transfer */
+    FFM_ACCESS_UNWATCHED = 7    /* could not be watched: counts as used */
+};
+
+/* The end of the watch on the host range of one transfer. */
+typedef struct {
+    uint64_t time;
+    uint64_t address; /* touched */
+    uint64_t operation; /* of the transfer, within `operation_thread` */
+    uint32_t operation_thread;
+    uint32_t stack; /* of the access, where one was taken */
+    uint32_t kind;
+    uint32_t cost; /* nanoseconds that the watch itself took */
+} ffm_access;

@@ -1,0 +1,157 @@
+#include "sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "catalogue.h"
+#include "clock.h"
+
+enum { FIRST_CHUNK = 64 * 1024, LARGEST_CHUNK = 1024 * 1024 };
+
+static struct {
+    pthread_mutex_t lock;
+    int file;
+    uint32_t mode;
+    ffm_header *header;
+    char folder[2048];
+} sink = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = -1};
+
+/* The number that the usual launchers give a process; -1 outside of them. */
+static int32_t launcher_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value != NULL && *value != '\0')
+            return (int32_t)strtol(value, NULL, 10);
+    }
+    return -1;
+}
+
+static int create_file(void)
+{
+    /* A process that replaces itself by exec keeps its number, so the name may be taken. */
+    for (int attempt = 0; attempt < 1000; attempt++) {
+        char path[2200];
+        snprintf(path, sizeof path, "%s/recording-%d-%d.ffm", sink.folder, (int)getpid(), attempt);
+        int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        if (file >= 0 || errno != EEXIST)
+            return file;
+    }
+    return -1;
+}
+
+static bool open_locked(void)
+{
+    sink.file = create_file();
+    if (sink.file < 0)
+        return false;
+    if (posix_fallocate(sink.file, 0, FFM_HEADER_BYTES) != 0)
+        return false;
+    void *page = mmap(NULL, FFM_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, sink.file, 0);
+    if (page == MAP_FAILED)
+        return false;
+    ffm_header *header = page;
+    header->version = FFM_VERSION;
+    header->process_id = (uint32_t)getpid();
+    header->parent_id = (uint32_t)getppid();
+    header->rank = launcher_rank();
+    header->mode = sink.mode;
+    header->opened = ffm_now();
+    header->file_bytes = FFM_HEADER_BYTES;
+    memcpy(header->catalogue_digest, FFM_CATALOGUE_DIGEST, sizeof header->catalogue_digest);
+    if (readlink("/proc/self/exe", header->executable, sizeof header->executable - 1) < 0)
+        header->executable[0] = '\0';
+    memcpy(header->magic, "FFMTRACE", sizeof header->magic);
+    sink.header = header;
+    return true;
+}
+
+bool ffm_sink_open(const char *folder, uint32_t mode)
+{
+    pthread_mutex_lock(&sink.lock);
+    bool done = sink.header != NULL;
+    if (!done) {
+        snprintf(sink.folder, sizeof sink.folder, "%s", folder);
+        sink.mode = mode;
+        done = open_locked();
+    }
+    pthread_mutex_unlock(&sink.lock);
+    return done;
+}
+
+bool ffm_sink_reopen(void)
+{
+    pthread_mutex_init(&sink.lock, NULL); /* another thread of the parent may have held it */
+    if (sink.header == NULL)
+        return false;
+    munmap(sink.header, FFM_HEADER_BYTES);
+    close(sink.file);
+    sink.header = NULL;
+    return open_locked();
+}
+
+static ffm_chunk *new_chunk(uint32_t kind, uint32_t thread, size_t capacity, uint64_t first)
+{
+    ffm_chunk *chunk = NULL;
+    pthread_mutex_lock(&sink.lock);
+    if (sink.header != NULL) {
+        off_t offset = (off_t)sink.header->file_bytes;
+        if (posix_fallocate(sink.file, offset, (off_t)capacity) == 0) {
+            void *pages =
+                mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, sink.file, offset);
+            if (pages != MAP_FAILED) {
+                chunk = pages;
+                *chunk = (ffm_chunk){.kind = kind, .thread = thread, .capacity = capacity, .first = first};
+                __atomic_store_n(&sink.header->file_bytes, (uint64_t)offset + capacity, __ATOMIC_RELEASE);
+            }
+        }
+    }
+    pthread_mutex_unlock(&sink.lock);
+    return chunk;
+}
+
+void *ffm_sink_reserve(ffm_stream *stream, uint32_t kind, uint32_t thread, size_t bytes)
+{
+    ffm_chunk *chunk = stream->chunk;
+    if (chunk == NULL || sizeof *chunk + chunk->used + bytes > chunk->capacity) {
+        size_t capacity = chunk == NULL ? FIRST_CHUNK : chunk->capacity * 2;
+        if (capacity > LARGEST_CHUNK)
+            capacity = LARGEST_CHUNK;
+        while (capacity < sizeof *chunk + bytes)
+            capacity *= 2;
+        ffm_chunk *next = new_chunk(kind, thread, capacity, stream->written);
+        if (next == NULL) {
+            if (sink.header != NULL)
+                __atomic_fetch_add(&sink.header->lost, 1, __ATOMIC_RELAXED);
+            return NULL;
+        }
+        ffm_sink_release(stream);
+        stream->chunk = chunk = next;
+    }
+    return (char *)(chunk + 1) + chunk->used;
+}
+
+void ffm_sink_commit(ffm_stream *stream, size_t bytes)
+{
+    stream->written++;
+    __atomic_store_n(&stream->chunk->used, stream->chunk->used + bytes, __ATOMIC_RELEASE);
+}
+
+void ffm_sink_release(ffm_stream *stream)
+{
+    if (stream->chunk != NULL)
+        munmap(stream->chunk, stream->chunk->capacity);
+    stream->chunk = NULL;
+}
+
+uint32_t ffm_sink_new_thread(void)
+{
+    return sink.header == NULL ? 0 : __atomic_fetch_add(&sink.header->threads, 1, __ATOMIC_RELAXED);
+}

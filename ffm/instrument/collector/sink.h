@@ -1,0 +1,37 @@
+/* The recording file: grows in chunks that are mapped while they are written.
+ *
+ * Disk space is reserved before a chunk is mapped, so that a full disk is an error here and not a SIGBUS in the
+ * program. What was written stays in the page cache when the process dies. */
+#ifndef FFM_SINK_H
+#define FFM_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "records.h"
+
+/* A place to append records of one kind. Zero-initialised: no chunk yet. */
+typedef struct {
+    ffm_chunk *chunk;
+    uint64_t written; /* records in this and all earlier chunks */
+} ffm_stream;
+
+/* Create the recording `folder`/recording-PID[.N].ffm. Returns false where the file cannot be made. */
+bool ffm_sink_open(const char *folder, uint32_t mode);
+
+/* In a forked child: forget the parent's file and make one of its own. */
+bool ffm_sink_reopen(void);
+
+/* Room for `bytes` more at the end of the stream, or NULL when the disk is full (counted in the header). */
+void *ffm_sink_reserve(ffm_stream *stream, uint32_t kind, uint32_t thread, size_t bytes);
+
+/* Make the `bytes` reserved last part of the recording. */
+void ffm_sink_commit(ffm_stream *stream, size_t bytes);
+
+/* Unmap the stream's chunk; what is in it stays recorded. */
+void ffm_sink_release(ffm_stream *stream);
+
+/* A number for a new thread of this recording. */
+uint32_t ffm_sink_new_thread(void);
+
+#endif

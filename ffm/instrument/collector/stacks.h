@@ -1,0 +1,34 @@
+/* Call stacks: taken, and interned to small numbers. */
+#ifndef FFM_STACKS_H
+#define FFM_STACKS_H
+
+#include <stdbool.h>
+
+#include "records.h"
+
+enum { FFM_MAX_FRAMES = 192 };
+
+/* Registers at a function's entry, from which an unwinder can start. */
+typedef struct {
+    uint64_t instruction, stack, frame;
+    uint64_t rbx, r12, r13, r14, r15;
+} ffm_registers;
+
+/* Make the empty stack the number 0. Call once, before any other. */
+void ffm_stacks_open(void);
+
+/* Number of the calling function's stack, without its innermost `skip` frames (this call's own not counted).
+ * `truncated` tells whether it was deeper than FFM_MAX_FRAMES. */
+uint32_t ffm_stack_here(int skip, bool *truncated);
+
+/* Number of the stack that starts at the given registers. Slower: for signal handlers and attached probes, from
+ * which an unwinder cannot find the way out by itself. */
+uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated);
+
+/* Key of a stack by its number; the same in every run. */
+const uint8_t *ffm_stack_key(uint32_t number);
+
+/* In a forked child: record stacks again as they occur. */
+void ffm_stacks_after_fork(void);
+
+#endif

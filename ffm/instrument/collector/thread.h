@@ -1,0 +1,35 @@
+/* What the collector knows of each thread of the program. */
+#ifndef FFM_THREAD_H
+#define FFM_THREAD_H
+
+#include <stdbool.h>
+
+#include "sink.h"
+
+typedef struct {
+    ffm_stream operations;
+    ffm_stream contents;
+    uint32_t number;
+    uint32_t kernel_id;
+    uint32_t depth;      /* of driver calls inside each other; the outermost one is recorded */
+    uint32_t bypass;     /* calls that the collector itself makes are not recorded */
+    uint64_t wait_start; /* of the wait under way, 0 when none is */
+    uint32_t wait_depth;
+    uint64_t wait;  /* nanoseconds waited in the outermost call so far */
+    uint32_t waits; /* and how often */
+    uint32_t wait_stack; /* of a wait under no public call */
+    uint32_t wait_probe;
+    bool wait_truncated;
+    ffm_content content; /* of the transfer under way */
+    bool content_ready;
+    ffm_operation attached; /* the call under way in a function that was attached to */
+    uint64_t attached_arguments[12];
+} ffm_thread;
+
+/* State of the calling thread, made on first use; NULL when memory is short. */
+ffm_thread *ffm_thread_self(void);
+
+/* In a forked child: the surviving thread starts anew in the child's recording. */
+void ffm_thread_after_fork(void);
+
+#endif

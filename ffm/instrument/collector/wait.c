@@ -1,0 +1,60 @@
+/* The driver's internal wait function, and functions that could only be attached to. */
+#include <stdbool.h>
+
+#include "clock.h"
+#include "collector.h"
+#include "invocation.h"
+#include "stacks.h"
+#include "thread.h"
+
+/* A wait under no public call: a library used the driver's private interface, or stage 1 hooks nothing else. */
+static void record_private(ffm_thread *thread, uint64_t end, uint64_t wait)
+{
+    ffm_operation *out =
+        ffm_sink_reserve(&thread->operations, FFM_CHUNK_OPERATIONS, thread->number, sizeof *out);
+    if (out == NULL)
+        return;
+    *out = (ffm_operation){.start = end - wait,
+                           .duration = wait,
+                           .wait = wait,
+                           .waits = 1,
+                           .stack = thread->wait_stack,
+                           .probe = thread->wait_probe,
+                           .function = FFM_FUNCTION_PRIVATE,
+                           .flags = (uint16_t)(FFM_OPERATION_PRIVATE |
+                                               (thread->wait_truncated ? FFM_OPERATION_TRUNCATED : 0)),
+                           .thread_id = thread->kernel_id};
+    ffm_sink_commit(&thread->operations, sizeof *out);
+}
+
+void ffm_collector_wait_enter(void *invocation)
+{
+    uint64_t entered = ffm_now();
+    ffm_thread *thread = ffm_thread_self();
+    if (thread == NULL || thread->wait_depth++ != 0)
+        return;
+    if (thread->depth == 0 && thread->bypass == 0) {
+        ffm_registers registers = ffm_invocation_registers(invocation);
+        thread->wait_stack = ffm_stack_from(&registers, &thread->wait_truncated);
+        thread->wait_start = ffm_now();
+        thread->wait_probe = (uint32_t)(thread->wait_start - entered);
+    } else {
+        thread->wait_start = entered;
+    }
+}
+
+void ffm_collector_wait_leave(void *invocation)
+{
+    (void)invocation;
+    uint64_t now = ffm_now();
+    ffm_thread *thread = ffm_thread_self();
+    if (thread == NULL || thread->wait_depth == 0 || --thread->wait_depth != 0)
+        return;
+    uint64_t wait = now - thread->wait_start;
+    if (thread->depth != 0) {
+        thread->wait += wait;
+        thread->waits++;
+    } else if (thread->bypass == 0) {
+        record_private(thread, now, wait);
+    }
+}

@@ -1,0 +1,7 @@
+"""Errors of the instruments. Each message says what happened, where, and what to do next."""
+
+from __future__ import annotations
+
+
+class InstrumentError(Exception):
+    """The program could not be started, instrumented, or its recording not be read."""

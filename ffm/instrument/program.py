@@ -1,0 +1,80 @@
+"""Starting the program to measure, and what can be wrong with it before it runs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from ffm.instrument.errors import InstrumentError
+
+ELF_MAGIC = b"\x7fELF"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a program ended: an exit code or the name of a signal; `timed_out` when we ended it."""
+
+    code: int | None
+    signal: str | None
+    timed_out: bool
+
+    @property
+    def sound(self) -> bool:
+        """Whether the program ended by itself with the exit code 0."""
+        return self.code == 0 and not self.timed_out
+
+    def __str__(self) -> str:
+        if self.timed_out:
+            return "ran past the time limit and was ended"
+        if self.signal is not None:
+            return f"was ended by the signal {self.signal}"
+        return f"exited with code {self.code}"
+
+
+def ending_of(wait_status: int, *, timed_out: bool) -> Ending:
+    """Translate what `os.wait4` returned."""
+    code = os.waitstatus_to_exitcode(wait_status)
+    if code >= 0:
+        return Ending(code, None, timed_out)
+    return Ending(None, signal.Signals(-code).name, timed_out)
+
+
+def resolve_program(command: list[str]) -> list[str]:
+    """Return the command with its program as a path that can be executed.
+
+    Raises:
+        InstrumentError: there is no such program, it may not be executed, or it is for another machine.
+    """
+    if not command:
+        raise InstrumentError("No program was given. Name it after `--`: ffm stage baseline -- ./app 1 2 3")
+    name = command[0]
+    path = Path(name)
+    if "/" not in name:
+        found = shutil.which(name)
+        if found is None:
+            hint = f" Did you mean ./{name}?" if path.exists() else ""
+            raise InstrumentError(f"The program {name} was not found on the PATH.{hint}")
+        path = Path(found)
+    if not path.exists():
+        raise InstrumentError(f"The program {name} does not exist (looked in {Path.cwd()}).")
+    if path.is_dir():
+        raise InstrumentError(f"{name} is a folder, not a program.")
+    if not os.access(path, os.X_OK):
+        raise InstrumentError(f"The program {name} is not executable. Try: chmod +x {name}")
+    return [str(path), *command[1:]]
+
+
+def reason_unreached(program: Path) -> str:
+    """Say why a program that ran never came to the gate."""
+    try:
+        head = program.read_bytes()[:20]
+    except OSError as error:
+        return f"it cannot be read ({error})"
+    if head[:4] != ELF_MAGIC:
+        return "it is not a binary program, or its interpreter is linked statically"
+    if program.stat().st_mode & 0o6000:
+        return "it is set-uid or set-gid, and the dynamic linker preloads nothing into such programs"
+    return "it is linked statically, or its environment was cleared, so that nothing can be preloaded into it"

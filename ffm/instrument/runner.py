@@ -1,0 +1,260 @@
+"""Runs a program once, instrumented, and says how that went.
+
+The program is our own child, so its exit status and times are the operating system's; Frida attaches to it, and to
+each process that it starts, at the gate (`gate.py`), puts the collector's hooks in place and is out of the way.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import frida
+
+from ffm.driver.catalogue import load_catalogue
+from ffm.instrument.errors import InstrumentError
+from ffm.instrument.gate import FORKED, Gate
+from ffm.instrument.library import native_library
+from ffm.instrument.program import Ending, ending_of, reason_unreached, resolve_program
+
+AGENT = Path(__file__).with_name("agent.js")
+
+COLLECTOR_FAILURES = {
+    -1: "the recording could not be created (is the disk full, or the results folder not writable?)",
+    -2: "the plan of what to watch could not be read",
+    -3: "the handlers of SIGSEGV and SIGTRAP could not be installed",
+}
+"""What `ffm_collector_open` returns; see `collector/collector.h`."""
+
+
+class FoundWait(Protocol):
+    """What the runner needs to know of a driver's internal wait function."""
+
+    @property
+    def offset(self) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Instruments:
+    """What to put into the program. `functions` are exported names of the catalogue."""
+
+    folder: Path
+    functions: list[str]
+    mode: int
+    """Flags `FFM_MODE_*` of `collector.h`."""
+    plan: Path | None
+    find_wait_function: Callable[[Path], FoundWait]
+
+
+@dataclass(slots=True)
+class Instrumented:
+    """One process of the program that loaded a driver, as far as hooking went."""
+
+    process_id: int
+    driver: Path | None = None
+    wait_function: FoundWait | None = None
+    hooks: list[tuple[str, str, str]] = field(default_factory=list)
+    """(function, how, reason) for each function found in the driver."""
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One measured run. Times in seconds."""
+
+    command: list[str]
+    wall_s: float
+    """The program's own time: waiting at the gate and hooking are not part of it."""
+    preparation_s: float
+    user_s: float
+    system_s: float
+    ending: Ending
+    processes: list[Instrumented]
+    """Processes that loaded a driver."""
+
+
+def run_instrumented(
+    command: list[str], instruments: Instruments, *, output: Path, timeout_s: float | None = None
+) -> Outcome:
+    """Run the program to its end, or to the time limit, with the instruments in place.
+
+    What the program writes goes to the file `output`. Recordings stay in `instruments.folder` however it ends.
+
+    Raises:
+        InstrumentError: the program cannot be started, or Frida cannot attach to it.
+    """
+    resolved = resolve_program(command)
+    run = _Run(instruments)
+    with Gate(run.instrument) as gate, output.open("wb") as sink:
+        began = time.monotonic()
+        try:
+            program = subprocess.Popen(
+                resolved,
+                env=gate.environment(dict(os.environ)),
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # so that the time limit can end all that it started
+            )
+        except OSError as error:
+            raise InstrumentError(f"The program {command[0]} cannot be started: {error.strerror}.") from error
+        run.root = program.pid
+        status, usage, timed_out = _await_end(program, timeout_s)
+        ended = time.monotonic()
+    run.raise_failure()
+    if not run.arrived:
+        raise InstrumentError(
+            f"The program {command[0]} could not be instrumented: {reason_unreached(Path(resolved[0]))}."
+        )
+    return Outcome(
+        command=command,
+        wall_s=ended - began - run.preparation_s,
+        preparation_s=run.preparation_s,
+        user_s=usage.ru_utime,
+        system_s=usage.ru_stime,
+        ending=ending_of(status, timed_out=timed_out),
+        processes=[process for process in run.processes.values() if process.driver is not None],
+    )
+
+
+def _await_end(program: subprocess.Popen[bytes], timeout_s: float | None) -> tuple[int, Any, bool]:
+    """Wait for the program; end it and all it started when the time is up, or when we are interrupted.
+
+    Frida traces the program from this very process while it attaches. Waiting for the child directly would take the
+    stops that Frida waits for, hence the pidfd, which is readable only at the end.
+    """
+    handle = os.pidfd_open(program.pid)
+    timed_out = False
+    try:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        timed_out = not poll.poll(None if timeout_s is None else timeout_s * 1000)
+    finally:
+        if timed_out or not select.select([handle], [], [], 0)[0]:
+            os.killpg(program.pid, signal.SIGKILL)
+        select.select([handle], [], [])
+        os.close(handle)
+        _, status, usage = os.wait4(program.pid, 0)
+        program.returncode = os.waitstatus_to_exitcode(status)
+    return status, usage, timed_out
+
+
+class _Run:
+    """The state of one run that its threads share."""
+
+    def __init__(self, instruments: Instruments) -> None:
+        self.root = 0
+        self.arrived = False
+        self.preparation_s = 0.0
+        self.processes: dict[int, Instrumented] = {}
+        self._instruments = instruments
+        self._lock = threading.Lock()
+        self._failure: str | None = None
+        self._at_gate: set[int] = set()
+        self._sessions: list[Any] = []  # a session that is collected takes its script with it
+
+    def raise_failure(self) -> None:
+        """Raise what went wrong in a thread of the run."""
+        if self._failure is not None:
+            raise InstrumentError(self._failure)
+
+    def instrument(self, process_id: int, reason: int) -> None:
+        """Attach to a process that waits at the gate, and hook its driver as soon as it has one."""
+        began = time.monotonic()
+        with self._lock:
+            self.arrived = True
+            self._at_gate.add(process_id)
+        try:
+            self._attach(process_id)
+        except frida.InvalidOperationError as error:
+            self._fail(process_id, reason, str(error))
+        except (frida.ProcessNotFoundError, frida.TransportError):
+            pass  # it was killed while it waited
+        except frida.PermissionDeniedError as error:
+            self._fail(
+                process_id,
+                reason,
+                f"{error}; attaching needs ptrace (see /proc/sys/kernel/yama/ptrace_scope)",
+            )
+        except (frida.NotSupportedError, frida.ProcessNotRespondingError, frida.TimedOutError) as error:
+            self._fail(process_id, reason, str(error))
+        with self._lock:
+            self._at_gate.discard(process_id)
+        self._count_preparation(process_id, began)
+
+    def _fail(self, process_id: int, reason: int, why: str) -> None:
+        kind = "forked child" if reason == FORKED else "process"
+        self._failure = f"Frida could not attach to the {kind} {process_id}: {why}."
+
+    def _count_preparation(self, process_id: int, began: float) -> None:
+        """Only the program's first process counts: what others wait for runs beside it."""
+        with self._lock:
+            if process_id == self.root and process_id not in self._at_gate:
+                self.preparation_s += time.monotonic() - began
+
+    def _attach(self, process_id: int) -> None:
+        session = frida.get_local_device().attach(process_id)
+        script = session.create_script(AGENT.read_text(), name="ffm", runtime="qjs")
+        process = Instrumented(process_id)
+        messages: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        script.on("message", lambda message, _data: messages.put(message))
+        # The agent asks while the program's thread is inside dlopen: it is answered from a thread of its own, since
+        # Frida's own thread must stay free to carry the answer.
+        threading.Thread(target=self._answer, args=(process, script, messages), daemon=True).start()
+        with self._lock:
+            self.processes[process_id] = process
+            self._sessions += [session, script]
+        script.load()
+        catalogue = load_catalogue()
+        script.exports_sync.start(
+            {
+                "collector": str(native_library("libffm_collector.so")),
+                "folder": str(self._instruments.folder.resolve()),
+                "mode": self._instruments.mode,
+                "plan": None if self._instruments.plan is None else str(self._instruments.plan.resolve()),
+                "functions": [[catalogue[name].index, name] for name in self._instruments.functions],
+            }
+        )
+
+    def _answer(
+        self, process: Instrumented, script: Any, messages: queue.SimpleQueue[dict[str, Any]]
+    ) -> None:
+        while True:
+            message = messages.get()
+            if message["type"] == "error":
+                self._failure = (
+                    f"The agent failed in process {process.process_id}: {message.get('description')}"
+                )
+                continue
+            content = message["payload"]
+            if content["type"] == "driver":
+                began = time.monotonic()
+                process.driver = Path(content["path"])
+                self._send_plan(process, script)
+                self._count_preparation(process.process_id, began)
+            elif content["type"] == "hooks":
+                process.hooks = [tuple(outcome) for outcome in content["outcomes"]]
+            elif content["type"] == "failed":
+                why = COLLECTOR_FAILURES.get(content["status"], f"status {content['status']}")
+                process.failure = why
+                self._failure = f"The collector could not start in process {process.process_id}: {why}."
+
+    def _send_plan(self, process: Instrumented, script: Any) -> None:
+        offset: int | None = None
+        refused: str | None = None
+        try:
+            if process.driver is not None:
+                process.wait_function = self._instruments.find_wait_function(process.driver)
+                offset = process.wait_function.offset
+        except Exception as error:  # the program waits for the answer, whatever happened here
+            refused = str(error)
+            self._failure = f"The driver {process.driver} could not be examined: {error}"
+        script.post({"type": "plan", "waitOffset": offset, "refused": refused})
