@@ -1,0 +1,5 @@
+"""`python -m ffm` is `ffm`."""
+
+from ffm.cli.main import main
+
+main()

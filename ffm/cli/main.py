@@ -1,0 +1,91 @@
+"""The command `ffm`. Each family of commands is one file, imported only when it is used."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from dataclasses import dataclass
+
+import click
+
+from ffm import __version__
+from ffm.stages.errors import FfmError
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a command is defined, and its line in `ffm --help`."""
+
+    module: str
+    attribute: str
+    summary: str
+
+
+COMMANDS: dict[str, Entry] = {
+    "stage": Entry("ffm.cli.stage", "stage", "Run one stage of the measurement."),
+    "report": Entry("ffm.cli.view", "report", "What could be saved: folds, sequences, single points."),
+    "sequence": Entry("ffm.cli.view", "sequence", "One sequence, its operations numbered."),
+    "subsequence": Entry("ffm.cli.view", "subsequence", "The estimate for a part of a sequence."),
+    "fold": Entry("ffm.cli.view", "fold", "All calls of one function, by calling function."),
+    "site": Entry("ffm.cli.view", "site", "One call at one place: stack, times, verdicts."),
+    "export": Entry("ffm.cli.exporting", "export", "Results as one file for other tools."),
+    "import": Entry("ffm.cli.importing", "import_results", "Results of other tools, to be viewed here."),
+}
+"""Every command, in the order in which `ffm --help` lists them."""
+
+
+class CommandsOnDemand(click.Group):
+    """A group that imports a command when it is called, so that `ffm --help` imports none."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of use."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command by its name; None if there is no such command."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        command = getattr(importlib.import_module(entry.module), entry.attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{entry.module}.{entry.attribute} is not a command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by their summaries."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+
+@click.group(cls=CommandsOnDemand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="ffm")
+def commands() -> None:
+    """Find the synchronizations and transfers that a CUDA program does not need.
+
+    Measure a program with `snakemake --config app=./program`, then look at the results with `ffm report`.
+    """
+
+
+def main() -> None:
+    """Run the command line; errors that a user can act on become one sentence and a non-zero exit status."""
+    try:
+        status = commands.main(prog_name="ffm", standalone_mode=False)
+    except FfmError as error:
+        click.echo(f"ffm: {error}", err=True)
+        status = 1
+    except click.ClickException as error:
+        error.show()
+        status = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("ffm: interrupted.", err=True)
+        status = 130
+    except BrokenPipeError:
+        # The reader (`ffm report | head`) has gone. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 141
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+if __name__ == "__main__":
+    main()

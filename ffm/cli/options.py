@@ -1,0 +1,120 @@
+"""Options that the viewing commands share, and the help on their JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import typing
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ffm.stages.errors import DocumentError
+
+if TYPE_CHECKING:
+    from ffm.stages.results import Results
+
+RESULTS = Path("results")
+ANALYSIS = "analysis.json"
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+def results_option(command: Decorated) -> Decorated:
+    """`--results FOLDER`; without it the newest one."""
+    return click.option(
+        "--results",
+        "folder",
+        type=click.Path(path_type=Path),
+        help=f"Folder of one program's results; without it the newest below ./{RESULTS}.",
+    )(command)
+
+
+def estimator_option(command: Decorated) -> Decorated:
+    """`--estimator carry|bound`."""
+    return click.option(
+        "--estimator",
+        type=click.Choice(["carry", "bound"]),
+        default="carry",
+        show_default=True,
+        help="The estimate that comes first and sorts: `carry` of Figure 5.1, or the upper bound.",
+    )(command)
+
+
+def json_option(command: Decorated) -> Decorated:
+    """`--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print what the screen shows as JSON.")(
+        command
+    )
+
+
+def open_chosen(folder: Path | None) -> Results:
+    """Open the given results, or the newest.
+
+    Raises:
+        DocumentError: there are none, or they are damaged or of another version.
+    """
+    from ffm.stages.results import open_results
+
+    return open_results(folder or newest_results(RESULTS))
+
+
+def newest_results(parent: Path) -> Path:
+    """The folder below `parent` whose analysis was written last.
+
+    Raises:
+        DocumentError: there is none.
+    """
+    analyses = [path for path in parent.glob(f"*/{ANALYSIS}") if path.is_file()]
+    if analyses:
+        return max(analyses, key=lambda path: path.stat().st_mtime_ns).parent
+    unfinished = sorted(path.name for path in parent.glob("*/") if path.is_dir())
+    if unfinished:
+        raise DocumentError(
+            f"no results in ./{parent} are complete ({', '.join(unfinished)}): measure again with "
+            "`snakemake --config app=./program`."
+        )
+    raise DocumentError(
+        f"there are no results in ./{parent}: measure a program with `snakemake --config app=./program`, or "
+        "name a folder of results with --results FOLDER."
+    )
+
+
+class ViewCommand(click.Command):
+    """A command whose help lists the fields of its JSON, read from the dataclass that is printed."""
+
+    view = ""
+    """Module and class, `ffm.report.overview:Overview`."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Add a section for each class inside the JSON."""
+        import importlib
+
+        super().format_epilog(ctx, formatter)
+        module, name = self.view.split(":")
+        for kind in _classes(getattr(importlib.import_module(module), name)):
+            title = "JSON" if kind.__name__ == name else f"JSON: {kind.__name__}"
+            with formatter.section(title):
+                formatter.write_text(" ".join((inspect.getdoc(kind) or "").split()))
+                formatter.write_dl([(field.name, str(field.type)) for field in dataclasses.fields(kind)])
+
+
+def view_command(view: str) -> type[ViewCommand]:
+    """The class for a command that prints a view, named `module:class`."""
+    return type("ViewCommand", (ViewCommand,), {"view": view})
+
+
+def _classes(kind: type) -> list[Any]:
+    """A dataclass and all dataclasses inside its fields, outer ones first."""
+    found: dict[Any, None] = {}
+    waiting: list[Any] = [kind]
+    while waiting:
+        current = waiting.pop(0)
+        if dataclasses.is_dataclass(current) and current not in found:
+            found[current] = None
+            waiting += typing.get_type_hints(current).values()
+        else:
+            waiting += typing.get_args(current)
+    return list(found)

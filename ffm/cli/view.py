@@ -1,0 +1,117 @@
+"""The commands that show results: `report`, `sequence`, `subsequence`, `fold`, `site`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ffm.cli.options import estimator_option, json_option, open_chosen, results_option, view_command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffm.report.numbers import Estimator
+
+
+@click.command(cls=view_command("ffm.report.overview:Overview"))
+@estimator_option
+@results_option
+@json_option
+@click.option("--all", "show_all", is_flag=True, help="Show rows below 0.1 % of the run, too.")
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write everything to one self-contained file.",
+)
+def report(
+    estimator: Estimator, folder: Path | None, as_json: bool, show_all: bool, html: Path | None
+) -> None:
+    """Show what could be saved: folds, sequences and single points, with seconds and percent of the run."""
+    from ffm.report.overview import overview
+    from ffm.report.terminal import render_overview
+
+    analysis = open_chosen(folder).document
+    if html is not None:
+        from ffm.report.html import write_html
+
+        write_html(analysis, html, estimator)
+        click.echo(f"Wrote {html}.")
+        return
+    _show(overview(analysis, estimator, show_all=show_all), render_overview, as_json)
+
+
+@click.command(cls=view_command("ffm.report.sequence:SequenceView"))
+@click.argument("number", type=int, default=1)
+@estimator_option
+@results_option
+@json_option
+def sequence(number: int, estimator: Estimator, folder: Path | None, as_json: bool) -> None:
+    """Show sequence NUMBER (1 is the first): operations that can be fixed together, numbered."""
+    from ffm.report.sequence import sequence as lay_out
+    from ffm.report.terminal import render_sequence
+
+    _show(lay_out(open_chosen(folder).document, number, estimator), render_sequence, as_json)
+
+
+@click.command(cls=view_command("ffm.report.sequence:SequenceView"))
+@click.argument("start", type=int)
+@click.argument("end", type=int)
+@click.option(
+    "--sequence", "number", type=int, default=1, show_default=True, help="The sequence that holds them."
+)
+@estimator_option
+@results_option
+@json_option
+def subsequence(
+    start: int, end: int, number: int, estimator: Estimator, folder: Path | None, as_json: bool
+) -> None:
+    """Estimate what fixing just operations START to END of a sequence would save. Needs no new run."""
+    from ffm.report.sequence import check_part
+    from ffm.report.sequence import subsequence as lay_out
+    from ffm.report.terminal import render_sequence
+    from ffm.stages.results import subsequence as estimate
+
+    results = open_chosen(folder)
+    check_part(results.document, number, start, end)
+    benefit = estimate(results, number, start, end)
+    _show(lay_out(results.document, number, start, end, benefit, estimator), render_sequence, as_json)
+
+
+@click.command(cls=view_command("ffm.report.fold:FoldView"))
+@click.argument("name")
+@estimator_option
+@results_option
+@json_option
+def fold(name: str, estimator: Estimator, folder: Path | None, as_json: bool) -> None:
+    """Show all calls of the function NAME (`cudaFree`), by the functions that make them."""
+    from ffm.report.fold import fold as lay_out
+    from ffm.report.terminal import render_fold
+
+    _show(lay_out(open_chosen(folder).document, name, estimator), render_fold, as_json)
+
+
+@click.command(cls=view_command("ffm.report.site:SiteView"))
+@click.argument("number", type=int)
+@estimator_option
+@results_option
+@json_option
+def site(number: int, estimator: Estimator, folder: Path | None, as_json: bool) -> None:
+    """Show site NUMBER, one call at one place: its stack, times and verdicts."""
+    from ffm.report.site import site as lay_out
+    from ffm.report.terminal import render_site
+
+    _show(lay_out(open_chosen(folder).document, number, estimator), render_site, as_json)
+
+
+def _show(view: Any, render: Callable[[Any, int], Any], as_json: bool) -> None:
+    """Print a view, as JSON or as a screen."""
+    if as_json:
+        import orjson
+
+        click.echo(orjson.dumps(view, option=orjson.OPT_INDENT_2))
+        return
+    from ffm.report.terminal.printing import print_screen
+
+    print_screen(render, view)

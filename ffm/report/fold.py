@@ -1,0 +1,119 @@
+"""One fold, expanded by the functions that make the calls (dissertation, Figure 5.3 right)."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from ffm.report.numbers import Estimator, Saving, Scale
+from ffm.report.places import Finding, Place, findings, kept, place, site_saving
+from ffm.stages.documents import Analysis, Group
+from ffm.stages.errors import FfmError
+
+
+@dataclass(frozen=True, slots=True)
+class FoldSite:
+    """A site inside a fold, with what was found out about it."""
+
+    where: Place
+    count: int
+    saving: Saving
+    findings: list[Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A function that makes calls of the fold; template arguments are dropped from its name."""
+
+    name: str
+    count: int
+    saving: Saving
+    conditional: bool
+    sites: list[FoldSite]
+    parts: list[Part]
+
+
+@dataclass(frozen=True, slots=True)
+class FoldView:
+    """Everything on the screen of `ffm fold`. `keep` are synchronizations that must stay."""
+
+    application: str
+    wall_s: float
+    estimator: Estimator
+    name: str
+    count: int
+    saving: Saving
+    conditional: bool
+    parts: list[Part]
+    keep: list[Place]
+
+
+def fold(analysis: Analysis, name: str, estimator: Estimator = "carry") -> FoldView:
+    """Lay out the fold of a name; parts and sites that save most come first.
+
+    Raises:
+        FfmError: there is no such fold; the message offers similar names.
+    """
+    group = find_fold(analysis, name)
+    return FoldView(
+        application=analysis.application,
+        wall_s=analysis.wall_s,
+        estimator=estimator,
+        name=group.name,
+        count=group.count,
+        saving=Scale(analysis.wall_s).saving(group.benefit),
+        conditional=group.conditional,
+        parts=_parts(analysis, group.parts or [group], estimator),
+        keep=kept(analysis, group.sites),
+    )
+
+
+def find_fold(analysis: Analysis, name: str) -> Group:
+    """The fold of a name, exact or else the only one that differs just by case.
+
+    Raises:
+        FfmError: there is none.
+    """
+    folds = {group.name: group for group in analysis.folds}
+    if name in folds:
+        return folds[name]
+    same = [known for known in folds if known.casefold() == name.casefold()]
+    if len(same) == 1:
+        return folds[same[0]]
+    raise FfmError(_unknown(analysis.application, name, list(folds)))
+
+
+def _unknown(application: str, name: str, known: list[str]) -> str:
+    if not known:
+        return f"{application} has no fold: no unnecessary synchronization or transfer was found."
+    lowered = {candidate.casefold(): candidate for candidate in known}
+    close = [lowered[match] for match in difflib.get_close_matches(name.casefold(), lowered, n=3, cutoff=0.5)]
+    close += [other for other in known if name.casefold() in other.casefold() and other not in close][:3]
+    if close:
+        return f"{application} has no fold {name}; did you mean {' or '.join(close)}?"
+    return f"{application} has no fold {name}; it has {', '.join(known)}."
+
+
+def _parts(analysis: Analysis, groups: list[Group], estimator: Estimator) -> list[Part]:
+    scale = Scale(analysis.wall_s)
+
+    def part(group: Group) -> Part:
+        sites = [
+            FoldSite(
+                place(analysis, index),
+                analysis.sites[index].count,
+                site_saving(analysis, index),
+                findings(analysis, index),
+            )
+            for index in (() if group.parts else group.sites)
+        ]
+        return Part(
+            name=group.name,
+            count=group.count,
+            saving=scale.saving(group.benefit),
+            conditional=group.conditional,
+            sites=sorted(sites, key=lambda site: -site.saving.seconds(estimator)),
+            parts=_parts(analysis, group.parts, estimator),
+        )
+
+    return sorted(map(part, groups), key=lambda made: -made.saving.seconds(estimator))

@@ -1,0 +1,23 @@
+"""C++ names short enough for a screen."""
+
+from __future__ import annotations
+
+from ffm.model.names import base_name
+
+
+def shorten(name: str, width: int) -> str:
+    """Fit a function's name into a number of columns.
+
+    What says least goes first: return type, parameters and template arguments, then the middle. The beginning
+    (namespace) and the end (the function itself) stay.
+    """
+    return name if len(name) <= width else cut_middle(base_name(name), width)
+
+
+def cut_middle(text: str, width: int) -> str:
+    """Cut a text to a number of columns, at least five, in the middle, where `...` then stands."""
+    if len(text) <= width:
+        return text
+    room = max(width, 5) - 3
+    front = room // 2
+    return f"{text[:front]}...{text[len(text) - (room - front) :]}"

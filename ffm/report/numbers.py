@@ -1,0 +1,98 @@
+"""Numbers as text, in the same units everywhere: seconds, percent of the run, counts, bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from ffm.stages.documents import Benefit
+
+Estimator = Literal["carry", "bound"]
+ESTIMATORS: tuple[Estimator, ...] = ("carry", "bound")
+ESTIMATOR_MEANINGS: dict[Estimator, str] = {
+    "carry": "what later waits cannot absorb; unused savings are carried forward (dissertation, Figure 5.1)",
+    "bound": "an upper bound, as Diogenes printed: at most the CPU's own work among the operations",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """Seconds that a fix would save and their share of the run's wall time, by both estimators."""
+
+    carry_s: float
+    carry_percent: float
+    bound_s: float
+    bound_percent: float
+
+    def seconds(self, estimator: Estimator) -> float:
+        """The seconds by one estimator."""
+        return self.carry_s if estimator == "carry" else self.bound_s
+
+    def percent(self, estimator: Estimator) -> float:
+        """The share of the run by one estimator, 0 to 100."""
+        return self.carry_percent if estimator == "carry" else self.bound_percent
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How a run's times are written: one number of decimals for all of them."""
+
+    wall_s: float
+
+    @property
+    def decimals(self) -> int:
+        """As many decimals as 0.01 % of the run needs; at least three (milliseconds), at most nine."""
+        if self.wall_s <= 0:
+            return 3
+        return min(9, max(3, math.ceil(-math.log10(self.wall_s * 1e-4))))
+
+    def seconds(self, seconds: float) -> str:
+        """`155.785 s`."""
+        return f"{seconds:.{self.decimals}f} s"
+
+    def share(self, seconds: float) -> float:
+        """Percent of the run's wall time."""
+        return 100 * seconds / self.wall_s if self.wall_s > 0 else 0.0
+
+    def saving(self, benefit: Benefit) -> Saving:
+        """A benefit beside its share of the run."""
+        carry, bound = benefit.carry_s, benefit.bound_s
+        return Saving(carry, self.share(carry), bound, self.share(bound))
+
+
+def percent(value: float) -> str:
+    """`11.45 %`."""
+    return f"{value:.2f} %"
+
+
+def count(value: int) -> str:
+    """`85,000`."""
+    return f"{value:,}"
+
+
+def plural(value: int, noun: str) -> str:
+    """`1 site`, `2,000 sites`."""
+    return f"{value:,} {noun}" + ("" if value == 1 else "s")
+
+
+def size(value: int) -> str:
+    """Bytes with a binary prefix: `1.50 MiB`."""
+    amount = float(value)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024:
+            return f"{value} B" if unit == "B" else f"{amount:.2f} {unit}"
+        amount /= 1024
+    return f"{amount:.2f} TiB"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """`1-3, 7, 9-10` for ascending numbers, however they come."""
+    ordered = sorted(set(numbers))
+    if not ordered:
+        return ""
+    starts = [ordered[0], *(after for before, after in pairwise(ordered) if after != before + 1)]
+    ends = [*(before for before, after in pairwise(ordered) if after != before + 1), ordered[-1]]
+    return ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))

@@ -1,0 +1,163 @@
+"""The overview: what could be saved, by folds, sequences, single points (dissertation, Figure 5.3 left)."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from ffm.report.numbers import Estimator, Saving, Scale
+from ffm.report.places import place
+from ffm.stages.documents import Analysis, Group, Matching
+
+HIDDEN_BELOW_PERCENT = 0.1
+"""Rows that promise less than this share of the run are counted instead of shown, as in Diogenes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One fix. `number` is a sequence's number or a single point's site; `command` opens its own screen.
+
+    `operations` is the length of a sequence, else the number of sites.
+    """
+
+    name: str
+    number: int | None
+    saving: Saving
+    operations: int
+    calls: int
+    conditional: bool
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows of one kind, most saved first. `hidden` counts rows under the limit that are left out."""
+
+    title: str
+    meaning: str
+    rows: list[Row]
+    hidden: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What measuring cost: a stage's wall time, and how many times the bare program's that is."""
+
+    stage: str
+    wall_s: float
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unmatched:
+    """Seconds of operations that the runs agree on, and that they do not, with the reasons."""
+
+    matched_s: float
+    unmatched_s: float
+    reasons: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Everything on the screen of `ffm report`."""
+
+    application: str
+    command: list[str]
+    origin: str
+    wall_s: float
+    estimator: Estimator
+    hidden_below_percent: float
+    stages: list[Cost]
+    folds: Section
+    sequences: Section
+    points: Section
+    matching: Unmatched | None
+    notes: list[str]
+
+
+def overview(analysis: Analysis, estimator: Estimator = "carry", *, show_all: bool = False) -> Overview:
+    """Lay out an analysis; rows are sorted and hidden by the given estimator."""
+    scale = Scale(analysis.wall_s)
+
+    def section(title: str, meaning: str, rows: list[Row]) -> Section:
+        ordered = sorted(rows, key=lambda row: -row.saving.seconds(estimator))
+        limit = 0.0 if show_all else HIDDEN_BELOW_PERCENT
+        shown = [row for row in ordered if show_all or row.saving.percent(estimator) >= limit]
+        return Section(title, meaning, shown, len(ordered) - len(shown))
+
+    folds = [
+        Row(
+            name=fold.name,
+            number=None,
+            saving=scale.saving(fold.benefit),
+            operations=len(fold.sites),
+            calls=fold.count,
+            conditional=fold.conditional,
+            command=f"ffm fold {shlex.quote(fold.name)}",
+        )
+        for fold in analysis.folds
+    ]
+    return Overview(
+        application=analysis.application,
+        command=analysis.command,
+        origin=analysis.origin,
+        wall_s=analysis.wall_s,
+        estimator=estimator,
+        hidden_below_percent=0.0 if show_all else HIDDEN_BELOW_PERCENT,
+        stages=[Cost(cost.stage, cost.wall_s, cost.ratio) for cost in analysis.costs],
+        folds=section("Folds", "every call of one function, whoever makes it", folds),
+        sequences=section(
+            "Sequences",
+            "operations between two needed synchronizations, fixed together",
+            [_sequence_row(analysis, scale, number) for number in range(1, len(analysis.sequences) + 1)],
+        ),
+        points=section(
+            "Single points",
+            "one call at one place, reached by one call stack",
+            [_point_row(analysis, scale, point) for point in analysis.points],
+        ),
+        matching=_matching(analysis.matching),
+        notes=analysis.notes,
+    )
+
+
+def _matching(matching: Matching | None) -> Unmatched | None:
+    if matching is None:
+        return None
+    return Unmatched(matching.matched_s, matching.unmatched_s, matching.unmatched)
+
+
+def _sequence_row(analysis: Analysis, scale: Scale, number: int) -> Row:
+    sequence = analysis.sequences[number - 1]
+    start = place(analysis, sequence.operations[0].site)
+    return Row(
+        name=f"from {start.call} {start.place}",
+        number=number,
+        saving=scale.saving(sequence.benefit),
+        operations=len(sequence.operations),
+        calls=sum(operation.count for operation in sequence.operations),
+        conditional=any(
+            verdict.keep is not None
+            for operation in sequence.operations
+            for verdict in analysis.sites[operation.site].synchronization
+        ),
+        command=f"ffm sequence {number}",
+    )
+
+
+def _point_row(analysis: Analysis, scale: Scale, point: Group) -> Row:
+    where = place(analysis, point.sites[0])
+    return Row(
+        name=f"{where.call} {where.place}",
+        number=where.site,
+        saving=scale.saving(point.benefit),
+        operations=len(point.sites),
+        calls=point.count,
+        conditional=point.conditional,
+        command=f"ffm site {where.site}",
+    )
+
+
+def nothing_found(view: Overview) -> bool:
+    """Whether there is nothing to fix, shown or hidden."""
+    return not any(part.rows or part.hidden for part in (view.folds, view.sequences, view.points))

@@ -1,0 +1,116 @@
+"""Sites, frames and verdicts of an analysis as a reader refers to them. Sites are numbered from 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from ffm.report.numbers import Saving, Scale
+from ffm.stages.documents import Analysis, Frame, Site, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A site in one line. `place` is `als.cu:738`, or `libcufft.so+0x201f0` where lines are not known."""
+
+    site: int
+    call: str
+    caller: str
+    place: str
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.call} {self.place} (site {self.site})"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A verdict in words: of how many occurrences it says what, why, and which other site it speaks of.
+
+    `keep` is the synchronization that must stay for the verdict to hold; `first` the transfer that is
+    repeated.
+    """
+
+    issue: str
+    verdict: str
+    reason: str
+    occurrences: int
+    of: int
+    keep: Place | None
+    first: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class StackFrame:
+    """One frame of a stack, innermost first. `place` is as in `Place`."""
+
+    function: str
+    place: str
+    file: str
+    line: int
+    inlined: bool
+
+
+def frame_place(analysis: Analysis, frame: Frame) -> str:
+    """File and line of a frame, else module and offset."""
+    if frame.file and frame.line:
+        return f"{PurePath(frame.file).name}:{frame.line}"
+    if 0 <= frame.module < len(analysis.modules):
+        return f"{PurePath(analysis.modules[frame.module].path).name}+{frame.offset:#x}"
+    return f"{frame.offset:#x}"
+
+
+def place(analysis: Analysis, index: int) -> Place:
+    """The site with an index of the document."""
+    site = analysis.sites[index]
+    return Place(index + 1, site.call, site.caller, _site_place(analysis, site), site.file, site.line)
+
+
+def _site_place(analysis: Analysis, site: Site) -> str:
+    if site.file and site.line:
+        return f"{PurePath(site.file).name}:{site.line}"
+    frames = analysis.stacks[site.stack].frames if 0 <= site.stack < len(analysis.stacks) else []
+    for frame in frames:
+        if frame.function == site.caller:
+            return frame_place(analysis, frame)
+    return frame_place(analysis, frames[0]) if frames else "unknown place"
+
+
+def stack_frames(analysis: Analysis, index: int) -> list[StackFrame]:
+    """The whole call stack of a site, innermost frame first."""
+    return [
+        StackFrame(frame.function, frame_place(analysis, frame), frame.file, frame.line, frame.inlined)
+        for frame in analysis.stacks[analysis.sites[index].stack].frames
+    ]
+
+
+def findings(analysis: Analysis, index: int) -> list[Finding]:
+    """All verdicts on a site, synchronizations first."""
+    site = analysis.sites[index]
+
+    def finding(issue: str, verdict: Verdict) -> Finding:
+        keep = None if verdict.keep is None else place(analysis, verdict.keep)
+        first = None if verdict.first is None else place(analysis, verdict.first)
+        return Finding(issue, verdict.kind, verdict.reason, verdict.occurrences, site.count, keep, first)
+
+    return [
+        *(finding("synchronization", verdict) for verdict in site.synchronization),
+        *(finding("transfer", verdict) for verdict in site.transfer),
+    ]
+
+
+def kept(analysis: Analysis, indices: list[int]) -> list[Place]:
+    """What must stay for the conditional verdicts on these sites to hold, each site once."""
+    wanted = {
+        verdict.keep: None
+        for index in indices
+        for verdict in analysis.sites[index].synchronization
+        if verdict.keep is not None
+    }
+    return [place(analysis, index) for index in wanted]
+
+
+def site_saving(analysis: Analysis, index: int) -> Saving:
+    """What fixing this site alone would save over the whole run."""
+    return Scale(analysis.wall_s).saving(analysis.sites[index].benefit)

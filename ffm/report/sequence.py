@@ -1,0 +1,156 @@
+"""A sequence of problem operations, or a part of one (dissertation, Figures 5.2 and 5.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ffm.report.numbers import Estimator, Saving, Scale
+from ffm.report.places import Finding, Place, findings, kept, place, site_saving
+from ffm.stages.documents import Analysis, Benefit
+from ffm.stages.errors import FfmError
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One numbered line. `alone` is what fixing only this site would save, over the whole run."""
+
+    number: int
+    where: Place
+    issues: list[str]
+    count: int
+    alone: Saving
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why operations have a verdict; those of which the same is said stand together, occurrences added up."""
+
+    operations: list[int]
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceView:
+    """Everything on the screen of `ffm sequence` or, with `part` set, of `ffm subsequence`.
+
+    `part` holds the first and last operation of a subsequence. `keep` are synchronizations outside that must
+    stay; `ends_at` is the needed synchronization that ends the whole sequence, None at the end of the run.
+    """
+
+    application: str
+    wall_s: float
+    estimator: Estimator
+    sequence: int
+    operations_in_sequence: int
+    part: tuple[int, int] | None
+    recurrences: int
+    saving: Saving
+    synchronization_issues: int
+    transfer_issues: int
+    operations: list[Operation]
+    reasons: list[Reason]
+    keep: list[Place]
+    ends_at: Place | None
+
+
+def sequence(analysis: Analysis, number: int, estimator: Estimator = "carry") -> SequenceView:
+    """Lay out a whole sequence, by its number from 1.
+
+    Raises:
+        FfmError: there is no sequence of this number.
+    """
+    check_sequence(analysis, number)
+    return _view(analysis, number, estimator, None, analysis.sequences[number - 1].benefit)
+
+
+def subsequence(
+    analysis: Analysis, number: int, start: int, end: int, benefit: Benefit, estimator: Estimator = "carry"
+) -> SequenceView:
+    """Lay out operations `start` to `end` of a sequence, both included, with the benefit computed for them.
+
+    Raises:
+        FfmError: there is no such sequence or no such part of it.
+    """
+    check_part(analysis, number, start, end)
+    return _view(analysis, number, estimator, (start, end), benefit)
+
+
+def check_sequence(analysis: Analysis, number: int) -> None:
+    """Refuse the number of a sequence that does not exist, with an FfmError that says which do."""
+    last = len(analysis.sequences)
+    if 1 <= number <= last:
+        return
+    if last == 0:
+        raise FfmError(f"{analysis.application} has no sequence of unnecessary operations.")
+    which = f"they are numbered 1 to {last}" if last > 1 else "there is just sequence 1"
+    raise FfmError(
+        f"{analysis.application} has no sequence {number}: {which}; `ffm report --all` lists all sequences."
+    )
+
+
+def check_part(analysis: Analysis, number: int, start: int, end: int) -> None:
+    """Refuse a part that a sequence does not have, with an FfmError that says what it has."""
+    check_sequence(analysis, number)
+    last = len(analysis.sequences[number - 1].operations)
+    if start > end:
+        raise FfmError(f"a subsequence runs forward: START ({start}) must not be greater than END ({end}).")
+    if start < 1 or end > last:
+        raise FfmError(
+            f"sequence {number} has operations 1 to {last}, so {start} to {end} is not a part of it; "
+            f"`ffm sequence {number}` lists them."
+        )
+
+
+def _view(
+    analysis: Analysis, number: int, estimator: Estimator, part: tuple[int, int] | None, benefit: Benefit
+) -> SequenceView:
+    whole = analysis.sequences[number - 1]
+    start, end = part or (1, len(whole.operations))
+    chosen = list(enumerate(whole.operations[start - 1 : end], start))
+    operations = [
+        Operation(
+            position,
+            place(analysis, operation.site),
+            operation.issues,
+            operation.count,
+            site_saving(analysis, operation.site),
+        )
+        for position, operation in chosen
+    ]
+    return SequenceView(
+        application=analysis.application,
+        wall_s=analysis.wall_s,
+        estimator=estimator,
+        sequence=number,
+        operations_in_sequence=len(whole.operations),
+        part=part,
+        recurrences=whole.recurrences,
+        saving=Scale(analysis.wall_s).saving(benefit),
+        synchronization_issues=sum("synchronization" in operation.issues for operation in operations),
+        transfer_issues=sum("transfer" in operation.issues for operation in operations),
+        operations=operations,
+        reasons=_reasons(analysis, [(position, operation.site) for position, operation in chosen]),
+        keep=kept(analysis, [operation.site for _, operation in chosen]),
+        ends_at=None if whole.ends_at is None else place(analysis, whole.ends_at),
+    )
+
+
+def _reasons(analysis: Analysis, numbered_sites: list[tuple[int, int]]) -> list[Reason]:
+    """Findings about the sites, joined where they differ by occurrences alone, in order of appearance."""
+    joined: dict[Finding, tuple[list[int], dict[int, Finding]]] = {}
+    for position, site in numbered_sites:
+        for finding in findings(analysis, site):
+            positions, by_site = joined.setdefault(replace(finding, occurrences=0, of=0), ([], {}))
+            positions.append(position)
+            by_site[site] = finding
+    return [
+        Reason(
+            positions,
+            replace(
+                same,
+                occurrences=sum(finding.occurrences for finding in by_site.values()),
+                of=sum(finding.of for finding in by_site.values()),
+            ),
+        )
+        for same, (positions, by_site) in joined.items()
+    ]

@@ -1,0 +1,71 @@
+"""One site: its stack, its times, what was found out about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ffm.report.numbers import Estimator, Saving
+from ffm.report.places import Finding, Place, StackFrame, findings, place, site_saving, stack_frames
+from ffm.stages.documents import Analysis
+from ffm.stages.errors import FfmError
+
+
+@dataclass(frozen=True, slots=True)
+class SiteView:
+    """Everything on the screen of `ffm site`. Times are sums over all occurrences."""
+
+    application: str
+    wall_s: float
+    estimator: Estimator
+    where: Place
+    driver_function: str
+    kind: str
+    count: int
+    problem_count: int
+    total_s: float
+    wait_s: float
+    gap_s: float
+    bytes: int
+    saving: Saving
+    findings: list[Finding]
+    stack: list[StackFrame]
+    sequences: list[int]
+    """Numbers of the sequences that the site is in."""
+
+
+def site(analysis: Analysis, number: int, estimator: Estimator = "carry") -> SiteView:
+    """Lay out the site of a number, from 1.
+
+    Raises:
+        FfmError: there is no such site.
+    """
+    last = len(analysis.sites)
+    if not 1 <= number <= last:
+        raise FfmError(
+            f"there is no site {number} in {analysis.application}: its sites are numbered 1 to {last}."
+            if last
+            else f"{analysis.application} has no sites: it made no traced call of the driver."
+        )
+    found = analysis.sites[number - 1]
+    return SiteView(
+        application=analysis.application,
+        wall_s=analysis.wall_s,
+        estimator=estimator,
+        where=place(analysis, number - 1),
+        driver_function=found.function,
+        kind=found.kind,
+        count=found.count,
+        problem_count=found.problem_count,
+        total_s=found.total_s,
+        wait_s=found.wait_s,
+        gap_s=found.gap_s,
+        bytes=found.bytes,
+        saving=site_saving(analysis, number - 1),
+        findings=findings(analysis, number - 1),
+        stack=stack_frames(analysis, number - 1),
+        sequences=[
+            position
+            for position, sequence in enumerate(analysis.sequences, 1)
+            if any(operation.site == number - 1 for operation in sequence.operations)
+        ],
+    )

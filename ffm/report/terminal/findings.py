@@ -1,0 +1,33 @@
+"""Verdicts and what must stay, in sentences."""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+
+from ffm.report.names import shorten
+from ffm.report.numbers import count
+from ffm.report.places import Finding, Place
+from ffm.report.terminal.layout import bullet, heading
+
+
+def finding_text(finding: Finding) -> str:
+    """`unnecessary synchronization (50 of 50 occurrences): reason; keep cudaMemcpy als.cu:994 (site 9)`."""
+    text = (
+        f"{finding.verdict} {finding.issue} ({count(finding.occurrences)} of {count(finding.of)} occurrences)"
+        f": {finding.reason}"
+    )
+    if finding.keep is not None:
+        text += f"; as long as this stays: {finding.keep}"
+    if finding.first is not None:
+        text += f"; first transferred by {finding.first}"
+    return text
+
+
+def conditions(keep: list[Place]) -> list[RenderableType]:
+    """The synchronizations that must stay, where there are any."""
+    if not keep:
+        return []
+    return [
+        heading("Conditions: conditionally unnecessary as long as these synchronizations stay"),
+        *(bullet(f"{where} in {shorten(where.caller, 60)}") for where in keep),
+    ]

@@ -1,0 +1,133 @@
+"""Tables and paragraphs that fit the width without ever cutting a number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ffm.report.names import cut_middle, shorten
+from ffm.report.numbers import ESTIMATORS, Estimator, Saving, Scale, percent
+
+GAP = 2
+INDENT = 2
+NARROWEST_FLEXIBLE = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table. A flexible one gets the width that the others leave; its texts are shortened."""
+
+    header: str
+    right: bool = False
+    flexible: bool = False
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A line across a table, instead of a row: a function's name behind some words."""
+
+    words: str
+    name: str
+
+
+def table(
+    columns: Sequence[Column], rows: Sequence[Sequence[str] | Heading], width: int, *, indent: int = INDENT
+) -> RenderableType:
+    """Lay out rows of text below headers; one column may be flexible."""
+    cells = [row for row in rows if not isinstance(row, Heading)]
+    widths = [
+        max([len(column.header), *(len(row[index]) for row in cells)]) for index, column in enumerate(columns)
+    ]
+    taken = indent + GAP * (len(columns) - 1)
+    fixed = sum(size for size, column in zip(widths, columns, strict=True) if not column.flexible)
+    room = max(width - taken - fixed, NARROWEST_FLEXIBLE)
+    widths = [
+        min(size, room) if column.flexible else size for size, column in zip(widths, columns, strict=True)
+    ]
+    grid = Table.grid(padding=0)
+    grid.add_column(no_wrap=True)
+    headers = [column.header for column in columns]
+    grid.add_row(_line(columns, headers, widths, indent, header=True))
+    for row in rows:
+        if isinstance(row, Heading):
+            words = " " * indent + row.words
+            grid.add_row(Text(words + shorten(row.name, width - len(words)), style="dim"))
+        else:
+            grid.add_row(_line(columns, row, widths, indent, header=False))
+    return grid
+
+
+def _line(
+    columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int], indent: int, *, header: bool
+) -> Text:
+    line = Text(" " * indent)
+    for index, (column, cell, size) in enumerate(zip(columns, cells, widths, strict=True)):
+        text = cut_middle(cell, size) if column.flexible and not header else cell
+        last = index == len(columns) - 1
+        padded = text.rjust(size) if column.right else text if last else text.ljust(size)
+        line.append(padded, style="underline" if header and text else column.style)
+        line.append("" if last else " " * GAP)
+    return line
+
+
+def saving_columns(estimator: Estimator) -> list[Column]:
+    """A column for each estimator, the chosen one in bold."""
+    return [Column(name, right=True, style="bold" if name == estimator else "") for name in ESTIMATORS]
+
+
+def saving_cells(scale: Scale, savings: Sequence[Saving]) -> list[list[str]]:
+    """`155.785 s 11.45 %` by each estimator, aligned with the other rows."""
+    texts = [
+        [(scale.seconds(saving.seconds(name)), percent(saving.percent(name))) for name in ESTIMATORS]
+        for saving in savings
+    ]
+    widest = max((len(share) for row in texts for _, share in row), default=0)
+    return [[f"{seconds} {share:>{widest}}" for seconds, share in row] for row in texts]
+
+
+def recoverable(label: str, scale: Scale, saving: Saving, estimator: Estimator) -> Text:
+    """`Time recoverable: 155.785 s (11.45 % of execution time)`, and below it both estimators."""
+    seconds, share = scale.seconds(saving.seconds(estimator)), percent(saving.percent(estimator))
+    text = Text(f"{label}: ", style="bold")
+    text.append(f"{seconds} ({share} of execution time)")
+    both = ", ".join(
+        f"{name} {scale.seconds(saving.seconds(name))} ({percent(saving.percent(name))})"
+        for name in ESTIMATORS
+    )
+    text.append(f"\n  by estimator: {both}", style="not bold")
+    return text
+
+
+def paragraph(text: str, *, indent: int = INDENT, style: str = "") -> RenderableType:
+    """Text that is wrapped at the width."""
+    return Padding(Text(text, style=style), (0, 0, 0, indent))
+
+
+def bullet(text: str, *, indent: int = INDENT) -> RenderableType:
+    """A wrapped text behind a dash, its further lines under its first."""
+    grid = Table.grid(padding=0)
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(" " * indent + "- ", Text(text))
+    return grid
+
+
+def heading(text: str) -> Text:
+    """The title of a part of a screen, after an empty line."""
+    return Text(f"\n{text}", style="bold")
+
+
+def following(*commands: tuple[str, str]) -> RenderableType:
+    """The commands to type next, each with what it shows."""
+    grid = Table.grid(padding=(0, GAP, 0, 0))
+    grid.add_column(no_wrap=True, style="cyan")
+    grid.add_column(overflow="fold")
+    for command, meaning in commands:
+        grid.add_row("  " + command, meaning)
+    return grid

@@ -1,0 +1,127 @@
+"""The screen of `ffm report`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from ffm.report.numbers import ESTIMATOR_MEANINGS, ESTIMATORS, Scale, count, percent, plural
+from ffm.report.overview import Overview, Row, Section, nothing_found
+from ffm.report.terminal.layout import (
+    Column,
+    bullet,
+    following,
+    heading,
+    paragraph,
+    saving_cells,
+    saving_columns,
+    table,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the rows of a section show between the savings and the name, under which headers."""
+
+    columns: Sequence[tuple[str, Callable[[Row], str]]]
+    what: str
+
+
+FOLDS = Shape([("sites", lambda row: count(row.operations)), ("calls", lambda row: count(row.calls))], "call")
+SEQUENCES = Shape(
+    [("length", lambda row: count(row.operations)), ("number", lambda row: str(row.number))], "start"
+)
+POINTS = Shape(
+    [("site", lambda row: str(row.number)), ("calls", lambda row: count(row.calls))], "call and place"
+)
+
+
+def render_overview(view: Overview, width: int = 80) -> RenderableType:
+    """The overview for a terminal of the given width."""
+    scale = Scale(view.wall_s)
+    parts: list[RenderableType] = [
+        Text(f"{view.application}: {scale.seconds(view.wall_s)} of wall time", style="bold"),
+        paragraph(shlex.join(view.command), style="dim"),
+    ]
+    if view.origin != "ffm":
+        parts.append(paragraph(f"Imported from {view.origin}."))
+    if view.stages:
+        costs = "; ".join(f"{c.stage} {scale.seconds(c.wall_s)} ({c.ratio:.2f}x)" for c in view.stages)
+        parts.append(paragraph(f"Runs: {costs}."))
+    if nothing_found(view):
+        parts += [heading("No unnecessary or misplaced synchronization and no unneeded transfer was found.")]
+    else:
+        for section, shape in ((view.folds, FOLDS), (view.sequences, SEQUENCES), (view.points, POINTS)):
+            parts += _section(section, shape, view, scale, width)
+        parts += _legend(view)
+    if view.matching is not None and view.matching.unmatched_s > 0:
+        parts.append(heading("Not matched between the runs"))
+        parts.append(
+            paragraph(
+                f"{scale.seconds(view.matching.unmatched_s)} "
+                f"({percent(scale.share(view.matching.unmatched_s))}) of operations; "
+                f"{scale.seconds(view.matching.matched_s)} matched. Nothing is estimated for the former."
+            )
+        )
+        parts += [bullet(reason) for reason in view.matching.reasons]
+    if view.notes:
+        parts.append(heading("Notes"))
+        parts += [bullet(note) for note in view.notes]
+    return Group(*parts)
+
+
+def _section(
+    section: Section, shape: Shape, view: Overview, scale: Scale, width: int
+) -> list[RenderableType]:
+    title = heading(section.title)
+    title.append(f"  {section.meaning}", style="not bold")
+    parts: list[RenderableType] = [title]
+    if section.rows:
+        columns = [
+            *saving_columns(view.estimator),
+            *(Column(header, right=True) for header, _ in shape.columns),
+            Column(shape.what, flexible=True),
+        ]
+        savings = saving_cells(scale, [row.saving for row in section.rows])
+        rows = [
+            [*saved, *(text(row) for _, text in shape.columns), row.name + ("*" if row.conditional else "")]
+            for row, saved in zip(section.rows, savings, strict=True)
+        ]
+        parts.append(table(columns, rows, width))
+    elif not section.hidden:
+        parts.append(paragraph("none"))
+    if section.hidden:
+        limit = percent(view.hidden_below_percent)
+        parts.append(paragraph(f"{plural(section.hidden, 'row')} below {limit} hidden (--all shows)"))
+    return parts
+
+
+def _legend(view: Overview) -> list[RenderableType]:
+    parts: list[RenderableType] = [heading("How to read this")]
+    for name in ESTIMATORS:
+        parts.append(bullet(f"{name}: {ESTIMATOR_MEANINGS[name]}"))
+    parts.append(
+        bullet("A call can be in a fold, a sequence and a single point: do not add up different lists.")
+    )
+    rows = [*view.folds.rows, *view.sequences.rows, *view.points.rows]
+    if any(row.conditional for row in rows):
+        parts.append(
+            bullet("* holds as long as certain other synchronizations stay; the row's screen names them.")
+        )
+    meanings = {
+        "Folds": "one fold, by calling function",
+        "Sequences": "one sequence, its operations numbered",
+        "Single points": "one call with its stack and verdict",
+    }
+    commands = [
+        (section.rows[0].command, meanings[section.title])
+        for section in (view.sequences, view.folds, view.points)
+        if section.rows
+    ]
+    if commands:
+        parts += [heading("Next"), following(*commands)]
+    return parts

@@ -1,0 +1,23 @@
+"""Screens onto standard output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from rich.console import Console, RenderableType
+
+NARROWEST = 80
+"""Narrower terminals wrap the lines themselves; no number is cut."""
+
+View = TypeVar("View")
+
+
+def print_screen(render: Callable[[View, int], RenderableType], view: View) -> None:
+    """Print a view at the terminal's width; in a pipe without colours, 80 columns wide or as COLUMNS says."""
+    terminal = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, width=max(terminal.width, NARROWEST))
+    with console.capture() as capture:
+        console.print(render(view, console.width))
+    lines = (line.rstrip() for line in capture.get().splitlines())
+    console.file.write("\n".join(lines) + "\n")

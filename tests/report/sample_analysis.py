@@ -1,0 +1,198 @@
+"""A hand-written analysis for the tests of the report: four sites, two folds, a sequence, a kept call."""
+
+from __future__ import annotations
+
+from ffm.stages.documents import (
+    Analysis,
+    Benefit,
+    Frame,
+    Group,
+    Matching,
+    Module,
+    Sequence,
+    SequenceOperation,
+    Site,
+    Stack,
+    StageCost,
+    Verdict,
+)
+
+TEMPLATE = "void thrust::detail::contiguous_storage<float, thrust::device_allocator<float> >::deallocate()"
+
+
+def _stack(key: str, caller: str, file: str, line: int, offset: int) -> Stack:
+    return Stack(
+        key=key,
+        frames=[
+            Frame(module=1, offset=0x41F0, function="cudaFree"),
+            Frame(module=0, offset=offset, function="release", file=file, line=3, inlined=True),
+            Frame(module=0, offset=offset, function=caller, file=file, line=line),
+            Frame(module=0, offset=0x1200, function="main", file="/src/main.cpp", line=146),
+        ],
+    )
+
+
+def _site(
+    call: str,
+    function: str,
+    caller: str,
+    line: int,
+    stack: int,
+    kind: str,
+    count: int,
+    saving: Benefit,
+    **more: object,
+) -> Site:
+    values: dict[str, object] = {
+        "call": call,
+        "function": function,
+        "caller": caller,
+        "file": "/src/als.cu" if line else "",
+        "line": line,
+        "stack": stack,
+        "kind": kind,
+        "count": count,
+        "total_s": 30.5,
+        "wait_s": 20.25,
+        "gap_s": 15.125,
+        "bytes": 0,
+        "problem_count": count,
+        "synchronization": [],
+        "transfer": [],
+        "benefit": saving,
+    }
+    return Site(**{**values, **more})  # type: ignore[arg-type]
+
+
+def benefit(carry: float, bound: float) -> Benefit:
+    return Benefit(carry_s=carry, bound_s=bound)
+
+
+def sample_analysis() -> Analysis:
+    """1,000 seconds of a program with problems worth 12.5, 10, 2.5 and 0.5 seconds."""
+    unused = "nothing on the host uses what it protects"
+    sites = [
+        _site(
+            "cudaFree",
+            "cuMemFree_v2",
+            "doALS(int const*, float*)",
+            760,
+            0,
+            "free",
+            5000,
+            benefit(10.0, 12.0),
+            synchronization=[Verdict(kind="unnecessary", reason=unused, occurrences=5000)],
+        ),
+        _site(
+            "cudaMemcpy",
+            "cuMemcpyHtoD_v2",
+            "doALS(int const*, float*)",
+            738,
+            1,
+            "transfer",
+            5000,
+            benefit(2.5, 3.0),
+            bytes=3 * 1024 * 1024,
+            synchronization=[Verdict(kind="unnecessary", reason=unused, occurrences=5000)],
+            transfer=[
+                Verdict(
+                    kind="no-op",
+                    reason="the destination already holds these bytes",
+                    occurrences=4999,
+                    first=1,
+                )
+            ],
+        ),
+        _site(
+            "cudaFree",
+            "cuMemFree_v2",
+            TEMPLATE,
+            0,
+            2,
+            "free",
+            120,
+            benefit(0.5, 0.5),
+            synchronization=[
+                Verdict(
+                    kind="conditionally unnecessary",
+                    reason="a later one covers the same work",
+                    occurrences=120,
+                    keep=3,
+                )
+            ],
+        ),
+        _site(
+            "cudaDeviceSynchronize",
+            "cuCtxSynchronize",
+            "main",
+            150,
+            3,
+            "synchronization",
+            5000,
+            benefit(0.0, 0.0),
+            problem_count=0,
+            synchronization=[Verdict(kind="required", reason="first use after 2 us", occurrences=5000)],
+        ),
+    ]
+    return Analysis(
+        application="als",
+        origin="ffm",
+        command=["./als", "100", "a b"],
+        wall_s=1000.0,
+        timeline="timeline.arrow",
+        modules=[Module(path="/bin/als", build_id="aa"), Module(path="/lib/libcudart.so.13", build_id="bb")],
+        stacks=[
+            _stack("k0", "doALS(int const*, float*)", "/src/als.cu", 760, 0x1100),
+            _stack("k1", "doALS(int const*, float*)", "/src/als.cu", 738, 0x1110),
+            _stack("k2", TEMPLATE, "", 0, 0x1120),
+            _stack("k3", "main", "/src/main.cpp", 150, 0x1130),
+        ],
+        sites=sites,
+        points=[
+            Group(name="cudaFree", sites=[0], count=5000, benefit=benefit(10.0, 12.0), conditional=False),
+            Group(name="cudaMemcpy", sites=[1], count=5000, benefit=benefit(2.5, 3.0), conditional=False),
+            Group(name="cudaFree", sites=[2], count=120, benefit=benefit(0.5, 0.5), conditional=True),
+        ],
+        folds=[
+            Group(
+                name="cudaFree",
+                sites=[0, 2],
+                count=5120,
+                benefit=benefit(10.5, 12.5),
+                conditional=True,
+                parts=[
+                    Group(
+                        name="thrust::detail::contiguous_storage<...>::deallocate",
+                        sites=[2],
+                        count=120,
+                        benefit=benefit(0.5, 0.5),
+                        conditional=True,
+                    ),
+                    Group(
+                        name="doALS", sites=[0], count=5000, benefit=benefit(10.0, 12.0), conditional=False
+                    ),
+                ],
+            ),
+            Group(name="cudaMemcpy", sites=[1], count=5000, benefit=benefit(2.5, 3.0), conditional=False),
+        ],
+        sequences=[
+            Sequence(
+                operations=[
+                    SequenceOperation(site=1, count=5000, issues=["synchronization", "transfer"]),
+                    SequenceOperation(site=0, count=5000, issues=["synchronization"]),
+                    SequenceOperation(site=2, count=120, issues=["synchronization"]),
+                ],
+                recurrences=5000,
+                ends_at=3,
+                benefit=benefit(12.5, 14.0),
+            )
+        ],
+        costs=[
+            StageCost(stage="baseline", wall_s=1000.0, ratio=1.0),
+            StageCost(stage="tracing", wall_s=1100.0, ratio=1.1),
+        ],
+        matching=Matching(
+            matched_s=990.0, unmatched_s=10.0, unmatched=["cudaFree als.cu:760: 5,000 and 4,999 calls"]
+        ),
+        notes=["llvm-symbolizer is not installed."],
+    )

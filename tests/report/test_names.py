@@ -1,0 +1,33 @@
+"""Long C++ names lose what says least, and keep beginning and end."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ffm.report.names import cut_middle, shorten
+
+LONG = (
+    "void cusp::system::detail::generic::multiply<thrust::device_policy<thrust::system::cuda::tag>, "
+    "int>(thrust::device_execution_policy<thrust::system::cuda::tag>&, int&)"
+)
+
+
+def test_a_name_that_fits_stays_whole() -> None:
+    assert shorten(LONG, len(LONG)) == LONG
+
+
+def test_template_arguments_and_parameters_go_first() -> None:
+    assert shorten(LONG, 60) == "cusp::system::detail::generic::multiply<...>"
+
+
+def test_then_the_middle_goes() -> None:
+    assert shorten(LONG, 29) == "cusp::system:...multiply<...>"
+
+
+@given(st.text(), st.integers(min_value=5, max_value=60))
+def test_cutting_never_exceeds_the_width_and_keeps_both_ends(text: str, width: int) -> None:
+    short = cut_middle(text, width)
+    assert len(short) <= width
+    assert text.startswith(short[: (width - 3) // 2])
+    assert not text or text[-1] == short[-1]

@@ -1,0 +1,52 @@
+"""Numbers are written in one unit, with enough decimals for the run."""
+
+from __future__ import annotations
+
+import pytest
+
+from ffm.report.numbers import Scale, percent, plural, ranges, size
+from ffm.stages.documents import Benefit
+
+
+@pytest.mark.parametrize(
+    ("wall", "seconds", "text"),
+    [
+        (1360.908, 155.785, "155.785 s"),
+        (1360.908, 0.0, "0.000 s"),
+        (3.0, 0.01234, "0.0123 s"),
+        (0.05, 0.000125, "0.000125 s"),
+        (0.0, 1.5, "1.500 s"),
+    ],
+)
+def test_seconds_keep_a_ten_thousandth_of_the_run_visible(wall: float, seconds: float, text: str) -> None:
+    assert Scale(wall).seconds(seconds) == text
+
+
+def test_a_saving_has_its_share_of_the_run() -> None:
+    saving = Scale(1360.908).saving(Benefit(carry_s=137.136, bound_s=155.785))
+    assert percent(saving.carry_percent) == "10.08 %"
+    assert percent(saving.bound_percent) == "11.45 %"
+    assert (saving.seconds("carry"), saving.seconds("bound")) == (137.136, 155.785)
+
+
+def test_a_run_without_time_has_no_shares() -> None:
+    assert Scale(0.0).share(1.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [([], ""), ([4], "4"), ([3, 1, 2], "1-3"), ([1, 3, 4, 7], "1, 3-4, 7"), ([2, 2, 3], "2-3")],
+)
+def test_ranges(numbers: list[int], text: str) -> None:
+    assert ranges(numbers) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.50 KiB"), (3 << 40, "3.00 TiB")]
+)
+def test_sizes(value: int, text: str) -> None:
+    assert size(value) == text
+
+
+def test_plurals() -> None:
+    assert (plural(1, "row"), plural(0, "row"), plural(1200, "row")) == ("1 row", "0 rows", "1,200 rows")

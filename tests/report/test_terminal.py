@@ -1,0 +1,80 @@
+"""Screens as they are printed at 80 columns: compared with the ones kept in `screens/`.
+
+After an intended change, `FFM_UPDATE_SCREENS=1 pytest tests/report` writes them anew; read the difference.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.console import Console, RenderableType
+from sample_analysis import benefit, sample_analysis
+
+from ffm.report.fold import fold
+from ffm.report.overview import overview
+from ffm.report.sequence import sequence, subsequence
+from ffm.report.site import site
+from ffm.report.terminal import render_fold, render_overview, render_sequence, render_site
+
+SCREENS = Path(__file__).with_name("screens")
+
+
+def text_of(screen: RenderableType, width: int = 80) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
+    with console.capture() as capture:
+        console.print(screen)
+    return "".join(line.rstrip() + "\n" for line in capture.get().splitlines())
+
+
+def screens(width: int = 80) -> dict[str, RenderableType]:
+    analysis = sample_analysis()
+    return {
+        "report": render_overview(overview(analysis), width),
+        "report-bound": render_overview(overview(analysis, "bound", show_all=True), width),
+        "sequence": render_sequence(sequence(analysis, 1), width),
+        "subsequence": render_sequence(subsequence(analysis, 1, 2, 3, benefit(7, 8), "bound"), width),
+        "fold": render_fold(fold(analysis, "cudaFree"), width),
+        "site": render_site(site(analysis, 3), width),
+    }
+
+
+@pytest.mark.parametrize("name", list(screens()))
+def test_a_screen_is_as_kept(name: str) -> None:
+    kept, shown = SCREENS / f"{name}.txt", text_of(screens()[name])
+    if os.environ.get("FFM_UPDATE_SCREENS"):
+        kept.write_text(shown)
+    assert shown == kept.read_text()
+
+
+@pytest.mark.parametrize("name", list(screens()))
+def test_no_line_is_wider_than_the_terminal_and_none_is_coloured_in_a_pipe(name: str) -> None:
+    shown = text_of(screens()[name])
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "\x1b" not in shown
+
+
+def test_large_numbers_are_never_cut() -> None:
+    analysis = sample_analysis()
+    large = benefit(123456789.123, 987654321.987)
+    analysis = msgspec.structs.replace(
+        analysis,
+        wall_s=1e9,
+        folds=[msgspec.structs.replace(group, benefit=large, count=10**12) for group in analysis.folds],
+    )
+    shown = text_of(render_overview(overview(analysis), 80))
+    for number in ("123456789.123 s", "987654321.987 s", "1,000,000,000,000"):
+        assert number in shown
+
+
+def test_a_wide_terminal_shows_the_whole_name() -> None:
+    shown = text_of(render_fold(fold(sample_analysis(), "cudaFree"), 160), 160)
+    assert "thrust::detail::contiguous_storage<...>::deallocate*" in shown
+
+
+def test_a_program_without_problems_gets_a_clear_sentence() -> None:
+    analysis = msgspec.structs.replace(sample_analysis(), folds=[], sequences=[], points=[])
+    assert "No unnecessary or misplaced synchronization" in text_of(render_overview(overview(analysis)))

@@ -1,0 +1,127 @@
+"""Views hold what the analysis says, sorted and numbered as a reader needs it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from sample_analysis import TEMPLATE, benefit, sample_analysis
+
+from ffm.report.fold import fold
+from ffm.report.overview import overview
+from ffm.report.sequence import sequence, subsequence
+from ffm.report.site import site
+from ffm.stages.errors import FfmError
+
+
+def test_the_overview_hides_rows_below_a_tenth_of_a_percent_and_counts_them() -> None:
+    view = overview(sample_analysis())
+    assert [row.name for row in view.points.rows] == ["cudaFree als.cu:760", "cudaMemcpy als.cu:738"]
+    assert view.points.hidden == 1
+    everything = overview(sample_analysis(), show_all=True)
+    assert len(everything.points.rows) == 3
+    assert everything.points.hidden == 0
+
+
+def test_rows_are_sorted_by_the_chosen_estimator() -> None:
+    analysis = sample_analysis()
+    analysis = msgspec.structs.replace(
+        analysis,
+        folds=[msgspec.structs.replace(analysis.folds[1], benefit=benefit(1.5, 99.0)), analysis.folds[0]],
+    )
+    assert [row.name for row in overview(analysis, "carry").folds.rows] == ["cudaFree", "cudaMemcpy"]
+    assert [row.name for row in overview(analysis, "bound").folds.rows] == ["cudaMemcpy", "cudaFree"]
+
+
+def test_every_row_names_the_command_that_opens_it() -> None:
+    view = overview(sample_analysis(), show_all=True)
+    assert [row.command for row in view.folds.rows] == ["ffm fold cudaFree", "ffm fold cudaMemcpy"]
+    assert [row.command for row in view.sequences.rows] == ["ffm sequence 1"]
+    assert [row.command for row in view.points.rows] == ["ffm site 1", "ffm site 2", "ffm site 3"]
+
+
+def test_a_sequence_counts_its_issues_and_names_what_must_stay() -> None:
+    view = sequence(sample_analysis(), 1)
+    assert [(op.number, op.where.call, op.where.place) for op in view.operations] == [
+        (1, "cudaMemcpy", "als.cu:738"),
+        (2, "cudaFree", "als.cu:760"),
+        (3, "cudaFree", "als+0x1120"),
+    ]
+    assert (view.synchronization_issues, view.transfer_issues) == (3, 1)
+    assert view.saving.carry_s == 12.5
+    assert [where.place for where in view.keep] == ["als.cu:150"]
+    assert view.ends_at is not None and view.ends_at.call == "cudaDeviceSynchronize"
+    assert [reason.operations for reason in view.reasons] == [[1, 2], [1], [3]]
+    assert (view.reasons[0].finding.occurrences, view.reasons[0].finding.of) == (10000, 10000)
+
+
+def test_a_subsequence_keeps_the_numbers_of_its_sequence() -> None:
+    view = subsequence(sample_analysis(), 1, 2, 3, benefit(7.0, 8.0), "bound")
+    assert [operation.number for operation in view.operations] == [2, 3]
+    assert (view.part, view.operations_in_sequence) == ((2, 3), 3)
+    assert (view.saving.carry_s, view.saving.bound_s) == (7.0, 8.0)
+    assert (view.synchronization_issues, view.transfer_issues) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "message"),
+    [(3, 2, "must not be greater"), (0, 2, "operations 1 to 3"), (1, 4, "operations 1 to 3")],
+)
+def test_a_part_that_is_none_is_refused(start: int, end: int, message: str) -> None:
+    with pytest.raises(FfmError, match=message):
+        subsequence(sample_analysis(), 1, start, end, benefit(0, 0))
+
+
+def test_a_sequence_that_is_none_is_refused() -> None:
+    with pytest.raises(FfmError, match="als has no sequence 2: there is just sequence 1"):
+        sequence(sample_analysis(), 2)
+    without = msgspec.structs.replace(sample_analysis(), sequences=[])
+    with pytest.raises(FfmError, match="no sequence of unnecessary operations"):
+        sequence(without, 1)
+
+
+def test_a_fold_is_expanded_with_the_most_expensive_function_first() -> None:
+    view = fold(sample_analysis(), "cudaFree")
+    assert [part.name for part in view.parts] == [
+        "doALS",
+        "thrust::detail::contiguous_storage<...>::deallocate",
+    ]
+    assert [[entry.where.site for entry in part.sites] for part in view.parts] == [[1], [3]]
+    assert view.parts[1].conditional
+    assert [where.site for where in view.keep] == [4]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("cudaFre", "did you mean cudaFree"),
+        ("Memcpy", "did you mean cudaMemcpy"),
+        ("zzz", "it has cudaFree, cuda"),
+    ],
+)
+def test_an_unknown_fold_offers_similar_names(name: str, message: str) -> None:
+    with pytest.raises(FfmError, match=message):
+        fold(sample_analysis(), name)
+
+
+def test_a_fold_is_found_whatever_its_case() -> None:
+    assert fold(sample_analysis(), "CUDAfree").name == "cudaFree"
+
+
+def test_a_site_shows_its_whole_stack_and_its_verdicts() -> None:
+    view = site(sample_analysis(), 3)
+    assert [(frame.function, frame.place, frame.inlined) for frame in view.stack] == [
+        ("cudaFree", "libcudart.so.13+0x41f0", False),
+        ("release", "als+0x1120", True),
+        (TEMPLATE, "als+0x1120", False),
+        ("main", "main.cpp:146", False),
+    ]
+    assert [(found.verdict, found.keep and found.keep.site) for found in view.findings] == [
+        ("conditionally unnecessary", 4)
+    ]
+    assert view.sequences == [1]
+
+
+@pytest.mark.parametrize("number", [0, 5])
+def test_a_site_that_is_none_is_refused(number: int) -> None:
+    with pytest.raises(FfmError, match="numbered 1 to 4"):
+        site(sample_analysis(), number)
