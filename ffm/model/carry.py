@@ -1,0 +1,89 @@
+"""The `carry` estimator: the dissertation's expected benefit (Figure 5.1) with unrealized savings carried
+forward (5.2).
+
+What fixing a set of operations saves, on each CPU thread by itself:
+
+- **Unnecessary synchronization.** Its wait goes away, but the GPU's work does not. The wait is saved as far
+  as the thread has CPU work and launches of its own between it and the thread's next synchronization (the GPU
+  is kept busy meanwhile); the rest moves into that next synchronization. If that one is fixed in the same
+  set, the rest goes on from there together with its own wait; if it stays, or the thread ends, the rest is
+  lost.
+- **`cudaFree`** and other frees: there is no asynchronous form, so the call itself goes, and its own time
+  (`duration - wait`) is saved too (section 5.1). The own time of an explicit synchronization is not counted
+  as saved, as in Figure 5.1; it absorbs nothing either, because the call is gone.
+- **Misplaced synchronization.** Moved to the first use of what it protects, it saves `min(first_use, wait)`.
+  What was carried into it counts as its wait. Nothing is carried past it.
+- **Unnecessary transfer.** Its launch (`duration - wait`) is saved. Its wait is a synchronization like any
+  other: saved by the first rule if that is unnecessary too, and staying, as a synchronization, if not.
+
+A second is counted once: own time of a removed call and the wait of a removed synchronization absorb nothing,
+the time that absorbed one wait does not absorb another, and time in which a moved synchronization is
+overlapped is not used twice. So a set never saves more than its waits and own times, nor more than the run.
+
+Selecting an operation means: fix the problems that its row has. Rows without a problem change nothing.
+
+*What counts as a synchronization*: a row that waited, an explicit synchronization even if it had nothing to
+wait for (it will have, once the one before it is gone), and any row that stages 3 or 4 found to be a problem
+of that kind. A transfer or launch that never waited is CPU work. Frees wait first and work afterwards; every
+other call launches first and waits afterwards.
+
+Rows that sum up many executions (`occurrences` > 1, imported) are treated as one long execution each. That
+equals the sum over all executions if each of them looked alike, and is else an approximation, since a wait
+can then be absorbed by work that followed another occurrence.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model import kernels
+from ffm.model.compiled import run
+from ffm.model.timeline import Timeline
+
+NANOSECONDS = 1e-9
+
+
+def carry(timeline: Timeline, selected: NDArray[np.bool_]) -> float:
+    """Seconds that fixing the selected rows together saves. One pass over the rows.
+
+    Raises:
+        ValueError: `selected` is not one boolean for each row.
+    """
+    if selected.dtype != np.bool_ or selected.shape != (len(timeline),):
+        raise ValueError(
+            f"need one boolean for each of {len(timeline)} rows, not {selected.dtype} {selected.shape}"
+        )
+    label = selected.view(np.int8) - np.int8(1)
+    return float(carry_by_group(timeline, label, np.zeros(1, np.int32), 1)[0])
+
+
+def carry_by_group(
+    timeline: Timeline, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int
+) -> NDArray[np.float64]:
+    """Seconds that fixing each group by itself saves, for any number of groups without common rows, in one
+    pass.
+
+    Args:
+        timeline: the operations.
+        label: shape (rows,), for example `timeline.site`; negative where a row is in no group.
+        group_of: shape (labels,): the group of each label; negative where it is in none.
+        groups: how many groups there are.
+    """
+    if label.shape != (len(timeline),):
+        raise ValueError(f"need one label for each of {len(timeline)} rows, not {label.shape}")
+    saved: NDArray[np.int64] = run(
+        kernels.carry_groups,
+        len(timeline),
+        timeline.thread,
+        timeline.duration,
+        timeline.wait,
+        timeline.gap,
+        timeline.kind,
+        timeline.problem,
+        timeline.first_use,
+        label,
+        group_of,
+        groups,
+    )
+    return saved.astype(np.float64) * NANOSECONDS

@@ -1,0 +1,307 @@
+"""The passes over the rows of a timeline, in the part of Python that Numba compiles.
+
+Nothing is compiled here: `ffm.model.compiled.run` chooses between these functions as they stand and their
+compiled form. Each is one pass, O(rows), and holds no state per row. Arguments are the columns of `Timeline`.
+A row's group is `group_of[label[row]]`, or none where the label or the group is negative.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[Any]
+
+
+def carry_groups(
+    thread: Integers,
+    duration: Integers,
+    wait: Integers,
+    gap: Integers,
+    kind: Integers,
+    problem: Integers,
+    first_use: Integers,
+    label: Integers,
+    group_of: Integers,
+    groups: int,
+) -> Integers:
+    """Nanoseconds that fixing each group alone saves, by `ffm.model.carry`'s rules; rows belong to one group
+    at most.
+
+    At any row at most one group owes a carried wait: the group of the last synchronization, because that
+    synchronization stays for every other group and takes up what they carried. So one debt is all there is to
+    keep.
+    `pending` is the wait of a group's moved synchronizations that later time can still absorb, until
+    `deadline`;
+    `settled` is the time up to which that was accounted for.
+    """
+    synchronization, free = 1, 3
+    work, own, gone, waiting = 0, 1, 2, 3
+    saved = np.zeros(groups, np.int64)
+    pending = np.zeros(groups, np.int64)
+    deadline = np.zeros(groups, np.int64)
+    settled = np.zeros(groups, np.int64)
+    clock = 0
+    last_deadline = 0
+    debtor = -1
+    debt = 0
+    for row in range(len(thread)):
+        if row > 0 and thread[row] != thread[row - 1]:
+            debtor = -1
+            debt = 0
+            clock = max(clock, last_deadline)
+        group = -1
+        if label[row] >= 0:
+            group = int(group_of[label[row]])
+        flags = 0
+        if group >= 0:
+            flags = int(problem[row])
+        unnecessary = (flags & 1) != 0
+        misplaced = (flags & 2) != 0 and not unnecessary
+        is_free = kind[row] == free
+        launch_role = work
+        if (flags & 4) != 0 or (unnecessary and is_free):
+            launch_role = own
+        elif unnecessary and kind[row] == synchronization:
+            launch_role = gone
+        synchronizes = wait[row] > 0 or kind[row] == synchronization or (problem[row] & 3) != 0
+        for part in range(3):
+            role = work
+            if part == 2:
+                length = int(gap[row])
+            elif (
+                part == 1
+            ) == is_free:  # a free waits before it works, every other call works before it waits
+                length = int(duration[row]) - int(wait[row])
+                role = launch_role
+            else:
+                length = int(wait[row])
+                role = waiting
+            if role == waiting and synchronizes and not unnecessary and not misplaced:
+                debtor = -1
+                debt = 0
+            elif role != work and group >= 0 and (role != waiting or synchronizes):
+                # Time that goes away with the fix cannot absorb anything.
+                if pending[group] > 0:
+                    ready = min(clock, deadline[group]) - settled[group]
+                    if ready > 0:
+                        realized = min(pending[group], ready)
+                        saved[group] += realized
+                        pending[group] -= realized
+                settled[group] = clock + length
+                if role == own:
+                    saved[group] += length
+                elif role == waiting and unnecessary:
+                    if debtor != group:
+                        debtor = group
+                        debt = 0
+                    debt += length
+                elif role == waiting:
+                    left = min(pending[group], max(deadline[group] - clock - length, 0))
+                    if debtor == group:
+                        left += debt
+                    debtor = -1
+                    debt = 0
+                    pending[group] = left + length
+                    deadline[group] = max(deadline[group], clock + length + first_use[row])
+                    last_deadline = max(last_deadline, deadline[group])
+            if debtor >= 0 and role != waiting and (role == work or debtor != group):
+                left = length
+                if pending[debtor] > 0:
+                    ready = min(clock + length, deadline[debtor]) - settled[debtor]
+                    if ready > 0:
+                        realized = min(pending[debtor], ready)
+                        saved[debtor] += realized
+                        pending[debtor] -= realized
+                        left = max(left - realized, 0)
+                    settled[debtor] = clock + length
+                realized = min(debt, left)
+                saved[debtor] += realized
+                debt -= realized
+                if debt == 0:
+                    debtor = -1
+            clock += length
+    for group in range(groups):
+        if pending[group] > 0:
+            saved[group] += min(pending[group], max(deadline[group] - settled[group], 0))
+    return saved
+
+
+def bound_totals(
+    thread: Integers,
+    duration: Integers,
+    wait: Integers,
+    gap: Integers,
+    kind: Integers,
+    problem: Integers,
+    occurrences: Integers,
+    label: Integers,
+    group_of: Integers,
+    groups: int,
+) -> Integers:
+    """Totals of each group, shape (groups, 7), for `ffm.model.bound`.
+
+    Columns: occurrences; time in the call; wait; time until the thread's next synchronizing or transferring
+    operation;
+    occurrences that are an unnecessary synchronization; occurrences that are an unnecessary transfer;
+    occurrences with
+    any problem. One pass from the end, because the next operation must be known.
+    """
+    synchronization, transfer = 1, 2
+    totals = np.zeros((groups, 7), np.int64)
+    ahead = 0
+    rows = len(thread)
+    for reverse in range(rows):
+        row = rows - 1 - reverse
+        if row == rows - 1 or thread[row + 1] != thread[row]:
+            ahead = int(gap[row])
+        else:
+            after = row + 1
+            traced = (
+                wait[after] > 0
+                or kind[after] == synchronization
+                or kind[after] == transfer
+                or (problem[after] & 3) != 0
+            )
+            ahead = int(gap[row]) if traced else int(gap[row]) + int(duration[after]) + ahead
+        if label[row] < 0:
+            continue
+        group = group_of[label[row]]
+        if group < 0:
+            continue
+        totals[group, 0] += occurrences[row]
+        totals[group, 1] += duration[row]
+        totals[group, 2] += wait[row]
+        totals[group, 3] += ahead
+        if problem[row] & 1:
+            totals[group, 4] += occurrences[row]
+        if problem[row] & 4:
+            totals[group, 5] += occurrences[row]
+        if problem[row] != 0:
+            totals[group, 6] += occurrences[row]
+    return totals
+
+
+def find_sequences(
+    thread: Integers,
+    wait: Integers,
+    kind: Integers,
+    problem: Integers,
+    site: Integers,
+    occurrences: Integers,
+    sites: int,
+    sequence: Integers,
+    position: Integers,
+) -> tuple[Integers, Integers, Integers, Integers, Integers, Integers]:
+    """Fill in each row's sequence and position, -1 for rows in none, and describe the sequences.
+
+    Returns `offsets` (sequences + 1) into the lines, the lines' `line_site`, `line_count` and `line_problem`,
+    and each
+    sequence's `recurrences` and the site that `ends` its first instance (-1: the thread's end). An instance
+    is keyed by
+    its distinct sites in order of first appearance; equal keys are found through a hash table and compared in
+    full.
+    """
+    modulus = 1 << 40
+    last_instance = np.full(sites, -1, np.int64)
+    last_position = np.zeros(sites, np.int32)
+    current = np.empty(sites, np.int32)
+    offsets = np.zeros(16, np.int64)
+    recurrences = np.zeros(16, np.int64)
+    ends = np.full(16, -1, np.int32)
+    keys = np.zeros(16, np.int64)
+    line_site = np.zeros(64, np.int32)
+    line_count = np.zeros(64, np.int64)
+    line_problem = np.zeros(64, np.uint8)
+    table = np.full(64, -1, np.int32)
+    found = 0
+    length = 0
+    first_row = -1
+    instance = 0
+    rows = len(thread)
+    for row in range(rows + 1):
+        new_thread = row == rows or (row > 0 and thread[row] != thread[row - 1])
+        ending = new_thread
+        if not new_thread:
+            synchronizes = wait[row] > 0 or kind[row] == 1 or (problem[row] & 3) != 0
+            ending = synchronizes and (problem[row] & 1) == 0
+        if ending and length > 0:
+            key = 0
+            for index in range(length):
+                key = (key * 1000003 + current[index] + 1) % modulus
+            slot = key % len(table)
+            match = -1
+            while table[slot] >= 0:
+                candidate = table[slot]
+                begin = offsets[candidate]
+                if keys[candidate] == key and offsets[candidate + 1] - begin == length:
+                    same = True
+                    for index in range(length):
+                        if line_site[begin + index] != current[index]:
+                            same = False
+                            break
+                    if same:
+                        match = candidate
+                        break
+                slot = (slot + 1) % len(table)
+            if match < 0:
+                match = found
+                table[slot] = found
+                begin = offsets[found]
+                while begin + length > len(line_site):
+                    line_site = np.concatenate((line_site, np.zeros(len(line_site), np.int32)))
+                    line_count = np.concatenate((line_count, np.zeros(len(line_count), np.int64)))
+                    line_problem = np.concatenate((line_problem, np.zeros(len(line_problem), np.uint8)))
+                line_site[begin : begin + length] = current[:length]
+                if found + 2 > len(offsets):
+                    offsets = np.concatenate((offsets, np.zeros(len(offsets), np.int64)))
+                if found + 1 > len(keys):
+                    recurrences = np.concatenate((recurrences, np.zeros(len(recurrences), np.int64)))
+                    ends = np.concatenate((ends, np.full(len(ends), -1, np.int32)))
+                    keys = np.concatenate((keys, np.zeros(len(keys), np.int64)))
+                offsets[found + 1] = begin + length
+                keys[found] = key
+                ends[found] = -1 if new_thread else site[row]
+                found += 1
+                if 2 * found > len(table):
+                    table = np.full(4 * len(table), -1, np.int32)
+                    for index in range(found):
+                        slot = keys[index] % len(table)
+                        while table[slot] >= 0:
+                            slot = (slot + 1) % len(table)
+                        table[slot] = index
+            recurrences[match] += 1
+            for index in range(first_row, row):
+                if position[index] >= 0:
+                    sequence[index] = match
+                    line = offsets[match] + position[index]
+                    line_count[line] += occurrences[index]
+                    line_problem[line] |= problem[index]
+        if ending:
+            length = 0
+            first_row = -1
+            instance += 1
+        if row == rows:
+            break
+        sequence[row] = -1
+        position[row] = -1
+        if problem[row] != 0:
+            here = site[row]
+            if first_row < 0:
+                first_row = row
+            if last_instance[here] != instance:
+                last_instance[here] = instance
+                last_position[here] = length
+                current[length] = here
+                length += 1
+            position[row] = last_position[here]
+    return (
+        offsets[: found + 1],
+        line_site[: offsets[found]],
+        line_count[: offsets[found]],
+        line_problem[: offsets[found]],
+        recurrences[:found],
+        ends[:found],
+    )

@@ -1,0 +1,347 @@
+"""Reads what the published Diogenes wrote about a program, so that ffm's viewing commands can show it.
+
+Diogenes's own viewer no longer runs. A folder holds `combined_stacks.json`, one record for each distinct call
+stack with totals over the run, and `ttime.txt`, the run's seconds. The trace itself was not kept; sorted by
+`tf_id` the records stand in program order of first occurrence, and that is the timeline: one row for each
+stack.
+
+What Diogenes printed from these records follows from these rules, found in its results and published scripts
+(github.com/bwelton/diogenes, `src/analysis`); they are reproduced with their oddities, so that the numbers
+compare:
+
+- A record without occurrences belongs to no traced operation. The first record is the creation of the
+  context.
+- *Folds* sum, over their stacks, `min(mean wait, mean gap) * count` and the operation time of what can be
+  removed. The needed occurrences are taken off the first part only where a record depends on itself by its
+  number, which none of the published ones do although two of them are needed; so a fold counts their waits
+  too.
+- *Single points* are listed by the address of the CUDA call, over all its callers, and count only the first
+  part for stacks with duplicate transfers.
+- *Sequences* follow the trace through stacks whose data nobody used. The script that follows it takes for
+  each traced operation the record *after* its own (it uses a number that starts at 1 as an index). So a
+  sequence misses the first operation of each loop and the one that follows a needed synchronization: in
+  cumf_als the copy at line 737 and the free at line 1022. It also counts a last operation without a number
+  where the stack holds no CUDA call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.sequences import FoundSequence, Line, Membership
+from ffm.model.timeline import Kind, Problem, Timeline
+from ffm.stages.documents import Analysis, Frame, Module, Stack, Verdict
+from ffm.stages.errors import DocumentError
+from ffm.stages.places import place_of_call
+from ffm.stages.results import Findings, SiteDescription, write_results
+
+STACKS_FILE = "combined_stacks.json"
+TIME_FILE = "ttime.txt"
+FIRST_RECORD = 1
+"""`GlobalID` of the record that Diogenes leaves out of every screen: the creation of the context."""
+
+
+class _Frame(msgspec.Struct):
+    position: int
+    funcname: str
+    filename: str
+    linenum: int
+    libname: str
+    liboffset: int
+    md5sum: str | None = None
+
+
+class Record(msgspec.Struct):
+    """A distinct call stack as Diogenes wrote it; fields that it never fills or ffm does not use are left
+    out."""
+
+    number: int = msgspec.field(name="GlobalID")
+    order: int = msgspec.field(name="tf_id")
+    count: int = msgspec.field(name="count")
+    total: float = msgspec.field(name="total_time")
+    wait: float = msgspec.field(name="SyncOnlyTime")
+    waits: int = msgspec.field(name="SyncOnlyCount")
+    gap: float = msgspec.field(name="DeltaTime")
+    gaps: int = msgspec.field(name="DeltaCount")
+    transfers: int = msgspec.field(name="Transfer Count")
+    collisions: list[int] = msgspec.field(name="TransferCollisions")
+    overwrites: int = msgspec.field(name="TransferOverwrites")
+    uses: int = msgspec.field(name="Sync Uses")
+    dependencies: list[int] = msgspec.field(name="Dependencies")
+    stack: list[_Frame] = msgspec.field(name="Stack")
+
+    @property
+    def duplicates(self) -> int:
+        """Transfers whose content had been transferred before."""
+        return len(self.collisions) + self.overwrites
+
+
+def import_diogenes(folder: Path, results_folder: Path) -> Analysis:
+    """Turn a folder of Diogenes's files into results that every viewing command reads.
+
+    Raises:
+        DocumentError: a file is missing, truncated or of another shape; one sentence names it.
+    """
+    return write_results(findings(read_records(folder), read_wall_time(folder), folder), results_folder)
+
+
+def read_records(folder: Path) -> list[Record]:
+    """Read the records of traced operations, in program order.
+
+    Raises:
+        DocumentError: the file is missing, is not whole JSON, or holds something else.
+    """
+    path = folder / STACKS_FILE
+    try:
+        records = msgspec.json.decode(path.read_bytes(), type=list[Record])
+    except FileNotFoundError:
+        raise DocumentError(
+            f"{path} does not exist: give the folder that holds Diogenes's {STACKS_FILE} and {TIME_FILE}."
+        ) from None
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read: {error.strerror}.") from error
+    except msgspec.ValidationError as error:
+        raise DocumentError(f"{path} does not hold Diogenes's records of call stacks ({error}).") from error
+    except msgspec.DecodeError as error:
+        raise DocumentError(f"{path} is not whole JSON ({error}): copy it anew.") from error
+    traced = sorted((record for record in records if record.count > 0), key=lambda record: record.order)
+    if not traced:
+        raise DocumentError(f"{path} holds no traced operation, so that there is nothing to show.")
+    return traced
+
+
+def read_wall_time(folder: Path) -> float:
+    """Read the run's seconds.
+
+    Raises:
+        DocumentError: the file is missing or does not hold one positive number.
+    """
+    path = folder / TIME_FILE
+    try:
+        seconds = float(path.read_text())
+    except FileNotFoundError:
+        raise DocumentError(f"{path} does not exist: it must hold the run time in seconds.") from None
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError:
+        raise DocumentError(f"{path} must hold the run time in seconds, one number.") from None
+    if not 0 < seconds < float("inf"):
+        raise DocumentError(f"{path} gives a run time of {seconds} s; it must be positive.")
+    return seconds
+
+
+def findings(records: list[Record], wall_s: float, folder: Path) -> Findings:
+    """Lay out the records as a timeline with its sites; site i is record i."""
+    modules, stacks = _stacks(records)
+    sites = [SiteDescription(site, "", 0, *_verdicts(records, site)) for site in range(len(records))]
+    timeline = _timeline(records, stacks)
+    return Findings(
+        application=folder.resolve().name,
+        command=[],
+        wall_s=wall_s,
+        timeline=timeline,
+        sites=sites,
+        stacks=stacks,
+        modules=modules,
+        origin="diogenes",
+        notes=[
+            "Imported from Diogenes, which kept totals for each call stack and no trace: each operation "
+            "stands for all executions of its stack, carry treats them as one, and transfers count as "
+            "repeated by their content alone.",
+            "Sequences hold the operations that Diogenes put into them; by an indexing error of its own "
+            "it left out the first operation of each loop and the one after each needed synchronization.",
+        ],
+        sequences=_sequences(records, timeline),
+        bound_s=published_folds(records),
+    )
+
+
+def published_folds(records: list[Record]) -> NDArray[np.float64]:
+    """Seconds that Diogenes counts for each record in its folds, in the order of the records."""
+    saved: NDArray[np.float64] = np.minimum(_waits(records) + _removed_calls(records), _totals(records))
+    return saved
+
+
+def published_points(records: list[Record]) -> dict[tuple[str, str, int], float]:
+    """Diogenes's list of single points: seconds by CUDA call, file it lies in, and its offset there."""
+    _, stacks = _stacks(records)
+    duplicates = np.array([record.duplicates > 0 for record in records])
+    seconds = np.where(duplicates, np.minimum(_waits(records), _totals(records)), published_folds(records))
+    points: dict[tuple[str, str, int], float] = {}
+    for record, stack, saved in zip(records, stacks, seconds, strict=True):
+        call = place_of_call(stack.frames, "").call
+        at = next((frame for frame in _outermost_first(record) if frame.funcname == call), record.stack[-1])
+        key = (call, at.libname, at.liboffset)
+        points[key] = points.get(key, 0.0) + float(saved)
+    return points
+
+
+def _totals(records: list[Record]) -> NDArray[np.float64]:
+    return np.array([record.total if record.number != FIRST_RECORD else 0.0 for record in records])
+
+
+def _waits(records: list[Record]) -> NDArray[np.float64]:
+    """`min(mean wait, mean gap)` times the occurrences; without a gap (the run's last operation) the wait
+    counts."""
+
+    def saved(record: Record) -> float:
+        wait = record.wait / record.waits if record.waits else 0.0
+        gap = record.gap / record.gaps if record.gaps else wait
+        depends_on_itself = record.number in record.dependencies
+        return min(wait, gap) * (record.count - (record.uses if depends_on_itself else 0))
+
+    return np.array([saved(record) for record in records])
+
+
+def _removed_calls(records: list[Record]) -> NDArray[np.float64]:
+    """Mean operation time times the calls that can go: duplicate transfers, or else the unneeded
+    occurrences."""
+
+    def saved(record: Record) -> float:
+        own = max(record.total / record.count - (record.wait / record.waits if record.waits else 0.0), 0.0)
+        if record.duplicates:
+            return own * record.duplicates if record.transfers else 0.0
+        return own * (record.count - (0 if record.number in record.dependencies else record.uses))
+
+    return np.array([saved(record) for record in records])
+
+
+def _outermost_first(record: Record) -> list[_Frame]:
+    return sorted(record.stack, key=lambda frame: frame.position)
+
+
+def _stacks(records: list[Record]) -> tuple[list[Module], list[Stack]]:
+    modules: dict[str, int] = {}
+    stacks = []
+    for record in records:
+        frames = [
+            Frame(
+                module=modules.setdefault(frame.libname, len(modules)),
+                offset=frame.liboffset,
+                function=frame.funcname,
+                file=frame.filename if frame.linenum else "",
+                line=frame.linenum,
+            )
+            for frame in reversed(_outermost_first(record))
+        ]
+        places = " ".join(f"{frame.md5sum or frame.libname}@{frame.liboffset}" for frame in record.stack)
+        stacks.append(Stack(key=hashlib.blake2b(places.encode(), digest_size=16).hexdigest(), frames=frames))
+    return [Module(path=path, build_id="") for path in modules], stacks
+
+
+def _kind(record: Record, call: str) -> Kind:
+    if record.transfers or "memcpy" in call.lower() or "memset" in call.lower():
+        return Kind.TRANSFER
+    for mark, kind in (
+        ("Synchronize", Kind.SYNCHRONIZATION),
+        ("Free", Kind.FREE),
+        ("Alloc", Kind.ALLOCATION),
+    ):
+        if mark in call:
+            return kind
+    return Kind.OTHER
+
+
+def _problem(record: Record, kind: Kind) -> Problem:
+    if record.number == FIRST_RECORD or kind == Kind.ALLOCATION or record.uses:
+        return Problem.NONE
+    return Problem.UNNECESSARY_SYNCHRONIZATION
+
+
+def _timeline(records: list[Record], stacks: list[Stack]) -> Timeline:
+    """One row for each record; two where only some of its transfers repeat, first those that do not."""
+    rows: list[tuple[int, int, int, int, int, int, int, int]] = []
+    for site, (record, stack) in enumerate(zip(records, stacks, strict=True)):
+        kind = _kind(record, place_of_call(stack.frames, "").call)
+        problem = _problem(record, kind)
+        total = round(record.total * 1e9)
+        columns = (total, min(round(record.wait * 1e9), total), round(record.gap * 1e9))
+        first = record.count - min(record.duplicates, record.count)
+        begin = tuple(value * first // record.count for value in columns)
+        if first:
+            rows.append((*begin, site, kind, problem, 0, first))  # type: ignore[arg-type]
+        if record.duplicates:
+            rest = tuple(value - done for value, done in zip(columns, begin, strict=True))
+            flags = problem | Problem.UNNECESSARY_TRANSFER
+            rows.append((*rest, site, kind, flags, 0, record.count - first))  # type: ignore[arg-type]
+    columns_ = np.array(rows, np.int64).T
+    duration, wait, gap, sites, kinds, problems, first_use, occurrences = columns_
+    ends = np.cumsum(duration + gap)
+    return Timeline(
+        thread=np.zeros(len(rows), np.int32),
+        start=ends - duration - gap,
+        duration=duration,
+        wait=wait,
+        gap=gap,
+        site=sites.astype(np.int32),
+        kind=kinds.astype(np.uint8),
+        problem=problems.astype(np.uint8),
+        first_use=first_use,
+        occurrences=occurrences,
+    )
+
+
+def _verdicts(records: list[Record], index: int) -> tuple[list[Verdict], list[Verdict]]:
+    """What Diogenes found of one record's synchronizations, and of its transfers."""
+    record = records[index]
+    sites = {other.number: site for site, other in enumerate(records) if other.number != FIRST_RECORD}
+    synchronization, transfer = [], []
+    if record.uses:
+        reason = "the CPU used data that the synchronization protects"
+        synchronization.append(Verdict(kind="required", reason=reason, occurrences=record.uses))
+    elif record.number != FIRST_RECORD:
+        # Dependencies count records from 0, numbers from 1.
+        others = [sites[place + 1] for place in record.dependencies if sites.get(place + 1, index) != index]
+        reason = "the CPU did not use data that the synchronization protects"
+        kind = "conditionally unnecessary" if others else "unnecessary"
+        keep = others[-1] if others else None
+        synchronization.append(Verdict(kind=kind, reason=reason, occurrences=record.count, keep=keep))
+    if record.duplicates:
+        origin = Counter(record.collisions).most_common(1)
+        first = sites.get(origin[0][0]) if origin else None
+        reason = "its content has the 32-bit hash of an earlier transfer; destinations were not compared"
+        transfer.append(Verdict(kind="repeat", reason=reason, occurrences=record.duplicates, first=first))
+    if record.transfers > record.duplicates:
+        reason = "its content had not been transferred before"
+        needed = record.transfers - record.duplicates
+        transfer.append(Verdict(kind="needed", reason=reason, occurrences=needed))
+    return synchronization, transfer
+
+
+def _sequences(records: list[Record], timeline: Timeline) -> tuple[list[FoundSequence], Membership]:
+    """The sequences that Diogenes's script follows: record i where the trace has record i - 1 (see the
+    module).
+
+    The trace is gone, but neighbours with equal counts were executed in turn. So a record belongs to a
+    sequence when
+    nobody used its data and the record before it was executed as often; the sequence goes on until that
+    fails.
+    """
+    problem = np.zeros(len(records), np.uint8)
+    np.bitwise_or.at(problem, timeline.site, timeline.problem)
+    found: list[FoundSequence] = []
+    number_of = np.full(len(records), -1, np.int32)
+    line_of = np.full(len(records), -1, np.int32)
+    lines: list[Line] = []
+
+    def close(ends_at: int | None) -> None:
+        if lines:
+            found.append(FoundSequence(list(lines), records[lines[0].site].count, ends_at))
+            lines.clear()
+
+    for site in range(1, len(records)):
+        record, before = records[site], records[site - 1]
+        in_turn = before.number != FIRST_RECORD and before.count == record.count
+        if not in_turn or not problem[site]:
+            close(site if in_turn else None)
+            continue
+        number_of[site], line_of[site] = len(found), len(lines)
+        lines.append(Line(site, record.count, Problem(int(problem[site]))))
+    close(None)
+    return found, Membership(number_of[timeline.site], line_of[timeline.site])

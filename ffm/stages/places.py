@@ -1,0 +1,64 @@
+"""Where in the program a call stack makes its CUDA call, from the names of its frames."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from ffm.stages.documents import Frame
+
+PRIVATE = "private"
+"""Stands for the driver function where a library used the driver's private interface."""
+
+_CUDA_ENTRY = re.compile(r"cu(?:da)?[A-Z]\w*")
+"""Names of the CUDA runtime (`cudaFree`) and driver (`cuMemFree_v2`); libraries are named `cublas…`,
+`cufft…`."""
+
+_NVCC_TEMPORARY = re.compile(r"tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_(?P<stem>.+?)\.(?:cudafe\d*|compute_\w+)\.\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A CUDA call as the programmer wrote it, and the function, file and line that make it."""
+
+    call: str
+    caller: str
+    file: str
+    line: int
+
+
+def place_of_call(frames: Sequence[Frame], function: str) -> Place:
+    """Find the call in a stack (innermost frame first) that ends in a driver function.
+
+    The call is the outermost frame of the CUDA runtime or driver: that is what the programmer wrote, all
+    further in
+    is NVIDIA's. Where the stack holds none, because the driver function was called directly, it is that
+    function.
+    Where a library waits through the driver's private interface, it is the library's entry. The caller is
+    then the
+    innermost frame whose line is known, since a library's are not, or else the innermost frame.
+    """
+    entry = next(
+        (index for index in range(len(frames) - 1, -1, -1) if _CUDA_ENTRY.fullmatch(frames[index].function)),
+        None,
+    )
+    if entry is not None and entry + 1 < len(frames):
+        caller = frames[entry + 1]
+        return Place(frames[entry].function, caller.function, source_file(caller.file), caller.line)
+    call = frames[entry].function if entry is not None else function
+    if not frames:
+        return Place(call, "", "", 0)
+    if entry is None and function in ("", PRIVATE):
+        library = frames[0].module
+        call = [frame for frame in frames if frame.module == library][-1].function or function or PRIVATE
+    caller = next((frame for frame in frames if frame.line), frames[0])
+    return Place(call, caller.function, source_file(caller.file), caller.line)
+
+
+def source_file(path: str) -> str:
+    """The file that a programmer knows: `nvcc` names its temporary `tmpxft_…_als.cudafe1.cpp`, which is
+    `als.cu`."""
+    match = _NVCC_TEMPORARY.fullmatch(PurePath(path).name)
+    return f"{match['stem']}.cu" if match else path

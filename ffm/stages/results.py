@@ -1,0 +1,348 @@
+"""Stage 5's document from what the stages before found, and how the viewing commands read it again.
+
+Results that ffm measured and results that it imported take the same way: a timeline, a description of each
+site (call stack), and what it means. In a measured timeline each row is one operation; in an imported one it
+sums up a stack.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.bound import Totals, bound_by_stack, totals
+from ffm.model.carry import carry_by_group
+from ffm.model.names import base_name
+from ffm.model.sequences import (
+    FoundSequence,
+    Membership,
+    bound_of_subsequence,
+    carry_of_subsequence,
+    find_sequences,
+    sequence_benefits,
+)
+from ffm.model.timeline import Kind, Problem, Timeline
+from ffm.stages.documents import (
+    Analysis,
+    Benefit,
+    Group,
+    Matching,
+    Module,
+    Run,
+    Sequence,
+    SequenceOperation,
+    Site,
+    Stack,
+    StageCost,
+    Verdict,
+    read_document,
+    write_document,
+)
+from ffm.stages.errors import FfmError
+from ffm.stages.places import Place, place_of_call
+from ffm.stages.timeline_file import load_timeline, save_timeline
+
+ANALYSIS_FILE = "analysis.json"
+TIMELINE_FILE = "timeline.arrow"
+LISTED_SEQUENCES = 1000
+"""The document lists the sequences that save most; a note says how many there are beyond."""
+
+Estimator = Literal["carry", "bound"]
+
+
+@dataclass(frozen=True, slots=True)
+class SiteDescription:
+    """What is known about a site besides its rows. `stack` counts `Findings.stacks`, frames innermost
+    first."""
+
+    stack: int
+    function: str
+    """The driver function, `private` where a library waited without one, or empty where it is not known."""
+    bytes: int = 0
+    """Bytes that all its transfers moved."""
+    synchronization: list[Verdict] = field(default_factory=list)
+    transfer: list[Verdict] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Everything that the analysis document is made from.
+
+    `sites[i]` describes the rows with `timeline.site == i`. `sequences` and `bound_s` are for imports:
+    sequences that
+    cannot be found in the rows, and seconds for each site that another tool computed from more than the rows
+    hold.
+    """
+
+    application: str
+    command: list[str]
+    wall_s: float
+    timeline: Timeline
+    sites: list[SiteDescription]
+    stacks: list[Stack]
+    modules: list[Module]
+    origin: str = "ffm"
+    run: Run | None = None
+    costs: list[StageCost] = field(default_factory=list)
+    matching: Matching | None = None
+    notes: list[str] = field(default_factory=list)
+    sequences: tuple[list[FoundSequence], Membership] | None = None
+    bound_s: NDArray[np.float64] | None = None
+
+
+def write_results(findings: Findings, folder: Path) -> Analysis:
+    """Analyse, and write the document and its timeline into a folder, which is made if need be.
+
+    The document comes last, so that a folder with a document has all of its files.
+    """
+    analysis, membership = analyse(findings)
+    folder.mkdir(parents=True, exist_ok=True)
+    save_timeline(findings.timeline, folder / TIMELINE_FILE, membership)
+    write_document(analysis, folder / ANALYSIS_FILE)
+    return analysis
+
+
+def analyse(findings: Findings) -> tuple[Analysis, Membership]:
+    """Compute benefits and groups. The membership's sequences count those of the document; other rows have
+    -1."""
+    timeline, number = findings.timeline, len(findings.sites)
+    each_site = np.arange(number, dtype=np.int32)
+    sums = totals(timeline, timeline.site, each_site, number)
+    bound_s = bound_by_stack(sums) if findings.bound_s is None else findings.bound_s
+    carry_s = carry_by_group(timeline, timeline.site, each_site, number)
+    places = [place_of_call(findings.stacks[site.stack].frames, site.function) for site in findings.sites]
+    sites = _sites(findings, places, sums, carry_s, bound_s)
+    sequences, membership, note = _sequences(findings, number)
+    analysis = Analysis(
+        run=findings.run,
+        modules=findings.modules,
+        stacks=findings.stacks,
+        application=findings.application,
+        origin=findings.origin,
+        command=findings.command,
+        wall_s=findings.wall_s,
+        timeline=TIMELINE_FILE,
+        sites=sites,
+        points=_points(sites),
+        folds=_folds(timeline, sites),
+        sequences=sequences,
+        costs=findings.costs,
+        matching=findings.matching,
+        notes=findings.notes + note,
+    )
+    return analysis, membership
+
+
+def _sites(
+    findings: Findings,
+    places: list[Place],
+    sums: Totals,
+    carry_s: NDArray[np.float64],
+    bound_s: NDArray[np.float64],
+) -> list[Site]:
+    kinds = np.zeros(len(places), np.uint8)
+    kinds[findings.timeline.site] = findings.timeline.kind
+    return [
+        Site(
+            call=place.call,
+            function=description.function,
+            caller=place.caller,
+            file=place.file,
+            line=place.line,
+            stack=description.stack,
+            kind=Kind(int(kinds[index])).name.lower(),
+            count=int(sums.count[index]),
+            total_s=float(sums.total[index]),
+            wait_s=float(sums.wait[index]),
+            gap_s=float(sums.gap[index]),
+            bytes=description.bytes,
+            problem_count=int(sums.problems[index]),
+            synchronization=description.synchronization,
+            transfer=description.transfer,
+            benefit=Benefit(carry_s=float(carry_s[index]), bound_s=float(bound_s[index])),
+        )
+        for index, (description, place) in enumerate(zip(findings.sites, places, strict=True))
+    ]
+
+
+def _worth_listing(site: Site) -> bool:
+    return site.problem_count > 0 or site.benefit.bound_s > 0
+
+
+def _conditional(sites: list[Site], members: list[int]) -> bool:
+    return any(verdict.keep is not None for index in members for verdict in sites[index].synchronization)
+
+
+def _order(group: Group) -> tuple[float, float]:
+    return (-max(group.benefit.carry_s, group.benefit.bound_s), -group.benefit.bound_s)
+
+
+def _points(sites: list[Site]) -> list[Group]:
+    """One group for each call stack by address, most saved first."""
+    points = [
+        Group(
+            name=f"{site.call} {site.file.rpartition('/')[2]}:{site.line}" if site.line else site.call,
+            sites=[index],
+            count=site.count,
+            benefit=site.benefit,
+            conditional=_conditional(sites, [index]),
+        )
+        for index, site in enumerate(sites)
+        if _worth_listing(site)
+    ]
+    return sorted(points, key=_order)
+
+
+def _folds(timeline: Timeline, sites: list[Site]) -> list[Group]:
+    """Group by CUDA call, and within by calling function, template arguments dropped (Figure 5.3)."""
+    calls: dict[str, dict[str, list[int]]] = {}
+    for index, site in enumerate(sites):
+        if _worth_listing(site):
+            calls.setdefault(site.call, {}).setdefault(base_name(site.caller), []).append(index)
+    parts = [
+        (call, caller, members) for call, callers in calls.items() for caller, members in callers.items()
+    ]
+    part_carry = _carry_of(timeline, [members for _, _, members in parts], len(sites))
+    whole = {call: [site for part in callers.values() for site in part] for call, callers in calls.items()}
+    whole_carry = _carry_of(timeline, list(whole.values()), len(sites))
+
+    def group(name: str, members: list[int], carry_s: float, parts: list[Group]) -> Group:
+        return Group(
+            name=name,
+            sites=members,
+            count=sum(sites[index].count for index in members),
+            benefit=Benefit(carry_s=carry_s, bound_s=sum(sites[index].benefit.bound_s for index in members)),
+            conditional=_conditional(sites, members),
+            parts=sorted(parts, key=_order),
+        )
+
+    by_call: dict[str, list[Group]] = {call: [] for call in calls}
+    for (call, caller, members), seconds in zip(parts, part_carry, strict=True):
+        by_call[call].append(group(caller, members, float(seconds), []))
+    folds = [
+        group(call, whole[call], float(seconds), by_call[call])
+        for call, seconds in zip(whole, whole_carry, strict=True)
+    ]
+    return sorted(folds, key=_order)
+
+
+def _carry_of(timeline: Timeline, groups: list[list[int]], sites: int) -> NDArray[np.float64]:
+    """What fixing each group of sites together saves, by `carry`."""
+    group_of = np.full(sites, -1, np.int32)
+    for number, members in enumerate(groups):
+        group_of[members] = number
+    return carry_by_group(timeline, timeline.site, group_of, len(groups))
+
+
+def _sequences(findings: Findings, sites: int) -> tuple[list[Sequence], Membership, list[str]]:
+    """The sequences that save most, the rows that belong to them, and a note if there are more."""
+    found, membership = findings.sequences or find_sequences(findings.timeline, sites)
+    carry_s, bound_s = sequence_benefits(findings.timeline, membership, len(found))
+    order = np.argsort(-np.maximum(carry_s, bound_s), kind="stable")[:LISTED_SEQUENCES]
+    new_number = np.full(len(found) + 1, -1, np.int32)  # the last one serves the rows in no sequence
+    new_number[order] = np.arange(len(order))
+    sequences = [
+        Sequence(
+            operations=[
+                SequenceOperation(site=line.site, count=line.count, issues=_issues(line.problem))
+                for line in found[index].lines
+            ],
+            recurrences=found[index].recurrences,
+            ends_at=found[index].ends_at,
+            benefit=Benefit(carry_s=float(carry_s[index]), bound_s=float(bound_s[index])),
+        )
+        for index in order
+    ]
+    note = [f"{len(found)} different sequences were found; the {LISTED_SEQUENCES} that save most are listed."]
+    renumbered = Membership(new_number[membership.sequence], membership.position)
+    return sequences, renumbered, note if len(found) > LISTED_SEQUENCES else []
+
+
+def _issues(problem: Problem) -> list[str]:
+    synchronization = Problem.UNNECESSARY_SYNCHRONIZATION | Problem.MISPLACED_SYNCHRONIZATION
+    names = {"synchronization": synchronization, "transfer": Problem.UNNECESSARY_TRANSFER}
+    return [name for name, flags in names.items() if problem & flags]
+
+
+class Results:
+    """A folder of results. The document is read at once, the timeline when something asks for it."""
+
+    def __init__(self, folder: Path, document: Analysis) -> None:
+        self.folder = folder
+        self.document = document
+
+    @functools.cached_property
+    def _columns(self) -> tuple[Timeline, Membership]:
+        return load_timeline(self.folder / self.document.timeline)
+
+    @property
+    def timeline(self) -> Timeline:
+        """The rows that the model works on."""
+        return self._columns[0]
+
+    @property
+    def membership(self) -> Membership:
+        """Each row's sequence and line, both from 0, as the document lists them."""
+        return self._columns[1]
+
+
+def open_results(folder: Path) -> Results:
+    """Read the analysis in a folder.
+
+    Raises:
+        DocumentError: there is none, or it is truncated, edited, or of another version; one sentence says so.
+    """
+    return Results(folder, read_document(Analysis, folder / ANALYSIS_FILE))
+
+
+@dataclass(frozen=True, slots=True)
+class SubsequenceAnswer:
+    """What fixing operations `start` to `end` of a sequence saves, numbered from 1 as on the screen (Figure
+    5.4).
+
+    `seconds` and `percent` (of the run) are by `estimator`; `benefit` holds both estimators' seconds.
+    """
+
+    sequence: int
+    start: int
+    end: int
+    estimator: Estimator
+    seconds: float
+    percent: float
+    benefit: Benefit
+    operations: list[SequenceOperation]
+
+
+def subsequence(
+    results: Results, sequence: int, start: int, end: int, estimator: Estimator = "carry"
+) -> SubsequenceAnswer:
+    """Estimate a part of a sequence over all its recurrences, without a new run. Numbers start at 1.
+
+    Raises:
+        FfmError: there is no such sequence, or no such part of it.
+        DocumentError: the timeline beside the document cannot be read.
+    """
+    document = results.document
+    if not 1 <= sequence <= len(document.sequences):
+        raise FfmError(
+            f"there is no sequence {sequence}: {document.application} has {len(document.sequences)}; "
+            "`ffm report` lists them."
+        )
+    operations = document.sequences[sequence - 1].operations
+    if not 1 <= start <= end <= len(operations):
+        raise FfmError(
+            f"sequence {sequence} has operations 1 to {len(operations)}, so {start} to {end} is not a "
+            f"part of it; `ffm sequence {sequence}` lists them."
+        )
+    rows = (results.timeline, results.membership, sequence - 1, start - 1, end - 1)
+    benefit = Benefit(carry_s=carry_of_subsequence(*rows), bound_s=bound_of_subsequence(*rows))
+    seconds = benefit.carry_s if estimator == "carry" else benefit.bound_s
+    percent = 100.0 * seconds / document.wall_s if document.wall_s > 0 else 0.0
+    return SubsequenceAnswer(
+        sequence, start, end, estimator, seconds, percent, benefit, operations[start - 1 : end]
+    )

@@ -1,0 +1,98 @@
+"""The columnar file of the model's timeline: Arrow IPC, compressed, with each row's sequence beside it.
+
+Arrow IPC rather than Parquet: it opens in a third of the time, which the viewing commands feel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.sequences import Membership
+from ffm.model.timeline import Timeline
+from ffm.stages.errors import DocumentError
+
+VERSION = b"1"
+BATCH_ROWS = 1 << 20
+"""Rows written at once: bounds the memory that compression needs beside the columns."""
+
+_TYPES: dict[str, type[np.generic]] = {
+    "thread": np.int32,
+    "start": np.int64,
+    "duration": np.int64,
+    "wait": np.int64,
+    "gap": np.int64,
+    "site": np.int32,
+    "kind": np.uint8,
+    "problem": np.uint8,
+    "first_use": np.int64,
+    "occurrences": np.int64,
+    "sequence": np.int32,
+    "position": np.int32,
+}
+
+
+def save_timeline(timeline: Timeline, path: Path, membership: Membership | None = None) -> None:
+    """Write a timeline, whole or not at all. Without a membership no row belongs to a sequence."""
+    import pyarrow as pa
+
+    if membership is None:
+        none = np.full(len(timeline), -1, np.int32)
+        membership = Membership(none, none)
+    columns = {field.name: getattr(timeline, field.name) for field in fields(Timeline)}
+    columns |= {"sequence": membership.sequence, "position": membership.position}
+    schema = pa.schema(
+        [(name, pa.from_numpy_dtype(kind)) for name, kind in _TYPES.items()],
+        metadata={"ffm.timeline": VERSION, "rows": str(len(timeline))},
+    )
+    partial = path.with_name(path.name + ".partial")
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.OSFile(str(partial), "wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
+        for begin in range(0, len(timeline), BATCH_ROWS):
+            part = slice(begin, begin + BATCH_ROWS)
+            arrays = [pa.array(columns[name][part].astype(kind, copy=False)) for name, kind in _TYPES.items()]
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
+    partial.replace(path)
+
+
+def load_timeline(path: Path) -> tuple[Timeline, Membership]:
+    """Read a timeline and its rows' sequences. Columns are contiguous and may be written to.
+
+    Raises:
+        DocumentError: missing, truncated, or of another kind or version.
+    """
+    import pyarrow as pa
+
+    again = "Run `ffm stage analysis` (or `ffm import`) again to make it anew."
+    try:
+        with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
+            metadata = reader.schema.metadata or {}
+            if metadata.get(b"ffm.timeline") != VERSION:
+                raise DocumentError(
+                    f"{path} is not a timeline of version {VERSION.decode()} of this ffm. {again}"
+                )
+            columns = _read_columns(reader, int(metadata[b"rows"]))
+    except FileNotFoundError:
+        raise DocumentError(f"{path} does not exist. {again}") from None
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise DocumentError(
+            f"{path} cannot be read ({error}): it is truncated or damaged. {again}"
+        ) from error
+    membership = Membership(columns.pop("sequence"), columns.pop("position"))
+    return Timeline(**columns), membership
+
+
+def _read_columns(reader: Any, rows: int) -> dict[str, NDArray[Any]]:
+    """Copy batch by batch into whole columns, so that no second copy of the file is ever in memory."""
+    columns = {name: np.empty(rows, kind) for name, kind in _TYPES.items()}
+    begin = 0
+    for number in range(reader.num_record_batches):
+        batch = reader.get_batch(number)
+        for name, column in columns.items():
+            column[begin : begin + batch.num_rows] = batch.column(name).to_numpy(zero_copy_only=False)
+        begin += batch.num_rows
+    return columns
