@@ -99,7 +99,18 @@ def _direct(code: Code, functions: FunctionRanges) -> list[_Found]:
         places = np.flatnonzero(matches)
         numbers = functions.starting_at(_pointed_at(code, places, length))
         found.append((kind, code.start + places[numbers >= 0], numbers[numbers >= 0]))
-    return found
+    return [*found, _short_tail_jumps(code, functions)]
+
+
+def _short_tail_jumps(code: Code, functions: FunctionRanges) -> _Found:
+    """Return the jumps with a one-byte distance that end a function.
+
+    In other places, one byte points at the start of the next function by accident too often.
+    """
+    ends = functions.ends[(functions.ends > code.start + 2) & (functions.ends <= code.end)] - code.start
+    ends = ends[code.bytes[ends - 2] == 0xEB]
+    numbers = functions.starting_at(code.start + ends + code.bytes[ends - 1].astype(np.int8))
+    return Reference.JUMP, (code.start + ends - 2)[numbers >= 0], numbers[numbers >= 0]
 
 
 def _through_slots(code: Code, slots: NDArray[np.int64], slot_functions: NDArray[np.int64]) -> list[_Found]:

@@ -15,7 +15,7 @@ from ffm.driver.library import Library
 
 LARGEST_STUB = 64
 """Bytes; the stubs of NVIDIA's builds 470 to 555 have 30 to 62."""
-_STUB_REFERENCES = (*JUMPS, Reference.SLOT_CALL, Reference.SLOT_LOAD)
+_THROUGH_SLOT = (Reference.SLOT_CALL, Reference.SLOT_JUMP, Reference.SLOT_LOAD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,11 @@ def implementations(library: Library, graph: CallGraph) -> tuple[Implementation,
 
 def _body(graph: CallGraph, function: int) -> int:
     """Return what the stub `function` leads to, or `function` where it is no stub."""
-    seen = {function}
-    while True:
-        rows = graph.references_of(function)
-        size = graph.functions.ends[function] - graph.functions.starts[function]
-        if rows.stop - rows.start != 1 or size > LARGEST_STUB or graph.kinds[rows][0] not in _STUB_REFERENCES:
-            return function
-        function = int(graph.callees[rows][0])
-        if function in seen:
-            return function
-        seen.add(function)
+    rows = graph.references_of(function)
+    size = graph.functions.ends[function] - graph.functions.starts[function]
+    if rows.stop - rows.start != 1 or size > LARGEST_STUB or graph.kinds[rows][0] not in _THROUGH_SLOT:
+        return function
+    return int(graph.callees[rows][0])
 
 
 def _callers(graph: CallGraph) -> dict[int, set[int]]:

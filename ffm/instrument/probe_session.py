@@ -1,0 +1,189 @@
+"""A running probe (`ffm.instrument.probe`) with Frida attached, held to a time limit."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import frida
+
+import ffm
+
+_AGENT = Path(__file__).with_name("probe_agent.js")
+
+
+class ProbeSessionError(Exception):
+    """The probe could not do its work; the message is one sentence that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The part of a blocked thread's stack that lies in the driver, innermost first, as offsets."""
+
+    unwound: list[int]
+    """What an unwinder that knows `.eh_frame` found; the first may be the place where the thread is."""
+    scanned: list[int]
+    """Every word of the stack that points into the driver: real return addresses and left-overs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How often a thread entered and left a hooked function."""
+
+    entered: int
+    left: int
+    order: int
+    """Place of the last entry among all entries."""
+
+
+class ProbeSession:
+    """Starts the probe, attaches to it, and ends it.
+
+    Every method raises `ProbeSessionError` when it cannot go on. Not for use in a Frida callback: it calls
+    Frida and waits.
+    """
+
+    def __init__(self, driver: Path, limit: float) -> None:
+        """Prepare a probe of the driver at `driver` that lives for `limit` seconds at most."""
+        self._driver = driver
+        self._limit = limit
+        self._expired = threading.Event()
+        self._cancellable = frida.Cancellable()  # type: ignore[no-untyped-call]
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  closed by __exit__
+        self._base = "0"
+        self._size = 0
+        self.occupied_by = ""
+
+    def __enter__(self) -> Self:
+        self._process = self._start()
+        self._timer = threading.Timer(self._limit, self._expire)
+        self._timer.daemon = True
+        self._timer.start()
+        try:
+            greeting = self._answer()
+            if not Path(greeting["path"]).samefile(self._driver):
+                raise ProbeSessionError(f"the probe loaded {greeting['path']} instead of {self._driver}")
+            self._base = hex(greeting["base"])
+            self.occupied_by = greeting["occupied_by"]
+            self._agent = self._attach()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def set_size(self, size: int) -> None:
+        """Say how many bytes from its base belong to the driver."""
+        self._size = size
+
+    def block(self, call: str) -> int:
+        """Let a thread of the probe block in the public call `call`; return the thread's id."""
+        return int(self._do(do="block", call=call)["thread"])
+
+    def release(self) -> bool:
+        """Let the blocked call return; return whether it was still blocked."""
+        return bool(self._do(do="release")["blocked"])
+
+    def launch(self) -> int:
+        """Let a thread of the probe enqueue work on a busy GPU; return the thread's id."""
+        return int(self._do(do="launch")["thread"])
+
+    def sample(self, thread: int) -> Sample | None:
+        """Return what the stack of `thread` looks like now, or None when the thread has ended."""
+        found = self._frida("sample", thread, self._base, self._size)
+        return None if found is None else Sample(found["unwound"], found["scanned"])
+
+    def hook(self, offsets: list[int]) -> list[str | None]:
+        """Count entries of the functions at `offsets`; return for each None, or why it cannot be hooked."""
+        return list(self._frida("hook", self._base, offsets))
+
+    def counts(self, thread: int, offsets: list[int]) -> list[Count]:
+        """Return what `thread` has entered and left so far, for each of `offsets`."""
+        return [Count(*row) for row in self._frida("counts", thread, offsets)]
+
+    def _start(self) -> subprocess.Popen[str]:
+        # The probe must import this very package, installed or not.
+        root = str(Path(ffm.__file__).parents[1])
+        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+        return subprocess.Popen(
+            [sys.executable, "-m", "ffm.instrument.probe", str(self._driver)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        )
+
+    def _attach(self) -> Any:
+        try:
+            with self._cancellable:
+                session = frida.get_local_device().attach(self._process.pid)
+                script = session.create_script(_AGENT.read_text(), name="probe", runtime="qjs")
+                script.load()
+        except frida.PermissionDeniedError as error:
+            raise ProbeSessionError(
+                f"Frida may not attach to a process of this user ({error}); allow ptrace "
+                "(kernel.yama.ptrace_scope at most 1, the capability SYS_PTRACE in a container)"
+            ) from error
+        except Exception as error:
+            raise self._failure(f"Frida could not attach to the probe: {error}") from error
+        return script.exports_sync
+
+    def _frida(self, name: str, *arguments: Any) -> Any:
+        try:
+            with self._cancellable:
+                return getattr(self._agent, name)(*arguments)
+        except Exception as error:
+            raise self._failure(f"the probe ended or lost Frida while it was watched: {error}") from error
+
+    def _do(self, **command: str) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(command) + "\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise self._failure("the probe ended unexpectedly") from error
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise self._failure("the probe ended unexpectedly")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise ProbeSessionError(answer["error"])
+        return answer
+
+    def _failure(self, sentence: str) -> ProbeSessionError:
+        if self._expired.is_set():
+            return ProbeSessionError(f"the probe did not finish within {self._limit:.0f} s")
+        self._errors.seek(0)
+        said = self._errors.read().decode(errors="replace").strip().splitlines()
+        return ProbeSessionError(f"{sentence} ({said[-1]})" if said else sentence)
+
+    def _expire(self) -> None:
+        self._expired.set()
+        self._cancellable.cancel()
+        self._process.kill()
+
+    def _end(self) -> None:
+        self._timer.cancel()
+        # Its end detaches Frida too.
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            if stream is not None:
+                stream.close()
