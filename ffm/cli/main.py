@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from dataclasses import dataclass
 
@@ -68,7 +67,10 @@ def commands() -> None:
 
 
 def main() -> None:
-    """Run the command line; errors that a user can act on become one sentence and a non-zero exit status."""
+    """Run the command line; errors that a user can act on become one sentence and a non-zero exit status.
+
+    A reader that leaves early (`ffm report | head`) ends the command silently; click sees to that.
+    """
     try:
         status = commands.main(prog_name="ffm", standalone_mode=False)
     except FfmError as error:
@@ -80,10 +82,6 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("ffm: interrupted.", err=True)
         status = 130
-    except BrokenPipeError:
-        # The reader (`ffm report | head`) has gone. Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 141
     sys.exit(status if isinstance(status, int) else 0)
 
 

@@ -39,15 +39,13 @@ def estimator_option(command: Decorated) -> Decorated:
         type=click.Choice(["carry", "bound"]),
         default="carry",
         show_default=True,
-        help="The estimate that comes first and sorts: `carry` of Figure 5.1, or the upper bound.",
+        help="The estimate that comes first and sorts; `ffm report` says what they mean.",
     )(command)
 
 
 def json_option(command: Decorated) -> Decorated:
     """`--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print what the screen shows as JSON.")(
-        command
-    )
+    return click.option("--json", "as_json", is_flag=True, help="Print what the screen shows as JSON.")(command)
 
 
 def open_chosen(folder: Path | None) -> Results:
@@ -58,6 +56,8 @@ def open_chosen(folder: Path | None) -> Results:
     """
     from ffm.stages.results import open_results
 
+    if folder is not None and not folder.is_dir():
+        raise DocumentError(f"there is no folder of results {folder}.")
     return open_results(folder or newest_results(RESULTS))
 
 

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write everything to one self-contained file.",
 )
-def report(
-    estimator: Estimator, folder: Path | None, as_json: bool, show_all: bool, html: Path | None
-) -> None:
+def report(estimator: Estimator, folder: Path | None, as_json: bool, show_all: bool, html: Path | None) -> None:
     """Show what could be saved: folds, sequences and single points, with seconds and percent of the run."""
     from ffm.report.overview import overview
     from ffm.report.terminal import render_overview
@@ -58,15 +56,11 @@ def sequence(number: int, estimator: Estimator, folder: Path | None, as_json: bo
 @click.command(cls=view_command("ffm.report.sequence:SequenceView"))
 @click.argument("start", type=int)
 @click.argument("end", type=int)
-@click.option(
-    "--sequence", "number", type=int, default=1, show_default=True, help="The sequence that holds them."
-)
+@click.option("--sequence", "number", type=int, default=1, show_default=True, help="The sequence that holds them.")
 @estimator_option
 @results_option
 @json_option
-def subsequence(
-    start: int, end: int, number: int, estimator: Estimator, folder: Path | None, as_json: bool
-) -> None:
+def subsequence(start: int, end: int, number: int, estimator: Estimator, folder: Path | None, as_json: bool) -> None:
     """Estimate what fixing just operations START to END of a sequence would save. Needs no new run."""
     from ffm.report.sequence import check_part
     from ffm.report.sequence import subsequence as lay_out
@@ -75,7 +69,7 @@ def subsequence(
 
     results = open_chosen(folder)
     check_part(results.document, number, start, end)
-    benefit = estimate(results, number, start, end)
+    benefit = estimate(results, number, start, end).benefit
     _show(lay_out(results.document, number, start, end, benefit, estimator), render_sequence, as_json)
 
 
@@ -84,12 +78,14 @@ def subsequence(
 @estimator_option
 @results_option
 @json_option
-def fold(name: str, estimator: Estimator, folder: Path | None, as_json: bool) -> None:
+@click.option("--all", "show_all", is_flag=True, help="Show sites below 0.1 % of the fold, too.")
+def fold(name: str, estimator: Estimator, folder: Path | None, as_json: bool, show_all: bool) -> None:
     """Show all calls of the function NAME (`cudaFree`), by the functions that make them."""
     from ffm.report.fold import fold as lay_out
     from ffm.report.terminal import render_fold
 
-    _show(lay_out(open_chosen(folder).document, name, estimator), render_fold, as_json)
+    view = lay_out(open_chosen(folder).document, name, estimator, show_all=show_all)
+    _show(view, render_fold, as_json)
 
 
 @click.command(cls=view_command("ffm.report.site:SiteView"))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Finding, Place, findings, kept, place, site_saving
 from ffm.stages.documents import Analysis, Group
 from ffm.stages.errors import FfmError
+
+HIDDEN_BELOW_PERCENT = 0.1
+"""Sites that save less than this share of the fold by both estimators are counted instead of shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class FoldView:
-    """Everything on the screen of `ffm fold`. `keep` are synchronizations that must stay."""
+    """Everything on the screen of `ffm fold`. `keep` are synchronizations that must stay.
+
+    `hidden` counts sites that save less than 0.1 % of what the fold does, by both estimators, and are left
+    out of the parts.
+    """
 
     application: str
     wall_s: float
@@ -45,25 +52,31 @@ class FoldView:
     saving: Saving
     conditional: bool
     parts: list[Part]
+    hidden: int
     keep: list[Place]
 
 
-def fold(analysis: Analysis, name: str, estimator: Estimator = "carry") -> FoldView:
+def fold(analysis: Analysis, name: str, estimator: Estimator = "carry", *, show_all: bool = False) -> FoldView:
     """Lay out the fold of a name; parts and sites that save most come first.
 
     Raises:
         FfmError: there is no such fold; the message offers similar names.
     """
     group = find_fold(analysis, name)
+    saving = Scale(analysis.wall_s).saving(group.benefit)
+    limit = 0.0 if show_all else HIDDEN_BELOW_PERCENT / 100
+    parts = _parts(analysis, group.parts or [group], estimator)
+    shown = _above(parts, limit * saving.carry_s, limit * saving.bound_s)
     return FoldView(
         application=analysis.application,
         wall_s=analysis.wall_s,
         estimator=estimator,
         name=group.name,
         count=group.count,
-        saving=Scale(analysis.wall_s).saving(group.benefit),
+        saving=saving,
         conditional=group.conditional,
-        parts=_parts(analysis, group.parts or [group], estimator),
+        parts=shown,
+        hidden=_number_of_sites(parts) - _number_of_sites(shown),
         keep=kept(analysis, group.sites),
     )
 
@@ -117,3 +130,20 @@ def _parts(analysis: Analysis, groups: list[Group], estimator: Estimator) -> lis
         )
 
     return sorted(map(part, groups), key=lambda made: -made.saving.seconds(estimator))
+
+
+def _above(parts: list[Part], carry_s: float, bound_s: float) -> list[Part]:
+    """The parts without sites that save less than both limits, and without parts that then are empty."""
+    cut = [
+        replace(
+            part,
+            sites=[site for site in part.sites if site.saving.carry_s >= carry_s or site.saving.bound_s >= bound_s],
+            parts=_above(part.parts, carry_s, bound_s),
+        )
+        for part in parts
+    ]
+    return [part for part in cut if part.sites or part.parts]
+
+
+def _number_of_sites(parts: list[Part]) -> int:
+    return sum(len(part.sites) + _number_of_sites(part.parts) for part in parts)

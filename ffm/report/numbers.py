@@ -14,7 +14,7 @@ Estimator = Literal["carry", "bound"]
 ESTIMATORS: tuple[Estimator, ...] = ("carry", "bound")
 ESTIMATOR_MEANINGS: dict[Estimator, str] = {
     "carry": "what later waits cannot absorb; unused savings are carried forward (dissertation, Figure 5.1)",
-    "bound": "an upper bound, as Diogenes printed: at most the CPU's own work among the operations",
+    "bound": "as the published Diogenes computes: at most the CPU's own time after the operations",
 }
 
 

@@ -10,7 +10,7 @@ from ffm.report.places import place
 from ffm.stages.documents import Analysis, Group, Matching
 
 HIDDEN_BELOW_PERCENT = 0.1
-"""Rows that promise less than this share of the run are counted instead of shown, as in Diogenes."""
+"""Rows below this share of the run by both estimators are counted instead of shown, as in Diogenes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def overview(analysis: Analysis, estimator: Estimator = "carry", *, show_all: bo
     def section(title: str, meaning: str, rows: list[Row]) -> Section:
         ordered = sorted(rows, key=lambda row: -row.saving.seconds(estimator))
         limit = 0.0 if show_all else HIDDEN_BELOW_PERCENT
-        shown = [row for row in ordered if show_all or row.saving.percent(estimator) >= limit]
+        shown = [row for row in ordered if max(row.saving.carry_percent, row.saving.bound_percent) >= limit]
         return Section(title, meaning, shown, len(ordered) - len(shown))
 
     folds = [
@@ -131,7 +131,7 @@ def _sequence_row(analysis: Analysis, scale: Scale, number: int) -> Row:
     sequence = analysis.sequences[number - 1]
     start = place(analysis, sequence.operations[0].site)
     return Row(
-        name=f"from {start.call} {start.place}",
+        name=f"{start.call} {start.place}",
         number=number,
         saving=scale.saving(sequence.benefit),
         operations=len(sequence.operations),

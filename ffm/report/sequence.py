@@ -83,9 +83,7 @@ def check_sequence(analysis: Analysis, number: int) -> None:
     if last == 0:
         raise FfmError(f"{analysis.application} has no sequence of unnecessary operations.")
     which = f"they are numbered 1 to {last}" if last > 1 else "there is just sequence 1"
-    raise FfmError(
-        f"{analysis.application} has no sequence {number}: {which}; `ffm report --all` lists all sequences."
-    )
+    raise FfmError(f"{analysis.application} has no sequence {number}: {which}; `ffm report --all` lists all sequences.")
 
 
 def check_part(analysis: Analysis, number: int, start: int, end: int) -> None:

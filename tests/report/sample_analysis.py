@@ -168,9 +168,7 @@ def sample_analysis() -> Analysis:
                         benefit=benefit(0.5, 0.5),
                         conditional=True,
                     ),
-                    Group(
-                        name="doALS", sites=[0], count=5000, benefit=benefit(10.0, 12.0), conditional=False
-                    ),
+                    Group(name="doALS", sites=[0], count=5000, benefit=benefit(10.0, 12.0), conditional=False),
                 ],
             ),
             Group(name="cudaMemcpy", sites=[1], count=5000, benefit=benefit(2.5, 3.0), conditional=False),
@@ -191,8 +189,6 @@ def sample_analysis() -> Analysis:
             StageCost(stage="baseline", wall_s=1000.0, ratio=1.0),
             StageCost(stage="tracing", wall_s=1100.0, ratio=1.1),
         ],
-        matching=Matching(
-            matched_s=990.0, unmatched_s=10.0, unmatched=["cudaFree als.cu:760: 5,000 and 4,999 calls"]
-        ),
+        matching=Matching(matched_s=990.0, unmatched_s=10.0, unmatched=["cudaFree als.cu:760: 5,000 and 4,999 calls"]),
         notes=["llvm-symbolizer is not installed."],
     )

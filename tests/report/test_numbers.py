@@ -41,9 +41,7 @@ def test_ranges(numbers: list[int], text: str) -> None:
     assert ranges(numbers) == text
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.50 KiB"), (3 << 40, "3.00 TiB")]
-)
+@pytest.mark.parametrize(("value", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.50 KiB"), (3 << 40, "3.00 TiB")])
 def test_sizes(value: int, text: str) -> None:
     assert size(value) == text
 

@@ -23,11 +23,21 @@ def finding_text(finding: Finding) -> str:
     return text
 
 
-def conditions(keep: list[Place]) -> list[RenderableType]:
-    """The synchronizations that must stay, where there are any."""
+def conditions(keep: list[Place], numbered: dict[int, int]) -> list[RenderableType]:
+    """The synchronizations that must stay, where there are any.
+
+    `numbered` holds the numbers that sites have on the screen: what must stay for one operation may itself be
+    among the operations, and then the whole screen cannot be fixed at once.
+    """
     if not keep:
         return []
     return [
         heading("Conditions: conditionally unnecessary as long as these synchronizations stay"),
-        *(bullet(f"{where} in {shorten(where.caller, 60)}") for where in keep),
+        *(
+            bullet(
+                f"{where} in {shorten(where.caller or 'an unknown function', 60)}"
+                + (f": operation {numbered[where.site]} above" if where.site in numbered else "")
+            )
+            for where in keep
+        ),
     ]

@@ -5,14 +5,15 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ffm.report.fold import FoldSite, FoldView, Part
-from ffm.report.numbers import Saving, Scale, count
+from ffm.report.fold import HIDDEN_BELOW_PERCENT, FoldSite, FoldView, Part
+from ffm.report.numbers import Saving, Scale, count, percent, plural
 from ffm.report.terminal.findings import conditions, finding_text
 from ffm.report.terminal.layout import (
     Column,
     bullet,
     following,
     heading,
+    paragraph,
     recoverable,
     saving_cells,
     saving_columns,
@@ -37,11 +38,14 @@ def render_fold(view: FoldView, width: int = 80) -> RenderableType:
         Text(),
         table(columns, rows, width),
     ]
+    if view.hidden:
+        limit = percent(HIDDEN_BELOW_PERCENT)
+        parts.append(paragraph(f"{plural(view.hidden, 'site')} below {limit} of the fold hidden (--all shows)"))
     sites = _sites(view.parts)
     if any(site.findings for site in sites):
         parts.append(heading("Why"))
         parts += _reasons(sites)
-    parts += conditions(view.keep)
+    parts += conditions(view.keep, {})
     if sites:
         first = sites[0].where.site
         parts += [heading("Next"), following((f"ffm site {first}", "one call with its stack and verdict"))]
@@ -54,10 +58,7 @@ def _lines(part: Part, depth: int) -> list[tuple[Saving, int, str]]:
     mark = "*" if part.conditional else ""
     lines = [(part.saving, part.count, f"{indent}{part.name}{mark}")]
     lines += [line for below in part.parts for line in _lines(below, depth + 1)]
-    lines += [
-        (site.saving, site.count, f"{indent}  {site.where.place} site {site.where.site}")
-        for site in part.sites
-    ]
+    lines += [(site.saving, site.count, f"{indent}  {site.where.place} site {site.where.site}") for site in part.sites]
     return lines
 
 

@@ -13,6 +13,9 @@ from rich.text import Text
 from ffm.report.names import cut_middle, shorten
 from ffm.report.numbers import ESTIMATORS, Estimator, Saving, Scale, percent
 
+NARROWEST = 80
+"""Columns that every screen may use; narrower terminals wrap the lines themselves, no number is cut."""
+
 GAP = 2
 INDENT = 2
 NARROWEST_FLEXIBLE = 12
@@ -41,15 +44,11 @@ def table(
 ) -> RenderableType:
     """Lay out rows of text below headers; one column may be flexible."""
     cells = [row for row in rows if not isinstance(row, Heading)]
-    widths = [
-        max([len(column.header), *(len(row[index]) for row in cells)]) for index, column in enumerate(columns)
-    ]
+    widths = [max([len(column.header), *(len(row[index]) for row in cells)]) for index, column in enumerate(columns)]
     taken = indent + GAP * (len(columns) - 1)
     fixed = sum(size for size, column in zip(widths, columns, strict=True) if not column.flexible)
     room = max(width - taken - fixed, NARROWEST_FLEXIBLE)
-    widths = [
-        min(size, room) if column.flexible else size for size, column in zip(widths, columns, strict=True)
-    ]
+    widths = [min(size, room) if column.flexible else size for size, column in zip(widths, columns, strict=True)]
     grid = Table.grid(padding=0)
     grid.add_column(no_wrap=True)
     headers = [column.header for column in columns]
@@ -63,9 +62,7 @@ def table(
     return grid
 
 
-def _line(
-    columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int], indent: int, *, header: bool
-) -> Text:
+def _line(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int], indent: int, *, header: bool) -> Text:
     line = Text(" " * indent)
     for index, (column, cell, size) in enumerate(zip(columns, cells, widths, strict=True)):
         text = cut_middle(cell, size) if column.flexible and not header else cell
@@ -97,8 +94,7 @@ def recoverable(label: str, scale: Scale, saving: Saving, estimator: Estimator) 
     text = Text(f"{label}: ", style="bold")
     text.append(f"{seconds} ({share} of execution time)")
     both = ", ".join(
-        f"{name} {scale.seconds(saving.seconds(name))} ({percent(saving.percent(name))})"
-        for name in ESTIMATORS
+        f"{name} {scale.seconds(saving.seconds(name))} ({percent(saving.percent(name))})" for name in ESTIMATORS
     )
     text.append(f"\n  by estimator: {both}", style="not bold")
     return text

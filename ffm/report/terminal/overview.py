@@ -32,12 +32,8 @@ class Shape:
 
 
 FOLDS = Shape([("sites", lambda row: count(row.operations)), ("calls", lambda row: count(row.calls))], "call")
-SEQUENCES = Shape(
-    [("length", lambda row: count(row.operations)), ("number", lambda row: str(row.number))], "start"
-)
-POINTS = Shape(
-    [("site", lambda row: str(row.number)), ("calls", lambda row: count(row.calls))], "call and place"
-)
+SEQUENCES = Shape([("length", lambda row: count(row.operations)), ("number", lambda row: str(row.number))], "starts at")
+POINTS = Shape([("site", lambda row: str(row.number)), ("calls", lambda row: count(row.calls))], "call and place")
 
 
 def render_overview(view: Overview, width: int = 80) -> RenderableType:
@@ -45,8 +41,9 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
     scale = Scale(view.wall_s)
     parts: list[RenderableType] = [
         Text(f"{view.application}: {scale.seconds(view.wall_s)} of wall time", style="bold"),
-        paragraph(shlex.join(view.command), style="dim"),
     ]
+    if view.command:
+        parts.append(paragraph(shlex.join(view.command), style="dim"))
     if view.origin != "ffm":
         parts.append(paragraph(f"Imported from {view.origin}."))
     if view.stages:
@@ -74,9 +71,7 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
     return Group(*parts)
 
 
-def _section(
-    section: Section, shape: Shape, view: Overview, scale: Scale, width: int
-) -> list[RenderableType]:
+def _section(section: Section, shape: Shape, view: Overview, scale: Scale, width: int) -> list[RenderableType]:
     title = heading(section.title)
     title.append(f"  {section.meaning}", style="not bold")
     parts: list[RenderableType] = [title]
@@ -104,14 +99,10 @@ def _legend(view: Overview) -> list[RenderableType]:
     parts: list[RenderableType] = [heading("How to read this")]
     for name in ESTIMATORS:
         parts.append(bullet(f"{name}: {ESTIMATOR_MEANINGS[name]}"))
-    parts.append(
-        bullet("A call can be in a fold, a sequence and a single point: do not add up different lists.")
-    )
+    parts.append(bullet("A call can be in a fold, a sequence and a single point: do not add up different lists."))
     rows = [*view.folds.rows, *view.sequences.rows, *view.points.rows]
     if any(row.conditional for row in rows):
-        parts.append(
-            bullet("* holds as long as certain other synchronizations stay; the row's screen names them.")
-        )
+        parts.append(bullet("* holds as long as certain other synchronizations stay; the row's screen names them."))
     meanings = {
         "Folds": "one fold, by calling function",
         "Sequences": "one sequence, its operations numbered",

@@ -7,8 +7,7 @@ from typing import TypeVar
 
 from rich.console import Console, RenderableType
 
-NARROWEST = 80
-"""Narrower terminals wrap the lines themselves; no number is cut."""
+from ffm.report.terminal.layout import NARROWEST
 
 View = TypeVar("View")
 
@@ -21,3 +20,4 @@ def print_screen(render: Callable[[View, int], RenderableType], view: View) -> N
         console.print(render(view, console.width))
     lines = (line.rstrip() for line in capture.get().splitlines())
     console.file.write("\n".join(lines) + "\n")
+    console.file.flush()

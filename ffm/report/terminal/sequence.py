@@ -10,6 +10,7 @@ from ffm.report.numbers import Scale, count, plural, ranges
 from ffm.report.sequence import Operation, Reason, SequenceView
 from ffm.report.terminal.findings import conditions, finding_text
 from ffm.report.terminal.layout import (
+    NARROWEST,
     Column,
     Heading,
     bullet,
@@ -20,7 +21,6 @@ from ffm.report.terminal.layout import (
     table,
 )
 
-NARROWEST = 80
 PLACE = 24
 """Columns for file and line in the narrowest terminal."""
 
@@ -31,14 +31,14 @@ _ISSUES = {("synchronization",): "sync", ("transfer",): "transfer", ("synchroniz
 def render_sequence(view: SequenceView, width: int = 80) -> RenderableType:
     """A sequence or subsequence for a terminal of the given width."""
     scale = Scale(view.wall_s)
-    times = "" if view.recurrences == 1 else f", recurring {count(view.recurrences)} times"
+    times = "" if view.recurrences == 1 else f", {count(view.recurrences)} times"
     if view.part is None:
         title = f"Sequence {view.sequence} of {view.application}: {plural(len(view.operations), 'operation')}"
         label = "Time recoverable"
     else:
         title = (
-            f"Operations {view.part[0]} to {view.part[1]} of sequence {view.sequence} of {view.application}, "
-            f"of {count(view.operations_in_sequence)}"
+            f"Operations {view.part[0]} to {view.part[1]} of {view.operations_in_sequence}, "
+            f"sequence {view.sequence} of {view.application}"
         )
         label = "Time recoverable in subsequence"
     parts: list[RenderableType] = [
@@ -55,7 +55,7 @@ def render_sequence(view: SequenceView, width: int = 80) -> RenderableType:
     if view.reasons:
         parts.append(heading("Why"))
         parts += [bullet(_reason(reason)) for reason in view.reasons]
-    parts += conditions(view.keep)
+    parts += conditions(view.keep, {entry.where.site: entry.number for entry in view.operations})
     parts += [heading("Next"), _next(view)]
     return Group(*parts)
 

@@ -21,7 +21,7 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
         Text(f"Site {where.site} of {view.application}: {where.call} at {where.place}", style="bold"),
         recoverable("Time recoverable", scale, view.saving, view.estimator),
         paragraph(f"in {shorten(where.caller or 'an unknown function', width - 6)}"),
-        paragraph(f"driver function {view.driver_function}, {view.kind}"),
+        paragraph(f"{view.kind} by {view.driver_function or 'a driver function that was not recorded'}"),
         Text(),
         _times(view, scale, width),
         heading("Why"),
@@ -34,9 +34,7 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
     parts += [_frame(frame, width) for frame in view.stack]
     if view.sequences:
         parts.append(heading("Next"))
-        parts.append(
-            following(*((f"ffm sequence {n}", "a sequence with this call") for n in view.sequences[:3]))
-        )
+        parts.append(following(*((f"ffm sequence {n}", "a sequence with this call") for n in view.sequences[:3])))
     return Group(*parts)
 
 

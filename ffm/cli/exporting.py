@@ -1,0 +1,58 @@
+"""`ffm export`: results as one file for other tools."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from ffm.cli.options import open_chosen, results_option
+from ffm.stages.errors import FfmError
+
+
+@click.command()
+@results_option
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["json", "speedscope"]),
+    default="json",
+    show_default=True,
+    help="`json`: the analysis and its columns; `speedscope`: profiles by call stack.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; without it standard output.")
+def export(folder: Path | None, kind: str, output: Path | None) -> None:
+    """Write the results as one file.
+
+    The JSON is one object. `analysis` is the document of stage 5, its times in seconds. `timeline` holds the
+    columns that the model works on, a row for each operation, by name; their times are nanoseconds.
+
+    A speedscope file opens in https://www.speedscope.app: time inside CUDA calls, time waiting for the GPU,
+    and recoverable time by either estimator, each by call stack.
+    """
+    from ffm.report.export import json_chunks, speedscope
+
+    results = open_chosen(folder)
+    if kind == "json":
+        _write(json_chunks(results.document, results.timeline), output)
+    else:
+        _write([speedscope(results.document)], output)
+
+
+def _write(chunks: Iterable[bytes], output: Path | None) -> None:
+    """Write to a file, whole or not at all, or to standard output."""
+    if output is None:
+        sys.stdout.buffer.writelines(chunks)
+        sys.stdout.flush()
+        return
+    partial = output.with_name(output.name + ".partial")
+    try:
+        with partial.open("wb") as file:
+            file.writelines(chunks)
+        partial.replace(output)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise FfmError(f"cannot write {output}: {error.strerror}.") from error
+    click.echo(f"Wrote {output}.")

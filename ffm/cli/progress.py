@@ -1,0 +1,55 @@
+"""One line for each stage: a spinner with the time while it runs, then what came of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from ffm.stages.documents import Document
+
+TITLES = {
+    "baseline": "1 baseline",
+    "tracing": "2 tracing",
+    "memory": "3 memory",
+    "sync-use": "4 sync use",
+    "analysis": "5 analysis",
+}
+
+
+class StageLine:
+    """The line of a running stage."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.summary = ""
+
+    def say(self, summary: str) -> None:
+        """Set what the line says when the stage is done."""
+        self.summary = summary
+
+    def done(self, document: Document) -> None:
+        """Summarise a measured run."""
+        run = document.run
+        if run is None:
+            return
+        operations = sum(process.operations for process in run.processes)
+        waiting = "" if run.driver is None or run.driver.wait_function is not None else " (public waits only)"
+        processes = f" in {len(run.processes)} processes" if len(run.processes) > 1 else ""
+        self.say(f"ran {run.wall_s:.2f} s, {operations:,} operations{processes}{waiting}")
+
+
+@contextmanager
+def running(stage: str, subject: str) -> Iterator[StageLine]:
+    """Show that a stage runs on the standard error; print its line when it is done."""
+    console = Console(stderr=True, highlight=False)
+    line = StageLine(TITLES[stage])
+    began = time.monotonic()
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        progress.add_task(f"stage {line.title}: {subject}", total=None)
+        yield line
+    console.print(f"stage {line.title}: {line.summary} [{time.monotonic() - began:.1f} s]", markup=False)

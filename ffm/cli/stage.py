@@ -1,0 +1,113 @@
+"""`ffm stage NAME`: one stage of the measurement, as the workflow calls it and as it can be run by hand."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from ffm.stages.errors import FfmError
+
+PREPARE = "Run `ffm stage {}` first; `snakemake --config app=...` runs all stages in order."
+
+
+@click.group()
+def stage() -> None:
+    """Run one stage of the measurement. The stages feed each other in the order of this list."""
+
+
+def _measuring(function: Callable[..., None]) -> Callable[..., None]:
+    """Options and arguments of the stages that run the program."""
+    function = click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)(function)
+    function = click.option(
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help="End the program, and all it started, after this time.",
+    )(function)
+    return _results(function)
+
+
+def _results(function: Callable[..., None]) -> Callable[..., None]:
+    return click.option(
+        "--results",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="FOLDER",
+        help="Where the results go. [default: results/<program>]",
+    )(function)
+
+
+def _run(name: str, results: Path | None, command: tuple[str, ...], timeout: float | None) -> None:
+    """Run a measuring stage with its progress on the terminal, and say in a line what it found."""
+    from ffm.cli.progress import running
+    from ffm.stages.folder import ResultsFolder, application_name
+    from ffm.stages.measure import Request
+    from ffm.stages.registry import MEASURING_STAGES
+
+    words = list(command)
+    folder = ResultsFolder(results or Path("results") / application_name(words))
+    request = Request(words, folder, timeout)
+    with running(name, " ".join(words)) as line:
+        try:
+            folder.root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FfmError(f"The results folder {folder.root} cannot be made ({error.strerror}).") from error
+        line.done(MEASURING_STAGES[name](request))
+
+
+@stage.command()
+@_measuring
+def baseline(results: Path | None, timeout: float | None, command: tuple[str, ...]) -> None:
+    """1: time the bare program, and find which driver functions wait.
+
+    COMMAND is the program with its arguments: ffm stage baseline -- ./app 1 2 3
+    """
+    _run("baseline", results, command, timeout)
+
+
+@stage.command()
+@_measuring
+def tracing(results: Path | None, timeout: float | None, command: tuple[str, ...]) -> None:
+    """2: trace every operation with its stack and times."""
+    _run("tracing", results, command, timeout)
+
+
+@stage.command()
+@_measuring
+def memory(results: Path | None, timeout: float | None, command: tuple[str, ...]) -> None:
+    """3: watch who uses what each synchronization protects; hash what transfers carry."""
+    _run("memory", results, command, timeout)
+
+
+@stage.command(name="sync-use")
+@_measuring
+def sync_use(results: Path | None, timeout: float | None, command: tuple[str, ...]) -> None:
+    """4: time from each required synchronization to the first use of what it protects."""
+    _run("sync-use", results, command, timeout)
+
+
+@stage.command()
+@_results
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def analysis(results: Path | None, command: tuple[str, ...]) -> None:
+    """5: join the runs, model what fixes would save, write the results.
+
+    Without COMMAND and --results it takes the newest results.
+    """
+    from ffm.cli.progress import running
+    from ffm.stages.analysis import run_analysis
+    from ffm.stages.folder import ResultsFolder, application_name
+
+    if results is None and command:
+        results = Path("results") / application_name(list(command))
+    if results is None:
+        raise click.UsageError("name the program (ffm stage analysis -- ./app) or its results (--results FOLDER)")
+    if not results.is_dir():
+        raise FfmError(f"There is no results folder {results}. {PREPARE.format('baseline')}")
+    with running("analysis", str(results)) as line:
+        found = run_analysis(ResultsFolder(results))
+        places = sum(1 for site in found.sites if site.problem_count)
+        line.say(f"{places} call sites with problems, {len(found.sequences)} sequences. Look: ffm report")
+    sys.stdout.flush()

@@ -1,0 +1,104 @@
+"""Results for other tools: one JSON with every column, or profiles by call stack for speedscope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import Any
+
+import msgspec
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from ffm import __version__
+from ffm.model.timeline import Timeline
+from ffm.report.places import stack_frames
+from ffm.stages.documents import Analysis, Site
+
+CHUNK_ROWS = 1 << 20
+"""Rows turned into text at once, which bounds the memory that an export needs."""
+
+
+def json_chunks(analysis: Analysis, timeline: Timeline) -> Iterator[bytes]:
+    """One JSON object, in pieces: `analysis` is the document, `timeline` its columns by name.
+
+    Times in the document are seconds, in the columns nanoseconds (`ffm.model.timeline.Timeline`).
+    """
+    document = {"format": analysis.format, **msgspec.to_builtins(analysis)}
+    yield b'{"exporter":' + orjson.dumps(f"ffm {__version__}") + b',"analysis":' + orjson.dumps(document)
+    yield b',"timeline":{'
+    for index, field in enumerate(fields(Timeline)):
+        yield b"," * (index > 0) + orjson.dumps(field.name) + b":["
+        yield from _numbers(getattr(timeline, field.name))
+        yield b"]"
+    yield b"}}\n"
+
+
+def _numbers(column: NDArray[Any]) -> Iterator[bytes]:
+    """A column's values with commas between."""
+    for begin in range(0, len(column), CHUNK_ROWS):
+        part = np.ascontiguousarray(column[begin : begin + CHUNK_ROWS])
+        yield b"," * (begin > 0) + orjson.dumps(part, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1]
+
+
+def speedscope(analysis: Analysis) -> bytes:
+    """A file for speedscope (github.com/jlfwong/speedscope, `src/lib/file-format-spec.ts`).
+
+    Four sampled profiles over the same call stacks, one sample for each site, weighted in seconds: time
+    inside CUDA calls, time waiting for the GPU, and what fixing each site alone would recover by either
+    estimator.
+    """
+    weights: list[tuple[str, Callable[[Site], float]]] = [
+        ("time in CUDA calls", lambda site: site.total_s),
+        ("waiting for the GPU", lambda site: site.wait_s),
+        ("recoverable, each site alone, by carry", lambda site: site.benefit.carry_s),
+        ("recoverable, each site alone, by bound", lambda site: site.benefit.bound_s),
+    ]
+    frames: dict[tuple[str, str, int], int] = {}
+    samples = [
+        [frames.setdefault(frame, len(frames)) for frame in _named_stack(analysis, index)]
+        for index in range(len(analysis.sites))
+    ]
+    content = {
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "name": analysis.application,
+        "exporter": f"ffm {__version__}",
+        "activeProfileIndex": 0,
+        "shared": {"frames": [_frame(*frame) for frame in frames]},
+        "profiles": [_profile(name, analysis, samples, weight) for name, weight in weights],
+    }
+    return orjson.dumps(content)
+
+
+def _named_stack(analysis: Analysis, index: int) -> Iterator[tuple[str, str, int]]:
+    """Function, file and line of a site's frames, outermost first; a place for what has no name."""
+    for frame in reversed(stack_frames(analysis, index)):
+        yield frame.function or frame.place, frame.file, frame.line
+
+
+def _frame(name: str, file: str, line: int) -> dict[str, object]:
+    frame: dict[str, object] = {"name": name}
+    if file:
+        frame["file"] = file
+    if line:
+        frame["line"] = line
+    return frame
+
+
+def _profile(
+    name: str, analysis: Analysis, samples: list[list[int]], weight: Callable[[Site], float]
+) -> dict[str, object]:
+    """A sampled profile; sites without weight are left out, as they would be invisible."""
+    weighted = [
+        (sample, weight(site)) for sample, site in zip(samples, analysis.sites, strict=True) if weight(site) > 0
+    ]
+    return {
+        "type": "sampled",
+        "name": name,
+        "unit": "seconds",
+        "startValue": 0,
+        "endValue": sum(seconds for _, seconds in weighted),
+        "samples": [sample for sample, _ in weighted],
+        "weights": [seconds for _, seconds in weighted],
+    }

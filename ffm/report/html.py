@@ -1,0 +1,87 @@
+"""Everything that the terminal shows, in one HTML file with pictures; it needs no network and no script."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from ffm.report import pictures
+from ffm.report.fold import fold
+from ffm.report.names import cut_middle, shorten
+from ffm.report.numbers import ESTIMATOR_MEANINGS, ESTIMATORS, Estimator, Scale, count, percent, ranges, size
+from ffm.report.overview import nothing_found, overview
+from ffm.report.pictures import Picture, calls_picture, run_picture, sequence_picture
+from ffm.report.sequence import SequenceView, sequence
+from ffm.report.site import site
+from ffm.stages.documents import Analysis
+from ffm.stages.errors import FfmError
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnSequence:
+    """A sequence with its picture."""
+
+    view: SequenceView
+    picture: Picture
+
+
+def write_html(analysis: Analysis, path: Path, estimator: Estimator = "carry") -> None:
+    """Write the report to a file.
+
+    Raises:
+        FfmError: the file cannot be written.
+    """
+    try:
+        path.write_text(html(analysis, estimator), encoding="utf-8")
+    except OSError as error:
+        raise FfmError(f"cannot write {path}: {error.strerror}.") from error
+
+
+def html(analysis: Analysis, estimator: Estimator = "carry") -> str:
+    """The report as the text of one HTML file. Names out of the measured program are escaped."""
+    scale = Scale(analysis.wall_s)
+    environment = Environment(
+        loader=PackageLoader("ffm.report"),
+        autoescape=select_autoescape(["html.j2"]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        seconds=scale.seconds, share=scale.share, percent=percent, count=count, bytes=size, ranges=ranges
+    )
+    environment.filters.update(shorten=shorten, cut=cut_middle)
+    view = overview(analysis, estimator, show_all=True)
+    sequences = [
+        DrawnSequence(sequence(analysis, number, estimator), sequence_picture(analysis, number, estimator))
+        for number in (row.number for row in view.sequences.rows)
+        if number is not None
+    ]
+    folds = [fold(analysis, row.name, estimator, show_all=True) for row in view.folds.rows]
+    return environment.get_template("report.html.j2").render(
+        view=view,
+        nothing_found=nothing_found(view),
+        estimators=ESTIMATORS,
+        meanings=ESTIMATOR_MEANINGS,
+        run=run_picture(analysis, estimator),
+        calls=calls_picture(analysis, estimator),
+        sequences=sequences,
+        folds=folds,
+        sites=[site(analysis, number, estimator) for number in _mentioned(analysis, sequences)],
+        size=pictures,
+    )
+
+
+def _mentioned(analysis: Analysis, sequences: list[DrawnSequence]) -> list[int]:
+    """Numbers of the sites that the report speaks of: those with problems, and those they refer to."""
+    numbers = {number for number, found in enumerate(analysis.sites, 1) if found.problem_count}
+    numbers |= {index + 1 for group in (*analysis.points, *analysis.folds) for index in group.sites}
+    numbers |= {operation.where.site for drawn in sequences for operation in drawn.view.operations}
+    numbers |= {drawn.view.ends_at.site for drawn in sequences if drawn.view.ends_at is not None}
+    for index in list(numbers):
+        found = analysis.sites[index - 1]
+        verdicts = (*found.synchronization, *found.transfer)
+        numbers |= {other + 1 for verdict in verdicts for other in (verdict.keep, verdict.first) if other is not None}
+    return sorted(numbers)

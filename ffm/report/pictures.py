@@ -1,0 +1,163 @@
+"""Pictures of where a run's time goes: bars in picture units, for an SVG of a fixed width."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from ffm.report.numbers import Estimator, Scale, count, percent
+from ffm.report.places import place
+from ffm.stages.documents import Analysis, Benefit
+
+WIDTH = 960
+LABEL = 290
+"""Units on the left for a row's label; the bars follow."""
+BARS = 420
+ROW = 34
+"""Height of a row: the label and two bars, one below the other."""
+MOST_ROWS = 400
+"""Longer sequences are drawn up to here; the table below them is complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A rectangle. `kind` names its colour: `cpu`, `call`, `wait`, `problem` or `recoverable`."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    kind: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row: a label, its bars, and what they say in numbers. `y` is the text's base line."""
+
+    y: float
+    label: str
+    site: int | None
+    bars: list[Bar]
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawing of `WIDTH` by `height` units. `omitted` counts rows that were not drawn."""
+
+    height: float
+    lines: list[Line]
+    omitted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A part of a bar, in seconds."""
+
+    seconds: float
+    kind: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    label: str
+    site: int | None
+    shares: list[Share]
+    recoverable_s: float
+    value: str
+
+
+def run_picture(analysis: Analysis, estimator: Estimator) -> Picture:
+    """The whole run: the CPU's own work, driver calls, waiting, and what the sequences could recover of it.
+
+    Several threads wait at the same time; where their calls sum up to more than the wall time, the CPU's own
+    work is left out and the bar ends at their sum.
+    """
+    scale = Scale(analysis.wall_s)
+    calls = sum(site.total_s for site in analysis.sites)
+    waiting = sum(site.wait_s for site in analysis.sites)
+    problem = sum(site.wait_s for site in analysis.sites if site.problem_count)
+    shares = [
+        Share(max(analysis.wall_s - calls, 0.0), "cpu", "CPU work outside of the driver"),
+        Share(calls - waiting, "call", "in driver calls, not waiting"),
+        Share(waiting - problem, "wait", "waiting for the GPU where needed"),
+        Share(problem, "problem", "waiting for the GPU at sites with a problem"),
+    ]
+    recoverable = sum(_seconds(sequence.benefit, estimator) for sequence in analysis.sequences)
+    value = f"{scale.seconds(recoverable)} recoverable ({percent(scale.share(recoverable))})"
+    return _draw([_Row("whole run", None, shares, recoverable, value)], scale)
+
+
+def calls_picture(analysis: Analysis, estimator: Estimator) -> Picture:
+    """Each CUDA call over all its sites, most time first: what it took, and what its fold could recover."""
+    scale = Scale(analysis.wall_s)
+    total: dict[str, float] = defaultdict(float)
+    wait: dict[str, float] = defaultdict(float)
+    for site in analysis.sites:
+        total[site.call] += site.total_s
+        wait[site.call] += site.wait_s
+    recoverable = {fold.name: _seconds(fold.benefit, estimator) for fold in analysis.folds}
+    rows = [
+        _Row(
+            call,
+            None,
+            _call_shares(total[call], wait[call]),
+            recoverable.get(call, 0.0),
+            f"{scale.seconds(total[call])}, {scale.seconds(recoverable.get(call, 0.0))} recoverable",
+        )
+        for call in sorted(total, key=lambda name: -total[name])
+    ]
+    return _draw(rows, scale)
+
+
+def sequence_picture(analysis: Analysis, number: int, estimator: Estimator) -> Picture:
+    """Each operation of a sequence: what its site took in the run, and what fixing it alone would recover."""
+    scale = Scale(analysis.wall_s)
+    rows = []
+    for position, operation in enumerate(analysis.sequences[number - 1].operations, 1):
+        site, where = analysis.sites[operation.site], place(analysis, operation.site)
+        recoverable = _seconds(site.benefit, estimator)
+        rows.append(
+            _Row(
+                f"{count(position)}. {where.call} {where.place}",
+                where.site,
+                _call_shares(site.total_s, site.wait_s),
+                recoverable,
+                f"{scale.seconds(site.total_s)}, {scale.seconds(recoverable)} recoverable alone",
+            )
+        )
+    return _draw(rows, scale)
+
+
+def _call_shares(total_s: float, wait_s: float) -> list[Share]:
+    return [
+        Share(wait_s, "wait", "waiting for the GPU"),
+        Share(max(total_s - wait_s, 0.0), "call", "in the call, not waiting"),
+    ]
+
+
+def _seconds(benefit: Benefit, estimator: Estimator) -> float:
+    return benefit.carry_s if estimator == "carry" else benefit.bound_s
+
+
+def _draw(rows: list[_Row], scale: Scale) -> Picture:
+    """Place rows below each other; the longest bar fills the room for bars."""
+    shown = rows[:MOST_ROWS]
+    longest = max((max(sum(s.seconds for s in row.shares), row.recoverable_s) for row in shown), default=0.0)
+    unit = BARS / longest if longest > 0 else 0.0
+    lines = []
+    for index, row in enumerate(shown):
+        top, x, bars = index * ROW, float(LABEL), []
+        for share in row.shares:
+            width = share.seconds * unit
+            if width > 0:
+                title = f"{share.words}: {scale.seconds(share.seconds)}"
+                bars.append(Bar(x, top + 5, width, 12, share.kind, title))
+            x += width
+        if row.recoverable_s > 0:
+            title = f"recoverable: {scale.seconds(row.recoverable_s)}"
+            bars.append(Bar(LABEL, top + 19, row.recoverable_s * unit, 7, "recoverable", title))
+        lines.append(Line(top + 17, row.label, row.site, bars, row.value))
+    return Picture(len(shown) * ROW + 4, lines, len(rows) - len(shown))

@@ -1,0 +1,98 @@
+"""The entry point: what it lists, how it fails, what it imports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from command_line import CommandLine, write_small_results
+
+from ffm import __version__
+from ffm.cli import main as entry_point
+from ffm.stages.errors import FfmError
+
+
+@pytest.fixture
+def ffm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(monkeypatch, capsys)
+
+
+def _add(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Make `ffm report` raise an error."""
+
+    @click.command()
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(entry_point.CommandsOnDemand, "get_command", lambda *_: fail)
+
+
+def test_version(ffm: CommandLine) -> None:
+    assert __version__ in ffm("--version").output
+
+
+def test_every_listed_command_exists_and_has_help() -> None:
+    for name in entry_point.COMMANDS:
+        command = entry_point.commands.get_command(click.Context(entry_point.commands), name)
+        assert command is not None and command.help, name
+
+
+def test_help_imports_no_command_and_no_library_but_click() -> None:
+    program = (
+        "import sys\nsys.argv = ['ffm', '--help']\nfrom ffm.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print(sorted({'numpy', 'numba', 'msgspec', 'rich', 'frida', 'pyarrow', 'ffm.cli.view'} & set(sys.modules)))"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=Path(__file__).parents[2]
+    ).stdout
+    assert "subsequence" in printed
+    assert printed.splitlines()[-1] == "[]"
+
+
+def test_an_error_of_ours_is_one_sentence(ffm: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    _add(monkeypatch, FfmError("the disk is full."))
+    answer = ffm("report")
+    assert (answer.status, answer.errors) == (1, "ffm: the disk is full.\n")
+
+
+def test_an_error_of_the_program_itself_is_not_hidden(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _add(monkeypatch, ZeroDivisionError())
+    monkeypatch.setattr(sys, "argv", ["ffm", "report"])
+    with pytest.raises(ZeroDivisionError):
+        entry_point.main()
+
+
+def test_an_interruption_is_clean(ffm: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    _add(monkeypatch, KeyboardInterrupt())
+    answer = ffm("report")
+    assert answer.status == 130
+    assert answer.errors.strip() == "ffm: interrupted."
+
+
+def test_wrong_usage_is_explained(ffm: CommandLine) -> None:
+    answer = ffm("nonsense")
+    assert answer.status == 2
+    assert "No such command 'nonsense'" in answer.errors
+
+
+@pytest.mark.parametrize("command", [["report"], ["report", "--json"], ["export"], ["--help"]])
+def test_a_reader_that_leaves_early_causes_no_complaint(tmp_path: Path, command: list[str]) -> None:
+    write_small_results(tmp_path)
+    where = [] if command == ["--help"] else ["--results", str(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ffm", *command, *where],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+    )
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    with process.stderr as errors:
+        assert errors.read() == b""
+    assert process.wait() == 1

@@ -1,0 +1,49 @@
+"""`ffm export` and `ffm import` through the entry point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+from command_line import CommandLine, write_small_results
+
+
+@pytest.fixture
+def ffm(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> CommandLine:
+    monkeypatch.chdir(tmp_path)
+    return CommandLine(monkeypatch, capfd)
+
+
+def test_json_on_standard_output_and_in_a_file_is_the_same(ffm: CommandLine, tmp_path: Path) -> None:
+    write_small_results(tmp_path / "results" / "solve")
+    printed = ffm("export").output
+    assert ffm("export", "-o", "all.json").output == "Wrote all.json.\n"
+    assert (tmp_path / "all.json").read_text() == printed
+    content = orjson.loads(printed)
+    assert len(content["timeline"]["start"]) == 300
+    assert len(content["analysis"]["sites"]) == 3
+
+
+def test_a_speedscope_file_is_written(ffm: CommandLine, tmp_path: Path) -> None:
+    write_small_results(tmp_path / "results" / "solve")
+    assert ffm("export", "--format", "speedscope", "-o", "profile.json").status == 0
+    assert len(orjson.loads((tmp_path / "profile.json").read_bytes())["profiles"]) == 4
+
+
+def test_importing_from_a_folder_that_is_none_is_refused(ffm: CommandLine) -> None:
+    answer = ffm("import", "diogenes", "nowhere")
+    assert answer.status == 1
+    assert answer.errors.startswith("ffm: ")
+    assert "nowhere" in answer.errors
+    assert len(answer.errors.splitlines()) == 1
+
+
+def test_importing_half_a_folder_is_refused(ffm: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "diogenes-half").mkdir()
+    (tmp_path / "diogenes-half" / "combined_stacks.json").write_text('[{"GlobalID":')
+    (tmp_path / "diogenes-half" / "ttime.txt").write_text("12.5\n")
+    answer = ffm("import", "diogenes", "diogenes-half")
+    assert answer.status == 1
+    assert "combined_stacks.json" in answer.errors
+    assert not (tmp_path / "results").exists()

@@ -1,0 +1,165 @@
+"""The viewing commands on results in files, through the same entry point as on the shell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+from command_line import CommandLine, write_small_results
+
+DIOGENES = Path(__file__).parents[2].parent / "shared" / "reference" / "diogenes-cumf_als"
+needs_diogenes = pytest.mark.skipif(not DIOGENES.is_dir(), reason="Diogenes's published data are not here")
+
+
+@pytest.fixture
+def ffm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> CommandLine:
+    """The command line, in an empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return CommandLine(monkeypatch, capsys)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    folder = tmp_path / "results" / "solve"
+    write_small_results(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["report"], "Folds  every call of one function"),
+        (["sequence"], "Sequence 1 of solve: 2 operations, 100 times"),
+        (["sequence", "1"], "Number of sync issues: 2   Number of transfer issues: 0"),
+        (["subsequence", "2", "2"], "Time recoverable in subsequence: "),
+        (["fold", "cudaFree"], "Fold on cudaFree of solve: 200 calls"),
+        (["site", "3"], "required synchronization (100 of 100 occurrences): its data is used"),
+    ],
+)
+def test_each_screen_shows_the_newest_results(
+    ffm: CommandLine, results: Path, arguments: list[str], expected: str
+) -> None:
+    answer = ffm(*arguments)
+    assert (answer.status, answer.errors) == (0, "")
+    assert expected in answer.output
+    assert max(map(len, answer.output.splitlines())) <= 80
+    assert "\x1b" not in answer.output
+
+
+@pytest.mark.parametrize(
+    "command", [["report"], ["sequence"], ["subsequence", "1", "2"], ["fold", "cudaFree"], ["site", "1"]]
+)
+def test_json_holds_the_same_as_the_screen(ffm: CommandLine, results: Path, command: list[str]) -> None:
+    content = orjson.loads(ffm(*command, "--json", "--estimator", "bound").output)
+    assert content["application"] == "solve"
+    assert content["estimator"] == "bound"
+
+
+@pytest.mark.parametrize("command", ["report", "sequence", "subsequence", "fold", "site"])
+def test_help_lists_every_field_of_the_json(ffm: CommandLine, results: Path, command: str) -> None:
+    arguments = {"subsequence": ["1", "2"], "fold": ["cudaFree"], "site": ["1"]}.get(command, [])
+    content = orjson.loads(ffm(command, *arguments, "--json").output)
+    help_text = ffm(command, "--help").output
+    assert [key for key in content if key not in help_text] == []
+
+
+def test_a_whole_sequence_as_subsequence_gives_the_same_estimate(ffm: CommandLine, results: Path) -> None:
+    whole = orjson.loads(ffm("sequence", "1", "--json").output)["saving"]
+    part = orjson.loads(ffm("subsequence", "1", "2", "--json").output)["saving"]
+    assert part["carry_s"] == pytest.approx(whole["carry_s"])
+    assert whole["carry_s"] > 0
+
+
+def test_results_are_taken_from_the_folder_that_is_named(ffm: CommandLine, results: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere"
+    results.rename(moved)
+    assert ffm("report").status == 1
+    assert ffm("report", "--results", moved).status == 0
+
+
+def test_the_html_report_is_written(ffm: CommandLine, results: Path, tmp_path: Path) -> None:
+    answer = ffm("report", "--html", "report.html")
+    assert (answer.status, answer.output) == (0, "Wrote report.html.\n")
+    assert "<svg" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["sequence", "7"], "solve has no sequence 7"),
+        (["sequence", "0"], "solve has no sequence 0"),
+        (["subsequence", "2", "1"], "START (2) must not be greater than END (1)"),
+        (["subsequence", "1", "99"], "has operations 1 to 2"),
+        (["subsequence", "1", "2", "--sequence", "5"], "solve has no sequence 5"),
+        (["fold", "cudaFre"], "did you mean cudaFree?"),
+        (["site", "44"], "numbered 1 to 3"),
+        (["report", "--results", "nowhere"], "nowhere"),
+        (["report", "--html", "no/such/folder/report.html"], "cannot write"),
+        (["export", "--output", "no/such/folder/all.json"], "cannot write"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_a_failure(
+    ffm: CommandLine, results: Path, arguments: list[str], message: str
+) -> None:
+    answer = ffm(*arguments)
+    assert answer.status == 1
+    assert answer.output == ""
+    assert answer.errors.startswith("ffm: ")
+    assert message in answer.errors
+    assert len(answer.errors.splitlines()) == 1
+
+
+def test_without_any_results_the_next_command_is_named(ffm: CommandLine) -> None:
+    answer = ffm("report")
+    assert answer.status == 1
+    assert "snakemake --config app=" in answer.errors
+
+
+def test_unfinished_results_are_told_from_none(ffm: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "results" / "solve").mkdir(parents=True)
+    answer = ffm("report")
+    assert answer.status == 1
+    assert "complete" in answer.errors and "solve" in answer.errors
+
+
+@pytest.mark.parametrize("damage", ["truncate", "version", "field", "not-json"])
+def test_damaged_results_are_refused(ffm: CommandLine, results: Path, damage: str) -> None:
+    document = results / "analysis.json"
+    content = orjson.loads(document.read_bytes())
+    if damage == "truncate":
+        document.write_bytes(document.read_bytes()[:100])
+    elif damage == "version":
+        document.write_bytes(orjson.dumps(content | {"version": 99}))
+    elif damage == "field":
+        document.write_bytes(orjson.dumps(content | {"wall_s": "long"}))
+    else:
+        document.write_text("nothing of the kind")
+    answer = ffm("sequence")
+    assert answer.status == 1
+    assert str(document.name) in answer.errors
+    assert len(answer.errors.splitlines()) == 1
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated"])
+def test_a_damaged_timeline_is_refused(ffm: CommandLine, results: Path, damage: str) -> None:
+    timeline = results / "timeline.arrow"
+    if damage == "missing":
+        timeline.unlink()
+    else:
+        timeline.write_bytes(timeline.read_bytes()[:200])
+    answer = ffm("subsequence", "1", "2")
+    assert answer.status == 1
+    assert "timeline.arrow" in answer.errors
+
+
+@needs_diogenes
+def test_diogenes_own_subsequence_is_reproduced(ffm: CommandLine) -> None:
+    assert ffm("import", "diogenes", DIOGENES).status == 0
+    assert "137.136 s (10.08 %" in ffm("subsequence", "10", "23", "--estimator", "bound").output
+    assert "Time recoverable: 155.785 s (11.45 % of execution time)" in ffm("sequence", "--estimator", "bound").output
+    report = ffm("report", "--estimator", "bound").output
+    for line in ("214.026 s 15.73 %", "95.251 s  7.00 %", "4.112 s  0.30 %"):
+        assert line in report
+    assert "1.000 s (0.07 %" in ffm("fold", "cudaDeviceSynchronize", "--estimator", "bound").output

@@ -1,0 +1,132 @@
+"""The HTML report is complete, needs nothing from outside, and escapes what comes from the program."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+import pytest
+from sample_analysis import benefit, sample_analysis
+
+from ffm.report.html import html, write_html
+from ffm.report.pictures import BARS, LABEL, MOST_ROWS, WIDTH, calls_picture, run_picture, sequence_picture
+from ffm.stages.errors import FfmError
+
+VOID = {"meta"}
+
+
+class _Checker(HTMLParser):
+    """Collects identifiers and links, and refuses tags that are not closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.identifiers: list[str] = []
+        self.links: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.tags.add(tag)
+        self.identifiers += [values["id"] or ""] if "id" in values else []
+        self.links += [value or "" for key, value in attrs if key in ("href", "src", "xlink:href")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def checked(text: str) -> _Checker:
+    checker = _Checker()
+    checker.feed(text)
+    checker.close()
+    assert checker.open == []
+    return checker
+
+
+def test_every_link_leads_to_a_site_in_the_file_and_none_outside() -> None:
+    checker = checked(html(sample_analysis()))
+    assert checker.links
+    assert {link.removeprefix("#") for link in checker.links} <= set(checker.identifiers)
+    assert not checker.tags & {"script", "link", "img", "iframe"}
+    assert len(checker.identifiers) == len(set(checker.identifiers))
+
+
+def test_it_says_what_the_screens_say() -> None:
+    text = html(sample_analysis())
+    for expected in (
+        "12.500 s (1.25 %)",
+        "nothing on the host uses what it protects",
+        "als.cu:738",
+        "libcudart.so.13+0x41f0",
+        "llvm-symbolizer is not installed.",
+        "5,000 and 4,999 calls",
+    ):
+        assert expected in text
+
+
+def test_names_out_of_the_program_are_escaped() -> None:
+    nasty = "<script>alert(1)</script>"
+    analysis = msgspec.structs.replace(sample_analysis(), application=nasty, notes=[nasty])
+    analysis = msgspec.structs.replace(
+        analysis, sites=[msgspec.structs.replace(site, caller=nasty) for site in analysis.sites]
+    )
+    text = html(analysis)
+    assert nasty not in text
+    assert "script" not in checked(text).tags
+
+
+def test_nothing_found_is_said() -> None:
+    analysis = msgspec.structs.replace(sample_analysis(), folds=[], sequences=[], points=[])
+    assert "No unnecessary or misplaced synchronization" in html(analysis)
+
+
+def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FfmError, match="cannot write"):
+        write_html(sample_analysis(), tmp_path / "no" / "folder.html")
+
+
+def test_bars_are_as_long_as_the_times_they_stand_for() -> None:
+    analysis = sample_analysis()
+    [line] = run_picture(analysis, "carry").lines
+    *shares, recoverable = line.bars
+    assert sum(bar.width for bar in shares) == pytest.approx(BARS)
+    assert {bar.kind: bar.width / BARS * 1000 for bar in shares} == pytest.approx(
+        {"cpu": 1000 - 4 * 30.5, "call": 4 * 10.25, "wait": 20.25, "problem": 3 * 20.25}
+    )
+    assert recoverable.width / BARS * 1000 == pytest.approx(12.5)
+    assert shares[0].x == recoverable.x == LABEL
+
+
+def test_calls_are_summed_over_their_sites() -> None:
+    lines = calls_picture(sample_analysis(), "bound").lines
+    assert [line.label for line in lines] == ["cudaFree", "cudaMemcpy", "cudaDeviceSynchronize"]
+    assert lines[0].value == "61.000 s, 12.500 s recoverable"
+    assert max(bar.x + bar.width for line in lines for bar in line.bars) <= WIDTH
+
+
+def test_a_run_of_several_threads_is_drawn_to_the_sum_of_their_calls() -> None:
+    analysis = msgspec.structs.replace(sample_analysis(), wall_s=10.0)
+    [line] = run_picture(analysis, "carry").lines
+    assert "cpu" not in [bar.kind for bar in line.bars]
+    assert max(bar.x + bar.width for bar in line.bars) == pytest.approx(LABEL + BARS)
+
+
+def test_a_run_without_time_draws_no_bars() -> None:
+    analysis = sample_analysis()
+    idle = [msgspec.structs.replace(site, total_s=0.0, wait_s=0.0, benefit=benefit(0, 0)) for site in analysis.sites]
+    picture = calls_picture(msgspec.structs.replace(analysis, sites=idle, folds=[]), "carry")
+    assert [line.bars for line in picture.lines] == [[], [], []]
+
+
+def test_very_long_sequences_are_drawn_in_part_and_listed_whole() -> None:
+    analysis = sample_analysis()
+    operations = analysis.sequences[0].operations * MOST_ROWS
+    long = msgspec.structs.replace(analysis.sequences[0], operations=operations)
+    analysis = msgspec.structs.replace(analysis, sequences=[long])
+    picture = sequence_picture(analysis, 1, "carry")
+    assert (len(picture.lines), picture.omitted) == (MOST_ROWS, 2 * MOST_ROWS)
+    assert len(re.findall(r"<td>synchronization, transfer</td>", html(analysis))) == MOST_ROWS
