@@ -51,9 +51,7 @@ def symbolize(program: str, module: Path, addresses: Sequence[int]) -> list[list
     questions = "".join(f"{address:#x}\n" for address in addresses)
     # An address that stands alone on a line is looked up in --obj, whatever characters its path holds.
     command = [program, f"--obj={module}", "--inlining", "--functions=linkage", "--demangle"]
-    answer = subprocess.run(
-        command, input=questions, capture_output=True, text=True, errors="replace", check=False
-    )
+    answer = subprocess.run(command, input=questions, capture_output=True, text=True, errors="replace", check=False)
     if answer.returncode != 0:
         complaint = answer.stderr.strip().splitlines()
         raise SymbolizerError(complaint[-1] if complaint else f"exit status {answer.returncode}")

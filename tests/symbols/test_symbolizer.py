@@ -88,9 +88,7 @@ def test_exports_of_a_stripped_library_keep_their_names(tmp_path: Path, use_llvm
         'extern "C" int cudaExported(void) { asm volatile("nop;nop"); return 3; }\n'
         'extern "C" __attribute__((visibility("hidden"))) int hidden(int a) { return a * a + 5; }\n'
     )
-    subprocess.run(
-        ["g++", "-O1", "-shared", "-fPIC", "-Wl,--build-id", str(source), "-o", str(library)], check=True
-    )
+    subprocess.run(["g++", "-O1", "-shared", "-fPIC", "-Wl,--build-id", str(source), "-o", str(library)], check=True)
     unstripped = SymbolTable(library)
     hidden = next(f.address for f in unstripped._functions if f.name == "hidden")
     subprocess.run(["strip", str(library)], check=True)
