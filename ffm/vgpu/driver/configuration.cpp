@@ -1,0 +1,161 @@
+#include "configuration.h"
+
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <unistd.h>
+
+namespace vgpu {
+
+namespace {
+
+Configuration current;
+
+struct Number {
+    const char *key;
+    double Configuration::*value;
+    double minimum;
+};
+
+const Number numbers[] = {
+    {"device.memory", &Configuration::device_memory, 0.001},
+    {"device.multiprocessors", &Configuration::multiprocessors, 1},
+    {"copy.host_to_device.pinned", &Configuration::host_to_device_pinned, 1e-6},
+    {"copy.device_to_host.pinned", &Configuration::device_to_host_pinned, 1e-6},
+    {"copy.host_to_device.staged", &Configuration::host_to_device_staged, 1e-6},
+    {"copy.device_to_host.staged", &Configuration::device_to_host_staged, 1e-6},
+    {"copy.device_to_device", &Configuration::device_to_device, 1e-6},
+    {"copy.set", &Configuration::set, 1e-6},
+    {"copy.latency", &Configuration::copy_latency, 0},
+    {"copy.staging_size", &Configuration::staging_size, 0.001},
+    {"copy.staging_chunk", &Configuration::staging_chunk, 0.001},
+    {"call.launch", &Configuration::call_launch, 0},
+    {"call.copy", &Configuration::call_copy, 0},
+    {"call.set", &Configuration::call_set, 0},
+    {"call.synchronize", &Configuration::call_synchronize, 0},
+    {"call.event", &Configuration::call_event, 0},
+    {"call.allocate", &Configuration::call_allocate, 0},
+    {"call.free", &Configuration::call_free, 0},
+    {"call.allocate_host", &Configuration::call_allocate_host, 0},
+    {"call.free_host", &Configuration::call_free_host, 0},
+    {"call.register_host", &Configuration::call_register_host, 0},
+    {"call.allocate_pool", &Configuration::call_allocate_pool, 0},
+    {"call.free_pool", &Configuration::call_free_pool, 0},
+    {"call.create_context", &Configuration::call_create_context, 0},
+};
+
+std::string trimmed(const std::string &text) {
+    const char *blanks = " \t\r";
+    std::size_t first = text.find_first_not_of(blanks);
+    if (first == std::string::npos)
+        return "";
+    return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+/* Reads one number at `cursor` and moves behind it and the blanks that follow; false when there is none. */
+bool read_number(const char *&cursor, double &value) {
+    char *end = nullptr;
+    value = std::strtod(cursor, &end);
+    if (end == cursor)
+        return false;
+    cursor = end + std::strspn(end, " \t");
+    return true;
+}
+
+/* "FIXED" in microseconds, or "FIXED + RATE per thread" with the rate in nanoseconds. */
+bool read_kernel_duration(const std::string &text, KernelDuration &duration) {
+    const char *cursor = text.c_str();
+    duration = {0, 0};
+    if (!read_number(cursor, duration.fixed_microseconds) || duration.fixed_microseconds < 0)
+        return false;
+    if (*cursor == '\0')
+        return true;
+    if (*cursor++ != '+')
+        return false;
+    return read_number(cursor, duration.nanoseconds_per_thread) && duration.nanoseconds_per_thread >= 0 &&
+           std::strcmp(cursor, "per thread") == 0;
+}
+
+/* Stores one setting; an empty answer means success, else it is the cause. */
+std::string apply(Configuration &target, const std::string &key, const std::string &value) {
+    if (key == "device.name") {
+        target.device_name = value;
+        return "";
+    }
+    if (key.rfind("kernel.", 0) == 0) {
+        KernelDuration duration;
+        if (!read_kernel_duration(value, duration))
+            return "a kernel's duration is 'MICROSECONDS + NANOSECONDS per thread', not '" + value + "'";
+        std::string name = key.substr(std::strlen("kernel."));
+        if (name == "default")
+            target.default_kernel = duration;
+        else
+            target.kernels[name] = duration;
+        return "";
+    }
+    for (const Number &number : numbers) {
+        if (key != number.key)
+            continue;
+        const char *cursor = value.c_str();
+        double parsed;
+        if (!read_number(cursor, parsed) || *cursor != '\0' || !(parsed >= number.minimum))
+            return "'" + value + "' is no number of at least " + std::to_string(number.minimum);
+        target.*(number.value) = parsed;
+        return "";
+    }
+    return "unknown key '" + key + "'";
+}
+
+std::string file_beside_executable() {
+    char path[PATH_MAX + 1];
+    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
+    if (length <= 0)
+        return "";
+    std::string name = std::string(path, static_cast<std::size_t>(length)) + ".vgpu";
+    return access(name.c_str(), R_OK) == 0 ? name : "";
+}
+
+} // namespace
+
+Nanoseconds KernelDuration::of(double threads) const {
+    return static_cast<Nanoseconds>(fixed_microseconds * 1e3 + nanoseconds_per_thread * threads);
+}
+
+KernelDuration Configuration::kernel(const std::string &name) const {
+    auto found = kernels.find(name);
+    return found == kernels.end() ? default_kernel : found->second;
+}
+
+bool load_configuration(std::string &error) {
+    const char *named = std::getenv("VGPU_CONFIGURATION");
+    std::string path = named ? named : file_beside_executable();
+    if (path.empty())
+        return true;
+    std::ifstream file(path);
+    if (!file) {
+        error = path + ": cannot be read";
+        return false;
+    }
+    Configuration loaded;
+    std::string line;
+    for (int number = 1; std::getline(file, line); ++number) {
+        line = trimmed(line.substr(0, line.find('#')));
+        if (line.empty())
+            continue;
+        std::size_t equals = line.find('=');
+        std::string cause = equals == std::string::npos ? "expected 'key = value'"
+                                                        : apply(loaded, trimmed(line.substr(0, equals)),
+                                                                trimmed(line.substr(equals + 1)));
+        if (!cause.empty()) {
+            error = path + ":" + std::to_string(number) + ": " + cause;
+            return false;
+        }
+    }
+    current = loaded;
+    return true;
+}
+
+const Configuration &configuration() { return current; }
+
+} // namespace vgpu

@@ -1,0 +1,72 @@
+/* What the virtual GPU is: sizes, bandwidths, latencies, durations of kernels and of the driver's own calls.
+ *
+ * Read once, by cuInit, from the file that VGPU_CONFIGURATION names, or else from `<executable>.vgpu` where
+ * that exists; else the defaults below stand. A line is `key = value`; `#` begins a comment. Keys: see
+ * `README.md`.
+ */
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "clock.h"
+
+namespace vgpu {
+
+/* A kernel's modelled duration. */
+struct KernelDuration {
+    double fixed_microseconds;
+    double nanoseconds_per_thread;
+
+    Nanoseconds of(double threads) const;
+};
+
+struct Configuration {
+    std::string device_name = "Virtual H200";
+    double device_memory = 140.0;      /* GiB */
+    double multiprocessors = 132;      /* each holds 2048 threads at a time */
+    double host_to_device_pinned = 55; /* GB/s */
+    double device_to_host_pinned = 55; /* GB/s */
+    double host_to_device_staged = 12; /* GB/s, from pageable memory */
+    double device_to_host_staged = 12; /* GB/s, to pageable memory */
+    double device_to_device = 2000;    /* GB/s */
+    double set = 3500;                 /* GB/s, cuMemset */
+    double copy_latency = 1.5;         /* microseconds for each copy or set, on the GPU */
+    double staging_size = 16;          /* MiB of staging buffers for pageable copies */
+    double staging_chunk = 2;          /* MiB in one staging buffer */
+
+    /* Microseconds that the driver's calls take on the CPU, beside waiting. */
+    double call_launch = 2.2;
+    double call_copy = 2.5;
+    double call_set = 2.0;
+    double call_synchronize = 1.0;
+    double call_event = 0.6;
+    double call_allocate = 25;
+    double call_free = 25;
+    double call_allocate_host = 250;
+    double call_free_host = 150;
+    double call_register_host = 60;
+    double call_allocate_pool = 1.2;
+    double call_free_pool = 0.8;
+    double call_create_context = 1000;
+
+    KernelDuration default_kernel = {2.5, 0.004};
+    std::map<std::string, KernelDuration> kernels;
+
+    KernelDuration kernel(const std::string &name) const;
+};
+
+/* Reads the configuration; false, with `error` naming file, line and cause, where it cannot be used. */
+bool load_configuration(std::string &error);
+
+/* The configuration in force; the defaults until load_configuration has succeeded. */
+const Configuration &configuration();
+
+constexpr Nanoseconds microseconds(double value) { return static_cast<Nanoseconds>(value * 1e3); }
+
+/* Time for `bytes` at `bandwidth` GB/s (10^9 bytes a second). */
+constexpr Nanoseconds transfer_time(double bytes, double bandwidth) {
+    return static_cast<Nanoseconds>(bytes / bandwidth);
+}
+
+} // namespace vgpu

@@ -1,0 +1,261 @@
+#include "context.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include "configuration.h"
+#include "driver_state.h"
+#include "wait.h"
+
+namespace vgpu {
+
+namespace {
+
+/* All below is guarded by the scheduler's mutex. */
+struct Handles {
+    std::unordered_set<const void *> contexts;
+    std::unordered_set<const void *> streams;
+    std::unordered_set<const void *> events;
+    Context *primary = nullptr;
+    std::uint64_t next_id = 1;
+};
+
+Handles &handles() {
+    static Handles *instance = new Handles;
+    return *instance;
+}
+
+thread_local int host_function_depth = 0;
+
+/* The streams that the calling thread knows as its default stream, one for each context. */
+struct ThreadStreams {
+    struct Entry {
+        Stream *stream;
+        std::uint64_t id;
+    };
+    std::map<std::uint64_t, Entry> of_context;
+
+    ~ThreadStreams() {
+        if (driver_unusable())
+            return;
+        for (auto &entry : of_context)
+            destroy_stream(reinterpret_cast<CUstream>(entry.second.stream), entry.second.id);
+    }
+};
+thread_local ThreadStreams thread_streams;
+
+Stream *thread_stream(Context &context) {
+    auto found = thread_streams.of_context.find(context.id);
+    if (found != thread_streams.of_context.end())
+        return found->second.stream;
+    Stream *stream = create_stream(context, CU_STREAM_DEFAULT, 0);
+    thread_streams.of_context[context.id] = {stream, stream->id};
+    return stream;
+}
+
+bool blocking(const Stream &stream) { return (stream.flags & CU_STREAM_NON_BLOCKING) == 0; }
+
+bool is_complete(const OperationReference &operation) {
+    return !operation || operation->complete.load(std::memory_order_acquire);
+}
+
+/* Locked. What an operation on the legacy default stream comes after. */
+std::vector<OperationReference> behind_blocking_streams(const Context &context) {
+    std::vector<OperationReference> result = {context.legacy.last};
+    for (const Stream *stream : context.streams) {
+        if (blocking(*stream))
+            result.push_back(stream->last);
+    }
+    for (const OperationReference &orphan : context.orphans)
+        result.push_back(orphan);
+    return result;
+}
+
+/* All that a wait for the stream waits for. */
+std::vector<OperationReference> work_of(const Stream &stream) {
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    if (&stream == &stream.context->legacy)
+        return behind_blocking_streams(*stream.context);
+    return {stream.last};
+}
+
+} // namespace
+
+HostFunctionScope::HostFunctionScope() { ++host_function_depth; }
+HostFunctionScope::~HostFunctionScope() { --host_function_depth; }
+
+std::vector<OperationReference> Context::outstanding() {
+    orphans.erase(std::remove_if(orphans.begin(), orphans.end(), is_complete), orphans.end());
+    std::vector<OperationReference> result = orphans;
+    if (!is_complete(legacy.last))
+        result.push_back(legacy.last);
+    for (const Stream *stream : streams) {
+        if (!is_complete(stream->last))
+            result.push_back(stream->last);
+    }
+    return result;
+}
+
+CUresult enter() {
+    if (!initialised())
+        return CUDA_ERROR_NOT_INITIALIZED;
+    return host_function_depth > 0 ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
+}
+
+CUresult enter(Context *&context) {
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    context = current_context();
+    if (!context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    return context->error;
+}
+
+CUresult enter(CUstream handle, DefaultStream default_stream, Stream *&stream) {
+    Context *context;
+    CUresult result = enter(context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!handle)
+        handle = default_stream == DefaultStream::legacy ? CU_STREAM_LEGACY : CU_STREAM_PER_THREAD;
+    if (handle == CU_STREAM_LEGACY) {
+        stream = &context->legacy;
+    } else if (handle == CU_STREAM_PER_THREAD) {
+        stream = thread_stream(*context);
+    } else {
+        std::lock_guard<std::mutex> lock(scheduler().mutex);
+        if (handles().streams.count(handle) == 0)
+            return CUDA_ERROR_INVALID_HANDLE;
+        stream = reinterpret_cast<Stream *>(handle);
+    }
+    return CUDA_SUCCESS;
+}
+
+void enqueue(Stream &stream, const OperationReference &operation,
+             const std::vector<OperationReference> &others) {
+    Context &context = *stream.context;
+    std::vector<OperationReference> predecessors = others;
+    if (&stream == &context.legacy) {
+        for (OperationReference &earlier : behind_blocking_streams(context))
+            predecessors.push_back(std::move(earlier));
+    } else {
+        predecessors.push_back(stream.last);
+        if (blocking(stream))
+            predecessors.push_back(context.legacy.last);
+    }
+    operation->priority = stream.priority;
+    stream.last = operation;
+    scheduler().submit(operation, predecessors);
+}
+
+void submit(Stream &stream, const OperationReference &operation) {
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    enqueue(stream, operation);
+}
+
+void wait_for_context(Context &context) {
+    std::vector<OperationReference> operations;
+    {
+        std::lock_guard<std::mutex> lock(scheduler().mutex);
+        operations = context.outstanding();
+    }
+    wait_for_gpu(operations);
+}
+
+void wait_for_stream(Stream &stream) { wait_for_gpu(work_of(stream)); }
+
+bool is_idle(Stream &stream) {
+    for (const OperationReference &operation : work_of(stream)) {
+        if (!is_complete(operation))
+            return false;
+    }
+    return true;
+}
+
+Context *find_context(CUcontext handle) {
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    return handles().contexts.count(handle) ? reinterpret_cast<Context *>(handle) : nullptr;
+}
+
+Context *create_context(unsigned flags, bool primary) {
+    CallCost cost(microseconds(configuration().call_create_context));
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    Context *context = new Context;
+    context->id = handles().next_id++;
+    context->flags = flags;
+    context->primary = primary;
+    context->legacy = Stream{context, CU_STREAM_DEFAULT, 0, handles().next_id++, nullptr};
+    handles().contexts.insert(context);
+    return context;
+}
+
+void destroy_context(Context *context) {
+    wait_for_context(*context);
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    for (Stream *stream : context->streams) {
+        handles().streams.erase(stream);
+        delete stream;
+    }
+    handles().contexts.erase(context);
+    if (handles().primary == context)
+        handles().primary = nullptr;
+    delete context;
+}
+
+Context *primary_context(bool create) {
+    {
+        std::lock_guard<std::mutex> lock(scheduler().mutex);
+        if (handles().primary || !create)
+            return handles().primary;
+    }
+    Context *context = create_context(CU_CTX_SCHED_AUTO, true);
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    if (!handles().primary)
+        handles().primary = context;
+    return handles().primary;
+}
+
+Stream *create_stream(Context &context, unsigned flags, int priority) {
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    Stream *stream = new Stream{&context, flags, priority, handles().next_id++, nullptr};
+    context.streams.insert(stream);
+    handles().streams.insert(stream);
+    return stream;
+}
+
+bool destroy_stream(CUstream handle, std::uint64_t id) {
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    Stream *stream = reinterpret_cast<Stream *>(handle);
+    if (handles().streams.count(stream) == 0 || (id != 0 && stream->id != id))
+        return false;
+    handles().streams.erase(stream);
+    if (!is_complete(stream->last))
+        stream->context->orphans.push_back(stream->last);
+    stream->context->streams.erase(stream);
+    delete stream;
+    return true;
+}
+
+Event *create_event(Context &context, unsigned flags) {
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    Event *event = new Event{&context, flags, nullptr};
+    handles().events.insert(event);
+    return event;
+}
+
+bool destroy_event(CUevent handle) {
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    if (handles().events.erase(handle) == 0)
+        return false;
+    delete reinterpret_cast<Event *>(handle);
+    return true;
+}
+
+Event *find_event(CUevent handle) {
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    return handles().events.count(handle) ? reinterpret_cast<Event *>(handle) : nullptr;
+}
+
+} // namespace vgpu

@@ -1,0 +1,113 @@
+/* Contexts, streams and events, and how a driver call finds the ones it was given. */
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "cuda_api.h"
+#include "scheduler.h"
+
+namespace vgpu {
+
+struct Context;
+
+/* Which stream the handle 0 stands for: the `_ptds` and `_ptsz` exports mean the thread's own. */
+enum class DefaultStream { legacy, per_thread };
+
+struct Stream {
+    Context *context;
+    unsigned flags; /* CU_STREAM_DEFAULT or CU_STREAM_NON_BLOCKING */
+    int priority;
+    std::uint64_t id;
+    OperationReference last; /* null: nothing enqueued yet */
+};
+
+struct Event {
+    Context *context;
+    unsigned flags;
+    OperationReference recorded; /* null: never recorded */
+};
+
+struct Context {
+    std::uint64_t id;
+    unsigned flags;
+    bool primary;
+    Stream legacy;
+    std::set<Stream *> streams;                /* all but `legacy` */
+    std::vector<OperationReference> orphans;   /* last work of streams that were destroyed */
+    std::map<int, std::size_t> limits;         /* those that were set */
+    std::atomic<CUresult> error{CUDA_SUCCESS}; /* sticky: the GPU could not do its work */
+
+    /* Locked. The last operation of every stream. */
+    std::vector<OperationReference> outstanding();
+};
+
+/* What all calls but the first few ask first: CUDA_SUCCESS, or why the calling thread cannot use the driver.
+ */
+CUresult enter();
+
+/* As enter(), and also yields the calling thread's current context. */
+CUresult enter(Context *&context);
+
+/* As enter(context), and also finds the stream. Errors: CUDA_ERROR_INVALID_HANDLE. */
+CUresult enter(CUstream handle, DefaultStream default_stream, Stream *&stream);
+
+/* Locked. Puts the operation behind the stream's earlier work, behind what the legacy default stream's rules
+ * demand, and behind `others`. */
+void enqueue(Stream &stream, const OperationReference &operation,
+             const std::vector<OperationReference> &others = {});
+
+/* As enqueue, for a caller that does not hold the scheduler's mutex. */
+void submit(Stream &stream, const OperationReference &operation);
+
+/* Waits for all earlier work of the context. */
+void wait_for_context(Context &context);
+
+/* Waits for the stream's earlier work; for the legacy default stream also for that of all blocking streams.
+ */
+void wait_for_stream(Stream &stream);
+
+/* True when wait_for_stream would not wait. */
+bool is_idle(Stream &stream);
+
+Context *find_context(CUcontext handle);
+Context *current_context();
+
+/* Creates and destroys the objects behind handles. */
+Context *create_context(unsigned flags, bool primary);
+void destroy_context(Context *context);
+Stream *create_stream(Context &context, unsigned flags, int priority);
+/* With an `id`, only the stream of that id: the handle of a destroyed one may have been given out again. */
+bool destroy_stream(CUstream handle, std::uint64_t id = 0);
+Event *create_event(Context &context, unsigned flags);
+bool destroy_event(CUevent handle);
+Event *find_event(CUevent handle);
+
+/* The device's primary context. `primary_context(true)` makes it when it is absent. */
+Context *primary_context(bool create);
+
+/* True once cuInit has succeeded in this process. */
+bool initialised();
+
+/* Marks the calling thread as one that runs a host function, which must not call the driver. */
+class HostFunctionScope {
+  public:
+    HostFunctionScope();
+    ~HostFunctionScope();
+};
+
+} // namespace vgpu
+
+/* Defines a driver call and its per-thread-default-stream twin (suffix ptsz or ptds); in `expression`,
+ * `default_stream` says which one is running. */
+#define DRIVER_CALL_PER_STREAM(name, suffix, parameters, expression)                                         \
+    DRIVER_CALL(name) parameters {                                                                           \
+        [[maybe_unused]] constexpr auto default_stream = vgpu::DefaultStream::legacy;                        \
+        return expression;                                                                                   \
+    }                                                                                                        \
+    DRIVER_CALL(name##_##suffix) parameters {                                                                \
+        [[maybe_unused]] constexpr auto default_stream = vgpu::DefaultStream::per_thread;                    \
+        return expression;                                                                                   \
+    }

@@ -1,0 +1,337 @@
+/* cuInit, cuCtx…, cuDevicePrimaryCtx…: which context a thread uses. */
+#include <cstdio>
+#include <mutex>
+#include <pthread.h>
+#include <string>
+#include <vector>
+
+#include "configuration.h"
+#include "context.h"
+#include "driver_state.h"
+#include "wait.h"
+
+/* Tested by every export's stub (`stubs.cpp`). */
+extern "C" __attribute__((visibility("hidden"))) int vgpu_unusable;
+int vgpu_unusable = 0;
+
+using namespace vgpu;
+
+namespace {
+
+std::mutex initialise_mutex;
+bool initialised_flag = false;
+
+/* Retain count and flags of the primary context; guarded by initialise_mutex. */
+int primary_users = 0;
+unsigned primary_flags = 0;
+
+thread_local std::vector<CUcontext> context_stack;
+
+void refuse_in_child() { vgpu_unusable = 1; }
+
+CUcontext handle_of(Context *context) { return reinterpret_cast<CUcontext>(context); }
+
+CUresult create(CUcontext *handle, unsigned flags, CUdevice device) {
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!handle)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (device != 0)
+        return CUDA_ERROR_INVALID_DEVICE;
+    *handle = handle_of(create_context(flags, false));
+    context_stack.push_back(*handle);
+    return CUDA_SUCCESS;
+}
+
+CUresult destroy(CUcontext handle) {
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    Context *context = find_context(handle);
+    if (!context || context->primary)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (!context_stack.empty() && context_stack.back() == handle)
+        context_stack.pop_back();
+    destroy_context(context);
+    return CUDA_SUCCESS;
+}
+
+CUresult synchronize() {
+    Context *context;
+    CUresult result = enter(context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    CallCost cost(microseconds(configuration().call_synchronize));
+    wait_for_context(*context);
+    return context->error;
+}
+
+CUresult push(CUcontext handle) {
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!find_context(handle))
+        return CUDA_ERROR_INVALID_CONTEXT;
+    context_stack.push_back(handle);
+    return CUDA_SUCCESS;
+}
+
+CUresult pop(CUcontext *handle) {
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (context_stack.empty())
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (handle)
+        *handle = context_stack.back();
+    context_stack.pop_back();
+    return CUDA_SUCCESS;
+}
+
+/* Destroys the primary context, after its work. */
+CUresult reset_primary(CUdevice device) {
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (device != 0)
+        return CUDA_ERROR_INVALID_DEVICE;
+    if (Context *context = primary_context(false))
+        destroy_context(context);
+    std::lock_guard<std::mutex> lock(initialise_mutex);
+    primary_users = 0;
+    return CUDA_SUCCESS;
+}
+
+CUresult release_primary(CUdevice device) {
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (device != 0)
+        return CUDA_ERROR_INVALID_DEVICE;
+    {
+        std::lock_guard<std::mutex> lock(initialise_mutex);
+        if (primary_users == 0)
+            return CUDA_ERROR_INVALID_CONTEXT;
+        if (--primary_users > 0)
+            return CUDA_SUCCESS;
+    }
+    return reset_primary(device);
+}
+
+CUresult set_primary_flags(CUdevice device, unsigned flags) {
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (device != 0)
+        return CUDA_ERROR_INVALID_DEVICE;
+    std::lock_guard<std::mutex> lock(initialise_mutex);
+    primary_flags = flags;
+    if (Context *context = primary_context(false))
+        context->flags = flags;
+    return CUDA_SUCCESS;
+}
+
+} // namespace
+
+bool vgpu::initialised() { return initialised_flag; }
+
+bool vgpu::driver_unusable() { return vgpu_unusable != 0; }
+
+Context *vgpu::current_context() {
+    return context_stack.empty() ? nullptr : find_context(context_stack.back());
+}
+
+DRIVER_CALL(cuInit)(unsigned int flags) {
+    if (flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    std::lock_guard<std::mutex> lock(initialise_mutex);
+    if (initialised_flag)
+        return CUDA_SUCCESS;
+    std::string error;
+    if (!load_configuration(error)) {
+        std::fprintf(stderr, "vgpu: %s\n", error.c_str());
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    pthread_atfork(nullptr, nullptr, refuse_in_child);
+    initialised_flag = true;
+    return CUDA_SUCCESS;
+}
+
+DRIVER_CALL(cuDriverGetVersion)(int *version) {
+    if (!version)
+        return CUDA_ERROR_INVALID_VALUE;
+    *version = 13000;
+    return CUDA_SUCCESS;
+}
+
+DRIVER_CALL(cuCtxCreate_v2)(CUcontext *context, unsigned int flags, CUdevice device) {
+    return create(context, flags, device);
+}
+DRIVER_CALL(cuCtxCreate_v3)(CUcontext *context, CUexecAffinityParam *, int count, unsigned int flags,
+                            CUdevice device) {
+    return count != 0 ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : create(context, flags, device);
+}
+DRIVER_CALL(cuCtxCreate_v4)(CUcontext *context, CUctxCreateParams *parameters, unsigned int flags,
+                            CUdevice device) {
+    if (parameters && (parameters->numExecAffinityParams != 0 || parameters->cigParams))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return create(context, flags, device);
+}
+DRIVER_CALL(cuCtxDestroy_v2)(CUcontext context) { return destroy(context); }
+DRIVER_CALL(cuCtxDestroy)(CUcontext context) { return destroy(context); }
+DRIVER_CALL(cuCtxSynchronize)() { return synchronize(); }
+DRIVER_CALL(cuCtxSynchronize_v2)(CUcontext handle) {
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    Context *context = handle ? find_context(handle) : current_context();
+    if (!context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    CallCost cost(microseconds(configuration().call_synchronize));
+    wait_for_context(*context);
+    return context->error;
+}
+
+DRIVER_CALL(cuCtxPushCurrent_v2)(CUcontext context) { return push(context); }
+DRIVER_CALL(cuCtxPushCurrent)(CUcontext context) { return push(context); }
+DRIVER_CALL(cuCtxPopCurrent_v2)(CUcontext *context) { return pop(context); }
+DRIVER_CALL(cuCtxPopCurrent)(CUcontext *context) { return pop(context); }
+
+DRIVER_CALL(cuCtxSetCurrent)(CUcontext handle) {
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (handle && !find_context(handle))
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (!context_stack.empty())
+        context_stack.pop_back();
+    if (handle)
+        context_stack.push_back(handle);
+    return CUDA_SUCCESS;
+}
+
+DRIVER_CALL(cuCtxGetCurrent)(CUcontext *handle) {
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!handle)
+        return CUDA_ERROR_INVALID_VALUE;
+    *handle = handle_of(current_context());
+    return CUDA_SUCCESS;
+}
+
+DRIVER_CALL(cuCtxGetDevice)(CUdevice *device) {
+    Context *context;
+    CUresult result = enter(context);
+    if (result == CUDA_SUCCESS)
+        *device = 0;
+    return result;
+}
+
+DRIVER_CALL(cuCtxGetFlags)(unsigned int *flags) {
+    Context *context;
+    CUresult result = enter(context);
+    if (result == CUDA_SUCCESS)
+        *flags = context->flags;
+    return result;
+}
+
+DRIVER_CALL(cuCtxGetId)(CUcontext handle, unsigned long long *id) {
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    Context *context = handle ? find_context(handle) : current_context();
+    if (!context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    *id = context->id;
+    return CUDA_SUCCESS;
+}
+
+DRIVER_CALL(cuCtxGetApiVersion)(CUcontext, unsigned int *version) {
+    CUresult result = enter();
+    if (result == CUDA_SUCCESS)
+        *version = 3020;
+    return result;
+}
+
+/* Limits and cache preferences change nothing here: a limit that is set is only remembered to be read. */
+DRIVER_CALL(cuCtxGetLimit)(size_t *value, CUlimit limit) {
+    Context *context;
+    CUresult result = enter(context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!value || limit < 0 || limit >= CU_LIMIT_MAX)
+        return CUDA_ERROR_INVALID_VALUE;
+    auto set = context->limits.find(limit);
+    *value = set != context->limits.end()         ? set->second
+             : limit == CU_LIMIT_MALLOC_HEAP_SIZE ? 8u << 20
+                                                  : 1024;
+    return CUDA_SUCCESS;
+}
+
+DRIVER_CALL(cuCtxSetLimit)(CUlimit limit, size_t value) {
+    Context *context;
+    CUresult result = enter(context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (limit < 0 || limit >= CU_LIMIT_MAX)
+        return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    context->limits[limit] = value;
+    return CUDA_SUCCESS;
+}
+
+DRIVER_CALL(cuCtxGetCacheConfig)(CUfunc_cache *config) {
+    Context *context;
+    CUresult result = enter(context);
+    if (result == CUDA_SUCCESS)
+        *config = CU_FUNC_CACHE_PREFER_NONE;
+    return result;
+}
+
+DRIVER_CALL(cuCtxSetCacheConfig)(CUfunc_cache) {
+    Context *context;
+    return enter(context);
+}
+
+DRIVER_CALL(cuDevicePrimaryCtxRetain)(CUcontext *handle, CUdevice device) {
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!handle)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (device != 0)
+        return CUDA_ERROR_INVALID_DEVICE;
+    Context *context = primary_context(true);
+    std::lock_guard<std::mutex> lock(initialise_mutex);
+    context->flags = primary_flags;
+    ++primary_users;
+    *handle = handle_of(context);
+    return CUDA_SUCCESS;
+}
+
+DRIVER_CALL(cuDevicePrimaryCtxRelease_v2)(CUdevice device) { return release_primary(device); }
+DRIVER_CALL(cuDevicePrimaryCtxRelease)(CUdevice device) { return release_primary(device); }
+DRIVER_CALL(cuDevicePrimaryCtxReset_v2)(CUdevice device) { return reset_primary(device); }
+DRIVER_CALL(cuDevicePrimaryCtxReset)(CUdevice device) { return reset_primary(device); }
+DRIVER_CALL(cuDevicePrimaryCtxSetFlags_v2)(CUdevice device, unsigned int flags) {
+    return set_primary_flags(device, flags);
+}
+DRIVER_CALL(cuDevicePrimaryCtxSetFlags)(CUdevice device, unsigned int flags) {
+    return set_primary_flags(device, flags);
+}
+
+DRIVER_CALL(cuDevicePrimaryCtxGetState)(CUdevice device, unsigned int *flags, int *active) {
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (device != 0)
+        return CUDA_ERROR_INVALID_DEVICE;
+    Context *context = primary_context(false);
+    std::lock_guard<std::mutex> lock(initialise_mutex);
+    if (flags)
+        *flags = primary_flags;
+    if (active)
+        *active = context != nullptr;
+    return CUDA_SUCCESS;
+}

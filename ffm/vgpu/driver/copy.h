@@ -1,0 +1,42 @@
+/* Copies between any two kinds of memory, with the waiting that CUDA documents for each.
+ *
+ * The rules are those of "API synchronization behavior" in the CUDA Driver API; README.md has the table.
+ */
+#pragma once
+
+#include "context.h"
+#include "memory.h"
+
+namespace vgpu {
+
+/* A box of bytes: rows of `width` bytes, `height` of them in a slice, `depth` slices. */
+struct CopyShape {
+    std::size_t width = 0;
+    std::size_t height = 1;
+    std::size_t depth = 1;
+};
+
+/* One side of a copy: where its first byte lies, and the bytes from a row, and from a slice, to the next. */
+struct CopySide {
+    GpuRange range;
+    std::size_t row_pitch = 0;
+    std::size_t slice_pitch = 0;
+};
+
+/* Enqueues the copy and waits as its kinds of memory and `synchronous` demand.
+ *
+ * Errors: CUDA_ERROR_INVALID_VALUE where the box exceeds an allocation. */
+CUresult copy(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape,
+              bool synchronous);
+
+/* The side that a device pointer names. CUDA_ERROR_INVALID_VALUE when the driver does not know the address.
+ */
+CUresult device_side(CUdeviceptr address, CopySide &side);
+
+/* The side that a host pointer names. */
+CopySide host_side(const void *pointer);
+
+/* Enqueues a device-to-host copy into `destination`, which GPU threads can write whatever happens. */
+OperationReference fetch(Stream &stream, const GpuRange &source, char *destination, std::size_t bytes);
+
+} // namespace vgpu

@@ -1,0 +1,13 @@
+/* CUDA's own driver header with every version of every function, and the way our functions are declared.
+ *
+ * DRIVER_CALL(cuFoo)(parameters) { ... } defines the implementation behind the export cuFoo. It is declared
+ * from the prototype in cuda.h first, so a definition that differs from it does not compile.
+ */
+#pragma once
+
+#define __CUDA_API_VERSION_INTERNAL
+#include <cuda.h>
+
+#define DRIVER_CALL(name)                                                                                    \
+    extern "C" __attribute__((visibility("hidden"))) decltype(::name) implementation_##name;                 \
+    CUresult implementation_##name

@@ -1,0 +1,60 @@
+/* cuGetExportTable: calls that only closed libraries know. */
+#include <cstring>
+
+#include "copy.h"
+#include "cuda_api.h"
+#include "launch.h"
+#include "private_table.h"
+#include "wait.h"
+
+using namespace vgpu;
+
+namespace {
+
+CUresult private_fetch(void *destination, CUdeviceptr source, std::size_t bytes, CUstream handle) {
+    Stream *stream;
+    CUresult result = enter(handle, DefaultStream::legacy, stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    GpuRange range = gpu_range(source);
+    if (!destination || range.kind == MemoryKind::pageable || bytes > range.size)
+        return CUDA_ERROR_INVALID_VALUE;
+    std::vector<char> arrived(bytes);
+    OperationReference operation = fetch(*stream, range, arrived.data(), bytes);
+    wait_for_gpu({operation});
+    std::memcpy(destination, arrived.data(), bytes);
+    return stream->context->error;
+}
+
+CUresult private_launch(CUkernel handle, const std::uint32_t grid[3], const std::uint32_t block[3],
+                        CUstream stream_handle, void **arguments) {
+    Stream *stream;
+    CUresult result = enter(stream_handle, DefaultStream::legacy, stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    Kernel *kernel = find_kernel(handle);
+    return kernel ? launch(*stream, *kernel, grid, block, arguments) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult private_is_idle(CUstream handle, int *idle) {
+    Stream *stream;
+    CUresult result = enter(handle, DefaultStream::legacy, stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *idle = is_idle(*stream);
+    return CUDA_SUCCESS;
+}
+
+const PrivateTable private_table = {sizeof(PrivateTable), private_fetch, private_launch, private_is_idle};
+
+} // namespace
+
+DRIVER_CALL(cuGetExportTable)(const void **table, const CUuuid *id) {
+    if (!table || !id)
+        return CUDA_ERROR_INVALID_VALUE;
+    *table = nullptr;
+    if (std::memcmp(id->bytes, private_table_id.bytes, sizeof id->bytes) != 0)
+        return CUDA_ERROR_NOT_FOUND;
+    *table = &private_table;
+    return CUDA_SUCCESS;
+}

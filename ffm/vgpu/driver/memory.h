@@ -1,0 +1,74 @@
+/* All memory that the virtual GPU knows: where it lies, of which kind it is, and how the GPU reaches it. */
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "cuda_api.h"
+
+namespace vgpu {
+
+enum class MemoryKind {
+    device,     /* the GPU's own memory */
+    pinned,     /* cuMemAllocHost, cuMemHostAlloc: mapped twice, the GPU uses the second mapping */
+    managed,    /* cuMemAllocManaged: likewise */
+    registered, /* cuMemHostRegister: the program's own pages */
+    pageable,   /* unknown to the driver */
+};
+
+struct Allocation {
+    std::uintptr_t address = 0; /* as the program knows it */
+    std::size_t size = 0;
+    MemoryKind kind = MemoryKind::pageable;
+    char *gpu_view = nullptr; /* where GPU threads find it; null: through /proc/self/mem */
+    unsigned flags = 0;       /* those it was allocated with */
+    std::uint64_t id = 0;
+    CUcontext context = nullptr;
+    CUmemoryPool pool = nullptr; /* of cuMemAllocAsync */
+};
+
+/* A range of memory as the GPU's copy engines reach it. */
+struct GpuRange {
+    MemoryKind kind = MemoryKind::pageable;
+    std::uintptr_t program_address = 0;
+    char *gpu_view = nullptr; /* null: through /proc/self/mem, or pageable */
+    std::size_t size = 0;     /* bytes from here to the end of the allocation; pageable: unknown, SIZE_MAX */
+};
+
+/* Records an allocation. */
+void add_allocation(const Allocation &allocation);
+
+/* Forgets the allocation that begins at `address`; false when there is none of that `kind`. */
+bool remove_allocation(std::uintptr_t address, MemoryKind kind, Allocation &removed);
+
+/* The allocation that `address` lies in; false when it is unknown to the driver. */
+bool find_allocation(std::uintptr_t address, Allocation &found);
+
+/* How the GPU reaches `address`; of kind pageable where the driver does not know it. */
+GpuRange gpu_range(std::uintptr_t address);
+
+/* Replaces, in a kernel's parameter of `size` bytes, every aligned pointer into pinned or managed memory by
+ * the GPU's own view of it: a kernel must not depend on the protection of the program's pages. */
+void translate_pointers(char *parameter, std::size_t size);
+
+/* Moves bytes on a GPU thread; at most one side is pageable never. False when the program's registered pages
+ * cannot be reached. */
+bool transfer(const GpuRange &destination, std::size_t destination_offset, const GpuRange &source,
+              std::size_t source_offset, std::size_t bytes);
+
+/* The GPU's own memory: addresses from one reserved range, given out first fit. */
+class DeviceMemory {
+  public:
+    /* CUDA_ERROR_OUT_OF_MEMORY when the device, or this machine, has no room. */
+    static CUresult allocate(std::size_t size, std::uintptr_t &address);
+    static void release(std::uintptr_t address, std::size_t size);
+    static std::size_t total();
+    static std::size_t used();
+};
+
+/* Memory mapped twice. */
+CUresult map_twice(std::size_t size, std::uintptr_t &program_address, char *&gpu_view);
+void unmap_twice(const Allocation &allocation);
+
+} // namespace vgpu

@@ -1,0 +1,169 @@
+/* The table of all allocations, and how GPU threads reach them. */
+#include <algorithm>
+#include <cstring>
+#include <fcntl.h>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+namespace vgpu {
+
+namespace {
+
+struct Table {
+    std::mutex mutex;
+    std::map<std::uintptr_t, Allocation> allocations; /* by start */
+    std::uint64_t next_id = 1;
+};
+
+Table &table() {
+    static Table *instance = new Table;
+    return *instance;
+}
+
+/* Reads and writes whatever the protection of the pages, as a DMA engine does (proc(5), /proc/pid/mem). */
+int process_memory() {
+    static int descriptor = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+    return descriptor;
+}
+
+bool read_program(std::uintptr_t address, char *destination, std::size_t bytes) {
+    while (bytes > 0) {
+        ssize_t done = pread(process_memory(), destination, bytes, static_cast<off_t>(address));
+        if (done <= 0)
+            return false;
+        address += static_cast<std::size_t>(done);
+        destination += done;
+        bytes -= static_cast<std::size_t>(done);
+    }
+    return true;
+}
+
+bool write_program(std::uintptr_t address, const char *source, std::size_t bytes) {
+    while (bytes > 0) {
+        ssize_t done = pwrite(process_memory(), source, bytes, static_cast<off_t>(address));
+        if (done <= 0)
+            return false;
+        address += static_cast<std::size_t>(done);
+        source += done;
+        bytes -= static_cast<std::size_t>(done);
+    }
+    return true;
+}
+
+/* With the table's mutex held. */
+const Allocation *containing(std::uintptr_t address) {
+    auto &allocations = table().allocations;
+    auto behind = allocations.upper_bound(address);
+    if (behind == allocations.begin())
+        return nullptr;
+    const Allocation &candidate = std::prev(behind)->second;
+    return address - candidate.address < candidate.size ? &candidate : nullptr;
+}
+
+} // namespace
+
+void add_allocation(const Allocation &allocation) {
+    std::lock_guard<std::mutex> lock(table().mutex);
+    Allocation &stored = table().allocations[allocation.address] = allocation;
+    stored.id = table().next_id++;
+}
+
+bool remove_allocation(std::uintptr_t address, MemoryKind kind, Allocation &removed) {
+    std::lock_guard<std::mutex> lock(table().mutex);
+    auto found = table().allocations.find(address);
+    if (found == table().allocations.end() || found->second.kind != kind)
+        return false;
+    removed = found->second;
+    table().allocations.erase(found);
+    return true;
+}
+
+bool find_allocation(std::uintptr_t address, Allocation &found) {
+    std::lock_guard<std::mutex> lock(table().mutex);
+    const Allocation *allocation = containing(address);
+    if (allocation)
+        found = *allocation;
+    return allocation != nullptr;
+}
+
+GpuRange gpu_range(std::uintptr_t address) {
+    GpuRange range;
+    range.program_address = address;
+    range.size = SIZE_MAX;
+    Allocation allocation;
+    if (find_allocation(address, allocation)) {
+        std::size_t offset = address - allocation.address;
+        range.kind = allocation.kind;
+        range.size = allocation.size - offset;
+        range.gpu_view = allocation.gpu_view ? allocation.gpu_view + offset : nullptr;
+    }
+    return range;
+}
+
+void translate_pointers(char *parameter, std::size_t size) {
+    for (std::size_t offset = 0; offset + sizeof(std::uintptr_t) <= size; offset += sizeof(std::uintptr_t)) {
+        std::uintptr_t value;
+        std::memcpy(&value, parameter + offset, sizeof value);
+        GpuRange range = gpu_range(value);
+        if (range.kind == MemoryKind::pinned || range.kind == MemoryKind::managed)
+            std::memcpy(parameter + offset, &range.gpu_view, sizeof value);
+    }
+}
+
+bool transfer(const GpuRange &destination, std::size_t destination_offset, const GpuRange &source,
+              std::size_t source_offset, std::size_t bytes) {
+    if (destination.gpu_view && source.gpu_view) {
+        std::memmove(destination.gpu_view + destination_offset, source.gpu_view + source_offset, bytes);
+        return true;
+    }
+    if (destination.gpu_view)
+        return read_program(source.program_address + source_offset, destination.gpu_view + destination_offset,
+                            bytes);
+    if (source.gpu_view)
+        return write_program(destination.program_address + destination_offset,
+                             source.gpu_view + source_offset, bytes);
+    char buffer[64 * 1024];
+    for (std::size_t done = 0; done < bytes;) {
+        std::size_t part = std::min(sizeof buffer, bytes - done);
+        if (!read_program(source.program_address + source_offset + done, buffer, part) ||
+            !write_program(destination.program_address + destination_offset + done, buffer, part))
+            return false;
+        done += part;
+    }
+    return true;
+}
+
+CUresult map_twice(std::size_t size, std::uintptr_t &program_address, char *&gpu_view) {
+    int descriptor = memfd_create("vgpu-pinned", MFD_CLOEXEC);
+    if (descriptor < 0)
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    void *program = MAP_FAILED;
+    void *gpu = MAP_FAILED;
+    if (ftruncate(descriptor, static_cast<off_t>(size)) == 0) {
+        program = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+        gpu = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    }
+    close(descriptor);
+    if (program == MAP_FAILED || gpu == MAP_FAILED) {
+        if (program != MAP_FAILED)
+            munmap(program, size);
+        if (gpu != MAP_FAILED)
+            munmap(gpu, size);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    program_address = reinterpret_cast<std::uintptr_t>(program);
+    gpu_view = static_cast<char *>(gpu);
+    return CUDA_SUCCESS;
+}
+
+void unmap_twice(const Allocation &allocation) {
+    munmap(reinterpret_cast<void *>(allocation.address), allocation.size);
+    munmap(allocation.gpu_view, allocation.size);
+}
+
+} // namespace vgpu

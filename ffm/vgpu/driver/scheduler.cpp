@@ -1,0 +1,187 @@
+#include "scheduler.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <system_error>
+#include <thread>
+
+namespace vgpu {
+
+namespace {
+
+/* How many operations may be in flight on each engine; NVIDIA's devices run up to 128 kernels at a time, and
+ * every one in flight needs a thread here. */
+constexpr int limits[engine_count] = {0, 16, 1, 1, 16, 16};
+
+int index_of(Engine engine) { return static_cast<int>(engine); }
+
+/* Faults stay deliverable: the kernel kills a process whose thread faults with the signal blocked, and a
+ * program or a tool may have a handler. */
+void block_asynchronous_signals(sigset_t *previous) {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS})
+        sigdelset(&blocked, fault);
+    pthread_sigmask(SIG_SETMASK, &blocked, previous);
+}
+
+} // namespace
+
+Scheduler &scheduler() {
+    static Scheduler *instance = new Scheduler;
+    return *instance;
+}
+
+bool Scheduler::MoreUrgent::operator()(const OperationReference &left,
+                                       const OperationReference &right) const {
+    if (left->priority != right->priority)
+        return left->priority < right->priority;
+    return left->sequence < right->sequence;
+}
+
+void Scheduler::submit(const OperationReference &operation,
+                       const std::vector<OperationReference> &predecessors) {
+    operation->sequence = next_sequence_++;
+    operation->ready = now();
+    for (const OperationReference &predecessor : predecessors) {
+        if (predecessor && !predecessor->complete.load(std::memory_order_relaxed)) {
+            predecessor->successors.push_back(operation);
+            ++operation->unfinished_predecessors;
+        }
+    }
+    if (operation->unfinished_predecessors == 0) {
+        make_ready(operation);
+        admit(operation->ready, false);
+    }
+}
+
+void Scheduler::make_ready(const OperationReference &operation) {
+    if (operation->engine == Engine::none)
+        finish(operation, operation->ready);
+    else
+        ready_[index_of(operation->engine)].insert(operation);
+}
+
+/* Marks the operation over, and every mark behind it; the others become ready. */
+void Scheduler::finish(const OperationReference &operation, Nanoseconds end) {
+    std::vector<OperationReference> over = {operation};
+    operation->end = end;
+    while (!over.empty()) {
+        OperationReference done = over.back();
+        over.pop_back();
+        done->complete.store(true, std::memory_order_release);
+        done->work = nullptr;
+        for (OperationReference &successor : done->successors) {
+            successor->ready = std::max(successor->ready, done->end);
+            if (--successor->unfinished_predecessors > 0)
+                continue;
+            if (successor->engine == Engine::none) {
+                successor->end = successor->ready;
+                over.push_back(successor);
+            } else {
+                ready_[index_of(successor->engine)].insert(successor);
+            }
+        }
+        done->successors.clear();
+    }
+    progress.notify_all();
+}
+
+bool Scheduler::has_room(const Operation &operation) const {
+    int engine = index_of(operation.engine);
+    if (running_[engine] >= limits[engine])
+        return false;
+    return operation.engine != Engine::compute || running_[engine] == 0 ||
+           occupied_ + operation.occupancy <= 1;
+}
+
+/* Starts what is ready and fits, the most urgent first; nothing overtakes on one engine. What had to wait for
+ * room starts at `not_before`, the modelled end of the operation that made room. */
+void Scheduler::admit(Nanoseconds not_before, bool caller_continues) {
+    for (int engine = 1; engine < engine_count; ++engine) {
+        auto &ready = ready_[engine];
+        while (!ready.empty() && has_room(**ready.begin())) {
+            OperationReference operation = *ready.begin();
+            ready.erase(ready.begin());
+            ++running_[engine];
+            if (operation->engine == Engine::compute)
+                occupied_ += operation->occupancy;
+            operation->start = std::max(operation->ready, not_before);
+            admitted_.push_back(operation);
+            int own = caller_continues ? 1 : 0;
+            int waiting = static_cast<int>(admitted_.size());
+            if (waiting > idle_workers_ + own)
+                add_worker();
+            else if (waiting > own)
+                work_available_.notify_one();
+        }
+    }
+}
+
+void Scheduler::add_worker() {
+    sigset_t previous;
+    block_asynchronous_signals(&previous);
+    try {
+        std::thread([this] { work(); }).detach();
+        ++workers_;
+        ++idle_workers_;
+    } catch (const std::system_error &error) {
+        /* The threads that exist will come to it; without any, nothing ever would. */
+        if (workers_ == 0) {
+            std::fprintf(stderr, "vgpu: cannot create the GPU's thread: %s\n", error.what());
+            std::abort();
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+}
+
+/* One thread of the GPU. It counts as idle from its creation on. */
+void Scheduler::work() {
+    /* The default timer slack of 50 microseconds would be as long as many copies. */
+    prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
+    pthread_setname_np(pthread_self(), "vgpu-engine");
+    std::unique_lock<std::mutex> lock(mutex);
+    while (true) {
+        work_available_.wait(lock, [this] { return !admitted_.empty(); });
+        --idle_workers_;
+        OperationReference operation = admitted_.front();
+        admitted_.pop_front();
+        lock.unlock();
+        run(operation);
+        lock.lock();
+
+        int engine = index_of(operation->engine);
+        --running_[engine];
+        if (operation->engine == Engine::compute)
+            occupied_ = running_[engine] == 0 ? 0 : occupied_ - operation->occupancy;
+        finish(operation, operation->end);
+        admit(operation->end, true);
+        ++idle_workers_;
+    }
+}
+
+/* The bytes must not be there before the modelled time is over, so the work happens at its end. */
+void Scheduler::run(const OperationReference &operation) {
+    Nanoseconds end = operation->start + operation->duration;
+    if (operation->estimate)
+        sleep_until(end - operation->estimate->expected(operation->size));
+    else
+        sleep_until(end);
+    Nanoseconds begun = now();
+    if (operation->work)
+        operation->work();
+    Nanoseconds worked = now() - begun;
+    if (operation->estimate)
+        operation->estimate->learn(operation->size, worked);
+    sleep_until(end);
+    if (operation->engine == Engine::host_function || operation->engine == Engine::memory_wait)
+        operation->end = now();
+    else
+        operation->end = std::max(end, operation->start + worked);
+}
+
+} // namespace vgpu

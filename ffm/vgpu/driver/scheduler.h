@@ -1,0 +1,52 @@
+/* Runs operations in order of their dependencies on the GPU's engines, on the wall clock. */
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "operation.h"
+
+namespace vgpu {
+
+class Scheduler {
+  public:
+    /* Guards operations, streams and contexts. Held by the caller of every function marked "locked". */
+    std::mutex mutex;
+    /* Notified, with the mutex, whenever an operation is over. */
+    std::condition_variable progress;
+
+    /* Locked. The operation starts when all predecessors (null ones are skipped) are over and its engine has
+     * room. */
+    void submit(const OperationReference &operation, const std::vector<OperationReference> &predecessors);
+
+  private:
+    struct MoreUrgent {
+        bool operator()(const OperationReference &left, const OperationReference &right) const;
+    };
+
+    void make_ready(const OperationReference &operation);
+    void finish(const OperationReference &operation, Nanoseconds end);
+    void admit(Nanoseconds not_before, bool caller_continues);
+    bool has_room(const Operation &operation) const;
+    void add_worker();
+    void work();
+    void run(const OperationReference &operation);
+
+    std::uint64_t next_sequence_ = 0;
+    std::set<OperationReference, MoreUrgent> ready_[engine_count];
+    int running_[engine_count] = {};
+    double occupied_ = 0;
+
+    std::condition_variable work_available_;
+    std::deque<OperationReference> admitted_;
+    int workers_ = 0;
+    int idle_workers_ = 0;
+};
+
+/* The one scheduler of the process. Never destroyed: GPU threads outlive the program's destructors. */
+Scheduler &scheduler();
+
+} // namespace vgpu

@@ -1,0 +1,60 @@
+#include "staging.h"
+
+#include <deque>
+#include <mutex>
+
+#include "configuration.h"
+#include "wait.h"
+
+namespace vgpu {
+
+namespace {
+
+struct Staging {
+    std::mutex mutex;
+    std::size_t in_use = 0;
+    std::deque<std::weak_ptr<Operation>> users; /* oldest first */
+};
+
+Staging &staging() {
+    static Staging *instance = new Staging;
+    return *instance;
+}
+
+std::size_t mebibytes(double value) { return static_cast<std::size_t>(value * (1 << 20)); }
+
+} // namespace
+
+std::size_t staging_chunk() { return mebibytes(configuration().staging_chunk); }
+
+StagingBuffer staging_buffer(std::size_t bytes) {
+    Staging &buffers = staging();
+    std::unique_lock<std::mutex> lock(buffers.mutex);
+    while (buffers.in_use > 0 && buffers.in_use + bytes > mebibytes(configuration().staging_size) &&
+           !buffers.users.empty()) {
+        OperationReference oldest = buffers.users.front().lock();
+        buffers.users.pop_front();
+        if (!oldest)
+            continue;
+        lock.unlock();
+        wait_for_gpu({oldest});
+        oldest.reset();
+        lock.lock();
+    }
+    buffers.in_use += bytes;
+    return StagingBuffer(new char[bytes], [bytes](char *buffer) {
+        delete[] buffer;
+        std::lock_guard<std::mutex> release(staging().mutex);
+        staging().in_use -= bytes;
+    });
+}
+
+void staging_buffer_used_by(const OperationReference &operation) {
+    Staging &buffers = staging();
+    std::lock_guard<std::mutex> lock(buffers.mutex);
+    while (!buffers.users.empty() && buffers.users.front().expired())
+        buffers.users.pop_front();
+    buffers.users.push_back(operation);
+}
+
+} // namespace vgpu

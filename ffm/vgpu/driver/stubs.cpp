@@ -1,0 +1,29 @@
+/* The exports: each tests a flag and jumps through a slot of a table to its implementation.
+ *
+ * NVIDIA's builds look like this: the table lies in .data and the loader fills it (R_X86_64_RELATIVE), so
+ * that no direct call leads from an export to its implementation. A stub is 24 bytes, enough for a patched
+ * jump. The flag is set in a child forked after cuInit; the stub then answers CUDA_ERROR_NOT_INITIALIZED (3)
+ * itself.
+ */
+#define STUB(symbol)                                                                                         \
+    asm(".pushsection .data.driver_slots, \"aw\", @progbits\n"                                               \
+        ".p2align 3\n"                                                                                       \
+        "slot_" #symbol ":\n"                                                                                \
+        ".quad implementation_" #symbol "\n"                                                                 \
+        ".popsection\n"                                                                                      \
+        ".pushsection .text\n"                                                                               \
+        ".p2align 4\n"                                                                                       \
+        ".globl " #symbol "\n"                                                                               \
+        ".type " #symbol ", @function\n" #symbol ":\n"                                                       \
+        ".cfi_startproc\n"                                                                                   \
+        "cmpl $0, vgpu_unusable(%rip)\n"                                                                     \
+        "jne 1f\n"                                                                                           \
+        "jmp *slot_" #symbol "(%rip)\n"                                                                      \
+        "1: movl $3, %eax\n"                                                                                 \
+        "ret\n"                                                                                              \
+        ".cfi_endproc\n"                                                                                     \
+        ".size " #symbol ", . - " #symbol "\n"                                                               \
+        ".popsection\n");
+
+#define ENTRY(symbol, name, version, flavour) STUB(symbol)
+#include "exports.def"
