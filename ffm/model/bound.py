@@ -25,7 +25,7 @@ from ffm.model import kernels
 from ffm.model.compiled import run
 from ffm.model.timeline import Timeline
 
-NANOSECONDS = 1e-9
+NANOSECONDS_IN_SECOND = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,7 @@ class Totals:
     """Occurrences with any problem."""
 
 
-def totals(
-    timeline: Timeline, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int
-) -> Totals:
+def totals(timeline: Timeline, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> Totals:
     """Sum up the rows of each group, in one pass. Arguments as for `ffm.model.carry.carry_by_group`."""
     sums: NDArray[np.int64] = run(
         kernels.bound_totals,
@@ -68,9 +66,9 @@ def totals(
     columns = sums.T
     return Totals(
         columns[0],
-        columns[1] * NANOSECONDS,
-        columns[2] * NANOSECONDS,
-        columns[3] * NANOSECONDS,
+        columns[1] / NANOSECONDS_IN_SECOND,
+        columns[2] / NANOSECONDS_IN_SECOND,
+        columns[3] / NANOSECONDS_IN_SECOND,
         columns[4],
         columns[5],
         columns[6],

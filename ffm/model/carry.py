@@ -9,16 +9,18 @@ What fixing a set of operations saves, on each CPU thread by itself:
   set, the rest goes on from there together with its own wait; if it stays, or the thread ends, the rest is
   lost.
 - **`cudaFree`** and other frees: there is no asynchronous form, so the call itself goes, and its own time
-  (`duration - wait`) is saved too (section 5.1). The own time of an explicit synchronization is not counted
-  as saved, as in Figure 5.1; it absorbs nothing either, because the call is gone.
+  (`duration - wait`) is saved too (section 5.1). The own time of an explicit synchronization counts as work
+  that stays, as in Figure 5.1, which takes away the wait alone.
 - **Misplaced synchronization.** Moved to the first use of what it protects, it saves `min(first_use, wait)`.
   What was carried into it counts as its wait. Nothing is carried past it.
 - **Unnecessary transfer.** Its launch (`duration - wait`) is saved. Its wait is a synchronization like any
   other: saved by the first rule if that is unnecessary too, and staying, as a synchronization, if not.
 
 A second is counted once: own time of a removed call and the wait of a removed synchronization absorb nothing,
-the time that absorbed one wait does not absorb another, and time in which a moved synchronization is
-overlapped is not used twice. So a set never saves more than its waits and own times, nor more than the run.
+the time that absorbed one wait does not absorb another, and what goes away with the fix is not part of the
+time until the first use. So a set never saves more than its waits and own times, nor more than the run. A
+larger set never saves less, unless misplaced synchronizations are in it: a wait that one of them could be
+moved past may be in the larger set.
 
 Selecting an operation means: fix the problems that its row has. Rows without a problem change nothing.
 
@@ -41,7 +43,7 @@ from ffm.model import kernels
 from ffm.model.compiled import run
 from ffm.model.timeline import Timeline
 
-NANOSECONDS = 1e-9
+NANOSECONDS_IN_SECOND = 1e9
 
 
 def carry(timeline: Timeline, selected: NDArray[np.bool_]) -> float:
@@ -51,9 +53,7 @@ def carry(timeline: Timeline, selected: NDArray[np.bool_]) -> float:
         ValueError: `selected` is not one boolean for each row.
     """
     if selected.dtype != np.bool_ or selected.shape != (len(timeline),):
-        raise ValueError(
-            f"need one boolean for each of {len(timeline)} rows, not {selected.dtype} {selected.shape}"
-        )
+        raise ValueError(f"need one boolean for each of {len(timeline)} rows, not {selected.dtype} {selected.shape}")
     label = selected.view(np.int8) - np.int8(1)
     return float(carry_by_group(timeline, label, np.zeros(1, np.int32), 1)[0])
 
@@ -86,4 +86,4 @@ def carry_by_group(
         group_of,
         groups,
     )
-    return saved.astype(np.float64) * NANOSECONDS
+    return saved.astype(np.float64) / NANOSECONDS_IN_SECOND

@@ -27,18 +27,15 @@ def carry_groups(
     group_of: Integers,
     groups: int,
 ) -> Integers:
-    """Nanoseconds that fixing each group alone saves, by `ffm.model.carry`'s rules; rows belong to one group
-    at most.
+    """Nanoseconds that fixing each group by itself saves, by the rules of `ffm.model.carry`.
 
     At any row at most one group owes a carried wait: the group of the last synchronization, because that
-    synchronization stays for every other group and takes up what they carried. So one debt is all there is to
-    keep.
-    `pending` is the wait of a group's moved synchronizations that later time can still absorb, until
-    `deadline`;
-    `settled` is the time up to which that was accounted for.
+    synchronization stays for every other group and takes up what they carried. So one debt is all there is
+    to keep. `pending` is the wait of a group's moved synchronizations that later time can still absorb, until
+    `deadline`; `settled` is the time up to which that was accounted for.
     """
     synchronization, free = 1, 3
-    work, own, gone, waiting = 0, 1, 2, 3
+    work, own, waiting = 0, 1, 2
     saved = np.zeros(groups, np.int64)
     pending = np.zeros(groups, np.int64)
     deadline = np.zeros(groups, np.int64)
@@ -64,16 +61,12 @@ def carry_groups(
         launch_role = work
         if (flags & 4) != 0 or (unnecessary and is_free):
             launch_role = own
-        elif unnecessary and kind[row] == synchronization:
-            launch_role = gone
         synchronizes = wait[row] > 0 or kind[row] == synchronization or (problem[row] & 3) != 0
         for part in range(3):
             role = work
             if part == 2:
                 length = int(gap[row])
-            elif (
-                part == 1
-            ) == is_free:  # a free waits before it works, every other call works before it waits
+            elif (part == 1) == is_free:  # a free waits before it works, every other call works before it waits
                 length = int(duration[row]) - int(wait[row])
                 role = launch_role
             else:
@@ -144,10 +137,8 @@ def bound_totals(
     """Totals of each group, shape (groups, 7), for `ffm.model.bound`.
 
     Columns: occurrences; time in the call; wait; time until the thread's next synchronizing or transferring
-    operation;
-    occurrences that are an unnecessary synchronization; occurrences that are an unnecessary transfer;
-    occurrences with
-    any problem. One pass from the end, because the next operation must be known.
+    operation; occurrences that are an unnecessary synchronization; occurrences that are an unnecessary
+    transfer; occurrences with any problem. One pass from the end, because the next operation must be known.
     """
     synchronization, transfer = 1, 2
     totals = np.zeros((groups, 7), np.int64)
@@ -198,11 +189,9 @@ def find_sequences(
     """Fill in each row's sequence and position, -1 for rows in none, and describe the sequences.
 
     Returns `offsets` (sequences + 1) into the lines, the lines' `line_site`, `line_count` and `line_problem`,
-    and each
-    sequence's `recurrences` and the site that `ends` its first instance (-1: the thread's end). An instance
-    is keyed by
-    its distinct sites in order of first appearance; equal keys are found through a hash table and compared in
-    full.
+    and each sequence's `recurrences` and the site that `ends` its first instance (-1: the thread's end). An
+    instance is keyed by its distinct sites in order of first appearance; equal keys are found through a hash
+    table and compared in full.
     """
     modulus = 1 << 40
     last_instance = np.full(sites, -1, np.int64)
@@ -230,11 +219,11 @@ def find_sequences(
         if ending and length > 0:
             key = 0
             for index in range(length):
-                key = (key * 1000003 + current[index] + 1) % modulus
+                key = (key * 1000003 + int(current[index]) + 1) % modulus
             slot = key % len(table)
             match = -1
             while table[slot] >= 0:
-                candidate = table[slot]
+                candidate = int(table[slot])
                 begin = offsets[candidate]
                 if keys[candidate] == key and offsets[candidate + 1] - begin == length:
                     same = True
