@@ -1,0 +1,46 @@
+/* Alternating least squares on the GPU: R ~ X * Theta^T. */
+#pragma once
+
+#include "ratings.h"
+
+class ReferenceSolver;
+
+/* The training ratings in pinned host memory: by row (csr), by column (csc), and the row of each rating. */
+struct TrainingSet {
+    int rows;
+    int columns;
+    int count;
+    int *csr_offsets;  /* rows + 1 */
+    int *csr_columns;  /* count */
+    float *csr_values; /* count */
+    int *csc_offsets;  /* columns + 1 */
+    int *csc_rows;     /* count */
+    float *csc_values; /* count */
+    int *coo_rows;     /* count, in the order of csr_columns and csr_values */
+};
+
+/* Root mean square errors, in rating units, of the first and of the last iteration. */
+struct Errors {
+    double first_training;
+    double training;
+    double test;
+};
+
+/* Pinned host memory for the weights of the rows of X and of Theta. */
+struct Weights {
+    float *users; /* rows */
+    float *items; /* columns */
+};
+
+/* What the squared factors are multiplied with, for each rating of their row: constant for the items, easing
+ * from one iteration to the next for the users. */
+constexpr double item_penalty = 5e-3;
+double user_penalty(int iteration);
+
+/* Runs `iterations` (at least 1) of alternating least squares.
+ *
+ * `x` (rows x factor_count) and `theta` (columns x factor_count), in pinned host memory, hold the initial
+ * factors and receive the final ones. `reference` works through the same iterations on the CPU in between.
+ * Ends the program when a CUDA call fails. */
+Errors doALS(const TrainingSet &training, const Coordinates &test, float *x, float *theta,
+             const Weights &weights, int iterations, ReferenceSolver &reference);

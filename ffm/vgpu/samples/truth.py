@@ -1,0 +1,166 @@
+"""The truth about each CUDA call of a sample that can wait or transfer, read from marks in its source.
+
+A mark is a comment of its own line, `// problem: REASON`, `// needed: REASON` or `// once: REASON`, above the
+CUDA call that it speaks of. `python -m ffm.vgpu.samples.truth` writes `als.truth.toml` from the marks in `als/`, so
+that line numbers in that file cannot go stale; a test compares the two.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """What a mark means. `planted`: worth a line in a report, which must name exactly these."""
+
+    synchronization: str  # "unnecessary" or "required"
+    transfer: str  # "none", "required" or "duplicate"
+    planted: bool
+    why: str
+
+
+REASONS = {
+    "problem: repeated upload": Reason(
+        "unnecessary",
+        "duplicate",
+        True,
+        "the array never changes: only the first upload of its bytes was needed",
+    ),
+    "problem: needless synchronization": Reason(
+        "unnecessary",
+        "none",
+        True,
+        "the CPU reads and writes nothing that the work before it touches until a later wait covers that work",
+    ),
+    "problem: free in the loop": Reason(
+        "unnecessary",
+        "none",
+        True,
+        "the buffer is allocated again in the next iteration: it could be kept",
+    ),
+    "needed: upload that changes": Reason(
+        "required",
+        "required",
+        False,
+        "the CPU overwrites the source directly after the copy, and its bytes differ in each iteration",
+    ),
+    "needed: result used at once": Reason(
+        "required",
+        "required",
+        False,
+        "the CPU reads what was fetched directly after the call",
+    ),
+    "once: upload": Reason(
+        "unnecessary",
+        "required",
+        False,
+        "the only upload of these bytes; nobody touches the source afterwards, but it happens once",
+    ),
+    "once: teardown": Reason(
+        "unnecessary",
+        "none",
+        False,
+        "the GPU is idle and the program ends: there is nothing to wait for, but it happens once",
+    ),
+}
+
+_MARK = re.compile(r"\s*// ((?:problem|needed|once): .*)")
+_CALL = re.compile(r"\b((?:cuda|vblas)[A-Z]\w*)\((.*)")
+_FUNCTION = re.compile(r"[A-Za-z_][\w:<> ]*?[ *&](\w+)\(")
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """One CUDA call as it is written: `caller` names the calls of its function, for a function in another file."""
+
+    file: str
+    line: int
+    call: str
+    function: str
+    callers: tuple[str, ...]
+    allocated_at: int | None  # line of the matching cudaMalloc, for cudaFree
+    reason: Reason
+
+
+class UnreadableMarksError(ValueError):
+    """A mark is unknown, or no CUDA call follows it."""
+
+
+def call_sites(folder: Path) -> list[CallSite]:
+    """All marked call sites of the `.cu` files in `folder`, by file and line.
+
+    Raises UnreadableMarksError for a mark that is unknown or that no call follows.
+    """
+    sources = {path.name: path.read_text().splitlines() for path in sorted(folder.glob("*.cu"))}
+    return [site for name in sources for site in _sites_of(name, sources)]
+
+
+def _sites_of(name: str, sources: dict[str, list[str]]) -> list[CallSite]:
+    lines = sources[name]
+    sites = []
+    function = ""
+    for index, line in enumerate(lines):
+        if (start := _FUNCTION.match(line)) and not line.endswith(";"):
+            function = start[1]
+        mark = _MARK.fullmatch(line)
+        if mark is None:
+            continue
+        call = _CALL.search(lines[index + 1]) if index + 1 < len(lines) else None
+        if mark[1] not in REASONS or call is None:
+            raise UnreadableMarksError(f"{name}:{index + 1}: '{mark[1]}' is unknown or stands above no CUDA call")
+        sites.append(
+            CallSite(
+                file=name,
+                line=index + 2,
+                call=call[1],
+                function=function,
+                callers=_callers(function, name, sources),
+                allocated_at=_allocation(lines[:index], call[2]) if call[1] == "cudaFree" else None,
+                reason=REASONS[mark[1]],
+            )
+        )
+    return sites
+
+
+def _callers(function: str, file: str, sources: dict[str, list[str]]) -> tuple[str, ...]:
+    """Where the other files call `function`, as `file:line`."""
+    return tuple(
+        f"{name}:{number}"
+        for name, lines in sources.items()
+        if name != file
+        for number, line in enumerate(lines, 1)
+        if re.search(rf"\b{function}\(", line)
+    )
+
+
+def _allocation(lines: list[str], arguments: str) -> int | None:
+    """The line of the last cudaMalloc before, of the pointer that `arguments` begins with."""
+    pointer = re.escape(arguments.partition(")")[0])
+    found = [number for number, line in enumerate(lines, 1) if re.search(rf"\bcudaMalloc\(.*&{pointer},", line)]
+    return found[-1] if found else None
+
+
+def as_toml(sites: list[CallSite]) -> str:
+    """The sites as a TOML document with one `[[call_site]]` each."""
+    parts = [
+        "# Written by `python -m ffm.vgpu.samples.truth` from the marks in the source; do not edit.\n"
+        "# planted: a report must name exactly these. callers: a call site of its own for each of them.\n"
+    ]
+    for site in sites:
+        callers = ", ".join(f'"{caller}"' for caller in site.callers)
+        allocated = "" if site.allocated_at is None else f"allocated_at = {site.allocated_at}\n"
+        parts.append(
+            "[[call_site]]\n"
+            f'file = "{site.file}"\nline = {site.line}\ncall = "{site.call}"\nfunction = "{site.function}"\n'
+            f"callers = [{callers}]\n{allocated}"
+            f'synchronization = "{site.reason.synchronization}"\ntransfer = "{site.reason.transfer}"\n'
+            f'planted = {str(site.reason.planted).lower()}\nwhy = "{site.reason.why}"\n'
+        )
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    (HERE / "als.truth.toml").write_text(as_toml(call_sites(HERE / "als")))
