@@ -5,6 +5,7 @@ See `collector/gate.c` for the program's side.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 import tempfile
@@ -75,7 +76,5 @@ class Gate:
             try:
                 self._instrument(process_id, reason)
             finally:
-                try:
+                with contextlib.suppress(OSError):  # it may have been killed while it waited
                     arrival.send(b"g")
-                except OSError:
-                    pass  # the process was killed while it waited

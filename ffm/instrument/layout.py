@@ -36,9 +36,7 @@ def record_type(name: str) -> np.dtype[Any]:
         names.append(field)
         formats.append(_format(member.type))
         offsets.append(member.offset)
-    return np.dtype(
-        {"names": names, "formats": formats, "offsets": offsets, "itemsize": parser.sizeof(name)}  # type: ignore[call-overload]
-    )
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": parser.sizeof(name)})
 
 
 def _format(kind: Any) -> Any:

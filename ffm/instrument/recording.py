@@ -74,9 +74,7 @@ def read_recording(path: Path) -> Recording:
     try:
         data = np.memmap(path, dtype=np.uint8, mode="r")
     except (OSError, ValueError) as error:
-        raise InstrumentError(
-            f"{path} cannot be read as a recording ({error}). Run the stage again."
-        ) from error
+        raise InstrumentError(f"{path} cannot be read as a recording ({error}). Run the stage again.") from error
     header_bytes = constant("FFM_HEADER_BYTES")
     if len(data) < header_bytes or bytes(data[:8]) != b"FFMTRACE":
         raise InstrumentError(f"{path} is not a recording of ffm. Run the stage again.")

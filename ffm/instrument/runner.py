@@ -40,7 +40,8 @@ class FoundWait(Protocol):
     """What the runner needs to know of a driver's internal wait function."""
 
     @property
-    def offset(self) -> int | None: ...
+    def offset(self) -> int | None:
+        """Its start from the driver's base; None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +205,12 @@ class _Run:
         session = frida.get_local_device().attach(process_id)
         script = session.create_script(AGENT.read_text(), name="ffm", runtime="qjs")
         process = Instrumented(process_id)
-        messages: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        script.on("message", lambda message, _data: messages.put(message))
+        messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+        def receive(message: Any, _data: bytes | None) -> None:
+            messages.put(message)
+
+        script.on("message", receive)
         # The agent asks while the program's thread is inside dlopen: it is answered from a thread of its own, since
         # Frida's own thread must stay free to carry the answer.
         threading.Thread(target=self._answer, args=(process, script, messages), daemon=True).start()
@@ -224,15 +229,11 @@ class _Run:
             }
         )
 
-    def _answer(
-        self, process: Instrumented, script: Any, messages: queue.SimpleQueue[dict[str, Any]]
-    ) -> None:
+    def _answer(self, process: Instrumented, script: Any, messages: queue.SimpleQueue[Any]) -> None:
         while True:
             message = messages.get()
             if message["type"] == "error":
-                self._failure = (
-                    f"The agent failed in process {process.process_id}: {message.get('description')}"
-                )
+                self._failure = f"The agent failed in process {process.process_id}: {message.get('description')}"
                 continue
             content = message["payload"]
             if content["type"] == "driver":

@@ -91,7 +91,6 @@ class Driver(Record, frozen=True, kw_only=True):
 
     path: str
     build_id: str
-    version: int
     wait_function: int | None
     wait_function_found: str
     """How the wait function was found, or why not, in one phrase."""
@@ -321,9 +320,7 @@ def read_document(kind: type[DocumentType], path: Path) -> DocumentType:
     except FileNotFoundError:
         raise DocumentError(f"{path} does not exist. {again}") from None
     except (orjson.JSONDecodeError, OSError) as error:
-        raise DocumentError(
-            f"{path} cannot be read ({error}): it is truncated or damaged. {again}"
-        ) from error
+        raise DocumentError(f"{path} cannot be read ({error}): it is truncated or damaged. {again}") from error
     if not isinstance(content, dict) or content.pop("format", None) != kind.format:
         raise DocumentError(f"{path} is not a document of the format {kind.format}. {again}")
     if content.get("version") != FORMAT_VERSION:

@@ -101,6 +101,22 @@ bool ffm_ranges_take(uint64_t start, uint64_t end, bool writing, ffm_range *take
     return found;
 }
 
+bool ffm_ranges_take_same_source(const ffm_range *range, ffm_range *taken)
+{
+    bool found = false;
+    lock();
+    for (uint32_t i = 0; i < watched.count && !found; i++) {
+        const ffm_range *at = &watched.ranges[i];
+        if (at->writes_only && at->start == range->start && at->end == range->end && at->stream == range->stream) {
+            *taken = *at;
+            watched.ranges[i] = watched.ranges[--watched.count];
+            found = true;
+        }
+    }
+    unlock();
+    return found;
+}
+
 bool ffm_ranges_on_page(uint64_t page)
 {
     bool found = false;

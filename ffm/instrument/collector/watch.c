@@ -12,6 +12,12 @@
 
 enum { TRAP_FLAG = 0x100, WRITE_FAULT = 2, PAGE = 4096, STEPPED_PAGES = 8 };
 
+/* Stepping over an instruction costs microseconds. A page that is stepped on more often than this is busy with data
+ * beside the range, and the range is given up: it counts as used. */
+enum { BUSY_PAGE = 512, BUSY_SLOTS = 4096 };
+
+static uint32_t steps_on_page[BUSY_SLOTS];
+
 static struct {
     const uint8_t *plan;
     uint64_t keys;
@@ -85,6 +91,14 @@ static void on_fault(int number, siginfo_t *info, void *opaque)
         record(&range, writing ? FFM_ACCESS_WRITE : FFM_ACCESS_READ, address, time,
                ffm_stack_from(&registers, &truncated));
         ours = true;
+    }
+    uint32_t *steps = &steps_on_page[page / PAGE % BUSY_SLOTS];
+    if (__atomic_add_fetch(steps, 1, __ATOMIC_RELAXED) > BUSY_PAGE) {
+        while (ffm_ranges_take(page, page + PAGE, true, &range)) {
+            record(&range, FFM_ACCESS_UNWATCHED, address, time, 0);
+            ours = true;
+        }
+        __atomic_store_n(steps, 0, __ATOMIC_RELAXED);
     }
     if (ffm_ranges_on_page(page) && stepping.count < STEPPED_PAGES) {
         /* Data beside a watched range, or another range on the page: let this one instruction through. */
@@ -175,17 +189,22 @@ void ffm_watch_after(const ffm_function *function, const ffm_operation *operatio
     if (operation->result != 0 || operation->bytes == 0 || function->kind != FFM_KIND_TRANSFER ||
         !planned(operation->stack))
         return;
-    ffm_range range = {.operation = number, .thread = thread->number};
+    ffm_range range = {.operation = number, .thread = thread->number, .stream = operation->stream};
     if (operation->flags & FFM_OPERATION_HOST_DESTINATION) {
         range.start = operation->destination;
-    } else if ((operation->flags & FFM_OPERATION_HOST_SOURCE) && function->asynchronous &&
-               ffm_blocks_hold(operation->source)) { /* a pageable source is staged before the call returns */
+    } else if (operation->flags & FFM_OPERATION_HOST_SOURCE) {
+        /* An asynchronous copy stages a pageable source before it returns: the CPU may write it at once. */
+        if (function->asynchronous && !ffm_blocks_hold(operation->source))
+            return;
         range.start = operation->source;
         range.writes_only = true;
     } else {
         return;
     }
     range.end = range.start + operation->bytes;
+    ffm_range earlier;
+    if (range.writes_only && ffm_ranges_take_same_source(&range, &earlier))
+        record(&earlier, FFM_ACCESS_OVERWRITTEN, range.start, ffm_now(), operation->stack);
     if (on_stack(range.start, range.end) || !ffm_ranges_add(&range))
         record(&range, FFM_ACCESS_UNWATCHED, range.start, ffm_now(), operation->stack);
 }

@@ -1,0 +1,290 @@
+"""Stage 5 (dissertation 4.5): joins what the runs found, models what fixing it would save, writes the results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.necessity import REASONS, REQUIRED, Reason
+from ffm.model.timeline import Problem, Timeline
+from ffm.model.transfers import REPETITIONS, Repetition
+from ffm.stages.documents import (
+    Analysis,
+    Baseline,
+    Document,
+    Frame,
+    Matching,
+    Memory,
+    Module,
+    Stack,
+    StageCost,
+    SyncUse,
+    Tracing,
+    Verdict,
+    read_document,
+)
+from ffm.stages.errors import DocumentError
+from ffm.stages.folder import ResultsFolder, application_name
+from ffm.stages.matching import match, translate
+from ffm.stages.operations import function_name
+from ffm.stages.results import Findings, SiteDescription, write_results
+from ffm.stages.tables import Columns, read_table
+from ffm.symbols.locations import Location
+from ffm.symbols.symbolizer import Symbolizer
+
+WORTH_MOVING_NS = 20_000
+"""A required synchronization is misplaced when both its wait and the time to the first use exceed this: below it,
+the launch of the work that could move between them costs as much (a launch takes 5 to 10 microseconds)."""
+
+REPEATED = (Repetition.NO_OP, Repetition.REPEAT)
+"""What counts as an unnecessary transfer: its bytes need not be sent again."""
+
+VERDICTS = {Repetition.NO_OP: "no-op", Repetition.REPEAT: "repeat", Repetition.COPY: "copy"}
+"""Names of the verdicts on transfers; all else is `needed`."""
+
+LISTED_MISMATCHES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """What stages 3 and 4 say of each operation that stage 2 traced. Columns of length n."""
+
+    reason: NDArray[np.uint8]
+    keep: NDArray[np.int32]
+    """Stack of the synchronization that must stay; -1 for none."""
+    first_use: NDArray[np.int64]
+    repetition: NDArray[np.uint8]
+    first: NDArray[np.int32]
+    """Stack of the transfer that is repeated; -1 for none."""
+    unmatched: NDArray[np.bool_]
+    """Waits and uploads of which stage 3 knows nothing."""
+
+
+def run_analysis(folder: ResultsFolder) -> Analysis:
+    """Write `analysis.json` and the model's timeline from the documents of stages 1 to 4.
+
+    Raises:
+        DocumentError: a document or table of an earlier stage is missing, damaged, or of another program.
+    """
+    baseline = read_document(Baseline, folder.document("baseline"))
+    tracing = read_document(Tracing, folder.document("tracing"))
+    memory = read_document(Memory, folder.document("memory"))
+    sync_use = read_document(SyncUse, folder.document("sync-use"))
+    runs = [document.run for document in (baseline, tracing, memory, sync_use)]
+    if any(run is None or runs[0] is None or run.command != runs[0].command for run in runs):
+        raise DocumentError(
+            f"The documents in {folder.root} come from different commands. Run all stages again on one of them."
+        )
+    columns = read_table(folder.root / tracing.events)
+    joined = _join(columns, tracing, memory, sync_use, folder)
+    timeline = _timeline(columns, joined)
+    symbolizer = Symbolizer()
+    stacks = symbolized(tracing.stacks, tracing.modules, symbolizer)
+    command = baseline.run.command if baseline.run else []
+    findings = Findings(
+        application=application_name(command),
+        command=command,
+        wall_s=baseline.run.wall_s if baseline.run else 0.0,
+        timeline=timeline,
+        sites=_sites(columns, joined, len(stacks)),
+        stacks=stacks,
+        modules=tracing.modules,
+        run=tracing.run,
+        costs=[_cost(document, baseline) for document in (baseline, tracing, memory, sync_use)],
+        matching=_matching(columns, joined),
+        notes=symbolizer.notes + _notes(tracing),
+    )
+    return write_results(findings, folder.root)
+
+
+def symbolized(stacks: list[Stack], modules: list[Module], symbolizer: Symbolizer) -> list[Stack]:
+    """Return the stacks with functions, files and lines; inlined functions become frames of their own."""
+    locations = [
+        Location(modules[frame.module].path, modules[frame.module].build_id, frame.offset, depth > 0)
+        for stack in stacks
+        for depth, frame in enumerate(stack.frames)
+    ]
+    resolved = iter(symbolizer.resolve(locations))
+    result: list[Stack] = []
+    for stack in stacks:
+        frames: list[Frame] = []
+        for frame in stack.frames:
+            sources = next(resolved)
+            if not sources:
+                frames.append(frame)
+            for place, source in enumerate(sources):
+                frames.append(
+                    Frame(
+                        module=frame.module,
+                        offset=frame.offset,
+                        function=source.function,
+                        file=source.file,
+                        line=source.line,
+                        inlined=place + 1 < len(sources),
+                    )
+                )
+        result.append(Stack(key=stack.key, frames=frames))
+    return result
+
+
+def _join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse, folder: ResultsFolder) -> _Joined:
+    count = len(columns["start"])
+    synchronizations = read_table(folder.root / memory.synchronizations)
+    transfers = read_table(folder.root / memory.transfers)
+    first_uses = read_table(folder.root / sync_use.first_uses)
+    for table in (synchronizations, transfers, first_uses):
+        table["stack"] = translate(table["stack"], memory.stacks, tracing.stacks)
+    reason = np.zeros(count, np.uint8)
+    keep = np.full(count, -1, np.int32)
+    first_use = np.full(count, -1, np.int64)
+    rows = match(synchronizations, columns)
+    known = rows >= 0
+    reason[rows[known]] = synchronizations["reason"][known]
+    keep[rows[known]] = translate(synchronizations["keep_stack"], memory.stacks, tracing.stacks)[known]
+    used = match(first_uses, columns)
+    first_use[used[used >= 0]] = first_uses["first_use"][used >= 0]
+
+    repetition = np.zeros(count, np.uint8)
+    first = np.full(count, -1, np.int32)
+    sent = match(transfers, columns)
+    hashed = sent >= 0
+    repetition[sent[hashed]] = transfers["kind"][hashed]
+    first[sent[hashed]] = translate(transfers["first_stack"], memory.stacks, tracing.stacks)[hashed]
+    return _Joined(reason, keep, first_use, repetition, first, unmatched=(columns["waits"] > 0) & (reason == 0))
+
+
+def _timeline(columns: Columns, joined: _Joined) -> Timeline:
+    """Return the model's table: times corrected for the probe, problems flagged."""
+    order = np.lexsort((columns["start"], columns["thread"], columns["process"]))
+    part = {name: column[order] for name, column in columns.items()}
+    reason, first_use = joined.reason[order], joined.first_use[order]
+    thread = _distinct_threads(part["process"], part["thread"])
+    end = part["start"] + part["duration"]
+    same = thread[1:] == thread[:-1]
+    gap = np.zeros(len(end), np.int64)
+    # What the probe did before a call lies in the gap before it, and was not the program's.
+    gap[:-1] = np.where(same, part["start"][1:] - part["probe"][1:] - end[:-1], 0)
+    problem = np.zeros(len(end), np.uint8)
+    unnecessary = np.isin(reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
+    repeated = np.isin(joined.repetition[order], REPEATED)
+    problem[unnecessary | (repeated & (part["waits"] > 0))] |= Problem.UNNECESSARY_SYNCHRONIZATION
+    misplaced = (
+        np.isin(reason, list(REQUIRED)) & ~repeated & (first_use > WORTH_MOVING_NS) & (part["wait"] > WORTH_MOVING_NS)
+    )
+    problem[misplaced] |= Problem.MISPLACED_SYNCHRONIZATION
+    problem[repeated] |= Problem.UNNECESSARY_TRANSFER
+    return Timeline(
+        thread=thread,
+        start=part["start"],
+        duration=part["duration"],
+        wait=np.minimum(part["wait"], part["duration"]),
+        gap=np.maximum(gap, 0),
+        site=part["stack"].astype(np.int32),
+        kind=part["kind"],
+        problem=problem,
+        first_use=np.where(misplaced, first_use, 0),
+        occurrences=np.ones(len(end), np.int64),
+    )
+
+
+def _distinct_threads(process: NDArray[np.int32], thread: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Number the threads of all processes. Rows are sorted by process and thread."""
+    if not len(process):
+        return np.empty(0, np.int32)
+    new = (process[1:] != process[:-1]) | (thread[1:] != thread[:-1])
+    return np.concatenate(([0], np.cumsum(new))).astype(np.int32)
+
+
+def _sites(columns: Columns, joined: _Joined, stacks: int) -> list[SiteDescription]:
+    """Describe each stack: its function, bytes and verdicts. A stack without operations gets an empty one."""
+    function = np.full(stacks, -1, np.int64)
+    function[columns["stack"]] = columns["function"]
+    moved = np.bincount(columns["stack"], weights=columns["bytes"], minlength=stacks)
+    synchronization: list[list[Verdict]] = [[] for _ in range(stacks)]
+    transfer: list[list[Verdict]] = [[] for _ in range(stacks)]
+    for (stack, reason, keep), occurrences in _counts(columns["stack"], joined.reason, joined.keep):
+        if reason:
+            synchronization[stack].append(_synchronization_verdict(Reason(reason), keep, occurrences))
+    for (stack, kind, first), occurrences in _counts(columns["stack"], joined.repetition, joined.first):
+        if kind:
+            transfer[stack].append(
+                Verdict(
+                    kind=VERDICTS[Repetition(kind)],
+                    reason=REPETITIONS[Repetition(kind)],
+                    occurrences=occurrences,
+                    first=first if first >= 0 else None,
+                )
+            )
+    return [
+        SiteDescription(
+            stack=stack,
+            function=function_name(int(function[stack])) if function[stack] >= 0 else "",
+            bytes=int(moved[stack]),
+            synchronization=synchronization[stack],
+            transfer=transfer[stack],
+        )
+        for stack in range(stacks)
+    ]
+
+
+def _counts(*identity: NDArray[np.integer]) -> list[tuple[tuple[int, ...], int]]:
+    """Return the distinct rows of some columns, with how often each occurs, most frequent first."""
+    if not len(identity[0]):
+        return []
+    table = np.column_stack([column.astype(np.int64) for column in identity])
+    distinct, counts = np.unique(table, axis=0, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return [(tuple(distinct[row].tolist()), int(counts[row])) for row in order]
+
+
+def _synchronization_verdict(reason: Reason, keep: int, occurrences: int) -> Verdict:
+    if reason == Reason.NOTHING_RELIES:
+        kind = "unnecessary"
+    elif reason == Reason.LATER_COVERS:
+        kind = "conditionally unnecessary"
+    else:
+        kind = "required"
+    return Verdict(kind=kind, reason=REASONS[reason], occurrences=occurrences, keep=keep if keep >= 0 else None)
+
+
+def _cost(document: Document, baseline: Baseline) -> StageCost:
+    run, first = document.run, baseline.run
+    if run is None or first is None:
+        raise DocumentError("A stage's document describes no run. Run the stages again.")
+    return StageCost(stage=run.stage, wall_s=run.wall_s, ratio=run.wall_s / first.wall_s)
+
+
+def _matching(columns: Columns, joined: _Joined) -> Matching:
+    time = columns["duration"]
+    unmatched = joined.unmatched
+    waiting = columns["waits"] > 0
+    sentences = [
+        f"Stack {stack}: {count} of its operations in stage 2 have no partner in stage 3, and count as needed."
+        for (stack,), count in _counts(columns["stack"][unmatched])[:LISTED_MISMATCHES]
+    ]
+    return Matching(
+        matched_s=float(time[waiting & ~unmatched].sum()) / 1e9,
+        unmatched_s=float(time[unmatched].sum()) / 1e9,
+        unmatched=sentences,
+    )
+
+
+def _notes(tracing: Tracing) -> list[str]:
+    notes: list[str] = []
+    driver = tracing.run.driver if tracing.run else None
+    if driver is not None and driver.wait_function is None:
+        notes.append(
+            "The driver's internal wait function is not known "
+            f"({driver.wait_function_found}): waits are the durations of public synchronizations, and waits inside "
+            "other calls are missing."
+        )
+    if tracing.run is not None:
+        failed = [hook.function for hook in tracing.run.hooks if hook.how == "failed"]
+        if failed:
+            notes.append(f"{len(failed)} driver functions could not be hooked: {', '.join(failed[:5])}.")
+        lost = sum(process.lost for process in tracing.run.processes)
+        if lost:
+            notes.append(f"{lost} operations were not recorded, for want of disk space.")
+    return notes

@@ -1,0 +1,56 @@
+"""The results folder of an application: which file is where."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from ffm.stages.errors import DocumentError
+
+STAGES = ("baseline", "tracing", "memory", "sync-use", "analysis")
+"""In the order in which they feed each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsFolder:
+    """Paths inside `results/<application>/`."""
+
+    root: Path
+
+    def document(self, stage: str) -> Path:
+        """Return the JSON document of a stage."""
+        return self.root / f"{stage}.json"
+
+    def table(self, name: str) -> Path:
+        """Return a columnar file, such as `tracing-events`."""
+        return self.root / f"{name}.arrow"
+
+    def output(self, stage: str) -> Path:
+        """Return the file with what the program wrote during a stage's run."""
+        return self.root / f"{stage}.log"
+
+    def recordings(self, stage: str) -> Path:
+        """Return the folder of a stage's raw recordings."""
+        return self.root / "recordings" / stage
+
+    def fresh_recordings(self, stage: str) -> Path:
+        """Make the folder of a stage's raw recordings anew, without what an earlier run left in it.
+
+        Raises:
+            DocumentError: the folder cannot be written.
+        """
+        folder = self.recordings(stage)
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+        except OSError as error:
+            raise DocumentError(
+                f"The results folder {self.root} cannot be written ({error.strerror}). Choose another with --results."
+            ) from error
+        return folder
+
+
+def application_name(command: list[str]) -> str:
+    """Name the results of a command after its program: `./cumf_als 1 2` gives `cumf_als`."""
+    return Path(command[0]).name

@@ -1,0 +1,164 @@
+"""Runs the program for a stage and describes the run; shared by the four measuring stages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ffm.driver.analysis import analyse_driver
+from ffm.instrument.errors import InstrumentError
+from ffm.instrument.recording import Recording, read_recordings
+from ffm.instrument.runner import Instruments, Outcome, run_instrumented
+from ffm.instrument.wait_function import WaitFunction, wait_function
+from ffm.stages.documents import Driver, ExitStatus, HookOutcome, ProcessRecord, Run
+from ffm.stages.errors import ProgramError
+from ffm.stages.folder import ResultsFolder
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asked to measure."""
+
+    command: list[str]
+    folder: ResultsFolder
+    timeout_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A run and what its processes recorded, in order of the processes' start."""
+
+    run: Run
+    recordings: list[Recording]
+
+
+def measure(
+    stage: str,
+    request: Request,
+    *,
+    functions: Sequence[str] = (),
+    mode: int = 0,
+    plan: Path | None = None,
+) -> Measurement:
+    """Run the program with a stage's instruments.
+
+    The run is described and its recordings stay readable also where the program failed; it is the caller who
+    decides (`require_sound`) whether a failed run is good enough.
+
+    Raises:
+        ProgramError: the program could not be started or instrumented, or loaded no driver.
+    """
+    folder = request.folder.fresh_recordings(stage)
+    found: dict[Path, WaitFunction] = {}
+
+    def find(driver: Path) -> WaitFunction:
+        found[driver] = wait_function(driver)
+        return found[driver]
+
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        outcome = run_instrumented(
+            request.command,
+            Instruments(folder, list(functions), mode, plan, find),
+            output=request.folder.output(stage),
+            timeout_s=request.timeout_s,
+        )
+        recordings = read_recordings(folder)
+    except InstrumentError as error:
+        raise ProgramError(str(error)) from error
+    if not recordings:
+        raise ProgramError(_no_driver(request, outcome, stage))
+    run = _describe(stage, started, outcome, recordings, found, request.folder)
+    return Measurement(run, recordings)
+
+
+def require_sound(run: Run, request: Request) -> None:
+    """Refuse a run whose program did not end by itself with the exit code 0.
+
+    Raises:
+        ProgramError: naming how the program ended, and where what was recorded lies.
+    """
+    status = run.status
+    if status.code == 0 and not status.timed_out:
+        return
+    operations = sum(process.operations for process in run.processes)
+    if status.timed_out:
+        how = f"ran past the time limit of {request.timeout_s:g} s and was ended"
+    elif status.signal is not None:
+        how = f"was ended by the signal {status.signal}"
+    else:
+        how = f"exited with code {status.code}"
+    raise ProgramError(
+        f"{request.command[0]} {how} in the {run.stage} run. What it wrote is in "
+        f"{request.folder.output(run.stage)}; the {operations} operations recorded until then are kept in "
+        f"{request.folder.recordings(run.stage)}. Mend the program, or its arguments, and run the stage again."
+    )
+
+
+def _no_driver(request: Request, outcome: Outcome, stage: str) -> str:
+    program = request.command[0]
+    log = request.folder.output(stage)
+    if not outcome.ending.sound:
+        return f"{program} {outcome.ending} before it used a CUDA driver. What it wrote is in {log}."
+    if outcome.processes:
+        return f"{program} loaded {outcome.processes[0].driver} but never called it. There is nothing to measure."
+    return (
+        f"{program} ran to its end without loading a CUDA driver (libcuda.so). There is nothing to measure; what it "
+        f"wrote is in {log}."
+    )
+
+
+def _describe(
+    stage: str,
+    started: str,
+    outcome: Outcome,
+    recordings: list[Recording],
+    found: dict[Path, WaitFunction],
+    folder: ResultsFolder,
+) -> Run:
+    driver_path = next((process.driver for process in outcome.processes if process.driver), None)
+    hooks = next((process.hooks for process in outcome.processes if process.hooks), [])
+    return Run(
+        stage=stage,
+        command=outcome.command,
+        working_directory=str(Path.cwd()),
+        started=started,
+        wall_s=outcome.wall_s,
+        preparation_s=outcome.preparation_s,
+        user_s=outcome.user_s,
+        system_s=outcome.system_s,
+        status=ExitStatus(code=outcome.ending.code, signal=outcome.ending.signal, timed_out=outcome.ending.timed_out),
+        processes=[
+            ProcessRecord(
+                process_id=recording.process_id,
+                executable=recording.executable,
+                rank=recording.rank,
+                recording=str(recording.path.relative_to(folder.root)),
+                threads=recording.threads,
+                operations=len(recording.operations),
+                lost=recording.lost,
+            )
+            for recording in recordings
+        ],
+        hooks=[HookOutcome(function=name, how=how, reason=reason) for name, how, reason in hooks],
+        driver=None if driver_path is None else _driver(driver_path, found.get(driver_path)),
+    )
+
+
+def _driver(path: Path, found: WaitFunction | None) -> Driver:
+    return Driver(
+        path=str(path),
+        build_id=analyse_driver(path).identity,
+        wait_function=None if found is None else found.offset,
+        wait_function_found=_how_found(found),
+    )
+
+
+def _how_found(found: WaitFunction | None) -> str:
+    if found is None:
+        return "it was not looked for"
+    if found.offset is None:
+        return f"not found: {found.reason}"
+    return f"common to {len(found.waiting_calls)} blocked calls, and checked with each of them"

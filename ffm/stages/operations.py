@@ -1,0 +1,105 @@
+"""The operations of a run as columns, and the identity by which runs are matched (design, section 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.driver.catalogue import Kind as DriverKind
+from ffm.driver.catalogue import load_catalogue
+from ffm.instrument.layout import constant
+from ffm.instrument.recording import Recording
+from ffm.model.timeline import Kind
+from ffm.stages.stack_table import StackTable
+from ffm.stages.tables import Columns
+
+PRIVATE = "private"
+"""Function name of a wait under no public call."""
+
+MODEL_KINDS = {
+    DriverKind.SYNCHRONIZATION: Kind.SYNCHRONIZATION,
+    DriverKind.TRANSFER: Kind.TRANSFER,
+    DriverKind.SET: Kind.TRANSFER,
+    DriverKind.FREE: Kind.FREE,
+    DriverKind.ALLOCATION: Kind.ALLOCATION,
+    DriverKind.LAUNCH: Kind.LAUNCH,
+}
+"""What the model calls the catalogue's kinds; all others are `Kind.OTHER`."""
+
+COLUMNS = {
+    "start": np.int64,
+    "duration": np.int64,
+    "wait": np.int64,
+    "waits": np.int32,
+    "probe": np.int64,
+    "bytes": np.int64,
+    "destination": np.uint64,
+    "source": np.uint64,
+    "stream": np.uint64,
+    "handle": np.uint64,
+    "function": np.int32,
+    "flags": np.int32,
+    "result": np.int32,
+    "number": np.int64,
+}
+"""Columns taken as recorded. Times in nanoseconds; `number` is the place within the thread."""
+
+
+def function_name(function: int) -> str:
+    """Return the exported name behind a recorded function index."""
+    return PRIVATE if function == constant("FFM_FUNCTION_PRIVATE") else load_catalogue()[function].name
+
+
+def kinds_of(functions: NDArray[np.int32]) -> NDArray[np.uint8]:
+    """Return the `Kind` of each recorded function index."""
+    catalogue = load_catalogue()
+    lookup = np.full(constant("FFM_FUNCTION_PRIVATE") + 1, Kind.OTHER, np.uint8)
+    for function in catalogue.functions:
+        lookup[function.index] = MODEL_KINDS.get(function.kind, Kind.OTHER)
+    lookup[constant("FFM_FUNCTION_PRIVATE")] = Kind.PRIVATE
+    return lookup[functions]
+
+
+def operation_columns(recordings: list[Recording], stacks: StackTable) -> Columns:
+    """Return all operations of a run, sorted by process, thread and start.
+
+    Adds to `COLUMNS`: `process` (place among the run's processes), `thread` (within the process), `stack` (number in
+    `stacks`), `kind` (of the model), `occurrence` (how often this process and thread performed this stack before).
+    """
+    parts: list[Columns] = []
+    for process, recording in enumerate(recordings):
+        numbers = stacks.add(recording)
+        rows = recording.operations
+        order = np.lexsort((rows["start"], rows["thread"]))
+        rows = rows[order]
+        part: Columns = {name: rows[name].astype(kind) for name, kind in COLUMNS.items()}
+        part["process"] = np.full(len(rows), process, np.int32)
+        part["thread"] = rows["thread"].astype(np.int32)
+        part["stack"] = numbers[rows["stack"]] if len(rows) else np.empty(0, np.int32)
+        parts.append(part)
+    names = [*COLUMNS, "process", "thread", "stack"]
+    columns = {
+        name: np.concatenate([part[name] for part in parts]) if parts else np.empty(0, COLUMNS.get(name, np.int32))
+        for name in names
+    }
+    columns["kind"] = kinds_of(columns["function"])
+    columns["occurrence"] = occurrences(columns["process"], columns["thread"], columns["stack"])
+    return columns
+
+
+def occurrences(*identity: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Count, for each row, the earlier rows of the same identity. Shape (n,)."""
+    count = len(identity[0])
+    order = np.lexsort([np.arange(count), *reversed(identity)])
+    sorted_columns = [column[order] for column in identity]
+    new = np.zeros(count, bool)
+    if count:
+        new[0] = True
+    for column in sorted_columns:
+        new[1:] |= column[1:] != column[:-1]
+    starts = np.flatnonzero(new)
+    lengths = np.diff(np.append(starts, count))
+    ranks = np.arange(count) - np.repeat(starts, lengths)
+    result = np.empty(count, np.int64)
+    result[order] = ranks
+    return result

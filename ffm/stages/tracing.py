@@ -1,0 +1,73 @@
+"""Stage 2 (dissertation 4.2): every operation of the program on the GPU, with its stack and its times."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.stages.documents import Baseline, Tracing, read_document, write_document
+from ffm.stages.measure import Measurement, Request, measure, require_sound
+from ffm.stages.operations import operation_columns
+from ffm.stages.stack_table import StackTable
+from ffm.stages.tables import Columns, write_table
+
+TRACED_KINDS = (
+    Kind.SYNCHRONIZATION,
+    Kind.TRANSFER,
+    Kind.SET,
+    Kind.ALLOCATION,
+    Kind.FREE,
+    Kind.LAUNCH,
+    Kind.HOST_FUNCTION,
+    Kind.MIGRATION,
+    Kind.QUERY,
+    Kind.TIMING,
+    Kind.ORDER,
+    Kind.STREAM,
+    Kind.EVENT,
+    Kind.MODULE,
+)
+"""What is traced whatever stage 1 saw: all that enqueues, orders, waits for or frees work of the GPU."""
+
+
+def traced_functions(baseline: Baseline) -> list[str]:
+    """Return the exported names to hook: the kinds above, and every function that was seen to wait."""
+    catalogue = load_catalogue()
+    names = {function.name: None for function in catalogue.of_kind(*TRACED_KINDS)}
+    names.update({name: None for name in baseline.functions if name in catalogue})
+    return list(names)
+
+
+def run_tracing(request: Request) -> Tracing:
+    """Run the program with all operations traced; write `tracing.json` and `tracing-events.arrow`.
+
+    Raises:
+        DocumentError: stage 1 is missing.
+        ProgramError: the program could not be measured, or failed.
+    """
+    baseline = read_document(Baseline, request.folder.document("baseline"))
+    measured = measure("tracing", request, functions=traced_functions(baseline))
+    return record_tracing(measured, request)
+
+
+def record_tracing(measured: Measurement, request: Request) -> Tracing:
+    """Write down a traced run."""
+    stacks = StackTable()
+    columns = operation_columns(measured.recordings, stacks)
+    cost = float(np.median(columns["probe"])) if len(columns["probe"]) else 0.0
+    write_table(columns, request.folder.table("tracing-events"))
+    document = Tracing(
+        run=measured.run,
+        modules=stacks.modules,
+        stacks=stacks.stacks,
+        events=request.folder.table("tracing-events").name,
+        probe_cost_ns=cost,
+    )
+    write_document(document, request.folder.document("tracing"))
+    require_sound(measured.run, request)
+    return document
+
+
+def waits_known(columns: Columns) -> bool:
+    """Whether the run saw the driver's internal wait function."""
+    return bool(columns["waits"].any())
