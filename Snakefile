@@ -1,0 +1,104 @@
+# The five stages of a measurement: snakemake --config app=./cumf_als, or app="./cumf_als 1 2 3" with arguments.
+#
+# Each rule is one `ffm stage` command, so that the stages can also be run by hand, or on a cluster through Snakemake's
+# executor plugins. The measured runs depend on each other, so that they never overlap.
+#
+# Other settings: timeout=SECONDS for each run, results=FOLDER (default: results/<program>).
+
+import shlex
+import shutil
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+if not str(config.get("app", "")).strip():
+    raise WorkflowError("Name the program to measure: snakemake --config app=./program")
+
+COMMAND = shlex.split(str(config["app"]))
+PROGRAM = shutil.which(COMMAND[0])
+RESULTS = str(config.get("results", Path("results") / Path(COMMAND[0]).name))
+LIMIT = f"--timeout {config['timeout']}" if "timeout" in config else ""
+
+
+# A program that does not exist is left to `ffm stage`, which says so in one sentence.
+def program(_wildcards):
+    return [PROGRAM] if PROGRAM else []
+
+
+rule all:
+    default_target: True
+    input:
+        f"{RESULTS}/analysis.json",
+    localrule: True
+
+
+rule baseline:
+    input:
+        program,
+    output:
+        f"{RESULTS}/baseline.json",
+    params:
+        command=shlex.join(COMMAND),
+    resources:
+        gpu=1,
+    shell:
+        "ffm stage baseline --results {RESULTS:q} {LIMIT} -- {params.command}"
+
+
+rule tracing:
+    input:
+        program,
+        baseline=rules.baseline.output,
+    output:
+        f"{RESULTS}/tracing.json",
+    params:
+        command=shlex.join(COMMAND),
+    resources:
+        gpu=1,
+    shell:
+        "ffm stage tracing --results {RESULTS:q} {LIMIT} -- {params.command}"
+
+
+rule memory:
+    input:
+        program,
+        baseline=rules.baseline.output,
+        tracing=rules.tracing.output,
+    output:
+        f"{RESULTS}/memory.json",
+    params:
+        command=shlex.join(COMMAND),
+    resources:
+        gpu=1,
+    shell:
+        "ffm stage memory --results {RESULTS:q} {LIMIT} -- {params.command}"
+
+
+rule sync_use:
+    input:
+        program,
+        memory=rules.memory.output,
+    output:
+        f"{RESULTS}/sync-use.json",
+    params:
+        command=shlex.join(COMMAND),
+    resources:
+        gpu=1,
+    shell:
+        "ffm stage sync-use --results {RESULTS:q} {LIMIT} -- {params.command}"
+
+
+rule analysis:
+    input:
+        baseline=rules.baseline.output,
+        tracing=rules.tracing.output,
+        memory=rules.memory.output,
+        sync_use=rules.sync_use.output,
+    output:
+        f"{RESULTS}/analysis.json",
+    shell:
+        "ffm stage analysis --results {RESULTS:q}"
+
+
+onsuccess:
+    print("Look at the results: ffm report")
