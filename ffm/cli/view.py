@@ -34,7 +34,7 @@ def report(estimator: Estimator, folder: Path | None, as_json: bool, show_all: b
     if html is not None:
         from ffm.report.html import write_html
 
-        write_html(analysis, html, estimator)
+        write_html(analysis, html, estimator, show_all=show_all)
         click.echo(f"Wrote {html}.")
         return
     _show(overview(analysis, estimator, show_all=show_all), render_overview, as_json)

@@ -27,20 +27,23 @@ class DrawnSequence:
     picture: Picture
 
 
-def write_html(analysis: Analysis, path: Path, estimator: Estimator = "carry") -> None:
+def write_html(analysis: Analysis, path: Path, estimator: Estimator = "carry", *, show_all: bool = False) -> None:
     """Write the report to a file.
 
     Raises:
         FfmError: the file cannot be written.
     """
     try:
-        path.write_text(html(analysis, estimator), encoding="utf-8")
+        path.write_text(html(analysis, estimator, show_all=show_all), encoding="utf-8")
     except OSError as error:
         raise FfmError(f"cannot write {path}: {error.strerror}.") from error
 
 
-def html(analysis: Analysis, estimator: Estimator = "carry") -> str:
-    """The report as the text of one HTML file. Names out of the measured program are escaped."""
+def html(analysis: Analysis, estimator: Estimator = "carry", *, show_all: bool = False) -> str:
+    """The report as the text of one HTML file. Names out of the measured program are escaped.
+
+    As on the terminal, rows below 0.1 % of the run are counted instead of listed unless `show_all` is set.
+    """
     scale = Scale(analysis.wall_s)
     environment = Environment(
         loader=PackageLoader("ffm.report"),
@@ -53,13 +56,13 @@ def html(analysis: Analysis, estimator: Estimator = "carry") -> str:
         seconds=scale.seconds, share=scale.share, percent=percent, count=count, bytes=size, ranges=ranges
     )
     environment.filters.update(shorten=shorten, cut=cut_middle)
-    view = overview(analysis, estimator, show_all=True)
+    view = overview(analysis, estimator, show_all=show_all)
     sequences = [
         DrawnSequence(sequence(analysis, number, estimator), sequence_picture(analysis, number, estimator))
         for number in (row.number for row in view.sequences.rows)
         if number is not None
     ]
-    folds = [fold(analysis, row.name, estimator, show_all=True) for row in view.folds.rows]
+    folds = [fold(analysis, row.name, estimator, show_all=show_all) for row in view.folds.rows]
     return environment.get_template("report.html.j2").render(
         view=view,
         nothing_found=nothing_found(view),
