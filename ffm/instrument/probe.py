@@ -103,9 +103,7 @@ class WaitValueOccupation:
         self._driver, self._stream = driver, stream
         self._rounds = 0
         memory = ctypes.c_void_p()
-        driver(
-            "cuMemHostAlloc", ctypes.byref(memory), ctypes.c_size_t(4), ctypes.c_uint(_HOST_ALLOCATION_MAPPED)
-        )
+        driver("cuMemHostAlloc", ctypes.byref(memory), ctypes.c_size_t(4), ctypes.c_uint(_HOST_ALLOCATION_MAPPED))
         self._value = ctypes.c_uint32.from_address(memory.value or 0)
         self._value.value = 0
         self._address = ctypes.c_uint64()
@@ -220,7 +218,7 @@ class Probe:
         self.driver("cuMemcpyHtoDAsync_v2", self._device, self._pinned, size, self._stream)
         self.driver("cuMemsetD8Async", self._device, ctypes.c_ubyte(1), size, self._stream)
         self.driver("cuEventRecord", self._event, self._stream)
-        if self.driver.has("cuLaunchHostFunc"):
+        if isinstance(self.occupation, HostFunctionOccupation):
             # `free(NULL)` does nothing.
             nothing = ctypes.cast(ctypes.CDLL(None).free, ctypes.c_void_p)
             self.driver("cuLaunchHostFunc", self._stream, nothing, None)

@@ -1,7 +1,8 @@
-"""A running probe (`ffm.instrument.probe`) with Frida attached, held to a time limit."""
+"""A running probe (`ffm.instrument.probe`), held to a time limit."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -16,22 +17,13 @@ from typing import Any, Self
 import frida
 
 import ffm
+from ffm.instrument.blocked_stack import Stack, read_stack
 
 _AGENT = Path(__file__).with_name("probe_agent.js")
 
 
 class ProbeSessionError(Exception):
     """The probe could not do its work; the message is one sentence that says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """The part of a blocked thread's stack that lies in the driver, innermost first, as offsets."""
-
-    unwound: list[int]
-    """What an unwinder that knows `.eh_frame` found; the first may be the place where the thread is."""
-    scanned: list[int]
-    """Every word of the stack that points into the driver: real return addresses and left-overs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +37,7 @@ class Count:
 
 
 class ProbeSession:
-    """Starts the probe, attaches to it, and ends it.
+    """Starts the probe, reads its stacks, counts what its threads enter, and ends it.
 
     Every method raises `ProbeSessionError` when it cannot go on. Not for use in a Frida callback: it calls
     Frida and waits.
@@ -58,8 +50,7 @@ class ProbeSession:
         self._expired = threading.Event()
         self._cancellable = frida.Cancellable()  # type: ignore[no-untyped-call]
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  closed by __exit__
-        self._base = "0"
-        self._size = 0
+        self._base = 0
         self.occupied_by = ""
 
     def __enter__(self) -> Self:
@@ -71,9 +62,8 @@ class ProbeSession:
             greeting = self._answer()
             if not Path(greeting["path"]).samefile(self._driver):
                 raise ProbeSessionError(f"the probe loaded {greeting['path']} instead of {self._driver}")
-            self._base = hex(greeting["base"])
+            self._base = int(greeting["base"])
             self.occupied_by = greeting["occupied_by"]
-            self._agent = self._attach()
         except BaseException:
             self._end()
             raise
@@ -83,10 +73,6 @@ class ProbeSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end()
-
-    def set_size(self, size: int) -> None:
-        """Say how many bytes from its base belong to the driver."""
-        self._size = size
 
     def block(self, call: str) -> int:
         """Let a thread of the probe block in the public call `call`; return the thread's id."""
@@ -100,14 +86,23 @@ class ProbeSession:
         """Let a thread of the probe enqueue work on a busy GPU; return the thread's id."""
         return int(self._do(do="launch")["thread"])
 
-    def sample(self, thread: int) -> Sample | None:
-        """Return what the stack of `thread` looks like now, or None when the thread has ended."""
-        found = self._frida("sample", thread, self._base, self._size)
-        return None if found is None else Sample(found["unwound"], found["scanned"])
+    def stack(self, thread: int) -> Stack | None:
+        """Return the stack of `thread` as it is now, addresses as offsets, or None when the thread has ended."""
+        try:
+            found = read_stack(self._process.pid, thread)
+        except OSError as error:
+            raise self._failure(f"the probe's stacks cannot be read: {error}") from error
+        if found is None:
+            return None
+        return Stack(found.program_counter - self._base, found.words - self._base)
+
+    def attach(self) -> None:
+        """Attach Frida, which `hook` and `counts` need."""
+        self._agent = self._attach()
 
     def hook(self, offsets: list[int]) -> list[str | None]:
         """Count entries of the functions at `offsets`; return for each None, or why it cannot be hooked."""
-        return list(self._frida("hook", self._base, offsets))
+        return list(self._frida("hook", hex(self._base), offsets))
 
     def counts(self, thread: int, offsets: list[int]) -> list[Count]:
         """Return what `thread` has entered and left so far, for each of `offsets`."""
@@ -186,4 +181,6 @@ class ProbeSession:
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._errors):
             if stream is not None:
-                stream.close()
+                # A command that was not read any more is still in the pipe's buffer.
+                with contextlib.suppress(OSError):
+                    stream.close()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -27,7 +26,8 @@ from ffm.driver.analysis import (
     write_atomically,
 )
 from ffm.driver.library import read_library
-from ffm.instrument.probe_session import Count, ProbeSession, ProbeSessionError, Sample
+from ffm.instrument.blocked_stack import Stack
+from ffm.instrument.probe_session import Count, ProbeSession, ProbeSessionError
 
 FORMAT_VERSION = 1
 LIMIT = 30.0
@@ -65,8 +65,6 @@ class WaitFunction(msgspec.Struct, frozen=True, kw_only=True):
     """Why none was found; empty when one was. Without it, only public calls can be timed."""
     occupied_by: str
     """How the GPU was kept busy: `host_function` or `stream_wait_value`."""
-    stacks: str
-    """Where the candidates come from: `unwound` stacks, or `scanned` ones where unwinding gave none."""
     waiting_calls: tuple[str, ...]
     """Public calls that waited, and that the function was checked with."""
     calls_that_did_not_wait: tuple[str, ...]
@@ -109,7 +107,6 @@ def find_wait_function(driver: Path, limit: float = LIMIT) -> WaitFunction:
     search = _Search(driver)
     try:
         with ProbeSession(driver, limit) as session:
-            session.set_size(len(search.library.image))
             search.occupied_by = session.occupied_by
             search.run(session)
     except ProbeSessionError as failure:
@@ -126,7 +123,6 @@ class _Search:
         self.analysis: DriverAnalysis = analyse_driver(driver)
         self.reason = ""
         self.occupied_by = ""
-        self._stacks = ""
         self._waiting: list[str] = []
         self._idle: list[str] = []
         self._candidates: list[Candidate] = []
@@ -134,17 +130,11 @@ class _Search:
 
     def run(self, session: ProbeSession) -> None:
         """Sample the blocked stacks, then check what they have in common. Raises `ProbeSessionError`."""
-        samples = self._sample_calls(session)
-        hooked: dict[int, str | None] = {}
-        for stacks, pick in (("unwound", self._unwound), ("scanned", self._scanned)):
-            self._stacks = stacks
-            common = self._common(samples, pick)
-            new = [offset for offset in common if offset not in hooked]
-            hooked.update(zip(new, session.hook(new), strict=True))
-            self._check(session, common, hooked)
-            if self._found is not None:
-                return
-        self._explain()
+        common = self._common(self._sample_calls(session))
+        session.attach()
+        self._check(session, common, session.hook(common))
+        if self._found is None:
+            self._explain()
 
     def result(self) -> WaitFunction:
         """Return everything that was found."""
@@ -158,7 +148,6 @@ class _Search:
             end=end,
             reason=self.reason,
             occupied_by=self.occupied_by,
-            stacks=self._stacks,
             waiting_calls=tuple(self._waiting),
             calls_that_did_not_wait=tuple(self._idle),
             candidates=tuple(self._candidates),
@@ -167,21 +156,21 @@ class _Search:
             seconds=round(time.monotonic() - self._began, 3),
         )
 
-    def _sample_calls(self, session: ProbeSession) -> dict[str, list[Sample]]:
-        """Return samples of the stack of each public call that waits."""
-        samples: dict[str, list[Sample]] = {}
+    def _sample_calls(self, session: ProbeSession) -> list[list[set[int]]]:
+        """Return, for each public call that waits, the functions on samples of its stack."""
+        samples: list[list[set[int]]] = []
         for call in WAITING_CALLS:
             thread = session.block(call)
-            taken: list[Sample] = []
-            # The first samples may show the call on its way in; a polling driver never gives equal ones.
+            taken: list[set[int]] = []
+            # The first samples may show the call on its way in; a polling driver gives ever other ones.
             while len(taken) < _SAMPLES and not _alike(taken[-_ALIKE:]):
                 time.sleep(_PAUSE)
-                sample = session.sample(thread)
-                if sample is None:
+                stack = session.stack(thread)
+                if stack is None:
                     break
-                taken.append(sample)
+                taken.append(self._functions(stack))
             if session.release():
-                samples[call] = taken
+                samples.append(taken)
                 self._waiting.append(call)
             else:
                 self._idle.append(call)
@@ -192,28 +181,26 @@ class _Search:
             )
         return samples
 
-    def _common(self, samples: dict[str, list[Sample]], pick: Callable[[Sample], set[int]]) -> list[int]:
-        """Return the functions that are on most of the sampled stacks of every call."""
-        common: set[int] | None = None
-        for taken in samples.values():
-            frequency = Counter(function for sample in taken for function in pick(sample))
-            usual = {function for function, count in frequency.items() if 2 * count >= len(taken)}
-            common = usual if common is None else common & usual
-        return sorted(common or ())
-
-    def _unwound(self, sample: Sample) -> set[int]:
-        # A return address lies behind the call, which may be the last instruction of a function.
-        starts = [self.analysis.function_start(address - 1) for address in sample.unwound]
-        return {start for start in starts if start is not None}
-
-    def _scanned(self, sample: Sample) -> set[int]:
-        addresses = np.unique(np.array(sample.scanned, dtype=np.int64))
+    def _functions(self, stack: Stack) -> set[int]:
+        """Return the functions that `stack` seems to hold: all that are active, and left-overs of others."""
+        addresses = np.unique(stack.words)
         returns = addresses[follows_call(self.library.image, addresses)]
-        starts = [self.analysis.function_start(address - 1) for address in returns.tolist()]
+        # A return address lies behind the call, which may be the last instruction of a function.
+        places = [stack.program_counter, *(returns - 1).tolist()]
+        starts = [self.analysis.function_start(place) for place in places]
         return {start for start in starts if start is not None}
 
-    def _check(self, session: ProbeSession, common: list[int], hooked: dict[int, str | None]) -> None:
+    def _common(self, samples: list[list[set[int]]]) -> list[int]:
+        """Return the functions that are on most of the sampled stacks of every call."""
+        usual: list[set[int]] = []
+        for taken in samples:
+            frequency = Counter(function for functions in taken for function in functions)
+            usual.append({function for function, count in frequency.items() if 2 * count >= len(taken)})
+        return sorted(set.intersection(*usual))
+
+    def _check(self, session: ProbeSession, common: list[int], refusals: list[str | None]) -> None:
         """Make all calls with `common` hooked, and judge each of these functions."""
+        hooked = dict(zip(common, refusals, strict=True))
         usable = [offset for offset in common if hooked[offset] is None]
         objections = {offset: f"cannot be hooked: {hooked[offset]}" for offset in common if hooked[offset]}
         order: dict[int, int] = {}
@@ -265,7 +252,7 @@ class _Search:
             self.reason = f"no function common to the blocked calls {calls} passed the checks ({judged})"
 
 
-def _alike(samples: list[Sample]) -> bool:
+def _alike(samples: list[set[int]]) -> bool:
     return len(samples) == _ALIKE and all(sample == samples[0] for sample in samples)
 
 

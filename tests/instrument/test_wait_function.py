@@ -1,0 +1,143 @@
+"""The wait function is found in drivers of many shapes, or the tool says why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import platformdirs
+import pytest
+from small_driver import WITHOUT_UNWIND_TABLES, addresses, build
+
+import ffm.vgpu
+from ffm.driver.analysis import WAITING_CALLS
+from ffm.driver.library import DriverFileError
+from ffm.instrument.wait_function import WaitFunction, find_wait_function, wait_function
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(platformdirs, "user_cache_dir", lambda name: str(tmp_path / "cache" / name))
+
+
+def find(folder: Path, *options: str) -> tuple[WaitFunction, dict[str, int]]:
+    return find_wait_function(build(folder, *options)), addresses(folder, *options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("-DSPIN",),
+        ("-O1",),
+        ("-O3",),
+        ("-fcf-protection=full",),
+        WITHOUT_UNWIND_TABLES,
+        ("-DSPIN", *WITHOUT_UNWIND_TABLES),
+    ],
+    ids=" ".join,
+)
+def test_found_in_every_build(tmp_path: Path, options: tuple[str, ...]) -> None:
+    found, symbols = find(tmp_path, *options)
+    assert found.reason == ""
+    assert found.offset == symbols["internal_wait"]
+    assert found.waiting_calls == WAITING_CALLS
+    assert found.calls_that_did_not_wait == ()
+    assert found.occupied_by == "host_function"
+
+
+def test_a_sleep_that_other_calls_enter_too_is_not_taken(tmp_path: Path) -> None:
+    found, symbols = find(tmp_path, "-DSHARED_SLEEP")
+    assert found.offset == symbols["internal_wait"]
+    rejected = {item.offset: item.objection for item in found.candidates if item.objection}
+    assert "enqueue" in rejected[symbols["sleep_until_changed"]]
+
+
+def test_a_function_that_returns_while_the_call_still_waits_is_not_taken(tmp_path: Path) -> None:
+    found, symbols = find(tmp_path, "-DNAPS")
+    assert found.offset == symbols["internal_wait"]
+    rejected = {item.offset: item.objection for item in found.candidates if item.objection}
+    assert "still waits" in rejected[symbols["nap"]]
+
+
+def test_a_driver_without_host_functions_is_kept_busy_by_a_value(tmp_path: Path) -> None:
+    found, symbols = find(tmp_path, "-DNO_HOST_FUNCTION")
+    assert found.occupied_by == "stream_wait_value"
+    assert found.offset == symbols["internal_wait"]
+
+
+def test_a_call_that_does_not_wait_is_named(tmp_path: Path) -> None:
+    found, symbols = find(tmp_path, "-DFREE_DOES_NOT_WAIT")
+    assert found.calls_that_did_not_wait == ("cuMemFree_v2",)
+    assert found.offset == symbols["internal_wait"]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("-DINLINED",), "in common"),
+        (("-DLAUNCH_ENTERS",), "entered by calls that only enqueue work"),
+        (("-DNO_DEVICE",), "cuInit returned the error 100"),
+        (("-DCRASHES",), "the probe ended"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_says_why_there_is_none(tmp_path: Path, options: tuple[str, ...], reason: str) -> None:
+    found, _ = find(tmp_path, *options)
+    assert found.offset is None
+    assert found.end is None
+    assert reason in found.reason
+
+
+def test_a_driver_that_hangs_is_given_up(tmp_path: Path) -> None:
+    found = find_wait_function(build(tmp_path, "-DNEVER_RETURNS"), limit=1.5)
+    assert found.offset is None
+    assert "did not finish within" in found.reason
+
+
+def test_what_was_found_is_remembered_for_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = build(tmp_path)
+    first = wait_function(library)
+    assert first.offset is not None
+
+    def fail(*_: object) -> None:
+        raise AssertionError("probed again")
+
+    monkeypatch.setattr("ffm.instrument.wait_function.find_wait_function", fail)
+    assert wait_function(library) == first
+
+
+def test_a_failure_is_not_remembered(tmp_path: Path) -> None:
+    library = build(tmp_path, "-DNO_DEVICE")
+    assert wait_function(library).offset is None
+    assert list((tmp_path / "cache").rglob("*.wait.json")) == []
+
+
+def test_a_damaged_memory_is_ignored(tmp_path: Path) -> None:
+    library = build(tmp_path)
+    first = wait_function(library)
+    (stored,) = (tmp_path / "cache").rglob("*.wait.json")
+    stored.write_bytes(stored.read_bytes()[:50])
+    assert wait_function(library).offset == first.offset
+
+
+def test_a_file_that_is_no_driver_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "libcuda.so.1").write_text("not a library")
+    with pytest.raises(DriverFileError, match=r"libcuda\.so\.1 cannot be read"):
+        find_wait_function(tmp_path / "libcuda.so.1")
+
+
+def virtual_driver() -> Path:
+    for folder in ffm.vgpu.__path__:
+        library = Path(folder) / "lib" / "libcuda.so.1"
+        if library.exists():
+            return library.resolve()
+    pytest.skip("the virtual driver is not built: run `make setup`")
+
+
+def test_found_in_the_virtual_driver() -> None:
+    found = find_wait_function(virtual_driver())
+    assert found.reason == ""
+    assert found.waiting_calls == WAITING_CALLS
+    assert found.among_static_candidates
+    accepted = [item.offset for item in found.candidates if not item.objection]
+    assert found.offset == accepted[0]
