@@ -29,6 +29,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -47,6 +48,10 @@ FIRST_RECORD = 1
 """`GlobalID` of the record that Diogenes leaves out of every screen: the creation of the context."""
 
 
+Seconds = Annotated[float, msgspec.Meta(ge=0)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
 class _Frame(msgspec.Struct):
     position: int
     funcname: str
@@ -63,18 +68,18 @@ class Record(msgspec.Struct):
 
     number: int = msgspec.field(name="GlobalID")
     order: int = msgspec.field(name="tf_id")
-    count: int = msgspec.field(name="count")
-    total: float = msgspec.field(name="total_time")
-    wait: float = msgspec.field(name="SyncOnlyTime")
-    waits: int = msgspec.field(name="SyncOnlyCount")
-    gap: float = msgspec.field(name="DeltaTime")
-    gaps: int = msgspec.field(name="DeltaCount")
-    transfers: int = msgspec.field(name="Transfer Count")
+    count: Count = msgspec.field(name="count")
+    total: Seconds = msgspec.field(name="total_time")
+    wait: Seconds = msgspec.field(name="SyncOnlyTime")
+    waits: Count = msgspec.field(name="SyncOnlyCount")
+    gap: Seconds = msgspec.field(name="DeltaTime")
+    gaps: Count = msgspec.field(name="DeltaCount")
+    transfers: Count = msgspec.field(name="Transfer Count")
     collisions: list[int] = msgspec.field(name="TransferCollisions")
-    overwrites: int = msgspec.field(name="TransferOverwrites")
-    uses: int = msgspec.field(name="Sync Uses")
+    overwrites: Count = msgspec.field(name="TransferOverwrites")
+    uses: Count = msgspec.field(name="Sync Uses")
     dependencies: list[int] = msgspec.field(name="Dependencies")
-    stack: list[_Frame] = msgspec.field(name="Stack")
+    stack: Annotated[list[_Frame], msgspec.Meta(min_length=1)] = msgspec.field(name="Stack")
 
     @property
     def duplicates(self) -> int:

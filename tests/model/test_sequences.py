@@ -92,8 +92,8 @@ def test_benefit_of_a_part_is_over_all_recurrences() -> None:
     _, membership = find_sequences(table, 4)
     # Alone, the free saves its call and as much of its wait as the gap absorbs, five times.
     assert carry_of_subsequence(table, membership, 0, 1, 1) == 5 * (1 + 2)
-    # Together: 1 + 1 of calls; of the waits, 2 and 3, there are gaps of 1, a launch of 1 with 1, and 2.
-    assert carry_of_subsequence(table, membership, 0, 0, 1) == 5 * (2 + 5)
+    # Together: calls of 1 and 1; the wait of 2 before the gap of 1 and the launch, 2 of the wait of 3 in the gap.
+    assert carry_of_subsequence(table, membership, 0, 0, 1) == 5 * (2 + 2 + 2)
 
 
 def test_bound_of_a_sequence_is_the_smaller_of_calls_and_gaps() -> None:
