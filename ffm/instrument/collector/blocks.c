@@ -28,8 +28,8 @@ void ffm_blocks_note(const ffm_function *function, const ffm_operation *operatio
         return;
     pthread_mutex_lock(&blocks.lock);
     if (blocks.table == NULL) {
-        void *pages = mmap(NULL, CAPACITY * sizeof *blocks.table, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *pages =
+            mmap(NULL, CAPACITY * sizeof *blocks.table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         blocks.table = pages == MAP_FAILED ? NULL : pages;
     }
     if (blocks.table != NULL && blocks.count < CAPACITY)

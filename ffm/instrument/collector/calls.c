@@ -85,8 +85,7 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
     operation->wait = thread->wait;
     operation->waits = thread->waits;
     ffm_arguments_after(function, arguments, operation);
-    ffm_operation *out =
-        ffm_sink_reserve(&thread->operations, FFM_CHUNK_OPERATIONS, thread->number, sizeof *operation);
+    ffm_operation *out = ffm_sink_reserve(&thread->operations, FFM_CHUNK_OPERATIONS, thread->number, sizeof *operation);
     if (out == NULL)
         return;
     uint64_t number = thread->operations.written;

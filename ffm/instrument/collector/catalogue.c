@@ -2,21 +2,21 @@
 
 const ffm_function ffm_catalogue[FFM_FUNCTION_COUNT] = {
 #define FFM_FUNCTION(index, name_, arity_, kind_, memory_, direction_, shape_, destination_, source_, bytes_, stream_, \
-                     result_, handle_, element_, asynchronous_, per_thread_)                                          \
-    [index] = {.name = #name_,                                                                                        \
-               .arity = arity_,                                                                                       \
-               .kind = kind_,                                                                                         \
-               .memory = memory_,                                                                                     \
-               .direction = direction_,                                                                               \
-               .shape = shape_,                                                                                       \
-               .destination = destination_,                                                                           \
-               .source = source_,                                                                                     \
-               .bytes = bytes_,                                                                                       \
-               .stream = stream_,                                                                                     \
-               .result = result_,                                                                                     \
-               .handle = handle_,                                                                                     \
-               .element = element_,                                                                                   \
-               .asynchronous = asynchronous_,                                                                         \
+                     result_, handle_, element_, asynchronous_, per_thread_)                                           \
+    [index] = {.name = #name_,                                                                                         \
+               .arity = arity_,                                                                                        \
+               .kind = kind_,                                                                                          \
+               .memory = memory_,                                                                                      \
+               .direction = direction_,                                                                                \
+               .shape = shape_,                                                                                        \
+               .destination = destination_,                                                                            \
+               .source = source_,                                                                                      \
+               .bytes = bytes_,                                                                                        \
+               .stream = stream_,                                                                                      \
+               .result = result_,                                                                                      \
+               .handle = handle_,                                                                                      \
+               .element = element_,                                                                                    \
+               .asynchronous = asynchronous_,                                                                          \
                .per_thread_stream = per_thread_},
 #include "catalogue.inc"
 #undef FFM_FUNCTION

@@ -46,8 +46,8 @@ static bool plain_download(const ffm_function *function)
 static sent *entry_for(uint64_t destination, uint64_t bytes)
 {
     if (contents.table == NULL) {
-        void *pages = mmap(NULL, REMEMBERED * sizeof *contents.table, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *pages =
+            mmap(NULL, REMEMBERED * sizeof *contents.table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (pages == MAP_FAILED)
             return NULL;
         contents.table = pages;
@@ -76,8 +76,7 @@ static bool hash_destination(const ffm_function *function, const ffm_operation *
     if (function->asynchronous) {
         copy_async_function copy =
             ffm_call_original_named(flavoured ? "cuMemcpyDtoHAsync_v2_ptsz" : "cuMemcpyDtoHAsync_v2");
-        stream_function wait =
-            ffm_call_original_named(flavoured ? "cuStreamSynchronize_ptsz" : "cuStreamSynchronize");
+        stream_function wait = ffm_call_original_named(flavoured ? "cuStreamSynchronize_ptsz" : "cuStreamSynchronize");
         if (copy == NULL || wait == NULL ||
             copy(scratch, operation->destination, operation->bytes, operation->stream) != 0 ||
             wait(operation->stream) != 0)
@@ -117,8 +116,7 @@ void ffm_contents_before(const ffm_function *function, const ffm_operation *oper
 
 static void record(ffm_thread *thread, uint64_t number)
 {
-    ffm_content *out =
-        ffm_sink_reserve(&thread->contents, FFM_CHUNK_CONTENTS, thread->number, sizeof thread->content);
+    ffm_content *out = ffm_sink_reserve(&thread->contents, FFM_CHUNK_CONTENTS, thread->number, sizeof thread->content);
     if (out == NULL)
         return;
     thread->content.operation = number;

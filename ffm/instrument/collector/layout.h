@@ -33,7 +33,7 @@ enum {
 
 typedef struct {
     uint32_t kind;
-    uint32_t thread; /* number in order of first use, from 0 */
+    uint32_t thread;   /* number in order of first use, from 0 */
     uint64_t capacity; /* bytes, this header included */
     uint64_t used;     /* bytes of records that are complete */
     uint64_t first;    /* number of the first record within its thread and kind */
@@ -41,8 +41,8 @@ typedef struct {
 
 /* Flags of an operation. */
 enum {
-    FFM_OPERATION_PRIVATE = 1,    /* a wait under no public call */
-    FFM_OPERATION_TRUNCATED = 2,  /* the stack was deeper than could be recorded */
+    FFM_OPERATION_PRIVATE = 1,   /* a wait under no public call */
+    FFM_OPERATION_TRUNCATED = 2, /* the stack was deeper than could be recorded */
     FFM_OPERATION_HOST_SOURCE = 4,
     FFM_OPERATION_HOST_DESTINATION = 8
 };
@@ -60,9 +60,9 @@ typedef struct {
     uint64_t stream;
     uint64_t handle; /* event, context, function or other object of the call */
     uint32_t stack;
-    uint32_t probe; /* nanoseconds spent in the probe before the call */
-    uint32_t waits; /* entries of the wait function */
-    int32_t result; /* CUresult */
+    uint32_t probe;    /* nanoseconds spent in the probe before the call */
+    uint32_t waits;    /* entries of the wait function */
+    int32_t result;    /* CUresult */
     uint16_t function; /* index in the catalogue, or FFM_FUNCTION_PRIVATE */
     uint16_t flags;
     uint32_t thread_id; /* kernel's number of the thread */
@@ -113,7 +113,7 @@ enum {
     FFM_ACCESS_READ = 1,
     FFM_ACCESS_WRITE = 2,
     FFM_ACCESS_SYSTEM_CALL = 3,
-    FFM_ACCESS_RELEASED = 4,   /* freed or unmapped before anyone touched it */
+    FFM_ACCESS_RELEASED = 4,    /* freed or unmapped before anyone touched it */
     FFM_ACCESS_OVERWRITTEN = 5, /* another transfer wrote it before anyone touched it */
     FFM_ACCESS_DRIVER = 6,      /* read by the driver for the program: source of another transfer */
     FFM_ACCESS_UNWATCHED = 7    /* could not be watched: counts as used */
@@ -122,7 +122,7 @@ enum {
 /* The end of the watch on the host range of one transfer. */
 typedef struct {
     uint64_t time;
-    uint64_t address; /* touched */
+    uint64_t address;   /* touched */
     uint64_t operation; /* of the transfer, within `operation_thread` */
     uint32_t operation_thread;
     uint32_t stack; /* of the access, where one was taken */

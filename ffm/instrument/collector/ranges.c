@@ -67,8 +67,8 @@ bool ffm_ranges_add(const ffm_range *range)
     lock();
     bool done = false;
     if (watched.ranges == NULL) {
-        void *pages = mmap(NULL, CAPACITY * sizeof *watched.ranges, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *pages =
+            mmap(NULL, CAPACITY * sizeof *watched.ranges, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         watched.ranges = pages == MAP_FAILED ? NULL : pages;
     }
     if (watched.ranges != NULL && watched.count < CAPACITY) {

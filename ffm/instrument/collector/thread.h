@@ -15,8 +15,8 @@ typedef struct {
     uint32_t bypass;     /* calls that the collector itself makes are not recorded */
     uint64_t wait_start; /* of the wait under way, 0 when none is */
     uint32_t wait_depth;
-    uint64_t wait;  /* nanoseconds waited in the outermost call so far */
-    uint32_t waits; /* and how often */
+    uint64_t wait;       /* nanoseconds waited in the outermost call so far */
+    uint32_t waits;      /* and how often */
     uint32_t wait_stack; /* of a wait under no public call */
     uint32_t wait_probe;
     bool wait_truncated;

@@ -10,20 +10,19 @@
 /* A wait under no public call: a library used the driver's private interface, or stage 1 hooks nothing else. */
 static void record_private(ffm_thread *thread, uint64_t end, uint64_t wait)
 {
-    ffm_operation *out =
-        ffm_sink_reserve(&thread->operations, FFM_CHUNK_OPERATIONS, thread->number, sizeof *out);
+    ffm_operation *out = ffm_sink_reserve(&thread->operations, FFM_CHUNK_OPERATIONS, thread->number, sizeof *out);
     if (out == NULL)
         return;
-    *out = (ffm_operation){.start = end - wait,
-                           .duration = wait,
-                           .wait = wait,
-                           .waits = 1,
-                           .stack = thread->wait_stack,
-                           .probe = thread->wait_probe,
-                           .function = FFM_FUNCTION_PRIVATE,
-                           .flags = (uint16_t)(FFM_OPERATION_PRIVATE |
-                                               (thread->wait_truncated ? FFM_OPERATION_TRUNCATED : 0)),
-                           .thread_id = thread->kernel_id};
+    *out = (ffm_operation){
+        .start = end - wait,
+        .duration = wait,
+        .wait = wait,
+        .waits = 1,
+        .stack = thread->wait_stack,
+        .probe = thread->wait_probe,
+        .function = FFM_FUNCTION_PRIVATE,
+        .flags = (uint16_t)(FFM_OPERATION_PRIVATE | (thread->wait_truncated ? FFM_OPERATION_TRUNCATED : 0)),
+        .thread_id = thread->kernel_id};
     ffm_sink_commit(&thread->operations, sizeof *out);
 }
 

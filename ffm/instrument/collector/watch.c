@@ -129,7 +129,8 @@ bool ffm_watch_open(const uint8_t *plan, uint64_t keys)
     watch.keys = keys;
     struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     struct sigaction trap = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    return sigaction(SIGSEGV, &fault, &watch.previous_fault) == 0 && sigaction(SIGTRAP, &trap, &watch.previous_trap) == 0;
+    return sigaction(SIGSEGV, &fault, &watch.previous_fault) == 0 &&
+           sigaction(SIGTRAP, &trap, &watch.previous_trap) == 0;
 }
 
 static bool planned(uint32_t stack)
@@ -182,8 +183,7 @@ static bool on_stack(uint64_t start, uint64_t end)
     return start < high && low < end;
 }
 
-void ffm_watch_after(const ffm_function *function, const ffm_operation *operation, uint64_t number,
-                     ffm_thread *thread)
+void ffm_watch_after(const ffm_function *function, const ffm_operation *operation, uint64_t number, ffm_thread *thread)
 {
     ffm_blocks_note(function, operation);
     if (operation->result != 0 || operation->bytes == 0 || function->kind != FFM_KIND_TRANSFER ||

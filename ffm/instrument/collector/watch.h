@@ -17,8 +17,7 @@ bool ffm_watch_open(const uint8_t *plan, uint64_t keys);
 void ffm_watch_before(const ffm_function *function, const ffm_operation *operation, ffm_thread *thread);
 
 /* After a call: watch what its work writes or reads. */
-void ffm_watch_after(const ffm_function *function, const ffm_operation *operation, uint64_t number,
-                     ffm_thread *thread);
+void ffm_watch_after(const ffm_function *function, const ffm_operation *operation, uint64_t number, ffm_thread *thread);
 
 /* In a forked child: the parent's ranges are not watched here. */
 void ffm_watch_after_fork(void);

@@ -3,28 +3,27 @@
  * Each takes six register arguments, or twelve words where the function has more than six: all driver functions of the
  * catalogue take integers and pointers, which the System V calling convention passes alike. Compiled without
  * sibling-call optimisation, so that every stack has the same two frames of ours. */
-#include "calls.h"
 #include "wrappers.h"
+#include "calls.h"
 
 typedef uint64_t word;
 
-#define NARROW(index)                                                                                                 \
-    static word narrow_##index(word a, word b, word c, word d, word e, word f)                                       \
-    {                                                                                                                \
-        const word arguments[6] = {a, b, c, d, e, f};                                                                \
-        return ffm_call(index, arguments);                                                                           \
+#define NARROW(index)                                                                                                  \
+    static word narrow_##index(word a, word b, word c, word d, word e, word f)                                         \
+    {                                                                                                                  \
+        const word arguments[6] = {a, b, c, d, e, f};                                                                  \
+        return ffm_call(index, arguments);                                                                             \
     }
 
-#define WIDE(index)                                                                                                   \
-    static word wide_##index(word a, word b, word c, word d, word e, word f, word g, word h, word i, word j, word k, \
-                             word l)                                                                                 \
-    {                                                                                                                \
-        const word arguments[FFM_MAX_ARGUMENTS] = {a, b, c, d, e, f, g, h, i, j, k, l};                              \
-        return ffm_call(index, arguments);                                                                           \
+#define WIDE(index)                                                                                                    \
+    static word wide_##index(word a, word b, word c, word d, word e, word f, word g, word h, word i, word j, word k,   \
+                             word l)                                                                                   \
+    {                                                                                                                  \
+        const word arguments[FFM_MAX_ARGUMENTS] = {a, b, c, d, e, f, g, h, i, j, k, l};                                \
+        return ffm_call(index, arguments);                                                                             \
     }
 
-#define FFM_FUNCTION(index, name, arity, ...)                                                                         \
-    __attribute__((unused)) NARROW(index) __attribute__((unused)) WIDE(index)
+#define FFM_FUNCTION(index, name, arity, ...) __attribute__((unused)) NARROW(index) __attribute__((unused)) WIDE(index)
 #include "catalogue.inc"
 #undef FFM_FUNCTION
 
