@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from ffm.report import pictures
 from ffm.report.fold import fold
 from ffm.report.names import cut_middle, shorten
-from ffm.report.numbers import ESTIMATOR_MEANINGS, ESTIMATORS, Estimator, Scale, count, percent, ranges, size
+from ffm.report.numbers import ESTIMATOR_MEANINGS, ESTIMATORS, Estimator, Scale, count, percent, plural, ranges, size
 from ffm.report.overview import nothing_found, overview
 from ffm.report.pictures import Picture, calls_picture, run_picture, sequence_picture
 from ffm.report.sequence import SequenceView, sequence
@@ -55,7 +55,7 @@ def html(analysis: Analysis, estimator: Estimator = "carry", *, show_all: bool =
     environment.filters.update(
         seconds=scale.seconds, share=scale.share, percent=percent, count=count, bytes=size, ranges=ranges
     )
-    environment.filters.update(shorten=shorten, cut=cut_middle)
+    environment.filters.update(shorten=shorten, cut=cut_middle, plural=plural)
     view = overview(analysis, estimator, show_all=show_all)
     sequences = [
         DrawnSequence(sequence(analysis, number, estimator), sequence_picture(analysis, number, estimator))

@@ -33,7 +33,7 @@ def render_fold(view: FoldView, width: int = 80) -> RenderableType:
     cells = saving_cells(scale, [saving for saving, _, _ in lines])
     rows = [[*saved, count(calls), text] for saved, (_, calls, text) in zip(cells, lines, strict=True)]
     parts: list[RenderableType] = [
-        Text(f"Fold on {view.name} of {view.application}: {count(view.count)} calls", style="bold"),
+        Text(f"Fold on {view.name} of {view.application}: {plural(view.count, 'call')}", style="bold"),
         recoverable("Time recoverable", scale, view.saving, view.estimator),
         Text(),
         table(columns, rows, width),
