@@ -1,0 +1,44 @@
+"""Where the virtual GPU's libraries and samples lie.
+
+The build installs them into `lib` and `bin` of this package. In an editable installation the package has several
+folders (`ffm.vgpu.__path__`), so each is looked at.
+"""
+
+from pathlib import Path
+
+import ffm.vgpu
+
+
+class NotBuiltError(Exception):
+    """A part of the virtual GPU has not been built."""
+
+    def __init__(self, name: str, folders: list[Path]) -> None:
+        """Name the part and the folders that were searched."""
+        searched = ", ".join(str(folder) for folder in folders)
+        super().__init__(f"{name} of the virtual GPU is not built (looked in {searched}); run `make setup`.")
+
+
+def library_folder() -> Path:
+    """Return the folder that holds `libcuda.so.1`, `libcudart.so.13` and `libvblas.so`.
+
+    Raises:
+        NotBuiltError: when no folder of the package holds the driver.
+    """
+    return _find(Path("lib") / "libcuda.so.1").parent
+
+
+def sample(name: str) -> Path:
+    """Return the executable of the sample `name`, such as `als` or `als_fixed`.
+
+    Raises:
+        NotBuiltError: when there is no such sample.
+    """
+    return _find(Path("bin") / name)
+
+
+def _find(relative: Path) -> Path:
+    folders = [Path(folder) for folder in ffm.vgpu.__path__]
+    for folder in folders:
+        if (folder / relative).is_file():
+            return folder / relative
+    raise NotBuiltError(relative.name, [folder / relative.parent for folder in folders])

@@ -1,0 +1,253 @@
+/* Devices, versions and the names of errors. */
+#include <cstring>
+
+#include "runtime_api.h"
+
+using namespace cudart;
+
+namespace {
+
+int attribute(CUdevice_attribute which, int ordinal) {
+    int value = 0;
+    legacy_driver().cuDeviceGetAttribute(&value, which, ordinal);
+    return value;
+}
+
+cudaError_t check(int ordinal) {
+    cudaError_t error = initialised();
+    CUdevice found;
+    return error != cudaSuccess ? error : from(legacy_driver().cuDeviceGet(&found, ordinal));
+}
+
+struct Field {
+    int cudaDeviceProp::*field;
+    CUdevice_attribute attribute;
+};
+
+const Field fields[] = {
+    {&cudaDeviceProp::regsPerBlock, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK},
+    {&cudaDeviceProp::warpSize, CU_DEVICE_ATTRIBUTE_WARP_SIZE},
+    {&cudaDeviceProp::maxThreadsPerBlock, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK},
+    {&cudaDeviceProp::major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
+    {&cudaDeviceProp::minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
+    {&cudaDeviceProp::multiProcessorCount, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
+    {&cudaDeviceProp::integrated, CU_DEVICE_ATTRIBUTE_INTEGRATED},
+    {&cudaDeviceProp::canMapHostMemory, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY},
+    {&cudaDeviceProp::concurrentKernels, CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS},
+    {&cudaDeviceProp::ECCEnabled, CU_DEVICE_ATTRIBUTE_ECC_ENABLED},
+    {&cudaDeviceProp::pciBusID, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID},
+    {&cudaDeviceProp::pciDeviceID, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID},
+    {&cudaDeviceProp::pciDomainID, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID},
+    {&cudaDeviceProp::asyncEngineCount, CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT},
+    {&cudaDeviceProp::unifiedAddressing, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING},
+    {&cudaDeviceProp::memoryBusWidth, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH},
+    {&cudaDeviceProp::l2CacheSize, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE},
+    {&cudaDeviceProp::maxThreadsPerMultiProcessor, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR},
+    {&cudaDeviceProp::streamPrioritiesSupported, CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED},
+    {&cudaDeviceProp::globalL1CacheSupported, CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED},
+    {&cudaDeviceProp::localL1CacheSupported, CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED},
+    {&cudaDeviceProp::regsPerMultiprocessor, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR},
+    {&cudaDeviceProp::managedMemory, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY},
+    {&cudaDeviceProp::pageableMemoryAccess, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS},
+    {&cudaDeviceProp::concurrentManagedAccess, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS},
+    {&cudaDeviceProp::computePreemptionSupported, CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED},
+    {&cudaDeviceProp::canUseHostPointerForRegisteredMem,
+     CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM},
+    {&cudaDeviceProp::cooperativeLaunch, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH},
+    {&cudaDeviceProp::maxBlocksPerMultiProcessor, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR},
+    {&cudaDeviceProp::hostRegisterSupported, CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED},
+    {&cudaDeviceProp::hostRegisterReadOnlySupported, CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED},
+    {&cudaDeviceProp::memoryPoolsSupported, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED},
+    {&cudaDeviceProp::deviceNumaId, CU_DEVICE_ATTRIBUTE_NUMA_ID},
+    {&cudaDeviceProp::hostNumaId, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID},
+};
+
+const char *describe(cudaError_t error, decltype(DriverTable::cuGetErrorName) DriverTable::*entry,
+                     const char *unknown) {
+    const char *text = nullptr;
+    if (load_driver() != CUDA_SUCCESS)
+        return error == cudaErrorInsufficientDriver
+                   ? "CUDA driver version is insufficient for CUDA runtime version"
+                   : unknown;
+    CUresult result = (legacy_driver().*entry)(static_cast<CUresult>(error), &text);
+    return result == CUDA_SUCCESS && text ? text : unknown;
+}
+
+/* The runtime's own names of errors that the driver does not have, or calls otherwise. */
+const char *runtime_name(cudaError_t error) {
+    switch (error) {
+#define NAME(code)                                                                                           \
+    case code:                                                                                               \
+        return #code;
+        NAME(cudaSuccess)
+        NAME(cudaErrorInvalidValue)
+        NAME(cudaErrorMemoryAllocation)
+        NAME(cudaErrorInitializationError)
+        NAME(cudaErrorCudartUnloading)
+        NAME(cudaErrorInvalidConfiguration)
+        NAME(cudaErrorInvalidPitchValue)
+        NAME(cudaErrorInvalidMemcpyDirection)
+        NAME(cudaErrorInsufficientDriver)
+        NAME(cudaErrorInvalidDeviceFunction)
+        NAME(cudaErrorNoDevice)
+        NAME(cudaErrorInvalidDevice)
+        NAME(cudaErrorInvalidKernelImage)
+        NAME(cudaErrorDeviceUninitialized)
+        NAME(cudaErrorNoKernelImageForDevice)
+        NAME(cudaErrorInvalidResourceHandle)
+        NAME(cudaErrorSymbolNotFound)
+        NAME(cudaErrorNotReady)
+        NAME(cudaErrorIllegalAddress)
+        NAME(cudaErrorHostMemoryAlreadyRegistered)
+        NAME(cudaErrorHostMemoryNotRegistered)
+        NAME(cudaErrorLaunchFailure)
+        NAME(cudaErrorNotPermitted)
+        NAME(cudaErrorNotSupported)
+        NAME(cudaErrorUnknown)
+#undef NAME
+    default:
+        return "unrecognized error code";
+    }
+}
+
+const char *runtime_text(cudaError_t error) {
+    switch (error) {
+    case cudaErrorInvalidConfiguration:
+        return "invalid configuration argument";
+    case cudaErrorInvalidPitchValue:
+        return "invalid pitch argument";
+    case cudaErrorInvalidMemcpyDirection:
+        return "invalid copy direction for memcpy";
+    case cudaErrorInsufficientDriver:
+        return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorInvalidDeviceFunction:
+        return "invalid device function";
+    default:
+        return nullptr;
+    }
+}
+
+} // namespace
+
+RUNTIME_CALL cudaGetDeviceCount(int *count) {
+    cudaError_t error = initialised();
+    return finish(error != cudaSuccess ? error : from(legacy_driver().cuDeviceGetCount(count)));
+}
+
+RUNTIME_CALL cudaGetDevice(int *ordinal) {
+    if (!ordinal)
+        return finish(cudaErrorInvalidValue);
+    *ordinal = 0;
+    return finish(initialised());
+}
+
+/* As since CUDA 12, this makes the device's context. */
+RUNTIME_CALL cudaSetDevice(int ordinal) {
+    cudaError_t error = check(ordinal);
+    return finish(error != cudaSuccess ? error : ready());
+}
+
+RUNTIME_CALL cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int ordinal) {
+    cudaError_t error = check(ordinal);
+    return finish(error != cudaSuccess ? error
+                                       : from(legacy_driver().cuDeviceGetAttribute(
+                                             value, static_cast<CUdevice_attribute>(which), ordinal)));
+}
+
+RUNTIME_CALL cudaGetDeviceProperties(cudaDeviceProp *properties, int ordinal) {
+    cudaError_t error = properties ? check(ordinal) : cudaErrorInvalidValue;
+    if (error != cudaSuccess)
+        return finish(error);
+    const DriverTable &driver = legacy_driver();
+    std::memset(properties, 0, sizeof *properties);
+    driver.cuDeviceGetName(properties->name, sizeof properties->name, ordinal);
+    driver.cuDeviceGetUuid(&properties->uuid, ordinal);
+    driver.cuDeviceTotalMem(&properties->totalGlobalMem, ordinal);
+    for (const Field &field : fields)
+        properties->*(field.field) = attribute(field.attribute, ordinal);
+    auto size = [ordinal](CUdevice_attribute which) {
+        return static_cast<std::size_t>(attribute(which, ordinal));
+    };
+    properties->sharedMemPerBlock = size(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    properties->sharedMemPerBlockOptin = size(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    properties->sharedMemPerMultiprocessor = size(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+    properties->memPitch = size(CU_DEVICE_ATTRIBUTE_MAX_PITCH);
+    properties->totalConstMem = size(CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY);
+    properties->textureAlignment = size(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT);
+    properties->texturePitchAlignment = size(CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT);
+    for (int axis = 0; axis < 3; ++axis) {
+        properties->maxThreadsDim[axis] =
+            attribute(static_cast<CUdevice_attribute>(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + axis), ordinal);
+        properties->maxGridSize[axis] =
+            attribute(static_cast<CUdevice_attribute>(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + axis), ordinal);
+    }
+    return cudaSuccess;
+}
+
+RUNTIME_CALL cudaDeviceGetPCIBusId(char *text, int length, int ordinal) {
+    cudaError_t error = check(ordinal);
+    return finish(error != cudaSuccess ? error
+                                       : from(legacy_driver().cuDeviceGetPCIBusId(text, length, ordinal)));
+}
+
+RUNTIME_CALL cudaSetDeviceFlags(unsigned int flags) {
+    cudaError_t error = initialised();
+    return finish(error != cudaSuccess ? error : from(legacy_driver().cuDevicePrimaryCtxSetFlags(0, flags)));
+}
+
+RUNTIME_CALL cudaDeviceGetLimit(size_t *value, cudaLimit limit) {
+    return finish(call(legacy_driver().cuCtxGetLimit, value, static_cast<CUlimit>(limit)));
+}
+RUNTIME_CALL cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+    return finish(call(legacy_driver().cuCtxSetLimit, static_cast<CUlimit>(limit), value));
+}
+
+RUNTIME_CALL cudaRuntimeGetVersion(int *version) {
+    if (!version)
+        return finish(cudaErrorInvalidValue);
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+/* Zero where no driver is installed, which is no error. */
+RUNTIME_CALL cudaDriverGetVersion(int *version) {
+    if (!version)
+        return finish(cudaErrorInvalidValue);
+    *version = 0;
+    return load_driver() == CUDA_SUCCESS ? finish(from(legacy_driver().cuDriverGetVersion(version)))
+                                         : cudaSuccess;
+}
+
+extern "C" __attribute__((visibility("default"))) const char *cudaGetErrorName(cudaError_t error) {
+    return runtime_name(error);
+}
+
+extern "C" __attribute__((visibility("default"))) const char *cudaGetErrorString(cudaError_t error) {
+    const char *own = runtime_text(error);
+    return own ? own : describe(error, &DriverTable::cuGetErrorString, "unrecognized error code");
+}
+
+static cudaError_t entry_point(const char *name, void **address, int version, unsigned long long flags,
+                               bool per_thread, cudaDriverEntryPointQueryResult *status) {
+    cudaError_t error = initialised();
+    if (error != cudaSuccess)
+        return error;
+    if (flags == cudaEnableDefault)
+        flags = per_thread ? cudaEnablePerThreadDefaultStream : cudaEnableLegacyStream;
+    CUdriverProcAddressQueryResult found;
+    CUresult result = legacy_driver().cuGetProcAddress(name, address, version, flags, &found);
+    if (status)
+        *status = static_cast<cudaDriverEntryPointQueryResult>(found);
+    return result == CUDA_ERROR_NOT_FOUND ? cudaSuccess : from(result);
+}
+
+RUNTIME_CALL cudaGetDriverEntryPointByVersion(const char *name, void **address, unsigned int version,
+                                              unsigned long long flags,
+                                              cudaDriverEntryPointQueryResult *status) {
+    return finish(entry_point(name, address, static_cast<int>(version), flags, false, status));
+}
+RUNTIME_CALL cudaGetDriverEntryPointByVersion_ptsz(const char *name, void **address, unsigned int version,
+                                                   unsigned long long flags,
+                                                   cudaDriverEntryPointQueryResult *status) {
+    return finish(entry_point(name, address, static_cast<int>(version), flags, true, status));
+}
