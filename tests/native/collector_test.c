@@ -1,0 +1,137 @@
+/* The collector without Frida: calls its wrappers directly, and reads back nothing; the Python side checks the file.
+ * Built with AddressSanitizer and UndefinedBehaviorSanitizer by test_native.py. */
+#include <assert.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "blocks.h"
+#include "calls.h"
+#include "catalogue.h"
+#include "collector.h"
+
+typedef int (*synchronize)(void);
+typedef int (*download)(void *, uint64_t, size_t);
+typedef int (*upload)(uint64_t, const void *, size_t);
+typedef int (*allocate)(uint64_t *, size_t);
+
+enum { BLOCK = 3 * 4096 };
+
+static char device[BLOCK];
+
+static int driver_synchronize(void)
+{
+    return 0;
+}
+
+static int driver_download(void *destination, uint64_t source, size_t bytes)
+{
+    memcpy(destination, (const void *)source, bytes);
+    return 0;
+}
+
+static int driver_upload(uint64_t destination, const void *source, size_t bytes)
+{
+    memcpy((void *)destination, source, bytes);
+    return 0;
+}
+
+static int driver_allocate(uint64_t *address, size_t bytes)
+{
+    (void)bytes;
+    *address = (uint64_t)device;
+    return 0;
+}
+
+static void *hook(const char *name, void *original)
+{
+    for (uint32_t i = 0; i < FFM_FUNCTION_COUNT; i++) {
+        if (strcmp(ffm_catalogue[i].name, name) == 0) {
+            ffm_collector_bind(i, original, original);
+            return ffm_collector_wrapper(i);
+        }
+    }
+    fprintf(stderr, "the catalogue has no %s\n", name);
+    abort();
+}
+
+static void *pages(size_t bytes)
+{
+    void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert(start != MAP_FAILED);
+    return start;
+}
+
+static void *synchronize_often(void *wrapper)
+{
+    for (int i = 0; i < 5000; i++)
+        ((synchronize)wrapper)();
+    return NULL;
+}
+
+/* A result that is read, one that is overwritten by the next transfer, one that shares its page with other data. */
+static void watch_results(download down)
+{
+    char *host = pages(2 * BLOCK);
+    assert(down(host, (uint64_t)device, BLOCK) == 0);
+    assert(host[BLOCK - 1] == 7); /* ends the watch */
+    assert(down(host, (uint64_t)device, BLOCK) == 0);
+    assert(down(host, (uint64_t)device, BLOCK) == 0);
+    host[0] = 1;
+    char *shared = host + BLOCK + 128;
+    assert(down(shared, (uint64_t)device, 64) == 0);
+    host[BLOCK] = 3; /* beside the range */
+    assert(host[BLOCK] == 3);
+    assert(shared[63] == 7);
+    munmap(host, 2 * BLOCK);
+}
+
+static void watch_source(upload up)
+{
+    char *host = pages(BLOCK);
+    memset(host, 7, BLOCK);
+    assert(up((uint64_t)device, host, BLOCK) == 0);
+    assert(host[5] == 7); /* reading the source is no use of it */
+    host[5] = 8;
+    assert(up((uint64_t)device, host, BLOCK) == 0);
+    host[5] = 7;
+    assert(up((uint64_t)device, host, BLOCK) == 0);
+    assert(up((uint64_t)device, host, BLOCK) == 0); /* the device holds these bytes already */
+    munmap(host, BLOCK);
+}
+
+int main(int count, char **arguments)
+{
+    assert(count == 2);
+    assert(ffm_collector_open(arguments[1], FFM_MODE_CONTENTS | FFM_MODE_WATCH, NULL) == 0);
+    synchronize sync = (synchronize)hook("cuCtxSynchronize", (void *)driver_synchronize);
+    download down = (download)hook("cuMemcpyDtoH_v2", (void *)driver_download);
+    upload up = (upload)hook("cuMemcpyHtoD_v2", (void *)driver_upload);
+    allocate alloc = (allocate)hook("cuMemAlloc_v2", (void *)driver_allocate);
+    uint64_t address = 0;
+    assert(alloc(&address, BLOCK) == 0 && address == (uint64_t)device);
+    memset(device, 7, sizeof device);
+    watch_source(up);
+    watch_results(down);
+
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, synchronize_often, (void *)sync);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+
+    pid_t child = fork();
+    if (child == 0) {
+        sync();
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    assert(status == 0);
+    return 0;
+}

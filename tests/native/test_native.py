@@ -1,0 +1,108 @@
+"""The collector under the sanitizers, without Frida; what it recorded is read back."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ffm.instrument
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.generate import include_text
+from ffm.instrument.layout import constant
+from ffm.instrument.recording import Recording, read_recordings
+
+HERE = Path(__file__).parent
+COLLECTOR = next(
+    Path(folder) / "collector" for folder in ffm.instrument.__path__ if (Path(folder) / "collector").is_dir()
+)
+
+
+def cuda_include() -> str:
+    """Folder of CUDA's headers."""
+    for folder in sys.path:
+        candidate = Path(folder) / "nvidia" / "cu13" / "include"
+        if (candidate / "cuda.h").exists():
+            return str(candidate)
+    pytest.skip("cuda.h is not installed (package nvidia-cuda-runtime)")
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Recording]:
+    folder = tmp_path_factory.mktemp("native")
+    (folder / "catalogue.inc").write_text(include_text(load_catalogue()))
+    program = folder / "collector_test"
+    subprocess.run(
+        [
+            "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fno-sanitize-recover=all",
+            "-fsanitize=address,undefined", "-fno-optimize-sibling-calls", f"-I{folder}", f"-I{COLLECTOR}",
+            "-isystem", cuda_include(), "-o", str(program), str(HERE / "collector_test.c"),
+            *sorted(str(path) for path in COLLECTOR.glob("*.c") if path.name != "gate.c"), "-lunwind", "-lpthread",
+        ],
+        check=True,
+    )  # fmt: skip
+    records = folder / "recordings"
+    records.mkdir()
+    # The collector handles the faults of watched pages before the sanitizer would report them.
+    run = subprocess.run(
+        [str(program), str(records)],
+        env={"ASAN_OPTIONS": "detect_leaks=0:allow_user_segv_handler=1:handle_segv=0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return read_recordings(records)
+
+
+def operations_of(recording: Recording, name: str) -> np.ndarray:
+    return recording.operations[recording.operations["function"] == load_catalogue()[name].index]
+
+
+def test_every_call_of_every_thread_is_recorded(recordings: list[Recording]) -> None:
+    parent = recordings[0]
+    synchronizations = operations_of(parent, "cuCtxSynchronize")
+    assert len(synchronizations) == 4 * 5000
+    for thread in np.unique(synchronizations["thread"]):
+        numbers = synchronizations["number"][synchronizations["thread"] == thread]
+        assert numbers.tolist() == list(range(5000))
+    assert parent.lost == 0
+
+
+def test_a_forked_child_records_into_a_file_of_its_own(recordings: list[Recording]) -> None:
+    assert len(recordings) == 2
+    parent, child = recordings
+    assert child.parent_id == parent.process_id
+    assert len(child.operations) == 1
+    assert len(child.stacks) == 2  # the empty one, and that of the call
+
+
+def test_watches_end_as_the_program_used_the_memory(recordings: list[Recording]) -> None:
+    parent = recordings[0]
+    kinds = parent.accesses["kind"].tolist()
+    read, write = constant("FFM_ACCESS_READ"), constant("FFM_ACCESS_WRITE")
+    overwritten = constant("FFM_ACCESS_OVERWRITTEN")
+    # Sources: written twice, then sent again unchanged. Results: read, overwritten, written, read.
+    assert kinds == [write, write, overwritten, read, overwritten, write, read]
+
+
+def test_contents_tell_what_the_device_holds_already(recordings: list[Recording]) -> None:
+    parent = recordings[0]
+    uploads = operations_of(parent, "cuMemcpyHtoD_v2")["number"]
+    contents = parent.contents[np.isin(parent.contents["operation"], uploads)]
+    known = (contents["flags"] & constant("FFM_CONTENT_DESTINATION_KNOWN")) != 0
+    assert known.tolist() == [False, False, False, True]
+    assert (contents["hash"][3] == contents["destination_hash"][3]).all()
+    assert (contents["hash"][0] == contents["hash"][2]).all()
+    assert (contents["hash"][0] != contents["hash"][1]).any()
+
+
+def test_stacks_begin_at_the_caller_of_the_driver_function(recordings: list[Recording]) -> None:
+    parent = recordings[0]
+    stacks = {parent.stacks[number].frames[0] for number in operations_of(parent, "cuMemcpyHtoD_v2")["stack"]}
+    program = parent.modules[next(iter(stacks))[0] or 0]
+    assert program.path.endswith("collector_test")
+    assert len(stacks) == 4  # four call sites in watch_source
