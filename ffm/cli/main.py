@@ -22,6 +22,7 @@ class Entry:
 
 
 COMMANDS: dict[str, Entry] = {
+    "demo": Entry("ffm.cli.demo", "demo", "Measure a bundled sample on the virtual GPU, and show the report."),
     "stage": Entry("ffm.cli.stage", "stage", "Run one stage of the measurement."),
     "report": Entry("ffm.cli.view", "report", "What could be saved: folds, sequences, single points."),
     "sequence": Entry("ffm.cli.view", "sequence", "One sequence, its operations numbered."),
