@@ -1,0 +1,51 @@
+"""Where a stack makes its CUDA call."""
+
+from __future__ import annotations
+
+import pytest
+
+from ffm.stages.documents import Frame
+from ffm.stages.places import Place, place_of_call, source_file
+
+
+def frames(*functions: tuple[str, int]) -> list[Frame]:
+    """Innermost first: function and line, line 0 for a library without debug information (module 1)."""
+    return [
+        Frame(module=0 if line else 1, offset=index, function=name, file="a.cu" if line else "", line=line)
+        for index, (name, line) in enumerate(functions)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stack", "function", "place"),
+    [
+        # The runtime: what the programmer wrote is its outermost frame.
+        ([("cudart::apiFree(void*)", 0), ("cudaFree", 0), ("solve", 9), ("main", 3)], "cuMemFree_v2",
+         Place("cudaFree", "solve", "a.cu", 9)),
+        # A runtime call that reaches another one on its way.
+        ([("cudaMalloc", 0), ("cudaGetLastError", 0), ("main", 3)], "cuMemAlloc_v2",
+         Place("cudaGetLastError", "main", "a.cu", 3)),
+        # The driver called directly: no frame of it lies on the stack.
+        ([("solve", 9), ("main", 3)], "cuMemFree_v2", Place("cuMemFree_v2", "solve", "a.cu", 9)),
+        # A library that calls the driver: the nearest line that is known is the user's.
+        ([("helper", 0), ("cufftExecC2C", 0), ("solve", 9)], "cuStreamSynchronize",
+         Place("cuStreamSynchronize", "solve", "a.cu", 9)),
+        # A library that waits privately: its entry is what the programmer wrote.
+        ([("helper", 0), ("cublasSasum_v2", 0), ("solve", 9), ("main", 3)], "private",
+         Place("cublasSasum_v2", "solve", "a.cu", 9)),
+        # Nothing is known but the addresses.
+        ([("", 0)], "private", Place("private", "", "", 0)),
+        ([], "cuMemFree_v2", Place("cuMemFree_v2", "", "", 0)),
+        # The call is all there is.
+        ([("cudaFree", 0)], "cuMemFree_v2", Place("cudaFree", "cudaFree", "", 0)),
+    ],
+)  # fmt: skip
+def test_place_of_call(stack: list[tuple[str, int]], function: str, place: Place) -> None:
+    assert place_of_call(frames(*stack), function) == place
+
+
+def test_source_behind_nvcc_s_temporary_file() -> None:
+    assert source_file("/var/tmp/tmpxft_0002152b_00000000-5_als.cudafe1.cpp") == "als.cu"
+    assert source_file("/tmp/tmpxft_00000001_00000000-6_my_file.compute_80.cudafe1.cpp") == "my_file.cu"
+    assert source_file("/home/user/als.cu") == "/home/user/als.cu"
+    assert source_file("") == ""
