@@ -30,6 +30,10 @@ class Reference(IntEnum):
     """The address is loaded from a slot; called, jumped to or stored after that."""
 
 
+_SHORT_JUMP = 0xEB
+# First bytes of what assemblers fill gaps with: nop, its long forms, int3.
+_PADDING = (0x90, 0x66, 0x0F, 0x2E, 0xCC)
+
 JUMPS = (Reference.JUMP, Reference.SLOT_JUMP)
 
 
@@ -89,7 +93,7 @@ _Found = tuple[Reference, NDArray[np.int64], NDArray[np.int64]]
 
 def _direct(code: Code, functions: FunctionRanges) -> list[_Found]:
     """Return the direct calls and jumps in `code`, conditional jumps included."""
-    data, following = code.bytes[:-6], code.bytes[1:-5]
+    data, following, _ = _shifted(code)
     found: list[_Found] = []
     for kind, matches, length in (
         (Reference.CALL, data == 0xE8, 5),
@@ -97,7 +101,10 @@ def _direct(code: Code, functions: FunctionRanges) -> list[_Found]:
         (Reference.JUMP, (data == 0x0F) & (following & 0xF0 == 0x80), 6),
     ):
         places = np.flatnonzero(matches)
-        numbers = functions.starting_at(_pointed_at(code, places, length))
+        targets = _pointed_at(code, places, length)
+        # Where starts are guessed, one that is only jumped to is not known: it lies in the range before it.
+        guessed = kind is Reference.JUMP and not functions.from_unwind_tables
+        numbers = functions.containing(targets) if guessed else functions.starting_at(targets)
         found.append((kind, code.start + places[numbers >= 0], numbers[numbers >= 0]))
     return [*found, _short_tail_jumps(code, functions)]
 
@@ -107,17 +114,25 @@ def _short_tail_jumps(code: Code, functions: FunctionRanges) -> _Found:
 
     In other places, one byte points at the start of the next function by accident too often.
     """
-    ends = functions.ends[(functions.ends > code.start + 2) & (functions.ends <= code.end)] - code.start
-    ends = ends[code.bytes[ends - 2] == 0xEB]
-    numbers = functions.starting_at(code.start + ends + code.bytes[ends - 1].astype(np.int8))
-    return Reference.JUMP, (code.start + ends - 2)[numbers >= 0], numbers[numbers >= 0]
+    if functions.from_unwind_tables:
+        ends = functions.ends[(functions.ends > code.start + 2) & (functions.ends <= code.end)]
+        places = ends - code.start - 2
+        places = places[code.bytes[places] == _SHORT_JUMP]
+        resolve = functions.starting_at
+    else:
+        # The padding that follows a function belongs to its guessed range.
+        data, _, after = _shifted(code)
+        places = np.flatnonzero((data == _SHORT_JUMP) & np.isin(after, _PADDING))
+        resolve = functions.containing
+    numbers = resolve(code.start + places + 2 + code.padded[places + 1].astype(np.int8))
+    return Reference.JUMP, (code.start + places)[numbers >= 0], numbers[numbers >= 0]
 
 
 def _through_slots(code: Code, slots: NDArray[np.int64], slot_functions: NDArray[np.int64]) -> list[_Found]:
     """Return the calls, jumps and loads in `code` that name a slot relative to the program counter."""
     if not len(slots):
         return []
-    data, following, after = code.bytes[:-7], code.bytes[1:-6], code.bytes[2:-5]
+    data, following, after = _shifted(code)
     found: list[_Found] = []
     for kind, matches, length in (
         (Reference.SLOT_CALL, (data == 0xFF) & (following == 0x15), 6),
@@ -133,6 +148,12 @@ def _through_slots(code: Code, slots: NDArray[np.int64], slot_functions: NDArray
     return found
 
 
+def _shifted(code: Code) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
+    """Return the bytes of `code`, and for each of them the next one and the one after that."""
+    size = len(code.bytes)
+    return code.padded[:size], code.padded[1 : size + 1], code.padded[2 : size + 2]
+
+
 def _pointed_at(code: Code, places: NDArray[np.int64], length: int) -> NDArray[np.int64]:
     """Return the addresses that instructions of `length` bytes, ending in a relative word, point at."""
-    return code.start + places + length + words(code.bytes, places + length - 4)
+    return code.start + places + length + words(code.padded, places + length - 4)

@@ -58,9 +58,7 @@ def _from_unwind_tables(library: Library) -> FunctionRanges | None:
     if not header or tuple(image[header : header + 4]) != _HEADER:
         return None
     count = int(image[header + 8 : header + 12].view("<u4")[0])
-    table = (
-        image[header + 12 : header + 12 + 8 * count].view("<i4").reshape(count, 2).astype(np.int64) + header
-    )
+    table = image[header + 12 : header + 12 + 8 * count].view("<i4").reshape(count, 2).astype(np.int64) + header
     starts, descriptions = table[:, 0], table[:, 1]
     # A description is: length, distance to the common part, start (relative to its own place), size; 4
     # bytes each.
@@ -93,8 +91,8 @@ def _from_targets(library: Library) -> FunctionRanges:
 
 def _call_targets(code: Code) -> NDArray[np.int64]:
     """Return the targets inside `code` of everything in it that looks like a direct call."""
-    places = np.flatnonzero(code.bytes[:-5] == _CALL)
-    targets = code.start + places + 5 + words(code.bytes, places + 1)
+    places = np.flatnonzero(code.bytes == _CALL)
+    targets = code.start + places + 5 + words(code.padded, places + 1)
     return targets[(targets > code.start) & (targets < code.end)]
 
 

@@ -78,12 +78,7 @@ def _family(graph: CallGraph, body: int, callers: dict[int, set[int]], pointed_a
     while waiting:
         rows = graph.references_of(waiting.pop())
         for callee, kind in zip(graph.callees[rows].tolist(), graph.kinds[rows].tolist(), strict=True):
-            if (
-                kind in JUMPS
-                and callee not in family
-                and callee not in pointed_at
-                and callers[callee] <= family
-            ):
+            if kind in JUMPS and callee not in family and callee not in pointed_at and callers[callee] <= family:
                 family.add(callee)
                 waiting.append(callee)
     return family

@@ -21,6 +21,8 @@ R_X86_64_GLOB_DAT = 6
 R_X86_64_JUMP_SLOT = 7
 R_X86_64_RELATIVE = 8
 _EXECUTABLE = 1
+PADDING = 8
+"""Zeros behind the bytes of a code segment."""
 
 _SYMBOL = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
@@ -38,12 +40,18 @@ class Code:
     """One executable segment."""
 
     start: int
-    bytes: NDArray[np.uint8]
+    padded: NDArray[np.uint8]
+    """The bytes of the segment, then `PADDING` zeros, so that its last instructions read like others."""
+
+    @property
+    def bytes(self) -> NDArray[np.uint8]:
+        """The bytes of the segment."""
+        return self.padded[:-PADDING]
 
     @property
     def end(self) -> int:
         """Address after the last byte."""
-        return self.start + len(self.bytes)
+        return self.start + len(self.padded) - PADDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +102,8 @@ def _read(path: Path, content: bytes) -> Library:
         kind = segment["p_type"]
         if kind == "PT_LOAD" and segment["p_flags"] & _EXECUTABLE:
             start = segment["p_vaddr"]
-            code.append(Code(start, image[start : start + segment["p_filesz"]]))
+            loaded = image[start : start + segment["p_filesz"]]
+            code.append(Code(start, np.concatenate((loaded, np.zeros(PADDING, dtype=np.uint8)))))
         elif kind == "PT_GNU_EH_FRAME":
             unwind_index = segment["p_vaddr"]
         elif kind == "PT_NOTE":
@@ -164,9 +173,7 @@ def _slots(
         packed = image[entries["DT_RELR"] : entries["DT_RELR"] + entries["DT_RELRSZ"]].view("<u8")
         places = _unpack_relative(packed)
         slots.append(places)
-        targets.append(
-            np.array([image[place : place + 8].view("<i8")[0] for place in places], dtype=np.int64)
-        )
+        targets.append(np.array([image[place : place + 8].view("<i8")[0] for place in places], dtype=np.int64))
     if not slots:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     all_slots, all_targets = np.concatenate(slots), np.concatenate(targets)

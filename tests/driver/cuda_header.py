@@ -62,11 +62,7 @@ def prototypes() -> dict[str, tuple[Argument, ...]]:
         ]
         text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         for node in c_parser.CParser().parse(text).ext:
-            if (
-                isinstance(node, c_ast.Decl)
-                and isinstance(node.type, c_ast.FuncDecl)
-                and node.name[:2] == "cu"
-            ):
+            if isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.FuncDecl) and node.name[:2] == "cu":
                 found[node.name] = tuple(_arguments(node.type))
     return found
 

@@ -190,8 +190,6 @@ def test_digest_changes_with_any_row(tmp_path: Path) -> None:
         ('[["cuA", "-", ""]]', "", 7, "has version 7"),
     ],
 )
-def test_wrong_tables_are_refused(
-    tmp_path: Path, functions: str, more: str, version: int, message: str
-) -> None:
+def test_wrong_tables_are_refused(tmp_path: Path, functions: str, more: str, version: int, message: str) -> None:
     with pytest.raises(CatalogueError, match=message):
         load_catalogue(write_table(tmp_path, functions, more, version))
