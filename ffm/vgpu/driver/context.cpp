@@ -6,6 +6,7 @@
 
 #include "configuration.h"
 #include "driver_state.h"
+#include "memory.h"
 #include "wait.h"
 
 namespace vgpu {
@@ -193,10 +194,15 @@ Context *create_context(unsigned flags, bool primary) {
 
 void destroy_context(Context *context) {
     wait_for_context(*context);
+    release_allocations(reinterpret_cast<CUcontext>(context));
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     for (Stream *stream : context->streams) {
         handles().streams.erase(stream);
         delete stream;
+    }
+    for (Event *event : context->events) {
+        handles().events.erase(event);
+        delete event;
     }
     handles().contexts.erase(context);
     if (handles().primary == context)
@@ -242,6 +248,7 @@ Event *create_event(Context &context, unsigned flags) {
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     Event *event = new Event{&context, flags, nullptr};
     handles().events.insert(event);
+    context.events.insert(event);
     return event;
 }
 
@@ -249,7 +256,9 @@ bool destroy_event(CUevent handle) {
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     if (handles().events.erase(handle) == 0)
         return false;
-    delete reinterpret_cast<Event *>(handle);
+    Event *event = reinterpret_cast<Event *>(handle);
+    event->context->events.erase(event);
+    delete event;
     return true;
 }
 

@@ -36,6 +36,7 @@ struct Context {
     bool primary;
     Stream legacy;
     std::set<Stream *> streams;                /* all but `legacy` */
+    std::set<Event *> events;
     std::vector<OperationReference> orphans;   /* last work of streams that were destroyed */
     std::map<int, std::size_t> limits;         /* those that were set */
     std::atomic<CUresult> error{CUDA_SUCCESS}; /* sticky: the GPU could not do its work */

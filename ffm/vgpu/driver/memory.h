@@ -42,6 +42,9 @@ void add_allocation(const Allocation &allocation);
 /* Forgets the allocation that begins at `address`; false when there is none of that `kind`. */
 bool remove_allocation(std::uintptr_t address, MemoryKind kind, Allocation &removed);
 
+/* Forgets all allocations of a context and gives their memory back. None of it may be in use. */
+void release_allocations(CUcontext context);
+
 /* The allocation that `address` lies in; false when it is unknown to the driver. */
 bool find_allocation(std::uintptr_t address, Allocation &found);
 
@@ -52,7 +55,7 @@ GpuRange gpu_range(std::uintptr_t address);
  * the GPU's own view of it: a kernel must not depend on the protection of the program's pages. */
 void translate_pointers(char *parameter, std::size_t size);
 
-/* Moves bytes on a GPU thread; at most one side is pageable never. False when the program's registered pages
+/* Moves bytes on a GPU thread; neither side is pageable. False when the program's registered pages
  * cannot be reached. */
 bool transfer(const GpuRange &destination, std::size_t destination_offset, const GpuRange &source,
               std::size_t source_offset, std::size_t bytes);

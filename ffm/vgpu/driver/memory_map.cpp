@@ -83,6 +83,24 @@ bool remove_allocation(std::uintptr_t address, MemoryKind kind, Allocation &remo
     return true;
 }
 
+void release_allocations(CUcontext context) {
+    std::lock_guard<std::mutex> lock(table().mutex);
+    auto &allocations = table().allocations;
+    for (auto entry = allocations.begin(); entry != allocations.end();) {
+        const Allocation &allocation = entry->second;
+        /* Memory of pools belongs to the device and not to a context. */
+        if (allocation.context != context || allocation.pool) {
+            ++entry;
+            continue;
+        }
+        if (allocation.kind == MemoryKind::device)
+            DeviceMemory::release(allocation.address, allocation.size);
+        else if (allocation.kind != MemoryKind::registered)
+            unmap_twice(allocation);
+        entry = allocations.erase(entry);
+    }
+}
+
 bool find_allocation(std::uintptr_t address, Allocation &found) {
     std::lock_guard<std::mutex> lock(table().mutex);
     const Allocation *allocation = containing(address);

@@ -17,6 +17,8 @@ namespace {
  * every one in flight needs a thread here. */
 constexpr int limits[engine_count] = {0, 16, 1, 1, 16, 16};
 
+constexpr Nanoseconds look_for_work_for = 20'000;
+
 int index_of(Engine engine) { return static_cast<int>(engine); }
 
 /* Faults stay deliverable: the kernel kills a process whose thread faults with the signal blocked, and a
@@ -114,9 +116,10 @@ void Scheduler::admit(Nanoseconds not_before, bool caller_continues) {
             admitted_.push_back(operation);
             int own = caller_continues ? 1 : 0;
             int waiting = static_cast<int>(admitted_.size());
+            admitted_count_.store(waiting, std::memory_order_release);
             if (waiting > idle_workers_ + own)
                 add_worker();
-            else if (waiting > own)
+            else if (waiting > looking_workers_ + own)
                 work_available_.notify_one();
         }
     }
@@ -139,6 +142,20 @@ void Scheduler::add_worker() {
     pthread_sigmask(SIG_SETMASK, &previous, nullptr);
 }
 
+/* Programs often enqueue more soon after something is over, and waking a thread costs them several microseconds:
+ * so a thread that runs out of work looks for more for a moment before it sleeps. */
+void Scheduler::look_for_work(std::unique_lock<std::mutex> &lock) {
+    if (!admitted_.empty())
+        return;
+    ++looking_workers_;
+    lock.unlock();
+    Nanoseconds end = now() + look_for_work_for;
+    while (admitted_count_.load(std::memory_order_acquire) == 0 && now() < end)
+        __builtin_ia32_pause();
+    lock.lock();
+    --looking_workers_;
+}
+
 /* One thread of the GPU. It counts as idle from its creation on. */
 void Scheduler::work() {
     /* The default timer slack of 50 microseconds would be as long as many copies. */
@@ -146,10 +163,12 @@ void Scheduler::work() {
     pthread_setname_np(pthread_self(), "vgpu-engine");
     std::unique_lock<std::mutex> lock(mutex);
     while (true) {
+        look_for_work(lock);
         work_available_.wait(lock, [this] { return !admitted_.empty(); });
         --idle_workers_;
         OperationReference operation = admitted_.front();
         admitted_.pop_front();
+        admitted_count_.store(static_cast<int>(admitted_.size()), std::memory_order_release);
         lock.unlock();
         run(operation);
         lock.lock();

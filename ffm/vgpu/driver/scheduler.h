@@ -1,6 +1,7 @@
 /* Runs operations in order of their dependencies on the GPU's engines, on the wall clock. */
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -33,6 +34,7 @@ class Scheduler {
     bool has_room(const Operation &operation) const;
     void add_worker();
     void work();
+    void look_for_work(std::unique_lock<std::mutex> &lock);
     void run(const OperationReference &operation);
 
     std::uint64_t next_sequence_ = 0;
@@ -43,7 +45,9 @@ class Scheduler {
     std::condition_variable work_available_;
     std::deque<OperationReference> admitted_;
     int workers_ = 0;
-    int idle_workers_ = 0;
+    int idle_workers_ = 0; /* sleeping, looking for work, or about to */
+    int looking_workers_ = 0;
+    std::atomic<int> admitted_count_{0};
 };
 
 /* The one scheduler of the process. Never destroyed: GPU threads outlive the program's destructors. */
