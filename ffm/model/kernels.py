@@ -183,10 +183,10 @@ def find_sequences(
     site: Integers,
     occurrences: Integers,
     sites: int,
-    sequence: Integers,
-    position: Integers,
+    lines: Integers,
 ) -> tuple[Integers, Integers, Integers, Integers, Integers, Integers]:
-    """Fill in each row's sequence and position, -1 for rows in none, and describe the sequences.
+    """Fill in each row's line, -1 for rows in no sequence, and describe the sequences. Lines count on through
+    all.
 
     Returns `offsets` (sequences + 1) into the lines, the lines' `line_site`, `line_count` and `line_problem`,
     and each sequence's `recurrences` and the site that `ends` its first instance (-1: the thread's end). An
@@ -263,9 +263,9 @@ def find_sequences(
                         table[slot] = index
             recurrences[match] += 1
             for index in range(first_row, row):
-                if position[index] >= 0:
-                    sequence[index] = match
-                    line = offsets[match] + position[index]
+                if lines[index] >= 0:
+                    line = offsets[match] + lines[index]
+                    lines[index] = line
                     line_count[line] += occurrences[index]
                     line_problem[line] |= problem[index]
         if ending:
@@ -274,8 +274,7 @@ def find_sequences(
             instance += 1
         if row == rows:
             break
-        sequence[row] = -1
-        position[row] = -1
+        lines[row] = -1
         if problem[row] != 0:
             here = site[row]
             if first_row < 0:
@@ -285,7 +284,7 @@ def find_sequences(
                 last_position[here] = length
                 current[length] = here
                 length += 1
-            position[row] = last_position[here]
+            lines[row] = last_position[here]  # within the instance; counted on when its sequence is known
     return (
         offsets[: found + 1],
         line_site[: offsets[found]],

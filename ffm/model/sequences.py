@@ -12,13 +12,15 @@ distinct call stack is one numbered line of it, however often an instance passes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model import kernels
-from ffm.model.bound import Totals, bound_of_sequence, totals
+from ffm.model.bound import bound_of_sequence, totals
 from ffm.model.carry import carry, carry_by_group
 from ffm.model.compiled import run
 from ffm.model.timeline import Problem, Timeline
@@ -45,21 +47,87 @@ class FoundSequence:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """For each row of a timeline its sequence and its line there, both from 0; -1 where it is in no
-    sequence."""
+    """Which rows of a timeline belong to which sequence, in four bytes for each row.
 
-    sequence: NDArray[np.int32]
-    position: NDArray[np.int32]
+    `line` holds each row's line, -1 where it is in no sequence. Lines count on through all sequences, so that
+    sequence
+    i holds the lines from `offsets[i]` to before `offsets[i + 1]`.
+    """
+
+    line: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    def sequence_of_line(self) -> NDArray[np.int32]:
+        """For each line the sequence that it belongs to, shape (lines,)."""
+        sequences = np.arange(len(self.offsets) - 1, dtype=np.int32)
+        return np.repeat(sequences, np.diff(self.offsets))
+
+    def rows_of(self, sequence: int, start: int, end: int) -> NDArray[np.bool_]:
+        """The rows of lines `start` to `end` of a sequence, both included and all from 0, over all
+        recurrences."""
+        first = self.offsets[sequence]
+        chosen: NDArray[np.bool_] = self.line >= first + start
+        chosen &= self.line <= first + end
+        return chosen
+
+    def reordered(self, order: NDArray[np.integer]) -> Membership:
+        """The membership when only the sequences of `order` remain, in that order; rows of others are in
+        none."""
+        lengths = np.diff(self.offsets)
+        offsets = offsets_of(lengths[order])
+        new_line = np.full(self.offsets[-1] + 1, -1, np.int32)  # the last one serves the rows in no sequence
+        for number, sequence in enumerate(order):
+            new_line[self.offsets[sequence] : self.offsets[sequence + 1]] = np.arange(
+                offsets[number], offsets[number + 1]
+            )
+        return Membership(new_line[self.line], offsets)
 
 
-def find_sequences(timeline: Timeline, sites: int) -> tuple[list[FoundSequence], Membership]:
+def offsets_of(lengths: Sequence[int] | NDArray[np.integer]) -> NDArray[np.int64]:
+    """Where each sequence's lines start, and behind the last one where they end, for sequences of these lengths."""
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))
+
+
+class FoundSequences(Sequence[FoundSequence]):
+    """The sequences of a timeline, described one by one on demand: irregular programs have very many."""
+
+    def __init__(
+        self,
+        offsets: NDArray[np.int64],
+        lines: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint8]],
+        recurrences: NDArray[np.int64],
+        ends: NDArray[np.int32],
+    ) -> None:
+        self._offsets, self._lines, self._recurrences, self._ends = offsets, lines, recurrences, ends
+
+    def __len__(self) -> int:
+        return len(self._recurrences)
+
+    @overload
+    def __getitem__(self, index: int) -> FoundSequence: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[FoundSequence]: ...
+    def __getitem__(self, index: int | slice) -> FoundSequence | list[FoundSequence]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = range(len(self))[index]
+        part = slice(self._offsets[number], self._offsets[number + 1])
+        columns = (column[part].tolist() for column in self._lines)
+        return FoundSequence(
+            [Line(site, count, Problem(problem)) for site, count, problem in zip(*columns, strict=True)],
+            int(self._recurrences[number]),
+            int(self._ends[number]) if self._ends[number] >= 0 else None,
+        )
+
+
+def find_sequences(timeline: Timeline, sites: int) -> tuple[Sequence[FoundSequence], Membership]:
     """Find the sequences of a timeline, in order of first appearance. One pass over the rows.
 
     Args:
         timeline: the operations.
         sites: how many call stacks `timeline.site` counts.
     """
-    membership = Membership(np.empty(len(timeline), np.int32), np.empty(len(timeline), np.int32))
+    line = np.empty(len(timeline), np.int32)
     offsets, line_site, line_count, line_problem, recurrences, ends = run(
         kernels.find_sequences,
         len(timeline),
@@ -70,55 +138,27 @@ def find_sequences(timeline: Timeline, sites: int) -> tuple[list[FoundSequence],
         timeline.site,
         timeline.occurrences,
         sites,
-        membership.sequence,
-        membership.position,
+        line,
     )
-    found = [
-        FoundSequence(
-            [
-                Line(int(line_site[line]), int(line_count[line]), Problem(int(line_problem[line])))
-                for line in range(offsets[number], offsets[number + 1])
-            ],
-            int(recurrences[number]),
-            int(ends[number]) if ends[number] >= 0 else None,
-        )
-        for number in range(len(recurrences))
-    ]
-    return found, membership
+    found = FoundSequences(offsets, (line_site, line_count, line_problem), recurrences, ends)
+    return found, Membership(line, offsets)
 
 
-def sequence_benefits(
-    timeline: Timeline, membership: Membership, sequences: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def sequence_benefits(timeline: Timeline, membership: Membership) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Seconds that fixing each whole sequence saves: by `carry`, and by `bound`. Two passes over the rows."""
-    each = np.arange(sequences, dtype=np.int32)
+    sequence, sequences = membership.sequence_of_line(), len(membership.offsets) - 1
     return (
-        carry_by_group(timeline, membership.sequence, each, sequences),
-        bound_of_sequence(totals(timeline, membership.sequence, each, sequences)),
+        carry_by_group(timeline, membership.line, sequence, sequences),
+        bound_of_sequence(totals(timeline, membership.line, sequence, sequences)),
     )
 
 
-def in_subsequence(membership: Membership, sequence: int, start: int, end: int) -> NDArray[np.bool_]:
-    """The rows of lines `start` to `end` of a sequence, both included and all from 0, over all its
-    recurrences."""
-    chosen: NDArray[np.bool_] = membership.sequence == sequence
-    chosen &= membership.position >= start
-    chosen &= membership.position <= end
-    return chosen
-
-
-def carry_of_subsequence(
+def benefit_of_subsequence(
     timeline: Timeline, membership: Membership, sequence: int, start: int, end: int
-) -> float:
-    """Seconds that fixing a part of a sequence saves, by `carry`; lines from 0, both included."""
-    return carry(timeline, in_subsequence(membership, sequence, start, end))
-
-
-def bound_of_subsequence(
-    timeline: Timeline, membership: Membership, sequence: int, start: int, end: int
-) -> float:
-    """Seconds that fixing a part of a sequence saves, by `bound`; lines from 0, both included."""
-    selected = in_subsequence(membership, sequence, start, end)
+) -> tuple[float, float]:
+    """Seconds that fixing a part of a sequence saves: by `carry`, and by `bound`. Lines from 0, both
+    included."""
+    selected = membership.rows_of(sequence, start, end)
     label = selected.view(np.int8) - np.int8(1)
-    operations: Totals = totals(timeline, label, np.zeros(1, np.int32), 1)
-    return float(bound_of_sequence(operations)[0])
+    operations = totals(timeline, label, np.zeros(1, np.int32), 1)
+    return carry(timeline, selected), float(bound_of_sequence(operations)[0])

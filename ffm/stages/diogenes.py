@@ -35,7 +35,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.sequences import FoundSequence, Line, Membership
+from ffm.model.sequences import FoundSequence, Line, Membership, offsets_of
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.stages.documents import Analysis, Frame, Module, Stack, Verdict
 from ffm.stages.errors import DocumentError
@@ -331,8 +331,8 @@ def _sequences(records: list[Record], timeline: Timeline) -> tuple[list[FoundSeq
     problem = np.zeros(len(records), np.uint8)
     np.bitwise_or.at(problem, timeline.site, timeline.problem)
     found: list[FoundSequence] = []
-    number_of = np.full(len(records), -1, np.int32)
     line_of = np.full(len(records), -1, np.int32)
+    listed = 0
     lines: list[Line] = []
 
     def close(ends_at: int | None) -> None:
@@ -346,7 +346,8 @@ def _sequences(records: list[Record], timeline: Timeline) -> tuple[list[FoundSeq
         if not in_turn or not problem[site]:
             close(site if in_turn else None)
             continue
-        number_of[site], line_of[site] = len(found), len(lines)
+        line_of[site] = listed
+        listed += 1
         lines.append(Line(site, record.count, Problem(int(problem[site]))))
     close(None)
-    return found, Membership(number_of[timeline.site], line_of[timeline.site])
+    return found, Membership(line_of[timeline.site], offsets_of([len(sequence.lines) for sequence in found]))

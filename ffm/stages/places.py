@@ -51,7 +51,8 @@ def place_of_call(frames: Sequence[Frame], function: str) -> Place:
     if not frames:
         return Place(call, "", "", 0)
     if entry is None and function in ("", PRIVATE):
-        library = frames[0].module
+        # The driver's own frames come first and have no names; the library that called it has.
+        library = next((frame.module for frame in frames if frame.function), frames[0].module)
         call = [frame for frame in frames if frame.module == library][-1].function or function or PRIVATE
     caller = next((frame for frame in frames if frame.line), frames[0])
     return Place(call, caller.function, source_file(caller.file), caller.line)

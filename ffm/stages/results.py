@@ -21,9 +21,9 @@ from ffm.model.names import base_name
 from ffm.model.sequences import (
     FoundSequence,
     Membership,
-    bound_of_subsequence,
-    carry_of_subsequence,
+    benefit_of_subsequence,
     find_sequences,
+    offsets_of,
     sequence_benefits,
 )
 from ffm.model.timeline import Kind, Problem, Timeline
@@ -102,7 +102,7 @@ def write_results(findings: Findings, folder: Path) -> Analysis:
     """
     analysis, membership = analyse(findings)
     folder.mkdir(parents=True, exist_ok=True)
-    save_timeline(findings.timeline, folder / TIMELINE_FILE, membership)
+    save_timeline(findings.timeline, folder / TIMELINE_FILE, membership.line)
     write_document(analysis, folder / ANALYSIS_FILE)
     return analysis
 
@@ -204,9 +204,7 @@ def _folds(timeline: Timeline, sites: list[Site]) -> list[Group]:
     for index, site in enumerate(sites):
         if _worth_listing(site):
             calls.setdefault(site.call, {}).setdefault(base_name(site.caller), []).append(index)
-    parts = [
-        (call, caller, members) for call, callers in calls.items() for caller, members in callers.items()
-    ]
+    parts = [(call, caller, members) for call, callers in calls.items() for caller, members in callers.items()]
     part_carry = _carry_of(timeline, [members for _, _, members in parts], len(sites))
     whole = {call: [site for part in callers.values() for site in part] for call, callers in calls.items()}
     whole_carry = _carry_of(timeline, list(whole.values()), len(sites))
@@ -242,25 +240,23 @@ def _carry_of(timeline: Timeline, groups: list[list[int]], sites: int) -> NDArra
 def _sequences(findings: Findings, sites: int) -> tuple[list[Sequence], Membership, list[str]]:
     """The sequences that save most, the rows that belong to them, and a note if there are more."""
     found, membership = findings.sequences or find_sequences(findings.timeline, sites)
-    carry_s, bound_s = sequence_benefits(findings.timeline, membership, len(found))
+    carry_s, bound_s = sequence_benefits(findings.timeline, membership)
     order = np.argsort(-np.maximum(carry_s, bound_s), kind="stable")[:LISTED_SEQUENCES]
-    new_number = np.full(len(found) + 1, -1, np.int32)  # the last one serves the rows in no sequence
-    new_number[order] = np.arange(len(order))
+    listed = [(found[index], float(carry_s[index]), float(bound_s[index])) for index in order]
     sequences = [
         Sequence(
             operations=[
                 SequenceOperation(site=line.site, count=line.count, issues=_issues(line.problem))
-                for line in found[index].lines
+                for line in sequence.lines
             ],
-            recurrences=found[index].recurrences,
-            ends_at=found[index].ends_at,
-            benefit=Benefit(carry_s=float(carry_s[index]), bound_s=float(bound_s[index])),
+            recurrences=sequence.recurrences,
+            ends_at=sequence.ends_at,
+            benefit=Benefit(carry_s=carry_saving, bound_s=bound_saving),
         )
-        for index in order
+        for sequence, carry_saving, bound_saving in listed
     ]
     note = [f"{len(found)} different sequences were found; the {LISTED_SEQUENCES} that save most are listed."]
-    renumbered = Membership(new_number[membership.sequence], membership.position)
-    return sequences, renumbered, note if len(found) > LISTED_SEQUENCES else []
+    return sequences, membership.reordered(order), note if len(found) > LISTED_SEQUENCES else []
 
 
 def _issues(problem: Problem) -> list[str]:
@@ -278,7 +274,9 @@ class Results:
 
     @functools.cached_property
     def _columns(self) -> tuple[Timeline, Membership]:
-        return load_timeline(self.folder / self.document.timeline)
+        timeline, line = load_timeline(self.folder / self.document.timeline)
+        lengths = [len(sequence.operations) for sequence in self.document.sequences]
+        return timeline, Membership(line, offsets_of(lengths))
 
     @property
     def timeline(self) -> Timeline:
@@ -287,7 +285,7 @@ class Results:
 
     @property
     def membership(self) -> Membership:
-        """Each row's sequence and line, both from 0, as the document lists them."""
+        """Which rows belong to which of the document's sequences, numbered from 0."""
         return self._columns[1]
 
 
@@ -339,10 +337,9 @@ def subsequence(
             f"sequence {sequence} has operations 1 to {len(operations)}, so {start} to {end} is not a "
             f"part of it; `ffm sequence {sequence}` lists them."
         )
-    rows = (results.timeline, results.membership, sequence - 1, start - 1, end - 1)
-    benefit = Benefit(carry_s=carry_of_subsequence(*rows), bound_s=bound_of_subsequence(*rows))
+    part = (sequence - 1, start - 1, end - 1)
+    carry_s, bound_s = benefit_of_subsequence(results.timeline, results.membership, *part)
+    benefit = Benefit(carry_s=carry_s, bound_s=bound_s)
     seconds = benefit.carry_s if estimator == "carry" else benefit.bound_s
     percent = 100.0 * seconds / document.wall_s if document.wall_s > 0 else 0.0
-    return SubsequenceAnswer(
-        sequence, start, end, estimator, seconds, percent, benefit, operations[start - 1 : end]
-    )
+    return SubsequenceAnswer(sequence, start, end, estimator, seconds, percent, benefit, operations[start - 1 : end])

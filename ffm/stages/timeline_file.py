@@ -1,4 +1,5 @@
-"""The columnar file of the model's timeline: Arrow IPC, compressed, with each row's sequence beside it.
+"""The columnar file of the model's timeline: Arrow IPC, compressed, with each row's line of a sequence beside
+it.
 
 Arrow IPC rather than Parquet: it opens in a third of the time, which the viewing commands feel.
 """
@@ -12,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.sequences import Membership
 from ffm.model.timeline import Timeline
 from ffm.stages.errors import DocumentError
 
@@ -31,20 +31,20 @@ _TYPES: dict[str, type[np.generic]] = {
     "problem": np.uint8,
     "first_use": np.int64,
     "occurrences": np.int64,
-    "sequence": np.int32,
-    "position": np.int32,
+    "line": np.int32,
 }
 
 
-def save_timeline(timeline: Timeline, path: Path, membership: Membership | None = None) -> None:
-    """Write a timeline, whole or not at all. Without a membership no row belongs to a sequence."""
+def save_timeline(timeline: Timeline, path: Path, line: NDArray[np.int32] | None = None) -> None:
+    """Write a timeline, whole or not at all, with the rows' lines (`ffm.model.sequences.Membership`), if
+    there are any.
+
+    Without lines no row belongs to a sequence.
+    """
     import pyarrow as pa
 
-    if membership is None:
-        none = np.full(len(timeline), -1, np.int32)
-        membership = Membership(none, none)
     columns = {field.name: getattr(timeline, field.name) for field in fields(Timeline)}
-    columns |= {"sequence": membership.sequence, "position": membership.position}
+    columns["line"] = np.full(len(timeline), -1, np.int32) if line is None else line
     schema = pa.schema(
         [(name, pa.from_numpy_dtype(kind)) for name, kind in _TYPES.items()],
         metadata={"ffm.timeline": VERSION, "rows": str(len(timeline))},
@@ -59,8 +59,8 @@ def save_timeline(timeline: Timeline, path: Path, membership: Membership | None 
     partial.replace(path)
 
 
-def load_timeline(path: Path) -> tuple[Timeline, Membership]:
-    """Read a timeline and its rows' sequences. Columns are contiguous and may be written to.
+def load_timeline(path: Path) -> tuple[Timeline, NDArray[np.int32]]:
+    """Read a timeline and its rows' lines. Columns are contiguous and may be written to.
 
     Raises:
         DocumentError: missing, truncated, or of another kind or version.
@@ -72,18 +72,14 @@ def load_timeline(path: Path) -> tuple[Timeline, Membership]:
         with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
             metadata = reader.schema.metadata or {}
             if metadata.get(b"ffm.timeline") != VERSION:
-                raise DocumentError(
-                    f"{path} is not a timeline of version {VERSION.decode()} of this ffm. {again}"
-                )
+                raise DocumentError(f"{path} is not a timeline of version {VERSION.decode()} of this ffm. {again}")
             columns = _read_columns(reader, int(metadata[b"rows"]))
     except FileNotFoundError:
         raise DocumentError(f"{path} does not exist. {again}") from None
     except (pa.ArrowException, OSError, KeyError) as error:
-        raise DocumentError(
-            f"{path} cannot be read ({error}): it is truncated or damaged. {again}"
-        ) from error
-    membership = Membership(columns.pop("sequence"), columns.pop("position"))
-    return Timeline(**columns), membership
+        raise DocumentError(f"{path} cannot be read ({error}): it is truncated or damaged. {again}") from error
+    line = columns.pop("line")
+    return Timeline(**columns), line
 
 
 def _read_columns(reader: Any, rows: int) -> dict[str, NDArray[Any]]:

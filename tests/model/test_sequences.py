@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import pytest
 import reference
@@ -14,10 +16,8 @@ from ffm.model.bound import bound_by_stack, totals
 from ffm.model.carry import carry
 from ffm.model.compiled import compiled
 from ffm.model.sequences import (
-    bound_of_subsequence,
-    carry_of_subsequence,
+    benefit_of_subsequence,
     find_sequences,
-    in_subsequence,
     sequence_benefits,
 )
 from ffm.model.timeline import Kind
@@ -36,8 +36,8 @@ def test_a_sequence_runs_from_a_problem_to_the_next_necessary_synchronization() 
     found, membership = find_sequences(timeline(LOOP_BODY), 4)
     assert [[line.site for line in sequence.lines] for sequence in found] == [[0, 2]]
     assert found[0].ends_at == 3
-    assert membership.sequence.tolist() == [0, -1, 0, -1]
-    assert membership.position.tolist() == [0, -1, 1, -1]
+    assert membership.line.tolist() == [0, -1, 1, -1]
+    assert membership.offsets.tolist() == [0, 2]
 
 
 def test_a_sequence_that_recurs_is_one_with_a_count() -> None:
@@ -45,7 +45,7 @@ def test_a_sequence_that_recurs_is_one_with_a_count() -> None:
     assert len(found) == 1
     assert found[0].recurrences == 5
     assert [(line.site, line.count) for line in found[0].lines] == [(0, 5), (2, 5)]
-    assert (membership.sequence >= 0).sum() == 10
+    assert membership.line.tolist() == [0, -1, 1, -1] * 5
 
 
 def test_an_operation_passed_twice_in_an_instance_is_one_line() -> None:
@@ -53,7 +53,7 @@ def test_an_operation_passed_twice_in_an_instance_is_one_line() -> None:
     rows = [Row(SYNC, wait=1, problem=UNNECESSARY, site=0), twice, twice, Row(SYNC, wait=1, site=2)]
     found, membership = find_sequences(timeline(rows * 3), 3)
     assert [(line.site, line.count) for line in found[0].lines] == [(0, 3), (1, 6)]
-    assert membership.position.tolist() == [0, 1, 1, -1] * 3
+    assert membership.line.tolist() == [0, 1, 1, -1] * 3
 
 
 def test_another_order_of_the_same_operations_is_another_sequence() -> None:
@@ -82,25 +82,26 @@ def test_a_problem_whose_synchronization_is_needed_ends_one_sequence_and_begins_
 
 def test_no_problems_no_sequences() -> None:
     found, membership = find_sequences(timeline([Row(SYNC, wait=1), Row(LAUNCH)]), 1)
-    assert found == []
-    assert membership.sequence.tolist() == [-1, -1]
-    assert find_sequences(timeline([]), 0)[0] == []
+    assert len(found) == 0
+    assert membership.line.tolist() == [-1, -1]
+    assert len(find_sequences(timeline([]), 0)[0]) == 0
 
 
 def test_benefit_of_a_part_is_over_all_recurrences() -> None:
     table = timeline(LOOP_BODY * 5)
     _, membership = find_sequences(table, 4)
     # Alone, the free saves its call and as much of its wait as the gap absorbs, five times.
-    assert carry_of_subsequence(table, membership, 0, 1, 1) == 5 * (1 + 2)
-    # Together: calls of 1 and 1; the wait of 2 before the gap of 1 and the launch, 2 of the wait of 3 in the gap.
-    assert carry_of_subsequence(table, membership, 0, 0, 1) == 5 * (2 + 2 + 2)
+    assert benefit_of_subsequence(table, membership, 0, 1, 1)[0] == 5 * (1 + 2)
+    # Together: calls of 1 and 1; the wait of 2 before the gap of 1 and the launch, 2 of the wait of 3 in the
+    # gap.
+    assert benefit_of_subsequence(table, membership, 0, 0, 1)[0] == 5 * (2 + 2 + 2)
 
 
 def test_bound_of_a_sequence_is_the_smaller_of_calls_and_gaps() -> None:
     table = timeline(LOOP_BODY * 5)
     _, membership = find_sequences(table, 4)
     calls, gaps = (3 + 4), (1 + 1 + 1) + 2  # the launch is part of the first gap
-    assert bound_of_subsequence(table, membership, 0, 0, 1) == pytest.approx(5 * min(calls, gaps))
+    assert benefit_of_subsequence(table, membership, 0, 0, 1)[1] == pytest.approx(5 * min(calls, gaps))
 
 
 @given(row_lists())
@@ -121,10 +122,10 @@ def test_equals_the_reference(rows: list[Row]) -> None:
 def test_every_problem_is_in_exactly_one_sequence_and_nothing_else_is(rows: list[Row]) -> None:
     table = timeline(rows)
     found, membership = find_sequences(table, 4)
-    assert ((membership.sequence >= 0) == (table.problem != 0)).all()
-    assert ((membership.position >= 0) == (table.problem != 0)).all()
-    for row in np.flatnonzero(membership.sequence >= 0):
-        line = found[membership.sequence[row]].lines[membership.position[row]]
+    assert ((membership.line >= 0) == (table.problem != 0)).all()
+    lines = [line for sequence in found for line in sequence.lines]
+    for row in np.flatnonzero(membership.line >= 0):
+        line = lines[membership.line[row]]
         assert line.site == table.site[row]
         assert int(line.problem) & int(table.problem[row]) == table.problem[row]
 
@@ -133,12 +134,26 @@ def test_every_problem_is_in_exactly_one_sequence_and_nothing_else_is(rows: list
 def test_a_sequence_s_benefit_is_that_of_its_whole_as_a_part(rows: list[Row]) -> None:
     table = timeline(rows)
     found, membership = find_sequences(table, 4)
-    carry_s, bound_s = sequence_benefits(table, membership, len(found))
+    carry_s, bound_s = sequence_benefits(table, membership)
     for number, sequence in enumerate(found):
         last = len(sequence.lines) - 1
-        assert carry_s[number] == pytest.approx(carry(table, membership.sequence == number))
-        assert carry_s[number] == pytest.approx(carry_of_subsequence(table, membership, number, 0, last))
-        assert bound_s[number] == pytest.approx(bound_of_subsequence(table, membership, number, 0, last))
+        rows_of_sequence = np.isin(membership.line, range(*membership.offsets[number : number + 2]))
+        assert carry_s[number] == pytest.approx(carry(table, rows_of_sequence))
+        part = benefit_of_subsequence(table, membership, number, 0, last)
+        assert (carry_s[number], bound_s[number]) == pytest.approx(part)
+
+
+@given(row_lists(max_size=20), st.randoms())
+def test_reordered_sequences_keep_their_rows(rows: list[Row], random: Random) -> None:
+    found, membership = find_sequences(timeline(rows), 4)
+    order = random.sample(range(len(found)), k=random.randint(0, len(found)))
+    reordered = membership.reordered(np.array(order, np.int64))
+    kept = 0
+    for new, old in enumerate(order):
+        last = len(found[old].lines) - 1
+        assert (reordered.rows_of(new, 0, last) == membership.rows_of(old, 0, last)).all()
+        kept += int(membership.rows_of(old, 0, last).sum())
+    assert (reordered.line >= 0).sum() == kept
 
 
 @given(row_lists(misplaced=False), st.data())
@@ -151,14 +166,10 @@ def test_a_longer_part_never_saves_less(rows: list[Row], data: st.DataObject) ->
     last = len(found[number].lines) - 1
     start = data.draw(st.integers(0, last))
     end = data.draw(st.integers(start, last))
-    for part, whole in (
-        (carry_of_subsequence(table, membership, number, start, end),
-         carry_of_subsequence(table, membership, number, 0, last)),
-        (bound_of_subsequence(table, membership, number, start, end),
-         bound_of_subsequence(table, membership, number, 0, last)),
-    ):  # fmt: skip
-        assert part <= whole + 1e-9
-    assert in_subsequence(membership, number, 0, last).sum() == (membership.sequence == number).sum()
+    part = benefit_of_subsequence(table, membership, number, start, end)
+    whole = benefit_of_subsequence(table, membership, number, 0, last)
+    assert part[0] <= whole[0] + 1e-9
+    assert part[1] <= whole[1] + 1e-9
 
 
 @given(row_lists())
@@ -185,7 +196,8 @@ def test_bound_of_a_stack_lies_between_nothing_and_its_time(rows: list[Row]) -> 
 
 
 def test_bound_of_a_stack_by_hand() -> None:
-    """Two of four frees wait without need: half of the smaller of 12 s waits and 4 s gaps, half of 8 s of calls."""
+    """Two of four frees wait without need: half of the smaller of 12 s waits and 4 s gaps, half of 8 s of
+    calls."""
     rows = [
         Row(FREE, own=2, wait=3, gap=1, problem=UNNECESSARY * (index < 2))  # type: ignore[arg-type]
         for index in range(4)
@@ -222,12 +234,12 @@ def test_compiled_and_plain_kernels_agree() -> None:
     table = timeline(rows)
     answers = []
     for kernel in (kernels.find_sequences, compiled(kernels.find_sequences)):
-        sequence, position = np.empty(2000, np.int32), np.empty(2000, np.int32)
+        line = np.empty(2000, np.int32)
         described = kernel(
             table.thread, table.wait, table.kind, table.problem, table.site, table.occurrences, 9,
-            sequence, position,
+            line,
         )  # fmt: skip
-        answers.append([part.tolist() for part in (*described, sequence, position)])
+        answers.append([part.tolist() for part in (*described, line)])
     assert answers[0] == answers[1]
     label = np.arange(9, dtype=np.int32)
     columns = (

@@ -177,7 +177,7 @@ def test_sequences_are_numbered_by_what_they_save() -> None:
     problem[[0, 2]] = 0
     analysis, membership = analyse(loop_findings(dataclasses.replace(table, problem=problem)))
     assert [[line.site for line in found.operations] for found in analysis.sequences] == [[0, 2, 3], [3]]
-    assert membership.sequence.tolist() == [-1, -1, -1, 1, -1, 0, -1, 0, 0, -1]
+    assert membership.line.tolist() == [-1, -1, -1, 3, -1, 0, -1, 1, 2, -1]
 
 
 def test_a_program_without_problems_has_nothing_to_list(tmp_path: Path) -> None:
@@ -199,23 +199,22 @@ def test_a_timeline_without_rows_is_analysed(tmp_path: Path) -> None:
 def test_timeline_survives_its_file(tmp_path: Path) -> None:
     table = loop_timeline()
     _, membership = analyse(loop_findings(table))
-    save_timeline(table, tmp_path / "t.arrow", membership)
-    again, members = load_timeline(tmp_path / "t.arrow")
+    save_timeline(table, tmp_path / "t.arrow", membership.line)
+    again, line = load_timeline(tmp_path / "t.arrow")
     for field in dataclasses.fields(Timeline):
         before, after = getattr(table, field.name), getattr(again, field.name)
         assert before.dtype == after.dtype
         assert (before == after).all()
-    assert (members.sequence == membership.sequence).all()
-    assert (members.position == membership.position).all()
+    assert (line == membership.line).all()
     assert [path.name for path in tmp_path.iterdir()] == ["t.arrow"]
 
 
 def test_timeline_of_several_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ffm.stages.timeline_file.BATCH_ROWS", 7)
     save_timeline(loop_timeline(), tmp_path / "t.arrow")
-    again, members = load_timeline(tmp_path / "t.arrow")
+    again, line = load_timeline(tmp_path / "t.arrow")
     assert (again.start == loop_timeline().start).all()
-    assert (members.sequence == -1).all()
+    assert (line == -1).all()
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "empty", "other", "version"])
