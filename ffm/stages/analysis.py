@@ -38,6 +38,10 @@ WORTH_MOVING_NS = 20_000
 """A required synchronization is misplaced when both its wait and the time to the first use exceed this: below it,
 the launch of the work that could move between them costs as much (a launch takes 5 to 10 microseconds)."""
 
+MOSTLY = 0.5
+"""A synchronization is a problem only at sites where more than this share of the occurrences is unnecessary: an edit
+at the call site changes them all. The last turn of a loop needs less than the others, and is no reason to edit."""
+
 REPEATED = (Repetition.NO_OP, Repetition.REPEAT)
 """What counts as an unnecessary transfer: its bytes need not be sent again."""
 
@@ -105,13 +109,14 @@ def symbolized(stacks: list[Stack], modules: list[Module], symbolizer: Symbolize
         Location(modules[frame.module].path, modules[frame.module].build_id, frame.offset, depth > 0)
         for stack in stacks
         for depth, frame in enumerate(stack.frames)
+        if modules[frame.module].path  # code made at run time lies in no file
     ]
     resolved = iter(symbolizer.resolve(locations))
     result: list[Stack] = []
     for stack in stacks:
         frames: list[Frame] = []
         for frame in stack.frames:
-            sources = next(resolved)
+            sources = next(resolved) if modules[frame.module].path else []
             if not sources:
                 frames.append(frame)
             for place, source in enumerate(sources):
@@ -168,13 +173,14 @@ def _timeline(columns: Columns, joined: _Joined) -> Timeline:
     gap[:-1] = np.where(same, part["start"][1:] - part["probe"][1:] - end[:-1], 0)
     problem = np.zeros(len(end), np.uint8)
     unnecessary = np.isin(reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
+    unnecessary &= _share(unnecessary, reason != 0, part["stack"])[part["stack"]] > MOSTLY
     repeated = np.isin(joined.repetition[order], REPEATED)
-    problem[unnecessary | (repeated & (part["waits"] > 0))] |= Problem.UNNECESSARY_SYNCHRONIZATION
+    problem[unnecessary | (repeated & (part["waits"] > 0))] |= np.uint8(Problem.UNNECESSARY_SYNCHRONIZATION)
     misplaced = (
         np.isin(reason, list(REQUIRED)) & ~repeated & (first_use > WORTH_MOVING_NS) & (part["wait"] > WORTH_MOVING_NS)
     )
-    problem[misplaced] |= Problem.MISPLACED_SYNCHRONIZATION
-    problem[repeated] |= Problem.UNNECESSARY_TRANSFER
+    problem[misplaced] |= np.uint8(Problem.MISPLACED_SYNCHRONIZATION)
+    problem[repeated] |= np.uint8(Problem.UNNECESSARY_TRANSFER)
     return Timeline(
         thread=thread,
         start=part["start"],
@@ -187,6 +193,13 @@ def _timeline(columns: Columns, joined: _Joined) -> Timeline:
         first_use=np.where(misplaced, first_use, 0),
         occurrences=np.ones(len(end), np.int64),
     )
+
+
+def _share(some: NDArray[np.bool_], of: NDArray[np.bool_], site: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return, for each site, how many of its rows in `of` are in `some`, from 0 to 1."""
+    count = int(site.max(initial=-1)) + 1
+    all_of = np.bincount(site, weights=of, minlength=count)
+    return np.bincount(site, weights=some & of, minlength=count) / np.maximum(all_of, 1)
 
 
 def _distinct_threads(process: NDArray[np.int32], thread: NDArray[np.int32]) -> NDArray[np.int32]:
