@@ -14,7 +14,7 @@ from ffm.vgpu.samples.truth import UnreadableMarksError, as_toml, call_sites
 SAMPLES = Path(samples.__file__).parent
 SOURCES = SAMPLES / "als"
 SPEAKING_CALL = re.compile(
-    r"\bcheck\(((?:cudaMemcpy|cudaFree|cudaFreeHost|cudaDeviceSynchronize|cudaDeviceReset|vblasSasum))\("
+    r"\bcheck\(((?:cudaMemcpy|cudaFree|cudaFreeHost|cudaDeviceSynchronize|cudaDeviceReset|vblasSasum|vblasDestroy))\("
 )
 
 

@@ -2,8 +2,9 @@
 # Builds the samples for a real GPU: build_nvcc.sh OUTPUT_FOLDER
 #
 # NVCC: the compiler (default: nvcc). CUDA_ARCH: the GPU's architecture (default: sm_90).
-# CUBLAS: a folder with cuBLAS's include/ and lib/, where the toolkit has none, such as site-packages/nvidia/cu13
-# after `pip install nvidia-cublas`.
+# CUBLAS: a folder with cuBLAS's include/ and lib/, such as /usr/local/cuda, or site-packages/nvidia/cu13 after
+# `pip install nvidia-cublas`; als then calls cuBLAS, whose calls of the driver are private. Without it, als calls
+# vblas as plain CUDA code.
 set -eu
 
 if [ $# -ne 1 ]; then
@@ -12,13 +13,17 @@ if [ $# -ne 1 ]; then
 fi
 mkdir -p "$1"
 output=$(cd "$1" && pwd)
-cd "$(dirname "$0")/als"
-
-set -- -l cublas
 if [ -n "${CUBLAS:-}" ]; then
-    library=$(ls "$CUBLAS"/lib/libcublas.so.* | head -n 1)
-    set -- -I "$CUBLAS/include" -Xlinker "$library" -Xlinker -rpath -Xlinker "$CUBLAS/lib"
+    library=$(find -H "$CUBLAS/lib" "$CUBLAS/lib64" -name 'libcublas.so.*' 2>/dev/null | sort | head -n 1)
+    if [ -z "$library" ] || [ ! -f "$CUBLAS/include/cublas_v2.h" ]; then
+        echo "build_nvcc.sh: $CUBLAS holds no include/cublas_v2.h or no lib/libcublas.so.*" >&2
+        exit 1
+    fi
+    set -- -DALS_CUBLAS -I "$CUBLAS/include" -Xlinker "$library" -Xlinker -rpath -Xlinker "$(dirname "$library")"
+else
+    set --
 fi
+cd "$(dirname "$0")/als"
 
 for fixed in 0 1; do
     name=als

@@ -283,6 +283,7 @@ Errors doALS(const TrainingSet &training, const Coordinates &test, float *x_host
     check(cudaMemcpy(theta_host, theta, theta_bytes, cudaMemcpyDeviceToHost));
     // needed: result used at once
     check(cudaMemcpy(x_host, x, x_bytes, cudaMemcpyDeviceToHost));
+    // once: teardown
     check(vblasDestroy(blas));
     // once: teardown
     check(cudaFree(item_weights));

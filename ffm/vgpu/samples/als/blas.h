@@ -1,24 +1,28 @@
-/* The closed library that sums the errors: on a real GPU cuBLAS, on the virtual one libvblas. */
+/* The closed library that sums the errors: libvblas, or cuBLAS where nvcc is told so. */
 #pragma once
 
-#ifdef __CUDACC__
+#include "check.h"
+
+#ifdef ALS_CUBLAS
 
 #include <cublas_v2.h>
 
 using vblasHandle_t = cublasHandle_t;
+using vblasStatus_t = cublasStatus_t;
+#define VBLAS_STATUS_SUCCESS CUBLAS_STATUS_SUCCESS
 #define vblasCreate cublasCreate
 #define vblasDestroy cublasDestroy
 #define vblasSasum cublasSasum
 
-inline void check(cublasStatus_t status) {
-    if (status == CUBLAS_STATUS_SUCCESS)
-        return;
-    std::fprintf(stderr, "als: cuBLAS call failed with status %d\n", static_cast<int>(status));
-    std::exit(2);
-}
-
 #else
 
-#include <vblas.h>
+#include "vblas.h"
 
 #endif
+
+inline void check(vblasStatus_t status) {
+    if (status == VBLAS_STATUS_SUCCESS)
+        return;
+    std::fprintf(stderr, "als: library call failed with status %d\n", static_cast<int>(status));
+    std::exit(2);
+}
