@@ -10,9 +10,7 @@
 #include "driver_state.h"
 #include "wait.h"
 
-/* Tested by every export's stub (`stubs.cpp`). */
-extern "C" __attribute__((visibility("hidden"))) int vgpu_unusable;
-int vgpu_unusable = 0;
+int vgpu_state = 0;
 
 using namespace vgpu;
 
@@ -27,7 +25,7 @@ unsigned primary_flags = 0;
 
 thread_local std::vector<CUcontext> context_stack;
 
-void refuse_in_child() { vgpu_unusable = 1; }
+void refuse_in_child() { vgpu_state = VGPU_UNUSABLE; }
 
 CUcontext handle_of(Context *context) { return reinterpret_cast<CUcontext>(context); }
 
@@ -135,8 +133,6 @@ CUresult set_primary_flags(CUdevice device, unsigned flags) {
 } // namespace
 
 bool vgpu::initialised() { return initialised_flag; }
-
-bool vgpu::driver_unusable() { return vgpu_unusable != 0; }
 
 Context *vgpu::current_context() {
     return context_stack.empty() ? nullptr : find_context(context_stack.back());

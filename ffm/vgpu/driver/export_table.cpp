@@ -54,7 +54,7 @@ DRIVER_CALL(cuGetExportTable)(const void **table, const CUuuid *id) {
         return CUDA_ERROR_INVALID_VALUE;
     *table = nullptr;
     if (std::memcmp(id->bytes, private_table_id.bytes, sizeof id->bytes) != 0)
-        return CUDA_ERROR_NOT_FOUND;
+        return CUDA_ERROR_INVALID_VALUE;
     *table = &private_table;
     return CUDA_SUCCESS;
 }

@@ -25,8 +25,6 @@ const Entry entries[] = {
 };
 #undef ENTRY
 
-constexpr int driver_version = 13000;
-
 /* The newest form that `version` knows, in the wanted flavour before the other. */
 CUdriverProcAddressQueryResult find(const char *name, int version, bool per_thread, void **address) {
     const Entry *best = nullptr;
@@ -47,28 +45,34 @@ CUdriverProcAddressQueryResult find(const char *name, int version, bool per_thre
     return name_exists ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 }
 
-CUresult look_up(const char *name, void **address, int version, cuuint64_t flags,
-                 CUdriverProcAddressQueryResult &status) {
+bool valid(const char *name, void **address, cuuint64_t flags) {
     constexpr cuuint64_t known =
         CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-    if (!name || !address || (flags & ~known) != 0 || version > driver_version)
-        return CUDA_ERROR_INVALID_VALUE;
-    status = find(name, version, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0, address);
-    return status == CU_GET_PROC_ADDRESS_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+    return name && address && (flags & ~known) == 0;
 }
+
+bool per_thread(cuuint64_t flags) { return (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0; }
 
 } // namespace
 
+/* CUDA 11's form: CUDA_ERROR_NOT_FOUND, and `*address` as it was, where there is no such function. */
 DRIVER_CALL(cuGetProcAddress)(const char *name, void **address, int version, cuuint64_t flags) {
-    CUdriverProcAddressQueryResult status;
-    return look_up(name, address, version, flags, status);
+    if (!valid(name, address, flags))
+        return CUDA_ERROR_INVALID_VALUE;
+    void *found;
+    if (find(name, version, per_thread(flags), &found) != CU_GET_PROC_ADDRESS_SUCCESS)
+        return CUDA_ERROR_NOT_FOUND;
+    *address = found;
+    return CUDA_SUCCESS;
 }
 
+/* CUDA 12's form: success with a null `*address`, and the cause in `*status`. */
 DRIVER_CALL(cuGetProcAddress_v2)(const char *name, void **address, int version, cuuint64_t flags,
                                  CUdriverProcAddressQueryResult *status) {
-    CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-    CUresult result = look_up(name, address, version, flags, found);
+    if (!valid(name, address, flags))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUdriverProcAddressQueryResult result = find(name, version, per_thread(flags), address);
     if (status)
-        *status = found;
-    return result;
+        *status = result;
+    return CUDA_SUCCESS;
 }

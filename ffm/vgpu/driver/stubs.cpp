@@ -1,10 +1,15 @@
 /* The exports: each tests a flag and jumps through a slot of a table to its implementation.
  *
- * NVIDIA's builds look like this: the table lies in .data and the loader fills it (R_X86_64_RELATIVE), so
- * that no direct call leads from an export to its implementation. A stub is 24 bytes, enough for a patched
- * jump. The flag is set in a child forked after cuInit; the stub then answers CUDA_ERROR_NOT_INITIALIZED (3)
+ * NVIDIA's builds look like this (seen in 535.261.03): the table lies in .data and the loader fills it
+ * (R_X86_64_RELATIVE), so that no direct call leads from an export to its implementation. The flag says that
+ * the driver cannot be used: in a child forked after cuInit the stub answers CUDA_ERROR_NOT_INITIALIZED (3)
  * itself.
  */
+#include "driver_state.h"
+
+#define TEXT_OF(value) #value
+#define TEXT(value) TEXT_OF(value)
+
 #define STUB(symbol)                                                                                         \
     asm(".pushsection .data.driver_slots, \"aw\", @progbits\n"                                               \
         ".p2align 3\n"                                                                                       \
@@ -12,18 +17,19 @@
         ".quad implementation_" #symbol "\n"                                                                 \
         ".popsection\n"                                                                                      \
         ".pushsection .text\n"                                                                               \
-        ".p2align 4\n"                                                                                       \
+        ".p2align 5\n"                                                                                       \
         ".globl " #symbol "\n"                                                                               \
         ".type " #symbol ", @function\n" #symbol ":\n"                                                       \
         ".cfi_startproc\n"                                                                                   \
-        "cmpl $0, vgpu_unusable(%rip)\n"                                                                     \
-        "jne 1f\n"                                                                                           \
-        "jmp *slot_" #symbol "(%rip)\n"                                                                      \
-        "1: movl $3, %eax\n"                                                                                 \
-        "ret\n"                                                                                              \
-        ".cfi_endproc\n"                                                                                     \
-        ".size " #symbol ", . - " #symbol "\n"                                                               \
-        ".popsection\n");
+        "cmpl $" TEXT(VGPU_UNUSABLE) ", vgpu_state(%rip)\n"                                                  \
+                                     "je 1f\n"                                                               \
+                                     "jmp *slot_" #symbol "(%rip)\n"                                         \
+                                     ".p2align 3\n"                                                          \
+                                     "1: movl $3, %eax\n"                                                    \
+                                     "ret\n"                                                                 \
+                                     ".cfi_endproc\n"                                                        \
+                                     ".size " #symbol ", . - " #symbol "\n"                                  \
+                                     ".popsection\n");
 
 #define ENTRY(symbol, name, version, flavour) STUB(symbol)
 #include "exports.def"

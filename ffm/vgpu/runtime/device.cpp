@@ -238,7 +238,7 @@ static cudaError_t entry_point(const char *name, void **address, int version, un
     CUresult result = legacy_driver().cuGetProcAddress(name, address, version, flags, &found);
     if (status)
         *status = static_cast<cudaDriverEntryPointQueryResult>(found);
-    return result == CUDA_ERROR_NOT_FOUND ? cudaSuccess : from(result);
+    return from(result);
 }
 
 RUNTIME_CALL cudaGetDriverEntryPointByVersion(const char *name, void **address, unsigned int version,
