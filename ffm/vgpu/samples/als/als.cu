@@ -19,28 +19,40 @@
 #include "reference.h"
 #include "variant.h"
 
-namespace {
+namespace
+{
 
 constexpr int f = factor_count;
 constexpr int block_size = 64;
 constexpr int error_bins = 1000;
 
-dim3 blocks(int threads) { return dim3((threads - 1) / block_size + 1); }
+dim3 blocks(int threads)
+{
+    return dim3((threads - 1) / block_size + 1);
+}
 
 /* What each of `rows` Gram matrices gets on its diagonal: the penalty for each rating of the row. */
-void fill_weights(double penalty, const int *offsets, int rows, float *weights) {
+void fill_weights(double penalty, const int *offsets, int rows, float *weights)
+{
     for (int row = 0; row < rows; ++row)
         weights[row] = static_cast<float>(penalty * std::max(offsets[row + 1] - offsets[row], 1));
 }
 
-double root_mean(float sum, int count) { return std::sqrt(static_cast<double>(sum) / count); }
+double root_mean(float sum, int count)
+{
+    return std::sqrt(static_cast<double>(sum) / count);
+}
 
 } // namespace
 
-double user_penalty(int iteration) { return item_penalty * (1 + 8.0 / (1 + iteration)); }
+double user_penalty(int iteration)
+{
+    return item_penalty * (1 + 8.0 / (1 + iteration));
+}
 
 Errors doALS(const TrainingSet &training, const Coordinates &test, float *x_host, float *theta_host,
-             const Weights &weights_host, int iterations, ReferenceSolver &reference) {
+             const Weights &weights_host, int iterations, ReferenceSolver &reference)
+{
     const int m = training.rows, n = training.columns, nnz = training.count, nnz_test = test.count();
     const std::size_t rating_bytes = nnz * sizeof(float), test_bytes = nnz_test * sizeof(float);
     const std::size_t x_bytes = m * f * sizeof(float), theta_bytes = n * f * sizeof(float);
@@ -106,8 +118,8 @@ Errors doALS(const TrainingSet &training, const Coordinates &test, float *x_host
             check(cudaMalloc((void **)&y_theta, x_bytes));
             check(cudaMalloc((void **)&y_theta_rows, x_bytes));
         }
-        LAUNCH(multiply_ratings<Half::x>, blocks(m * f), block, 0, 0, csr_offsets, csr_columns, csr_values,
-               theta, y_theta, m);
+        LAUNCH(multiply_ratings<Half::x>, blocks(m * f), block, 0, 0, csr_offsets, csr_columns, csr_values, theta,
+               y_theta, m);
         LAUNCH(transpose, blocks(m * f), block, 0, 0, y_theta, y_theta_rows, m);
         check(cudaGetLastError());
         if (last) {
@@ -121,8 +133,8 @@ Errors doALS(const TrainingSet &training, const Coordinates &test, float *x_host
         if (first)
             check(cudaMalloc((void **)&x_grams, m * f * f * sizeof(float)));
         reference.advance(0.069);
-        LAUNCH(gram_matrices<Half::x>, blocks(m * f), block, 0, 0, csr_offsets, csr_columns, theta,
-               user_weights, x_grams, m);
+        LAUNCH(gram_matrices<Half::x>, blocks(m * f), block, 0, 0, csr_offsets, csr_columns, theta, user_weights,
+               x_grams, m);
         check(cudaGetLastError());
         if (original) {
             // problem: needless synchronization
@@ -148,8 +160,7 @@ Errors doALS(const TrainingSet &training, const Coordinates &test, float *x_host
             check(cudaMalloc((void **)&y_x, theta_bytes));
         }
         reference.advance(0.145);
-        LAUNCH(multiply_ratings<Half::theta>, blocks(n * f), block, 0, 0, csc_offsets, csc_rows, csc_values,
-               x, y_x, n);
+        LAUNCH(multiply_ratings<Half::theta>, blocks(n * f), block, 0, 0, csc_offsets, csc_rows, csc_values, x, y_x, n);
         LAUNCH(transpose, blocks(n * f), block, 0, 0, y_x, y_x_rows, n);
         check(cudaGetLastError());
         if (original) {
@@ -200,8 +211,8 @@ Errors doALS(const TrainingSet &training, const Coordinates &test, float *x_host
             // problem: repeated upload
             check(cudaMemcpy(csr_values, training.csr_values, rating_bytes, cudaMemcpyHostToDevice));
         }
-        LAUNCH(add_squared_errors, blocks(error_bins), block, 0, 0, coo_rows, csr_columns, csr_values, x,
-               theta, training_errors, nnz, error_bins);
+        LAUNCH(add_squared_errors, blocks(error_bins), block, 0, 0, coo_rows, csr_columns, csr_values, x, theta,
+               training_errors, nnz, error_bins);
         check(cudaGetLastError());
         if (original) {
             // problem: needless synchronization
@@ -250,8 +261,8 @@ Errors doALS(const TrainingSet &training, const Coordinates &test, float *x_host
             // problem: repeated upload
             check(cudaMemcpy(test_values, test.values.data(), test_bytes, cudaMemcpyHostToDevice));
         }
-        LAUNCH(add_squared_errors, blocks(error_bins), block, 0, 0, test_rows, test_columns, test_values, x,
-               theta, test_errors, nnz_test, error_bins);
+        LAUNCH(add_squared_errors, blocks(error_bins), block, 0, 0, test_rows, test_columns, test_values, x, theta,
+               test_errors, nnz_test, error_bins);
         check(cudaGetLastError());
         if (original) {
             // problem: needless synchronization

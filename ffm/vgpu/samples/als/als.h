@@ -42,5 +42,5 @@ double user_penalty(int iteration);
  * `x` (rows x factor_count) and `theta` (columns x factor_count), in pinned host memory, hold the initial
  * factors and receive the final ones. `reference` works through the same iterations on the CPU in between.
  * Ends the program when a CUDA call fails. */
-Errors doALS(const TrainingSet &training, const Coordinates &test, float *x, float *theta,
-             const Weights &weights, int iterations, ReferenceSolver &reference);
+Errors doALS(const TrainingSet &training, const Coordinates &test, float *x, float *theta, const Weights &weights,
+             int iterations, ReferenceSolver &reference);

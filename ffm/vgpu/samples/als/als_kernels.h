@@ -10,8 +10,9 @@ enum class Half { x, theta };
 /* products[i * rows + row] = sum of the row's ratings times factor i of their partners: one thread for each
  * row and factor. Column after column, as a sparse matrix library leaves it. */
 template <Half>
-__global__ void multiply_ratings(const int *offsets, const int *partners, const float *values,
-                                 const float *factors, float *products, int rows) {
+__global__ void multiply_ratings(const int *offsets, const int *partners, const float *values, const float *factors,
+                                 float *products, int rows)
+{
     const int thread = blockIdx.x * blockDim.x + threadIdx.x;
     const int row = thread / factor_count;
     const int i = thread % factor_count;
@@ -26,7 +27,8 @@ PORTABLE_KERNEL(multiply_ratings<Half::x>);
 PORTABLE_KERNEL(multiply_ratings<Half::theta>);
 
 /* From column after column to row after row. */
-__global__ void transpose(const float *columns, float *rows_out, int rows) {
+__global__ void transpose(const float *columns, float *rows_out, int rows)
+{
     const int thread = blockIdx.x * blockDim.x + threadIdx.x;
     if (thread < rows * factor_count)
         rows_out[thread] = columns[thread % factor_count * rows + thread / factor_count];
@@ -36,8 +38,9 @@ PORTABLE_KERNEL(transpose);
 /* grams[row] = sum of t t^T over the factor vectors t of the row's partners, plus the row's weight on the
  * diagonal: one thread for each row of each matrix. */
 template <Half>
-__global__ void gram_matrices(const int *offsets, const int *partners, const float *factors,
-                              const float *weights, float *grams, int rows) {
+__global__ void gram_matrices(const int *offsets, const int *partners, const float *factors, const float *weights,
+                              float *grams, int rows)
+{
     const int thread = blockIdx.x * blockDim.x + threadIdx.x;
     const int row = thread / factor_count;
     const int i = thread % factor_count;
@@ -60,7 +63,8 @@ PORTABLE_KERNEL(gram_matrices<Half::theta>);
 /* Adds the squared errors of all `count` ratings to `bins` sums: one thread for each sum, so that the order
  * of the additions is always the same. */
 __global__ void add_squared_errors(const int *rows, const int *columns, const float *values, const float *x,
-                                   const float *theta, float *errors, int count, int bins) {
+                                   const float *theta, float *errors, int count, int bins)
+{
     const int bin = blockIdx.x * blockDim.x + threadIdx.x;
     if (bin >= bins)
         return;

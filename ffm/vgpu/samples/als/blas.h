@@ -20,7 +20,8 @@ using vblasStatus_t = cublasStatus_t;
 
 #endif
 
-inline void check(vblasStatus_t status) {
+inline void check(vblasStatus_t status)
+{
     if (status == VBLAS_STATUS_SUCCESS)
         return;
     std::fprintf(stderr, "als: library call failed with status %d\n", static_cast<int>(status));

@@ -5,7 +5,8 @@
 #include "ratings.h"
 #include "variant.h"
 
-namespace {
+namespace
+{
 
 constexpr int f = factor_count;
 constexpr int block_size = 64;
@@ -13,8 +14,8 @@ constexpr int block_size = 64;
 } // namespace
 
 /* One thread for each system; as many steps as unknowns, so that only rounding remains. */
-__global__ void conjugate_gradients(const float *matrices, float *x, const float *right_hand_sides,
-                                    int systems) {
+__global__ void conjugate_gradients(const float *matrices, float *x, const float *right_hand_sides, int systems)
+{
     const int system = blockIdx.x * blockDim.x + threadIdx.x;
     if (system >= systems)
         return;
@@ -55,7 +56,8 @@ __global__ void conjugate_gradients(const float *matrices, float *x, const float
 }
 PORTABLE_KERNEL(conjugate_gradients);
 
-void updateXWithCG(const float *matrices, float *x, const float *right_hand_sides, int systems) {
+void updateXWithCG(const float *matrices, float *x, const float *right_hand_sides, int systems)
+{
     LAUNCH(conjugate_gradients, dim3((systems - 1) / block_size + 1), dim3(block_size), 0, 0, matrices, x,
            right_hand_sides, systems);
     check(cudaGetLastError());

@@ -6,7 +6,8 @@
 
 #include <cuda_runtime_api.h>
 
-inline void check(cudaError_t status) {
+inline void check(cudaError_t status)
+{
     if (status == cudaSuccess)
         return;
     std::fprintf(stderr, "als: CUDA call failed: %s\n", cudaGetErrorString(status));

@@ -18,7 +18,8 @@
 #include "check.h"
 #include "reference.h"
 
-namespace {
+namespace
+{
 
 constexpr int rows = 1100;
 constexpr int columns = 700;
@@ -26,13 +27,15 @@ constexpr int columns = 700;
 /* Root mean square difference to the reference's predictions: single precision leaves some 1e-5. */
 constexpr double tolerated_difference = 1e-3;
 
-template <typename Element> Element *pinned(int count) {
+template <typename Element> Element *pinned(int count)
+{
     void *memory;
     check(cudaMallocHost(&memory, static_cast<std::size_t>(count) * sizeof(Element)));
     return static_cast<Element *>(memory);
 }
 
-TrainingSet pinned_training_set(const RatingMatrix &matrix) {
+TrainingSet pinned_training_set(const RatingMatrix &matrix)
+{
     const Coordinates &ratings = matrix.training;
     const int count = ratings.count();
     TrainingSet training{matrix.rows,
@@ -52,21 +55,22 @@ TrainingSet pinned_training_set(const RatingMatrix &matrix) {
 }
 
 /* Root mean square difference between the GPU's and the reference's prediction of the test ratings. */
-double difference(const Coordinates &test, const float *x, const float *theta,
-                  const ReferenceSolver &reference) {
+double difference(const Coordinates &test, const float *x, const float *theta, const ReferenceSolver &reference)
+{
     double sum = 0;
     for (int r = 0; r < test.count(); ++r) {
         double prediction = -reference.predict(test.rows[r], test.columns[r]);
         for (int i = 0; i < factor_count; ++i)
-            prediction += static_cast<double>(x[test.rows[r] * factor_count + i]) *
-                          theta[test.columns[r] * factor_count + i];
+            prediction +=
+                static_cast<double>(x[test.rows[r] * factor_count + i]) * theta[test.columns[r] * factor_count + i];
         sum += prediction * prediction;
     }
     return std::sqrt(sum / test.count());
 }
 
 /* FNV-1a over the bytes of `count` numbers. */
-std::uint64_t checksum(const float *numbers, int count, std::uint64_t hash) {
+std::uint64_t checksum(const float *numbers, int count, std::uint64_t hash)
+{
     for (int i = 0; i < count; ++i) {
         std::uint32_t bits;
         std::memcpy(&bits, &numbers[i], sizeof bits);
@@ -77,7 +81,8 @@ std::uint64_t checksum(const float *numbers, int count, std::uint64_t hash) {
 }
 
 /* Reads argument `index`, a whole number of at least `minimum`; ends the program where it is none. */
-int argument(int count, char **arguments, int index, int minimum, int otherwise) {
+int argument(int count, char **arguments, int index, int minimum, int otherwise)
+{
     if (index >= count)
         return otherwise;
     char *end;
@@ -90,7 +95,8 @@ int argument(int count, char **arguments, int index, int minimum, int otherwise)
     std::exit(2);
 }
 
-bool judge(const Errors &errors, double deviation, int iterations) {
+bool judge(const Errors &errors, double deviation, int iterations)
+{
     bool good = deviation <= tolerated_difference;
     if (!good)
         std::fprintf(stderr, "als: the factors differ from the reference by %g\n", deviation);
@@ -108,7 +114,8 @@ bool judge(const Errors &errors, double deviation, int iterations) {
 
 } // namespace
 
-int main(int count, char **arguments) {
+int main(int count, char **arguments)
+{
     const int iterations = argument(count, arguments, 1, 1, 100);
     const int seed = argument(count, arguments, 2, 0, 1);
     const RatingMatrix matrix = make_ratings(rows, columns, static_cast<std::uint64_t>(seed));

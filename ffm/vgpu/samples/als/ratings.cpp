@@ -3,12 +3,14 @@
 #include <cmath>
 #include <cstddef>
 
-namespace {
+namespace
+{
 
 constexpr double training_density = 0.06;
 constexpr double test_density = 0.045;
 
-std::vector<double> planted_factors(int count, RandomNumbers &random) {
+std::vector<double> planted_factors(int count, RandomNumbers &random)
+{
     std::vector<double> factors(static_cast<std::size_t>(count) * factor_count);
     for (double &factor : factors)
         factor = 2 * random.next() - 1;
@@ -17,14 +19,16 @@ std::vector<double> planted_factors(int count, RandomNumbers &random) {
 
 /* Mean 0, variance 1: the sum of twelve uniform numbers needs no function that libraries round differently.
  */
-double normal(RandomNumbers &random) {
+double normal(RandomNumbers &random)
+{
     double sum = -6;
     for (int i = 0; i < 12; ++i)
         sum += random.next();
     return sum;
 }
 
-void append(Coordinates &ratings, int row, int column, double value) {
+void append(Coordinates &ratings, int row, int column, double value)
+{
     ratings.rows.push_back(row);
     ratings.columns.push_back(column);
     ratings.values.push_back(static_cast<float>(value));
@@ -33,7 +37,8 @@ void append(Coordinates &ratings, int row, int column, double value) {
 } // namespace
 
 /* SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014). */
-double RandomNumbers::next() {
+double RandomNumbers::next()
+{
     state_ += 0x9e3779b97f4a7c15u;
     std::uint64_t bits = state_;
     bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -42,7 +47,8 @@ double RandomNumbers::next() {
     return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-RatingMatrix make_ratings(int rows, int columns, std::uint64_t seed) {
+RatingMatrix make_ratings(int rows, int columns, std::uint64_t seed)
+{
     RandomNumbers random(seed);
     RatingMatrix matrix{rows, columns, {}, {}};
     const std::vector<double> users = planted_factors(rows, random);
@@ -60,7 +66,8 @@ RatingMatrix make_ratings(int rows, int columns, std::uint64_t seed) {
     return matrix;
 }
 
-void compress_rows(const Coordinates &ratings, int rows, int *offsets, int *columns, float *values) {
+void compress_rows(const Coordinates &ratings, int rows, int *offsets, int *columns, float *values)
+{
     int next = 0;
     for (int row = 0; row < rows; ++row) {
         offsets[row] = next;
@@ -72,7 +79,8 @@ void compress_rows(const Coordinates &ratings, int rows, int *offsets, int *colu
     offsets[rows] = next;
 }
 
-void compress_columns(const Coordinates &ratings, int columns, int *offsets, int *rows, float *values) {
+void compress_columns(const Coordinates &ratings, int columns, int *offsets, int *rows, float *values)
+{
     std::vector<int> next(static_cast<std::size_t>(columns) + 1, 0);
     for (int column : ratings.columns)
         ++next[column + 1];

@@ -15,7 +15,10 @@ struct Coordinates {
     std::vector<int> rows;
     std::vector<int> columns;
     std::vector<float> values;
-    int count() const { return static_cast<int>(values.size()); }
+    int count() const
+    {
+        return static_cast<int>(values.size());
+    }
 };
 
 struct RatingMatrix {
@@ -26,7 +29,8 @@ struct RatingMatrix {
 };
 
 /* The same numbers in 0 <= x < 1 for the same seed, whatever the compiler and the standard library. */
-class RandomNumbers {
+class RandomNumbers
+{
   public:
     explicit RandomNumbers(std::uint64_t seed) : state_(seed) {}
     double next();

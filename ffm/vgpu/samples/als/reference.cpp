@@ -4,25 +4,29 @@
 #include <cmath>
 #include <cstddef>
 
-namespace {
+namespace
+{
 
 constexpr int f = factor_count;
 
-double dot(const double *left, const double *right, int count) {
+double dot(const double *left, const double *right, int count)
+{
     double sum = 0;
     for (int i = 0; i < count; ++i)
         sum += left[i] * right[i];
     return sum;
 }
 
-void add_multiple(double *target, double factor, const double *source, int count) {
+void add_multiple(double *target, double factor, const double *source, int count)
+{
     for (int i = 0; i < count; ++i)
         target[i] += factor * source[i];
 }
 
 /* Minimises |A z - b| by Householder QR. `design` holds the f columns of A, then b, each of `height` values,
  * and is overwritten; `solution` receives f values. */
-void least_squares(double *design, int height, double *solution) {
+void least_squares(double *design, int height, double *solution)
+{
     for (int k = 0; k < f; ++k) {
         double *pivot = design + static_cast<std::size_t>(k) * height + k;
         const int length = height - k;
@@ -49,9 +53,12 @@ void least_squares(double *design, int height, double *solution) {
 
 ReferenceSolver::ReferenceSolver(const TrainingSet &training, const float *theta)
     : training_(training), x_(static_cast<std::size_t>(training.rows) * f, 0.0),
-      theta_(theta, theta + static_cast<std::size_t>(training.columns) * f) {}
+      theta_(theta, theta + static_cast<std::size_t>(training.columns) * f)
+{
+}
 
-void ReferenceSolver::begin_iteration(double user_penalty, double item_penalty) {
+void ReferenceSolver::begin_iteration(double user_penalty, double item_penalty)
+{
     user_penalty_ = user_penalty;
     item_penalty_ = item_penalty;
     solved_ = 0;
@@ -59,22 +66,26 @@ void ReferenceSolver::begin_iteration(double user_penalty, double item_penalty) 
     work_due_ = 0;
 }
 
-void ReferenceSolver::advance(double share) {
+void ReferenceSolver::advance(double share)
+{
     work_due_ += share * 2 * training_.count;
     while (solved_ < training_.rows + training_.columns && work_done_ < work_due_)
         solve_next();
 }
 
-void ReferenceSolver::finish_iteration() {
+void ReferenceSolver::finish_iteration()
+{
     while (solved_ < training_.rows + training_.columns)
         solve_next();
 }
 
-double ReferenceSolver::predict(int row, int column) const {
+double ReferenceSolver::predict(int row, int column) const
+{
     return dot(&x_[static_cast<std::size_t>(row) * f], &theta_[static_cast<std::size_t>(column) * f], f);
 }
 
-void ReferenceSolver::solve_next() {
+void ReferenceSolver::solve_next()
+{
     const bool is_user = solved_ < training_.rows;
     const int index = is_user ? solved_ : solved_ - training_.rows;
     const int *offsets = is_user ? training_.csr_offsets : training_.csc_offsets;

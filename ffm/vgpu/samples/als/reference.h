@@ -10,7 +10,8 @@
 
 #include "als.h"
 
-class ReferenceSolver {
+class ReferenceSolver
+{
   public:
     /* `training` must outlive the solver; `theta` holds the initial columns x factor_count values. */
     ReferenceSolver(const TrainingSet &training, const float *theta);
