@@ -42,8 +42,8 @@ def ending_of(wait_status: int, *, timed_out: bool) -> Ending:
     return Ending(None, signal.Signals(-code).name, timed_out)
 
 
-def resolve_program(command: list[str]) -> list[str]:
-    """Return the command with its program as a path that can be executed.
+def resolve_program(command: list[str]) -> Path:
+    """Return the file that a command executes.
 
     Raises:
         InstrumentError: there is no such program, it may not be executed, or it is for another machine.
@@ -64,7 +64,7 @@ def resolve_program(command: list[str]) -> list[str]:
         raise InstrumentError(f"{name} is a folder, not a program.")
     if not os.access(path, os.X_OK):
         raise InstrumentError(f"The program {name} is not executable. Try: chmod +x {name}")
-    return [str(path), *command[1:]]
+    return path.absolute()
 
 
 def reason_unreached(program: Path) -> str:

@@ -99,7 +99,8 @@ def run_instrumented(
         began = time.monotonic()
         try:
             program = subprocess.Popen(
-                resolved,
+                command,
+                executable=resolved,
                 env=gate.environment(dict(os.environ)),
                 stdout=sink,
                 stderr=subprocess.STDOUT,
@@ -113,7 +114,7 @@ def run_instrumented(
     run.raise_failure()
     if not run.arrived:
         raise InstrumentError(
-            f"The program {command[0]} could not be instrumented: {reason_unreached(Path(resolved[0]))}."
+            f"The program {command[0]} could not be instrumented: {reason_unreached(resolved)}."
         )
     return Outcome(
         command=command,
@@ -202,7 +203,8 @@ class _Run:
                 self.preparation_s += time.monotonic() - began
 
     def _attach(self, process_id: int) -> None:
-        session = frida.get_local_device().attach(process_id)
+        # Frida's own signal handlers would swallow the program's: a fault must end it as it does without us.
+        session = frida.get_local_device().attach(process_id, exceptor="off", exit_monitor=False)
         script = session.create_script(AGENT.read_text(), name="ffm", runtime="qjs")
         process = Instrumented(process_id)
         messages: queue.SimpleQueue[Any] = queue.SimpleQueue()

@@ -1,0 +1,79 @@
+"""Fixtures that many tests share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def cuda_include() -> Path:
+    """Folder of CUDA's headers."""
+    for folder in sys.path:
+        candidate = Path(folder) / "nvidia" / "cu13" / "include"
+        if (candidate / "cuda.h").exists():
+            return candidate
+    pytest.skip("cuda.h is not installed (package nvidia-cuda-runtime)")
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A command that ran to its end."""
+
+    code: int
+    out: str
+    err: str
+
+
+Ffm = Callable[..., Finished]
+
+
+@pytest.fixture(scope="session")
+def ffm() -> Ffm:
+    """Run `ffm` with some arguments, in a folder."""
+
+    def run(*arguments: str | Path, folder: Path | None = None, seconds: float = 120) -> Finished:
+        done = subprocess.run(
+            [sys.executable, "-m", "ffm", *map(str, arguments)],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "COLUMNS": "100"},
+        )
+        return Finished(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def build_program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
+    """Compile a CUDA source for the virtual GPU; each source once."""
+    from ffm.vgpu.paths import library_folder
+
+    folder = tmp_path_factory.mktemp("programs")
+    headers = ROOT / "ffm" / "vgpu" / "include"
+
+    def build(source: Path) -> Path:
+        program = folder / source.stem
+        if not program.exists():
+            subprocess.run(
+                [
+                    "g++", "-std=c++17", "-O1", "-g", "-x", "c++", str(source), "-o", str(program),
+                    f"-I{headers}", "-isystem", str(cuda_include()),
+                    f"-L{library_folder()}", "-lcudart", f"-Wl,-rpath,{library_folder()}", "-lpthread",
+                ],
+                check=True,
+            )  # fmt: skip
+        return program
+
+    return build

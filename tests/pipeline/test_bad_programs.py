@@ -1,0 +1,112 @@
+"""Programs that cannot be measured, or that fail: one clear sentence, a non-zero exit, and nothing is lost."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ffm.instrument.recording import read_recordings
+from tests.conftest import Ffm, Finished
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+@pytest.fixture(scope="module")
+def ending(build_program: Callable[[Path], Path]) -> Path:
+    return build_program(PROGRAMS / "ending.cu")
+
+
+def refused(finished: Finished) -> str:
+    """The one sentence of a command that refused."""
+    assert finished.code == 1, finished.err
+    lines = [line for line in finished.err.splitlines() if line.startswith("ffm: ")]
+    assert len(lines) == 1, finished.err
+    assert "Traceback" not in finished.err
+    return lines[0]
+
+
+def baseline(ffm: Ffm, folder: Path, *command: str | Path, limit: float | None = None) -> Finished:
+    timeout = () if limit is None else ("--timeout", str(limit))
+    return ffm("stage", "baseline", "--results", folder / "results", *timeout, "--", *command, folder=folder)
+
+
+def test_a_program_that_does_not_exist(ffm: Ffm, tmp_path: Path) -> None:
+    assert "./nowhere does not exist" in refused(baseline(ffm, tmp_path, "./nowhere"))
+
+
+def test_a_name_that_is_not_on_the_path_but_in_the_folder(ffm: Ffm, tmp_path: Path) -> None:
+    (tmp_path / "mine").touch()
+    assert "Did you mean ./mine?" in refused(baseline(ffm, tmp_path, "mine"))
+
+
+def test_a_file_that_is_not_executable(ffm: Ffm, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("no program")
+    assert "chmod +x ./data" in refused(baseline(ffm, tmp_path, "./data"))
+
+
+def test_a_folder(ffm: Ffm, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    assert "is a folder" in refused(baseline(ffm, tmp_path, "./folder"))
+
+
+def test_a_file_in_no_known_format(ffm: Ffm, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"\x00\x01\x02")
+    broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
+    assert "cannot be started" in refused(baseline(ffm, tmp_path, "./broken"))
+
+
+def test_a_program_that_never_loads_a_driver(ffm: Ffm, tmp_path: Path) -> None:
+    assert "without loading a CUDA driver" in refused(baseline(ffm, tmp_path, "/bin/true"))
+
+
+def test_a_program_that_fails_before_it_loads_a_driver(ffm: Ffm, tmp_path: Path) -> None:
+    sentence = refused(baseline(ffm, tmp_path, "/bin/sh", "-c", "echo no data >&2; exit 4"))
+    assert "exited with code 4 before it used a CUDA driver" in sentence
+    assert "no data" in (tmp_path / "results" / "baseline.log").read_text()
+
+
+def test_a_statically_linked_program(ffm: Ffm, tmp_path: Path) -> None:
+    (tmp_path / "static.c").write_text("int main(void) { return 0; }")
+    subprocess.run(["gcc", "-static", "-o", "static", "static.c"], cwd=tmp_path, check=True)
+    assert "statically" in refused(baseline(ffm, tmp_path, "./static"))
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("fail", "exited with code 3"),
+        ("crash", "was ended by the signal SIGSEGV"),
+        ("abort", "was ended by the signal SIGABRT"),
+        ("kill", "was ended by the signal SIGKILL"),
+    ],
+)
+def test_a_program_that_fails_keeps_its_recording(ffm: Ffm, ending: Path, tmp_path: Path, how: str, said: str) -> None:
+    sentence = refused(baseline(ffm, tmp_path, ending, how))
+    assert said in sentence
+    assert "baseline.log" in sentence
+    (recording,) = read_recordings(tmp_path / "results" / "recordings" / "baseline")
+    assert len(recording.operations) > 0
+    assert (tmp_path / "results" / "baseline.log").read_text() == "sum 0\n"
+
+
+def test_a_program_that_runs_past_the_limit(ffm: Ffm, ending: Path, tmp_path: Path) -> None:
+    sentence = refused(baseline(ffm, tmp_path, ending, "hang", limit=2))
+    assert "ran past the time limit of 2 s" in sentence
+    (recording,) = read_recordings(tmp_path / "results" / "recordings" / "baseline")
+    assert len(recording.operations) > 0
+
+
+def test_a_stage_without_the_one_before_it(ffm: Ffm, ending: Path, tmp_path: Path) -> None:
+    sentence = refused(ffm("stage", "tracing", "--results", tmp_path / "empty", "--", ending))
+    assert "baseline.json does not exist" in sentence
+    assert "ffm stage baseline" in sentence
+
+
+def test_a_results_folder_that_cannot_be_made(ffm: Ffm, ending: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert "cannot be made" in refused(ffm("stage", "baseline", "--results", tmp_path / "file" / "in", "--", ending))
