@@ -41,6 +41,8 @@ class Kind(StrEnum):
     CONTEXT = "context"
     MODULE = "module"
     ENTRY = "entry"
+    MAPPING = "mapping"
+    """Gives another address of memory that exists."""
 
 
 class Memory(StrEnum):

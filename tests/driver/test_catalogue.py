@@ -76,7 +76,7 @@ def test_row_agrees_with_the_header(function: DriverFunction) -> None:
             assert ROLE_TYPES[role](argument), (role, argument)
         else:
             assert role in ("bytes", "pitch")
-            in_memory = function.shape is Shape.BATCH or function.kind is Kind.MODULE or role == "pitch"
+            in_memory = function.shape is Shape.BATCH or role == "pitch"
             assert argument.type in SIZES
             assert argument.pointers == 0 or in_memory
     streams = [place for place, argument in enumerate(arguments) if argument == Argument("CUstream", 0)]
