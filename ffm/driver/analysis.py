@@ -45,6 +45,8 @@ class DriverAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     """Starts of all functions, sorted."""
     ends: list[int]
     """Ends of all functions, exclusive; same length."""
+    split_off: dict[int, int]
+    """For each range that is a split-off part of a function: its start, and the start of the function."""
     exports: dict[str, int]
     """Address of each exported function."""
     implementations: list[Implementation]
@@ -53,11 +55,15 @@ class DriverAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     """Starts of the functions that every one of `WAITING_CALLS` reaches by direct calls and slots."""
 
     def function_start(self, address: int) -> int | None:
-        """Return the start of the function that holds `address`, or None where none does."""
+        """Return the start of the function that holds `address`, or None where none does.
+
+        It is where the function is entered, also for an address in a split-off part of it.
+        """
         place = bisect.bisect_right(self.starts, address) - 1
         if place < 0 or address >= self.ends[place]:
             return None
-        return self.starts[place]
+        start = self.starts[place]
+        return self.split_off.get(start, start)
 
     def names_at(self, address: int) -> tuple[str, ...]:
         """Return the exported functions whose own code holds `address`; empty where no single family does."""
@@ -93,6 +99,7 @@ def analyse(library: Library) -> DriverAnalysis:
         from_unwind_tables=functions.from_unwind_tables,
         starts=functions.starts.tolist(),
         ends=functions.ends.tolist(),
+        split_off=_split_off(graph),
         exports=library.exports,
         implementations=list(implementations(library, graph)),
         candidates=_candidates(library, graph),
@@ -131,6 +138,17 @@ def _candidates(library: Library, graph: CallGraph) -> list[int]:
     roots = graph.functions.containing(addresses).tolist()
     common = set.intersection(*(graph.reachable({root}) for root in roots))
     return sorted(graph.functions.starts[list(common)].tolist())
+
+
+def _split_off(graph: CallGraph) -> dict[int, int]:
+    """Return, for each range that begins inside a frame, the start of the only function that jumps to it."""
+    functions = graph.functions
+    parts: dict[int, int] = {}
+    for part in np.flatnonzero(functions.continues).tolist():
+        owners = set(graph.callers[graph.callees == part].tolist())
+        if len(owners) == 1 and not functions.continues[owner := owners.pop()]:
+            parts[int(functions.starts[part])] = int(functions.starts[owner])
+    return parts
 
 
 def _read_cached(path: Path, identity: str) -> DriverAnalysis | None:

@@ -17,6 +17,10 @@ from ffm.driver.library import Code, Library
 # Encodings of .eh_frame_hdr that linkers write: pointer relative to its own place, 4-byte count, sorted
 # table of 4-byte offsets from the header. Source: LSB, "DWARF Extensions", DW_EH_PE_*.
 _HEADER = (1, 0x1B, 0x03, 0x3B)
+# Call frame instructions (DWARF 5, 7.24) that move the frame; before any other, at the start of a range, they say
+# that the frame is not that of a function just entered.
+_MOVES_FRAME = (0x0C, 0x0D, 0x0E, 0x0F)
+_SAVES_REGISTER = 0x80
 _CALL = 0xE8
 _PADDING = (0xC3, 0xCC, 0x90, 0x00)
 
@@ -27,6 +31,8 @@ class FunctionRanges:
 
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
+    continues: NDArray[np.bool_]
+    """Whether a range begins in the middle of a frame: a split-off part that is jumped to, not called."""
     from_unwind_tables: bool
     """Otherwise they are guessed from call targets."""
 
@@ -65,12 +71,15 @@ def _from_unwind_tables(library: Library) -> FunctionRanges | None:
     if not np.array_equal(descriptions + 8 + words(image, descriptions + 8), starts):
         return None
     sizes = words(image, descriptions + 12)
+    # Then the length of further data, that data, and the call frame instructions.
+    first = image[descriptions + 17 + image[descriptions + 16]]
+    continues = np.isin(first, _MOVES_FRAME) | (first & 0xC0 == _SAVES_REGISTER)
     order = np.argsort(starts, kind="stable")
-    starts, sizes = starts[order], sizes[order]
+    starts, sizes, continues = starts[order], sizes[order], continues[order]
     keep = (sizes > 0) & library.is_code(starts)
     starts, ends = starts[keep], (starts + sizes)[keep]
     ends[:-1] = np.minimum(ends[:-1], starts[1:])
-    return FunctionRanges(starts, ends, True) if len(starts) else None
+    return FunctionRanges(starts, ends, continues[keep], True) if len(starts) else None
 
 
 def _from_targets(library: Library) -> FunctionRanges:
@@ -86,7 +95,8 @@ def _from_targets(library: Library) -> FunctionRanges:
         parts.append(targets[np.isin(before, _PADDING) | (targets % 16 == 0)])
     starts = np.unique(np.concatenate(parts))
     borders = np.unique(np.concatenate((starts, *ends)))
-    return FunctionRanges(starts, borders[np.searchsorted(borders, starts, side="right")], False)
+    ends_of = borders[np.searchsorted(borders, starts, side="right")]
+    return FunctionRanges(starts, ends_of, np.zeros(len(starts), dtype=np.bool_), False)
 
 
 def _call_targets(code: Code) -> NDArray[np.int64]:

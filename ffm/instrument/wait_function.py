@@ -10,7 +10,6 @@ enqueue work.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -191,12 +190,9 @@ class _Search:
         return {start for start in starts if start is not None}
 
     def _common(self, samples: list[list[set[int]]]) -> list[int]:
-        """Return the functions that are on most of the sampled stacks of every call."""
-        usual: list[set[int]] = []
-        for taken in samples:
-            frequency = Counter(function for functions in taken for function in functions)
-            usual.append({function for function, count in frequency.items() if 2 * count >= len(taken)})
-        return sorted(set.intersection(*usual))
+        """Return the functions that stay on the sampled stacks of every call, once it has come to rest."""
+        resting = [functions for taken in samples for functions in taken[len(taken) // 2 :]]
+        return sorted(set.intersection(*resting)) if resting else []
 
     def _check(self, session: ProbeSession, common: list[int], refusals: list[str | None]) -> None:
         """Make all calls with `common` hooked, and judge each of these functions."""

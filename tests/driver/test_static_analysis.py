@@ -108,7 +108,9 @@ def test_a_tail_called_body_belongs_to_its_export(tmp_path: Path) -> None:
 def test_a_split_off_cold_part_belongs_to_its_export(tmp_path: Path) -> None:
     library = build(tmp_path, "-O2")
     start, _ = library.functions["copy.cold"]
-    assert analysed(library).names_at(start) == ("cuMemcpyDtoH_v2",)
+    analysis = analysed(library)
+    assert analysis.names_at(start) == ("cuMemcpyDtoH_v2",)
+    assert analysis.function_start(start) == library.functions["copy"][0]
 
 
 def test_analysis_is_cached_by_build(tmp_path: Path, cache: Path) -> None:

@@ -6,6 +6,7 @@
  * NO_DEVICE           cuInit fails
  * NEVER_RETURNS       cuCtxSynchronize does not notice that the work is done
  * SHARED_SLEEP        the wait function sleeps in a function that enqueueing enters too
+ * COLD                the wait happens in a split-off cold part of the wait function
  * NAPS                the wait function sleeps for a moment, again and again, in a function of its own
  * CRASHES             cuMemFree ends the process
  * NO_HOST_FUNCTION    cuLaunchHostFunc fails, cuStreamWaitValue32_v2 works
@@ -90,8 +91,21 @@ static inline __attribute__((always_inline)) void wait_here(unsigned long target
     __asm__ volatile("" ::: "memory");
 }
 
+#ifdef COLD
+__attribute__((cold)) INTERNAL void note_wait(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+#endif
+
 INTERNAL void internal_wait(unsigned long target)
 {
+#ifdef COLD
+    /* What calls a cold function is cold. */
+    if (completed >= target)
+        return;
+    note_wait();
+#endif
     wait_here(target);
     __asm__ volatile("" ::: "memory");
 }

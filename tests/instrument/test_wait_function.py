@@ -31,6 +31,7 @@ def find(folder: Path, *options: str) -> tuple[WaitFunction, dict[str, int]]:
         ("-O1",),
         ("-O3",),
         ("-fcf-protection=full",),
+        ("-DCOLD",),
         WITHOUT_UNWIND_TABLES,
         ("-DSPIN", *WITHOUT_UNWIND_TABLES),
     ],
