@@ -49,7 +49,7 @@ def running(stage: str, subject: str) -> Iterator[StageLine]:
     line = StageLine(TITLES[stage])
     began = time.monotonic()
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         progress.add_task(f"stage {line.title}: {subject}", total=None)
         yield line
     console.print(f"stage {line.title}: {line.summary} [{time.monotonic() - began:.1f} s]", markup=False)

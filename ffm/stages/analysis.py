@@ -38,6 +38,9 @@ WORTH_MOVING_NS = 20_000
 """A required synchronization is misplaced when both its wait and the time to the first use exceed this: below it,
 the launch of the work that could move between them costs as much (a launch takes 5 to 10 microseconds)."""
 
+WORTH_MOVING_SHARE = 0.001
+"""And its call site only when moving it at all its occurrences could save this share of the run."""
+
 MOSTLY = 0.5
 """A synchronization is a problem only at sites where more than this share of the occurrences is unnecessary: an edit
 at the call site changes them all. The last turn of a loop needs less than the others, and is no reason to edit."""
@@ -83,14 +86,15 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         )
     columns = read_table(folder.root / tracing.events)
     joined = _join(columns, tracing, memory, sync_use, folder)
-    timeline = _timeline(columns, joined)
+    wall_s = baseline.run.wall_s if baseline.run else 0.0
+    timeline = _timeline(columns, joined, wall_s)
     symbolizer = Symbolizer()
     stacks = symbolized(tracing.stacks, tracing.modules, symbolizer)
     command = baseline.run.command if baseline.run else []
     findings = Findings(
         application=application_name(command),
         command=command,
-        wall_s=baseline.run.wall_s if baseline.run else 0.0,
+        wall_s=wall_s,
         timeline=timeline,
         sites=_sites(columns, joined, len(stacks)),
         stacks=stacks,
@@ -160,7 +164,7 @@ def _join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse,
     return _Joined(reason, keep, first_use, repetition, first, unmatched=(columns["waits"] > 0) & (reason == 0))
 
 
-def _timeline(columns: Columns, joined: _Joined) -> Timeline:
+def _timeline(columns: Columns, joined: _Joined, wall_s: float) -> Timeline:
     """Return the model's table: times corrected for the probe, problems flagged."""
     order = np.lexsort((columns["start"], columns["thread"], columns["process"]))
     part = {name: column[order] for name, column in columns.items()}
