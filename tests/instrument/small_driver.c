@@ -101,8 +101,10 @@ __attribute__((cold)) INTERNAL void note_wait(void)
 INTERNAL void internal_wait(unsigned long target)
 {
 #ifdef COLD
-    /* What calls a cold function is cold. */
-    if (completed >= target)
+    /* Makes the hot part set up the frame. What calls a cold function is cold. */
+    volatile unsigned long kept[8];
+    kept[0] = target;
+    if (completed >= kept[0])
         return;
     note_wait();
 #endif
