@@ -183,6 +183,8 @@ def _timeline(columns: Columns, joined: _Joined, wall_s: float) -> Timeline:
     misplaced = (
         np.isin(reason, list(REQUIRED)) & ~repeated & (first_use > WORTH_MOVING_NS) & (part["wait"] > WORTH_MOVING_NS)
     )
+    movable = np.bincount(part["stack"], weights=np.where(misplaced, np.minimum(first_use, part["wait"]), 0))
+    misplaced &= movable[part["stack"]] >= WORTH_MOVING_SHARE * wall_s * 1e9
     problem[misplaced] |= np.uint8(Problem.MISPLACED_SYNCHRONIZATION)
     problem[repeated] |= np.uint8(Problem.UNNECESSARY_TRANSFER)
     return Timeline(
