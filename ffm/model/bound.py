@@ -45,6 +45,8 @@ class Totals:
     """Occurrences that transfer without need."""
     problems: NDArray[np.int64]
     """Occurrences with any problem."""
+    kind: NDArray[np.int64]
+    """`Kind` of the first row; 0 where there is none."""
 
 
 def totals(timeline: Timeline, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> Totals:
@@ -72,6 +74,7 @@ def totals(timeline: Timeline, label: NDArray[np.integer], group_of: NDArray[np.
         columns[4],
         columns[5],
         columns[6],
+        columns[7],
     )
 
 

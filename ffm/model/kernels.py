@@ -134,14 +134,14 @@ def bound_totals(
     group_of: Integers,
     groups: int,
 ) -> Integers:
-    """Totals of each group, shape (groups, 7), for `ffm.model.bound`.
+    """Totals of each group, shape (groups, 8), for `ffm.model.bound`.
 
-    Columns: occurrences; time in the call; wait; time until the thread's next synchronizing or transferring
-    operation; occurrences that are an unnecessary synchronization; occurrences that are an unnecessary
-    transfer; occurrences with any problem. One pass from the end, because the next operation must be known.
+    Columns: occurrences; time in the call; wait; time until the thread's next synchronizing or transferring operation;
+    occurrences that are an unnecessary synchronization; occurrences that are an unnecessary transfer; occurrences with
+    any problem; the kind of the first row. One pass from the end, because the next operation must be known.
     """
     synchronization, transfer = 1, 2
-    totals = np.zeros((groups, 7), np.int64)
+    totals = np.zeros((groups, 8), np.int64)
     ahead = 0
     rows = len(thread)
     for reverse in range(rows):
@@ -172,6 +172,7 @@ def bound_totals(
             totals[group, 5] += occurrences[row]
         if problem[row] != 0:
             totals[group, 6] += occurrences[row]
+        totals[group, 7] = kind[row]
     return totals
 
 
@@ -193,7 +194,7 @@ def find_sequences(
     instance is keyed by its distinct sites in order of first appearance; equal keys are found through a hash
     table and compared in full.
     """
-    modulus = 1 << 40
+    modulus = (1 << 40) - 87  # prime, so that the low bits of a key, which choose its slot, depend on all of it
     last_instance = np.full(sites, -1, np.int64)
     last_position = np.zeros(sites, np.int32)
     current = np.empty(sites, np.int32)
@@ -210,81 +211,84 @@ def find_sequences(
     first_row = -1
     instance = 0
     rows = len(thread)
-    for row in range(rows + 1):
-        new_thread = row == rows or (row > 0 and thread[row] != thread[row - 1])
-        ending = new_thread
-        if not new_thread:
-            synchronizes = wait[row] > 0 or kind[row] == 1 or (problem[row] & 3) != 0
-            ending = synchronizes and (problem[row] & 1) == 0
-        if ending and length > 0:
-            key = 0
-            for index in range(length):
-                key = (key * 1000003 + int(current[index]) + 1) % modulus
-            slot = key % len(table)
-            match = -1
-            while table[slot] >= 0:
-                candidate = int(table[slot])
-                begin = offsets[candidate]
-                if keys[candidate] == key and offsets[candidate + 1] - begin == length:
-                    same = True
-                    for index in range(length):
-                        if line_site[begin + index] != current[index]:
-                            same = False
-                            break
-                    if same:
-                        match = candidate
-                        break
-                slot = (slot + 1) % len(table)
-            if match < 0:
-                match = found
-                table[slot] = found
-                begin = offsets[found]
-                while begin + length > len(line_site):
-                    line_site = np.concatenate((line_site, np.zeros(len(line_site), np.int32)))
-                    line_count = np.concatenate((line_count, np.zeros(len(line_count), np.int64)))
-                    line_problem = np.concatenate((line_problem, np.zeros(len(line_problem), np.uint8)))
-                line_site[begin : begin + length] = current[:length]
-                if found + 2 > len(offsets):
-                    offsets = np.concatenate((offsets, np.zeros(len(offsets), np.int64)))
-                if found + 1 > len(keys):
-                    recurrences = np.concatenate((recurrences, np.zeros(len(recurrences), np.int64)))
-                    ends = np.concatenate((ends, np.full(len(ends), -1, np.int32)))
-                    keys = np.concatenate((keys, np.zeros(len(keys), np.int64)))
-                offsets[found + 1] = begin + length
-                keys[found] = key
-                ends[found] = -1 if new_thread else site[row]
-                found += 1
-                if 2 * found > len(table):
-                    table = np.full(4 * len(table), -1, np.int32)
-                    for index in range(found):
-                        slot = keys[index] % len(table)
-                        while table[slot] >= 0:
-                            slot = (slot + 1) % len(table)
-                        table[slot] = index
-            recurrences[match] += 1
-            for index in range(first_row, row):
-                if lines[index] >= 0:
-                    line = offsets[match] + lines[index]
-                    lines[index] = line
-                    line_count[line] += occurrences[index]
-                    line_problem[line] |= problem[index]
-        if ending:
-            length = 0
-            first_row = -1
-            instance += 1
-        if row == rows:
+    row = 0
+    while True:
+        # Live on until an instance is complete. Nothing here assigns an array anew: Numba would count references to
+        # all of them at each row, which costs 150 ns.
+        new_thread = True
+        while row < rows:
+            new_thread = row > 0 and thread[row] != thread[row - 1]
+            if length > 0:
+                synchronizes = wait[row] > 0 or kind[row] == 1 or (problem[row] & 3) != 0
+                if new_thread or (synchronizes and (problem[row] & 1) == 0):
+                    break
+            lines[row] = -1
+            if problem[row] != 0:
+                here = site[row]
+                if length == 0:
+                    first_row = row
+                if last_instance[here] != instance:
+                    last_instance[here] = instance
+                    last_position[here] = length
+                    current[length] = here
+                    length += 1
+                lines[row] = last_position[here]  # within the instance; counted on when its sequence is known
+            row += 1
+        if length == 0:
             break
-        lines[row] = -1
-        if problem[row] != 0:
-            here = site[row]
-            if first_row < 0:
-                first_row = row
-            if last_instance[here] != instance:
-                last_instance[here] = instance
-                last_position[here] = length
-                current[length] = here
-                length += 1
-            lines[row] = last_position[here]  # within the instance; counted on when its sequence is known
+        key = 0
+        for index in range(length):
+            key = (key * 1000003 + int(current[index]) + 1) % modulus
+        slot = key % len(table)
+        match = -1
+        while table[slot] >= 0:
+            candidate = int(table[slot])
+            begin = offsets[candidate]
+            if keys[candidate] == key and offsets[candidate + 1] - begin == length:
+                same = True
+                for index in range(length):
+                    if line_site[begin + index] != current[index]:
+                        same = False
+                        break
+                if same:
+                    match = candidate
+                    break
+            slot = (slot + 1) % len(table)
+        if match < 0:
+            match = found
+            table[slot] = found
+            begin = offsets[found]
+            while begin + length > len(line_site):
+                line_site = np.concatenate((line_site, np.zeros(len(line_site), np.int32)))
+                line_count = np.concatenate((line_count, np.zeros(len(line_count), np.int64)))
+                line_problem = np.concatenate((line_problem, np.zeros(len(line_problem), np.uint8)))
+            line_site[begin : begin + length] = current[:length]
+            if found + 2 > len(offsets):
+                offsets = np.concatenate((offsets, np.zeros(len(offsets), np.int64)))
+            if found + 1 > len(keys):
+                recurrences = np.concatenate((recurrences, np.zeros(len(recurrences), np.int64)))
+                ends = np.concatenate((ends, np.full(len(ends), -1, np.int32)))
+                keys = np.concatenate((keys, np.zeros(len(keys), np.int64)))
+            offsets[found + 1] = begin + length
+            keys[found] = key
+            ends[found] = -1 if row == rows or new_thread else site[row]
+            found += 1
+            if 2 * found > len(table):
+                table = np.full(4 * len(table), -1, np.int32)
+                for index in range(found):
+                    slot = keys[index] % len(table)
+                    while table[slot] >= 0:
+                        slot = (slot + 1) % len(table)
+                    table[slot] = index
+        recurrences[match] += 1
+        for index in range(first_row, row):
+            if lines[index] >= 0:
+                line = offsets[match] + lines[index]
+                lines[index] = line
+                line_count[line] += occurrences[index]
+                line_problem[line] |= problem[index]
+        length = 0
+        instance += 1
     return (
         offsets[: found + 1],
         line_site[: offsets[found]],
@@ -293,3 +297,10 @@ def find_sequences(
         recurrences[:found],
         ends[:found],
     )
+
+
+def relabel(label: Integers, new_label: Integers) -> None:
+    """Replace each label by its new one, in place; negative labels stay."""
+    for row in range(len(label)):
+        if label[row] >= 0:
+            label[row] = new_label[label[row]]

@@ -70,17 +70,18 @@ class Membership:
         chosen &= self.line <= first + end
         return chosen
 
-    def reordered(self, order: NDArray[np.integer]) -> Membership:
-        """The membership when only the sequences of `order` remain, in that order; rows of others are in
-        none."""
-        lengths = np.diff(self.offsets)
-        offsets = offsets_of(lengths[order])
-        new_line = np.full(self.offsets[-1] + 1, -1, np.int32)  # the last one serves the rows in no sequence
-        for number, sequence in enumerate(order):
-            new_line[self.offsets[sequence] : self.offsets[sequence + 1]] = np.arange(
-                offsets[number], offsets[number + 1]
-            )
-        return Membership(new_line[self.line], offsets)
+    def reorder(self, order: NDArray[np.integer]) -> Membership:
+        """The membership when only the sequences of `order` remain, in that order; rows of others are in none.
+
+        Works in place, because the column is large: this membership is not to be used afterwards.
+        """
+        offsets = offsets_of(np.diff(self.offsets)[order])
+        new_line = np.full(self.offsets[-1], -1, np.int32)
+        for begin, sequence in zip(offsets, order, strict=False):
+            part = slice(self.offsets[sequence], self.offsets[sequence + 1])
+            new_line[part] = np.arange(begin, begin + part.stop - part.start)
+        run(kernels.relabel, len(self.line), self.line, new_line)
+        return Membership(self.line, offsets)
 
 
 def offsets_of(lengths: Sequence[int] | NDArray[np.integer]) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ sums up a stack.
 from __future__ import annotations
 
 import functools
+from collections import abc
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -145,8 +146,6 @@ def _sites(
     carry_s: NDArray[np.float64],
     bound_s: NDArray[np.float64],
 ) -> list[Site]:
-    kinds = np.zeros(len(places), np.uint8)
-    kinds[findings.timeline.site] = findings.timeline.kind
     return [
         Site(
             call=place.call,
@@ -155,7 +154,7 @@ def _sites(
             file=place.file,
             line=place.line,
             stack=description.stack,
-            kind=Kind(int(kinds[index])).name.lower(),
+            kind=Kind(int(sums.kind[index])).name.lower(),
             count=int(sums.count[index]),
             total_s=float(sums.total[index]),
             wait_s=float(sums.wait[index]),
@@ -239,7 +238,12 @@ def _carry_of(timeline: Timeline, groups: list[list[int]], sites: int) -> NDArra
 
 def _sequences(findings: Findings, sites: int) -> tuple[list[Sequence], Membership, list[str]]:
     """The sequences that save most, the rows that belong to them, and a note if there are more."""
-    found, membership = findings.sequences or find_sequences(findings.timeline, sites)
+    found: abc.Sequence[FoundSequence]
+    if findings.sequences:
+        found, given = findings.sequences
+        membership = Membership(given.line.copy(), given.offsets)
+    else:
+        found, membership = find_sequences(findings.timeline, sites)
     carry_s, bound_s = sequence_benefits(findings.timeline, membership)
     order = np.argsort(-np.maximum(carry_s, bound_s), kind="stable")[:LISTED_SEQUENCES]
     listed = [(found[index], float(carry_s[index]), float(bound_s[index])) for index in order]
@@ -256,7 +260,7 @@ def _sequences(findings: Findings, sites: int) -> tuple[list[Sequence], Membersh
         for sequence, carry_saving, bound_saving in listed
     ]
     note = [f"{len(found)} different sequences were found; the {LISTED_SEQUENCES} that save most are listed."]
-    return sequences, membership.reordered(order), note if len(found) > LISTED_SEQUENCES else []
+    return sequences, membership.reorder(order), note if len(found) > LISTED_SEQUENCES else []
 
 
 def _issues(problem: Problem) -> list[str]:

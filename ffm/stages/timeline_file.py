@@ -69,7 +69,7 @@ def load_timeline(path: Path) -> tuple[Timeline, NDArray[np.int32]]:
 
     again = "Run `ffm stage analysis` (or `ffm import`) again to make it anew."
     try:
-        with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
+        with pa.OSFile(str(path), "rb") as file, pa.ipc.open_file(file) as reader:
             metadata = reader.schema.metadata or {}
             if metadata.get(b"ffm.timeline") != VERSION:
                 raise DocumentError(f"{path} is not a timeline of version {VERSION.decode()} of this ffm. {again}")
