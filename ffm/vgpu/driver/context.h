@@ -35,7 +35,7 @@ struct Context {
     unsigned flags;
     bool primary;
     Stream legacy;
-    std::set<Stream *> streams;                /* all but `legacy` */
+    std::set<Stream *> streams; /* all but `legacy` */
     std::set<Event *> events;
     std::vector<OperationReference> orphans;   /* last work of streams that were destroyed */
     std::map<int, std::size_t> limits;         /* those that were set */

@@ -55,6 +55,7 @@ CUresult register_host(void *pointer, std::size_t size, unsigned flags) {
     if (msync(reinterpret_cast<void *>(first), behind - first, MS_ASYNC) != 0)
         return CUDA_ERROR_INVALID_VALUE;
     Allocation allocation;
+    allocation.gpu_view = map_again(first, behind - first, address - first);
     allocation.address = address;
     allocation.size = size;
     allocation.kind = MemoryKind::registered;
@@ -112,6 +113,7 @@ DRIVER_CALL(cuMemHostUnregister)(void *pointer) {
     wait_for_context(*context);
     CallCost cost(microseconds(configuration().call_register_host));
     remove_allocation(address, MemoryKind::registered, allocation);
+    unmap_again(allocation);
     return context->error;
 }
 

@@ -13,7 +13,7 @@ enum class MemoryKind {
     device,     /* the GPU's own memory */
     pinned,     /* cuMemAllocHost, cuMemHostAlloc: mapped twice, the GPU uses the second mapping */
     managed,    /* cuMemAllocManaged: likewise */
-    registered, /* cuMemHostRegister: the program's own pages */
+    registered, /* cuMemHostRegister: the program's own pages; the GPU maps shared ones again */
     pageable,   /* unknown to the driver */
 };
 
@@ -73,5 +73,11 @@ class DeviceMemory {
 /* Memory mapped twice. */
 CUresult map_twice(std::size_t size, std::uintptr_t &program_address, char *&gpu_view);
 void unmap_twice(const Allocation &allocation);
+
+/* A second mapping of `size` bytes of the program's pages from `first` on; returns where the byte at `offset`
+ * lies in it. Only shared mappings can be mapped again (mremap(2)): null for private ones, which
+ * /proc/self/mem reaches whatever their protection. */
+char *map_again(std::uintptr_t first, std::size_t size, std::size_t offset);
+void unmap_again(const Allocation &registered);
 
 } // namespace vgpu

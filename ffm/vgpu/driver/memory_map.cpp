@@ -95,7 +95,9 @@ void release_allocations(CUcontext context) {
         }
         if (allocation.kind == MemoryKind::device)
             DeviceMemory::release(allocation.address, allocation.size);
-        else if (allocation.kind != MemoryKind::registered)
+        else if (allocation.kind == MemoryKind::registered)
+            unmap_again(allocation);
+        else
             unmap_twice(allocation);
         entry = allocations.erase(entry);
     }
@@ -128,7 +130,7 @@ void translate_pointers(char *parameter, std::size_t size) {
         std::uintptr_t value;
         std::memcpy(&value, parameter + offset, sizeof value);
         GpuRange range = gpu_range(value);
-        if (range.kind == MemoryKind::pinned || range.kind == MemoryKind::managed)
+        if (range.kind != MemoryKind::device && range.gpu_view)
             std::memcpy(parameter + offset, &range.gpu_view, sizeof value);
     }
 }
@@ -182,6 +184,25 @@ CUresult map_twice(std::size_t size, std::uintptr_t &program_address, char *&gpu
 void unmap_twice(const Allocation &allocation) {
     munmap(reinterpret_cast<void *>(allocation.address), allocation.size);
     munmap(allocation.gpu_view, allocation.size);
+}
+
+char *map_again(std::uintptr_t first, std::size_t size, std::size_t offset) {
+    void *again = mremap(reinterpret_cast<void *>(first), 0, size, MREMAP_MAYMOVE);
+    if (again == MAP_FAILED)
+        return nullptr;
+    if (mprotect(again, size, PROT_READ | PROT_WRITE) != 0)
+        mprotect(again, size, PROT_READ); /* a file that was opened for reading */
+    return static_cast<char *>(again) + offset;
+}
+
+void unmap_again(const Allocation &registered) {
+    if (!registered.gpu_view)
+        return;
+    std::uintptr_t page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    std::uintptr_t view = reinterpret_cast<std::uintptr_t>(registered.gpu_view);
+    std::uintptr_t first = view / page * page;
+    std::uintptr_t behind = (view + registered.size + page - 1) / page * page;
+    munmap(reinterpret_cast<void *>(first), behind - first);
 }
 
 } // namespace vgpu

@@ -142,8 +142,8 @@ void Scheduler::add_worker() {
     pthread_sigmask(SIG_SETMASK, &previous, nullptr);
 }
 
-/* Programs often enqueue more soon after something is over, and waking a thread costs them several microseconds:
- * so a thread that runs out of work looks for more for a moment before it sleeps. */
+/* Programs often enqueue more soon after something is over, and waking a thread costs them several
+ * microseconds: so a thread that runs out of work looks for more for a moment before it sleeps. */
 void Scheduler::look_for_work(std::unique_lock<std::mutex> &lock) {
     if (!admitted_.empty())
         return;

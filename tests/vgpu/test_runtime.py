@@ -1,0 +1,111 @@
+"""A compiled program on libcudart, portable kernels and libvblas."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ffm.vgpu.paths import library_folder
+from tests.conftest import cuda_include
+
+HERE = Path(__file__).resolve().parent
+HEADERS = HERE.parents[1] / "ffm" / "vgpu" / "include"
+CONFIGURATION = "kernel.slow_fill = 200000  # microseconds\nkernel.fill = 1 + 0.5 per thread\n"
+
+Scene = Callable[..., list[str]]
+
+
+@pytest.fixture(scope="module", params=[(), ("-DCUDA_API_PER_THREAD_DEFAULT_STREAM",)], ids=["legacy", "ptsz"])
+def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    """Run one scene of the program, built for either default stream, and return its lines."""
+    folder = tmp_path_factory.mktemp("runtime")
+    program = folder / "runtime"
+    subprocess.run(
+        [
+            "g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", *request.param,
+            "-x", "c++", str(HERE / "programs" / "runtime.cu"), "-x", "none", "-o", str(program),
+            f"-I{HEADERS}", "-isystem", str(cuda_include()),
+            f"-L{library_folder()}", "-lcudart", "-lvblas", f"-Wl,-rpath,{library_folder()}",
+        ],
+        check=True,
+    )  # fmt: skip
+    (folder / "runtime.vgpu").write_text(CONFIGURATION)
+
+    def run(name: str, **environment: str) -> list[str]:
+        done = subprocess.run(
+            [str(program), name], capture_output=True, text=True, timeout=60, check=False,
+            env={**os.environ, **environment},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.splitlines()
+
+    return run
+
+
+def test_kernels_run_over_the_whole_grid(scene: Scene) -> None:
+    assert scene("kernels") == [
+        "fill 1",
+        "count 1440 77",
+        "box 0 321 333",
+        "block too large: cudaErrorInvalidConfiguration",
+        "unregistered: cudaErrorInvalidDeviceFunction",
+        "then: cudaSuccess",
+    ]
+
+
+def test_results_without_a_needed_wait_are_wrong(scene: Scene) -> None:
+    assert scene("missing_wait") == ["before 1 after 2", "unordered 2"]
+
+
+def test_kernels_reach_memory_that_is_protected_from_the_program(scene: Scene) -> None:
+    assert scene("protected_pages") == ["protected 10 77"] * 2
+
+
+def test_closed_library_sums(scene: Scene) -> None:
+    assert scene("library") == ["sum 0 1 1 0", "invalid 7 1", "destroyed 0"]
+
+
+def test_device_works_again_after_a_reset(scene: Scene) -> None:
+    assert scene("reset") == ["after reset 4"]
+
+
+def test_child_forked_before_first_use_has_a_gpu_of_its_own(scene: Scene) -> None:
+    assert scene("fork_before_use") == ["child cudaSuccess", "child ended 0", "parent goes on"]
+
+
+def test_child_forked_after_use_is_refused(scene: Scene) -> None:
+    expected = ["child cudaErrorInitializationError", "child ended 0", "parent goes on"]
+    assert scene("fork_after_use") == expected
+
+
+def test_named_configuration_comes_before_the_one_beside_the_program(scene: Scene, tmp_path: Path) -> None:
+    configuration = tmp_path / "fast"
+    configuration.write_text("kernel.slow_fill = 1\n")
+    lines = scene("missing_wait", VGPU_CONFIGURATION=str(configuration))
+    assert lines[0].endswith("after 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("call.free = 10\ncall.fre = 1\n", ":2: unknown key 'call.fre'"),
+        ("copy.latency = fast\n", ":1: 'fast' is no number of at least 0"),
+        ("kernel.fill = 3 + 4\n", ":1: a kernel's duration is 'MICROSECONDS + NANOSECONDS per thread'"),
+        ("device.memory\n", ":1: expected 'key = value'"),
+    ],
+)
+def test_wrong_configuration_is_named_and_refused(scene: Scene, tmp_path: Path, text: str, cause: str) -> None:
+    configuration = tmp_path / "wrong"
+    configuration.write_text(text)
+    with pytest.raises(AssertionError, match="InvalidValue") as failure:
+        scene("kernels", VGPU_CONFIGURATION=str(configuration))
+    assert str(configuration) + cause in str(failure.value)
+
+
+def test_configuration_that_cannot_be_read_is_refused(scene: Scene, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="cannot be read"):
+        scene("kernels", VGPU_CONFIGURATION=str(tmp_path / "absent"))
