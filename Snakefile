@@ -7,6 +7,7 @@
 
 import shlex
 import shutil
+import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -14,6 +15,8 @@ from snakemake.exceptions import WorkflowError
 if not str(config.get("app", "")).strip():
     raise WorkflowError("Name the program to measure: snakemake --config app=./program")
 
+# The ffm of the Python that runs this workflow, also where its environment is not activated.
+FFM = f"{shlex.quote(sys.executable)} -m ffm"
 COMMAND = shlex.split(str(config["app"]))
 PROGRAM = shutil.which(COMMAND[0])
 RESULTS = str(config.get("results", Path("results") / Path(COMMAND[0]).name))
@@ -42,7 +45,7 @@ rule baseline:
     resources:
         gpu=1,
     shell:
-        "ffm stage baseline --results {RESULTS:q} {LIMIT} -- {params.command}"
+        "{FFM} stage baseline --results {RESULTS:q} {LIMIT} -- {params.command}"
 
 
 rule tracing:
@@ -56,7 +59,7 @@ rule tracing:
     resources:
         gpu=1,
     shell:
-        "ffm stage tracing --results {RESULTS:q} {LIMIT} -- {params.command}"
+        "{FFM} stage tracing --results {RESULTS:q} {LIMIT} -- {params.command}"
 
 
 rule memory:
@@ -71,7 +74,7 @@ rule memory:
     resources:
         gpu=1,
     shell:
-        "ffm stage memory --results {RESULTS:q} {LIMIT} -- {params.command}"
+        "{FFM} stage memory --results {RESULTS:q} {LIMIT} -- {params.command}"
 
 
 rule sync_use:
@@ -85,7 +88,7 @@ rule sync_use:
     resources:
         gpu=1,
     shell:
-        "ffm stage sync-use --results {RESULTS:q} {LIMIT} -- {params.command}"
+        "{FFM} stage sync-use --results {RESULTS:q} {LIMIT} -- {params.command}"
 
 
 rule analysis:
@@ -97,7 +100,7 @@ rule analysis:
     output:
         f"{RESULTS}/analysis.json",
     shell:
-        "ffm stage analysis --results {RESULTS:q}"
+        "{FFM} stage analysis --results {RESULTS:q}"
 
 
 onsuccess:

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 class Reason:
     """What a mark means. `planted`: worth a line in a report, which must name exactly these."""
 
-    synchronization: str  # "unnecessary" or "required"
+    synchronization: str  # "unnecessary", "conditionally unnecessary" or "required"
     transfer: str  # "none", "required" or "duplicate"
     planted: bool
     why: str
@@ -52,6 +52,12 @@ REASONS = {
         "required",
         False,
         "the CPU reads what was fetched directly after the call",
+    ),
+    "needed: result used after the next wait": Reason(
+        "conditionally unnecessary",
+        "required",
+        False,
+        "the CPU reads what was fetched, but only after the next wait, which covers this transfer too",
     ),
     "once: upload": Reason(
         "unnecessary",

@@ -1,0 +1,128 @@
+"""The whole way on the sample `als`: the report finds its planted problems and only those."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from ffm.stages.documents import Analysis, Site
+from ffm.stages.results import open_results
+from ffm.vgpu.paths import sample
+from tests.conftest import ROOT, Ffm
+
+ITERATIONS = 8
+TRUTH = ROOT / "ffm" / "vgpu" / "samples" / "als.truth.toml"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Measure with the workflow, as a user does."""
+    folder = tmp_path_factory.mktemp("als") / "results"
+    snakemake = Path(sys.executable).with_name("snakemake")
+    done = subprocess.run(
+        [str(snakemake), "--config", f"app={sample('als')} {ITERATIONS}", f"results={folder}", "timeout=60"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def analysis(results: Path) -> Analysis:
+    return open_results(results).document
+
+
+def line_of(site: Site) -> tuple[str, int]:
+    return Path(site.file).name, site.line
+
+
+def truth() -> list[dict[str, Any]]:
+    return tomllib.loads(TRUTH.read_text())["call_site"]
+
+
+def sites_at(analysis: Analysis, entry: dict[str, Any]) -> list[Site]:
+    return [site for site in analysis.sites if line_of(site) == (entry["file"], entry["line"])]
+
+
+def test_every_planted_problem_is_found(analysis: Analysis) -> None:
+    missed = []
+    for entry in truth():
+        sites = sites_at(analysis, entry)
+        if entry["planted"] and not (sites and all(site.problem_count for site in sites)):
+            missed.append(f"{entry['file']}:{entry['line']} {entry['call']}")
+    assert not missed
+
+
+def test_nothing_needed_is_called_a_problem(analysis: Analysis) -> None:
+    wrong = []
+    for entry in truth():
+        for site in sites_at(analysis, entry):
+            if entry["synchronization"] == "required" and site.problem_count:
+                wrong.append(f"{entry['file']}:{entry['line']} {site.synchronization}")
+    assert not wrong
+
+
+def test_only_planted_sites_matter(analysis: Analysis) -> None:
+    """Whatever else is unnecessary happens once, at the start or the end, and is not in the loop."""
+    planted = {(entry["file"], entry["line"]) for entry in truth() if entry["planted"]}
+    others = [site for site in analysis.sites if site.problem_count and line_of(site) not in planted]
+    assert [site for site in others if site.count >= ITERATIONS] == []
+
+
+def test_repeated_uploads_are_told_from_first_ones(analysis: Analysis) -> None:
+    for entry in truth():
+        if entry["transfer"] != "duplicate":
+            continue
+        for site in sites_at(analysis, entry):
+            repeats = sum(verdict.occurrences for verdict in site.transfer if verdict.kind in ("repeat", "no-op"))
+            assert repeats == ITERATIONS - 1, line_of(site)
+
+
+def test_the_loop_is_one_sequence(analysis: Analysis, ffm: Ffm, results: Path) -> None:
+    first = analysis.sequences[0]
+    assert len(first.operations) == 23
+    assert first.recurrences >= ITERATIONS - 1
+    shown = ffm("subsequence", 10, 23, "--results", results, "--json")
+    assert shown.code == 0, shown.err
+    assert 0 < orjson.loads(shown.out)["saving"]["carry_s"] <= first.benefit.carry_s
+
+
+def test_all_of_the_run_was_matched(analysis: Analysis) -> None:
+    assert analysis.matching is not None
+    assert analysis.matching.unmatched_s == 0
+    assert analysis.notes == []
+
+
+def test_the_program_was_not_disturbed(results: Path) -> None:
+    """Each instrumented run wrote what the bare program writes."""
+    bare = subprocess.run([sample("als"), str(ITERATIONS)], capture_output=True, text=True, check=True).stdout
+    for stage in ("baseline", "tracing", "memory", "sync-use"):
+        assert (results / f"{stage}.log").read_text() == bare
+
+
+@pytest.mark.parametrize("command", [("report",), ("sequence", "1"), ("fold", "cudaFree"), ("subsequence", "2", "5")])
+def test_every_view_reads_the_results(ffm: Ffm, results: Path, command: tuple[str, ...]) -> None:
+    shown = ffm(*command, "--results", results)
+    assert shown.code == 0, shown.err
+    assert "cudaFree" in shown.out
+
+
+def test_damaged_results_are_refused(ffm: Ffm, results: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(results, copy)
+    document = copy / "memory.json"
+    document.write_bytes(document.read_bytes()[:1000])
+    again = ffm("stage", "analysis", "--results", copy)
+    assert again.code == 1
+    assert "truncated or damaged" in again.err and "ffm stage memory" in again.err
