@@ -292,7 +292,7 @@ Errors doALS(const TrainingSet &training, const Coordinates &test, float *x_host
 
     // needed: result used after the next wait
     check(cudaMemcpy(theta_host, theta, theta_bytes, cudaMemcpyDeviceToHost));
-    // needed: result used at once
+    // needed: result used after the next wait
     check(cudaMemcpy(x_host, x, x_bytes, cudaMemcpyDeviceToHost));
     // once: teardown
     check(vblasDestroy(blas));
