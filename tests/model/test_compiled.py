@@ -1,0 +1,74 @@
+"""When the kernels are compiled, and where compiled code is kept."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from ffm.model import kernels
+from ffm.model.compiled import PLAIN_ROWS
+
+ROOT = Path(__file__).parents[2]
+
+ANALYSE = """
+import sys
+sys.path[:0] = [{tests!r}, {root!r}]
+# An editable installation would lead back to the checkout.
+sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "ScikitBuildRedirectingFinder"]
+from timelines import UNNECESSARY, Row, timeline
+import numpy as np
+from ffm.model.carry import carry
+rows = [Row(wait=2, gap=1, problem=UNNECESSARY)] * 10
+table = timeline(rows)
+if {large}:
+    from ffm.model.timeline import Timeline
+    table = Timeline(*(np.tile(getattr(table, name), {repeat}) for name in Timeline.__dataclass_fields__))
+print(carry(table, np.ones(len(table), np.bool_)), "numba" in sys.modules)
+"""
+
+
+def analyse(*, large: bool, root: Path = ROOT, **environment: str) -> list[str]:
+    code = ANALYSE.format(tests=str(ROOT / "tests/model"), root=str(root), large=large, repeat=PLAIN_ROWS // 10 + 1)
+    answer = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"} | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return answer.stdout.split()
+
+
+def test_small_tables_do_not_wait_for_numba() -> None:
+    assert analyse(large=False) == ["10.0", "False"]
+
+
+def test_large_tables_are_compiled() -> None:
+    assert analyse(large=True) == [str(float(PLAIN_ROWS + 10)), "True"]
+
+
+def test_compiled_code_has_a_place_where_package_and_home_cannot_be_written(tmp_path: Path) -> None:
+    """As in an installation owned by another account. Files instead of folders stop even the superuser."""
+    package = tmp_path / "installed" / "ffm"
+    (package / "model").mkdir(parents=True)
+    for name in ("__init__.py", "model/__init__.py", *(f"model/{path.name}" for path in sources())):
+        (package / name).write_bytes((ROOT / "ffm" / name).read_bytes())
+    (package / "model" / "__pycache__").write_text("a file where a folder should be")
+    (tmp_path / "home").write_text("a file where a folder should be")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    answer = analyse(
+        large=True,
+        root=package.parent,
+        HOME=str(tmp_path / "home"),
+        XDG_CACHE_HOME=str(tmp_path / "home" / "cache"),
+        TMPDIR=str(temporary),
+    )
+    assert answer[1] == "True"
+    assert list(temporary.rglob("*.nbi"))
+
+
+def sources() -> list[Path]:
+    return [path for path in Path(kernels.__file__).parent.glob("*.py") if path.name != "__init__.py"]
