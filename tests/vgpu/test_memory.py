@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import mmap
 
 import numpy as np
@@ -23,7 +24,7 @@ def test_allocations_do_not_overlap_and_count_as_used() -> None:
         free, total = checked(driver.cuMemGetInfo())
         sizes = [1, 511, 512, 513, 1 << 20, 3 << 20]
         blocks = sorted((int(checked(driver.cuMemAlloc(size))), size) for size in sizes)
-        for (address, size), (behind, _) in zip(blocks, blocks[1:], strict=False):
+        for (address, size), (behind, _) in itertools.pairwise(blocks):
             assert address + size <= behind
         assert all(address % 512 == 0 for address, _ in blocks)
         left, total_after = checked(driver.cuMemGetInfo())

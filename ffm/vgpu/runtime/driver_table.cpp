@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <mutex>
 
+#include "../include/open_driver.h"
+
 namespace cudart {
 
 namespace {
@@ -25,7 +27,7 @@ CUresult fill(DriverTable &table, GetProcAddress get, cuuint64_t flags) {
 }
 
 CUresult load() {
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *library = open_driver();
     if (!library)
         return CUDA_ERROR_STUB_LIBRARY;
     auto get = reinterpret_cast<GetProcAddress>(dlsym(library, "cuGetProcAddress_v2"));

@@ -3,13 +3,15 @@
 #include <dlfcn.h>
 #include <type_traits>
 
+#include "../include/open_driver.h"
+
 namespace vblas {
 
 namespace {
 
 /* All entries come from cuGetProcAddress, by name and by the CUDA version that brought them. */
 bool load(Driver &driver) {
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *library = open_driver();
     if (!library)
         return false;
     auto get = reinterpret_cast<decltype(&::cuGetProcAddress)>(dlsym(library, "cuGetProcAddress_v2"));
