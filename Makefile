@@ -26,12 +26,14 @@ system:
 $(VENV)/.packages: pyproject.toml | system
 	@test -n "$(PYTHON)" || { echo "ffm needs Python 3.11 or newer; this machine has $$(python3 --version)."; exit 1; }
 	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
-	$(BIN)/python -m pip install -q --upgrade pip
+	@echo "installing packages into $(VENV)"
+	$(BIN)/python -m pip install -q --disable-pip-version-check --upgrade pip
 	$(BIN)/python -m pip install -q --group build --group test --group lint scikit-build-core
 	touch $@
 
 # The native parts are built into the package that the environment imports from this folder.
 $(VENV)/.installed: $(VENV)/.packages $(NATIVE_SOURCES)
+	@echo "building the native parts"
 	$(BIN)/python -m pip install -q --no-build-isolation --editable .
 	touch $@
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from ffm.stages.documents import Frame
+from ffm.stages.documents import Frame, Module
 
 PRIVATE = "private"
 """Stands for the driver function where a library used the driver's private interface."""
@@ -15,6 +15,8 @@ PRIVATE = "private"
 _CUDA_ENTRY = re.compile(r"cu(?:da)?[A-Z]\w*")
 """Names of the CUDA runtime (`cudaFree`) and driver (`cuMemFree_v2`); libraries are named `cublas…`,
 `cufft…`."""
+
+_RUNTIME_LIBRARY = re.compile(r"libcuda(rt)?[.-]")
 
 _NVCC_TEMPORARY = re.compile(r"tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_(?P<stem>.+?)(?:\.compute_\w+)?\.cudafe\d*\.\w+")
 
@@ -29,15 +31,21 @@ class Place:
     line: int
 
 
-def place_of_call(frames: Sequence[Frame], function: str) -> Place:
+def runtime_modules(modules: Sequence[Module]) -> frozenset[int]:
+    """Return the numbers of the modules that are the CUDA runtime or driver: no call of the programmer lies there."""
+    return frozenset(
+        number for number, module in enumerate(modules) if _RUNTIME_LIBRARY.match(PurePath(module.path).name)
+    )
+
+
+def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int] = frozenset()) -> Place:
     """Find the call in a stack (innermost frame first) that ends in a driver function.
 
-    The call is the outermost frame of the CUDA runtime or driver: that is what the programmer wrote, all
-    further in
-    is NVIDIA's. Where the stack holds none, because the driver function was called directly, it is that
-    function.
-    Where a library waits through the driver's private interface, it is the library's entry. The caller is
-    then the
+    `runtime` are the numbers of modules whose frames are never the caller, though their functions have no names.
+
+    The call is the outermost frame of the CUDA runtime or driver: that is what the programmer wrote, all further in
+    is NVIDIA's. Where the stack holds none, because the driver function was called directly, it is that function.
+    Where a library waits through the driver's private interface, it is the library's entry. The caller is then the
     innermost frame whose line is known, since a library's are not, or else the innermost frame.
     """
     entry = next(
@@ -45,7 +53,8 @@ def place_of_call(frames: Sequence[Frame], function: str) -> Place:
         None,
     )
     if entry is not None and entry + 1 < len(frames):
-        caller = frames[entry + 1]
+        outside = [frame for frame in frames[entry + 1 :] if frame.module not in runtime]
+        caller = outside[0] if outside else frames[entry + 1]
         return Place(frames[entry].function, caller.function, source_file(caller.file), caller.line)
     call = frames[entry].function if entry is not None else function
     if not frames:

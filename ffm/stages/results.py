@@ -45,7 +45,7 @@ from ffm.stages.documents import (
     write_document,
 )
 from ffm.stages.errors import FfmError
-from ffm.stages.places import Place, place_of_call
+from ffm.stages.places import Place, place_of_call, runtime_modules
 from ffm.stages.timeline_file import load_timeline, save_timeline
 
 ANALYSIS_FILE = "analysis.json"
@@ -116,7 +116,8 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
     sums = totals(timeline, timeline.site, each_site, number)
     bound_s = bound_by_stack(sums) if findings.bound_s is None else findings.bound_s
     carry_s = carry_by_group(timeline, timeline.site, each_site, number)
-    places = [place_of_call(findings.stacks[site.stack].frames, site.function) for site in findings.sites]
+    runtime = runtime_modules(findings.modules)
+    places = [place_of_call(findings.stacks[site.stack].frames, site.function, runtime) for site in findings.sites]
     sites = _sites(findings, places, sums, carry_s, bound_s)
     sequences, membership, note = _sequences(findings, number)
     analysis = Analysis(
