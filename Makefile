@@ -38,7 +38,7 @@ $(VENV)/.installed: $(VENV)/.packages $(NATIVE_SOURCES)
 	touch $@
 
 demo: setup ## measure the bundled sample on the virtual GPU, and show what could be saved
-	@PATH="$(CURDIR)/$(BIN):$$PATH" ffm demo
+	@$(BIN)/ffm demo
 
 test: setup lint unit ## all checks and tests
 
