@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -90,7 +92,8 @@ def operation_columns(recordings: list[Recording], stacks: StackTable) -> Column
 def occurrences(*identity: NDArray[np.int32]) -> NDArray[np.int64]:
     """Count, for each row, the earlier rows of the same identity. Shape (n,)."""
     count = len(identity[0])
-    order = np.lexsort([np.arange(count), *reversed(identity)])
+    keys: list[NDArray[Any]] = [np.arange(count), *reversed(identity)]
+    order = np.lexsort(keys)
     sorted_columns = [column[order] for column in identity]
     new = np.zeros(count, bool)
     if count:

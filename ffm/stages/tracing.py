@@ -9,7 +9,7 @@ from ffm.stages.documents import Baseline, Tracing, read_document, write_documen
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.operations import operation_columns
 from ffm.stages.stack_table import StackTable
-from ffm.stages.tables import Columns, write_table
+from ffm.stages.tables import write_table
 
 TRACED_KINDS = (
     Kind.SYNCHRONIZATION,
@@ -20,6 +20,7 @@ TRACED_KINDS = (
     Kind.LAUNCH,
     Kind.HOST_FUNCTION,
     Kind.MIGRATION,
+    Kind.MAPPING,
     Kind.QUERY,
     Kind.TIMING,
     Kind.ORDER,
@@ -67,7 +68,3 @@ def record_tracing(measured: Measurement, request: Request) -> Tracing:
     require_sound(measured.run, request)
     return document
 
-
-def waits_known(columns: Columns) -> bool:
-    """Whether the run saw the driver's internal wait function."""
-    return bool(columns["waits"].any())
