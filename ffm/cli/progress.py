@@ -52,4 +52,5 @@ def running(stage: str, subject: str) -> Iterator[StageLine]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         progress.add_task(f"stage {line.title}: {subject}", total=None)
         yield line
-    console.print(f"stage {line.title}: {line.summary} [{time.monotonic() - began:.1f} s]", markup=False)
+    took = time.monotonic() - began
+    console.print(f"stage {line.title}: {line.summary} [{took:.1f} s]", markup=False, soft_wrap=True)
