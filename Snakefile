@@ -10,10 +10,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
-
 if not str(config.get("app", "")).strip():
-    raise WorkflowError("Name the program to measure: snakemake --config app=./program")
+    print("ffm: name the program to measure: snakemake --config app=./program", file=sys.stderr)
+    raise SystemExit(1)
 
 # The ffm of the Python that runs this workflow, also where its environment is not activated.
 FFM = f"{shlex.quote(sys.executable)} -m ffm"
