@@ -10,13 +10,17 @@ import shutil
 import sys
 from pathlib import Path
 
-if not str(config.get("app", "")).strip():
+try:
+    COMMAND = shlex.split(str(config.get("app", "")))
+except ValueError as error:
+    print(f"ffm: app={config['app']} cannot be split into words: {error}", file=sys.stderr)
+    raise SystemExit(1) from None
+if not COMMAND:
     print("ffm: name the program to measure: snakemake --config app=./program", file=sys.stderr)
     raise SystemExit(1)
 
 # The ffm of the Python that runs this workflow, also where its environment is not activated.
 FFM = f"{shlex.quote(sys.executable)} -m ffm"
-COMMAND = shlex.split(str(config["app"]))
 PROGRAM = shutil.which(COMMAND[0])
 RESULTS = str(config.get("results", Path("results") / Path(COMMAND[0]).name))
 LIMIT = f"--timeout {config['timeout']}" if "timeout" in config else ""
