@@ -13,7 +13,9 @@ What fixing a set of operations saves, on each CPU thread by itself:
   that stays, as in Figure 5.1, which takes away the wait alone.
 - **Misplaced synchronization.** Moved to the first use of what it protects, it saves `min(first_use, wait)`.
   What was carried into it counts as its wait. Nothing is carried past it.
-- **Unnecessary transfer.** Its launch (`duration - wait`) is saved. Its wait is a synchronization like any
+- **Unnecessary transfer.** Its launch (`duration - wait`) is saved, and as much of its wait as the GPU copied for it
+  (`copy_time`, where it is known): that work is gone, and needs no other to absorb it. Figure 5.1 leaves this out, as
+  the default of no time does. The rest of its wait is a synchronization like any
   other: saved by the first rule if that is unnecessary too, and staying, as a synchronization, if not.
 
 A second is counted once: own time of a removed call and the wait of a removed synchronization absorb nothing,
@@ -46,8 +48,13 @@ from ffm.model.timeline import Timeline
 NANOSECONDS_IN_SECOND = 1e9
 
 
-def carry(timeline: Timeline, selected: NDArray[np.bool_]) -> float:
+def carry(timeline: Timeline, selected: NDArray[np.bool_], copy_time: NDArray[np.int64] | None = None) -> float:
     """Seconds that fixing the selected rows together saves. One pass over the rows.
+
+    Args:
+        timeline: the operations.
+        selected: shape (rows,).
+        copy_time: as for `carry_by_group`.
 
     Raises:
         ValueError: `selected` is not one boolean for each row.
@@ -55,23 +62,30 @@ def carry(timeline: Timeline, selected: NDArray[np.bool_]) -> float:
     if selected.dtype != np.bool_ or selected.shape != (len(timeline),):
         raise ValueError(f"need one boolean for each of {len(timeline)} rows, not {selected.dtype} {selected.shape}")
     label = selected.view(np.int8) - np.int8(1)
-    return float(carry_by_group(timeline, label, np.zeros(1, np.int32), 1)[0])
+    return float(carry_by_group(timeline, label, np.zeros(1, np.int32), 1, copy_time)[0])
 
 
 def carry_by_group(
-    timeline: Timeline, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int
+    timeline: Timeline,
+    label: NDArray[np.integer],
+    group_of: NDArray[np.integer],
+    groups: int,
+    copy_time: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float64]:
-    """Seconds that fixing each group by itself saves, for any number of groups without common rows, in one
-    pass.
+    """Seconds that fixing each group by itself saves, for any number of groups without common rows, in one pass.
 
     Args:
         timeline: the operations.
         label: shape (rows,), for example `timeline.site`; negative where a row is in no group.
         group_of: shape (labels,): the group of each label; negative where it is in none.
         groups: how many groups there are.
+        copy_time: shape (sites,): nanoseconds that the GPU copies for one transfer of each site (see
+            `ffm.model.copies`); without it none are known.
     """
     if label.shape != (len(timeline),):
         raise ValueError(f"need one label for each of {len(timeline)} rows, not {label.shape}")
+    if copy_time is None:
+        copy_time = np.zeros(int(timeline.site.max(initial=-1)) + 1, np.int64)
     saved: NDArray[np.int64] = run(
         kernels.carry_groups,
         len(timeline),
@@ -82,6 +96,8 @@ def carry_by_group(
         timeline.kind,
         timeline.problem,
         timeline.first_use,
+        timeline.site,
+        copy_time,
         label,
         group_of,
         groups,

@@ -23,6 +23,8 @@ def carry_groups(
     kind: Integers,
     problem: Integers,
     first_use: Integers,
+    site: Integers,
+    copy_time: Integers,
     label: Integers,
     group_of: Integers,
     groups: int,
@@ -61,16 +63,19 @@ def carry_groups(
         launch_role = work
         if (flags & 4) != 0 or (unnecessary and is_free):
             launch_role = own
+        copied = 0  # the part of the wait that goes with the call, as its own time does
+        if (flags & 4) != 0:
+            copied = min(int(wait[row]), int(copy_time[site[row]]))
         synchronizes = wait[row] > 0 or kind[row] == synchronization or (problem[row] & 3) != 0
         for part in range(3):
             role = work
             if part == 2:
                 length = int(gap[row])
             elif (part == 1) == is_free:  # a free waits before it works, every other call works before it waits
-                length = int(duration[row]) - int(wait[row])
+                length = int(duration[row]) - int(wait[row]) + copied
                 role = launch_role
             else:
-                length = int(wait[row])
+                length = int(wait[row]) - copied
                 role = waiting
             if role == waiting and synchronizes and not unnecessary and not misplaced:
                 debtor = -1
@@ -102,6 +107,8 @@ def carry_groups(
                     last_deadline = max(last_deadline, deadline[group])
             if debtor >= 0 and role != waiting and (role == work or debtor != group):
                 left = length
+                if role == own:
+                    left -= copied  # for the other group it is a wait
                 if pending[debtor] > 0:
                     ready = min(clock + length, deadline[debtor]) - settled[debtor]
                     if ready > 0:

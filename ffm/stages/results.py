@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ffm.model.bound import Totals, bound_by_stack, totals
 from ffm.model.carry import carry_by_group
+from ffm.model.copies import copy_times
 from ffm.model.names import base_name
 from ffm.model.sequences import (
     FoundSequence,
@@ -115,11 +116,13 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
     each_site = np.arange(number, dtype=np.int32)
     sums = totals(timeline, timeline.site, each_site, number)
     bound_s = bound_by_stack(sums) if findings.bound_s is None else findings.bound_s
-    carry_s = carry_by_group(timeline, timeline.site, each_site, number)
+    moved = np.array([site.bytes for site in findings.sites], np.int64) * (sums.kind == Kind.TRANSFER)
+    copy_time = copy_times(moved, sums.count, sums.total, sums.wait)
+    carry_s = carry_by_group(timeline, timeline.site, each_site, number, copy_time)
     runtime = runtime_modules(findings.modules)
     places = [place_of_call(findings.stacks[site.stack].frames, site.function, runtime) for site in findings.sites]
     sites = _sites(findings, places, sums, carry_s, bound_s)
-    sequences, membership, note = _sequences(findings, number)
+    sequences, membership, note = _sequences(findings, copy_time)
     analysis = Analysis(
         run=findings.run,
         modules=findings.modules,
@@ -131,7 +134,7 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         timeline=TIMELINE_FILE,
         sites=sites,
         points=_points(sites),
-        folds=_folds(timeline, sites),
+        folds=_folds(timeline, sites, copy_time),
         sequences=sequences,
         costs=findings.costs,
         matching=findings.matching,
@@ -198,16 +201,16 @@ def _points(sites: list[Site]) -> list[Group]:
     return sorted(points, key=_order)
 
 
-def _folds(timeline: Timeline, sites: list[Site]) -> list[Group]:
+def _folds(timeline: Timeline, sites: list[Site], copy_time: NDArray[np.int64]) -> list[Group]:
     """Group by CUDA call, and within by calling function, template arguments dropped (Figure 5.3)."""
     calls: dict[str, dict[str, list[int]]] = {}
     for index, site in enumerate(sites):
         if _worth_listing(site):
             calls.setdefault(site.call, {}).setdefault(base_name(site.caller), []).append(index)
     parts = [(call, caller, members) for call, callers in calls.items() for caller, members in callers.items()]
-    part_carry = _carry_of(timeline, [members for _, _, members in parts], len(sites))
+    part_carry = _carry_of(timeline, [members for _, _, members in parts], copy_time)
     whole = {call: [site for part in callers.values() for site in part] for call, callers in calls.items()}
-    whole_carry = _carry_of(timeline, list(whole.values()), len(sites))
+    whole_carry = _carry_of(timeline, list(whole.values()), copy_time)
 
     def group(name: str, members: list[int], carry_s: float, parts: list[Group]) -> Group:
         return Group(
@@ -229,23 +232,23 @@ def _folds(timeline: Timeline, sites: list[Site]) -> list[Group]:
     return sorted(folds, key=_order)
 
 
-def _carry_of(timeline: Timeline, groups: list[list[int]], sites: int) -> NDArray[np.float64]:
+def _carry_of(timeline: Timeline, groups: list[list[int]], copy_time: NDArray[np.int64]) -> NDArray[np.float64]:
     """What fixing each group of sites together saves, by `carry`."""
-    group_of = np.full(sites, -1, np.int32)
+    group_of = np.full(len(copy_time), -1, np.int32)
     for number, members in enumerate(groups):
         group_of[members] = number
-    return carry_by_group(timeline, timeline.site, group_of, len(groups))
+    return carry_by_group(timeline, timeline.site, group_of, len(groups), copy_time)
 
 
-def _sequences(findings: Findings, sites: int) -> tuple[list[Sequence], Membership, list[str]]:
+def _sequences(findings: Findings, copy_time: NDArray[np.int64]) -> tuple[list[Sequence], Membership, list[str]]:
     """The sequences that save most, the rows that belong to them, and a note if there are more."""
     found: abc.Sequence[FoundSequence]
     if findings.sequences:
         found, given = findings.sequences
         membership = Membership(given.line.copy(), given.offsets)
     else:
-        found, membership = find_sequences(findings.timeline, sites)
-    carry_s, bound_s = sequence_benefits(findings.timeline, membership)
+        found, membership = find_sequences(findings.timeline, len(copy_time))
+    carry_s, bound_s = sequence_benefits(findings.timeline, membership, copy_time)
     order = np.argsort(-np.maximum(carry_s, bound_s), kind="stable")[:LISTED_SEQUENCES]
     listed = [(found[index], float(carry_s[index]), float(bound_s[index])) for index in order]
     sequences = [
@@ -287,6 +290,17 @@ class Results:
     def timeline(self) -> Timeline:
         """The rows that the model works on."""
         return self._columns[0]
+
+    @functools.cached_property
+    def copy_time(self) -> NDArray[np.int64]:
+        """For each site the nanoseconds that the GPU copies at least for one of its transfers."""
+        sites = self.document.sites
+        return copy_times(
+            np.array([site.bytes if site.kind == "transfer" else 0 for site in sites], np.int64),
+            np.array([site.count for site in sites], np.int64),
+            np.array([site.total_s for site in sites]),
+            np.array([site.wait_s for site in sites]),
+        )
 
     @property
     def membership(self) -> Membership:
@@ -343,7 +357,7 @@ def subsequence(
             f"part of it; `ffm sequence {sequence}` lists them."
         )
     part = (sequence - 1, start - 1, end - 1)
-    carry_s, bound_s = benefit_of_subsequence(results.timeline, results.membership, *part)
+    carry_s, bound_s = benefit_of_subsequence(results.timeline, results.membership, *part, results.copy_time)
     benefit = Benefit(carry_s=carry_s, bound_s=bound_s)
     seconds = benefit.carry_s if estimator == "carry" else benefit.bound_s
     percent = 100.0 * seconds / document.wall_s if document.wall_s > 0 else 0.0

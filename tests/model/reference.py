@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 
 from timelines import DUPLICATE, MISPLACED, UNNECESSARY, Row
@@ -13,13 +14,13 @@ def synchronizes(row: Row) -> bool:
     return row.wait > 0 or row.kind == Kind.SYNCHRONIZATION or bool(row.problem & (UNNECESSARY | MISPLACED))
 
 
-def carry(rows: list[Row], selected: list[bool]) -> int:
+def carry(rows: list[Row], selected: list[bool], copy_time: list[int] | None = None) -> int:
     """Live through each thread second by second; see `ffm.model.carry` for the rules."""
     chosen = list(zip(rows, selected, strict=True))
-    return sum(_thread(list(part)) for _, part in groupby(chosen, key=lambda pair: pair[0].thread))
+    return sum(_thread(list(part), copy_time) for _, part in groupby(chosen, key=lambda pair: pair[0].thread))
 
 
-def _thread(rows: list[tuple[Row, bool]]) -> int:
+def _thread(rows: list[tuple[Row, bool]], copy_time: list[int] | None) -> int:
     saved = now = 0
     carried = 0  # wait of removed synchronizations that still looks for work
     moved, until = 0, 0  # wait of moved synchronizations, and the time of their first use
@@ -38,6 +39,10 @@ def _thread(rows: list[tuple[Row, bool]]) -> int:
     for row, selected in rows:
         unnecessary = selected and bool(row.problem & UNNECESSARY)
         misplaced = selected and bool(row.problem & MISPLACED) and not unnecessary
+        synchronizing = synchronizes(row)
+        if copy_time and selected and row.problem & DUPLICATE:
+            copied = min(row.wait, copy_time[row.site])
+            row = replace(row, own=row.own + copied, wait=row.wait - copied)
         call_goes = selected and (bool(row.problem & DUPLICATE) or (unnecessary and row.kind == Kind.FREE))
 
         def own(row: Row = row, call_goes: bool = call_goes) -> None:
@@ -50,7 +55,7 @@ def _thread(rows: list[tuple[Row, bool]]) -> int:
 
         if row.kind != Kind.FREE:
             own()
-        if synchronizes(row):
+        if synchronizing:
             if unnecessary:
                 carried += row.wait
                 now += row.wait

@@ -7,6 +7,7 @@ import pytest
 import reference
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from timelines import DUPLICATE, MISPLACED, UNNECESSARY, Row, row_lists, timeline
 
 from ffm.model import kernels
@@ -19,6 +20,14 @@ SYNC, TRANSFER, FREE, LAUNCH = Kind.SYNCHRONIZATION, Kind.TRANSFER, Kind.FREE, K
 
 def all_fixed(rows: list[Row]) -> float:
     return carry(timeline(rows), np.ones(len(rows), np.bool_))
+
+
+def nanoseconds(seconds: list[int]) -> NDArray[np.int64]:
+    return np.array(seconds, np.int64) * 1_000_000_000
+
+
+def has_misplaced(rows: list[Row], selected: list[bool]) -> bool:
+    return any(chosen and row.problem & MISPLACED for row, chosen in zip(rows, selected, strict=True))
 
 
 def first_fixed(rows: list[Row]) -> float:
@@ -132,6 +141,18 @@ def test_duplicate_transfer_without_need_to_wait_saves_both() -> None:
     assert all_fixed(rows) == 5
 
 
+def test_the_copy_of_a_transfer_goes_without_work_to_absorb_it() -> None:
+    """Of a wait of 5, 2 were the copy; of the other 3 the gap of 1 absorbs one."""
+    rows = [Row(TRANSFER, own=1, wait=5, gap=1, problem=DUPLICATE | UNNECESSARY), Row(SYNC)]
+    assert carry(timeline(rows), np.ones(2, np.bool_), nanoseconds([2])) == 1 + 2 + 1
+
+
+def test_the_copy_goes_also_where_the_wait_must_stay() -> None:
+    rows = [Row(TRANSFER, own=1, wait=5, gap=1, problem=DUPLICATE)]
+    assert carry(timeline(rows), np.ones(1, np.bool_), nanoseconds([2])) == 1 + 2
+    assert carry(timeline(rows), np.ones(1, np.bool_), nanoseconds([9])) == 1 + 5
+
+
 def test_rows_without_a_problem_change_nothing() -> None:
     assert all_fixed([Row(SYNC, own=2, wait=3, gap=9), Row(FREE, own=2, wait=3, gap=9)]) == 0
 
@@ -159,21 +180,36 @@ def test_equals_the_reference(case: tuple[list[Row], list[bool]]) -> None:
     assert carry(timeline(rows), np.array(selected, np.bool_)) == pytest.approx(reference.carry(rows, selected))
 
 
-@given(row_lists(sites=3), st.lists(st.integers(-1, 2), min_size=3, max_size=3))
-def test_many_groups_in_one_pass_equal_each_group_by_itself(rows: list[Row], group_of: list[int]) -> None:
+copy_times_of_sites = st.lists(st.integers(0, 4), min_size=4, max_size=4)
+
+
+@given(selections(), copy_times_of_sites)
+def test_equals_the_reference_where_copies_take_time(case: tuple[list[Row], list[bool]], copy_time: list[int]) -> None:
+    rows, selected = case
+    saved = carry(timeline(rows), np.array(selected, np.bool_), nanoseconds(copy_time))
+    assert saved == pytest.approx(reference.carry(rows, selected, copy_time))
+    assert saved >= carry(timeline(rows), np.array(selected, np.bool_)) - 1e-9 or has_misplaced(rows, selected)
+
+
+@given(row_lists(), st.lists(st.integers(-1, 2), min_size=4, max_size=4), copy_times_of_sites)
+def test_many_groups_in_one_pass_equal_each_group_by_itself(
+    rows: list[Row], group_of: list[int], copy_time: list[int]
+) -> None:
     table = timeline(rows)
-    together = carry_by_group(table, table.site, np.array(group_of, np.int32), 3)
-    alone = [reference.carry(rows, [group_of[row.site] == group for row in rows]) for group in range(3)]
+    together = carry_by_group(table, table.site, np.array(group_of, np.int32), 3, nanoseconds(copy_time))
+    alone = [reference.carry(rows, [group_of[row.site] == group for row in rows], copy_time) for group in range(3)]
     assert together == pytest.approx(alone)
 
 
-@given(selections())
-def test_saves_at_most_the_waits_and_own_times_and_the_run(case: tuple[list[Row], list[bool]]) -> None:
+@given(selections(), copy_times_of_sites)
+def test_saves_at_most_the_waits_and_own_times_and_the_run(
+    case: tuple[list[Row], list[bool]], copy_time: list[int]
+) -> None:
     rows, selected = case
-    saved = carry(timeline(rows), np.array(selected, np.bool_))
+    saved = carry(timeline(rows), np.array(selected, np.bool_), nanoseconds(copy_time))
     limit = 0
     for row, chosen in zip(rows, selected, strict=True):
-        if chosen and row.problem & (UNNECESSARY | MISPLACED):
+        if chosen and row.problem:
             limit += row.wait
         if chosen and (row.problem & DUPLICATE or (row.problem and row.kind == FREE)):
             limit += row.own
@@ -181,13 +217,15 @@ def test_saves_at_most_the_waits_and_own_times_and_the_run(case: tuple[list[Row]
     assert saved <= sum(row.own + row.wait + row.gap for row in rows) + 1e-9
 
 
-@given(selections(misplaced=False), st.data())
-def test_a_larger_set_never_saves_less(case: tuple[list[Row], list[bool]], data: st.DataObject) -> None:
+@given(selections(misplaced=False), copy_times_of_sites, st.data())
+def test_a_larger_set_never_saves_less(
+    case: tuple[list[Row], list[bool]], copy_time: list[int], data: st.DataObject
+) -> None:
     rows, selected = case
     more = [chosen or data.draw(st.booleans()) for chosen in selected]
     table = timeline(rows)
-    less_saved = carry(table, np.array(selected, np.bool_))
-    assert carry(table, np.array(more, np.bool_)) >= less_saved - 1e-9
+    less_saved = carry(table, np.array(selected, np.bool_), nanoseconds(copy_time))
+    assert carry(table, np.array(more, np.bool_), nanoseconds(copy_time)) >= less_saved - 1e-9
 
 
 @given(selections())
@@ -223,6 +261,6 @@ def test_compiled_and_plain_kernels_agree() -> None:
     table = timeline(rows)
     columns = (
         table.thread, table.duration, table.wait, table.gap, table.kind, table.problem, table.first_use,
-        table.site, np.array([0, 1, -1, 2, 2, 3, -1, 4, 0], np.int32), 5,
+        table.site, np.arange(9) * 500_000_000, table.site, np.array([0, 1, -1, 2, 2, 3, -1, 4, 0], np.int32), 5,
     )  # fmt: skip
     assert compiled(kernels.carry_groups)(*columns).tolist() == kernels.carry_groups(*columns).tolist()

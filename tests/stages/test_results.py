@@ -118,6 +118,21 @@ def test_site_benefits_are_those_of_its_rows_alone(results: Results) -> None:
     assert results.document.sites[4].benefit.bound_s == 0
 
 
+def test_copies_that_go_need_no_work_to_absorb_them(tmp_path: Path) -> None:
+    """Copies of 1 MiB in 3 ms, of which the call takes 1: all of the wait is the copy."""
+    findings = loop_findings()
+    findings.sites[0] = SiteDescription(0, "cuMemcpyHtoD_v2", bytes=ITERATIONS << 20)
+    findings.sites[1] = SiteDescription(1, "cuMemAlloc_v2", bytes=1 << 40)  # allocated, not moved
+    write_results(findings, tmp_path)
+    results = open_results(tmp_path)
+    assert results.copy_time.tolist() == [3_000_000, 0, 0, 0, 0]
+    # Each iteration: calls of 1, 1 and 1 ms; the copy of 2 ms; waits of 3 and 1 ms before 2 and 5 ms of work.
+    whole = 4 * (3 + 2 + 2 + 2) / 1000
+    assert results.document.sequences[0].benefit.carry_s == pytest.approx(whole)
+    assert subsequence(results, 1, 1, 3).seconds == pytest.approx(whole)
+    assert subsequence(results, 1, 1, 1).seconds == pytest.approx(4 * (1 + 2) / 1000)
+
+
 def test_points_are_single_call_stacks_most_saved_first(results: Results) -> None:
     points = results.document.points
     assert sorted(point.sites for point in points) == [[0], [2], [3]]
