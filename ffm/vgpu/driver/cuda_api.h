@@ -8,6 +8,12 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 
+/* cudaProfiler.h belongs to another package of CUDA than cuda.h. */
+extern "C" {
+CUresult cuProfilerStart(void);
+CUresult cuProfilerStop(void);
+}
+
 #define DRIVER_CALL(name)                                                                                    \
     extern "C" __attribute__((visibility("hidden"))) decltype(::name) implementation_##name;                 \
     CUresult implementation_##name

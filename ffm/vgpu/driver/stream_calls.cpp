@@ -255,8 +255,3 @@ DRIVER_CALL_PER_STREAM(cuStreamGetCtx, ptsz, (CUstream stream, CUcontext *contex
                        property(stream, default_stream, context, context_of))
 DRIVER_CALL_PER_STREAM(cuStreamGetDevice, ptsz, (CUstream stream, CUdevice *device),
                        property(stream, default_stream, device, [](const Stream &) { return 0; }))
-
-/* Nothing is ever captured: stream capture and graphs do not exist here. */
-DRIVER_CALL_PER_STREAM(cuStreamIsCapturing, ptsz, (CUstream stream, CUstreamCaptureStatus *status),
-                       property(stream, default_stream, status,
-                                [](const Stream &) { return CU_STREAM_CAPTURE_STATUS_NONE; }))

@@ -202,6 +202,24 @@ RUNTIME_CALL cudaDeviceSetLimit(cudaLimit limit, size_t value) {
     return finish(call(legacy_driver().cuCtxSetLimit, static_cast<CUlimit>(limit), value));
 }
 
+RUNTIME_CALL cudaGetDeviceFlags(unsigned int *flags) {
+    return finish(flags ? call(legacy_driver().cuCtxGetFlags, flags) : cudaErrorInvalidValue);
+}
+RUNTIME_CALL cudaDeviceGetCacheConfig(cudaFuncCache *config) {
+    return finish(call(legacy_driver().cuCtxGetCacheConfig, reinterpret_cast<CUfunc_cache *>(config)));
+}
+RUNTIME_CALL cudaDeviceSetCacheConfig(cudaFuncCache config) {
+    return finish(call(legacy_driver().cuCtxSetCacheConfig, static_cast<CUfunc_cache>(config)));
+}
+RUNTIME_CALL cudaDeviceCanAccessPeer(int *can, int ordinal, int peer) {
+    cudaError_t error = check(ordinal);
+    return finish(error != cudaSuccess ? error
+                                       : from(legacy_driver().cuDeviceCanAccessPeer(can, ordinal, peer)));
+}
+
+RUNTIME_CALL cudaProfilerStart(void) { return finish(call(legacy_driver().cuProfilerStart)); }
+RUNTIME_CALL cudaProfilerStop(void) { return finish(call(legacy_driver().cuProfilerStop)); }
+
 RUNTIME_CALL cudaRuntimeGetVersion(int *version) {
     if (!version)
         return finish(cudaErrorInvalidValue);

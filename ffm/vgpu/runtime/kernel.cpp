@@ -142,3 +142,33 @@ RUNTIME_CALL cudaFuncSetAttribute(const void *host_function, cudaFuncAttribute w
                                                         static_cast<CUfunction_attribute>(which), value));
     return finish(error);
 }
+
+RUNTIME_CALL cudaFuncSetCacheConfig(const void *host_function, cudaFuncCache config) {
+    cudaError_t error = ready();
+    CUkernel kernel = nullptr;
+    if (error == cudaSuccess)
+        error = find_kernel(host_function, kernel);
+    if (error == cudaSuccess)
+        error = from(legacy_driver().cuFuncSetCacheConfig(reinterpret_cast<CUfunction>(kernel),
+                                                          static_cast<CUfunc_cache>(config)));
+    return finish(error);
+}
+
+RUNTIME_CALL cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *host_function,
+                                                                    int block_size, size_t shared_bytes,
+                                                                    unsigned int flags) {
+    cudaError_t error = ready();
+    CUkernel kernel = nullptr;
+    if (error == cudaSuccess)
+        error = find_kernel(host_function, kernel);
+    if (error == cudaSuccess)
+        error = from(legacy_driver().cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+            blocks, reinterpret_cast<CUfunction>(kernel), block_size, shared_bytes, flags));
+    return finish(error);
+}
+
+RUNTIME_CALL cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *host_function,
+                                                           int block_size, size_t shared_bytes) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, host_function, block_size,
+                                                                  shared_bytes, 0);
+}

@@ -229,6 +229,29 @@ RUNTIME_CALL cudaPointerGetAttributes(cudaPointerAttributes *result, const void 
     return cudaSuccess;
 }
 
+/* Both enumerations give the same numbers to the same places (driver_types.h, cuda.h). */
+static CUmemLocation location_of(cudaMemLocation location) {
+    CUmemLocation result;
+    std::memset(&result, 0, sizeof result);
+    result.type = static_cast<CUmemLocationType>(location.type);
+    result.id = location.id;
+    return result;
+}
+
+RUNTIME_CALL_PER_STREAM(cudaMemPrefetchAsync, ptsz,
+                        (const void *pointer, size_t bytes, cudaMemLocation location, unsigned int flags,
+                         cudaStream_t stream),
+                        call(driver.cuMemPrefetchAsync, device(pointer), bytes, location_of(location), flags,
+                             stream_of(stream)))
+RUNTIME_CALL_PER_STREAM(cudaStreamAttachMemAsync, ptsz,
+                        (cudaStream_t stream, void *pointer, size_t bytes, unsigned int flags),
+                        call(driver.cuStreamAttachMemAsync, stream_of(stream), device(pointer), bytes, flags))
+RUNTIME_CALL cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice,
+                           cudaMemLocation location) {
+    return finish(call(legacy_driver().cuMemAdvise, device(pointer), bytes, static_cast<CUmem_advise>(advice),
+                       location_of(location)));
+}
+
 RUNTIME_CALL cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int ordinal) {
     return finish(
         call(legacy_driver().cuDeviceGetDefaultMemPool, reinterpret_cast<CUmemoryPool *>(pool), ordinal));
