@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 from numpy.typing import NDArray
 
+from ffm.stages.documents import whole_file
 from ffm.stages.errors import DocumentError
 
 Columns = dict[str, NDArray[Any]]
@@ -17,10 +18,13 @@ Columns = dict[str, NDArray[Any]]
 
 
 def write_table(columns: Columns, path: Path) -> None:
-    """Write columns as an Arrow file, whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    feather.write_feather(pa.table(columns), partial, compression="uncompressed")
-    partial.replace(path)
+    """Write columns as an Arrow file, whole or not at all.
+
+    Raises:
+        DocumentError: the file cannot be written.
+    """
+    with whole_file(path) as partial:
+        feather.write_feather(pa.table(columns), partial, compression="uncompressed")
 
 
 def read_table(path: Path) -> Columns:
