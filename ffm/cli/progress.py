@@ -39,9 +39,7 @@ class StageLine:
         operations = sum(process.operations for process in run.processes)
         waiting = "" if run.driver is None or run.driver.wait_function is not None else " (public waits only)"
         processes = f" in {len(run.processes)} processes" if len(run.processes) > 1 else ""
-        lost = sum(process.lost for process in run.processes)
-        incomplete = f", {lost:,} more LOST for want of disk space" if lost else ""
-        self.say(f"ran {run.wall_s:.2f} s, {operations:,} operations{processes}{waiting}{incomplete}")
+        self.say(f"ran {run.wall_s:.2f} s, {operations:,} operations{processes}{waiting}")
 
 
 @contextmanager

@@ -75,15 +75,22 @@ def measure(
 
 
 def require_sound(run: Run, request: Request) -> None:
-    """Refuse a run whose program did not end by itself with the exit code 0.
+    """Refuse a run whose program did not end by itself with the exit code 0, or that lost operations.
 
     Raises:
         ProgramError: naming how the program ended, and where what was recorded lies.
     """
     status = run.status
+    operations = sum(process.operations for process in run.processes)
+    lost = sum(process.lost for process in run.processes)
+    if lost:
+        raise ProgramError(
+            f"The disk filled up in the {run.stage} run: {lost} operations were not recorded ({operations} were, in "
+            f"{request.folder.recordings(run.stage)}). Make room, or choose another folder with --results, and run "
+            "the stage again."
+        )
     if status.code == 0 and not status.timed_out:
         return
-    operations = sum(process.operations for process in run.processes)
     if status.timed_out:
         how = f"ran past the time limit of {request.timeout_s:g} s and was ended"
     elif status.signal is not None:

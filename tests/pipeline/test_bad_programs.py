@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import subprocess
 from collections.abc import Callable
@@ -110,3 +111,16 @@ def test_a_stage_without_the_one_before_it(ffm: Ffm, ending: Path, tmp_path: Pat
 def test_a_results_folder_that_cannot_be_made(ffm: Ffm, ending: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert "cannot be made" in refused(ffm("stage", "baseline", "--results", tmp_path / "file" / "in", "--", ending))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+def test_a_disk_that_fills_up(ffm: Ffm, ending: Path, tmp_path: Path) -> None:
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", tmp_path], check=False)
+    if mounted.returncode:
+        pytest.skip("a small file system cannot be mounted here")
+    try:
+        sentence = refused(baseline(ffm, tmp_path, ending, ""))
+    finally:
+        subprocess.run(["umount", "--lazy", tmp_path], check=True)
+    assert "The disk filled up" in sentence
+    assert "--results" in sentence
