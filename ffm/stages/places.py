@@ -18,6 +18,9 @@ _CUDA_ENTRY = re.compile(r"cu(?:da)?[A-Z]\w*")
 
 _RUNTIME_LIBRARY = re.compile(r"libcuda(rt)?[.-]")
 
+_STARTS_A_THREAD = re.compile(r"_start|generic_start_main.*|__libc_start_.*|start_thread|thread_start|_*clone3?")
+"""Functions of the C library around `main` and a thread's function; machines with its debug information know lines."""
+
 _NVCC_TEMPORARY = re.compile(r"tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_(?P<stem>.+?)(?:\.compute_\w+)?\.cudafe\d*\.\w+")
 
 
@@ -59,11 +62,12 @@ def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int
     call = frames[entry].function if entry is not None else function
     if not frames:
         return Place(call, "", "", 0)
+    own = [frame for frame in frames if not _STARTS_A_THREAD.fullmatch(frame.function)]
     if entry is None and function in ("", PRIVATE):
         # The driver's own frames come first and have no names; the library that called it has.
-        library = next((frame.module for frame in frames if frame.function), frames[0].module)
+        library = next((frame.module for frame in own if frame.function), frames[0].module)
         call = [frame for frame in frames if frame.module == library][-1].function or function or PRIVATE
-    caller = next((frame for frame in frames if frame.line), frames[0])
+    caller = next((frame for frame in own if frame.line), frames[0])
     return Place(call, caller.function, source_file(caller.file), caller.line)
 
 

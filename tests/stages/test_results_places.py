@@ -36,6 +36,9 @@ def frames(*functions: tuple[str, int]) -> list[Frame]:
         # Nothing is known but the addresses.
         ([("", 0)], "private", Place("private", "", "", 0)),
         ([], "cuMemFree_v2", Place("cuMemFree_v2", "", "", 0)),
+        # A stripped program, on a machine that knows the lines of its C library.
+        ([("", 0), ("", 0), ("__libc_start_call_main", 58), ("_start", 0)], "cuMemFree_v2",
+         Place("cuMemFree_v2", "", "", 0)),
         # The call is all there is.
         ([("cudaFree", 0)], "cuMemFree_v2", Place("cudaFree", "cudaFree", "", 0)),
     ],
