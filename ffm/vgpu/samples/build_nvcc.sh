@@ -13,21 +13,34 @@ if [ $# -ne 1 ]; then
 fi
 mkdir -p "$1"
 output=$(cd "$1" && pwd)
-if [ -n "${CUBLAS:-}" ]; then
-    library=$(find -H "$CUBLAS/lib" "$CUBLAS/lib64" -name 'libcublas.so.*' 2>/dev/null | sort | head -n 1)
-    if [ -z "$library" ] || [ ! -f "$CUBLAS/include/cublas_v2.h" ]; then
-        echo "build_nvcc.sh: $CUBLAS holds no include/cublas_v2.h or no lib/libcublas.so.*" >&2
-        exit 1
-    fi
-    set -- -DALS_CUBLAS -I "$CUBLAS/include" -Xlinker "$library" -Xlinker -rpath -Xlinker "$(dirname "$library")"
-else
-    set --
-fi
-cd "$(dirname "$0")/als"
+cd "$(dirname "$0")"
 
-for fixed in 0 1; do
-    name=als
-    [ $fixed = 0 ] || name=als_fixed
-    "${NVCC:-nvcc}" -std=c++17 -O2 -g -lineinfo -arch="${CUDA_ARCH:-sm_90}" -DALS_FIXED=$fixed -I ../../include \
-        -Xcompiler -Wall,-Wextra -x cu als.cu cg.cu main.cu ratings.cpp reference.cpp -o "$output/$name" "$@"
-done
+# build PROGRAM FOLDER [SOURCE or OPTION...]: builds $output/PROGRAM in FOLDER.
+build() {
+    program=$1
+    folder=$2
+    shift 2
+    (cd "$folder" && "${NVCC:-nvcc}" -std=c++17 -O2 -g -lineinfo -arch="${CUDA_ARCH:-sm_90}" -I ../../include \
+        -I ../common -Xcompiler -Wall,-Wextra "$@" -o "$output/$program")
+}
+
+# als PROGRAM DEFINITION
+als() {
+    program=$1
+    shift
+    if [ -n "${CUBLAS:-}" ]; then
+        library=$(find -H "$CUBLAS/lib" "$CUBLAS/lib64" -name 'libcublas.so.*' 2>/dev/null | sort | head -n 1)
+        if [ -z "$library" ] || [ ! -f "$CUBLAS/include/cublas_v2.h" ]; then
+            echo "build_nvcc.sh: $CUBLAS holds no include/cublas_v2.h or no lib/libcublas.so.*" >&2
+            exit 1
+        fi
+        set -- "$@" -DALS_CUBLAS -I "$CUBLAS/include" -Xlinker "$library" -Xlinker -rpath \
+            -Xlinker "$(dirname "$library")"
+    fi
+    build "$program" als -x cu als.cu cg.cu main.cu ratings.cpp reference.cpp "$@"
+}
+
+als als -DALS_FIXED=0
+als als_fixed -DALS_FIXED=1
+build gaussian gaussian -DGAUSSIAN_FIXED=0 -x cu main.cu system.cpp
+build gaussian_fixed gaussian -DGAUSSIAN_FIXED=1 -x cu main.cu system.cpp

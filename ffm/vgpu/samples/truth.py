@@ -1,8 +1,9 @@
 """The truth about each CUDA call of a sample that can wait or transfer, read from marks in its source.
 
-A mark is a comment of its own line, `// problem: REASON`, `// needed: REASON` or `// once: REASON`, above the
-CUDA call that it speaks of. `python -m ffm.vgpu.samples.truth` writes `als.truth.toml` from the marks in `als/`, so
-that line numbers in that file cannot go stale; a test compares the two.
+A mark is a comment of its own line, `// problem: REASON`, `// needed: REASON` or `// once: REASON` (`#` in Python),
+above the CUDA call that it speaks of. A problem is corrected in the twin `NAME_fixed`, or in the one that the mark
+names in brackets: `// problem: REASON [TWIN]`. `python -m ffm.vgpu.samples.truth` writes each `NAME.truth.toml` from
+the marks in `NAME/`, so that line numbers in that file cannot go stale; a test compares the two.
 """
 
 import re
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
+SUFFIXES = (".cu", ".h", ".cpp", ".py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,9 @@ REASONS = {
     ),
 }
 
-_MARK = re.compile(r"\s*// ((?:problem|needed|once): .*)")
-_CALL = re.compile(r"\b((?:cuda|vblas)[A-Z]\w*)\((.*)")
-_FUNCTION = re.compile(r"[A-Za-z_][\w:<> ]*?[ *&](\w+)\(")
+_MARK = re.compile(r"\s*(?://|#) ((?:problem|needed|once): [^\[]*?)(?: \[(\w+)\])?")
+_CALL = re.compile(r"\b((?:cuda|cu|vblas)[A-Z]\w*)\((.*)")
+_FUNCTION = re.compile(r"(?:[A-Za-z_][\w:<> ]*?[ *&]|\s*def )(\w+)\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ class CallSite:
     callers: tuple[str, ...]
     allocated_at: int | None  # line of the matching cudaMalloc, for cudaFree
     reason: Reason
+    twin: str | None  # the corrected program, for a planted problem
 
 
 class UnreadableMarksError(ValueError):
@@ -96,15 +99,16 @@ class UnreadableMarksError(ValueError):
 
 
 def call_sites(folder: Path) -> list[CallSite]:
-    """All marked call sites of the `.cu` files in `folder`, by file and line.
+    """All marked call sites of the sources in `folder`, by file and line; the folder has the sample's name.
 
     Raises UnreadableMarksError for a mark that is unknown or that no call follows.
     """
-    sources = {path.name: path.read_text().splitlines() for path in sorted(folder.glob("*.cu"))}
-    return [site for name in sources for site in _sites_of(name, sources)]
+    files = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES)
+    sources = {path.name: path.read_text().splitlines() for path in files}
+    return [site for name in sources for site in _sites_of(name, sources, f"{folder.name}_fixed")]
 
 
-def _sites_of(name: str, sources: dict[str, list[str]]) -> list[CallSite]:
+def _sites_of(name: str, sources: dict[str, list[str]], usual_twin: str) -> list[CallSite]:
     lines = sources[name]
     sites = []
     function = ""
@@ -126,17 +130,18 @@ def _sites_of(name: str, sources: dict[str, list[str]]) -> list[CallSite]:
                 callers=_callers(function, name, sources),
                 allocated_at=_allocation(lines[:index], call[2]) if call[1] == "cudaFree" else None,
                 reason=REASONS[mark[1]],
+                twin=(mark[2] or usual_twin) if REASONS[mark[1]].planted else None,
             )
         )
     return sites
 
 
 def _callers(function: str, file: str, sources: dict[str, list[str]]) -> tuple[str, ...]:
-    """Where the other files call `function`, as `file:line`."""
+    """Where the other CUDA or Python sources call `function`, as `file:line`; headers only declare it."""
     return tuple(
         f"{name}:{number}"
         for name, lines in sources.items()
-        if name != file
+        if name != file and not name.endswith((".h", ".cpp"))
         for number, line in enumerate(lines, 1)
         if re.search(rf"\b{function}\(", line)
     )
@@ -153,7 +158,8 @@ def as_toml(sites: list[CallSite]) -> str:
     """The sites as a TOML document with one `[[call_site]]` each."""
     parts = [
         "# Written by `python -m ffm.vgpu.samples.truth` from the marks in the source; do not edit.\n"
-        "# planted: a report must name exactly these. callers: a call site of its own for each of them.\n"
+        "# planted: a report must name exactly these. callers: a call site of its own for each of them. twin: the\n"
+        "# program in which it is corrected.\n"
     ]
     for site in sites:
         callers = ", ".join(f'"{caller}"' for caller in site.callers)
@@ -163,10 +169,18 @@ def as_toml(sites: list[CallSite]) -> str:
             f'file = "{site.file}"\nline = {site.line}\ncall = "{site.call}"\nfunction = "{site.function}"\n'
             f"callers = [{callers}]\n{allocated}"
             f'synchronization = "{site.reason.synchronization}"\ntransfer = "{site.reason.transfer}"\n'
-            f'planted = {str(site.reason.planted).lower()}\nwhy = "{site.reason.why}"\n'
+            f"planted = {str(site.reason.planted).lower()}\n"
+            + ("" if site.twin is None else f'twin = "{site.twin}"\n')
+            + f'why = "{site.reason.why}"\n'
         )
     return "\n".join(parts)
 
 
+def sample_folders() -> list[Path]:
+    """The folders of samples, by name: those with a configuration of the virtual GPU beside them."""
+    return sorted(path for path in HERE.iterdir() if path.with_name(f"{path.name}.vgpu").is_file())
+
+
 if __name__ == "__main__":
-    (HERE / "als.truth.toml").write_text(as_toml(call_sites(HERE / "als")))
+    for sample in sample_folders():
+        sample.with_name(f"{sample.name}.truth.toml").write_text(as_toml(call_sites(sample)))
