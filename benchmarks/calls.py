@@ -1,0 +1,309 @@
+"""What tracing one driver call costs: ffm against an empty JavaScript hook, uftrace and ltrace, in one run.
+
+    python benchmarks/calls.py
+    python benchmarks/calls.py --rounds 9
+
+`programs/calls.c` makes the same call (`cuEventQuery`, some 20 ns on the virtual GPU) from 16 frames deep, and times
+itself. It runs, in turn and in several rounds:
+
+- bare;
+- under `ffm`: stage 2 itself, so with the whole stack, three time stamps and a record in the mapped file for each call;
+- under Frida with `Interceptor.attach` and empty `onEnter` and `onLeave` in JavaScript (QuickJS): the least that a hook
+  in JavaScript costs, nothing recorded;
+- under `uftrace record`, which rewrites the program's PLT slots: a record at entry and at exit, no stack;
+- under `ltrace`, which puts a breakpoint on the PLT: a line of text for each call, no stack (Debian's has no `-w`).
+
+Each runs twice: with one call after the other, and with 200 microseconds of sleep before each call, after which
+caches are cold, as in a program that waits for its GPU. The cost of a call is its time less that of the bare call of
+the same round. A tool that is not installed is skipped, and said to be. Prints a table; writes
+`benchmarks/results/calls.json` and a picture beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+import frida
+from machine import description
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from ffm.driver.catalogue import load_catalogue
+from ffm.instrument.recording import read_recordings
+from ffm.stages.baseline import run_baseline
+from ffm.stages.folder import ResultsFolder
+from ffm.stages.measure import Request
+from ffm.stages.tracing import run_tracing
+from ffm.vgpu.paths import library_folder
+
+RESULTS = Path(__file__).parent / "results" / "calls.json"
+SOURCE = Path(__file__).parent / "programs" / "calls.c"
+CALL = "cuEventQuery"
+FRAMES = 16
+GOAL_NS = 400
+"""Design, section 10: one traced call with a stack of 16 frames."""
+BATCHES = 50
+
+EMPTY_HOOK = """
+rpc.exports.start = name => {
+  Process.attachModuleObserver({
+    onAdded(module) {
+      if (/^libcuda\\.so/.test(module.name))
+        Interceptor.attach(module.getExportByName(name), { onEnter() {}, onLeave() {} });
+    }
+  });
+};
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How the calls follow each other."""
+
+    title: str
+    calls: int
+    """In each of `BATCHES` batches."""
+    pause_us: int
+
+
+PACES = [Pace("hot", 2000, 0), Pace("cold", 20, 200)]
+SLOW = Pace("hot", 100, 0)
+"""ltrace takes a thousand times as long for each call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run of the program: where it is, what it shall do, and the file for its times."""
+
+    program: Path
+    pace: Pace
+    output: Path
+
+    @property
+    def command(self) -> list[str]:
+        """The command line."""
+        return [str(self.program), str(self.output), str(self.pace.calls), str(BATCHES), str(self.pace.pause_us)]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way of tracing."""
+
+    title: str
+    records: str
+    run: Callable[[Job], None]
+
+
+def build(folder: Path) -> Path:
+    """Compile the program against the virtual GPU."""
+    program = folder / "calls"
+    headers = next(
+        found
+        for entry in sys.path
+        if (found := Path(entry) / "nvidia" / "cu13" / "include").joinpath("cuda.h").exists()
+    )
+    subprocess.run(
+        [
+            "gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-g", str(SOURCE), "-o", str(program), "-isystem", str(headers),
+            f"-L{library_folder()}", "-l:libcuda.so.1", f"-Wl,-rpath,{library_folder()},-z,lazy",
+        ],
+        check=True,
+    )  # fmt: skip
+    return program
+
+
+def run_quietly(*command: str) -> None:
+    """Run a command to its end, without what it prints."""
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def run_bare(job: Job) -> None:
+    """Run the program by itself."""
+    run_quietly(*job.command)
+
+
+def run_ffm(job: Job) -> None:
+    """Run the program under stage 2, and make sure that every call was recorded with its whole stack."""
+    with tempfile.TemporaryDirectory(prefix="ffm-calls-") as folder:
+        results = ResultsFolder(Path(folder))
+        run_baseline(Request([str(job.program), str(job.output), "1", "1", "0"], results, timeout_s=None))
+        document = run_tracing(Request(job.command, results, timeout_s=None))
+        hooks = {} if document.run is None else {hook.function: hook.how for hook in document.run.hooks}
+        if hooks.get(CALL) != "replace-fast":
+            raise RuntimeError(f"{CALL} was hooked by {hooks.get(CALL)}, not by replaceFast.")
+        (recording,) = read_recordings(results.recordings("tracing"))
+        rows = recording.operations[recording.operations["function"] == load_catalogue()[CALL].index]
+        depths = {len(recording.stacks[stack].frames) for stack in set(rows["stack"].tolist())}
+        if len(rows) != job.pace.calls * BATCHES or depths != {FRAMES}:
+            raise RuntimeError(f"{len(rows)} calls were recorded, with stacks of {depths} frames.")
+
+
+def run_javascript(job: Job) -> None:
+    """Run the program with an empty hook in JavaScript."""
+    device = frida.get_local_device()
+    command: list[str | bytes] = [*job.command]
+    process = device.spawn(command, stdio="pipe")
+    session = device.attach(process)
+    ended = threading.Event()
+    session.on("detached", lambda *_: ended.set())
+    script = session.create_script(EMPTY_HOOK, runtime="qjs")
+    script.load()
+    script.exports_sync.start(CALL)
+    device.resume(process)
+    ended.wait()
+
+
+def run_uftrace(job: Job) -> None:
+    """Run the program under uftrace, which records its library calls although it was not compiled for that."""
+    with tempfile.TemporaryDirectory(prefix="ffm-uftrace-") as folder:
+        run_quietly("uftrace", "record", "--force", "--no-event", "-F", CALL, "-d", folder, *job.command)
+
+
+def run_ltrace(job: Job) -> None:
+    """Run the program under ltrace."""
+    pace = SLOW if job.pace.pause_us == 0 else job.pace
+    slow = Job(job.program, pace, job.output)
+    run_quietly("ltrace", "-o", "/dev/null", "-e", CALL, *slow.command)
+
+
+WAYS = [
+    Way("bare", "nothing", run_bare),
+    Way("ffm", f"times, wait, arguments, result, whole stack ({FRAMES} frames)", run_ffm),
+    Way("empty JavaScript hook", "nothing", run_javascript),
+    Way("uftrace", "times of entry and exit", run_uftrace),
+    Way("ltrace", "a line with arguments and result", run_ltrace),
+]
+
+
+Times = dict[str, dict[str, list[list[float]]]]
+"""By pace and way: nanoseconds of a call in each batch of each round."""
+
+
+def measure(ways: list[Way], rounds: int) -> Times:
+    """Run every way at every pace in each round."""
+    times: Times = {pace.title: {way.title: [] for way in ways} for pace in PACES}
+    with tempfile.TemporaryDirectory(prefix="ffm-calls-") as folder, Progress(console=Console(stderr=True)) as progress:
+        program = build(Path(folder))
+        steps = progress.add_task("running", total=rounds * len(ways) * len(PACES))
+        for number in range(1, rounds + 1):
+            for pace in PACES:
+                for way in ways:
+                    progress.update(steps, description=f"round {number} of {rounds}, {pace.title}: {way.title}")
+                    output = Path(folder) / "times"
+                    output.unlink(missing_ok=True)
+                    way.run(Job(program, pace, output))
+                    times[pace.title][way.title].append([float(line) for line in output.read_text().split()])
+                    progress.advance(steps)
+    return times
+
+
+def costs(times: Times, pace: str, way: str, middle: Callable[[list[float]], float]) -> list[float]:
+    """Return what the way added to a call in each round: the middle of its batches less that of the bare ones."""
+    rounds = zip(times[pace][way], times[pace]["bare"], strict=True)
+    return [middle(traced) - middle(bare) for traced, bare in rounds]
+
+
+def summary(ways: list[Way], times: Times) -> list[dict[str, Any]]:
+    """Return what the results say of each way."""
+    rows: list[dict[str, Any]] = []
+    for way in ways:
+        row: dict[str, Any] = {"way": way.title, "records": way.records}
+        for pace in PACES:
+            added = costs(times, pace.title, way.title, median)
+            ours = costs(times, pace.title, "ffm", median)
+            row[pace.title] = {
+                "ns_median": median(median(batches) for batches in times[pace.title][way.title]),
+                "added_ns_median": median(added),
+                "added_ns_min": min(added),
+                "added_ns_max": max(added),
+                "added_ns_mean": fmean(costs(times, pace.title, way.title, fmean)),
+                "over_ffm": median(each / own for each, own in zip(added, ours, strict=True)),
+                "added_ns": added,
+            }
+        rows.append(row)
+    return rows
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print a table for each pace."""
+    titles = {
+        "hot": f"one {CALL} after the other; goal {GOAL_NS} ns for ffm",
+        "cold": f"each after {PACES[1].pause_us} us of sleep (cold caches)",
+    }
+    for pace, title in titles.items():
+        table = Table(title=f"Added to a call of {rows[0][pace]['ns_median']:.0f} ns: {title}", title_justify="left")
+        table.add_column("way")
+        for heading in ("ns, median", "min to max", "mean", "over ffm"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for row in rows[1:]:
+            cost = row[pace]
+            table.add_row(
+                row["way"],
+                f"{cost['added_ns_median']:,.0f}",
+                f"{cost['added_ns_min']:,.0f} to {cost['added_ns_max']:,.0f}",
+                f"{cost['added_ns_mean']:,.0f}",
+                f"{cost['over_ffm']:.2f}",
+            )
+        Console().print(table)
+    for row in rows[1:]:
+        print(f"{row['way']} records: {row['records']}")
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Draw the costs on a logarithmic axis."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 3.2), layout="constrained")
+    axes = figure.add_subplot()
+    places = range(len(rows) - 1)
+    for pace, shift, color in (("hot", -0.2, "#76a9d8"), ("cold", 0.2, "#c9d9e8")):
+        lengths = [row[pace]["added_ns_median"] for row in rows[1:]]
+        bars = axes.barh([place + shift for place in places], lengths, height=0.38, color=color, label=pace)
+        axes.bar_label(bars, fmt="{:,.0f}", padding=3)
+    axes.set_yticks(places, [row["way"] for row in rows[1:]])
+    axes.axvline(GOAL_NS, color="#c0392b", label=f"goal for ffm, hot: {GOAL_NS} ns")
+    axes.set_xscale("log")
+    axes.margins(x=0.15)
+    axes.invert_yaxis()
+    axes.set_xlabel("added to one call, ns")
+    axes.legend(loc="upper right")
+    figure.savefig(path)
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    arguments = parser.parse_args()
+    if arguments.rounds < 1:
+        parser.error("--rounds must be at least 1")
+    missing = [tool for tool in ("uftrace", "ltrace") if shutil.which(tool) is None]
+    for tool in missing:
+        print(f"{tool} is not installed (Debian package {tool}): skipped")
+    ways = [way for way in WAYS if way.title not in missing]
+    head = description()
+    rows = summary(ways, measure(ways, arguments.rounds))
+    show(rows)
+    met = rows[1]["hot"]["added_ns_median"] <= GOAL_NS
+    print(f"goal of {GOAL_NS} ns for ffm: {'met' if met else 'NOT met'}")
+    RESULTS.parent.mkdir(exist_ok=True)
+    results = {**head, "call": CALL, "frames": FRAMES, "goal_ns": GOAL_NS, "met": met, "skipped": missing, "ways": rows}
+    RESULTS.write_text(json.dumps(results, indent=2) + "\n")
+    draw(rows, RESULTS.with_suffix(".svg"))
+    print(f"written to {RESULTS}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""What each stage costs: the program's time under each stage over its time bare, alternating in one run.
+
+    python benchmarks/overhead.py                                # the sample als, 100 iterations, 5 rounds
+    python benchmarks/overhead.py --sample als_fixed --iterations 40 --rounds 3
+
+Bare is really bare: no gate, no Frida, the same file for its output. Each stage's run follows a bare run of its own,
+and their quotient is one sample. What a stage takes beside the program's run stands apart: the preparation (injection
+and hooks, while the program waits at the gate) and the work after it (reading recordings, writing documents and
+tables). A first pass of all stages is not counted: it fills the driver's cache, and gives each stage what it feeds on.
+Prints a table; writes `benchmarks/results/overhead.json` and a picture beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from machine import description
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from ffm.stages.folder import ResultsFolder
+from ffm.stages.measure import Request
+from ffm.stages.registry import MEASURING_STAGES
+from ffm.vgpu.paths import sample
+
+RESULTS = Path(__file__).parent / "results" / "overhead.json"
+GOALS = {"baseline": 1.02, "tracing": 1.15, "memory": 2.0, "sync-use": 1.15}
+"""Design, section 10."""
+
+
+@dataclass(slots=True)
+class StageCost:
+    """The samples of one stage, one for each round. Times in seconds."""
+
+    bare_s: list[float] = field(default_factory=list)
+    wall_s: list[float] = field(default_factory=list)
+    preparation_s: list[float] = field(default_factory=list)
+    after_s: list[float] = field(default_factory=list)
+    operations: int = 0
+
+    @property
+    def ratios(self) -> list[float]:
+        """The program's time under the stage over that of the bare run before it."""
+        return [wall / bare for wall, bare in zip(self.wall_s, self.bare_s, strict=True)]
+
+
+def run_bare(command: list[str], output: Path) -> float:
+    """Run the program by itself; seconds from before its start to its end."""
+    with output.open("wb") as sink:
+        began = time.monotonic()
+        subprocess.run(command, stdout=sink, stderr=subprocess.STDOUT, check=True)
+        return time.monotonic() - began
+
+
+def run_stage(name: str, request: Request, cost: StageCost) -> None:
+    """Run one stage and add what it took."""
+    began = time.monotonic()
+    document = MEASURING_STAGES[name](request)
+    total = time.monotonic() - began
+    run = document.run
+    if run is None:
+        raise RuntimeError(f"The document of stage {name} describes no run.")
+    cost.wall_s.append(run.wall_s)
+    cost.preparation_s.append(run.preparation_s)
+    cost.after_s.append(total - run.wall_s - run.preparation_s)
+    cost.operations = sum(process.operations for process in run.processes)
+
+
+def measure(command: list[str], rounds: int) -> tuple[dict[str, StageCost], dict[str, StageCost]]:
+    """Return each stage's cost in the first, uncounted pass and in the rounds."""
+    first = {name: StageCost() for name in MEASURING_STAGES}
+    costs = {name: StageCost() for name in MEASURING_STAGES}
+    console = Console(stderr=True)
+    with tempfile.TemporaryDirectory(prefix="ffm-overhead-") as folder, Progress(console=console) as progress:
+        request = Request(command, ResultsFolder(Path(folder)), timeout_s=None)
+        bare_output = Path(folder) / "bare.log"
+        steps = progress.add_task("running", total=(rounds + 1) * len(MEASURING_STAGES))
+        for number in range(rounds + 1):
+            for name in MEASURING_STAGES:
+                progress.update(steps, description=f"round {number} of {rounds}: bare and {name}")
+                cost = (first if number == 0 else costs)[name]
+                cost.bare_s.append(run_bare(command, bare_output))
+                run_stage(name, request, cost)
+                progress.advance(steps)
+    return first, costs
+
+
+def summary(name: str, cost: StageCost, first: StageCost) -> dict[str, Any]:
+    """Return what the results say of one stage."""
+    middle = median(cost.ratios)
+    return {
+        "stage": name,
+        "goal": GOALS[name],
+        "ratio_median": middle,
+        "ratio_min": min(cost.ratios),
+        "ratio_max": max(cost.ratios),
+        "met": middle <= GOALS[name],
+        "operations": cost.operations,
+        "added_us_per_operation": (middle - 1) * median(cost.bare_s) / max(cost.operations, 1) * 1e6,
+        "preparation_s_median": median(cost.preparation_s),
+        "preparation_s_first": first.preparation_s[0],
+        "after_s_median": median(cost.after_s),
+        "rounds": {
+            "bare_s": cost.bare_s,
+            "wall_s": cost.wall_s,
+            "preparation_s": cost.preparation_s,
+            "after_s": cost.after_s,
+        },
+    }
+
+
+def show(stages: list[dict[str, Any]], command: list[str]) -> None:
+    """Print the table."""
+    table = Table(title=f"Time under each stage over bare: {Path(command[0]).name} {' '.join(command[1:])}")
+    for title in ("stage", "median", "min to max", "goal", "met", "operations", "preparation", "after the run"):
+        table.add_column(title, justify="left" if title == "stage" else "right")
+    for one in stages:
+        table.add_row(
+            one["stage"],
+            f"{one['ratio_median']:.3f}",
+            f"{one['ratio_min']:.3f} to {one['ratio_max']:.3f}",
+            f"{one['goal']:.2f}",
+            "yes" if one["met"] else "[bold red]no",
+            f"{one['operations']:,}",
+            f"{one['preparation_s_median']:.2f} s",
+            f"{one['after_s_median']:.2f} s",
+        )
+    Console().print(table)
+
+
+def draw(stages: list[dict[str, Any]], title: str, path: Path) -> None:
+    """Draw the median ratios with their range, and the goals."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    axes = figure.add_subplot()
+    names = [one["stage"] for one in stages]
+    middles = [one["ratio_median"] for one in stages]
+    below = [one["ratio_median"] - one["ratio_min"] for one in stages]
+    above = [one["ratio_max"] - one["ratio_median"] for one in stages]
+    axes.barh(names, middles, xerr=[below, above], color="#76a9d8", capsize=3, label="median, min to max")
+    axes.scatter([one["goal"] for one in stages], names, marker="|", s=400, color="#c0392b", label="goal", zorder=3)
+    axes.axvline(1, color="#555555", linewidth=0.8)
+    axes.invert_yaxis()
+    axes.set_xlabel("time of the program over its bare time")
+    axes.set_title(title)
+    axes.legend(loc="lower right")
+    figure.savefig(path)
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", default="als", help="program of the virtual GPU (default: als)")
+    parser.add_argument("--iterations", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    if arguments.iterations < 1 or arguments.rounds < 1:
+        parser.error("--iterations and --rounds must be at least 1")
+    command = [str(sample(arguments.sample)), str(arguments.iterations)]
+    head = description()
+    first, costs = measure(command, arguments.rounds)
+    stages = [summary(name, costs[name], first[name]) for name in MEASURING_STAGES]
+    show(stages, command)
+    RESULTS.parent.mkdir(exist_ok=True)
+    shown = [Path(command[0]).name, *command[1:]]
+    RESULTS.write_text(json.dumps({**head, "command": shown, "stages": stages}, indent=2) + "\n")
+    draw(stages, f"{' '.join(shown)}, {arguments.rounds} rounds", RESULTS.with_suffix(".svg"))
+    print(f"written to {RESULTS}")
+
+
+if __name__ == "__main__":
+    main()
