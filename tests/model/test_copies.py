@@ -35,7 +35,9 @@ def test_no_stacks_no_times() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 1 << 40), st.integers(0, 10**6), st.floats(1e-6, 1e4), st.floats(0, 1)), min_size=1)
+    st.lists(
+        st.tuples(st.integers(0, 1 << 40), st.integers(0, 10**6), st.floats(1e-6, 1e4), st.floats(0, 1)), min_size=1
+    )
 )
 def test_the_fastest_never_takes_longer_than_it_took(stacks: list[tuple[int, int, float, float]]) -> None:
     rows = [(size, count, total, total * share) for size, count, total, share in stacks]
