@@ -1,0 +1,113 @@
+"""Compiles the planted programs for the virtual GPU, and runs them bare."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from ffm.vgpu.paths import library_folder
+from tests.planted.labels import PROGRAMS, Case
+
+HEADER = PROGRAMS / "planted.h"
+
+INCLUDES = Path(__file__).resolve().parents[2] / "ffm" / "vgpu" / "include"
+
+BRIEF = "kernel.slow_fill = 3000\nkernel.slow_add_one = 3000\n"
+"""Microseconds: long enough that the GPU still works when the program comes to its waits. For measuring."""
+
+LONG = "kernel.slow_fill = 30000\nkernel.slow_add_one = 30000\n"
+"""Long enough that a program that does not wait is surely too early, also on a busy machine. For proving."""
+
+SECONDS = 20.0
+"""More than any planted program takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A bare run of a planted program."""
+
+    right: bool
+    """It ended by itself, and everything that it expected was so."""
+    output: str
+    ending: int
+
+
+class Programs:
+    """The compiled programs, each made when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        """Keep executables, and what they are compiled from beforehand, in `folder`."""
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._long = folder / "long.vgpu"
+        self._long.write_text(LONG)
+        self._flags = [
+            "-std=c++17", "-O1", "-g", "-Wall", "-Wextra", "-Werror", f"-I{PROGRAMS}", f"-I{INCLUDES}",
+            "-isystem", str(_cuda_include()),
+        ]  # fmt: skip
+        self._precompiled = False
+
+    def executable(self, source: Path) -> Path:
+        """Compile a program if it is not yet, with the configuration for measuring beside it."""
+        program = self._folder / source.stem
+        if not program.exists() or program.stat().st_mtime < max(map(_changed, (source, HEADER))):
+            self._precompile()
+            libraries = library_folder()
+            _compile(
+                [
+                    "g++", *self._flags, "-include", "planted.h", "-x", "c++", str(source), "-o", str(program),
+                    f"-L{libraries}", "-lcudart", "-l:libcuda.so.1", f"-Wl,-rpath,{libraries}", "-lpthread",
+                ],
+                self._folder,
+            )  # fmt: skip
+            program.with_name(program.name + ".vgpu").write_text(BRIEF)
+        return program
+
+    def build_all(self, sources: Iterable[Path]) -> None:
+        """Compile many programs, two at a time."""
+        self._precompile()
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(self.executable, sources))
+
+    def run(self, case: Case, without: Iterable[str] = ()) -> Ran:
+        """Run a case bare, with slow kernels, some of its waits left out."""
+        names = ",".join(sorted(without))
+        done = subprocess.run(
+            [str(self.executable(case.source)), case.variant, *(["--without", names] if names else [])],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=SECONDS,
+            check=False,
+            env={**os.environ, "VGPU_CONFIGURATION": str(self._long)},
+        )
+        return Ran(done.returncode == 0, done.stdout + done.stderr, done.returncode)
+
+    def _precompile(self) -> None:
+        if not self._precompiled:
+            compiled = self._folder / "planted.h.gch"
+            _compile(["g++", *self._flags, "-x", "c++-header", str(HEADER), "-o", str(compiled)], None)
+            self._precompiled = True
+
+
+def _changed(path: Path) -> float:
+    return path.stat().st_mtime
+
+
+def _compile(command: list[str], folder: Path | None) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}\n{done.stderr}")
+
+
+def _cuda_include() -> Path:
+    for folder in sys.path:
+        candidate = Path(folder) / "nvidia" / "cu13" / "include"
+        if (candidate / "cuda.h").exists():
+            return candidate
+    raise RuntimeError("cuda.h is not installed (package nvidia-cuda-runtime)")

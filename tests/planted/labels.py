@@ -1,0 +1,194 @@
+"""The labels of the planted programs, read from the comments at the ends of their lines.
+
+A program names its variants in its first lines, `// variants: read, never`. A label stands behind a CUDA call, or in
+a line of its own above it:
+
+    WAIT(last, cudaStreamSynchronize(stream)); // sync: read required, never unnecessary
+    // transfer: no-op (of first)
+    check(cudaMemcpyAsync(...));
+
+`sync:` and `transfer:` begin the parts, separated by a semicolon. A part lists verdicts by commas, each for one or
+more variants, `read, write required`; without variants it holds for all. A verdict is
+
+    required | misplaced | unnecessary | conditionally unnecessary (keep NAME)       for synchronizations
+    needed (NAME) | no-op (of NAME) | repeat (of NAME) | copy (of NAME) | partial (of NAME)    for transfers
+
+`A or B` accepts either where the definitions leave it open; `A and B` are the verdicts of different occurrences of one
+call. `required (undecidable)` is what has to be said though leaving the wait out does no harm: its proof is left out.
+`absent` is a call that the variant does not reach. NAME is the name of another WAIT, or that behind another `needed`.
+A line without a part must get no verdict of that sort from ffm.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+SYNCHRONIZATION_KINDS = ("conditionally unnecessary", "unnecessary", "required", "misplaced")
+TRANSFER_KINDS = ("needed", "no-op", "repeat", "copy", "partial")
+
+_VARIANTS = re.compile(r"^// variants: (.+)$", re.MULTILINE)
+_WAIT = re.compile(r"\b(?:WAIT|WAIT_OR|DOWNLOAD|UPLOAD|FREE)\((\w+),")
+_MARK = re.compile(r"(.*?)//\s*((?:sync|transfer):.*)$")
+_VERDICT = re.compile(
+    rf"(?P<kind>{'|'.join((*SYNCHRONIZATION_KINDS, *TRANSFER_KINDS, 'absent'))})"
+    r"(?: \((?:(?P<relation>keep|of) )?(?P<name>\w+)\))?"
+)
+
+
+class LabelError(ValueError):
+    """A label cannot be read; the message names file and line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """One verdict of a label."""
+
+    kind: str
+    partner: str = ""
+    """Name of the synchronization to keep, or of the transfer that is repeated; empty where the label names none."""
+    proved: bool = True
+    """Whether leaving the wait out must show that the label is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What one line's call should get in one variant: any one of `alternatives`, each a set of verdicts."""
+
+    alternatives: tuple[frozenset[Expected], ...]
+
+    @property
+    def needed(self) -> bool:
+        """Whether all verdicts of all alternatives say that the operation must stay."""
+        return all(one.kind in ("required", "misplaced", "needed") for choice in self.alternatives for one in choice)
+
+    def __str__(self) -> str:
+        return " or ".join(
+            " and ".join(sorted(one.kind + (f" ({one.partner})" if one.partner else "") for one in choice))
+            for choice in self.alternatives
+        )
+
+
+@dataclass(slots=True)
+class Line:
+    """The labelled call of one line in one variant."""
+
+    number: int
+    name: str = ""
+    """The WAIT's name, or the one that a transfer's label gives; empty for none."""
+    synchronization: Label | None = None
+    transfer: Label | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One variant of a planted program."""
+
+    source: Path
+    variant: str
+    lines: dict[int, Line] = field(hash=False)
+
+    @property
+    def name(self) -> str:
+        return f"{self.source.stem}-{self.variant}"
+
+    def line_of(self, name: str) -> int:
+        """The line of a named call.
+
+        Raises:
+            LabelError: no line has that name.
+        """
+        for line in self.lines.values():
+            if line.name == name:
+                return line.number
+        raise LabelError(f"{self.source.name}: no call is named {name}")
+
+
+def planted_cases(folder: Path = PROGRAMS) -> list[Case]:
+    """All variants of all programs, by file name."""
+    return [case for source in sorted(folder.glob("*.cu")) for case in cases_of(source)]
+
+
+def cases_of(source: Path) -> list[Case]:
+    """The variants of a program.
+
+    Raises:
+        LabelError: the program names no variants, or a label cannot be read or names none of them.
+    """
+    text = source.read_text()
+    named = _VARIANTS.search(text)
+    if named is None:
+        raise LabelError(f"{source.name} names no variants")
+    variants = [word.strip() for word in named[1].split(",")]
+    cases = [Case(source, variant, {}) for variant in variants]
+    above = ""
+    for number, row in enumerate(text.splitlines(), 1):
+        mark = _MARK.match(row)
+        if mark is not None and not mark[1].strip():
+            above = mark[2]
+            continue
+        parts, above = (mark[2] if mark is not None else above), ""
+        wait = _WAIT.search(row)
+        if not parts:
+            if wait is not None:
+                raise LabelError(f"{source.name}:{number}: the wait {wait[1]} has no label")
+            continue
+        for part in parts.split(";"):
+            sort, _, rest = part.strip().partition(":")
+            kinds = {"sync": SYNCHRONIZATION_KINDS, "transfer": TRANSFER_KINDS}.get(sort)
+            if kinds is None:
+                raise LabelError(f"{source.name}:{number}: '{part}' begins with neither sync: nor transfer:")
+            for variant, (label, name) in _by_variant(rest, variants, kinds, f"{source.name}:{number}").items():
+                if label is None:
+                    continue
+                line = cases[variants.index(variant)].lines.setdefault(number, Line(number))
+                line.name = wait[1] if wait else name
+                if sort == "sync":
+                    line.synchronization = label
+                else:
+                    line.transfer = label
+    return cases
+
+
+def _by_variant(
+    text: str, variants: list[str], kinds: tuple[str, ...], place: str
+) -> dict[str, tuple[Label | None, str]]:
+    """Read `read, write required, never absent`: the label of each variant, and the name that it gives."""
+    found: dict[str, tuple[Label | None, str]] = {}
+    chosen: list[str] = []
+    for item in (part.strip() for part in text.split(",")):
+        if item in variants:
+            chosen.append(item)
+            continue
+        first, _, rest = item.partition(" ")
+        if first in variants:
+            chosen.append(first)
+            item = rest
+        for variant in chosen or variants:
+            found[variant] = _label(item, kinds, place)
+        chosen = []
+    if chosen or set(found) != set(variants):
+        raise LabelError(f"{place}: '{text.strip()}' does not say what holds for each of {', '.join(variants)}")
+    return found
+
+
+def _label(text: str, kinds: tuple[str, ...], place: str) -> tuple[Label | None, str]:
+    if text == "absent":
+        return None, ""
+    name = ""
+    alternatives: list[frozenset[Expected]] = []
+    for choice in text.split(" or "):
+        verdicts: set[Expected] = set()
+        for word in choice.split(" and "):
+            read = _VERDICT.fullmatch(word.strip())
+            if read is None or read["kind"] not in kinds:
+                raise LabelError(f"{place}: '{word}' is not one of {', '.join(kinds)}")
+            undecidable = read["name"] == "undecidable"
+            if read["name"] and not read["relation"] and not undecidable:
+                name = read["name"]
+            verdicts.add(Expected(read["kind"], read["name"] if read["relation"] else "", not undecidable))
+        alternatives.append(frozenset(verdicts))
+    return Label(tuple(alternatives)), name

@@ -1,0 +1,140 @@
+"""Runs the stages of ffm on a planted case, and compares the verdicts with the labels."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ffm.stages.analysis import run_analysis
+from ffm.stages.documents import Analysis, Site, Verdict
+from ffm.stages.folder import ResultsFolder
+from ffm.stages.measure import Request
+from ffm.stages.registry import MEASURING_STAGES
+from tests.planted.building import SECONDS, Programs
+from tests.planted.labels import SYNCHRONIZATION_KINDS, Case, Expected, Label
+
+NEEDED_KINDS = frozenset({"required", "misplaced", "needed"})
+
+NO_SYNCHRONIZATION = Label((frozenset(),))
+"""For a line without a label: no verdict."""
+
+NEEDED_TRANSFER = Label((frozenset({Expected("needed")}),))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What ffm said of one call, beside what it should have said."""
+
+    place: str
+    """`file:line`."""
+    case: str
+    expected: Label
+    found: frozenset[Expected]
+    reason: str
+    """ffm's own, in words."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether ffm gave the verdicts of one alternative, or to each occurrence that of some alternative."""
+        if any(_same(self.found, choice) for choice in self.expected.alternatives):
+            return True
+        either = frozenset(one for choice in self.expected.alternatives if len(choice) == 1 for one in choice)
+        return bool(self.found) and _said(self.found) <= _said(either)
+
+    @property
+    def problem_expected(self) -> bool:
+        """Whether the operation is labelled as not needed."""
+        return not self.expected.needed
+
+    @property
+    def problem_found(self) -> bool:
+        """Whether ffm calls it not needed, in any of its occurrences."""
+        return any(one.kind not in NEEDED_KINDS for one in self.found)
+
+    def __str__(self) -> str:
+        found = str(Label((self.found,))) if self.found else "no verdict"
+        expected = str(self.expected) if any(self.expected.alternatives) else "no verdict"
+        return f"{self.place} [{self.case}] expected {expected}; got {found}" + (
+            f" ({self.reason})" if self.reason else ""
+        )
+
+
+def answers_for(case: Case, programs: Programs, results: Path, watch: str) -> list[Answer]:
+    """Measure a case with all stages, and return what ffm said of each call in the program.
+
+    Raises:
+        FfmError: a stage failed; the program ends well without ffm.
+    """
+    shutil.rmtree(results, ignore_errors=True)
+    results.mkdir(parents=True)
+    folder = ResultsFolder(results)
+    request = _request([str(programs.executable(case.source)), case.variant], folder, watch)
+    for run in MEASURING_STAGES.values():
+        run(request)
+    answers = list(_compare(case, run_analysis(folder)))
+    shutil.rmtree(results)
+    return answers
+
+
+def _request(command: list[str], folder: ResultsFolder, watch: str) -> Request:
+    if watch == "pages":
+        return Request(command, folder, SECONDS)
+    return Request(command, folder, SECONDS, watch=watch)  # type: ignore[call-arg]
+
+
+def _compare(case: Case, analysis: Analysis) -> Iterator[Answer]:
+    """Every labelled call, and every other call of the program that got a verdict."""
+    sites: dict[int, list[Site]] = {}
+    for site in analysis.sites:
+        if Path(site.file).name == case.source.name:
+            sites.setdefault(site.line, []).append(site)
+    line_of_stack = {site.stack: (site.file, site.line) for site in analysis.sites}
+    for number in sorted({*sites, *case.lines}):
+        line = case.lines.get(number)
+        place = f"{case.source.name}:{number}"
+        at_line = sites.get(number, [])
+        for sort in ("synchronization", "transfer"):
+            verdicts = [verdict for site in at_line for verdict in getattr(site, sort)]
+            label = getattr(line, sort) if line is not None else None
+            found = frozenset(
+                Expected(verdict.kind, _partner(case, verdict, label, line_of_stack)) for verdict in verdicts
+            )
+            if sort == "transfer":
+                # What is needed is not listed, so a transfer without a verdict is needed.
+                found = frozenset(one for one in found if one.kind != "needed" or len(found) == 1)
+                found = found or (frozenset({Expected("needed")}) if label is not None and at_line else found)
+            if label is None and not _tells(found):
+                continue
+            yield Answer(
+                place=place,
+                case=case.name,
+                expected=label or (NO_SYNCHRONIZATION if sort == "synchronization" else NEEDED_TRANSFER),
+                found=found,
+                reason="; ".join(sorted({verdict.reason for verdict in verdicts})),
+            )
+
+
+def _tells(found: frozenset[Expected]) -> bool:
+    """Whether there is a verdict that needs a label."""
+    return any(one.kind in SYNCHRONIZATION_KINDS or one.kind not in NEEDED_KINDS for one in found)
+
+
+def _partner(case: Case, verdict: Verdict, label: Label | None, line_of_stack: dict[int, tuple[str, int]]) -> str:
+    """The name of the call that a verdict names, where the label names one too."""
+    named = label is not None and any(one.partner for choice in label.alternatives for one in choice)
+    stack = verdict.keep if verdict.keep is not None else verdict.first
+    if not named or stack is None:
+        return ""
+    _, line = line_of_stack.get(stack, ("", 0))
+    known = case.lines.get(line)
+    return known.name if known is not None and known.name else f"line {line}"
+
+
+def _same(found: frozenset[Expected], choice: frozenset[Expected]) -> bool:
+    return _said(found) == _said(choice)
+
+
+def _said(verdicts: frozenset[Expected]) -> frozenset[tuple[str, str]]:
+    return frozenset((one.kind, one.partner) for one in verdicts)

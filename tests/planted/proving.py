@@ -1,0 +1,44 @@
+"""Proves the labels of synchronizations: by leaving waits out and looking at what comes out.
+
+The waits that are labelled as needed must be enough, so leaving out all others must not change the output; and each
+of them must be necessary, so leaving it out as well must make the output wrong.
+"""
+
+from __future__ import annotations
+
+from tests.planted.building import Programs
+from tests.planted.labels import Case, Line
+
+REPEATS = 2
+"""Right output of a program that waits too little could be luck."""
+
+
+def disproved(case: Case, programs: Programs) -> list[str]:
+    """What the runs say against the labels, one sentence each; nothing where the labels are proved."""
+    found: list[str] = []
+    whole = programs.run(case)
+    if not whole.right:
+        return [f"{case.name}: with all its waits the output is wrong ({whole.ending}):\n{whole.output}"]
+    waits = [line for line in case.lines.values() if line.synchronization is not None and line.name]
+    spare = {line.name for line in waits if not _needed(line)}
+    for _ in range(REPEATS if spare else 0):
+        ran = programs.run(case, spare)
+        if not ran.right:
+            found.append(f"{case.name}: without {', '.join(sorted(spare))} the output is wrong:\n{ran.output}")
+            break
+    for line in waits:
+        if _needed(line) and _proved(line):
+            ran = programs.run(case, spare | {line.name})
+            if ran.right:
+                place = f"{case.source.name}:{line.number}"
+                found.append(f"{place}: without {line.name} the output of {case.variant} is still right:\n{ran.output}")
+    return found
+
+
+def _needed(line: Line) -> bool:
+    return line.synchronization is not None and line.synchronization.needed
+
+
+def _proved(line: Line) -> bool:
+    label = line.synchronization
+    return label is not None and all(one.proved for choice in label.alternatives for one in choice)

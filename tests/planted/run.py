@@ -1,0 +1,63 @@
+"""The planted suite in numbers: `python -m tests.planted.run --rounds 10 --watch pages`."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+
+from ffm.stages.errors import FfmError
+from tests.planted.building import Programs
+from tests.planted.labels import planted_cases
+from tests.planted.measuring import Answer, answers_for
+from tests.planted.proving import disproved
+from tests.planted.report import disagreements, score
+
+
+@click.command()
+@click.option("--rounds", default=1, show_default=True, help="How often to measure every case.")
+@click.option("--watch", type=click.Choice(["pages", "trace"]), default="pages", show_default=True)
+@click.option("--only", default="", help="Only cases whose name contains this.")
+@click.option("--prove/--no-prove", default=False, help="Prove the labels by leaving waits out, first.")
+@click.option("--measure/--no-measure", default=True, help="Measure with ffm.")
+@click.option("--programs", type=click.Path(path_type=Path), help="Keep the executables here between calls.")
+def main(rounds: int, watch: str, only: str, prove: bool, measure: bool, programs: Path | None) -> None:
+    """Compare ffm's verdicts with the planted labels; exit with 1 where they differ."""
+    cases = [case for case in planted_cases() if only in case.name]
+    wrong = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        built = Programs(programs or Path(scratch) / "programs")
+        built.build_all({case.source for case in cases})
+        if prove:
+            began = time.monotonic()
+            for case in cases:
+                for sentence in disproved(case, built):
+                    print(sentence)
+                    wrong += 1
+            print(f"{len(cases)} cases proved in {time.monotonic() - began:.0f} s; {wrong} labels are disproved")
+        for number in range(1, (rounds if measure else 0) + 1):
+            began = time.monotonic()
+            answers: list[Answer] = []
+            failed = 0
+            for case in cases:
+                try:
+                    answers += answers_for(case, built, Path(scratch) / "results", watch)
+                except FfmError as error:
+                    failed += 1
+                    print(f"{case.name}: {error}")
+            for difference in disagreements(answers):
+                print(difference)
+            wrong += failed + len(disagreements(answers))
+            print(
+                f"round {number}, watch {watch}: {score(answers)}; {len(cases)} cases, {failed} failed "
+                f"[{time.monotonic() - began:.0f} s]",
+                flush=True,
+            )
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
