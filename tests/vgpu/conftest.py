@@ -1,6 +1,7 @@
-"""Runs every test marked `virtual_gpu` in a process of its own that has loaded the virtual driver.
+"""Runs every test marked `virtual_gpu` in another process, which has loaded the virtual driver.
 
-A test process that crashes or hangs then fails one test, and the driver's threads stay out of pytest's process.
+A crash or a hang then fails one test, and the driver's threads stay out of pytest's process. The tests of one file
+share a process until one of them fails; a test that is marked `virtual_gpu(fresh=True)` gets its own.
 """
 
 from __future__ import annotations
@@ -19,37 +20,73 @@ SECONDS = 60
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "virtual_gpu: runs in its own process, on the virtual driver")
+    config.addinivalue_line("markers", "virtual_gpu(fresh=False): runs in another process, on the virtual driver")
 
 
 def run_test(path: str, name: str, arguments: dict[str, Any]) -> None:
     """Import the test's file and call the test; runs in the child."""
-    sys.path.insert(0, str(Path(path).parent))
-    specification = importlib.util.spec_from_file_location(Path(path).stem, path)
+    name_of_file = Path(path).stem
+    if name_of_file not in sys.modules:
+        sys.path.insert(0, str(Path(path).parent))
+        import_file(name_of_file, path)
+    getattr(sys.modules[name_of_file], name)(**arguments)
+
+
+def import_file(name: str, path: str) -> None:
+    specification = importlib.util.spec_from_file_location(name, path)
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     sys.modules[specification.name] = module
     specification.loader.exec_module(module)
-    getattr(module, name)(**arguments)
+
+
+class Worker:
+    """The process that runs tests, for the file that it was started for."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+        self._file: Path | None = None
+
+    def call(self, item: pytest.Function, fresh: bool) -> None:
+        if fresh or item.path != self._file:
+            self.stop()
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+            self._file = None if fresh else item.path
+        arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+        try:
+            self._pool.submit(run_test, str(item.path), item.originalname, arguments).result(SECONDS)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End the process, also one that hangs."""
+        if self._pool is not None:
+            for process in (self._pool._processes or {}).values():
+                process.kill()
+            self._pool.shutdown()
+        self._pool = None
+        self._file = None
+
+
+WORKER = Worker()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    if pyfuncitem.get_closest_marker("virtual_gpu") is None:
+    marker = pyfuncitem.get_closest_marker("virtual_gpu")
+    if marker is None:
         return None
-    names = pyfuncitem._fixtureinfo.argnames
-    arguments = {name: pyfuncitem.funcargs[name] for name in names}
-    pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
     try:
-        future = pool.submit(run_test, str(pyfuncitem.path), pyfuncitem.originalname, arguments)
-        future.result(timeout=SECONDS)
+        WORKER.call(pyfuncitem, marker.kwargs.get("fresh", False))
     except TimeoutError:
-        for process in (pool._processes or {}).values():
-            process.kill()
         pytest.fail(f"hung for {SECONDS} seconds", pytrace=False)
     except BrokenProcessPool:
         pytest.fail("the test's process died", pytrace=False)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
     return True
+
+
+def pytest_sessionfinish() -> None:
+    WORKER.stop()

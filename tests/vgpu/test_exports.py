@@ -106,7 +106,7 @@ def test_lookup_of_what_does_not_exist() -> None:
     assert (old, address.value) == (NOT_FOUND, 7)
 
 
-@pytest.mark.virtual_gpu
+@pytest.mark.virtual_gpu(fresh=True)
 def test_calls_before_initialisation_are_refused() -> None:
     count = ctypes.c_int()
     assert load().cuDeviceGetCount(ctypes.byref(count)) == 3

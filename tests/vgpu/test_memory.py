@@ -149,3 +149,22 @@ def test_pool_counts_what_it_holds() -> None:
         for name in ("USED_MEM_CURRENT", "RESERVED_MEM_CURRENT"):
             value = getattr(attribute, f"CU_MEMPOOL_ATTR_{name}")
             assert int(checked(driver.cuMemPoolGetAttribute(pool, value))) == 0
+
+
+def test_hints_about_managed_memory_change_nothing_but_time() -> None:
+    with context():
+        managed = int(checked(driver.cuMemAllocManaged(4096, 1)))
+        array_at(managed, 4096)[:] = 6
+        place = driver.CUmemLocation()
+        place.type, place.id = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE, 0
+        advice = driver.CUmem_advise.CU_MEM_ADVISE_SET_PREFERRED_LOCATION
+        held = Held(0)
+        checked(driver.cuMemPrefetchAsync(managed, 4096, place, 0, 0))
+        checked(driver.cuMemAdvise(managed, 4096, advice, place))
+        assert not held.is_over()
+        held.release()
+        checked(driver.cuCtxSynchronize())
+        assert (array_at(managed, 4096) == 6).all()
+        device = checked(driver.cuMemAlloc(4096))
+        refused = driver.cuMemPrefetchAsync(device, 4096, place, 0, 0)[0]
+        assert refused == RESULT.CUDA_ERROR_INVALID_VALUE

@@ -65,6 +65,10 @@ def test_kernels_reach_memory_that_is_protected_from_the_program(scene: Scene) -
     assert scene("protected_pages") == ["protected 10 77"] * 2
 
 
+def test_kernel_that_does_not_end_holds_its_own_stream_only(scene: Scene) -> None:
+    assert scene("overlap") == ["while held 0 2, cudaErrorNotReady", "released 1"]
+
+
 def test_closed_library_sums(scene: Scene) -> None:
     assert scene("library") == ["sum 0 1 1 0", "invalid 7 1", "destroyed 0"]
 

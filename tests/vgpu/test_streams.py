@@ -193,3 +193,11 @@ def test_streams_know_their_flags_and_priority() -> None:
         stream = checked(driver.cuStreamCreateWithPriority(NON_BLOCKING, greatest))
         assert checked(driver.cuStreamGetPriority(stream)) == greatest
         assert checked(driver.cuStreamGetFlags(stream)) == NON_BLOCKING
+
+
+def test_no_stream_is_ever_captured() -> None:
+    none = driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
+    with context():
+        stream = checked(driver.cuStreamCreate(0))
+        assert checked(driver.cuStreamIsCapturing(stream)) == none
+        assert checked(driver.cuStreamGetCaptureInfo(stream))[0] == none

@@ -47,6 +47,13 @@ __global__ void box(int *cells) {
 }
 PORTABLE_KERNEL(box);
 
+/* Never ends until the host says so. */
+__global__ void hold(volatile int *flag) {
+    while (*flag == 0)
+        ;
+}
+PORTABLE_KERNEL(hold);
+
 __global__ void unregistered() {}
 
 static void require(cudaError_t error, const char *what) {
@@ -134,6 +141,27 @@ static void protected_pages() {
     }
 }
 
+/* A kernel that does not end holds back its own stream, and no other. */
+static void overlap() {
+    cudaStream_t held, other;
+    REQUIRE(cudaStreamCreateWithFlags(&held, cudaStreamNonBlocking));
+    REQUIRE(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+    int *flag = nullptr;
+    REQUIRE(cudaHostAlloc(reinterpret_cast<void **>(&flag), sizeof(int), cudaHostAllocMapped));
+    *flag = 0;
+    int *x = on_device<int>(2), values[2] = {-1, -1};
+    REQUIRE(cudaMemset(x, 0, 2 * sizeof(int)));
+    REQUIRE(cudaDeviceSynchronize());
+    LAUNCH(hold, dim3(1), dim3(1), 0, held, flag);
+    LAUNCH(fill, dim3(1), dim3(1), 0, held, x, 1, 1);
+    LAUNCH(fill, dim3(1), dim3(1), 0, other, x + 1, 2, 1);
+    REQUIRE(cudaMemcpyAsync(values, x, sizeof values, cudaMemcpyDeviceToHost, other));
+    std::printf("while held %d %d, %s\n", values[0], values[1], cudaGetErrorName(cudaStreamQuery(held)));
+    *static_cast<volatile int *>(flag) = 1;
+    REQUIRE(cudaStreamSynchronize(held));
+    std::printf("released %d\n", fetched(x, 1)[0]);
+}
+
 static void library() {
     int n = 100000;
     std::vector<float> values(n);
@@ -190,6 +218,8 @@ int main(int, char **arguments) {
         missing_wait();
     else if (scene == "protected_pages")
         protected_pages();
+    else if (scene == "overlap")
+        overlap();
     else if (scene == "library")
         library();
     else if (scene == "reset")
