@@ -1,4 +1,4 @@
-/* Devices, versions and the names of errors. */
+/* Devices, versions and driver entries. */
 #include <cstring>
 
 #include "runtime_api.h"
@@ -61,71 +61,6 @@ const Field fields[] = {
     {&cudaDeviceProp::deviceNumaId, CU_DEVICE_ATTRIBUTE_NUMA_ID},
     {&cudaDeviceProp::hostNumaId, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID},
 };
-
-const char *describe(cudaError_t error, decltype(DriverTable::cuGetErrorName) DriverTable::*entry,
-                     const char *unknown) {
-    const char *text = nullptr;
-    if (load_driver() != CUDA_SUCCESS)
-        return error == cudaErrorInsufficientDriver
-                   ? "CUDA driver version is insufficient for CUDA runtime version"
-                   : unknown;
-    CUresult result = (legacy_driver().*entry)(static_cast<CUresult>(error), &text);
-    return result == CUDA_SUCCESS && text ? text : unknown;
-}
-
-/* The runtime's own names of errors that the driver does not have, or calls otherwise. */
-const char *runtime_name(cudaError_t error) {
-    switch (error) {
-#define NAME(code)                                                                                           \
-    case code:                                                                                               \
-        return #code;
-        NAME(cudaSuccess)
-        NAME(cudaErrorInvalidValue)
-        NAME(cudaErrorMemoryAllocation)
-        NAME(cudaErrorInitializationError)
-        NAME(cudaErrorCudartUnloading)
-        NAME(cudaErrorInvalidConfiguration)
-        NAME(cudaErrorInvalidPitchValue)
-        NAME(cudaErrorInvalidMemcpyDirection)
-        NAME(cudaErrorInsufficientDriver)
-        NAME(cudaErrorInvalidDeviceFunction)
-        NAME(cudaErrorNoDevice)
-        NAME(cudaErrorInvalidDevice)
-        NAME(cudaErrorInvalidKernelImage)
-        NAME(cudaErrorDeviceUninitialized)
-        NAME(cudaErrorNoKernelImageForDevice)
-        NAME(cudaErrorInvalidResourceHandle)
-        NAME(cudaErrorSymbolNotFound)
-        NAME(cudaErrorNotReady)
-        NAME(cudaErrorIllegalAddress)
-        NAME(cudaErrorHostMemoryAlreadyRegistered)
-        NAME(cudaErrorHostMemoryNotRegistered)
-        NAME(cudaErrorLaunchFailure)
-        NAME(cudaErrorNotPermitted)
-        NAME(cudaErrorNotSupported)
-        NAME(cudaErrorUnknown)
-#undef NAME
-    default:
-        return "unrecognized error code";
-    }
-}
-
-const char *runtime_text(cudaError_t error) {
-    switch (error) {
-    case cudaErrorInvalidConfiguration:
-        return "invalid configuration argument";
-    case cudaErrorInvalidPitchValue:
-        return "invalid pitch argument";
-    case cudaErrorInvalidMemcpyDirection:
-        return "invalid copy direction for memcpy";
-    case cudaErrorInsufficientDriver:
-        return "CUDA driver version is insufficient for CUDA runtime version";
-    case cudaErrorInvalidDeviceFunction:
-        return "invalid device function";
-    default:
-        return nullptr;
-    }
-}
 
 } // namespace
 
@@ -234,15 +169,6 @@ RUNTIME_CALL cudaDriverGetVersion(int *version) {
     *version = 0;
     return load_driver() == CUDA_SUCCESS ? finish(from(legacy_driver().cuDriverGetVersion(version)))
                                          : cudaSuccess;
-}
-
-extern "C" __attribute__((visibility("default"))) const char *cudaGetErrorName(cudaError_t error) {
-    return runtime_name(error);
-}
-
-extern "C" __attribute__((visibility("default"))) const char *cudaGetErrorString(cudaError_t error) {
-    const char *own = runtime_text(error);
-    return own ? own : describe(error, &DriverTable::cuGetErrorString, "unrecognized error code");
 }
 
 static cudaError_t entry_point(const char *name, void **address, int version, unsigned long long flags,

@@ -2,6 +2,8 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <new>
+#include <pthread.h>
 #include <string>
 
 #include "../include/kernel_image.h"
@@ -26,7 +28,12 @@ struct RegisteredKernel {
 
 /* Guards all below. Never destroyed: images are given back while the program's destructors run. */
 std::mutex &registry_mutex() {
-    static std::mutex *instance = new std::mutex;
+    static std::mutex *instance = [] {
+        auto *created = new std::mutex;
+        /* Another thread may hold it while the process forks; the child's destructors take it at exit. */
+        pthread_atfork(nullptr, nullptr, [] { new (&registry_mutex()) std::mutex; });
+        return created;
+    }();
     return *instance;
 }
 
