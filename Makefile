@@ -27,14 +27,14 @@ $(VENV)/.packages: pyproject.toml | system
 	@test -n "$(PYTHON)" || { echo "ffm needs Python 3.11 or newer; this machine has $$(python3 --version)."; exit 1; }
 	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
 	@echo "installing packages into $(VENV)"
-	$(BIN)/python -m pip install -q --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install -q --group build --group test --group lint scikit-build-core
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install -qq --group build --group test --group lint scikit-build-core
 	touch $@
 
 # The native parts are built into the package that the environment imports from this folder.
 $(VENV)/.installed: $(VENV)/.packages $(NATIVE_SOURCES)
 	@echo "building the native parts"
-	$(BIN)/python -m pip install -q --no-build-isolation --editable .
+	$(BIN)/python -m pip install -qq --no-build-isolation --editable .
 	touch $@
 
 demo: setup ## measure the bundled sample on the virtual GPU, and show what could be saved

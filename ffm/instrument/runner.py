@@ -113,9 +113,7 @@ def run_instrumented(
         ended = time.monotonic()
     run.raise_failure()
     if not run.arrived:
-        raise InstrumentError(
-            f"The program {command[0]} could not be instrumented: {reason_unreached(resolved)}."
-        )
+        raise InstrumentError(f"The program {command[0]} could not be instrumented: {reason_unreached(resolved)}.")
     return Outcome(
         command=command,
         wall_s=ended - began - run.preparation_s,

@@ -67,4 +67,3 @@ def record_tracing(measured: Measurement, request: Request) -> Tracing:
     write_document(document, request.folder.document("tracing"))
     require_sound(measured.run, request)
     return document
-
