@@ -44,3 +44,5 @@ als als -DALS_FIXED=0
 als als_fixed -DALS_FIXED=1
 build gaussian gaussian -DGAUSSIAN_FIXED=0 -x cu main.cu system.cpp
 build gaussian_fixed gaussian -DGAUSSIAN_FIXED=1 -x cu main.cu system.cpp
+build ibm ibm -DIBM_FIXED=0 -x cu main.cu flow.cpp
+build ibm_fixed ibm -DIBM_FIXED=1 -x cu main.cu flow.cpp

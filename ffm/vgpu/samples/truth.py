@@ -43,6 +43,12 @@ REASONS = {
         True,
         "the buffer is allocated again in the next iteration: it could be kept",
     ),
+    "problem: free of a temporary": Reason(
+        "unnecessary",
+        "none",
+        True,
+        "the next call allocates a temporary of this size again: it could be kept",
+    ),
     "needed: upload that changes": Reason(
         "required",
         "required",
