@@ -3,9 +3,11 @@
 
 using namespace vgpu;
 
-namespace {
+namespace
+{
 
-CUresult not_capturing(CUstream handle, DefaultStream default_stream, CUstreamCaptureStatus *status) {
+CUresult not_capturing(CUstream handle, DefaultStream default_stream, CUstreamCaptureStatus *status)
+{
     Stream *stream;
     CUresult result = enter(handle, default_stream, stream);
     if (result != CUDA_SUCCESS)
@@ -22,19 +24,19 @@ thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 DRIVER_CALL_PER_STREAM(cuStreamIsCapturing, ptsz, (CUstream stream, CUstreamCaptureStatus *status),
                        not_capturing(stream, default_stream, status))
-DRIVER_CALL_PER_STREAM(cuStreamGetCaptureInfo, ptsz,
-                       (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *),
+DRIVER_CALL_PER_STREAM(cuStreamGetCaptureInfo, ptsz, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *),
                        not_capturing(stream, default_stream, status))
 DRIVER_CALL_PER_STREAM(cuStreamGetCaptureInfo_v2, ptsz,
-                       (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *, CUgraph *,
-                        const CUgraphNode **, size_t *),
+                       (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *, CUgraph *, const CUgraphNode **,
+                        size_t *),
                        not_capturing(stream, default_stream, status))
 DRIVER_CALL_PER_STREAM(cuStreamGetCaptureInfo_v3, ptsz,
-                       (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *, CUgraph *,
-                        const CUgraphNode **, const CUgraphEdgeData **, size_t *),
+                       (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *, CUgraph *, const CUgraphNode **,
+                        const CUgraphEdgeData **, size_t *),
                        not_capturing(stream, default_stream, status))
 
-DRIVER_CALL(cuThreadExchangeStreamCaptureMode)(CUstreamCaptureMode *mode) {
+DRIVER_CALL(cuThreadExchangeStreamCaptureMode)(CUstreamCaptureMode *mode)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;

@@ -2,28 +2,31 @@
 
 #include <ctime>
 
-namespace vgpu {
+namespace vgpu
+{
 
-namespace {
+namespace
+{
 /* A sleeping thread may wake late by this much on a virtual machine; the rest is spent spinning. */
 constexpr Nanoseconds wake_up_margin = 40'000;
 } // namespace
 
-Nanoseconds now() {
+Nanoseconds now()
+{
     timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return time.tv_sec * Nanoseconds{1'000'000'000} + time.tv_nsec;
 }
 
-void sleep_until(Nanoseconds moment) {
+void sleep_until(Nanoseconds moment)
+{
     while (true) {
         Nanoseconds left = moment - now();
         if (left <= 0)
             return;
         if (left > wake_up_margin + wake_up_margin / 2) {
             Nanoseconds wake = moment - wake_up_margin;
-            timespec time = {static_cast<time_t>(wake / 1'000'000'000),
-                             static_cast<long>(wake % 1'000'000'000)};
+            timespec time = {static_cast<time_t>(wake / 1'000'000'000), static_cast<long>(wake % 1'000'000'000)};
             clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr);
         } else {
             __builtin_ia32_pause();

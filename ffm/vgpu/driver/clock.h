@@ -3,7 +3,8 @@
 
 #include <cstdint>
 
-namespace vgpu {
+namespace vgpu
+{
 
 using Nanoseconds = std::int64_t;
 
@@ -15,10 +16,14 @@ void sleep_until(Nanoseconds moment);
 
 /* Makes a driver call last at least as long as it does on the modelled machine: the destructor keeps the
  * calling thread busy until `duration` has passed since construction. */
-class CallCost {
+class CallCost
+{
   public:
     explicit CallCost(Nanoseconds duration) : end_(now() + duration) {}
-    ~CallCost() { sleep_until(end_); }
+    ~CallCost()
+    {
+        sleep_until(end_);
+    }
     CallCost(const CallCost &) = delete;
     CallCost &operator=(const CallCost &) = delete;
 

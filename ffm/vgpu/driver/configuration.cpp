@@ -6,9 +6,11 @@
 #include <fstream>
 #include <unistd.h>
 
-namespace vgpu {
+namespace vgpu
+{
 
-namespace {
+namespace
+{
 
 Configuration current;
 
@@ -45,7 +47,8 @@ const Number numbers[] = {
     {"call.create_context", &Configuration::call_create_context, 0},
 };
 
-std::string trimmed(const std::string &text) {
+std::string trimmed(const std::string &text)
+{
     const char *blanks = " \t\r";
     std::size_t first = text.find_first_not_of(blanks);
     if (first == std::string::npos)
@@ -54,7 +57,8 @@ std::string trimmed(const std::string &text) {
 }
 
 /* Reads one number at `cursor` and moves behind it and the blanks that follow; false when there is none. */
-bool read_number(const char *&cursor, double &value) {
+bool read_number(const char *&cursor, double &value)
+{
     char *end = nullptr;
     value = std::strtod(cursor, &end);
     if (end == cursor)
@@ -64,7 +68,8 @@ bool read_number(const char *&cursor, double &value) {
 }
 
 /* "FIXED" in microseconds, or "FIXED + RATE per thread" with the rate in nanoseconds. */
-bool read_kernel_duration(const std::string &text, KernelDuration &duration) {
+bool read_kernel_duration(const std::string &text, KernelDuration &duration)
+{
     const char *cursor = text.c_str();
     duration = {0, 0};
     if (!read_number(cursor, duration.fixed_microseconds) || duration.fixed_microseconds < 0)
@@ -78,7 +83,8 @@ bool read_kernel_duration(const std::string &text, KernelDuration &duration) {
 }
 
 /* Stores one setting; an empty answer means success, else it is the cause. */
-std::string apply(Configuration &target, const std::string &key, const std::string &value) {
+std::string apply(Configuration &target, const std::string &key, const std::string &value)
+{
     if (key == "device.name") {
         target.device_name = value;
         return "";
@@ -107,7 +113,8 @@ std::string apply(Configuration &target, const std::string &key, const std::stri
     return "unknown key '" + key + "'";
 }
 
-std::string file_beside_executable() {
+std::string file_beside_executable()
+{
     char path[PATH_MAX + 1];
     ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
     if (length <= 0)
@@ -118,16 +125,19 @@ std::string file_beside_executable() {
 
 } // namespace
 
-Nanoseconds KernelDuration::of(double threads) const {
+Nanoseconds KernelDuration::of(double threads) const
+{
     return static_cast<Nanoseconds>(fixed_microseconds * 1e3 + nanoseconds_per_thread * threads);
 }
 
-KernelDuration Configuration::kernel(const std::string &name) const {
+KernelDuration Configuration::kernel(const std::string &name) const
+{
     auto found = kernels.find(name);
     return found == kernels.end() ? default_kernel : found->second;
 }
 
-bool load_configuration(std::string &error) {
+bool load_configuration(std::string &error)
+{
     const char *named = std::getenv("VGPU_CONFIGURATION");
     std::string path = named ? named : file_beside_executable();
     if (path.empty())
@@ -144,9 +154,9 @@ bool load_configuration(std::string &error) {
         if (line.empty())
             continue;
         std::size_t equals = line.find('=');
-        std::string cause = equals == std::string::npos ? "expected 'key = value'"
-                                                        : apply(loaded, trimmed(line.substr(0, equals)),
-                                                                trimmed(line.substr(equals + 1)));
+        std::string cause = equals == std::string::npos
+                                ? "expected 'key = value'"
+                                : apply(loaded, trimmed(line.substr(0, equals)), trimmed(line.substr(equals + 1)));
         if (!cause.empty()) {
             error = path + ":" + std::to_string(number) + ": " + cause;
             return false;
@@ -156,6 +166,9 @@ bool load_configuration(std::string &error) {
     return true;
 }
 
-const Configuration &configuration() { return current; }
+const Configuration &configuration()
+{
+    return current;
+}
 
 } // namespace vgpu

@@ -11,7 +11,8 @@
 
 #include "clock.h"
 
-namespace vgpu {
+namespace vgpu
+{
 
 /* A kernel's modelled duration. */
 struct KernelDuration {
@@ -62,10 +63,14 @@ bool load_configuration(std::string &error);
 /* The configuration in force; the defaults until load_configuration has succeeded. */
 const Configuration &configuration();
 
-constexpr Nanoseconds microseconds(double value) { return static_cast<Nanoseconds>(value * 1e3); }
+constexpr Nanoseconds microseconds(double value)
+{
+    return static_cast<Nanoseconds>(value * 1e3);
+}
 
 /* Time for `bytes` at `bandwidth` GB/s (10^9 bytes a second). */
-constexpr Nanoseconds transfer_time(double bytes, double bandwidth) {
+constexpr Nanoseconds transfer_time(double bytes, double bandwidth)
+{
     return static_cast<Nanoseconds>(bytes / bandwidth);
 }
 

@@ -9,9 +9,11 @@
 #include "memory.h"
 #include "wait.h"
 
-namespace vgpu {
+namespace vgpu
+{
 
-namespace {
+namespace
+{
 
 /* All below is guarded by the scheduler's mutex. */
 struct Handles {
@@ -22,7 +24,8 @@ struct Handles {
     std::uint64_t next_id = 1;
 };
 
-Handles &handles() {
+Handles &handles()
+{
     static Handles *instance = new Handles;
     return *instance;
 }
@@ -37,7 +40,8 @@ struct ThreadStreams {
     };
     std::map<std::uint64_t, Entry> of_context;
 
-    ~ThreadStreams() {
+    ~ThreadStreams()
+    {
         if (driver_unusable())
             return;
         for (auto &entry : of_context)
@@ -46,7 +50,8 @@ struct ThreadStreams {
 };
 thread_local ThreadStreams thread_streams;
 
-Stream *thread_stream(Context &context) {
+Stream *thread_stream(Context &context)
+{
     auto found = thread_streams.of_context.find(context.id);
     if (found != thread_streams.of_context.end())
         return found->second.stream;
@@ -55,14 +60,19 @@ Stream *thread_stream(Context &context) {
     return stream;
 }
 
-bool blocking(const Stream &stream) { return (stream.flags & CU_STREAM_NON_BLOCKING) == 0; }
+bool blocking(const Stream &stream)
+{
+    return (stream.flags & CU_STREAM_NON_BLOCKING) == 0;
+}
 
-bool is_complete(const OperationReference &operation) {
+bool is_complete(const OperationReference &operation)
+{
     return !operation || operation->complete.load(std::memory_order_acquire);
 }
 
 /* Locked. What an operation on the legacy default stream comes after. */
-std::vector<OperationReference> behind_blocking_streams(const Context &context) {
+std::vector<OperationReference> behind_blocking_streams(const Context &context)
+{
     std::vector<OperationReference> result = {context.legacy.last};
     for (const Stream *stream : context.streams) {
         if (blocking(*stream))
@@ -74,7 +84,8 @@ std::vector<OperationReference> behind_blocking_streams(const Context &context) 
 }
 
 /* All that a wait for the stream waits for. */
-std::vector<OperationReference> work_of(const Stream &stream) {
+std::vector<OperationReference> work_of(const Stream &stream)
+{
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     if (&stream == &stream.context->legacy)
         return behind_blocking_streams(*stream.context);
@@ -83,10 +94,17 @@ std::vector<OperationReference> work_of(const Stream &stream) {
 
 } // namespace
 
-HostFunctionScope::HostFunctionScope() { ++host_function_depth; }
-HostFunctionScope::~HostFunctionScope() { --host_function_depth; }
+HostFunctionScope::HostFunctionScope()
+{
+    ++host_function_depth;
+}
+HostFunctionScope::~HostFunctionScope()
+{
+    --host_function_depth;
+}
 
-std::vector<OperationReference> Context::outstanding() {
+std::vector<OperationReference> Context::outstanding()
+{
     orphans.erase(std::remove_if(orphans.begin(), orphans.end(), is_complete), orphans.end());
     std::vector<OperationReference> result = orphans;
     if (!is_complete(legacy.last))
@@ -98,13 +116,15 @@ std::vector<OperationReference> Context::outstanding() {
     return result;
 }
 
-CUresult enter() {
+CUresult enter()
+{
     if (!initialised())
         return CUDA_ERROR_NOT_INITIALIZED;
     return host_function_depth > 0 ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
 }
 
-CUresult enter(Context *&context) {
+CUresult enter(Context *&context)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -114,7 +134,8 @@ CUresult enter(Context *&context) {
     return context->error;
 }
 
-CUresult enter(CUstream handle, DefaultStream default_stream, Stream *&stream) {
+CUresult enter(CUstream handle, DefaultStream default_stream, Stream *&stream)
+{
     Context *context;
     CUresult result = enter(context);
     if (result != CUDA_SUCCESS)
@@ -134,8 +155,8 @@ CUresult enter(CUstream handle, DefaultStream default_stream, Stream *&stream) {
     return CUDA_SUCCESS;
 }
 
-void enqueue(Stream &stream, const OperationReference &operation,
-             const std::vector<OperationReference> &others) {
+void enqueue(Stream &stream, const OperationReference &operation, const std::vector<OperationReference> &others)
+{
     Context &context = *stream.context;
     std::vector<OperationReference> predecessors = others;
     if (&stream == &context.legacy) {
@@ -151,12 +172,14 @@ void enqueue(Stream &stream, const OperationReference &operation,
     scheduler().submit(operation, predecessors);
 }
 
-void submit(Stream &stream, const OperationReference &operation) {
+void submit(Stream &stream, const OperationReference &operation)
+{
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     enqueue(stream, operation);
 }
 
-void wait_for_context(Context &context) {
+void wait_for_context(Context &context)
+{
     std::vector<OperationReference> operations;
     {
         std::lock_guard<std::mutex> lock(scheduler().mutex);
@@ -165,9 +188,13 @@ void wait_for_context(Context &context) {
     wait_for_gpu(operations);
 }
 
-void wait_for_stream(Stream &stream) { wait_for_gpu(work_of(stream)); }
+void wait_for_stream(Stream &stream)
+{
+    wait_for_gpu(work_of(stream));
+}
 
-bool is_idle(Stream &stream) {
+bool is_idle(Stream &stream)
+{
     for (const OperationReference &operation : work_of(stream)) {
         if (!is_complete(operation))
             return false;
@@ -175,12 +202,14 @@ bool is_idle(Stream &stream) {
     return true;
 }
 
-Context *find_context(CUcontext handle) {
+Context *find_context(CUcontext handle)
+{
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     return handles().contexts.count(handle) ? reinterpret_cast<Context *>(handle) : nullptr;
 }
 
-Context *create_context(unsigned flags, bool primary) {
+Context *create_context(unsigned flags, bool primary)
+{
     CallCost cost(microseconds(configuration().call_create_context));
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     Context *context = new Context;
@@ -192,7 +221,8 @@ Context *create_context(unsigned flags, bool primary) {
     return context;
 }
 
-void destroy_context(Context *context) {
+void destroy_context(Context *context)
+{
     wait_for_context(*context);
     release_allocations(reinterpret_cast<CUcontext>(context));
     std::lock_guard<std::mutex> lock(scheduler().mutex);
@@ -210,7 +240,8 @@ void destroy_context(Context *context) {
     delete context;
 }
 
-Context *primary_context(bool create) {
+Context *primary_context(bool create)
+{
     {
         std::lock_guard<std::mutex> lock(scheduler().mutex);
         if (handles().primary || !create)
@@ -223,7 +254,8 @@ Context *primary_context(bool create) {
     return handles().primary;
 }
 
-Stream *create_stream(Context &context, unsigned flags, int priority) {
+Stream *create_stream(Context &context, unsigned flags, int priority)
+{
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     Stream *stream = new Stream{&context, flags, priority, handles().next_id++, nullptr};
     context.streams.insert(stream);
@@ -231,7 +263,8 @@ Stream *create_stream(Context &context, unsigned flags, int priority) {
     return stream;
 }
 
-bool destroy_stream(CUstream handle, std::uint64_t id) {
+bool destroy_stream(CUstream handle, std::uint64_t id)
+{
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     Stream *stream = reinterpret_cast<Stream *>(handle);
     if (handles().streams.count(stream) == 0 || (id != 0 && stream->id != id))
@@ -244,7 +277,8 @@ bool destroy_stream(CUstream handle, std::uint64_t id) {
     return true;
 }
 
-Event *create_event(Context &context, unsigned flags) {
+Event *create_event(Context &context, unsigned flags)
+{
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     Event *event = new Event{&context, flags, nullptr};
     handles().events.insert(event);
@@ -252,7 +286,8 @@ Event *create_event(Context &context, unsigned flags) {
     return event;
 }
 
-bool destroy_event(CUevent handle) {
+bool destroy_event(CUevent handle)
+{
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     if (handles().events.erase(handle) == 0)
         return false;
@@ -262,7 +297,8 @@ bool destroy_event(CUevent handle) {
     return true;
 }
 
-Event *find_event(CUevent handle) {
+Event *find_event(CUevent handle)
+{
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     return handles().events.count(handle) ? reinterpret_cast<Event *>(handle) : nullptr;
 }

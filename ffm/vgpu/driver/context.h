@@ -9,7 +9,8 @@
 #include "cuda_api.h"
 #include "scheduler.h"
 
-namespace vgpu {
+namespace vgpu
+{
 
 struct Context;
 
@@ -57,8 +58,7 @@ CUresult enter(CUstream handle, DefaultStream default_stream, Stream *&stream);
 
 /* Locked. Puts the operation behind the stream's earlier work, behind what the legacy default stream's rules
  * demand, and behind `others`. */
-void enqueue(Stream &stream, const OperationReference &operation,
-             const std::vector<OperationReference> &others = {});
+void enqueue(Stream &stream, const OperationReference &operation, const std::vector<OperationReference> &others = {});
 
 /* As enqueue, for a caller that does not hold the scheduler's mutex. */
 void submit(Stream &stream, const OperationReference &operation);
@@ -93,7 +93,8 @@ Context *primary_context(bool create);
 bool initialised();
 
 /* Marks the calling thread as one that runs a host function, which must not call the driver. */
-class HostFunctionScope {
+class HostFunctionScope
+{
   public:
     HostFunctionScope();
     ~HostFunctionScope();
@@ -103,12 +104,14 @@ class HostFunctionScope {
 
 /* Defines a driver call and its per-thread-default-stream twin (suffix ptsz or ptds); in `expression`,
  * `default_stream` says which one is running. */
-#define DRIVER_CALL_PER_STREAM(name, suffix, parameters, expression)                                         \
-    DRIVER_CALL(name) parameters {                                                                           \
-        [[maybe_unused]] constexpr auto default_stream = vgpu::DefaultStream::legacy;                        \
-        return expression;                                                                                   \
-    }                                                                                                        \
-    DRIVER_CALL(name##_##suffix) parameters {                                                                \
-        [[maybe_unused]] constexpr auto default_stream = vgpu::DefaultStream::per_thread;                    \
-        return expression;                                                                                   \
+#define DRIVER_CALL_PER_STREAM(name, suffix, parameters, expression)                                                   \
+    DRIVER_CALL(name) parameters                                                                                       \
+    {                                                                                                                  \
+        [[maybe_unused]] constexpr auto default_stream = vgpu::DefaultStream::legacy;                                  \
+        return expression;                                                                                             \
+    }                                                                                                                  \
+    DRIVER_CALL(name##_##suffix) parameters                                                                            \
+    {                                                                                                                  \
+        [[maybe_unused]] constexpr auto default_stream = vgpu::DefaultStream::per_thread;                              \
+        return expression;                                                                                             \
     }

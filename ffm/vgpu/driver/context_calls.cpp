@@ -1,4 +1,4 @@
-/* cuInit, cuCtx…, cuDevicePrimaryCtx…: which context a thread uses. */
+/* cuInit and cuCtx…: which context a thread uses. */
 #include <cstdio>
 #include <mutex>
 #include <pthread.h>
@@ -14,22 +14,26 @@ int vgpu_state = 0;
 
 using namespace vgpu;
 
-namespace {
+namespace
+{
 
 std::mutex initialise_mutex;
 bool initialised_flag = false;
 
-/* Retain count and flags of the primary context; guarded by initialise_mutex. */
-int primary_users = 0;
-unsigned primary_flags = 0;
-
 thread_local std::vector<CUcontext> context_stack;
 
-void refuse_in_child() { vgpu_state = VGPU_UNUSABLE; }
+void refuse_in_child()
+{
+    vgpu_state = VGPU_UNUSABLE;
+}
 
-CUcontext handle_of(Context *context) { return reinterpret_cast<CUcontext>(context); }
+CUcontext handle_of(Context *context)
+{
+    return reinterpret_cast<CUcontext>(context);
+}
 
-CUresult create(CUcontext *handle, unsigned flags, CUdevice device) {
+CUresult create(CUcontext *handle, unsigned flags, CUdevice device)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -42,7 +46,8 @@ CUresult create(CUcontext *handle, unsigned flags, CUdevice device) {
     return CUDA_SUCCESS;
 }
 
-CUresult destroy(CUcontext handle) {
+CUresult destroy(CUcontext handle)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -55,7 +60,8 @@ CUresult destroy(CUcontext handle) {
     return CUDA_SUCCESS;
 }
 
-CUresult synchronize() {
+CUresult synchronize()
+{
     Context *context;
     CUresult result = enter(context);
     if (result != CUDA_SUCCESS)
@@ -65,7 +71,8 @@ CUresult synchronize() {
     return context->error;
 }
 
-CUresult push(CUcontext handle) {
+CUresult push(CUcontext handle)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -75,7 +82,8 @@ CUresult push(CUcontext handle) {
     return CUDA_SUCCESS;
 }
 
-CUresult pop(CUcontext *handle) {
+CUresult pop(CUcontext *handle)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -87,58 +95,20 @@ CUresult pop(CUcontext *handle) {
     return CUDA_SUCCESS;
 }
 
-/* Destroys the primary context, after its work. */
-CUresult reset_primary(CUdevice device) {
-    CUresult result = enter();
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (device != 0)
-        return CUDA_ERROR_INVALID_DEVICE;
-    if (Context *context = primary_context(false))
-        destroy_context(context);
-    std::lock_guard<std::mutex> lock(initialise_mutex);
-    primary_users = 0;
-    return CUDA_SUCCESS;
-}
-
-CUresult release_primary(CUdevice device) {
-    CUresult result = enter();
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (device != 0)
-        return CUDA_ERROR_INVALID_DEVICE;
-    {
-        std::lock_guard<std::mutex> lock(initialise_mutex);
-        if (primary_users == 0)
-            return CUDA_ERROR_INVALID_CONTEXT;
-        if (--primary_users > 0)
-            return CUDA_SUCCESS;
-    }
-    return reset_primary(device);
-}
-
-CUresult set_primary_flags(CUdevice device, unsigned flags) {
-    CUresult result = enter();
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (device != 0)
-        return CUDA_ERROR_INVALID_DEVICE;
-    std::lock_guard<std::mutex> lock(initialise_mutex);
-    primary_flags = flags;
-    if (Context *context = primary_context(false))
-        context->flags = flags;
-    return CUDA_SUCCESS;
-}
-
 } // namespace
 
-bool vgpu::initialised() { return initialised_flag; }
+bool vgpu::initialised()
+{
+    return initialised_flag;
+}
 
-Context *vgpu::current_context() {
+Context *vgpu::current_context()
+{
     return context_stack.empty() ? nullptr : find_context(context_stack.back());
 }
 
-DRIVER_CALL(cuInit)(unsigned int flags) {
+DRIVER_CALL(cuInit)(unsigned int flags)
+{
     if (flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
     std::lock_guard<std::mutex> lock(initialise_mutex);
@@ -154,30 +124,42 @@ DRIVER_CALL(cuInit)(unsigned int flags) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuDriverGetVersion)(int *version) {
+DRIVER_CALL(cuDriverGetVersion)(int *version)
+{
     if (!version)
         return CUDA_ERROR_INVALID_VALUE;
     *version = 13000;
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuCtxCreate_v2)(CUcontext *context, unsigned int flags, CUdevice device) {
+DRIVER_CALL(cuCtxCreate_v2)(CUcontext *context, unsigned int flags, CUdevice device)
+{
     return create(context, flags, device);
 }
-DRIVER_CALL(cuCtxCreate_v3)(CUcontext *context, CUexecAffinityParam *, int count, unsigned int flags,
-                            CUdevice device) {
+DRIVER_CALL(cuCtxCreate_v3)(CUcontext *context, CUexecAffinityParam *, int count, unsigned int flags, CUdevice device)
+{
     return count != 0 ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : create(context, flags, device);
 }
-DRIVER_CALL(cuCtxCreate_v4)(CUcontext *context, CUctxCreateParams *parameters, unsigned int flags,
-                            CUdevice device) {
+DRIVER_CALL(cuCtxCreate_v4)(CUcontext *context, CUctxCreateParams *parameters, unsigned int flags, CUdevice device)
+{
     if (parameters && (parameters->numExecAffinityParams != 0 || parameters->cigParams))
         return CUDA_ERROR_NOT_SUPPORTED;
     return create(context, flags, device);
 }
-DRIVER_CALL(cuCtxDestroy_v2)(CUcontext context) { return destroy(context); }
-DRIVER_CALL(cuCtxDestroy)(CUcontext context) { return destroy(context); }
-DRIVER_CALL(cuCtxSynchronize)() { return synchronize(); }
-DRIVER_CALL(cuCtxSynchronize_v2)(CUcontext handle) {
+DRIVER_CALL(cuCtxDestroy_v2)(CUcontext context)
+{
+    return destroy(context);
+}
+DRIVER_CALL(cuCtxDestroy)(CUcontext context)
+{
+    return destroy(context);
+}
+DRIVER_CALL(cuCtxSynchronize)()
+{
+    return synchronize();
+}
+DRIVER_CALL(cuCtxSynchronize_v2)(CUcontext handle)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -189,12 +171,25 @@ DRIVER_CALL(cuCtxSynchronize_v2)(CUcontext handle) {
     return context->error;
 }
 
-DRIVER_CALL(cuCtxPushCurrent_v2)(CUcontext context) { return push(context); }
-DRIVER_CALL(cuCtxPushCurrent)(CUcontext context) { return push(context); }
-DRIVER_CALL(cuCtxPopCurrent_v2)(CUcontext *context) { return pop(context); }
-DRIVER_CALL(cuCtxPopCurrent)(CUcontext *context) { return pop(context); }
+DRIVER_CALL(cuCtxPushCurrent_v2)(CUcontext context)
+{
+    return push(context);
+}
+DRIVER_CALL(cuCtxPushCurrent)(CUcontext context)
+{
+    return push(context);
+}
+DRIVER_CALL(cuCtxPopCurrent_v2)(CUcontext *context)
+{
+    return pop(context);
+}
+DRIVER_CALL(cuCtxPopCurrent)(CUcontext *context)
+{
+    return pop(context);
+}
 
-DRIVER_CALL(cuCtxSetCurrent)(CUcontext handle) {
+DRIVER_CALL(cuCtxSetCurrent)(CUcontext handle)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -207,7 +202,8 @@ DRIVER_CALL(cuCtxSetCurrent)(CUcontext handle) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuCtxGetCurrent)(CUcontext *handle) {
+DRIVER_CALL(cuCtxGetCurrent)(CUcontext *handle)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -217,7 +213,8 @@ DRIVER_CALL(cuCtxGetCurrent)(CUcontext *handle) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuCtxGetDevice)(CUdevice *device) {
+DRIVER_CALL(cuCtxGetDevice)(CUdevice *device)
+{
     Context *context;
     CUresult result = enter(context);
     if (result == CUDA_SUCCESS)
@@ -225,7 +222,8 @@ DRIVER_CALL(cuCtxGetDevice)(CUdevice *device) {
     return result;
 }
 
-DRIVER_CALL(cuCtxGetFlags)(unsigned int *flags) {
+DRIVER_CALL(cuCtxGetFlags)(unsigned int *flags)
+{
     Context *context;
     CUresult result = enter(context);
     if (result == CUDA_SUCCESS)
@@ -233,7 +231,8 @@ DRIVER_CALL(cuCtxGetFlags)(unsigned int *flags) {
     return result;
 }
 
-DRIVER_CALL(cuCtxGetId)(CUcontext handle, unsigned long long *id) {
+DRIVER_CALL(cuCtxGetId)(CUcontext handle, unsigned long long *id)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -244,7 +243,8 @@ DRIVER_CALL(cuCtxGetId)(CUcontext handle, unsigned long long *id) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuCtxGetApiVersion)(CUcontext, unsigned int *version) {
+DRIVER_CALL(cuCtxGetApiVersion)(CUcontext, unsigned int *version)
+{
     CUresult result = enter();
     if (result == CUDA_SUCCESS)
         *version = 3020;
@@ -252,7 +252,8 @@ DRIVER_CALL(cuCtxGetApiVersion)(CUcontext, unsigned int *version) {
 }
 
 /* Limits and cache preferences change nothing here: a limit that is set is only remembered to be read. */
-DRIVER_CALL(cuCtxGetLimit)(size_t *value, CUlimit limit) {
+DRIVER_CALL(cuCtxGetLimit)(size_t *value, CUlimit limit)
+{
     Context *context;
     CUresult result = enter(context);
     if (result != CUDA_SUCCESS)
@@ -260,13 +261,12 @@ DRIVER_CALL(cuCtxGetLimit)(size_t *value, CUlimit limit) {
     if (!value || limit < 0 || limit >= CU_LIMIT_MAX)
         return CUDA_ERROR_INVALID_VALUE;
     auto set = context->limits.find(limit);
-    *value = set != context->limits.end()         ? set->second
-             : limit == CU_LIMIT_MALLOC_HEAP_SIZE ? 8u << 20
-                                                  : 1024;
+    *value = set != context->limits.end() ? set->second : limit == CU_LIMIT_MALLOC_HEAP_SIZE ? 8u << 20 : 1024;
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuCtxSetLimit)(CUlimit limit, size_t value) {
+DRIVER_CALL(cuCtxSetLimit)(CUlimit limit, size_t value)
+{
     Context *context;
     CUresult result = enter(context);
     if (result != CUDA_SUCCESS)
@@ -277,7 +277,8 @@ DRIVER_CALL(cuCtxSetLimit)(CUlimit limit, size_t value) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuCtxGetCacheConfig)(CUfunc_cache *config) {
+DRIVER_CALL(cuCtxGetCacheConfig)(CUfunc_cache *config)
+{
     Context *context;
     CUresult result = enter(context);
     if (result == CUDA_SUCCESS)
@@ -285,49 +286,8 @@ DRIVER_CALL(cuCtxGetCacheConfig)(CUfunc_cache *config) {
     return result;
 }
 
-DRIVER_CALL(cuCtxSetCacheConfig)(CUfunc_cache) {
+DRIVER_CALL(cuCtxSetCacheConfig)(CUfunc_cache)
+{
     Context *context;
     return enter(context);
-}
-
-DRIVER_CALL(cuDevicePrimaryCtxRetain)(CUcontext *handle, CUdevice device) {
-    CUresult result = enter();
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (!handle)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0)
-        return CUDA_ERROR_INVALID_DEVICE;
-    Context *context = primary_context(true);
-    std::lock_guard<std::mutex> lock(initialise_mutex);
-    context->flags = primary_flags;
-    ++primary_users;
-    *handle = handle_of(context);
-    return CUDA_SUCCESS;
-}
-
-DRIVER_CALL(cuDevicePrimaryCtxRelease_v2)(CUdevice device) { return release_primary(device); }
-DRIVER_CALL(cuDevicePrimaryCtxRelease)(CUdevice device) { return release_primary(device); }
-DRIVER_CALL(cuDevicePrimaryCtxReset_v2)(CUdevice device) { return reset_primary(device); }
-DRIVER_CALL(cuDevicePrimaryCtxReset)(CUdevice device) { return reset_primary(device); }
-DRIVER_CALL(cuDevicePrimaryCtxSetFlags_v2)(CUdevice device, unsigned int flags) {
-    return set_primary_flags(device, flags);
-}
-DRIVER_CALL(cuDevicePrimaryCtxSetFlags)(CUdevice device, unsigned int flags) {
-    return set_primary_flags(device, flags);
-}
-
-DRIVER_CALL(cuDevicePrimaryCtxGetState)(CUdevice device, unsigned int *flags, int *active) {
-    CUresult result = enter();
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (device != 0)
-        return CUDA_ERROR_INVALID_DEVICE;
-    Context *context = primary_context(false);
-    std::lock_guard<std::mutex> lock(initialise_mutex);
-    if (flags)
-        *flags = primary_flags;
-    if (active)
-        *active = context != nullptr;
-    return CUDA_SUCCESS;
 }

@@ -7,9 +7,11 @@
 #include "staging.h"
 #include "wait.h"
 
-namespace vgpu {
+namespace vgpu
+{
 
-namespace {
+namespace
+{
 
 /* Bytes that are contiguous on both sides. */
 struct Piece {
@@ -21,31 +23,42 @@ struct Piece {
 /* Shorter copies take no time worth learning. */
 constexpr std::size_t estimated_from = 64 * 1024;
 
-RunTimeEstimate &copy_estimate() {
+RunTimeEstimate &copy_estimate()
+{
     static RunTimeEstimate *instance = new RunTimeEstimate;
     return *instance;
 }
 
-bool on_device(const CopySide &side) {
+bool on_device(const CopySide &side)
+{
     return side.range.kind == MemoryKind::device || side.range.kind == MemoryKind::managed;
 }
 
-bool pageable(const CopySide &side) { return side.range.kind == MemoryKind::pageable; }
+bool pageable(const CopySide &side)
+{
+    return side.range.kind == MemoryKind::pageable;
+}
 
-std::size_t bytes_of(const CopyShape &shape) { return shape.width * shape.height * shape.depth; }
+std::size_t bytes_of(const CopyShape &shape)
+{
+    return shape.width * shape.height * shape.depth;
+}
 
 /* The distance from a side's first byte to the one behind its last. */
-std::size_t extent(const CopySide &side, const CopyShape &shape) {
+std::size_t extent(const CopySide &side, const CopyShape &shape)
+{
     return (shape.depth - 1) * side.slice_pitch + (shape.height - 1) * side.row_pitch + shape.width;
 }
 
-bool fits(const CopySide &side, const CopyShape &shape) {
+bool fits(const CopySide &side, const CopyShape &shape)
+{
     return (shape.height == 1 || side.row_pitch >= shape.width) && extent(side, shape) <= side.range.size;
 }
 
 /* The box as pieces of at most `largest` bytes. */
 std::vector<Piece> pieces_of(const CopySide &destination, const CopySide &source, const CopyShape &shape,
-                             std::size_t largest) {
+                             std::size_t largest)
+{
     std::vector<Piece> pieces;
     for (std::size_t slice = 0; slice < shape.depth; ++slice) {
         for (std::size_t row = 0; row < shape.height; ++row) {
@@ -58,7 +71,8 @@ std::vector<Piece> pieces_of(const CopySide &destination, const CopySide &source
     return pieces;
 }
 
-OperationReference make_copy(Engine engine, std::size_t bytes, double bandwidth) {
+OperationReference make_copy(Engine engine, std::size_t bytes, double bandwidth)
+{
     auto operation = std::make_shared<Operation>();
     operation->engine = engine;
     operation->duration =
@@ -71,7 +85,8 @@ OperationReference make_copy(Engine engine, std::size_t bytes, double bandwidth)
 
 /* What a GPU thread does for the pieces; the context is in error when the program's pages are gone. */
 void move_pieces(Context *context, const GpuRange &destination, const GpuRange &source,
-                 const std::vector<Piece> &pieces) {
+                 const std::vector<Piece> &pieces)
+{
     for (const Piece &piece : pieces) {
         if (!transfer(destination, piece.destination, source, piece.source, piece.bytes)) {
             context->error = CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -81,7 +96,8 @@ void move_pieces(Context *context, const GpuRange &destination, const GpuRange &
 }
 
 OperationReference enqueue_direct(Stream &stream, const CopySide &destination, const CopySide &source,
-                                  const CopyShape &shape) {
+                                  const CopyShape &shape)
+{
     const Configuration &settings = configuration();
     OperationReference operation;
     if (on_device(destination) && on_device(source))
@@ -98,7 +114,8 @@ OperationReference enqueue_direct(Stream &stream, const CopySide &destination, c
     return operation;
 }
 
-GpuRange staging_range(const StagingBuffer &buffer) {
+GpuRange staging_range(const StagingBuffer &buffer)
+{
     GpuRange range;
     range.kind = MemoryKind::pinned;
     range.gpu_view = buffer.get();
@@ -112,7 +129,8 @@ struct Batch {
     std::size_t bytes = 0;
 };
 
-std::vector<Batch> batches_of(const CopySide &destination, const CopySide &source, const CopyShape &shape) {
+std::vector<Batch> batches_of(const CopySide &destination, const CopySide &source, const CopyShape &shape)
+{
     std::vector<Batch> batches;
     for (const Piece &piece : pieces_of(destination, source, shape, staging_chunk())) {
         if (batches.empty() || batches.back().bytes + piece.bytes > staging_chunk())
@@ -124,14 +142,13 @@ std::vector<Batch> batches_of(const CopySide &destination, const CopySide &sourc
 }
 
 /* The calling thread copies into staging buffers and returns while the GPU still fetches from them. */
-void upload_pageable(Stream &stream, const CopySide &destination, const CopySide &source,
-                     const CopyShape &shape) {
+void upload_pageable(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape)
+{
     const char *program = reinterpret_cast<const char *>(source.range.program_address);
     for (Batch &batch : batches_of(destination, source, shape)) {
         StagingBuffer buffer = staging_buffer(batch.bytes);
         {
-            CallCost cost(
-                transfer_time(static_cast<double>(batch.bytes), configuration().host_to_device_staged));
+            CallCost cost(transfer_time(static_cast<double>(batch.bytes), configuration().host_to_device_staged));
             std::size_t packed = 0;
             for (Piece &piece : batch.pieces) {
                 std::memcpy(buffer.get() + packed, program + piece.source, piece.bytes);
@@ -139,10 +156,8 @@ void upload_pageable(Stream &stream, const CopySide &destination, const CopySide
                 packed += piece.bytes;
             }
         }
-        auto operation =
-            make_copy(Engine::host_to_device, batch.bytes, configuration().host_to_device_pinned);
-        operation->work = [context = stream.context, to = destination.range, buffer,
-                           pieces = std::move(batch.pieces)] {
+        auto operation = make_copy(Engine::host_to_device, batch.bytes, configuration().host_to_device_pinned);
+        operation->work = [context = stream.context, to = destination.range, buffer, pieces = std::move(batch.pieces)] {
             move_pieces(context, to, staging_range(buffer), pieces);
         };
         staging_buffer_used_by(operation);
@@ -151,8 +166,8 @@ void upload_pageable(Stream &stream, const CopySide &destination, const CopySide
 }
 
 /* The GPU writes into staging buffers, one batch ahead of the calling thread, which waits and copies on. */
-void download_pageable(Stream &stream, const CopySide &destination, const CopySide &source,
-                       const CopyShape &shape) {
+void download_pageable(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape)
+{
     char *program = reinterpret_cast<char *>(destination.range.program_address);
     std::vector<Batch> batches = batches_of(destination, source, shape);
     std::vector<StagingBuffer> buffers(batches.size());
@@ -181,8 +196,7 @@ void download_pageable(Stream &stream, const CopySide &destination, const CopySi
         wait_for_gpu({operations[index]});
         if (stream.context->error != CUDA_SUCCESS)
             return;
-        CallCost cost(
-            transfer_time(static_cast<double>(batches[index].bytes), configuration().device_to_host_staged));
+        CallCost cost(transfer_time(static_cast<double>(batches[index].bytes), configuration().device_to_host_staged));
         std::size_t packed = 0;
         for (const Piece &piece : batches[index].pieces) {
             std::memcpy(program + piece.destination, buffers[index].get() + packed, piece.bytes);
@@ -193,19 +207,19 @@ void download_pageable(Stream &stream, const CopySide &destination, const CopySi
 }
 
 /* Between host ranges the call is fully synchronous, and the calling thread copies. */
-void copy_on_host(Stream &stream, const CopySide &destination, const CopySide &source,
-                  const CopyShape &shape) {
+void copy_on_host(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape)
+{
     wait_for_stream(stream);
     for (const Piece &piece : pieces_of(destination, source, shape, SIZE_MAX))
         std::memmove(reinterpret_cast<char *>(destination.range.program_address) + piece.destination,
-                     reinterpret_cast<const char *>(source.range.program_address) + piece.source,
-                     piece.bytes);
+                     reinterpret_cast<const char *>(source.range.program_address) + piece.source, piece.bytes);
 }
 
 } // namespace
 
 CUresult copy(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape,
-              bool synchronous) {
+              bool synchronous)
+{
     if (bytes_of(shape) == 0)
         return CUDA_SUCCESS;
     if (!fits(destination, shape) || !fits(source, shape))
@@ -227,18 +241,21 @@ CUresult copy(Stream &stream, const CopySide &destination, const CopySide &sourc
     return stream.context->error;
 }
 
-CUresult device_side(CUdeviceptr address, CopySide &side) {
+CUresult device_side(CUdeviceptr address, CopySide &side)
+{
     side.range = gpu_range(address);
     return pageable(side) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-CopySide host_side(const void *pointer) {
+CopySide host_side(const void *pointer)
+{
     CopySide side;
     side.range = gpu_range(reinterpret_cast<std::uintptr_t>(pointer));
     return side;
 }
 
-OperationReference fetch(Stream &stream, const GpuRange &source, char *destination, std::size_t bytes) {
+OperationReference fetch(Stream &stream, const GpuRange &source, char *destination, std::size_t bytes)
+{
     auto operation = make_copy(Engine::device_to_host, bytes, configuration().device_to_host_pinned);
     operation->work = [context = stream.context, source, destination, bytes] {
         GpuRange target;

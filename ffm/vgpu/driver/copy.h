@@ -7,7 +7,8 @@
 #include "context.h"
 #include "memory.h"
 
-namespace vgpu {
+namespace vgpu
+{
 
 /* A box of bytes: rows of `width` bytes, `height` of them in a slice, `depth` slices. */
 struct CopyShape {

@@ -3,7 +3,8 @@
 
 using namespace vgpu;
 
-namespace {
+namespace
+{
 
 /* One side as CUDA_MEMCPY2D and CUDA_MEMCPY3D describe it. */
 struct Description {
@@ -13,7 +14,8 @@ struct Description {
     std::size_t x, y, z, pitch, height;
 };
 
-CUresult side_of(const Description &description, const CopyShape &shape, CopySide &side) {
+CUresult side_of(const Description &description, const CopyShape &shape, CopySide &side)
+{
     std::size_t pitch = description.pitch ? description.pitch : shape.width;
     std::size_t slice_pitch = pitch * (description.height ? description.height : shape.height);
     std::size_t offset = description.z * slice_pitch + description.y * pitch + description.x;
@@ -41,7 +43,8 @@ CUresult side_of(const Description &description, const CopyShape &shape, CopySid
 }
 
 CUresult copy_box(CUstream handle, DefaultStream default_stream, const Description &destination,
-                  const Description &source, const CopyShape &shape, bool synchronous) {
+                  const Description &source, const CopyShape &shape, bool synchronous)
+{
     Stream *stream;
     CUresult result = enter(handle, default_stream, stream);
     if (result != CUDA_SUCCESS)
@@ -53,7 +56,8 @@ CUresult copy_box(CUstream handle, DefaultStream default_stream, const Descripti
     return result != CUDA_SUCCESS ? result : copy(*stream, to, from, shape, synchronous);
 }
 
-CUresult copy_2d(CUstream stream, DefaultStream default_stream, const CUDA_MEMCPY2D *box, bool synchronous) {
+CUresult copy_2d(CUstream stream, DefaultStream default_stream, const CUDA_MEMCPY2D *box, bool synchronous)
+{
     if (!box)
         return CUDA_ERROR_INVALID_VALUE;
     return copy_box(
@@ -63,7 +67,8 @@ CUresult copy_2d(CUstream stream, DefaultStream default_stream, const CUDA_MEMCP
         {box->WidthInBytes, box->Height, 1}, synchronous);
 }
 
-CUresult copy_3d(CUstream stream, DefaultStream default_stream, const CUDA_MEMCPY3D *box, bool synchronous) {
+CUresult copy_3d(CUstream stream, DefaultStream default_stream, const CUDA_MEMCPY3D *box, bool synchronous)
+{
     if (!box)
         return CUDA_ERROR_INVALID_VALUE;
     return copy_box(stream, default_stream,
@@ -76,13 +81,11 @@ CUresult copy_3d(CUstream stream, DefaultStream default_stream, const CUDA_MEMCP
 
 } // namespace
 
-DRIVER_CALL_PER_STREAM(cuMemcpy2D_v2, ptds, (const CUDA_MEMCPY2D *box),
-                       copy_2d(nullptr, default_stream, box, true))
+DRIVER_CALL_PER_STREAM(cuMemcpy2D_v2, ptds, (const CUDA_MEMCPY2D *box), copy_2d(nullptr, default_stream, box, true))
 DRIVER_CALL_PER_STREAM(cuMemcpy2DUnaligned_v2, ptds, (const CUDA_MEMCPY2D *box),
                        copy_2d(nullptr, default_stream, box, true))
 DRIVER_CALL_PER_STREAM(cuMemcpy2DAsync_v2, ptsz, (const CUDA_MEMCPY2D *box, CUstream stream),
                        copy_2d(stream, default_stream, box, false))
-DRIVER_CALL_PER_STREAM(cuMemcpy3D_v2, ptds, (const CUDA_MEMCPY3D *box),
-                       copy_3d(nullptr, default_stream, box, true))
+DRIVER_CALL_PER_STREAM(cuMemcpy3D_v2, ptds, (const CUDA_MEMCPY3D *box), copy_3d(nullptr, default_stream, box, true))
 DRIVER_CALL_PER_STREAM(cuMemcpy3DAsync_v2, ptsz, (const CUDA_MEMCPY3D *box, CUstream stream),
                        copy_3d(stream, default_stream, box, false))

@@ -3,20 +3,23 @@
 
 using namespace vgpu;
 
-namespace {
+namespace
+{
 
 constexpr bool wait = true;
 constexpr bool no_wait = false;
 
-CUresult copy_row(CUstream handle, DefaultStream default_stream, const CopySide &destination,
-                  const CopySide &source, std::size_t bytes, bool synchronous) {
+CUresult copy_row(CUstream handle, DefaultStream default_stream, const CopySide &destination, const CopySide &source,
+                  std::size_t bytes, bool synchronous)
+{
     Stream *stream;
     CUresult result = enter(handle, default_stream, stream);
     return result != CUDA_SUCCESS ? result : copy(*stream, destination, source, {bytes, 1, 1}, synchronous);
 }
 
-CUresult host_to_device(CUstream handle, DefaultStream default_stream, CUdeviceptr destination,
-                        const void *source, std::size_t bytes, bool synchronous) {
+CUresult host_to_device(CUstream handle, DefaultStream default_stream, CUdeviceptr destination, const void *source,
+                        std::size_t bytes, bool synchronous)
+{
     CUresult state = enter();
     if (state != CUDA_SUCCESS)
         return state;
@@ -28,7 +31,8 @@ CUresult host_to_device(CUstream handle, DefaultStream default_stream, CUdevicep
 }
 
 CUresult device_to_host(CUstream handle, DefaultStream default_stream, void *destination, CUdeviceptr source,
-                        std::size_t bytes, bool synchronous) {
+                        std::size_t bytes, bool synchronous)
+{
     CUresult state = enter();
     if (state != CUDA_SUCCESS)
         return state;
@@ -39,21 +43,22 @@ CUresult device_to_host(CUstream handle, DefaultStream default_stream, void *des
     return copy_row(handle, default_stream, host_side(destination), from, bytes, synchronous);
 }
 
-CUresult device_to_device(CUstream handle, DefaultStream default_stream, CUdeviceptr destination,
-                          CUdeviceptr source, std::size_t bytes, bool synchronous) {
+CUresult device_to_device(CUstream handle, DefaultStream default_stream, CUdeviceptr destination, CUdeviceptr source,
+                          std::size_t bytes, bool synchronous)
+{
     CUresult state = enter();
     if (state != CUDA_SUCCESS)
         return state;
     CopySide to, from;
-    if ((device_side(destination, to) != CUDA_SUCCESS || device_side(source, from) != CUDA_SUCCESS) &&
-        bytes > 0)
+    if ((device_side(destination, to) != CUDA_SUCCESS || device_side(source, from) != CUDA_SUCCESS) && bytes > 0)
         return CUDA_ERROR_INVALID_VALUE;
     return copy_row(handle, default_stream, to, from, bytes, synchronous);
 }
 
 /* The kinds of both addresses decide, as unified addressing has it. */
-CUresult any_to_any(CUstream handle, DefaultStream default_stream, CUdeviceptr destination,
-                    CUdeviceptr source, std::size_t bytes, bool synchronous) {
+CUresult any_to_any(CUstream handle, DefaultStream default_stream, CUdeviceptr destination, CUdeviceptr source,
+                    std::size_t bytes, bool synchronous)
+{
     if (bytes > 0 && (!destination || !source))
         return CUDA_ERROR_INVALID_VALUE;
     return copy_row(handle, default_stream, host_side(reinterpret_cast<void *>(destination)),

@@ -14,6 +14,6 @@ CUresult cuProfilerStart(void);
 CUresult cuProfilerStop(void);
 }
 
-#define DRIVER_CALL(name)                                                                                    \
-    extern "C" __attribute__((visibility("hidden"))) decltype(::name) implementation_##name;                 \
+#define DRIVER_CALL(name)                                                                                              \
+    extern "C" __attribute__((visibility("hidden"))) decltype(::name) implementation_##name;                           \
     CUresult implementation_##name

@@ -10,12 +10,14 @@
 
 using namespace vgpu;
 
-namespace {
+namespace
+{
 
 constexpr char bus_id[] = "0000:3F:00.0";
 constexpr unsigned char identity[16] = {'v', 'g', 'p', 'u', 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6};
 
-CUresult check(CUdevice device) {
+CUresult check(CUdevice device)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -73,7 +75,8 @@ const std::map<int, int> attributes = {
     {CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, -1},
 };
 
-CUresult uuid(CUuuid *result, CUdevice device) {
+CUresult uuid(CUuuid *result, CUdevice device)
+{
     CUresult state = check(device);
     if (state != CUDA_SUCCESS)
         return state;
@@ -85,7 +88,8 @@ CUresult uuid(CUuuid *result, CUdevice device) {
 
 } // namespace
 
-DRIVER_CALL(cuDeviceGetCount)(int *count) {
+DRIVER_CALL(cuDeviceGetCount)(int *count)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -95,7 +99,8 @@ DRIVER_CALL(cuDeviceGetCount)(int *count) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuDeviceGet)(CUdevice *device, int ordinal) {
+DRIVER_CALL(cuDeviceGet)(CUdevice *device, int ordinal)
+{
     CUresult result = check(ordinal);
     if (result != CUDA_SUCCESS)
         return result;
@@ -105,7 +110,8 @@ DRIVER_CALL(cuDeviceGet)(CUdevice *device, int ordinal) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuDeviceGetName)(char *name, int length, CUdevice device) {
+DRIVER_CALL(cuDeviceGetName)(char *name, int length, CUdevice device)
+{
     CUresult result = check(device);
     if (result != CUDA_SUCCESS)
         return result;
@@ -115,10 +121,17 @@ DRIVER_CALL(cuDeviceGetName)(char *name, int length, CUdevice device) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuDeviceGetUuid_v2)(CUuuid *result, CUdevice device) { return uuid(result, device); }
-DRIVER_CALL(cuDeviceGetUuid)(CUuuid *result, CUdevice device) { return uuid(result, device); }
+DRIVER_CALL(cuDeviceGetUuid_v2)(CUuuid *result, CUdevice device)
+{
+    return uuid(result, device);
+}
+DRIVER_CALL(cuDeviceGetUuid)(CUuuid *result, CUdevice device)
+{
+    return uuid(result, device);
+}
 
-DRIVER_CALL(cuDeviceTotalMem_v2)(size_t *bytes, CUdevice device) {
+DRIVER_CALL(cuDeviceTotalMem_v2)(size_t *bytes, CUdevice device)
+{
     CUresult result = check(device);
     if (result != CUDA_SUCCESS)
         return result;
@@ -128,7 +141,8 @@ DRIVER_CALL(cuDeviceTotalMem_v2)(size_t *bytes, CUdevice device) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuDeviceGetAttribute)(int *value, CUdevice_attribute attribute, CUdevice device) {
+DRIVER_CALL(cuDeviceGetAttribute)(int *value, CUdevice_attribute attribute, CUdevice device)
+{
     CUresult result = check(device);
     if (result != CUDA_SUCCESS)
         return result;
@@ -141,7 +155,8 @@ DRIVER_CALL(cuDeviceGetAttribute)(int *value, CUdevice_attribute attribute, CUde
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuDeviceComputeCapability)(int *major, int *minor, CUdevice device) {
+DRIVER_CALL(cuDeviceComputeCapability)(int *major, int *minor, CUdevice device)
+{
     CUresult result = check(device);
     if (result != CUDA_SUCCESS)
         return result;
@@ -150,7 +165,8 @@ DRIVER_CALL(cuDeviceComputeCapability)(int *major, int *minor, CUdevice device) 
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuDeviceGetPCIBusId)(char *text, int length, CUdevice device) {
+DRIVER_CALL(cuDeviceGetPCIBusId)(char *text, int length, CUdevice device)
+{
     CUresult result = check(device);
     if (result != CUDA_SUCCESS)
         return result;
@@ -160,7 +176,8 @@ DRIVER_CALL(cuDeviceGetPCIBusId)(char *text, int length, CUdevice device) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuDeviceGetByPCIBusId)(CUdevice *device, const char *text) {
+DRIVER_CALL(cuDeviceGetByPCIBusId)(CUdevice *device, const char *text)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -172,7 +189,8 @@ DRIVER_CALL(cuDeviceGetByPCIBusId)(CUdevice *device, const char *text) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuDeviceCanAccessPeer)(int *can, CUdevice device, CUdevice peer) {
+DRIVER_CALL(cuDeviceCanAccessPeer)(int *can, CUdevice device, CUdevice peer)
+{
     CUresult result = check(device);
     if (result == CUDA_SUCCESS)
         result = check(peer);

@@ -9,9 +9,11 @@
 #include "configuration.h"
 #include "memory.h"
 
-namespace vgpu {
+namespace vgpu
+{
 
-namespace {
+namespace
+{
 
 /* Addresses of CUDA allocations are multiples of at least 256 (CUDA C++ Programming Guide, "Device Memory
  * Accesses"); current drivers give 512. */
@@ -29,12 +31,12 @@ struct Arena {
     std::vector<bool> committed;              /* for each commit_unit */
 
     /* Reserves the addresses; false when this machine does not give them. */
-    bool reserve() {
+    bool reserve()
+    {
         if (base)
             return true;
         size = DeviceMemory::total();
-        void *range =
-            mmap(nullptr, size + commit_unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *range = mmap(nullptr, size + commit_unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (range == MAP_FAILED)
             return false;
         base = (reinterpret_cast<std::uintptr_t>(range) + commit_unit - 1) / commit_unit * commit_unit;
@@ -43,12 +45,12 @@ struct Arena {
         return true;
     }
 
-    bool commit(std::size_t offset, std::size_t length) {
+    bool commit(std::size_t offset, std::size_t length)
+    {
         for (std::size_t unit = offset / commit_unit; unit <= (offset + length - 1) / commit_unit; ++unit) {
             if (committed[unit])
                 continue;
-            if (mprotect(reinterpret_cast<void *>(base + unit * commit_unit), commit_unit,
-                         PROT_READ | PROT_WRITE) != 0)
+            if (mprotect(reinterpret_cast<void *>(base + unit * commit_unit), commit_unit, PROT_READ | PROT_WRITE) != 0)
                 return false;
             committed[unit] = true;
         }
@@ -56,16 +58,21 @@ struct Arena {
     }
 };
 
-Arena &arena() {
+Arena &arena()
+{
     static Arena *instance = new Arena;
     return *instance;
 }
 
-std::size_t rounded(std::size_t size) { return (size + alignment - 1) / alignment * alignment; }
+std::size_t rounded(std::size_t size)
+{
+    return (size + alignment - 1) / alignment * alignment;
+}
 
 } // namespace
 
-CUresult DeviceMemory::allocate(std::size_t size, std::uintptr_t &address) {
+CUresult DeviceMemory::allocate(std::size_t size, std::uintptr_t &address)
+{
     Arena &memory = arena();
     std::lock_guard<std::mutex> lock(memory.mutex);
     if (!memory.reserve() || size > memory.size)
@@ -88,7 +95,8 @@ CUresult DeviceMemory::allocate(std::size_t size, std::uintptr_t &address) {
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-void DeviceMemory::release(std::uintptr_t address, std::size_t size) {
+void DeviceMemory::release(std::uintptr_t address, std::size_t size)
+{
     Arena &memory = arena();
     std::lock_guard<std::mutex> lock(memory.mutex);
     std::size_t length = rounded(size);
@@ -115,12 +123,14 @@ void DeviceMemory::release(std::uintptr_t address, std::size_t size) {
     memory.holes[offset] = length;
 }
 
-std::size_t DeviceMemory::total() {
+std::size_t DeviceMemory::total()
+{
     double bytes = configuration().device_memory * (std::size_t{1} << 30);
     return std::max(static_cast<std::size_t>(bytes) / commit_unit, std::size_t{1}) * commit_unit;
 }
 
-std::size_t DeviceMemory::used() {
+std::size_t DeviceMemory::used()
+{
     std::lock_guard<std::mutex> lock(arena().mutex);
     return arena().used;
 }

@@ -7,13 +7,15 @@
 
 using namespace vgpu;
 
-namespace {
+namespace
+{
 
 /* Rows of pitched memory begin at multiples of this (cudaDeviceProp::texturePitchAlignment is 32; current
  * devices return pitches that are multiples of 512). */
 constexpr std::size_t pitch_alignment = 512;
 
-CUresult allocate(CUdeviceptr *address, std::size_t size) {
+CUresult allocate(CUdeviceptr *address, std::size_t size)
+{
     Context *context;
     CUresult result = enter(context);
     if (result != CUDA_SUCCESS)
@@ -38,17 +40,22 @@ CUresult allocate(CUdeviceptr *address, std::size_t size) {
 
 } // namespace
 
-DRIVER_CALL(cuMemAlloc_v2)(CUdeviceptr *address, size_t size) { return allocate(address, size); }
+DRIVER_CALL(cuMemAlloc_v2)(CUdeviceptr *address, size_t size)
+{
+    return allocate(address, size);
+}
 
 DRIVER_CALL(cuMemAllocPitch_v2)(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
-                                unsigned int element_size) {
+                                unsigned int element_size)
+{
     if (!pitch || (element_size != 4 && element_size != 8 && element_size != 16))
         return CUDA_ERROR_INVALID_VALUE;
     *pitch = (width + pitch_alignment - 1) / pitch_alignment * pitch_alignment;
     return allocate(address, *pitch * height);
 }
 
-DRIVER_CALL(cuMemAllocManaged)(CUdeviceptr *address, size_t size, unsigned int flags) {
+DRIVER_CALL(cuMemAllocManaged)(CUdeviceptr *address, size_t size, unsigned int flags)
+{
     Context *context;
     CUresult result = enter(context);
     if (result != CUDA_SUCCESS)
@@ -70,7 +77,8 @@ DRIVER_CALL(cuMemAllocManaged)(CUdeviceptr *address, size_t size, unsigned int f
 }
 
 /* Waits for all earlier work of the context: the memory may be in use. */
-DRIVER_CALL(cuMemFree_v2)(CUdeviceptr address) {
+DRIVER_CALL(cuMemFree_v2)(CUdeviceptr address)
+{
     Context *context;
     CUresult result = enter(context);
     if (result != CUDA_SUCCESS || address == 0)
@@ -93,7 +101,8 @@ DRIVER_CALL(cuMemFree_v2)(CUdeviceptr address) {
     return context->error;
 }
 
-DRIVER_CALL(cuMemGetInfo_v2)(size_t *free, size_t *total) {
+DRIVER_CALL(cuMemGetInfo_v2)(size_t *free, size_t *total)
+{
     Context *context;
     CUresult result = enter(context);
     if (result != CUDA_SUCCESS)
@@ -105,7 +114,8 @@ DRIVER_CALL(cuMemGetInfo_v2)(size_t *free, size_t *total) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuMemGetAddressRange_v2)(CUdeviceptr *base, size_t *size, CUdeviceptr address) {
+DRIVER_CALL(cuMemGetAddressRange_v2)(CUdeviceptr *base, size_t *size, CUdeviceptr address)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;

@@ -8,8 +8,12 @@
 /* Tested by every export's stub (`stubs.cpp`). */
 extern "C" __attribute__((visibility("hidden"))) int vgpu_state;
 
-namespace vgpu {
+namespace vgpu
+{
 
-inline bool driver_unusable() { return vgpu_state == VGPU_UNUSABLE; }
+inline bool driver_unusable()
+{
+    return vgpu_state == VGPU_UNUSABLE;
+}
 
 } // namespace vgpu

@@ -1,7 +1,8 @@
 /* cuGetErrorName and cuGetErrorString. */
 #include "cuda_api.h"
 
-namespace {
+namespace
+{
 
 struct Description {
     CUresult code;
@@ -45,10 +46,8 @@ const Description descriptions[] = {
     DESCRIBE(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, "peer access has not been enabled"),
     DESCRIBE(CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE, "cannot set while device is active in this process"),
     DESCRIBE(CUDA_ERROR_CONTEXT_IS_DESTROYED, "context is destroyed"),
-    DESCRIBE(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
-             "part or all of the requested memory range is already mapped"),
-    DESCRIBE(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED,
-             "pointer does not correspond to a registered memory region"),
+    DESCRIBE(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "part or all of the requested memory range is already mapped"),
+    DESCRIBE(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "pointer does not correspond to a registered memory region"),
     DESCRIBE(CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned address"),
     DESCRIBE(CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure"),
     DESCRIBE(CUDA_ERROR_NOT_PERMITTED, "operation not permitted"),
@@ -58,7 +57,8 @@ const Description descriptions[] = {
     DESCRIBE(CUDA_ERROR_UNKNOWN, "unknown error"),
 };
 
-CUresult describe(CUresult code, const char **text, const char *Description::*member) {
+CUresult describe(CUresult code, const char **text, const char *Description::*member)
+{
     if (!text)
         return CUDA_ERROR_INVALID_VALUE;
     for (const Description &description : descriptions) {
@@ -73,9 +73,11 @@ CUresult describe(CUresult code, const char **text, const char *Description::*me
 
 } // namespace
 
-DRIVER_CALL(cuGetErrorName)(CUresult code, const char **name) {
+DRIVER_CALL(cuGetErrorName)(CUresult code, const char **name)
+{
     return describe(code, name, &Description::name);
 }
-DRIVER_CALL(cuGetErrorString)(CUresult code, const char **text) {
+DRIVER_CALL(cuGetErrorString)(CUresult code, const char **text)
+{
     return describe(code, text, &Description::text);
 }

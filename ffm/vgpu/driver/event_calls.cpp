@@ -5,16 +5,19 @@
 
 using namespace vgpu;
 
-namespace {
+namespace
+{
 
-CUresult destroy(CUevent event) {
+CUresult destroy(CUevent event)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
     return destroy_event(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult record(CUevent handle, CUstream stream_handle, DefaultStream default_stream, unsigned flags) {
+CUresult record(CUevent handle, CUstream stream_handle, DefaultStream default_stream, unsigned flags)
+{
     Stream *stream;
     CUresult result = enter(stream_handle, default_stream, stream);
     if (result != CUDA_SUCCESS)
@@ -32,7 +35,8 @@ CUresult record(CUevent handle, CUstream stream_handle, DefaultStream default_st
 }
 
 /* The event's mark, null if it was never recorded. */
-CUresult recorded(CUevent handle, OperationReference &mark, unsigned &flags) {
+CUresult recorded(CUevent handle, OperationReference &mark, unsigned &flags)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -45,7 +49,8 @@ CUresult recorded(CUevent handle, OperationReference &mark, unsigned &flags) {
     return event->context->error;
 }
 
-CUresult elapsed(float *milliseconds, CUevent first, CUevent second) {
+CUresult elapsed(float *milliseconds, CUevent first, CUevent second)
+{
     OperationReference marks[2];
     unsigned flags[2] = {0, 0};
     CUresult result = recorded(first, marks[0], flags[0]);
@@ -65,7 +70,8 @@ CUresult elapsed(float *milliseconds, CUevent first, CUevent second) {
 
 } // namespace
 
-DRIVER_CALL(cuEventCreate)(CUevent *event, unsigned int flags) {
+DRIVER_CALL(cuEventCreate)(CUevent *event, unsigned int flags)
+{
     Context *context;
     CUresult result = enter(context);
     if (result != CUDA_SUCCESS)
@@ -77,15 +83,22 @@ DRIVER_CALL(cuEventCreate)(CUevent *event, unsigned int flags) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuEventDestroy_v2)(CUevent event) { return destroy(event); }
-DRIVER_CALL(cuEventDestroy)(CUevent event) { return destroy(event); }
+DRIVER_CALL(cuEventDestroy_v2)(CUevent event)
+{
+    return destroy(event);
+}
+DRIVER_CALL(cuEventDestroy)(CUevent event)
+{
+    return destroy(event);
+}
 
 DRIVER_CALL_PER_STREAM(cuEventRecord, ptsz, (CUevent event, CUstream stream),
                        record(event, stream, default_stream, CU_EVENT_RECORD_DEFAULT))
 DRIVER_CALL_PER_STREAM(cuEventRecordWithFlags, ptsz, (CUevent event, CUstream stream, unsigned int flags),
                        record(event, stream, default_stream, flags))
 
-DRIVER_CALL(cuEventQuery)(CUevent event) {
+DRIVER_CALL(cuEventQuery)(CUevent event)
+{
     OperationReference mark;
     unsigned flags;
     CUresult result = recorded(event, mark, flags);
@@ -94,7 +107,8 @@ DRIVER_CALL(cuEventQuery)(CUevent event) {
     return !mark || mark->complete ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
-DRIVER_CALL(cuEventSynchronize)(CUevent event) {
+DRIVER_CALL(cuEventSynchronize)(CUevent event)
+{
     OperationReference mark;
     unsigned flags;
     CUresult result = recorded(event, mark, flags);
@@ -105,9 +119,11 @@ DRIVER_CALL(cuEventSynchronize)(CUevent event) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuEventElapsedTime)(float *milliseconds, CUevent first, CUevent second) {
+DRIVER_CALL(cuEventElapsedTime)(float *milliseconds, CUevent first, CUevent second)
+{
     return elapsed(milliseconds, first, second);
 }
-DRIVER_CALL(cuEventElapsedTime_v2)(float *milliseconds, CUevent first, CUevent second) {
+DRIVER_CALL(cuEventElapsedTime_v2)(float *milliseconds, CUevent first, CUevent second)
+{
     return elapsed(milliseconds, first, second);
 }

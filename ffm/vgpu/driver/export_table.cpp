@@ -9,9 +9,11 @@
 
 using namespace vgpu;
 
-namespace {
+namespace
+{
 
-CUresult private_fetch(void *destination, CUdeviceptr source, std::size_t bytes, CUstream handle) {
+CUresult private_fetch(void *destination, CUdeviceptr source, std::size_t bytes, CUstream handle)
+{
     Stream *stream;
     CUresult result = enter(handle, DefaultStream::legacy, stream);
     if (result != CUDA_SUCCESS)
@@ -27,7 +29,8 @@ CUresult private_fetch(void *destination, CUdeviceptr source, std::size_t bytes,
 }
 
 CUresult private_launch(CUkernel handle, const std::uint32_t grid[3], const std::uint32_t block[3],
-                        CUstream stream_handle, void **arguments) {
+                        CUstream stream_handle, void **arguments)
+{
     Stream *stream;
     CUresult result = enter(stream_handle, DefaultStream::legacy, stream);
     if (result != CUDA_SUCCESS)
@@ -36,7 +39,8 @@ CUresult private_launch(CUkernel handle, const std::uint32_t grid[3], const std:
     return kernel ? launch(*stream, *kernel, grid, block, arguments) : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult private_is_idle(CUstream handle, int *idle) {
+CUresult private_is_idle(CUstream handle, int *idle)
+{
     Stream *stream;
     CUresult result = enter(handle, DefaultStream::legacy, stream);
     if (result != CUDA_SUCCESS)
@@ -49,7 +53,8 @@ const PrivateTable private_table = {sizeof(PrivateTable), private_fetch, private
 
 } // namespace
 
-DRIVER_CALL(cuGetExportTable)(const void **table, const CUuuid *id) {
+DRIVER_CALL(cuGetExportTable)(const void **table, const CUuuid *id)
+{
     if (!table || !id)
         return CUDA_ERROR_INVALID_VALUE;
     *table = nullptr;

@@ -9,15 +9,16 @@
 
 using namespace vgpu;
 
-namespace {
+namespace
+{
 
-CUresult allocate_host(void **pointer, std::size_t size, unsigned flags) {
+CUresult allocate_host(void **pointer, std::size_t size, unsigned flags)
+{
     Context *context;
     CUresult result = enter(context);
     if (result != CUDA_SUCCESS)
         return result;
-    constexpr unsigned known =
-        CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+    constexpr unsigned known = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
     if (!pointer || size == 0 || (flags & ~known) != 0)
         return CUDA_ERROR_INVALID_VALUE;
     CallCost cost(microseconds(configuration().call_allocate_host));
@@ -34,7 +35,8 @@ CUresult allocate_host(void **pointer, std::size_t size, unsigned flags) {
     return CUDA_SUCCESS;
 }
 
-CUresult register_host(void *pointer, std::size_t size, unsigned flags) {
+CUresult register_host(void *pointer, std::size_t size, unsigned flags)
+{
     Context *context;
     CUresult result = enter(context);
     if (result != CUDA_SUCCESS)
@@ -67,22 +69,26 @@ CUresult register_host(void *pointer, std::size_t size, unsigned flags) {
 
 } // namespace
 
-DRIVER_CALL(cuMemAllocHost_v2)(void **pointer, size_t size) { return allocate_host(pointer, size, 0); }
+DRIVER_CALL(cuMemAllocHost_v2)(void **pointer, size_t size)
+{
+    return allocate_host(pointer, size, 0);
+}
 
-DRIVER_CALL(cuMemHostAlloc)(void **pointer, size_t size, unsigned int flags) {
+DRIVER_CALL(cuMemHostAlloc)(void **pointer, size_t size, unsigned int flags)
+{
     return allocate_host(pointer, size, flags);
 }
 
 /* Waits for all earlier work of the context: a copy may still read or write the memory. */
-DRIVER_CALL(cuMemFreeHost)(void *pointer) {
+DRIVER_CALL(cuMemFreeHost)(void *pointer)
+{
     Context *context;
     CUresult result = enter(context);
     if (result != CUDA_SUCCESS || !pointer)
         return result;
     std::uintptr_t address = reinterpret_cast<std::uintptr_t>(pointer);
     Allocation allocation;
-    if (!find_allocation(address, allocation) || allocation.address != address ||
-        allocation.kind != MemoryKind::pinned)
+    if (!find_allocation(address, allocation) || allocation.address != address || allocation.kind != MemoryKind::pinned)
         return CUDA_ERROR_INVALID_VALUE;
     wait_for_context(*context);
     CallCost cost(microseconds(configuration().call_free_host));
@@ -92,15 +98,18 @@ DRIVER_CALL(cuMemFreeHost)(void *pointer) {
     return context->error;
 }
 
-DRIVER_CALL(cuMemHostRegister_v2)(void *pointer, size_t size, unsigned int flags) {
+DRIVER_CALL(cuMemHostRegister_v2)(void *pointer, size_t size, unsigned int flags)
+{
     return register_host(pointer, size, flags);
 }
 
-DRIVER_CALL(cuMemHostRegister)(void *pointer, size_t size, unsigned int flags) {
+DRIVER_CALL(cuMemHostRegister)(void *pointer, size_t size, unsigned int flags)
+{
     return register_host(pointer, size, flags);
 }
 
-DRIVER_CALL(cuMemHostUnregister)(void *pointer) {
+DRIVER_CALL(cuMemHostUnregister)(void *pointer)
+{
     Context *context;
     CUresult result = enter(context);
     if (result != CUDA_SUCCESS)
@@ -119,7 +128,8 @@ DRIVER_CALL(cuMemHostUnregister)(void *pointer) {
 
 /* With unified addressing the device pointer of page-locked memory is the host pointer (CUDA Driver API,
  * "Unified Addressing"). */
-DRIVER_CALL(cuMemHostGetDevicePointer_v2)(CUdeviceptr *device, void *host, unsigned int flags) {
+DRIVER_CALL(cuMemHostGetDevicePointer_v2)(CUdeviceptr *device, void *host, unsigned int flags)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -130,7 +140,8 @@ DRIVER_CALL(cuMemHostGetDevicePointer_v2)(CUdeviceptr *device, void *host, unsig
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuMemHostGetFlags)(unsigned int *flags, void *host) {
+DRIVER_CALL(cuMemHostGetFlags)(unsigned int *flags, void *host)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;

@@ -4,7 +4,8 @@
 #include "context.h"
 #include "module.h"
 
-namespace vgpu {
+namespace vgpu
+{
 
 /* Enqueues the kernel with a copy of its arguments; never waits. Errors: CUDA_ERROR_INVALID_VALUE for a grid
  * or a block that no CUDA device takes. */

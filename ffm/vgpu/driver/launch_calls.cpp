@@ -8,7 +8,8 @@
 
 using namespace vgpu;
 
-namespace {
+namespace
+{
 
 constexpr std::uint32_t largest_grid[3] = {2147483647, 65535, 65535};
 constexpr std::uint32_t largest_block[3] = {1024, 1024, 64};
@@ -16,9 +17,11 @@ constexpr std::uint32_t threads_per_block = 1024;
 constexpr double threads_per_multiprocessor = 2048;
 
 /* A kernel's arguments, kept until it has run. Every parameter begins at a multiple of 16 bytes. */
-class Arguments {
+class Arguments
+{
   public:
-    Arguments(const KernelEntry &entry, void *const *values) {
+    Arguments(const KernelEntry &entry, void *const *values)
+    {
         std::size_t total = 0;
         for (std::uint32_t index = 0; index < entry.parameter_count; ++index)
             total += padded(entry.parameter_sizes[index]);
@@ -34,13 +37,17 @@ class Arguments {
     Arguments(const Arguments &) = delete;
     Arguments &operator=(const Arguments &) = delete;
 
-    void *const *pointers() const { return pointers_.data(); }
+    void *const *pointers() const
+    {
+        return pointers_.data();
+    }
 
   private:
     struct alignas(16) Slot {
         char bytes[16];
     };
-    static std::size_t padded(std::size_t size) {
+    static std::size_t padded(std::size_t size)
+    {
         return (size + sizeof(Slot) - 1) / sizeof(Slot) * sizeof(Slot);
     }
 
@@ -48,9 +55,9 @@ class Arguments {
     std::vector<void *> pointers_;
 };
 
-CUresult launch_on(CUstream handle, DefaultStream default_stream, CUfunction function,
-                   const std::uint32_t grid[3], const std::uint32_t block[3], void **arguments,
-                   void **extra) {
+CUresult launch_on(CUstream handle, DefaultStream default_stream, CUfunction function, const std::uint32_t grid[3],
+                   const std::uint32_t block[3], void **arguments, void **extra)
+{
     Stream *stream;
     CUresult result = enter(handle, default_stream, stream);
     if (result != CUDA_SUCCESS)
@@ -66,14 +73,16 @@ CUresult launch_on(CUstream handle, DefaultStream default_stream, CUfunction fun
 
 CUresult launch_grid(CUstream stream, DefaultStream default_stream, CUfunction function, unsigned grid_x,
                      unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                     void **arguments, void **extra) {
+                     void **arguments, void **extra)
+{
     const std::uint32_t grid[3] = {grid_x, grid_y, grid_z};
     const std::uint32_t block[3] = {block_x, block_y, block_z};
     return launch_on(stream, default_stream, function, grid, block, arguments, extra);
 }
 
 CUresult launch_configured(const CUlaunchConfig *config, DefaultStream default_stream, CUfunction function,
-                           void **arguments, void **extra) {
+                           void **arguments, void **extra)
+{
     if (!config)
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned index = 0; index < config->numAttrs; ++index) {
@@ -81,19 +90,18 @@ CUresult launch_configured(const CUlaunchConfig *config, DefaultStream default_s
         if (id != CU_LAUNCH_ATTRIBUTE_IGNORE && id != CU_LAUNCH_ATTRIBUTE_PRIORITY)
             return CUDA_ERROR_NOT_SUPPORTED;
     }
-    return launch_grid(config->hStream, default_stream, function, config->gridDimX, config->gridDimY,
-                       config->gridDimZ, config->blockDimX, config->blockDimY, config->blockDimZ, arguments,
-                       extra);
+    return launch_grid(config->hStream, default_stream, function, config->gridDimX, config->gridDimY, config->gridDimZ,
+                       config->blockDimX, config->blockDimY, config->blockDimZ, arguments, extra);
 }
 
 } // namespace
 
-CUresult vgpu::launch(Stream &stream, Kernel &kernel, const std::uint32_t grid[3],
-                      const std::uint32_t block[3], void *const *arguments) {
+CUresult vgpu::launch(Stream &stream, Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
+                      void *const *arguments)
+{
     double blocks = 1, block_threads = 1;
     for (int axis = 0; axis < 3; ++axis) {
-        if (grid[axis] == 0 || grid[axis] > largest_grid[axis] || block[axis] == 0 ||
-            block[axis] > largest_block[axis])
+        if (grid[axis] == 0 || grid[axis] > largest_grid[axis] || block[axis] == 0 || block[axis] > largest_block[axis])
             return CUDA_ERROR_INVALID_VALUE;
         blocks *= grid[axis];
         block_threads *= block[axis];
@@ -105,8 +113,7 @@ CUresult vgpu::launch(Stream &stream, Kernel &kernel, const std::uint32_t grid[3
     auto operation = std::make_shared<Operation>();
     operation->engine = Engine::compute;
     operation->duration = configuration().kernel(kernel.entry->name).of(threads);
-    operation->occupancy =
-        std::min(1.0, threads / (configuration().multiprocessors * threads_per_multiprocessor));
+    operation->occupancy = std::min(1.0, threads / (configuration().multiprocessors * threads_per_multiprocessor));
     operation->estimate = &kernel.run_time;
     operation->size = static_cast<std::uint64_t>(threads);
     auto copied = std::make_shared<Arguments>(*kernel.entry, arguments);
@@ -122,10 +129,10 @@ CUresult vgpu::launch(Stream &stream, Kernel &kernel, const std::uint32_t grid[3
 
 DRIVER_CALL_PER_STREAM(cuLaunchKernel, ptsz,
                        (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
-                        unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int,
-                        CUstream stream, void **arguments, void **extra),
-                       launch_grid(stream, default_stream, function, grid_x, grid_y, grid_z, block_x, block_y,
-                                   block_z, arguments, extra))
+                        unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int, CUstream stream,
+                        void **arguments, void **extra),
+                       launch_grid(stream, default_stream, function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                                   arguments, extra))
 DRIVER_CALL_PER_STREAM(cuLaunchKernelEx, ptsz,
                        (const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra),
                        launch_configured(config, default_stream, function, arguments, extra))

@@ -7,7 +7,8 @@
 
 #include "cuda_api.h"
 
-namespace vgpu {
+namespace vgpu
+{
 
 enum class MemoryKind {
     device,     /* the GPU's own memory */
@@ -61,7 +62,8 @@ bool transfer(const GpuRange &destination, std::size_t destination_offset, const
               std::size_t source_offset, std::size_t bytes);
 
 /* The GPU's own memory: addresses from one reserved range, given out first fit. */
-class DeviceMemory {
+class DeviceMemory
+{
   public:
     /* CUDA_ERROR_OUT_OF_MEMORY when the device, or this machine, has no room. */
     static CUresult allocate(std::size_t size, std::uintptr_t &address);

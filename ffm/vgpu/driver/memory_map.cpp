@@ -10,9 +10,11 @@
 
 #include "memory.h"
 
-namespace vgpu {
+namespace vgpu
+{
 
-namespace {
+namespace
+{
 
 struct Table {
     std::mutex mutex;
@@ -20,18 +22,21 @@ struct Table {
     std::uint64_t next_id = 1;
 };
 
-Table &table() {
+Table &table()
+{
     static Table *instance = new Table;
     return *instance;
 }
 
 /* Reads and writes whatever the protection of the pages, as a DMA engine does (proc(5), /proc/pid/mem). */
-int process_memory() {
+int process_memory()
+{
     static int descriptor = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
     return descriptor;
 }
 
-bool read_program(std::uintptr_t address, char *destination, std::size_t bytes) {
+bool read_program(std::uintptr_t address, char *destination, std::size_t bytes)
+{
     while (bytes > 0) {
         ssize_t done = pread(process_memory(), destination, bytes, static_cast<off_t>(address));
         if (done <= 0)
@@ -43,7 +48,8 @@ bool read_program(std::uintptr_t address, char *destination, std::size_t bytes) 
     return true;
 }
 
-bool write_program(std::uintptr_t address, const char *source, std::size_t bytes) {
+bool write_program(std::uintptr_t address, const char *source, std::size_t bytes)
+{
     while (bytes > 0) {
         ssize_t done = pwrite(process_memory(), source, bytes, static_cast<off_t>(address));
         if (done <= 0)
@@ -56,7 +62,8 @@ bool write_program(std::uintptr_t address, const char *source, std::size_t bytes
 }
 
 /* With the table's mutex held. */
-const Allocation *containing(std::uintptr_t address) {
+const Allocation *containing(std::uintptr_t address)
+{
     auto &allocations = table().allocations;
     auto behind = allocations.upper_bound(address);
     if (behind == allocations.begin())
@@ -67,13 +74,15 @@ const Allocation *containing(std::uintptr_t address) {
 
 } // namespace
 
-void add_allocation(const Allocation &allocation) {
+void add_allocation(const Allocation &allocation)
+{
     std::lock_guard<std::mutex> lock(table().mutex);
     Allocation &stored = table().allocations[allocation.address] = allocation;
     stored.id = table().next_id++;
 }
 
-bool remove_allocation(std::uintptr_t address, MemoryKind kind, Allocation &removed) {
+bool remove_allocation(std::uintptr_t address, MemoryKind kind, Allocation &removed)
+{
     std::lock_guard<std::mutex> lock(table().mutex);
     auto found = table().allocations.find(address);
     if (found == table().allocations.end() || found->second.kind != kind)
@@ -83,7 +92,8 @@ bool remove_allocation(std::uintptr_t address, MemoryKind kind, Allocation &remo
     return true;
 }
 
-void release_allocations(CUcontext context) {
+void release_allocations(CUcontext context)
+{
     std::lock_guard<std::mutex> lock(table().mutex);
     auto &allocations = table().allocations;
     for (auto entry = allocations.begin(); entry != allocations.end();) {
@@ -103,7 +113,8 @@ void release_allocations(CUcontext context) {
     }
 }
 
-bool find_allocation(std::uintptr_t address, Allocation &found) {
+bool find_allocation(std::uintptr_t address, Allocation &found)
+{
     std::lock_guard<std::mutex> lock(table().mutex);
     const Allocation *allocation = containing(address);
     if (allocation)
@@ -111,7 +122,8 @@ bool find_allocation(std::uintptr_t address, Allocation &found) {
     return allocation != nullptr;
 }
 
-GpuRange gpu_range(std::uintptr_t address) {
+GpuRange gpu_range(std::uintptr_t address)
+{
     GpuRange range;
     range.program_address = address;
     range.size = SIZE_MAX;
@@ -125,7 +137,8 @@ GpuRange gpu_range(std::uintptr_t address) {
     return range;
 }
 
-void translate_pointers(char *parameter, std::size_t size) {
+void translate_pointers(char *parameter, std::size_t size)
+{
     for (std::size_t offset = 0; offset + sizeof(std::uintptr_t) <= size; offset += sizeof(std::uintptr_t)) {
         std::uintptr_t value;
         std::memcpy(&value, parameter + offset, sizeof value);
@@ -136,17 +149,16 @@ void translate_pointers(char *parameter, std::size_t size) {
 }
 
 bool transfer(const GpuRange &destination, std::size_t destination_offset, const GpuRange &source,
-              std::size_t source_offset, std::size_t bytes) {
+              std::size_t source_offset, std::size_t bytes)
+{
     if (destination.gpu_view && source.gpu_view) {
         std::memmove(destination.gpu_view + destination_offset, source.gpu_view + source_offset, bytes);
         return true;
     }
     if (destination.gpu_view)
-        return read_program(source.program_address + source_offset, destination.gpu_view + destination_offset,
-                            bytes);
+        return read_program(source.program_address + source_offset, destination.gpu_view + destination_offset, bytes);
     if (source.gpu_view)
-        return write_program(destination.program_address + destination_offset,
-                             source.gpu_view + source_offset, bytes);
+        return write_program(destination.program_address + destination_offset, source.gpu_view + source_offset, bytes);
     char buffer[64 * 1024];
     for (std::size_t done = 0; done < bytes;) {
         std::size_t part = std::min(sizeof buffer, bytes - done);
@@ -158,7 +170,8 @@ bool transfer(const GpuRange &destination, std::size_t destination_offset, const
     return true;
 }
 
-CUresult map_twice(std::size_t size, std::uintptr_t &program_address, char *&gpu_view) {
+CUresult map_twice(std::size_t size, std::uintptr_t &program_address, char *&gpu_view)
+{
     int descriptor = memfd_create("vgpu-pinned", MFD_CLOEXEC);
     if (descriptor < 0)
         return CUDA_ERROR_OPERATING_SYSTEM;
@@ -181,12 +194,14 @@ CUresult map_twice(std::size_t size, std::uintptr_t &program_address, char *&gpu
     return CUDA_SUCCESS;
 }
 
-void unmap_twice(const Allocation &allocation) {
+void unmap_twice(const Allocation &allocation)
+{
     munmap(reinterpret_cast<void *>(allocation.address), allocation.size);
     munmap(allocation.gpu_view, allocation.size);
 }
 
-char *map_again(std::uintptr_t first, std::size_t size, std::size_t offset) {
+char *map_again(std::uintptr_t first, std::size_t size, std::size_t offset)
+{
     void *again = mremap(reinterpret_cast<void *>(first), 0, size, MREMAP_MAYMOVE);
     if (again == MAP_FAILED)
         return nullptr;
@@ -195,7 +210,8 @@ char *map_again(std::uintptr_t first, std::size_t size, std::size_t offset) {
     return static_cast<char *>(again) + offset;
 }
 
-void unmap_again(const Allocation &registered) {
+void unmap_again(const Allocation &registered)
+{
     if (!registered.gpu_view)
         return;
     std::uintptr_t page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));

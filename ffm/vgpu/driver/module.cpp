@@ -9,7 +9,8 @@
 
 using namespace vgpu;
 
-namespace {
+namespace
+{
 
 struct Loaded {
     std::mutex mutex;
@@ -17,13 +18,15 @@ struct Loaded {
     std::unordered_set<const void *> kernels;
 };
 
-Loaded &loaded() {
+Loaded &loaded()
+{
     static Loaded *instance = new Loaded;
     return *instance;
 }
 
 /* CUDA_ERROR_INVALID_IMAGE for anything but our own image: there is nothing here that runs GPU code. */
-CUresult load(Module **result, const void *image) {
+CUresult load(Module **result, const void *image)
+{
     if (!result || !image)
         return CUDA_ERROR_INVALID_VALUE;
     KernelImage header;
@@ -40,7 +43,8 @@ CUresult load(Module **result, const void *image) {
     return CUDA_SUCCESS;
 }
 
-CUresult unload(const void *handle) {
+CUresult unload(const void *handle)
+{
     std::lock_guard<std::mutex> lock(loaded().mutex);
     if (loaded().modules.erase(handle) == 0)
         return CUDA_ERROR_INVALID_HANDLE;
@@ -51,12 +55,14 @@ CUresult unload(const void *handle) {
     return CUDA_SUCCESS;
 }
 
-bool is_module(const void *handle) {
+bool is_module(const void *handle)
+{
     std::lock_guard<std::mutex> lock(loaded().mutex);
     return loaded().modules.count(handle) != 0;
 }
 
-CUresult get_kernel(Kernel **result, void *handle, const char *name) {
+CUresult get_kernel(Kernel **result, void *handle, const char *name)
+{
     if (!result || !name)
         return CUDA_ERROR_INVALID_VALUE;
     std::lock_guard<std::mutex> lock(loaded().mutex);
@@ -79,7 +85,8 @@ CUresult get_kernel(Kernel **result, void *handle, const char *name) {
     return CUDA_ERROR_NOT_FOUND;
 }
 
-CUresult get_attribute(int *value, CUfunction_attribute attribute, const void *handle) {
+CUresult get_attribute(int *value, CUfunction_attribute attribute, const void *handle)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -115,7 +122,8 @@ CUresult get_attribute(int *value, CUfunction_attribute attribute, const void *h
     }
 }
 
-CUresult set_attribute(void *handle, CUfunction_attribute attribute, int value) {
+CUresult set_attribute(void *handle, CUfunction_attribute attribute, int value)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -129,7 +137,8 @@ CUresult set_attribute(void *handle, CUfunction_attribute attribute, int value) 
     return CUDA_SUCCESS;
 }
 
-CUresult get_name(const char **name, const void *handle) {
+CUresult get_name(const char **name, const void *handle)
+{
     const Kernel *kernel = find_kernel(handle);
     if (!kernel)
         return CUDA_ERROR_INVALID_HANDLE;
@@ -139,7 +148,8 @@ CUresult get_name(const char **name, const void *handle) {
     return CUDA_SUCCESS;
 }
 
-CUresult load_module(CUmodule *module, const void *image) {
+CUresult load_module(CUmodule *module, const void *image)
+{
     Context *context;
     CUresult result = enter(context);
     return result != CUDA_SUCCESS ? result : load(reinterpret_cast<Module **>(module), image);
@@ -147,19 +157,28 @@ CUresult load_module(CUmodule *module, const void *image) {
 
 } // namespace
 
-Kernel *vgpu::find_kernel(const void *handle) {
+Kernel *vgpu::find_kernel(const void *handle)
+{
     std::lock_guard<std::mutex> lock(loaded().mutex);
     return loaded().kernels.count(handle) ? static_cast<Kernel *>(const_cast<void *>(handle)) : nullptr;
 }
 
-DRIVER_CALL(cuModuleLoadData)(CUmodule *module, const void *image) { return load_module(module, image); }
-DRIVER_CALL(cuModuleLoadDataEx)(CUmodule *module, const void *image, unsigned int, CUjit_option *, void **) {
+DRIVER_CALL(cuModuleLoadData)(CUmodule *module, const void *image)
+{
     return load_module(module, image);
 }
-DRIVER_CALL(cuModuleLoadFatBinary)(CUmodule *module, const void *image) { return load_module(module, image); }
+DRIVER_CALL(cuModuleLoadDataEx)(CUmodule *module, const void *image, unsigned int, CUjit_option *, void **)
+{
+    return load_module(module, image);
+}
+DRIVER_CALL(cuModuleLoadFatBinary)(CUmodule *module, const void *image)
+{
+    return load_module(module, image);
+}
 
 /* Waits for all earlier work of the context: a kernel of the module may be running. */
-DRIVER_CALL(cuModuleUnload)(CUmodule module) {
+DRIVER_CALL(cuModuleUnload)(CUmodule module)
+{
     Context *context;
     CUresult result = enter(context);
     if (result != CUDA_SUCCESS)
@@ -170,18 +189,21 @@ DRIVER_CALL(cuModuleUnload)(CUmodule module) {
     return unload(module);
 }
 
-DRIVER_CALL(cuModuleGetFunction)(CUfunction *function, CUmodule module, const char *name) {
+DRIVER_CALL(cuModuleGetFunction)(CUfunction *function, CUmodule module, const char *name)
+{
     Context *context;
     CUresult result = enter(context);
     return result != CUDA_SUCCESS ? result : get_kernel(reinterpret_cast<Kernel **>(function), module, name);
 }
 
 /* Images here hold kernels and no variables. */
-DRIVER_CALL(cuModuleGetGlobal_v2)(CUdeviceptr *, size_t *, CUmodule module, const char *) {
+DRIVER_CALL(cuModuleGetGlobal_v2)(CUdeviceptr *, size_t *, CUmodule module, const char *)
+{
     return is_module(module) ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_HANDLE;
 }
 
-DRIVER_CALL(cuModuleGetLoadingMode)(CUmoduleLoadingMode *mode) {
+DRIVER_CALL(cuModuleGetLoadingMode)(CUmoduleLoadingMode *mode)
+{
     if (!mode)
         return CUDA_ERROR_INVALID_VALUE;
     *mode = CU_MODULE_LAZY_LOADING;
@@ -189,13 +211,15 @@ DRIVER_CALL(cuModuleGetLoadingMode)(CUmoduleLoadingMode *mode) {
 }
 
 DRIVER_CALL(cuLibraryLoadData)(CUlibrary *library, const void *image, CUjit_option *, void **, unsigned int,
-                               CUlibraryOption *, void **, unsigned int) {
+                               CUlibraryOption *, void **, unsigned int)
+{
     CUresult result = enter();
     return result != CUDA_SUCCESS ? result : load(reinterpret_cast<Module **>(library), image);
 }
 
 /* As cuModuleUnload; a thread without a context has no work to wait for. */
-DRIVER_CALL(cuLibraryUnload)(CUlibrary library) {
+DRIVER_CALL(cuLibraryUnload)(CUlibrary library)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -206,12 +230,14 @@ DRIVER_CALL(cuLibraryUnload)(CUlibrary library) {
     return unload(library);
 }
 
-DRIVER_CALL(cuLibraryGetKernel)(CUkernel *kernel, CUlibrary library, const char *name) {
+DRIVER_CALL(cuLibraryGetKernel)(CUkernel *kernel, CUlibrary library, const char *name)
+{
     CUresult result = enter();
     return result != CUDA_SUCCESS ? result : get_kernel(reinterpret_cast<Kernel **>(kernel), library, name);
 }
 
-DRIVER_CALL(cuLibraryGetModule)(CUmodule *module, CUlibrary library) {
+DRIVER_CALL(cuLibraryGetModule)(CUmodule *module, CUlibrary library)
+{
     if (!is_module(library))
         return CUDA_ERROR_INVALID_HANDLE;
     if (!module)
@@ -220,7 +246,8 @@ DRIVER_CALL(cuLibraryGetModule)(CUmodule *module, CUlibrary library) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuKernelGetFunction)(CUfunction *function, CUkernel kernel) {
+DRIVER_CALL(cuKernelGetFunction)(CUfunction *function, CUkernel kernel)
+{
     Context *context;
     CUresult result = enter(context);
     if (result != CUDA_SUCCESS)
@@ -233,7 +260,8 @@ DRIVER_CALL(cuKernelGetFunction)(CUfunction *function, CUkernel kernel) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuFuncGetModule)(CUmodule *module, CUfunction function) {
+DRIVER_CALL(cuFuncGetModule)(CUmodule *module, CUfunction function)
+{
     const Kernel *kernel = find_kernel(function);
     if (!kernel)
         return CUDA_ERROR_INVALID_HANDLE;
@@ -243,20 +271,31 @@ DRIVER_CALL(cuFuncGetModule)(CUmodule *module, CUfunction function) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuFuncGetAttribute)(int *value, CUfunction_attribute attribute, CUfunction function) {
+DRIVER_CALL(cuFuncGetAttribute)(int *value, CUfunction_attribute attribute, CUfunction function)
+{
     return get_attribute(value, attribute, function);
 }
-DRIVER_CALL(cuFuncSetAttribute)(CUfunction function, CUfunction_attribute attribute, int value) {
+DRIVER_CALL(cuFuncSetAttribute)(CUfunction function, CUfunction_attribute attribute, int value)
+{
     return set_attribute(function, attribute, value);
 }
-DRIVER_CALL(cuFuncSetCacheConfig)(CUfunction function, CUfunc_cache) {
+DRIVER_CALL(cuFuncSetCacheConfig)(CUfunction function, CUfunc_cache)
+{
     return find_kernel(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
-DRIVER_CALL(cuFuncGetName)(const char **name, CUfunction function) { return get_name(name, function); }
-DRIVER_CALL(cuKernelGetName)(const char **name, CUkernel kernel) { return get_name(name, kernel); }
-DRIVER_CALL(cuKernelGetAttribute)(int *value, CUfunction_attribute attribute, CUkernel kernel, CUdevice) {
+DRIVER_CALL(cuFuncGetName)(const char **name, CUfunction function)
+{
+    return get_name(name, function);
+}
+DRIVER_CALL(cuKernelGetName)(const char **name, CUkernel kernel)
+{
+    return get_name(name, kernel);
+}
+DRIVER_CALL(cuKernelGetAttribute)(int *value, CUfunction_attribute attribute, CUkernel kernel, CUdevice)
+{
     return get_attribute(value, attribute, kernel);
 }
-DRIVER_CALL(cuKernelSetAttribute)(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice) {
+DRIVER_CALL(cuKernelSetAttribute)(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice)
+{
     return set_attribute(kernel, attribute, value);
 }

@@ -9,7 +9,8 @@
 #include "cuda_api.h"
 #include "operation.h"
 
-namespace vgpu {
+namespace vgpu
+{
 
 struct Module;
 

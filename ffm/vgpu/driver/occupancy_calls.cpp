@@ -6,14 +6,16 @@
 
 using namespace vgpu;
 
-namespace {
+namespace
+{
 
 /* Of compute capability 9.0 (CUDA C++ Programming Guide, "Compute Capabilities"). */
 constexpr int threads_per_multiprocessor = 2048;
 constexpr int blocks_per_multiprocessor = 32;
 constexpr int threads_per_block = 1024;
 
-CUresult active_blocks(int *blocks, const void *function, int block_size) {
+CUresult active_blocks(int *blocks, const void *function, int block_size)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -29,11 +31,12 @@ CUresult active_blocks(int *blocks, const void *function, int block_size) {
 
 } // namespace
 
-DRIVER_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor)(int *blocks, CUfunction function, int block_size,
-                                                         size_t) {
+DRIVER_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor)(int *blocks, CUfunction function, int block_size, size_t)
+{
     return active_blocks(blocks, function, block_size);
 }
-DRIVER_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(int *blocks, CUfunction function,
-                                                                  int block_size, size_t, unsigned int) {
+DRIVER_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(int *blocks, CUfunction function, int block_size,
+                                                                  size_t, unsigned int)
+{
     return active_blocks(blocks, function, block_size);
 }

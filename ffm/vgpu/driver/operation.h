@@ -9,7 +9,8 @@
 
 #include "clock.h"
 
-namespace vgpu {
+namespace vgpu
+{
 
 /* The part of the GPU that an operation occupies while it runs. */
 enum class Engine {
@@ -24,20 +25,27 @@ constexpr int engine_count = 6;
 
 /* Learns how long the work itself takes on this CPU, so that it can end when the modelled time ends. Kept for
  * each power of two of the size, and quick to shrink, because bytes must not arrive early. */
-class RunTimeEstimate {
+class RunTimeEstimate
+{
   public:
-    Nanoseconds expected(std::uint64_t size) const { return learned_[size_class(size)].load(relaxed); }
+    Nanoseconds expected(std::uint64_t size) const
+    {
+        return learned_[size_class(size)].load(relaxed);
+    }
 
-    void learn(std::uint64_t size, Nanoseconds measured) {
+    void learn(std::uint64_t size, Nanoseconds measured)
+    {
         std::atomic<Nanoseconds> &learned = learned_[size_class(size)];
         Nanoseconds before = learned.load(relaxed);
-        learned.store(before == 0 || measured < before ? measured : before + (measured - before) / 8,
-                      relaxed);
+        learned.store(before == 0 || measured < before ? measured : before + (measured - before) / 8, relaxed);
     }
 
   private:
     static constexpr auto relaxed = std::memory_order_relaxed;
-    static int size_class(std::uint64_t size) { return 63 - __builtin_clzll(size | 1); }
+    static int size_class(std::uint64_t size)
+    {
+        return 63 - __builtin_clzll(size | 1);
+    }
     std::atomic<Nanoseconds> learned_[64] = {};
 };
 

@@ -6,21 +6,24 @@
 
 using namespace vgpu;
 
-namespace {
+namespace
+{
 
-template <typename Value> CUresult answer(void *data, Value value) {
+template <typename Value> CUresult answer(void *data, Value value)
+{
     std::memcpy(data, &value, sizeof value);
     return CUDA_SUCCESS;
 }
 
-CUmemorytype type_of(const Allocation &allocation) {
+CUmemorytype type_of(const Allocation &allocation)
+{
     bool host = allocation.kind == MemoryKind::pinned || allocation.kind == MemoryKind::registered;
     return host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 }
 
 /* CUDA_ERROR_INVALID_VALUE for attributes that have no meaning for the allocation. */
-CUresult attribute_of(void *data, CUpointer_attribute attribute, CUdeviceptr address,
-                      const Allocation &allocation) {
+CUresult attribute_of(void *data, CUpointer_attribute attribute, CUdeviceptr address, const Allocation &allocation)
+{
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
         return answer(data, allocation.context);
@@ -62,7 +65,8 @@ CUresult attribute_of(void *data, CUpointer_attribute attribute, CUdeviceptr add
 
 /* What cuPointerGetAttributes stores for an address that the driver does not know: zero, and -2 for the
  * device. */
-void answer_unknown(void *data, CUpointer_attribute attribute) {
+void answer_unknown(void *data, CUpointer_attribute attribute)
+{
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
         answer<int>(data, -2);
@@ -85,7 +89,8 @@ void answer_unknown(void *data, CUpointer_attribute attribute) {
 
 } // namespace
 
-DRIVER_CALL(cuPointerGetAttribute)(void *data, CUpointer_attribute attribute, CUdeviceptr address) {
+DRIVER_CALL(cuPointerGetAttribute)(void *data, CUpointer_attribute attribute, CUdeviceptr address)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -96,7 +101,8 @@ DRIVER_CALL(cuPointerGetAttribute)(void *data, CUpointer_attribute attribute, CU
 }
 
 DRIVER_CALL(cuPointerGetAttributes)(unsigned int count, CUpointer_attribute *attributes, void **data,
-                                    CUdeviceptr address) {
+                                    CUdeviceptr address)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;

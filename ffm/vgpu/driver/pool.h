@@ -3,7 +3,8 @@
 
 #include "memory.h"
 
-namespace vgpu {
+namespace vgpu
+{
 
 /* Gives unused memory of all pools back to the device; false when there was none. */
 bool trim_pools();

@@ -11,7 +11,8 @@
 
 using namespace vgpu;
 
-namespace {
+namespace
+{
 
 /* A block that was freed in a stream: usable at once in that stream, elsewhere when `freed` is over. */
 struct FreeBlock {
@@ -28,7 +29,10 @@ struct Pool {
     std::uint64_t release_threshold = 0;
     int reuse[3] = {1, 1, 1}; /* event dependencies, opportunistic, internal dependencies */
 
-    void take(std::size_t size) { used_high = std::max(used_high, used += size); }
+    void take(std::size_t size)
+    {
+        used_high = std::max(used_high, used += size);
+    }
 };
 
 /* All guarded by the mutex. */
@@ -39,19 +43,22 @@ struct Pools {
     std::unordered_set<Pool *> all = {&standard};
 };
 
-Pools &pools() {
+Pools &pools()
+{
     static Pools *instance = new Pools;
     return *instance;
 }
 
 constexpr std::size_t unit = 512;
 
-bool usable(const FreeBlock &block, const Stream &stream) {
+bool usable(const FreeBlock &block, const Stream &stream)
+{
     return block.stream == stream.id || block.freed->complete.load(std::memory_order_acquire);
 }
 
 /* With the mutex held: a free block of at least `size` and at most twice that, or new memory. */
-CUresult take_block(Pool &pool, const Stream &stream, std::size_t size, Allocation &allocation) {
+CUresult take_block(Pool &pool, const Stream &stream, std::size_t size, Allocation &allocation)
+{
     for (auto block = pool.free.begin(); block != pool.free.end(); ++block) {
         if (block->size < size || block->size > 2 * size || !usable(*block, stream))
             continue;
@@ -69,7 +76,8 @@ CUresult take_block(Pool &pool, const Stream &stream, std::size_t size, Allocati
 }
 
 /* With the mutex held. */
-bool trim(Pool &pool, std::uint64_t keep) {
+bool trim(Pool &pool, std::uint64_t keep)
+{
     bool any = false;
     for (auto block = pool.free.begin(); block != pool.free.end() && pool.reserved > keep;) {
         if (!block->freed->complete.load(std::memory_order_acquire)) {
@@ -84,8 +92,8 @@ bool trim(Pool &pool, std::uint64_t keep) {
     return any;
 }
 
-CUresult allocate(CUdeviceptr *address, std::size_t size, Pool *pool, CUstream handle,
-                  DefaultStream default_stream) {
+CUresult allocate(CUdeviceptr *address, std::size_t size, Pool *pool, CUstream handle, DefaultStream default_stream)
+{
     Stream *stream;
     CUresult result = enter(handle, default_stream, stream);
     if (result != CUDA_SUCCESS)
@@ -116,7 +124,8 @@ CUresult allocate(CUdeviceptr *address, std::size_t size, Pool *pool, CUstream h
 }
 
 /* Takes memory of cuMemAlloc too; it then belongs to the current pool. */
-CUresult release(CUdeviceptr address, CUstream handle, DefaultStream default_stream) {
+CUresult release(CUdeviceptr address, CUstream handle, DefaultStream default_stream)
+{
     Stream *stream;
     CUresult result = enter(handle, default_stream, stream);
     if (result != CUDA_SUCCESS)
@@ -139,12 +148,14 @@ CUresult release(CUdeviceptr address, CUstream handle, DefaultStream default_str
     return CUDA_SUCCESS;
 }
 
-Pool *find_pool(CUmemoryPool handle) {
+Pool *find_pool(CUmemoryPool handle)
+{
     Pool *pool = reinterpret_cast<Pool *>(handle);
     return pools().all.count(pool) ? pool : nullptr;
 }
 
-std::uint64_t *counter(Pool &pool, CUmemPool_attribute attribute) {
+std::uint64_t *counter(Pool &pool, CUmemPool_attribute attribute)
+{
     switch (attribute) {
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
         return &pool.release_threshold;
@@ -161,12 +172,14 @@ std::uint64_t *counter(Pool &pool, CUmemPool_attribute attribute) {
     }
 }
 
-int *reuse_rule(Pool &pool, CUmemPool_attribute attribute) {
+int *reuse_rule(Pool &pool, CUmemPool_attribute attribute)
+{
     int index = attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES;
     return index >= 0 && index < 3 ? &pool.reuse[index] : nullptr;
 }
 
-CUresult pool_of_device(CUmemoryPool *handle, CUdevice device, Pool *pool) {
+CUresult pool_of_device(CUmemoryPool *handle, CUdevice device, Pool *pool)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -180,7 +193,8 @@ CUresult pool_of_device(CUmemoryPool *handle, CUdevice device, Pool *pool) {
 
 } // namespace
 
-bool vgpu::trim_pools() {
+bool vgpu::trim_pools()
+{
     std::lock_guard<std::mutex> lock(pools().mutex);
     bool any = false;
     for (Pool *pool : pools().all)
@@ -188,7 +202,8 @@ bool vgpu::trim_pools() {
     return any;
 }
 
-void vgpu::forget_pool_allocation(const Allocation &allocation) {
+void vgpu::forget_pool_allocation(const Allocation &allocation)
+{
     std::lock_guard<std::mutex> lock(pools().mutex);
     if (Pool *pool = find_pool(allocation.pool)) {
         pool->used -= allocation.size;
@@ -204,15 +219,18 @@ DRIVER_CALL_PER_STREAM(cuMemAllocFromPoolAsync, ptsz,
 DRIVER_CALL_PER_STREAM(cuMemFreeAsync, ptsz, (CUdeviceptr address, CUstream stream),
                        release(address, stream, default_stream))
 
-DRIVER_CALL(cuDeviceGetDefaultMemPool)(CUmemoryPool *pool, CUdevice device) {
+DRIVER_CALL(cuDeviceGetDefaultMemPool)(CUmemoryPool *pool, CUdevice device)
+{
     return pool_of_device(pool, device, &pools().standard);
 }
-DRIVER_CALL(cuDeviceGetMemPool)(CUmemoryPool *pool, CUdevice device) {
+DRIVER_CALL(cuDeviceGetMemPool)(CUmemoryPool *pool, CUdevice device)
+{
     std::lock_guard<std::mutex> lock(pools().mutex);
     return pool_of_device(pool, device, pools().current);
 }
 
-DRIVER_CALL(cuDeviceSetMemPool)(CUdevice device, CUmemoryPool handle) {
+DRIVER_CALL(cuDeviceSetMemPool)(CUdevice device, CUmemoryPool handle)
+{
     std::lock_guard<std::mutex> lock(pools().mutex);
     Pool *pool = find_pool(handle);
     if (device != 0)
@@ -223,7 +241,8 @@ DRIVER_CALL(cuDeviceSetMemPool)(CUdevice device, CUmemoryPool handle) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuMemPoolCreate)(CUmemoryPool *handle, const CUmemPoolProps *properties) {
+DRIVER_CALL(cuMemPoolCreate)(CUmemoryPool *handle, const CUmemPoolProps *properties)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
@@ -240,7 +259,8 @@ DRIVER_CALL(cuMemPoolCreate)(CUmemoryPool *handle, const CUmemPoolProps *propert
 }
 
 /* Memory that is still in use becomes the standard pool's. */
-DRIVER_CALL(cuMemPoolDestroy)(CUmemoryPool handle) {
+DRIVER_CALL(cuMemPoolDestroy)(CUmemoryPool handle)
+{
     std::lock_guard<std::mutex> lock(pools().mutex);
     Pool *pool = find_pool(handle);
     if (!pool || pool == &pools().standard)
@@ -256,7 +276,8 @@ DRIVER_CALL(cuMemPoolDestroy)(CUmemoryPool handle) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuMemPoolTrimTo)(CUmemoryPool handle, size_t keep) {
+DRIVER_CALL(cuMemPoolTrimTo)(CUmemoryPool handle, size_t keep)
+{
     std::lock_guard<std::mutex> lock(pools().mutex);
     Pool *pool = find_pool(handle);
     if (!pool)
@@ -265,7 +286,8 @@ DRIVER_CALL(cuMemPoolTrimTo)(CUmemoryPool handle, size_t keep) {
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuMemPoolGetAttribute)(CUmemoryPool handle, CUmemPool_attribute attribute, void *value) {
+DRIVER_CALL(cuMemPoolGetAttribute)(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
+{
     std::lock_guard<std::mutex> lock(pools().mutex);
     Pool *pool = find_pool(handle);
     if (!pool || !value)
@@ -280,7 +302,8 @@ DRIVER_CALL(cuMemPoolGetAttribute)(CUmemoryPool handle, CUmemPool_attribute attr
 }
 
 /* The counters of the present amount cannot be set; those of the highest can only be set to zero. */
-DRIVER_CALL(cuMemPoolSetAttribute)(CUmemoryPool handle, CUmemPool_attribute attribute, void *value) {
+DRIVER_CALL(cuMemPoolSetAttribute)(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
+{
     std::lock_guard<std::mutex> lock(pools().mutex);
     Pool *pool = find_pool(handle);
     if (!pool || !value || attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ||

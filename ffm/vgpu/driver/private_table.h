@@ -9,7 +9,8 @@
 
 #include <cuda.h>
 
-namespace vgpu {
+namespace vgpu
+{
 
 /* The table's key. */
 constexpr CUuuid private_table_id = {
@@ -23,8 +24,8 @@ struct PrivateTable {
     CUresult (*fetch)(void *destination, CUdeviceptr source, std::size_t bytes, CUstream stream);
 
     /* Launches a kernel; does not wait. */
-    CUresult (*launch)(CUkernel kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
-                       CUstream stream, void **arguments);
+    CUresult (*launch)(CUkernel kernel, const std::uint32_t grid[3], const std::uint32_t block[3], CUstream stream,
+                       void **arguments);
 
     /* Tells whether the stream has work left; does not wait. */
     CUresult (*is_idle)(CUstream stream, int *idle);

@@ -8,7 +8,8 @@
 #include "exports.def"
 #undef ENTRY
 
-namespace {
+namespace
+{
 
 enum Flavour { LEGACY, PER_THREAD };
 
@@ -26,7 +27,8 @@ const Entry entries[] = {
 #undef ENTRY
 
 /* The newest form that `version` knows, in the wanted flavour before the other. */
-CUdriverProcAddressQueryResult find(const char *name, int version, bool per_thread, void **address) {
+CUdriverProcAddressQueryResult find(const char *name, int version, bool per_thread, void **address)
+{
     const Entry *best = nullptr;
     bool name_exists = false;
     for (const Entry &entry : entries) {
@@ -35,8 +37,7 @@ CUdriverProcAddressQueryResult find(const char *name, int version, bool per_thre
         name_exists = true;
         if (entry.version > version || (entry.flavour == PER_THREAD && !per_thread))
             continue;
-        if (!best || entry.flavour > best->flavour ||
-            (entry.flavour == best->flavour && entry.version > best->version))
+        if (!best || entry.flavour > best->flavour || (entry.flavour == best->flavour && entry.version > best->version))
             best = &entry;
     }
     *address = best ? best->address : nullptr;
@@ -45,18 +46,22 @@ CUdriverProcAddressQueryResult find(const char *name, int version, bool per_thre
     return name_exists ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 }
 
-bool valid(const char *name, void **address, cuuint64_t flags) {
-    constexpr cuuint64_t known =
-        CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+bool valid(const char *name, void **address, cuuint64_t flags)
+{
+    constexpr cuuint64_t known = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
     return name && address && (flags & ~known) == 0;
 }
 
-bool per_thread(cuuint64_t flags) { return (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0; }
+bool per_thread(cuuint64_t flags)
+{
+    return (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+}
 
 } // namespace
 
 /* CUDA 11's form: CUDA_ERROR_NOT_FOUND, and `*address` as it was, where there is no such function. */
-DRIVER_CALL(cuGetProcAddress)(const char *name, void **address, int version, cuuint64_t flags) {
+DRIVER_CALL(cuGetProcAddress)(const char *name, void **address, int version, cuuint64_t flags)
+{
     if (!valid(name, address, flags))
         return CUDA_ERROR_INVALID_VALUE;
     void *found;
@@ -68,7 +73,8 @@ DRIVER_CALL(cuGetProcAddress)(const char *name, void **address, int version, cuu
 
 /* CUDA 12's form: success with a null `*address`, and the cause in `*status`. */
 DRIVER_CALL(cuGetProcAddress_v2)(const char *name, void **address, int version, cuuint64_t flags,
-                                 CUdriverProcAddressQueryResult *status) {
+                                 CUdriverProcAddressQueryResult *status)
+{
     if (!valid(name, address, flags))
         return CUDA_ERROR_INVALID_VALUE;
     CUdriverProcAddressQueryResult result = find(name, version, per_thread(flags), address);

@@ -9,9 +9,11 @@
 #include <system_error>
 #include <thread>
 
-namespace vgpu {
+namespace vgpu
+{
 
-namespace {
+namespace
+{
 
 /* How many operations may be in flight on each engine; NVIDIA's devices run up to 128 kernels at a time, and
  * every one in flight needs a thread here. */
@@ -19,11 +21,15 @@ constexpr int limits[engine_count] = {0, 16, 1, 1, 16, 16};
 
 constexpr Nanoseconds look_for_work_for = 20'000;
 
-int index_of(Engine engine) { return static_cast<int>(engine); }
+int index_of(Engine engine)
+{
+    return static_cast<int>(engine);
+}
 
 /* Faults stay deliverable: the kernel kills a process whose thread faults with the signal blocked, and a
  * program or a tool may have a handler. */
-void block_asynchronous_signals(sigset_t *previous) {
+void block_asynchronous_signals(sigset_t *previous)
+{
     sigset_t blocked;
     sigfillset(&blocked);
     for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS})
@@ -33,20 +39,21 @@ void block_asynchronous_signals(sigset_t *previous) {
 
 } // namespace
 
-Scheduler &scheduler() {
+Scheduler &scheduler()
+{
     static Scheduler *instance = new Scheduler;
     return *instance;
 }
 
-bool Scheduler::MoreUrgent::operator()(const OperationReference &left,
-                                       const OperationReference &right) const {
+bool Scheduler::MoreUrgent::operator()(const OperationReference &left, const OperationReference &right) const
+{
     if (left->priority != right->priority)
         return left->priority < right->priority;
     return left->sequence < right->sequence;
 }
 
-void Scheduler::submit(const OperationReference &operation,
-                       const std::vector<OperationReference> &predecessors) {
+void Scheduler::submit(const OperationReference &operation, const std::vector<OperationReference> &predecessors)
+{
     operation->sequence = next_sequence_++;
     operation->ready = now();
     for (const OperationReference &predecessor : predecessors) {
@@ -61,7 +68,8 @@ void Scheduler::submit(const OperationReference &operation,
     }
 }
 
-void Scheduler::make_ready(const OperationReference &operation) {
+void Scheduler::make_ready(const OperationReference &operation)
+{
     if (operation->engine == Engine::none)
         finish(operation, operation->ready);
     else
@@ -69,7 +77,8 @@ void Scheduler::make_ready(const OperationReference &operation) {
 }
 
 /* Marks the operation over, and every mark behind it; the others become ready. */
-void Scheduler::finish(const OperationReference &operation, Nanoseconds end) {
+void Scheduler::finish(const OperationReference &operation, Nanoseconds end)
+{
     std::vector<OperationReference> over = {operation};
     operation->end = end;
     while (!over.empty()) {
@@ -93,17 +102,18 @@ void Scheduler::finish(const OperationReference &operation, Nanoseconds end) {
     progress.notify_all();
 }
 
-bool Scheduler::has_room(const Operation &operation) const {
+bool Scheduler::has_room(const Operation &operation) const
+{
     int engine = index_of(operation.engine);
     if (running_[engine] >= limits[engine])
         return false;
-    return operation.engine != Engine::compute || running_[engine] == 0 ||
-           occupied_ + operation.occupancy <= 1;
+    return operation.engine != Engine::compute || running_[engine] == 0 || occupied_ + operation.occupancy <= 1;
 }
 
 /* Starts what is ready and fits, the most urgent first; nothing overtakes on one engine. What had to wait for
  * room starts at `not_before`, the modelled end of the operation that made room. */
-void Scheduler::admit(Nanoseconds not_before, bool caller_continues) {
+void Scheduler::admit(Nanoseconds not_before, bool caller_continues)
+{
     for (int engine = 1; engine < engine_count; ++engine) {
         auto &ready = ready_[engine];
         while (!ready.empty() && has_room(**ready.begin())) {
@@ -125,7 +135,8 @@ void Scheduler::admit(Nanoseconds not_before, bool caller_continues) {
     }
 }
 
-void Scheduler::add_worker() {
+void Scheduler::add_worker()
+{
     sigset_t previous;
     block_asynchronous_signals(&previous);
     try {
@@ -144,7 +155,8 @@ void Scheduler::add_worker() {
 
 /* Programs often enqueue more soon after something is over, and waking a thread costs them several
  * microseconds: so a thread that runs out of work looks for more for a moment before it sleeps. */
-void Scheduler::look_for_work(std::unique_lock<std::mutex> &lock) {
+void Scheduler::look_for_work(std::unique_lock<std::mutex> &lock)
+{
     if (!admitted_.empty())
         return;
     ++looking_workers_;
@@ -157,7 +169,8 @@ void Scheduler::look_for_work(std::unique_lock<std::mutex> &lock) {
 }
 
 /* One thread of the GPU. It counts as idle from its creation on. */
-void Scheduler::work() {
+void Scheduler::work()
+{
     /* The default timer slack of 50 microseconds would be as long as many copies. */
     prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
     pthread_setname_np(pthread_self(), "vgpu-engine");
@@ -184,7 +197,8 @@ void Scheduler::work() {
 }
 
 /* The bytes must not be there before the modelled time is over, so the work happens at its end. */
-void Scheduler::run(const OperationReference &operation) {
+void Scheduler::run(const OperationReference &operation)
+{
     Nanoseconds end = operation->start + operation->duration;
     if (operation->estimate)
         sleep_until(end - operation->estimate->expected(operation->size));

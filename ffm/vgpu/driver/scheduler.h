@@ -10,9 +10,11 @@
 
 #include "operation.h"
 
-namespace vgpu {
+namespace vgpu
+{
 
-class Scheduler {
+class Scheduler
+{
   public:
     /* Guards operations, streams and contexts. Held by the caller of every function marked "locked". */
     std::mutex mutex;

@@ -7,9 +7,11 @@
 #include "configuration.h"
 #include "wait.h"
 
-namespace vgpu {
+namespace vgpu
+{
 
-namespace {
+namespace
+{
 
 struct Staging {
     std::mutex mutex;
@@ -18,7 +20,8 @@ struct Staging {
     std::vector<char *> unused;                 /* of staging_chunk() bytes */
 };
 
-Staging &staging() {
+Staging &staging()
+{
     static Staging *instance = new Staging;
     return *instance;
 }
@@ -26,13 +29,20 @@ Staging &staging() {
 /* Smaller copies get a buffer of their own size, as the real driver sends them along with its commands. */
 constexpr std::size_t small_until = 64 * 1024;
 
-std::size_t mebibytes(double value) { return static_cast<std::size_t>(value * (1 << 20)); }
+std::size_t mebibytes(double value)
+{
+    return static_cast<std::size_t>(value * (1 << 20));
+}
 
 } // namespace
 
-std::size_t staging_chunk() { return mebibytes(configuration().staging_chunk); }
+std::size_t staging_chunk()
+{
+    return mebibytes(configuration().staging_chunk);
+}
 
-StagingBuffer staging_buffer(std::size_t bytes) {
+StagingBuffer staging_buffer(std::size_t bytes)
+{
     Staging &buffers = staging();
     bool whole = bytes > small_until;
     std::size_t size = whole ? staging_chunk() : bytes;
@@ -66,7 +76,8 @@ StagingBuffer staging_buffer(std::size_t bytes) {
     });
 }
 
-void staging_buffer_used_by(const OperationReference &operation) {
+void staging_buffer_used_by(const OperationReference &operation)
+{
     Staging &buffers = staging();
     std::lock_guard<std::mutex> lock(buffers.mutex);
     while (!buffers.users.empty() && buffers.users.front().expired())

@@ -5,7 +5,8 @@
 
 #include "operation.h"
 
-namespace vgpu {
+namespace vgpu
+{
 
 using StagingBuffer = std::shared_ptr<char>;
 

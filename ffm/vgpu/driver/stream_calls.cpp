@@ -10,12 +10,14 @@
 
 using namespace vgpu;
 
-namespace {
+namespace
+{
 
 constexpr int least_priority = 0;
 constexpr int greatest_priority = -5;
 
-CUresult make_stream(CUstream *handle, unsigned flags, int priority) {
+CUresult make_stream(CUstream *handle, unsigned flags, int priority)
+{
     Context *context;
     CUresult result = enter(context);
     if (result != CUDA_SUCCESS)
@@ -27,14 +29,16 @@ CUresult make_stream(CUstream *handle, unsigned flags, int priority) {
     return CUDA_SUCCESS;
 }
 
-CUresult destroy(CUstream handle) {
+CUresult destroy(CUstream handle)
+{
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
     return destroy_stream(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult synchronize(CUstream handle, DefaultStream default_stream) {
+CUresult synchronize(CUstream handle, DefaultStream default_stream)
+{
     Stream *stream;
     CUresult result = enter(handle, default_stream, stream);
     if (result != CUDA_SUCCESS)
@@ -45,7 +49,8 @@ CUresult synchronize(CUstream handle, DefaultStream default_stream) {
     return context->error;
 }
 
-CUresult query(CUstream handle, DefaultStream default_stream) {
+CUresult query(CUstream handle, DefaultStream default_stream)
+{
     Stream *stream;
     CUresult result = enter(handle, default_stream, stream);
     if (result != CUDA_SUCCESS)
@@ -54,7 +59,8 @@ CUresult query(CUstream handle, DefaultStream default_stream) {
     return is_idle(*stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
-CUresult wait_event(CUstream handle, DefaultStream default_stream, CUevent event_handle, unsigned flags) {
+CUresult wait_event(CUstream handle, DefaultStream default_stream, CUevent event_handle, unsigned flags)
+{
     Stream *stream;
     CUresult result = enter(handle, default_stream, stream);
     if (result != CUDA_SUCCESS)
@@ -70,7 +76,8 @@ CUresult wait_event(CUstream handle, DefaultStream default_stream, CUevent event
     return CUDA_SUCCESS;
 }
 
-CUresult host_function(CUstream handle, DefaultStream default_stream, CUhostFn function, void *data) {
+CUresult host_function(CUstream handle, DefaultStream default_stream, CUhostFn function, void *data)
+{
     Stream *stream;
     CUresult result = enter(handle, default_stream, stream);
     if (result != CUDA_SUCCESS)
@@ -89,7 +96,8 @@ CUresult host_function(CUstream handle, DefaultStream default_stream, CUhostFn f
 }
 
 CUresult add_callback(CUstream handle, DefaultStream default_stream, CUstreamCallback callback, void *data,
-                      unsigned flags) {
+                      unsigned flags)
+{
     Stream *stream;
     CUresult result = enter(handle, default_stream, stream);
     if (result != CUDA_SUCCESS)
@@ -107,7 +115,8 @@ CUresult add_callback(CUstream handle, DefaultStream default_stream, CUstreamCal
     return CUDA_SUCCESS;
 }
 
-template <typename Value> bool condition_holds(Value present, Value wanted, unsigned flags) {
+template <typename Value> bool condition_holds(Value present, Value wanted, unsigned flags)
+{
     using Signed = std::make_signed_t<Value>;
     switch (flags & 3) {
     case CU_STREAM_WAIT_VALUE_GEQ:
@@ -121,7 +130,8 @@ template <typename Value> bool condition_holds(Value present, Value wanted, unsi
     }
 }
 
-GpuRange word(void *value, std::size_t size) {
+GpuRange word(void *value, std::size_t size)
+{
     GpuRange range;
     range.gpu_view = static_cast<char *>(value);
     range.size = size;
@@ -130,8 +140,8 @@ GpuRange word(void *value, std::size_t size) {
 
 /* The GPU looks at the word again and again; between two looks its thread sleeps. */
 template <typename Value>
-CUresult wait_value(CUstream handle, DefaultStream default_stream, CUdeviceptr address, Value value,
-                    unsigned flags) {
+CUresult wait_value(CUstream handle, DefaultStream default_stream, CUdeviceptr address, Value value, unsigned flags)
+{
     Stream *stream;
     CUresult result = enter(handle, default_stream, stream);
     if (result != CUDA_SUCCESS)
@@ -163,8 +173,8 @@ CUresult wait_value(CUstream handle, DefaultStream default_stream, CUdeviceptr a
 }
 
 template <typename Value>
-CUresult write_value(CUstream handle, DefaultStream default_stream, CUdeviceptr address, Value value,
-                     unsigned flags) {
+CUresult write_value(CUstream handle, DefaultStream default_stream, CUdeviceptr address, Value value, unsigned flags)
+{
     Stream *stream;
     CUresult result = enter(handle, default_stream, stream);
     if (result != CUDA_SUCCESS)
@@ -189,7 +199,8 @@ CUresult write_value(CUstream handle, DefaultStream default_stream, CUdeviceptr 
 
 /* Stores a property of the stream through `target`. */
 template <typename Value, typename Read>
-CUresult property(CUstream handle, DefaultStream default_stream, Value *target, Read read) {
+CUresult property(CUstream handle, DefaultStream default_stream, Value *target, Read read)
+{
     Stream *stream;
     CUresult result = enter(handle, default_stream, stream);
     if (result != CUDA_SUCCESS)
@@ -200,17 +211,31 @@ CUresult property(CUstream handle, DefaultStream default_stream, Value *target, 
     return CUDA_SUCCESS;
 }
 
-CUcontext context_of(const Stream &stream) { return reinterpret_cast<CUcontext>(stream.context); }
+CUcontext context_of(const Stream &stream)
+{
+    return reinterpret_cast<CUcontext>(stream.context);
+}
 
 } // namespace
 
-DRIVER_CALL(cuStreamCreate)(CUstream *stream, unsigned int flags) { return make_stream(stream, flags, 0); }
-DRIVER_CALL(cuStreamCreateWithPriority)(CUstream *stream, unsigned int flags, int priority) {
+DRIVER_CALL(cuStreamCreate)(CUstream *stream, unsigned int flags)
+{
+    return make_stream(stream, flags, 0);
+}
+DRIVER_CALL(cuStreamCreateWithPriority)(CUstream *stream, unsigned int flags, int priority)
+{
     return make_stream(stream, flags, priority);
 }
-DRIVER_CALL(cuStreamDestroy_v2)(CUstream stream) { return destroy(stream); }
-DRIVER_CALL(cuStreamDestroy)(CUstream stream) { return destroy(stream); }
-DRIVER_CALL(cuCtxGetStreamPriorityRange)(int *least, int *greatest) {
+DRIVER_CALL(cuStreamDestroy_v2)(CUstream stream)
+{
+    return destroy(stream);
+}
+DRIVER_CALL(cuStreamDestroy)(CUstream stream)
+{
+    return destroy(stream);
+}
+DRIVER_CALL(cuCtxGetStreamPriorityRange)(int *least, int *greatest)
+{
     Context *context;
     CUresult result = enter(context);
     if (least)
@@ -230,15 +255,13 @@ DRIVER_CALL_PER_STREAM(cuStreamAddCallback, ptsz,
                        (CUstream stream, CUstreamCallback callback, void *data, unsigned int flags),
                        add_callback(stream, default_stream, callback, data, flags))
 
-#define VALUE_CALLS(bits, suffix)                                                                            \
-    DRIVER_CALL_PER_STREAM(                                                                                  \
-        cuStreamWaitValue##bits##suffix, ptsz,                                                               \
-        (CUstream stream, CUdeviceptr address, cuuint##bits##_t value, unsigned int flags),                  \
-        wait_value<cuuint##bits##_t>(stream, default_stream, address, value, flags))                         \
-    DRIVER_CALL_PER_STREAM(                                                                                  \
-        cuStreamWriteValue##bits##suffix, ptsz,                                                              \
-        (CUstream stream, CUdeviceptr address, cuuint##bits##_t value, unsigned int flags),                  \
-        write_value<cuuint##bits##_t>(stream, default_stream, address, value, flags))
+#define VALUE_CALLS(bits, suffix)                                                                                      \
+    DRIVER_CALL_PER_STREAM(cuStreamWaitValue##bits##suffix, ptsz,                                                      \
+                           (CUstream stream, CUdeviceptr address, cuuint##bits##_t value, unsigned int flags),         \
+                           wait_value<cuuint##bits##_t>(stream, default_stream, address, value, flags))                \
+    DRIVER_CALL_PER_STREAM(cuStreamWriteValue##bits##suffix, ptsz,                                                     \
+                           (CUstream stream, CUdeviceptr address, cuuint##bits##_t value, unsigned int flags),         \
+                           write_value<cuuint##bits##_t>(stream, default_stream, address, value, flags))
 
 VALUE_CALLS(32, _v2)
 VALUE_CALLS(64, _v2)

@@ -10,25 +10,25 @@
 #define TEXT_OF(value) #value
 #define TEXT(value) TEXT_OF(value)
 
-#define STUB(symbol)                                                                                         \
-    asm(".pushsection .data.driver_slots, \"aw\", @progbits\n"                                               \
-        ".p2align 3\n"                                                                                       \
-        "slot_" #symbol ":\n"                                                                                \
-        ".quad implementation_" #symbol "\n"                                                                 \
-        ".popsection\n"                                                                                      \
-        ".pushsection .text\n"                                                                               \
-        ".p2align 5\n"                                                                                       \
-        ".globl " #symbol "\n"                                                                               \
-        ".type " #symbol ", @function\n" #symbol ":\n"                                                       \
-        ".cfi_startproc\n"                                                                                   \
-        "cmpl $" TEXT(VGPU_UNUSABLE) ", vgpu_state(%rip)\n"                                                  \
-                                     "je 1f\n"                                                               \
-                                     "jmp *slot_" #symbol "(%rip)\n"                                         \
-                                     ".p2align 3\n"                                                          \
-                                     "1: movl $3, %eax\n"                                                    \
-                                     "ret\n"                                                                 \
-                                     ".cfi_endproc\n"                                                        \
-                                     ".size " #symbol ", . - " #symbol "\n"                                  \
+#define STUB(symbol)                                                                                                   \
+    asm(".pushsection .data.driver_slots, \"aw\", @progbits\n"                                                         \
+        ".p2align 3\n"                                                                                                 \
+        "slot_" #symbol ":\n"                                                                                          \
+        ".quad implementation_" #symbol "\n"                                                                           \
+        ".popsection\n"                                                                                                \
+        ".pushsection .text\n"                                                                                         \
+        ".p2align 5\n"                                                                                                 \
+        ".globl " #symbol "\n"                                                                                         \
+        ".type " #symbol ", @function\n" #symbol ":\n"                                                                 \
+        ".cfi_startproc\n"                                                                                             \
+        "cmpl $" TEXT(VGPU_UNUSABLE) ", vgpu_state(%rip)\n"                                                            \
+                                     "je 1f\n"                                                                         \
+                                     "jmp *slot_" #symbol "(%rip)\n"                                                   \
+                                     ".p2align 3\n"                                                                    \
+                                     "1: movl $3, %eax\n"                                                              \
+                                     "ret\n"                                                                           \
+                                     ".cfi_endproc\n"                                                                  \
+                                     ".size " #symbol ", . - " #symbol "\n"                                            \
                                      ".popsection\n");
 
 #define ENTRY(symbol, name, version, flavour) STUB(symbol)

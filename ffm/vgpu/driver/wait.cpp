@@ -2,9 +2,11 @@
 
 #include "scheduler.h"
 
-namespace vgpu {
+namespace vgpu
+{
 
-void wait_for_gpu(const std::vector<OperationReference> &operations) {
+void wait_for_gpu(const std::vector<OperationReference> &operations)
+{
     Scheduler &gpu = scheduler();
     for (const OperationReference &operation : operations) {
         if (!operation || operation->complete.load(std::memory_order_acquire))

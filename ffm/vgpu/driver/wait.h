@@ -5,7 +5,8 @@
 
 #include "operation.h"
 
-namespace vgpu {
+namespace vgpu
+{
 
 /* Returns when all operations (null ones are skipped) are over. The caller must not hold the scheduler's
  * mutex.

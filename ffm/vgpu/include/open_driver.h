@@ -8,7 +8,8 @@
 /* The handle of libcuda.so.1, null where there is none: the one that the loader finds, which looks beside the
  * calling library too (its run path). Where something stands between the caller and dlopen (a sanitizer, a
  * tool), the loader does not know whose run path to use, so the caller's folder is tried by name. */
-static inline void *open_driver() {
+static inline void *open_driver()
+{
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     Dl_info caller;
     if (driver || dladdr(reinterpret_cast<void *>(&open_driver), &caller) == 0)

@@ -24,7 +24,7 @@
 
 #include <cuda_runtime.h>
 #define PORTABLE_KERNEL(...) static_assert(true, "")
-#define LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                               \
+#define LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                                         \
     kernel<<<(grid), (block), (shared_bytes), (stream)>>>(__VA_ARGS__)
 
 #else
@@ -46,12 +46,13 @@ extern "C" {
 void **__cudaRegisterFatBinary(void *image);
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaUnregisterFatBinary(void **handle);
-void __cudaRegisterFunction(void **handle, const char *host_function, char *device_function,
-                            const char *device_name, int thread_limit, uint3 *thread_id, uint3 *block_id,
-                            dim3 *block_dim, dim3 *grid_dim, int *warp_size);
+void __cudaRegisterFunction(void **handle, const char *host_function, char *device_function, const char *device_name,
+                            int thread_limit, uint3 *thread_id, uint3 *block_id, dim3 *block_dim, dim3 *grid_dim,
+                            int *warp_size);
 }
 
-namespace portable_kernel {
+namespace portable_kernel
+{
 
 template <typename Type> struct Identity {
     using type = Type;
@@ -59,14 +60,16 @@ template <typename Type> struct Identity {
 
 template <typename... Parameters, std::size_t... Index>
 __attribute__((always_inline)) inline void call(void (*kernel)(Parameters...), void *const *arguments,
-                                                std::index_sequence<Index...>) {
+                                                std::index_sequence<Index...>)
+{
     (void)arguments;
     kernel(*static_cast<Parameters *>(arguments[Index])...);
 }
 
 /* Calls `kernel` for every thread of the grid, x fastest, then y, z, then the blocks in the same order. */
 template <auto kernel, typename... Parameters>
-void run_grid(const uint32_t grid[3], const uint32_t block[3], void *const *arguments) {
+void run_grid(const uint32_t grid[3], const uint32_t block[3], void *const *arguments)
+{
     gridDim = dim3(grid[0], grid[1], grid[2]);
     blockDim = dim3(block[0], block[1], block[2]);
     for (uint32_t block_z = 0; block_z < grid[2]; ++block_z)
@@ -83,41 +86,54 @@ void run_grid(const uint32_t grid[3], const uint32_t block[3], void *const *argu
 }
 
 /* The image of this linked program or library. */
-__attribute__((visibility("hidden"))) inline KernelImage image = {KERNEL_IMAGE_MAGIC, KERNEL_IMAGE_VERSION,
-                                                                  nullptr};
+__attribute__((visibility("hidden"))) inline KernelImage image = {KERNEL_IMAGE_MAGIC, KERNEL_IMAGE_VERSION, nullptr};
 
 /* The image's registration with libcudart, which ends with the program. */
-class ImageRegistration {
+class ImageRegistration
+{
   public:
-    ImageRegistration() : handle_(__cudaRegisterFatBinary(&image)) { __cudaRegisterFatBinaryEnd(handle_); }
-    ~ImageRegistration() { __cudaUnregisterFatBinary(handle_); }
+    ImageRegistration() : handle_(__cudaRegisterFatBinary(&image))
+    {
+        __cudaRegisterFatBinaryEnd(handle_);
+    }
+    ~ImageRegistration()
+    {
+        __cudaUnregisterFatBinary(handle_);
+    }
     ImageRegistration(const ImageRegistration &) = delete;
     ImageRegistration &operator=(const ImageRegistration &) = delete;
-    void **handle() const { return handle_; }
+    void **handle() const
+    {
+        return handle_;
+    }
 
   private:
     void **handle_;
 };
 
-__attribute__((visibility("hidden"))) inline ImageRegistration &registration() {
+__attribute__((visibility("hidden"))) inline ImageRegistration &registration()
+{
     static ImageRegistration instance;
     return instance;
 }
 
 /* Adds one kernel to the image while the program's constructors run. */
-template <auto kernel> class KernelRegistration {
+template <auto kernel> class KernelRegistration
+{
   public:
-    explicit KernelRegistration(const char *name) { add(name, kernel); }
+    explicit KernelRegistration(const char *name)
+    {
+        add(name, kernel);
+    }
 
   private:
-    template <typename... Parameters> void add(const char *name, void (*host_function)(Parameters...)) {
+    template <typename... Parameters> void add(const char *name, void (*host_function)(Parameters...))
+    {
         static const uint32_t sizes[sizeof...(Parameters) + 1] = {sizeof(Parameters)..., 0};
-        static KernelEntry entry = {name, &run_grid<kernel, Parameters...>, sizes, sizeof...(Parameters),
-                                    image.first};
+        static KernelEntry entry = {name, &run_grid<kernel, Parameters...>, sizes, sizeof...(Parameters), image.first};
         image.first = &entry;
         __cudaRegisterFunction(registration().handle(), reinterpret_cast<const char *>(host_function),
-                               const_cast<char *>(name), name, -1, nullptr, nullptr, nullptr, nullptr,
-                               nullptr);
+                               const_cast<char *>(name), name, -1, nullptr, nullptr, nullptr, nullptr, nullptr);
     }
 };
 
@@ -125,10 +141,10 @@ template <auto kernel> class KernelRegistration {
 template <typename... Parameters>
 __attribute__((always_inline)) inline cudaError_t launch(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                                                          std::size_t shared_bytes, cudaStream_t stream,
-                                                         typename Identity<Parameters>::type... arguments) {
+                                                         typename Identity<Parameters>::type... arguments)
+{
     void *pointers[] = {const_cast<void *>(static_cast<const volatile void *>(&arguments))..., nullptr};
-    return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), grid, block, pointers, shared_bytes,
-                            stream);
+    return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), grid, block, pointers, shared_bytes, stream);
 }
 
 } // namespace portable_kernel
@@ -137,18 +153,19 @@ __attribute__((always_inline)) inline cudaError_t launch(void (*kernel)(Paramete
 #define PORTABLE_KERNEL_NAME(counter) PORTABLE_KERNEL_JOIN(portable_kernel_registration_, counter)
 
 /* At namespace scope, after the kernel's definition; a template instance is written with its arguments. */
-#define PORTABLE_KERNEL(...)                                                                                 \
-    static const portable_kernel::KernelRegistration<&__VA_ARGS__> PORTABLE_KERNEL_NAME(__COUNTER__) {       \
-        #__VA_ARGS__                                                                                         \
+#define PORTABLE_KERNEL(...)                                                                                           \
+    static const portable_kernel::KernelRegistration<&__VA_ARGS__> PORTABLE_KERNEL_NAME(__COUNTER__)                   \
+    {                                                                                                                  \
+        #__VA_ARGS__                                                                                                   \
     }
 
 /* As with `<<<>>>`, cudaGetLastError tells whether the launch was accepted. */
-#define LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                               \
-    static_cast<void>(                                                                                       \
-        portable_kernel::launch(kernel, (grid), (block), (shared_bytes), (stream), ##__VA_ARGS__))
+#define LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                                         \
+    static_cast<void>(portable_kernel::launch(kernel, (grid), (block), (shared_bytes), (stream), ##__VA_ARGS__))
 
 /* Kernels of two streams may run at the same time, so these are atomic here too. */
-template <typename Type> inline Type portable_atomic_add(Type *address, Type value) {
+template <typename Type> inline Type portable_atomic_add(Type *address, Type value)
+{
     Type old;
     __atomic_load(address, &old, __ATOMIC_RELAXED);
     Type sum = old + value;
@@ -156,13 +173,26 @@ template <typename Type> inline Type portable_atomic_add(Type *address, Type val
         sum = old + value;
     return old;
 }
-inline int atomicAdd(int *address, int value) { return portable_atomic_add(address, value); }
-inline unsigned atomicAdd(unsigned *address, unsigned value) { return portable_atomic_add(address, value); }
-inline unsigned long long atomicAdd(unsigned long long *address, unsigned long long value) {
+inline int atomicAdd(int *address, int value)
+{
     return portable_atomic_add(address, value);
 }
-inline float atomicAdd(float *address, float value) { return portable_atomic_add(address, value); }
-inline double atomicAdd(double *address, double value) { return portable_atomic_add(address, value); }
+inline unsigned atomicAdd(unsigned *address, unsigned value)
+{
+    return portable_atomic_add(address, value);
+}
+inline unsigned long long atomicAdd(unsigned long long *address, unsigned long long value)
+{
+    return portable_atomic_add(address, value);
+}
+inline float atomicAdd(float *address, float value)
+{
+    return portable_atomic_add(address, value);
+}
+inline double atomicAdd(double *address, double value)
+{
+    return portable_atomic_add(address, value);
+}
 
 #endif
 #endif

@@ -9,7 +9,8 @@
 #define VBLAS_PARTS 1024
 
 /* partial[i] = |x[i]| + |x[i + VBLAS_PARTS]| + …, for i below VBLAS_PARTS. */
-static __global__ void vblas_sum_parts(const float *x, int n, int increment, float *partial) {
+static __global__ void vblas_sum_parts(const float *x, int n, int increment, float *partial)
+{
     int part = blockIdx.x * blockDim.x + threadIdx.x;
     float sum = 0;
     for (int index = part; index < n; index += VBLAS_PARTS) {
@@ -20,7 +21,8 @@ static __global__ void vblas_sum_parts(const float *x, int n, int increment, flo
 }
 
 /* *total = the sum of all parts; one thread. */
-static __global__ void vblas_add_parts(const float *partial, float *total) {
+static __global__ void vblas_add_parts(const float *partial, float *total)
+{
     float sum = 0;
     for (int part = 0; part < VBLAS_PARTS; ++part)
         sum += partial[part];

@@ -5,15 +5,18 @@
 
 using namespace cudart;
 
-namespace {
+namespace
+{
 
-int attribute(CUdevice_attribute which, int ordinal) {
+int attribute(CUdevice_attribute which, int ordinal)
+{
     int value = 0;
     legacy_driver().cuDeviceGetAttribute(&value, which, ordinal);
     return value;
 }
 
-cudaError_t check(int ordinal) {
+cudaError_t check(int ordinal)
+{
     cudaError_t error = initialised();
     CUdevice found;
     return error != cudaSuccess ? error : from(legacy_driver().cuDeviceGet(&found, ordinal));
@@ -51,8 +54,7 @@ const Field fields[] = {
     {&cudaDeviceProp::pageableMemoryAccess, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS},
     {&cudaDeviceProp::concurrentManagedAccess, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS},
     {&cudaDeviceProp::computePreemptionSupported, CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED},
-    {&cudaDeviceProp::canUseHostPointerForRegisteredMem,
-     CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM},
+    {&cudaDeviceProp::canUseHostPointerForRegisteredMem, CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM},
     {&cudaDeviceProp::cooperativeLaunch, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH},
     {&cudaDeviceProp::maxBlocksPerMultiProcessor, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR},
     {&cudaDeviceProp::hostRegisterSupported, CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED},
@@ -64,12 +66,14 @@ const Field fields[] = {
 
 } // namespace
 
-RUNTIME_CALL cudaGetDeviceCount(int *count) {
+RUNTIME_CALL cudaGetDeviceCount(int *count)
+{
     cudaError_t error = initialised();
     return finish(error != cudaSuccess ? error : from(legacy_driver().cuDeviceGetCount(count)));
 }
 
-RUNTIME_CALL cudaGetDevice(int *ordinal) {
+RUNTIME_CALL cudaGetDevice(int *ordinal)
+{
     if (!ordinal)
         return finish(cudaErrorInvalidValue);
     *ordinal = 0;
@@ -77,19 +81,22 @@ RUNTIME_CALL cudaGetDevice(int *ordinal) {
 }
 
 /* As since CUDA 12, this makes the device's context. */
-RUNTIME_CALL cudaSetDevice(int ordinal) {
+RUNTIME_CALL cudaSetDevice(int ordinal)
+{
     cudaError_t error = check(ordinal);
     return finish(error != cudaSuccess ? error : ready());
 }
 
-RUNTIME_CALL cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int ordinal) {
+RUNTIME_CALL cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int ordinal)
+{
     cudaError_t error = check(ordinal);
     return finish(error != cudaSuccess ? error
                                        : from(legacy_driver().cuDeviceGetAttribute(
                                              value, static_cast<CUdevice_attribute>(which), ordinal)));
 }
 
-RUNTIME_CALL cudaGetDeviceProperties(cudaDeviceProp *properties, int ordinal) {
+RUNTIME_CALL cudaGetDeviceProperties(cudaDeviceProp *properties, int ordinal)
+{
     cudaError_t error = properties ? check(ordinal) : cudaErrorInvalidValue;
     if (error != cudaSuccess)
         return finish(error);
@@ -100,9 +107,7 @@ RUNTIME_CALL cudaGetDeviceProperties(cudaDeviceProp *properties, int ordinal) {
     driver.cuDeviceTotalMem(&properties->totalGlobalMem, ordinal);
     for (const Field &field : fields)
         properties->*(field.field) = attribute(field.attribute, ordinal);
-    auto size = [ordinal](CUdevice_attribute which) {
-        return static_cast<std::size_t>(attribute(which, ordinal));
-    };
+    auto size = [ordinal](CUdevice_attribute which) { return static_cast<std::size_t>(attribute(which, ordinal)); };
     properties->sharedMemPerBlock = size(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
     properties->sharedMemPerBlockOptin = size(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     properties->sharedMemPerMultiprocessor = size(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
@@ -119,43 +124,56 @@ RUNTIME_CALL cudaGetDeviceProperties(cudaDeviceProp *properties, int ordinal) {
     return cudaSuccess;
 }
 
-RUNTIME_CALL cudaDeviceGetPCIBusId(char *text, int length, int ordinal) {
+RUNTIME_CALL cudaDeviceGetPCIBusId(char *text, int length, int ordinal)
+{
     cudaError_t error = check(ordinal);
-    return finish(error != cudaSuccess ? error
-                                       : from(legacy_driver().cuDeviceGetPCIBusId(text, length, ordinal)));
+    return finish(error != cudaSuccess ? error : from(legacy_driver().cuDeviceGetPCIBusId(text, length, ordinal)));
 }
 
-RUNTIME_CALL cudaSetDeviceFlags(unsigned int flags) {
+RUNTIME_CALL cudaSetDeviceFlags(unsigned int flags)
+{
     cudaError_t error = initialised();
     return finish(error != cudaSuccess ? error : from(legacy_driver().cuDevicePrimaryCtxSetFlags(0, flags)));
 }
 
-RUNTIME_CALL cudaDeviceGetLimit(size_t *value, cudaLimit limit) {
+RUNTIME_CALL cudaDeviceGetLimit(size_t *value, cudaLimit limit)
+{
     return finish(call(legacy_driver().cuCtxGetLimit, value, static_cast<CUlimit>(limit)));
 }
-RUNTIME_CALL cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+RUNTIME_CALL cudaDeviceSetLimit(cudaLimit limit, size_t value)
+{
     return finish(call(legacy_driver().cuCtxSetLimit, static_cast<CUlimit>(limit), value));
 }
 
-RUNTIME_CALL cudaGetDeviceFlags(unsigned int *flags) {
+RUNTIME_CALL cudaGetDeviceFlags(unsigned int *flags)
+{
     return finish(flags ? call(legacy_driver().cuCtxGetFlags, flags) : cudaErrorInvalidValue);
 }
-RUNTIME_CALL cudaDeviceGetCacheConfig(cudaFuncCache *config) {
+RUNTIME_CALL cudaDeviceGetCacheConfig(cudaFuncCache *config)
+{
     return finish(call(legacy_driver().cuCtxGetCacheConfig, reinterpret_cast<CUfunc_cache *>(config)));
 }
-RUNTIME_CALL cudaDeviceSetCacheConfig(cudaFuncCache config) {
+RUNTIME_CALL cudaDeviceSetCacheConfig(cudaFuncCache config)
+{
     return finish(call(legacy_driver().cuCtxSetCacheConfig, static_cast<CUfunc_cache>(config)));
 }
-RUNTIME_CALL cudaDeviceCanAccessPeer(int *can, int ordinal, int peer) {
+RUNTIME_CALL cudaDeviceCanAccessPeer(int *can, int ordinal, int peer)
+{
     cudaError_t error = check(ordinal);
-    return finish(error != cudaSuccess ? error
-                                       : from(legacy_driver().cuDeviceCanAccessPeer(can, ordinal, peer)));
+    return finish(error != cudaSuccess ? error : from(legacy_driver().cuDeviceCanAccessPeer(can, ordinal, peer)));
 }
 
-RUNTIME_CALL cudaProfilerStart(void) { return finish(call(legacy_driver().cuProfilerStart)); }
-RUNTIME_CALL cudaProfilerStop(void) { return finish(call(legacy_driver().cuProfilerStop)); }
+RUNTIME_CALL cudaProfilerStart(void)
+{
+    return finish(call(legacy_driver().cuProfilerStart));
+}
+RUNTIME_CALL cudaProfilerStop(void)
+{
+    return finish(call(legacy_driver().cuProfilerStop));
+}
 
-RUNTIME_CALL cudaRuntimeGetVersion(int *version) {
+RUNTIME_CALL cudaRuntimeGetVersion(int *version)
+{
     if (!version)
         return finish(cudaErrorInvalidValue);
     *version = CUDART_VERSION;
@@ -163,16 +181,17 @@ RUNTIME_CALL cudaRuntimeGetVersion(int *version) {
 }
 
 /* Zero where no driver is installed, which is no error. */
-RUNTIME_CALL cudaDriverGetVersion(int *version) {
+RUNTIME_CALL cudaDriverGetVersion(int *version)
+{
     if (!version)
         return finish(cudaErrorInvalidValue);
     *version = 0;
-    return load_driver() == CUDA_SUCCESS ? finish(from(legacy_driver().cuDriverGetVersion(version)))
-                                         : cudaSuccess;
+    return load_driver() == CUDA_SUCCESS ? finish(from(legacy_driver().cuDriverGetVersion(version))) : cudaSuccess;
 }
 
-static cudaError_t entry_point(const char *name, void **address, int version, unsigned long long flags,
-                               bool per_thread, cudaDriverEntryPointQueryResult *status) {
+static cudaError_t entry_point(const char *name, void **address, int version, unsigned long long flags, bool per_thread,
+                               cudaDriverEntryPointQueryResult *status)
+{
     cudaError_t error = initialised();
     if (error != cudaSuccess)
         return error;
@@ -186,12 +205,12 @@ static cudaError_t entry_point(const char *name, void **address, int version, un
 }
 
 RUNTIME_CALL cudaGetDriverEntryPointByVersion(const char *name, void **address, unsigned int version,
-                                              unsigned long long flags,
-                                              cudaDriverEntryPointQueryResult *status) {
+                                              unsigned long long flags, cudaDriverEntryPointQueryResult *status)
+{
     return finish(entry_point(name, address, static_cast<int>(version), flags, false, status));
 }
 RUNTIME_CALL cudaGetDriverEntryPointByVersion_ptsz(const char *name, void **address, unsigned int version,
-                                                   unsigned long long flags,
-                                                   cudaDriverEntryPointQueryResult *status) {
+                                                   unsigned long long flags, cudaDriverEntryPointQueryResult *status)
+{
     return finish(entry_point(name, address, static_cast<int>(version), flags, true, status));
 }

@@ -5,28 +5,32 @@
 
 #include "../include/open_driver.h"
 
-namespace cudart {
+namespace cudart
+{
 
-namespace {
+namespace
+{
 
 DriverTable legacy, per_thread;
 
 using GetProcAddress = decltype(&::cuGetProcAddress_v2);
 
-CUresult fill(DriverTable &table, GetProcAddress get, cuuint64_t flags) {
-#define DRIVER_ENTRY(name, symbol, version)                                                                  \
-    {                                                                                                        \
-        void *address = nullptr;                                                                             \
-        if (get(#name, &address, version, flags, nullptr) != CUDA_SUCCESS || !address)                       \
-            return CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER;                                                    \
-        table.name = reinterpret_cast<decltype(&::symbol)>(address);                                         \
+CUresult fill(DriverTable &table, GetProcAddress get, cuuint64_t flags)
+{
+#define DRIVER_ENTRY(name, symbol, version)                                                                            \
+    {                                                                                                                  \
+        void *address = nullptr;                                                                                       \
+        if (get(#name, &address, version, flags, nullptr) != CUDA_SUCCESS || !address)                                 \
+            return CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER;                                                              \
+        table.name = reinterpret_cast<decltype(&::symbol)>(address);                                                   \
     }
 #include "driver_entries.def"
 #undef DRIVER_ENTRY
     return CUDA_SUCCESS;
 }
 
-CUresult load() {
+CUresult load()
+{
     void *library = open_driver();
     if (!library)
         return CUDA_ERROR_STUB_LIBRARY;
@@ -34,23 +38,25 @@ CUresult load() {
     if (!get)
         return CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER;
     CUresult result = fill(legacy, get, CU_GET_PROC_ADDRESS_LEGACY_STREAM);
-    return result != CUDA_SUCCESS ? result
-                                  : fill(per_thread, get, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+    return result != CUDA_SUCCESS ? result : fill(per_thread, get, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
 }
 
 } // namespace
 
-const DriverTable &legacy_driver() {
+const DriverTable &legacy_driver()
+{
     load_driver();
     return legacy;
 }
 
-const DriverTable &per_thread_driver() {
+const DriverTable &per_thread_driver()
+{
     load_driver();
     return per_thread;
 }
 
-CUresult load_driver() {
+CUresult load_driver()
+{
     static std::once_flag once;
     static CUresult result;
     std::call_once(once, [] { result = load(); });

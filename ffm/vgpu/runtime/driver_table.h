@@ -3,7 +3,8 @@
 
 #include "../driver/cuda_api.h"
 
-namespace cudart {
+namespace cudart
+{
 
 struct DriverTable {
 #define DRIVER_ENTRY(name, symbol, version) decltype(&::symbol) name = nullptr;

@@ -2,7 +2,8 @@
  * too. */
 #include "runtime_api.h"
 
-namespace {
+namespace
+{
 
 struct Description {
     cudaError_t code;
@@ -37,8 +38,7 @@ const Description descriptions[] = {
     DESCRIBE(cudaErrorSymbolNotFound, "named symbol not found"),
     DESCRIBE(cudaErrorNotReady, "device not ready"),
     DESCRIBE(cudaErrorIllegalAddress, "an illegal memory access was encountered"),
-    DESCRIBE(cudaErrorHostMemoryAlreadyRegistered,
-             "part or all of the requested memory range is already mapped"),
+    DESCRIBE(cudaErrorHostMemoryAlreadyRegistered, "part or all of the requested memory range is already mapped"),
     DESCRIBE(cudaErrorHostMemoryNotRegistered, "pointer does not correspond to a registered memory region"),
     DESCRIBE(cudaErrorLaunchFailure, "unspecified launch failure"),
     DESCRIBE(cudaErrorNotPermitted, "operation not permitted"),
@@ -46,7 +46,8 @@ const Description descriptions[] = {
     DESCRIBE(cudaErrorUnknown, "unknown error"),
 };
 
-const char *describe(cudaError_t code, const char *Description::*member) {
+const char *describe(cudaError_t code, const char *Description::*member)
+{
     for (const Description &description : descriptions) {
         if (description.code == code)
             return description.*member;
@@ -56,10 +57,12 @@ const char *describe(cudaError_t code, const char *Description::*member) {
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const char *cudaGetErrorName(cudaError_t error) {
+extern "C" __attribute__((visibility("default"))) const char *cudaGetErrorName(cudaError_t error)
+{
     return describe(error, &Description::name);
 }
 
-extern "C" __attribute__((visibility("default"))) const char *cudaGetErrorString(cudaError_t error) {
+extern "C" __attribute__((visibility("default"))) const char *cudaGetErrorString(cudaError_t error)
+{
     return describe(error, &Description::text);
 }

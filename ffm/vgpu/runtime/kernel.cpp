@@ -11,7 +11,8 @@
 
 using namespace cudart;
 
-namespace {
+namespace
+{
 
 /* An image that a program or a library handed over when it started; loaded when a kernel of it is first used.
  */
@@ -27,7 +28,8 @@ struct RegisteredKernel {
 };
 
 /* Guards all below. Never destroyed: images are given back while the program's destructors run. */
-std::mutex &registry_mutex() {
+std::mutex &registry_mutex()
+{
     static std::mutex *instance = [] {
         auto *created = new std::mutex;
         /* Another thread may hold it while the process forks; the child's destructors take it at exit. */
@@ -37,12 +39,14 @@ std::mutex &registry_mutex() {
     return *instance;
 }
 
-std::map<const void *, RegisteredKernel> &kernels() {
+std::map<const void *, RegisteredKernel> &kernels()
+{
     static auto *instance = new std::map<const void *, RegisteredKernel>;
     return *instance;
 }
 
-cudaError_t find_kernel(const void *host_function, CUkernel &kernel) {
+cudaError_t find_kernel(const void *host_function, CUkernel &kernel)
+{
     std::lock_guard<std::mutex> lock(registry_mutex());
     auto found = kernels().find(host_function);
     if (found == kernels().end())
@@ -50,8 +54,8 @@ cudaError_t find_kernel(const void *host_function, CUkernel &kernel) {
     RegisteredKernel &registered = found->second;
     const DriverTable &driver = legacy_driver();
     if (!registered.image->library) {
-        CUresult result = driver.cuLibraryLoadData(&registered.image->library, registered.image->data,
-                                                   nullptr, nullptr, 0, nullptr, nullptr, 0);
+        CUresult result = driver.cuLibraryLoadData(&registered.image->library, registered.image->data, nullptr, nullptr,
+                                                   0, nullptr, nullptr, 0);
         if (result != CUDA_SUCCESS)
             return from(result);
     }
@@ -66,20 +70,22 @@ cudaError_t find_kernel(const void *host_function, CUkernel &kernel) {
 }
 
 cudaError_t launch(const DriverTable &driver, const void *function, dim3 grid, dim3 block, void **arguments,
-                   std::size_t shared_bytes, cudaStream_t stream) {
+                   std::size_t shared_bytes, cudaStream_t stream)
+{
     cudaError_t error = ready();
     CUkernel kernel = nullptr;
     if (error == cudaSuccess)
         error = find_kernel(function, kernel);
     if (error != cudaSuccess)
         return error;
-    CUresult result = driver.cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z,
-                                            block.x, block.y, block.z, static_cast<unsigned>(shared_bytes),
-                                            stream_of(stream), arguments, nullptr);
+    CUresult result =
+        driver.cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                              static_cast<unsigned>(shared_bytes), stream_of(stream), arguments, nullptr);
     return result == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration : from(result);
 }
 
-int attribute(CUfunction function, CUfunction_attribute which) {
+int attribute(CUfunction function, CUfunction_attribute which)
+{
     int value = 0;
     legacy_driver().cuFuncGetAttribute(&value, which, function);
     return value;
@@ -89,21 +95,24 @@ int attribute(CUfunction function, CUfunction_attribute which) {
 
 extern "C" {
 
-__attribute__((visibility("default"))) void **__cudaRegisterFatBinary(void *data) {
+__attribute__((visibility("default"))) void **__cudaRegisterFatBinary(void *data)
+{
     return reinterpret_cast<void **>(new Image{data, nullptr});
 }
 
 __attribute__((visibility("default"))) void __cudaRegisterFatBinaryEnd(void **) {}
 
-__attribute__((visibility("default"))) void __cudaRegisterFunction(void **handle, const char *host_function,
-                                                                   char *, const char *device_name, int,
-                                                                   uint3 *, uint3 *, dim3 *, dim3 *, int *) {
+__attribute__((visibility("default"))) void __cudaRegisterFunction(void **handle, const char *host_function, char *,
+                                                                   const char *device_name, int, uint3 *, uint3 *,
+                                                                   dim3 *, dim3 *, int *)
+{
     std::lock_guard<std::mutex> lock(registry_mutex());
     kernels()[host_function] = {reinterpret_cast<Image *>(handle), device_name, nullptr};
 }
 
 /* The code of the kernels goes away after this, so no kernel may be running. */
-__attribute__((visibility("default"))) void __cudaUnregisterFatBinary(void **handle) {
+__attribute__((visibility("default"))) void __cudaUnregisterFatBinary(void **handle)
+{
     std::lock_guard<std::mutex> lock(registry_mutex());
     Image *image = reinterpret_cast<Image *>(handle);
     for (auto kernel = kernels().begin(); kernel != kernels().end();)
@@ -120,7 +129,8 @@ RUNTIME_CALL_PER_STREAM(cudaLaunchKernel, ptsz,
                          cudaStream_t stream),
                         launch(driver, function, grid, block, arguments, shared_bytes, stream))
 
-RUNTIME_CALL cudaFuncGetAttributes(cudaFuncAttributes *result, const void *host_function) {
+RUNTIME_CALL cudaFuncGetAttributes(cudaFuncAttributes *result, const void *host_function)
+{
     cudaError_t error = ready();
     CUkernel kernel = nullptr;
     CUfunction function = nullptr;
@@ -139,7 +149,8 @@ RUNTIME_CALL cudaFuncGetAttributes(cudaFuncAttributes *result, const void *host_
     return cudaSuccess;
 }
 
-RUNTIME_CALL cudaFuncSetAttribute(const void *host_function, cudaFuncAttribute which, int value) {
+RUNTIME_CALL cudaFuncSetAttribute(const void *host_function, cudaFuncAttribute which, int value)
+{
     cudaError_t error = ready();
     CUkernel kernel = nullptr;
     if (error == cudaSuccess)
@@ -150,7 +161,8 @@ RUNTIME_CALL cudaFuncSetAttribute(const void *host_function, cudaFuncAttribute w
     return finish(error);
 }
 
-RUNTIME_CALL cudaFuncSetCacheConfig(const void *host_function, cudaFuncCache config) {
+RUNTIME_CALL cudaFuncSetCacheConfig(const void *host_function, cudaFuncCache config)
+{
     cudaError_t error = ready();
     CUkernel kernel = nullptr;
     if (error == cudaSuccess)
@@ -163,7 +175,8 @@ RUNTIME_CALL cudaFuncSetCacheConfig(const void *host_function, cudaFuncCache con
 
 RUNTIME_CALL cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *host_function,
                                                                     int block_size, size_t shared_bytes,
-                                                                    unsigned int flags) {
+                                                                    unsigned int flags)
+{
     cudaError_t error = ready();
     CUkernel kernel = nullptr;
     if (error == cudaSuccess)
@@ -174,8 +187,8 @@ RUNTIME_CALL cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks,
     return finish(error);
 }
 
-RUNTIME_CALL cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *host_function,
-                                                           int block_size, size_t shared_bytes) {
-    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, host_function, block_size,
-                                                                  shared_bytes, 0);
+RUNTIME_CALL cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *host_function, int block_size,
+                                                           size_t shared_bytes)
+{
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, host_function, block_size, shared_bytes, 0);
 }

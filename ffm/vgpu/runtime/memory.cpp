@@ -5,10 +5,12 @@
 
 using namespace cudart;
 
-namespace {
+namespace
+{
 
 cudaError_t copy(const DriverTable &driver, void *destination, const void *source, std::size_t bytes,
-                 cudaMemcpyKind kind) {
+                 cudaMemcpyKind kind)
+{
     cudaError_t error = ready();
     if (error != cudaSuccess || bytes == 0)
         return error;
@@ -27,7 +29,8 @@ cudaError_t copy(const DriverTable &driver, void *destination, const void *sourc
 }
 
 cudaError_t copy_async(const DriverTable &driver, void *destination, const void *source, std::size_t bytes,
-                       cudaMemcpyKind kind, cudaStream_t handle) {
+                       cudaMemcpyKind kind, cudaStream_t handle)
+{
     cudaError_t error = ready();
     if (error != cudaSuccess || bytes == 0)
         return error;
@@ -46,14 +49,16 @@ cudaError_t copy_async(const DriverTable &driver, void *destination, const void 
     return cudaErrorInvalidMemcpyDirection;
 }
 
-CUmemorytype destination_type(cudaMemcpyKind kind) {
+CUmemorytype destination_type(cudaMemcpyKind kind)
+{
     if (kind == cudaMemcpyDefault)
         return CU_MEMORYTYPE_UNIFIED;
     return kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice ? CU_MEMORYTYPE_DEVICE
                                                                               : CU_MEMORYTYPE_HOST;
 }
 
-CUmemorytype source_type(cudaMemcpyKind kind) {
+CUmemorytype source_type(cudaMemcpyKind kind)
+{
     if (kind == cudaMemcpyDefault)
         return CU_MEMORYTYPE_UNIFIED;
     return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice ? CU_MEMORYTYPE_DEVICE
@@ -62,7 +67,8 @@ CUmemorytype source_type(cudaMemcpyKind kind) {
 
 /* What cuMemcpy2D is told; an error where a pitch is too small or the kind unknown. */
 cudaError_t describe(CUDA_MEMCPY2D &box, void *destination, std::size_t destination_pitch, const void *source,
-                     std::size_t source_pitch, std::size_t width, std::size_t height, cudaMemcpyKind kind) {
+                     std::size_t source_pitch, std::size_t width, std::size_t height, cudaMemcpyKind kind)
+{
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
         return cudaErrorInvalidMemcpyDirection;
     if (width > destination_pitch || width > source_pitch)
@@ -81,35 +87,39 @@ cudaError_t describe(CUDA_MEMCPY2D &box, void *destination, std::size_t destinat
     return cudaSuccess;
 }
 
-cudaError_t copy_2d(const DriverTable &driver, void *destination, std::size_t destination_pitch,
-                    const void *source, std::size_t source_pitch, std::size_t width, std::size_t height,
-                    cudaMemcpyKind kind) {
+cudaError_t copy_2d(const DriverTable &driver, void *destination, std::size_t destination_pitch, const void *source,
+                    std::size_t source_pitch, std::size_t width, std::size_t height, cudaMemcpyKind kind)
+{
     CUDA_MEMCPY2D box;
-    cudaError_t error =
-        describe(box, destination, destination_pitch, source, source_pitch, width, height, kind);
+    cudaError_t error = describe(box, destination, destination_pitch, source, source_pitch, width, height, kind);
     return error != cudaSuccess ? error : call(driver.cuMemcpy2DUnaligned, &box);
 }
 
 cudaError_t copy_2d_async(const DriverTable &driver, void *destination, std::size_t destination_pitch,
                           const void *source, std::size_t source_pitch, std::size_t width, std::size_t height,
-                          cudaMemcpyKind kind, cudaStream_t stream) {
+                          cudaMemcpyKind kind, cudaStream_t stream)
+{
     CUDA_MEMCPY2D box;
-    cudaError_t error =
-        describe(box, destination, destination_pitch, source, source_pitch, width, height, kind);
+    cudaError_t error = describe(box, destination, destination_pitch, source, source_pitch, width, height, kind);
     return error != cudaSuccess ? error : call(driver.cuMemcpy2DAsync, &box, stream_of(stream));
 }
 
-CUdeviceptr *as_device(void **pointer) { return reinterpret_cast<CUdeviceptr *>(pointer); }
+CUdeviceptr *as_device(void **pointer)
+{
+    return reinterpret_cast<CUdeviceptr *>(pointer);
+}
 
 /* The runtime gives no memory, and no error, for zero bytes. */
-cudaError_t nothing(void **pointer) {
+cudaError_t nothing(void **pointer)
+{
     if (!pointer)
         return cudaErrorInvalidValue;
     *pointer = nullptr;
     return cudaSuccess;
 }
 
-cudaMemoryType type_of(unsigned driver_type, unsigned managed) {
+cudaMemoryType type_of(unsigned driver_type, unsigned managed)
+{
     if (managed)
         return cudaMemoryTypeManaged;
     if (driver_type == CU_MEMORYTYPE_HOST)
@@ -119,52 +129,66 @@ cudaMemoryType type_of(unsigned driver_type, unsigned managed) {
 
 } // namespace
 
-RUNTIME_CALL cudaMalloc(void **pointer, size_t size) {
+RUNTIME_CALL cudaMalloc(void **pointer, size_t size)
+{
     if (size == 0 || !pointer)
         return finish(nothing(pointer));
     return finish(call(legacy_driver().cuMemAlloc, as_device(pointer), size));
 }
 
-RUNTIME_CALL cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
+RUNTIME_CALL cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height)
+{
     if (!pointer || !pitch)
         return finish(cudaErrorInvalidValue);
     return finish(call(legacy_driver().cuMemAllocPitch, as_device(pointer), pitch, width, height, 4u));
 }
 
-RUNTIME_CALL cudaMallocManaged(void **pointer, size_t size, unsigned int flags) {
+RUNTIME_CALL cudaMallocManaged(void **pointer, size_t size, unsigned int flags)
+{
     return finish(call(legacy_driver().cuMemAllocManaged, as_device(pointer), size, flags));
 }
 
-RUNTIME_CALL cudaMallocHost(void **pointer, size_t size) {
+RUNTIME_CALL cudaMallocHost(void **pointer, size_t size)
+{
     if (size == 0 || !pointer)
         return finish(nothing(pointer));
     return finish(call(legacy_driver().cuMemAllocHost, pointer, size));
 }
 
-RUNTIME_CALL cudaHostAlloc(void **pointer, size_t size, unsigned int flags) {
+RUNTIME_CALL cudaHostAlloc(void **pointer, size_t size, unsigned int flags)
+{
     if (size == 0 || !pointer)
         return finish(nothing(pointer));
     return finish(call(legacy_driver().cuMemHostAlloc, pointer, size, flags));
 }
 
-RUNTIME_CALL cudaFree(void *pointer) { return finish(call(legacy_driver().cuMemFree, device(pointer))); }
-RUNTIME_CALL cudaFreeHost(void *pointer) {
+RUNTIME_CALL cudaFree(void *pointer)
+{
+    return finish(call(legacy_driver().cuMemFree, device(pointer)));
+}
+RUNTIME_CALL cudaFreeHost(void *pointer)
+{
     return finish(pointer ? call(legacy_driver().cuMemFreeHost, pointer) : cudaSuccess);
 }
 
-RUNTIME_CALL cudaHostRegister(void *pointer, size_t size, unsigned int flags) {
+RUNTIME_CALL cudaHostRegister(void *pointer, size_t size, unsigned int flags)
+{
     return finish(call(legacy_driver().cuMemHostRegister, pointer, size, flags));
 }
-RUNTIME_CALL cudaHostUnregister(void *pointer) {
+RUNTIME_CALL cudaHostUnregister(void *pointer)
+{
     return finish(call(legacy_driver().cuMemHostUnregister, pointer));
 }
-RUNTIME_CALL cudaHostGetDevicePointer(void **result, void *pointer, unsigned int flags) {
+RUNTIME_CALL cudaHostGetDevicePointer(void **result, void *pointer, unsigned int flags)
+{
     return finish(call(legacy_driver().cuMemHostGetDevicePointer, as_device(result), pointer, flags));
 }
-RUNTIME_CALL cudaHostGetFlags(unsigned int *flags, void *pointer) {
+RUNTIME_CALL cudaHostGetFlags(unsigned int *flags, void *pointer)
+{
     return finish(call(legacy_driver().cuMemHostGetFlags, flags, pointer));
 }
-RUNTIME_CALL cudaMemGetInfo(size_t *free, size_t *total) {
+RUNTIME_CALL cudaMemGetInfo(size_t *free, size_t *total)
+{
     return finish(call(legacy_driver().cuMemGetInfo, free, total));
 }
 
@@ -183,30 +207,29 @@ RUNTIME_CALL_PER_STREAM(cudaMemcpyAsync, ptsz,
                         (void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream),
                         copy_async(driver, to, from, bytes, kind, stream))
 RUNTIME_CALL_PER_STREAM(cudaMemcpy2D, ptds,
-                        (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                         size_t height, cudaMemcpyKind kind),
+                        (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                         cudaMemcpyKind kind),
                         copy_2d(driver, to, to_pitch, from, from_pitch, width, height, kind))
 RUNTIME_CALL_PER_STREAM(cudaMemcpy2DAsync, ptsz,
-                        (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                         size_t height, cudaMemcpyKind kind, cudaStream_t stream),
+                        (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                         cudaMemcpyKind kind, cudaStream_t stream),
                         copy_2d_async(driver, to, to_pitch, from, from_pitch, width, height, kind, stream))
 
 RUNTIME_CALL_PER_STREAM(cudaMemset, ptds, (void *pointer, int value, size_t bytes),
                         call(driver.cuMemsetD8, device(pointer), static_cast<unsigned char>(value), bytes))
 RUNTIME_CALL_PER_STREAM(cudaMemsetAsync, ptsz, (void *pointer, int value, size_t bytes, cudaStream_t stream),
-                        call(driver.cuMemsetD8Async, device(pointer), static_cast<unsigned char>(value),
-                             bytes, stream_of(stream)))
-RUNTIME_CALL_PER_STREAM(cudaMemset2D, ptds,
-                        (void *pointer, size_t pitch, int value, size_t width, size_t height),
-                        call(driver.cuMemsetD2D8, device(pointer), pitch, static_cast<unsigned char>(value),
-                             width, height))
+                        call(driver.cuMemsetD8Async, device(pointer), static_cast<unsigned char>(value), bytes,
+                             stream_of(stream)))
+RUNTIME_CALL_PER_STREAM(cudaMemset2D, ptds, (void *pointer, size_t pitch, int value, size_t width, size_t height),
+                        call(driver.cuMemsetD2D8, device(pointer), pitch, static_cast<unsigned char>(value), width,
+                             height))
 RUNTIME_CALL_PER_STREAM(cudaMemset2DAsync, ptsz,
-                        (void *pointer, size_t pitch, int value, size_t width, size_t height,
-                         cudaStream_t stream),
-                        call(driver.cuMemsetD2D8Async, device(pointer), pitch,
-                             static_cast<unsigned char>(value), width, height, stream_of(stream)))
+                        (void *pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream),
+                        call(driver.cuMemsetD2D8Async, device(pointer), pitch, static_cast<unsigned char>(value), width,
+                             height, stream_of(stream)))
 
-RUNTIME_CALL cudaPointerGetAttributes(cudaPointerAttributes *result, const void *pointer) {
+RUNTIME_CALL cudaPointerGetAttributes(cudaPointerAttributes *result, const void *pointer)
+{
     if (!result)
         return finish(cudaErrorInvalidValue);
     unsigned driver_type = 0, managed = 0;
@@ -224,13 +247,13 @@ RUNTIME_CALL cudaPointerGetAttributes(cudaPointerAttributes *result, const void 
     result->type = type_of(driver_type, managed);
     result->device = ordinal;
     result->devicePointer = reinterpret_cast<void *>(device_pointer);
-    result->hostPointer =
-        result->type == cudaMemoryTypeUnregistered ? const_cast<void *>(pointer) : host_pointer;
+    result->hostPointer = result->type == cudaMemoryTypeUnregistered ? const_cast<void *>(pointer) : host_pointer;
     return cudaSuccess;
 }
 
 /* Both enumerations give the same numbers to the same places (driver_types.h, cuda.h). */
-static CUmemLocation location_of(cudaMemLocation location) {
+static CUmemLocation location_of(cudaMemLocation location)
+{
     CUmemLocation result;
     std::memset(&result, 0, sizeof result);
     result.type = static_cast<CUmemLocationType>(location.type);
@@ -246,24 +269,27 @@ RUNTIME_CALL_PER_STREAM(cudaMemPrefetchAsync, ptsz,
 RUNTIME_CALL_PER_STREAM(cudaStreamAttachMemAsync, ptsz,
                         (cudaStream_t stream, void *pointer, size_t bytes, unsigned int flags),
                         call(driver.cuStreamAttachMemAsync, stream_of(stream), device(pointer), bytes, flags))
-RUNTIME_CALL cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice,
-                           cudaMemLocation location) {
+RUNTIME_CALL cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice, cudaMemLocation location)
+{
     return finish(call(legacy_driver().cuMemAdvise, device(pointer), bytes, static_cast<CUmem_advise>(advice),
                        location_of(location)));
 }
 
-RUNTIME_CALL cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int ordinal) {
-    return finish(
-        call(legacy_driver().cuDeviceGetDefaultMemPool, reinterpret_cast<CUmemoryPool *>(pool), ordinal));
+RUNTIME_CALL cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int ordinal)
+{
+    return finish(call(legacy_driver().cuDeviceGetDefaultMemPool, reinterpret_cast<CUmemoryPool *>(pool), ordinal));
 }
-RUNTIME_CALL cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value) {
+RUNTIME_CALL cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value)
+{
     return finish(call(legacy_driver().cuMemPoolGetAttribute, reinterpret_cast<CUmemoryPool>(pool),
                        static_cast<CUmemPool_attribute>(attribute), value));
 }
-RUNTIME_CALL cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value) {
+RUNTIME_CALL cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value)
+{
     return finish(call(legacy_driver().cuMemPoolSetAttribute, reinterpret_cast<CUmemoryPool>(pool),
                        static_cast<CUmemPool_attribute>(attribute), value));
 }
-RUNTIME_CALL cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) {
+RUNTIME_CALL cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
+{
     return finish(call(legacy_driver().cuMemPoolTrimTo, reinterpret_cast<CUmemoryPool>(pool), keep));
 }

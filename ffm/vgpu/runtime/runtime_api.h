@@ -13,17 +13,20 @@
 
 /* Defines a call and its per-thread-default-stream twin (suffix ptsz or ptds); in `expression`, `driver` is
  * the table of driver entries of that flavour. */
-#define RUNTIME_CALL_PER_STREAM(name, suffix, parameters, expression)                                        \
-    RUNTIME_CALL name parameters {                                                                           \
-        [[maybe_unused]] const cudart::DriverTable &driver = cudart::legacy_driver();                        \
-        return cudart::finish(expression);                                                                   \
-    }                                                                                                        \
-    RUNTIME_CALL name##_##suffix parameters {                                                                \
-        [[maybe_unused]] const cudart::DriverTable &driver = cudart::per_thread_driver();                    \
-        return cudart::finish(expression);                                                                   \
+#define RUNTIME_CALL_PER_STREAM(name, suffix, parameters, expression)                                                  \
+    RUNTIME_CALL name parameters                                                                                       \
+    {                                                                                                                  \
+        [[maybe_unused]] const cudart::DriverTable &driver = cudart::legacy_driver();                                  \
+        return cudart::finish(expression);                                                                             \
+    }                                                                                                                  \
+    RUNTIME_CALL name##_##suffix parameters                                                                            \
+    {                                                                                                                  \
+        [[maybe_unused]] const cudart::DriverTable &driver = cudart::per_thread_driver();                              \
+        return cudart::finish(expression);                                                                             \
     }
 
-namespace cudart {
+namespace cudart
+{
 
 /* Loads the driver, and gives the calling thread the primary context if it has none. What a call that works
  * on the device asks first. */
@@ -36,18 +39,31 @@ cudaError_t initialised();
 cudaError_t finish(cudaError_t error);
 
 /* Driver and runtime give the same numbers to the same errors (`cudaError` in driver_types.h). */
-inline cudaError_t from(CUresult result) { return static_cast<cudaError_t>(result); }
+inline cudaError_t from(CUresult result)
+{
+    return static_cast<cudaError_t>(result);
+}
 
 /* The result of a driver call for a thread that is ready. */
-template <typename Entry, typename... Arguments> cudaError_t call(Entry entry, Arguments... arguments) {
+template <typename Entry, typename... Arguments> cudaError_t call(Entry entry, Arguments... arguments)
+{
     cudaError_t error = ready();
     return error != cudaSuccess ? error : from(entry(arguments...));
 }
 
-inline CUdeviceptr device(const void *pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+inline CUdeviceptr device(const void *pointer)
+{
+    return reinterpret_cast<CUdeviceptr>(pointer);
+}
 
 /* Streams and events are the driver's own. */
-inline CUstream stream_of(cudaStream_t stream) { return reinterpret_cast<CUstream>(stream); }
-inline CUevent event_of(cudaEvent_t event) { return reinterpret_cast<CUevent>(event); }
+inline CUstream stream_of(cudaStream_t stream)
+{
+    return reinterpret_cast<CUstream>(stream);
+}
+inline CUevent event_of(cudaEvent_t event)
+{
+    return reinterpret_cast<CUevent>(event);
+}
 
 } // namespace cudart

@@ -4,9 +4,11 @@
 
 #include "runtime_api.h"
 
-namespace cudart {
+namespace cudart
+{
 
-namespace {
+namespace
+{
 
 thread_local cudaError_t last_error = cudaSuccess;
 
@@ -16,7 +18,8 @@ thread_local unsigned thread_generation = 0;
 
 } // namespace
 
-cudaError_t initialised() {
+cudaError_t initialised()
+{
     CUresult result = load_driver();
     if (result != CUDA_SUCCESS)
         return result == CUDA_ERROR_STUB_LIBRARY ? cudaErrorInsufficientDriver : from(result);
@@ -26,7 +29,8 @@ cudaError_t initialised() {
     return from(initialisation);
 }
 
-cudaError_t ready() {
+cudaError_t ready()
+{
     unsigned present = generation.load(std::memory_order_acquire);
     if (thread_generation == present)
         return cudaSuccess;
@@ -47,7 +51,8 @@ cudaError_t ready() {
 }
 
 /* "Not ready" is an answer and no error (CUDA Runtime API, cudaGetLastError). */
-cudaError_t finish(cudaError_t error) {
+cudaError_t finish(cudaError_t error)
+{
     if (error != cudaSuccess && error != cudaErrorNotReady)
         last_error = error;
     return error;
@@ -57,16 +62,21 @@ cudaError_t finish(cudaError_t error) {
 
 using namespace cudart;
 
-RUNTIME_CALL cudaGetLastError(void) {
+RUNTIME_CALL cudaGetLastError(void)
+{
     cudaError_t error = last_error;
     last_error = cudaSuccess;
     return error;
 }
 
-RUNTIME_CALL cudaPeekAtLastError(void) { return last_error; }
+RUNTIME_CALL cudaPeekAtLastError(void)
+{
+    return last_error;
+}
 
 /* Destroys the primary context after its work; the next call makes a new one. */
-RUNTIME_CALL cudaDeviceReset(void) {
+RUNTIME_CALL cudaDeviceReset(void)
+{
     cudaError_t error = initialised();
     if (error == cudaSuccess)
         error = from(legacy_driver().cuDevicePrimaryCtxReset(0));
@@ -76,4 +86,7 @@ RUNTIME_CALL cudaDeviceReset(void) {
     return finish(error);
 }
 
-RUNTIME_CALL cudaDeviceSynchronize(void) { return finish(call(legacy_driver().cuCtxSynchronize)); }
+RUNTIME_CALL cudaDeviceSynchronize(void)
+{
+    return finish(call(legacy_driver().cuCtxSynchronize));
+}

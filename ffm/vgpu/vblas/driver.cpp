@@ -5,12 +5,15 @@
 
 #include "../include/open_driver.h"
 
-namespace vblas {
+namespace vblas
+{
 
-namespace {
+namespace
+{
 
 /* All entries come from cuGetProcAddress, by name and by the CUDA version that brought them. */
-bool load(Driver &driver) {
+bool load(Driver &driver)
+{
     void *library = open_driver();
     if (!library)
         return false;
@@ -20,8 +23,7 @@ bool load(Driver &driver) {
     bool complete = true;
     auto entry = [&](auto &target, const char *name, int version) {
         void *address = nullptr;
-        if (get(name, &address, version, CU_GET_PROC_ADDRESS_LEGACY_STREAM, nullptr) != CUDA_SUCCESS ||
-            !address)
+        if (get(name, &address, version, CU_GET_PROC_ADDRESS_LEGACY_STREAM, nullptr) != CUDA_SUCCESS || !address)
             complete = false;
         target = reinterpret_cast<std::remove_reference_t<decltype(target)>>(address);
     };
@@ -44,7 +46,8 @@ bool load(Driver &driver) {
 
 } // namespace
 
-const Driver *driver() {
+const Driver *driver()
+{
     static Driver loaded;
     static const bool usable = load(loaded);
     return usable ? &loaded : nullptr;

@@ -5,7 +5,8 @@
 
 #include "../driver/private_table.h"
 
-namespace vblas {
+namespace vblas
+{
 
 struct Driver {
     decltype(&::cuInit) init;

@@ -16,17 +16,17 @@ struct vblasContext {
     CUkernel add_parts;
 };
 
-namespace {
+namespace
+{
 
 using portable_kernel::run_grid;
 
 constexpr std::uint32_t sum_sizes[] = {sizeof(const float *), sizeof(int), sizeof(int), sizeof(float *)};
 constexpr std::uint32_t add_sizes[] = {sizeof(const float *), sizeof(float *)};
-const KernelEntry add_entry = {"vblas_add_parts", &run_grid<&vblas_add_parts, const float *, float *>,
-                               add_sizes, 2, nullptr};
-const KernelEntry sum_entry = {"vblas_sum_parts",
-                               &run_grid<&vblas_sum_parts, const float *, int, int, float *>, sum_sizes, 4,
-                               &add_entry};
+const KernelEntry add_entry = {"vblas_add_parts", &run_grid<&vblas_add_parts, const float *, float *>, add_sizes, 2,
+                               nullptr};
+const KernelEntry sum_entry = {"vblas_sum_parts", &run_grid<&vblas_sum_parts, const float *, int, int, float *>,
+                               sum_sizes, 4, &add_entry};
 const KernelImage image = {KERNEL_IMAGE_MAGIC, KERNEL_IMAGE_VERSION, &sum_entry};
 
 constexpr std::uint32_t one[3] = {1, 1, 1};
@@ -34,7 +34,8 @@ constexpr std::uint32_t part_block[3] = {128, 1, 1};
 constexpr std::uint32_t part_grid[3] = {VBLAS_PARTS / 128, 1, 1};
 
 /* Gives the thread the primary context if it has none. */
-bool make_current(const vblas::Driver &driver) {
+bool make_current(const vblas::Driver &driver)
+{
     CUcontext context = nullptr;
     if (driver.get_current_context(&context) != CUDA_SUCCESS)
         return false;
@@ -42,7 +43,8 @@ bool make_current(const vblas::Driver &driver) {
                        driver.set_current_context(context) == CUDA_SUCCESS);
 }
 
-bool load_kernels(const vblas::Driver &driver, vblasContext &handle) {
+bool load_kernels(const vblas::Driver &driver, vblasContext &handle)
+{
     CUlibrary library;
     return driver.load_library(&library, &image, nullptr, nullptr, 0, nullptr, nullptr, 0) == CUDA_SUCCESS &&
            driver.get_kernel(&handle.sum_parts, library, "vblas_sum_parts") == CUDA_SUCCESS &&
@@ -51,7 +53,8 @@ bool load_kernels(const vblas::Driver &driver, vblasContext &handle) {
 
 } // namespace
 
-vblasStatus_t vblasCreate(vblasHandle_t *handle) {
+vblasStatus_t vblasCreate(vblasHandle_t *handle)
+{
     if (!handle)
         return VBLAS_STATUS_INVALID_VALUE;
     const vblas::Driver *driver = vblas::driver();
@@ -69,7 +72,8 @@ vblasStatus_t vblasCreate(vblasHandle_t *handle) {
     return VBLAS_STATUS_SUCCESS;
 }
 
-vblasStatus_t vblasDestroy(vblasHandle_t handle) {
+vblasStatus_t vblasDestroy(vblasHandle_t handle)
+{
     if (!handle || !vblas::driver())
         return VBLAS_STATUS_NOT_INITIALIZED;
     CUresult freed = vblas::driver()->free(handle->workspace);
@@ -77,14 +81,16 @@ vblasStatus_t vblasDestroy(vblasHandle_t handle) {
     return freed == CUDA_SUCCESS ? VBLAS_STATUS_SUCCESS : VBLAS_STATUS_EXECUTION_FAILED;
 }
 
-vblasStatus_t vblasSetStream(vblasHandle_t handle, cudaStream_t stream) {
+vblasStatus_t vblasSetStream(vblasHandle_t handle, cudaStream_t stream)
+{
     if (!handle)
         return VBLAS_STATUS_NOT_INITIALIZED;
     handle->stream = stream;
     return VBLAS_STATUS_SUCCESS;
 }
 
-vblasStatus_t vblasSasum(vblasHandle_t handle, int n, const float *x, int increment, float *result) {
+vblasStatus_t vblasSasum(vblasHandle_t handle, int n, const float *x, int increment, float *result)
+{
     if (!handle || !vblas::driver())
         return VBLAS_STATUS_NOT_INITIALIZED;
     if (!result || increment <= 0 || (n > 0 && !x))
@@ -97,11 +103,9 @@ vblasStatus_t vblasSasum(vblasHandle_t handle, int n, const float *x, int increm
     float *total = partial + VBLAS_PARTS;
     void *sum_arguments[] = {&x, &n, &increment, &partial};
     void *add_arguments[] = {&partial, &total};
-    if (table.launch(handle->sum_parts, part_grid, part_block, handle->stream, sum_arguments) !=
-            CUDA_SUCCESS ||
+    if (table.launch(handle->sum_parts, part_grid, part_block, handle->stream, sum_arguments) != CUDA_SUCCESS ||
         table.launch(handle->add_parts, one, one, handle->stream, add_arguments) != CUDA_SUCCESS ||
-        table.fetch(result, reinterpret_cast<CUdeviceptr>(total), sizeof *result, handle->stream) !=
-            CUDA_SUCCESS)
+        table.fetch(result, reinterpret_cast<CUdeviceptr>(total), sizeof *result, handle->stream) != CUDA_SUCCESS)
         return VBLAS_STATUS_EXECUTION_FAILED;
     return VBLAS_STATUS_SUCCESS;
 }

@@ -18,28 +18,37 @@ struct Pair {
     int value;
 };
 
-__global__ void fill(int *x, int value, int n) {
+__global__ void fill(int *x, int value, int n)
+{
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
         x[i] = value + i;
 }
 PORTABLE_KERNEL(fill);
 
-__global__ void slow_fill(int *x, int value, int n) {
+__global__ void slow_fill(int *x, int value, int n)
+{
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
         x[i] = value;
 }
 PORTABLE_KERNEL(slow_fill);
 
-template <typename Type> __global__ void count(Type *total) { atomicAdd(total, Type(1)); }
+template <typename Type> __global__ void count(Type *total)
+{
+    atomicAdd(total, Type(1));
+}
 PORTABLE_KERNEL(count<int>);
 PORTABLE_KERNEL(count<double>);
 
-__global__ void store(Pair pair) { *pair.target = pair.value; }
+__global__ void store(Pair pair)
+{
+    *pair.target = pair.value;
+}
 PORTABLE_KERNEL(store);
 
-__global__ void box(int *cells) {
+__global__ void box(int *cells)
+{
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
     int z = blockIdx.z * blockDim.z + threadIdx.z;
     int width = gridDim.x * blockDim.x, height = gridDim.y * blockDim.y;
@@ -48,7 +57,8 @@ __global__ void box(int *cells) {
 PORTABLE_KERNEL(box);
 
 /* Never ends until the host says so. */
-__global__ void hold(volatile int *flag) {
+__global__ void hold(volatile int *flag)
+{
     while (*flag == 0)
         ;
 }
@@ -56,7 +66,8 @@ PORTABLE_KERNEL(hold);
 
 __global__ void unregistered() {}
 
-static void require(cudaError_t error, const char *what) {
+static void require(cudaError_t error, const char *what)
+{
     if (error == cudaSuccess)
         return;
     std::printf("%s: %s\n", what, cudaGetErrorName(error));
@@ -64,19 +75,22 @@ static void require(cudaError_t error, const char *what) {
 }
 #define REQUIRE(call) require(call, #call)
 
-template <typename Type> Type *on_device(std::size_t count) {
+template <typename Type> Type *on_device(std::size_t count)
+{
     Type *pointer = nullptr;
     REQUIRE(cudaMalloc(reinterpret_cast<void **>(&pointer), count * sizeof(Type)));
     return pointer;
 }
 
-template <typename Type> std::vector<Type> fetched(const Type *pointer, std::size_t count) {
+template <typename Type> std::vector<Type> fetched(const Type *pointer, std::size_t count)
+{
     std::vector<Type> values(count);
     REQUIRE(cudaMemcpy(values.data(), pointer, count * sizeof(Type), cudaMemcpyDeviceToHost));
     return values;
 }
 
-static void kernels() {
+static void kernels()
+{
     int *x = on_device<int>(1000);
     LAUNCH(fill, dim3(4), dim3(256), 0, nullptr, x, 5, 1000);
     auto filled = fetched(x, 1000);
@@ -105,7 +119,8 @@ static void kernels() {
 
 /* Without the wait the bytes are not there yet; with it they are. `slow_fill` lasts 200 ms by configuration.
  */
-static void missing_wait() {
+static void missing_wait()
+{
     int *device = on_device<int>(4);
     int *host = nullptr;
     REQUIRE(cudaMallocHost(reinterpret_cast<void **>(&host), sizeof(int)));
@@ -127,7 +142,8 @@ static void missing_wait() {
 }
 
 /* Kernels reach managed and mapped memory though the program's pages are protected. */
-static void protected_pages() {
+static void protected_pages()
+{
     int *managed = nullptr, *mapped = nullptr;
     REQUIRE(cudaMallocManaged(reinterpret_cast<void **>(&managed), 4096, cudaMemAttachGlobal));
     REQUIRE(cudaHostAlloc(reinterpret_cast<void **>(&mapped), 4096, cudaHostAllocMapped));
@@ -142,7 +158,8 @@ static void protected_pages() {
 }
 
 /* A kernel that does not end holds back its own stream, and no other. */
-static void overlap() {
+static void overlap()
+{
     cudaStream_t held, other;
     REQUIRE(cudaStreamCreateWithFlags(&held, cudaStreamNonBlocking));
     REQUIRE(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
@@ -162,7 +179,8 @@ static void overlap() {
     std::printf("released %d\n", fetched(x, 1)[0]);
 }
 
-static void library() {
+static void library()
+{
     int n = 100000;
     std::vector<float> values(n);
     double expected = 0;
@@ -182,7 +200,8 @@ static void library() {
     std::printf("destroyed %d\n", vblasDestroy(handle));
 }
 
-static void reset() {
+static void reset()
+{
     int *x = on_device<int>(1);
     LAUNCH(slow_fill, dim3(1), dim3(1), 0, nullptr, x, 1, 1);
     REQUIRE(cudaDeviceReset());
@@ -191,7 +210,8 @@ static void reset() {
     std::printf("after reset %d\n", fetched(x, 1)[0]);
 }
 
-static void forks(bool used_before) {
+static void forks(bool used_before)
+{
     if (used_before)
         on_device<int>(1);
     std::fflush(stdout);
@@ -210,7 +230,8 @@ static void forks(bool used_before) {
     std::printf("parent goes on\n");
 }
 
-int main(int, char **arguments) {
+int main(int, char **arguments)
+{
     std::string scene = arguments[1];
     if (scene == "kernels")
         kernels();

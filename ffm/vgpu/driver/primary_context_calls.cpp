@@ -1,0 +1,121 @@
+/* cuDevicePrimaryCtx…: the context that the runtime and the libraries share. */
+#include <mutex>
+
+#include "context.h"
+
+using namespace vgpu;
+
+namespace
+{
+
+std::mutex primary_mutex;
+
+/* Retain count and flags of the primary context; guarded by primary_mutex. */
+int primary_users = 0;
+unsigned primary_flags = 0;
+
+/* Destroys the primary context, after its work. */
+CUresult reset_primary(CUdevice device)
+{
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (device != 0)
+        return CUDA_ERROR_INVALID_DEVICE;
+    if (Context *context = primary_context(false))
+        destroy_context(context);
+    std::lock_guard<std::mutex> lock(primary_mutex);
+    primary_users = 0;
+    return CUDA_SUCCESS;
+}
+
+CUresult release_primary(CUdevice device)
+{
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (device != 0)
+        return CUDA_ERROR_INVALID_DEVICE;
+    {
+        std::lock_guard<std::mutex> lock(primary_mutex);
+        if (primary_users == 0)
+            return CUDA_ERROR_INVALID_CONTEXT;
+        if (--primary_users > 0)
+            return CUDA_SUCCESS;
+    }
+    return reset_primary(device);
+}
+
+CUresult set_primary_flags(CUdevice device, unsigned flags)
+{
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (device != 0)
+        return CUDA_ERROR_INVALID_DEVICE;
+    std::lock_guard<std::mutex> lock(primary_mutex);
+    primary_flags = flags;
+    if (Context *context = primary_context(false))
+        context->flags = flags;
+    return CUDA_SUCCESS;
+}
+
+} // namespace
+
+DRIVER_CALL(cuDevicePrimaryCtxRetain)(CUcontext *handle, CUdevice device)
+{
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!handle)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (device != 0)
+        return CUDA_ERROR_INVALID_DEVICE;
+    Context *context = primary_context(true);
+    std::lock_guard<std::mutex> lock(primary_mutex);
+    context->flags = primary_flags;
+    ++primary_users;
+    *handle = reinterpret_cast<CUcontext>(context);
+    return CUDA_SUCCESS;
+}
+
+DRIVER_CALL(cuDevicePrimaryCtxRelease_v2)(CUdevice device)
+{
+    return release_primary(device);
+}
+DRIVER_CALL(cuDevicePrimaryCtxRelease)(CUdevice device)
+{
+    return release_primary(device);
+}
+DRIVER_CALL(cuDevicePrimaryCtxReset_v2)(CUdevice device)
+{
+    return reset_primary(device);
+}
+DRIVER_CALL(cuDevicePrimaryCtxReset)(CUdevice device)
+{
+    return reset_primary(device);
+}
+DRIVER_CALL(cuDevicePrimaryCtxSetFlags_v2)(CUdevice device, unsigned int flags)
+{
+    return set_primary_flags(device, flags);
+}
+DRIVER_CALL(cuDevicePrimaryCtxSetFlags)(CUdevice device, unsigned int flags)
+{
+    return set_primary_flags(device, flags);
+}
+
+DRIVER_CALL(cuDevicePrimaryCtxGetState)(CUdevice device, unsigned int *flags, int *active)
+{
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (device != 0)
+        return CUDA_ERROR_INVALID_DEVICE;
+    Context *context = primary_context(false);
+    std::lock_guard<std::mutex> lock(primary_mutex);
+    if (flags)
+        *flags = primary_flags;
+    if (active)
+        *active = context != nullptr;
+    return CUDA_SUCCESS;
+}
