@@ -46,3 +46,13 @@ build gaussian gaussian -DGAUSSIAN_FIXED=0 -x cu main.cu system.cpp
 build gaussian_fixed gaussian -DGAUSSIAN_FIXED=1 -x cu main.cu system.cpp
 build ibm ibm -DIBM_FIXED=0 -x cu main.cu flow.cpp
 build ibm_fixed ibm -DIBM_FIXED=1 -x cu main.cu flow.cpp
+
+# fft LIBRARY PROGRAM FIXED: the closed library lies beside the program, stripped.
+fft() {
+    build "lib$1.so" fft -shared -Xcompiler -fPIC,-fvisibility=hidden -Xlinker -s -DVFFT_ASYNC="$3" \
+        -x cu library/vfft.cu
+    build "$2" fft -DFFT_FIXED="$3" -I library -x cu main.cu bands.cpp -L "$output" -l"$1" -Xlinker -rpath -Xlinker '$ORIGIN'
+}
+
+fft vfft fft 0
+fft vfft_async fft_fixed 1

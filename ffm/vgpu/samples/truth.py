@@ -49,6 +49,12 @@ REASONS = {
         True,
         "the next call allocates a temporary of this size again: it could be kept",
     ),
+    "problem: library waits for each result": Reason(
+        "conditionally unnecessary",
+        "required",
+        True,
+        "the library waits for its upload and its download, but all results are used only after the loop",
+    ),
     "needed: upload that changes": Reason(
         "required",
         "required",
@@ -82,7 +88,7 @@ REASONS = {
 }
 
 _MARK = re.compile(r"\s*(?://|#) ((?:problem|needed|once): [^\[]*?)(?: \[(\w+)\])?")
-_CALL = re.compile(r"\b((?:cuda|cu|vblas)[A-Z]\w*)\((.*)")
+_CALL = re.compile(r"\b((?:cuda|cu|vblas|vfft)[A-Z]\w*)\((.*)")
 _FUNCTION = re.compile(r"(?:[A-Za-z_][\w:<> ]*?[ *&]|\s*def )(\w+)\(")
 
 

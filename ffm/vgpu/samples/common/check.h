@@ -7,10 +7,10 @@
 
 #include <cuda_runtime_api.h>
 
-inline void check(cudaError_t status) {
+inline void check(cudaError_t status)
+{
     if (status == cudaSuccess)
         return;
-    std::fprintf(stderr, "%s: CUDA call failed: %s\n", program_invocation_short_name,
-                 cudaGetErrorString(status));
+    std::fprintf(stderr, "%s: CUDA call failed: %s\n", program_invocation_short_name, cudaGetErrorString(status));
     std::exit(2);
 }

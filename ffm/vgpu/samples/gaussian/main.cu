@@ -16,7 +16,8 @@
 #include "system.h"
 #include "variant.h"
 
-namespace {
+namespace
+{
 
 constexpr int line_block = 256;
 constexpr int tile_block = 16;
@@ -24,13 +25,17 @@ constexpr int tile_block = 16;
 /* Single precision leaves some 1e-6 for these well conditioned systems. */
 constexpr double tolerated_difference = 1e-4;
 
-unsigned blocks(int threads, int block) { return static_cast<unsigned>((threads - 1) / block + 1); }
+unsigned blocks(int threads, int block)
+{
+    return static_cast<unsigned>((threads - 1) / block + 1);
+}
 
 } // namespace
 
 /* factors[row] = what row `column` is multiplied with before it is taken from `row`: one thread for each row.
  */
-__global__ void find_factors(const float *matrix, float *factors, int unknowns, int column) {
+__global__ void find_factors(const float *matrix, float *factors, int unknowns, int column)
+{
     const int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row > column && row < unknowns)
         factors[row] = matrix[row * unknowns + column] / matrix[column * unknowns + column];
@@ -38,8 +43,8 @@ __global__ void find_factors(const float *matrix, float *factors, int unknowns, 
 PORTABLE_KERNEL(find_factors);
 
 /* Takes multiples of row `column` from all rows below: one thread for each element. */
-__global__ void subtract_row(float *matrix, float *right_side, const float *factors, int unknowns,
-                             int column) {
+__global__ void subtract_row(float *matrix, float *right_side, const float *factors, int unknowns, int column)
+{
     const int other = blockIdx.x * blockDim.x + threadIdx.x;
     const int row = blockIdx.y * blockDim.y + threadIdx.y;
     if (row <= column || row >= unknowns || other < column || other >= unknowns)
@@ -51,18 +56,16 @@ __global__ void subtract_row(float *matrix, float *right_side, const float *fact
 PORTABLE_KERNEL(subtract_row);
 
 /* Brings the system on the device into triangular form, while the reference does the same on the CPU. */
-static void eliminate(float *matrix, float *right_side, float *factors, int unknowns,
-                      ReferenceElimination &reference) {
-    const dim3 line(blocks(unknowns, line_block)),
-        tiles(blocks(unknowns, tile_block), blocks(unknowns, tile_block));
+static void eliminate(float *matrix, float *right_side, float *factors, int unknowns, ReferenceElimination &reference)
+{
+    const dim3 line(blocks(unknowns, line_block)), tiles(blocks(unknowns, tile_block), blocks(unknowns, tile_block));
     for (int column = 0; column < unknowns - 1; ++column) {
         LAUNCH(find_factors, line, dim3(line_block), 0, 0, matrix, factors, unknowns, column);
         if (original) {
             // problem: needless synchronization
             check(cudaDeviceSynchronize());
         }
-        LAUNCH(subtract_row, tiles, dim3(tile_block, tile_block), 0, 0, matrix, right_side, factors, unknowns,
-               column);
+        LAUNCH(subtract_row, tiles, dim3(tile_block, tile_block), 0, 0, matrix, right_side, factors, unknowns, column);
         if (original) {
             // problem: needless synchronization
             check(cudaDeviceSynchronize());
@@ -72,10 +75,10 @@ static void eliminate(float *matrix, float *right_side, float *factors, int unkn
     }
 }
 
-static std::vector<double> solve(const LinearSystem &system, ReferenceElimination &reference) {
+static std::vector<double> solve(const LinearSystem &system, ReferenceElimination &reference)
+{
     const int unknowns = system.unknowns;
-    const std::size_t matrix_bytes = system.matrix.size() * sizeof(float),
-                      line_bytes = unknowns * sizeof(float);
+    const std::size_t matrix_bytes = system.matrix.size() * sizeof(float), line_bytes = unknowns * sizeof(float);
     float *matrix, *right_side, *factors;
     check(cudaMalloc((void **)&matrix, matrix_bytes));
     check(cudaMalloc((void **)&right_side, line_bytes));
@@ -92,8 +95,8 @@ static std::vector<double> solve(const LinearSystem &system, ReferenceEliminatio
     check(cudaMemcpy(triangle.data(), matrix, matrix_bytes, cudaMemcpyDeviceToHost));
     // needed: result used at once
     check(cudaMemcpy(result.data(), right_side, line_bytes, cudaMemcpyDeviceToHost));
-    std::vector<double> solution = substitute_back({triangle.begin(), triangle.end()},
-                                                   std::vector<double>(result.begin(), result.end()));
+    std::vector<double> solution =
+        substitute_back({triangle.begin(), triangle.end()}, std::vector<double>(result.begin(), result.end()));
     // once: teardown
     check(cudaFree(factors));
     // once: teardown
@@ -103,7 +106,8 @@ static std::vector<double> solve(const LinearSystem &system, ReferenceEliminatio
     return solution;
 }
 
-int main(int count, char **arguments) {
+int main(int count, char **arguments)
+{
     const LinearSystem system = make_system(count_argument(count, arguments, "UNKNOWNS", 2, 110));
     ReferenceElimination reference(system);
     const std::vector<double> solution = solve(system, reference);

@@ -2,14 +2,14 @@
 
 #include <cmath>
 
-LinearSystem make_system(int unknowns) {
+LinearSystem make_system(int unknowns)
+{
     const std::size_t n = unknowns;
     LinearSystem system{unknowns, std::vector<float>(n * n), std::vector<float>(n)};
     for (std::size_t row = 0; row < n; ++row) {
         double sum = 0;
         for (std::size_t column = 0; column < n; ++column) {
-            const double value =
-                std::cos(0.37 * (row + 1) * (column + 2)) / (1 + std::fabs(double(row) - column));
+            const double value = std::cos(0.37 * (row + 1) * (column + 2)) / (1 + std::fabs(double(row) - column));
             system.matrix[row * n + column] = static_cast<float>(value);
             sum += std::fabs(value);
         }
@@ -19,8 +19,8 @@ LinearSystem make_system(int unknowns) {
     return system;
 }
 
-std::vector<double> substitute_back(const std::vector<double> &matrix,
-                                    const std::vector<double> &right_side) {
+std::vector<double> substitute_back(const std::vector<double> &matrix, const std::vector<double> &right_side)
+{
     const std::size_t n = right_side.size();
     std::vector<double> solution(n);
     for (std::size_t row = n; row-- > 0;) {
@@ -34,9 +34,12 @@ std::vector<double> substitute_back(const std::vector<double> &matrix,
 
 ReferenceElimination::ReferenceElimination(const LinearSystem &system)
     : unknowns_(system.unknowns), matrix_(system.matrix.begin(), system.matrix.end()),
-      right_side_(system.right_side.begin(), system.right_side.end()) {}
+      right_side_(system.right_side.begin(), system.right_side.end())
+{
+}
 
-void ReferenceElimination::eliminate_column(int column) {
+void ReferenceElimination::eliminate_column(int column)
+{
     const std::size_t n = unknowns_, pivot = column;
     for (std::size_t row = pivot + 1; row < n; ++row) {
         const double factor = matrix_[row * n + pivot] / matrix_[pivot * n + pivot];
@@ -46,4 +49,7 @@ void ReferenceElimination::eliminate_column(int column) {
     }
 }
 
-std::vector<double> ReferenceElimination::solution() const { return substitute_back(matrix_, right_side_); }
+std::vector<double> ReferenceElimination::solution() const
+{
+    return substitute_back(matrix_, right_side_);
+}

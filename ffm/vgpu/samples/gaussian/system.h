@@ -19,7 +19,8 @@ std::vector<double> substitute_back(const std::vector<double> &matrix, const std
 
 /* Gaussian elimination in double precision, one column at a time: the CPU's own work between its CUDA calls.
  */
-class ReferenceElimination {
+class ReferenceElimination
+{
   public:
     explicit ReferenceElimination(const LinearSystem &system);
     /* Eliminates the unknown `column` from all rows below. */

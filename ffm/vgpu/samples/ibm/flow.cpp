@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
-namespace {
+namespace
+{
 
 /* Squared residual at which the reference's solvers stop: far below what single precision reaches. */
 constexpr double reference_tolerance = 1e-16;
 
 /* diagonal * x - weight * the Laplacian of x, in one cell. */
-double stencil(const std::vector<double> &x, int cell, double diagonal, double weight) {
+double stencil(const std::vector<double> &x, int cell, double diagonal, double weight)
+{
     const int column = cell % width, row = cell / width;
     double sum = (diagonal + 4 * weight) * x[cell];
     if (column > 0)
@@ -23,7 +25,8 @@ double stencil(const std::vector<double> &x, int cell, double diagonal, double w
     return sum;
 }
 
-double dot(const std::vector<double> &x, const std::vector<double> &y) {
+double dot(const std::vector<double> &x, const std::vector<double> &y)
+{
     double sum = 0;
     for (int cell = 0; cell < cells; ++cell)
         sum += x[cell] * y[cell];
@@ -32,7 +35,8 @@ double dot(const std::vector<double> &x, const std::vector<double> &y) {
 
 } // namespace
 
-Entries make_laplacian(double diagonal, double weight) {
+Entries make_laplacian(double diagonal, double weight)
+{
     Entries entries;
     for (int cell = 0; cell < cells; ++cell) {
         const int column = cell % width, row = cell / width;
@@ -52,12 +56,12 @@ Entries make_laplacian(double diagonal, double weight) {
     return entries;
 }
 
-std::vector<int> marker_cells(int step) {
+std::vector<int> marker_cells(int step)
+{
     std::vector<int> result(markers);
     for (int marker = 0; marker < markers; ++marker) {
         const double angle = 2 * 3.14159265358979 * marker / markers, turned = angle + 0.05 * step;
-        const double x = 0.5 + 0.3 * std::cos(turned),
-                     y = 0.5 + 0.2 * std::sin(turned) * std::cos(0.03 * step);
+        const double x = 0.5 + 0.3 * std::cos(turned), y = 0.5 + 0.2 * std::sin(turned) * std::cos(0.03 * step);
         result[marker] = static_cast<int>(y * width) * width + static_cast<int>(x * width);
     }
     std::sort(result.begin(), result.end());
@@ -65,25 +69,28 @@ std::vector<int> marker_cells(int step) {
 }
 
 ReferenceFlow::ReferenceFlow(int steps)
-    : steps_(steps), velocity_(cells), potential_(cells), residual_(cells), direction_(cells),
-      product_(cells) {
+    : steps_(steps), velocity_(cells), potential_(cells), residual_(cells), direction_(cells), product_(cells)
+{
     begin_viscous();
 }
 
-void ReferenceFlow::apply(const std::vector<double> &x, std::vector<double> &y) const {
+void ReferenceFlow::apply(const std::vector<double> &x, std::vector<double> &y) const
+{
     const bool viscous = phase_ == Phase::viscous;
     for (int cell = 0; cell < cells; ++cell)
         y[cell] = viscous ? stencil(x, cell, 1, viscosity) : stencil(x, cell, compressibility, 1);
 }
 
-void ReferenceFlow::begin_solve(const std::vector<double> &right_side, std::vector<double> &solution) {
+void ReferenceFlow::begin_solve(const std::vector<double> &right_side, std::vector<double> &solution)
+{
     apply(solution, residual_);
     for (int cell = 0; cell < cells; ++cell)
         direction_[cell] = residual_[cell] = right_side[cell] - residual_[cell];
     squared_ = dot(residual_, residual_);
 }
 
-void ReferenceFlow::begin_viscous() {
+void ReferenceFlow::begin_viscous()
+{
     if (step_ == steps_)
         return;
     phase_ = Phase::viscous;
@@ -96,7 +103,8 @@ void ReferenceFlow::begin_viscous() {
     begin_solve(right_side, velocity_);
 }
 
-void ReferenceFlow::begin_potential() {
+void ReferenceFlow::begin_potential()
+{
     phase_ = Phase::potential;
     std::vector<double> right_side(cells);
     for (int cell = 0; cell < cells; ++cell)
@@ -104,7 +112,8 @@ void ReferenceFlow::begin_potential() {
     begin_solve(right_side, potential_);
 }
 
-void ReferenceFlow::advance() {
+void ReferenceFlow::advance()
+{
     if (step_ == steps_)
         return;
     std::vector<double> &solution = phase_ == Phase::viscous ? velocity_ : potential_;
@@ -129,7 +138,8 @@ void ReferenceFlow::advance() {
     }
 }
 
-void ReferenceFlow::finish() {
+void ReferenceFlow::finish()
+{
     while (step_ < steps_)
         advance();
 }

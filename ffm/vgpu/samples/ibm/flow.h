@@ -38,20 +38,25 @@ inline Value
 #ifdef __CUDACC__
     __host__ __device__
 #endif
-    difference(const Value *field, int cell) {
+    difference(const Value *field, int cell)
+{
     const int x = cell % width;
     return (x + 1 < width ? field[cell + 1] : Value(0)) - (x > 0 ? field[cell - 1] : Value(0));
 }
 
 /* The steps of time in double precision on the CPU. */
-class ReferenceFlow {
+class ReferenceFlow
+{
   public:
     explicit ReferenceFlow(int steps);
     /* Does one iteration of a solver: this is the CPU's own work between its CUDA calls. */
     void advance();
     /* Does all that remains. */
     void finish();
-    const std::vector<double> &velocity() const { return velocity_; }
+    const std::vector<double> &velocity() const
+    {
+        return velocity_;
+    }
 
   private:
     enum class Phase { viscous, potential };

@@ -3,17 +3,22 @@
 
 #include "portable_kernel.h"
 
-namespace sparse {
+namespace sparse
+{
 
 constexpr int block_size = 128;
 constexpr int part_count = 128;
 
-inline dim3 blocks(int threads) { return dim3((threads - 1) / block_size + 1); }
+inline dim3 blocks(int threads)
+{
+    return dim3((threads - 1) / block_size + 1);
+}
 
 /* One thread for each entry of a matrix: its product with the vector's element, and its row. */
 template <typename Value>
 __global__ void multiply_entries(const int *rows, const int *columns, const Value *values, const Value *x,
-                                 int *entry_rows, Value *products, int entries) {
+                                 int *entry_rows, Value *products, int entries)
+{
     const int entry = blockIdx.x * blockDim.x + threadIdx.x;
     if (entry >= entries)
         return;
@@ -22,8 +27,8 @@ __global__ void multiply_entries(const int *rows, const int *columns, const Valu
 }
 
 /* The first entry of each row adds up the row. Rows without entries keep what they hold. */
-template <typename Value>
-__global__ void sum_rows(const int *entry_rows, const Value *products, Value *y, int entries) {
+template <typename Value> __global__ void sum_rows(const int *entry_rows, const Value *products, Value *y, int entries)
+{
     const int entry = blockIdx.x * blockDim.x + threadIdx.x;
     if (entry >= entries || (entry > 0 && entry_rows[entry - 1] == entry_rows[entry]))
         return;
@@ -34,8 +39,8 @@ __global__ void sum_rows(const int *entry_rows, const Value *products, Value *y,
 }
 
 /* part_count threads, each of which adds up a part of the products. */
-template <typename Value>
-__global__ void multiply_parts(const Value *x, const Value *y, Value *parts, int size) {
+template <typename Value> __global__ void multiply_parts(const Value *x, const Value *y, Value *parts, int size)
+{
     const int part = blockIdx.x * blockDim.x + threadIdx.x;
     Value sum = 0;
     for (int index = part; index < size; index += part_count)
@@ -44,7 +49,8 @@ __global__ void multiply_parts(const Value *x, const Value *y, Value *parts, int
 }
 
 /* One thread adds up the parts, into the first of them. */
-template <typename Value> __global__ void sum_parts(Value *parts) {
+template <typename Value> __global__ void sum_parts(Value *parts)
+{
     Value sum = 0;
     for (int part = 0; part < part_count; ++part)
         sum += parts[part];
@@ -52,8 +58,8 @@ template <typename Value> __global__ void sum_parts(Value *parts) {
 }
 
 /* y = x_factor * x + y_factor * y; what y holds does not matter where y_factor is 0 */
-template <typename Value>
-__global__ void combine(Value x_factor, const Value *x, Value y_factor, Value *y, int size) {
+template <typename Value> __global__ void combine(Value x_factor, const Value *x, Value y_factor, Value *y, int size)
+{
     const int index = blockIdx.x * blockDim.x + threadIdx.x;
     if (index < size)
         y[index] = y_factor == Value(0) ? x_factor * x[index] : x_factor * x[index] + y_factor * y[index];

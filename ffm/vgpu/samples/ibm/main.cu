@@ -22,7 +22,8 @@ constexpr int iteration_limit = 100;
 constexpr double tolerated_difference = 1e-3;
 
 /* What the markers in each cell do to the flow. */
-__global__ void pull_along(const int *marker_counts, const float *velocity, float *right_side) {
+__global__ void pull_along(const int *marker_counts, const float *velocity, float *right_side)
+{
     const int cell = blockIdx.x * blockDim.x + threadIdx.x;
     if (cell < cells)
         right_side[cell] = velocity[cell] + float(time_step * marker_strength) * marker_counts[cell] *
@@ -30,21 +31,24 @@ __global__ void pull_along(const int *marker_counts, const float *velocity, floa
 }
 PORTABLE_KERNEL(pull_along);
 
-__global__ void find_differences(const float *velocity, double *differences) {
+__global__ void find_differences(const float *velocity, double *differences)
+{
     const int cell = blockIdx.x * blockDim.x + threadIdx.x;
     if (cell < cells)
         differences[cell] = difference(velocity, cell);
 }
 PORTABLE_KERNEL(find_differences);
 
-__global__ void add_gradient(const double *potential, float *velocity) {
+__global__ void add_gradient(const double *potential, float *velocity)
+{
     const int cell = blockIdx.x * blockDim.x + threadIdx.x;
     if (cell < cells)
         velocity[cell] += float(potential_weight * difference(potential, cell));
 }
 PORTABLE_KERNEL(add_gradient);
 
-static std::vector<int> counted(int count) {
+static std::vector<int> counted(int count)
+{
     std::vector<int> numbers(count);
     for (int index = 0; index < count; ++index)
         numbers[index] = index;
@@ -52,7 +56,8 @@ static std::vector<int> counted(int count) {
 }
 
 /* Runs all steps of time and returns the velocity in each cell. */
-static std::vector<float> simulate(int steps, ReferenceFlow &reference) {
+static std::vector<float> simulate(int steps, ReferenceFlow &reference)
+{
     using namespace sparse;
     const Entries viscous_entries = make_laplacian(1, viscosity),
                   potential_entries = make_laplacian(compressibility, 1);
@@ -73,8 +78,7 @@ static std::vector<float> simulate(int steps, ReferenceFlow &reference) {
 
     for (int step = 0; step < steps; ++step) {
         // needed: upload that changes
-        check(cudaMemcpy(incidence.row_indices.data(), marked.data(), markers * sizeof(int),
-                         cudaMemcpyHostToDevice));
+        check(cudaMemcpy(incidence.row_indices.data(), marked.data(), markers * sizeof(int), cudaMemcpyHostToDevice));
         marked = marker_cells(step + 1);
         multiply(incidence, ones, counts);
         if (dot(counts, cell_ones) != markers) {
@@ -96,7 +100,8 @@ static std::vector<float> simulate(int steps, ReferenceFlow &reference) {
     return result;
 }
 
-int main(int count, char **arguments) {
+int main(int count, char **arguments)
+{
     const int steps = count_argument(count, arguments, "STEPS", 1, 25);
     ReferenceFlow reference(steps);
     const std::vector<float> velocity = simulate(steps, reference);

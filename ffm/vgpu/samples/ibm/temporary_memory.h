@@ -8,13 +8,15 @@
 #include "check.h"
 #include "variant.h"
 
-namespace sparse {
+namespace sparse
+{
 
 /* Blocks that are free at the moment, by size. All work is on one stream, so a block may be handed out again
  * while earlier work still uses it. */
 inline std::map<std::size_t, std::vector<void *>> kept_temporaries;
 
-inline void *allocate_temporary(std::size_t bytes) {
+inline void *allocate_temporary(std::size_t bytes)
+{
     std::vector<void *> &kept = kept_temporaries[bytes];
     void *block = nullptr;
     if (kept.empty()) {
@@ -26,7 +28,8 @@ inline void *allocate_temporary(std::size_t bytes) {
     return block;
 }
 
-inline void free_temporary(void *block, std::size_t bytes) {
+inline void free_temporary(void *block, std::size_t bytes)
+{
     if (original) {
         // problem: free of a temporary
         check(cudaFree(block));
@@ -36,7 +39,8 @@ inline void free_temporary(void *block, std::size_t bytes) {
 }
 
 /* At the end of the program. */
-inline void free_kept_temporaries() {
+inline void free_kept_temporaries()
+{
     for (auto &[bytes, blocks] : kept_temporaries) {
         for (void *block : blocks) {
             // once: teardown
