@@ -17,10 +17,10 @@ HEADER = PROGRAMS / "planted.h"
 
 INCLUDES = Path(__file__).resolve().parents[2] / "ffm" / "vgpu" / "include"
 
-BRIEF = "kernel.slow_fill = 3000\nkernel.slow_add_one = 3000\n"
+BRIEF = "kernel.slow_fill = 3000\nkernel.slow_add_one = 750\n"
 """Microseconds: long enough that the GPU still works when the program comes to its waits. For measuring."""
 
-LONG = "kernel.slow_fill = 30000\nkernel.slow_add_one = 30000\n"
+LONG = "kernel.slow_fill = 40000\nkernel.slow_add_one = 10000\n"
 """Long enough that a program that does not wait is surely too early, also on a busy machine. For proving."""
 
 SECONDS = 20.0

@@ -19,6 +19,7 @@ void program()
     UPLOAD_ASYNC(device, source, bytes);
     WAIT(before, cudaStreamSynchronize(nullptr)); // sync: source required, other unnecessary
     expect("items", std::fread(variant("source") ? source : other, sizeof(int), count, stream), count);
+    add_slowly(device, device, count);
     DOWNLOAD(copy, result, device, bytes); // sync: required
-    expect("sum", sum(result, count), 5 * count);
+    expect("sum", sum(result, count), 6 * count);
 }

@@ -18,6 +18,7 @@ void program()
     if (variant("freed"))
         std::free(source);
     expect("next", sum(pageable_integers(count, 1), count), count);
+    add_slowly(device, device, count);
     DOWNLOAD(copy, result, device, bytes); // sync: required
-    expect("sum", sum(result, count), 5 * count);
+    expect("sum", sum(result, count), 6 * count);
 }

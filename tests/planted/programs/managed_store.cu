@@ -20,6 +20,7 @@ void program()
     int *written = variant("input") ? input : other;
     for (int index = 0; index < count; ++index)
         written[index] = 100;
+    add_slowly(device, device, count);
     DOWNLOAD(copy, result, device, bytes); // sync: required
-    expect("sum", sum(result, count), 5 * count);
+    expect("sum", sum(result, count), 6 * count);
 }

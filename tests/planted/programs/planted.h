@@ -137,11 +137,11 @@ __global__ inline void slow_fill(int *data, int count, int value)
 }
 PORTABLE_KERNEL(slow_fill);
 
-/* As slow_fill, reading: destination = source + 1. */
+/* destination = source + 1, in a fourth of the time: begun together with a slow_fill it reads too early. */
 __global__ inline void slow_add_one(int *destination, const int *source, int count)
 {
 #ifdef __CUDACC__
-    for (long long end = clock64() + 40'000'000; clock64() < end;)
+    for (long long end = clock64() + 10'000'000; clock64() < end;)
         continue;
 #endif
     int index = blockIdx.x * blockDim.x + threadIdx.x;
@@ -150,27 +150,12 @@ __global__ inline void slow_add_one(int *destination, const int *source, int cou
 }
 PORTABLE_KERNEL(slow_add_one);
 
-/* destination = source + 1, at once. */
-__global__ inline void add_one(int *destination, const int *source, int count)
-{
-    int index = blockIdx.x * blockDim.x + threadIdx.x;
-    if (index < count)
-        destination[index] = source[index] + 1;
-}
-PORTABLE_KERNEL(add_one);
-
 constexpr int threads_of_block = 256;
 
 inline void fill(int *data, int count, int value, cudaStream_t stream = nullptr)
 {
     LAUNCH(slow_fill, dim3((count + threads_of_block - 1) / threads_of_block), dim3(threads_of_block), 0, stream, data,
            count, value);
-}
-
-inline void add(int *destination, const int *source, int count, cudaStream_t stream = nullptr)
-{
-    LAUNCH(add_one, dim3((count + threads_of_block - 1) / threads_of_block), dim3(threads_of_block), 0, stream,
-           destination, source, count);
 }
 
 inline void add_slowly(int *destination, const int *source, int count, cudaStream_t stream = nullptr)

@@ -20,6 +20,7 @@ void program()
     UPLOAD_ASYNC(device, source, bytes);
     WAIT(before, cudaStreamSynchronize(nullptr)); // sync: source required, other unnecessary
     expect("bytes", read(ends[0], variant("source") ? source : other, bytes), bytes);
+    add_slowly(device, device, count);
     DOWNLOAD(copy, result, device, bytes); // sync: required
-    expect("sum", sum(result, count), 5 * count);
+    expect("sum", sum(result, count), 6 * count);
 }

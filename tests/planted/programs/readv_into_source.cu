@@ -21,6 +21,7 @@ void program()
     WAIT(before, cudaStreamSynchronize(nullptr)); // sync: source required, other unnecessary
     iovec pieces[2] = {{other, bytes}, {variant("source") ? source : other + count, bytes}};
     expect("bytes", preadv(file, pieces, 2, 0), 2 * bytes);
+    add_slowly(device, device, count);
     DOWNLOAD(copy, result, device, bytes); // sync: required
-    expect("sum", sum(result, count), 5 * count);
+    expect("sum", sum(result, count), 6 * count);
 }

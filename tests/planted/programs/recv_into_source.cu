@@ -22,6 +22,7 @@ void program()
     UPLOAD_ASYNC(device, source, bytes);
     WAIT(before, cudaStreamSynchronize(nullptr)); // sync: source required, other unnecessary
     expect("received", recv(ends[1], variant("source") ? source : other, bytes, MSG_WAITALL), bytes);
+    add_slowly(device, device, count);
     DOWNLOAD(copy, result, device, bytes); // sync: required
-    expect("sum", sum(result, count), 5 * count);
+    expect("sum", sum(result, count), 6 * count);
 }

@@ -17,6 +17,7 @@ void program()
     expect("source", sum(source, count), 5 * count);
     if (variant("written"))
         source[count - 1] = 100;
+    add_slowly(device, device, count);
     DOWNLOAD(copy, result, device, bytes); // sync: required
-    expect("sum", sum(result, count), 5 * count);
+    expect("sum", sum(result, count), 6 * count);
 }

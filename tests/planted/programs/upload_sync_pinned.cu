@@ -16,6 +16,7 @@ void program()
     if (variant("overwritten"))
         for (int index = 0; index < count; ++index)
             source[index] = 100;
+    add_slowly(device, device, count);
     DOWNLOAD(copy, result, device, bytes); // sync: required
-    expect("sum", sum(result, count), 5 * count);
+    expect("sum", sum(result, count), 6 * count);
 }
