@@ -44,6 +44,8 @@ als als -DALS_FIXED=0
 als als_fixed -DALS_FIXED=1
 build gaussian gaussian -DGAUSSIAN_FIXED=0 -x cu main.cu system.cpp
 build gaussian_fixed gaussian -DGAUSSIAN_FIXED=1 -x cu main.cu system.cpp
+build flag flag -DFLAG_FIXED=0 -x cu main.cu particles.cpp
+build flag_fixed flag -DFLAG_FIXED=1 -x cu main.cu particles.cpp
 build ibm ibm -DIBM_FIXED=0 -x cu main.cu flow.cpp
 build ibm_fixed ibm -DIBM_FIXED=1 -x cu main.cu flow.cpp
 

@@ -55,6 +55,12 @@ REASONS = {
         True,
         "the library waits for its upload and its download, but all results are used only after the loop",
     ),
+    "problem: status that hardly changes": Reason(
+        "required",
+        "none",
+        True,
+        "the CPU reads a status word at once, but it says the same in all steps but the first: a later wait would do",
+    ),
     "needed: upload that changes": Reason(
         "required",
         "required",
@@ -78,6 +84,12 @@ REASONS = {
         "required",
         False,
         "the only upload of these bytes; nobody touches the source afterwards, but it happens once",
+    ),
+    "once: replaced by a larger block": Reason(
+        "unnecessary",
+        "none",
+        False,
+        "the GPU is idle: there is nothing to wait for, and it happens in the first step only",
     ),
     "once: teardown": Reason(
         "unnecessary",
