@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from ffm.cli.options import open_chosen, results_option
+from ffm.cli.options import RESULTS, newest_results, open_chosen, results_option
 from ffm.stages.errors import FfmError
 
 
@@ -22,23 +22,55 @@ from ffm.stages.errors import FfmError
     show_default=True,
     help="`json`: the analysis and its columns; `speedscope`: profiles by call stack.",
 )
+@click.option(
+    "--stage",
+    type=click.Choice(["baseline", "tracing", "memory", "sync-use"]),
+    help="Write what this stage measured, instead of the analysis.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; without it standard output.")
-def export(folder: Path | None, kind: str, output: Path | None) -> None:
+def export(folder: Path | None, kind: str, stage: str | None, output: Path | None) -> None:
     """Write the results as one file.
 
     The JSON is one object. `analysis` is the document of stage 5, its times in seconds. `timeline` holds the
     columns that the model works on, a row for each operation, by name; their times are nanoseconds.
+
+    With --stage the object's `document` is that stage's, and `tables` are its columnar files: columns by name, a
+    row for each operation, synchronization, transfer or access; times are nanoseconds.
 
     A speedscope file opens in https://www.speedscope.app: time inside CUDA calls, time waiting for the GPU,
     and recoverable time by either estimator, each by call stack.
     """
     from ffm.report.export import json_chunks, speedscope
 
+    if stage is not None:
+        if kind != "json":
+            raise click.UsageError("--stage writes JSON only")
+        _write(_stage(folder, stage), output)
+        return
     results = open_chosen(folder)
     if kind == "json":
         _write(json_chunks(results.document, results.timeline), output)
     else:
         _write([speedscope(results.document)], output)
+
+
+def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
+    """A stage's document with its tables."""
+    from ffm.report.export import stage_chunks
+    from ffm.stages.documents import Baseline, Document, Memory, SyncUse, Tracing, read_document
+    from ffm.stages.folder import ResultsFolder
+    from ffm.stages.tables import read_table
+
+    kinds: dict[str, tuple[type[Document], tuple[str, ...]]] = {
+        "baseline": (Baseline, ()),
+        "tracing": (Tracing, ("events",)),
+        "memory": (Memory, ("synchronizations", "transfers", "accesses")),
+        "sync-use": (SyncUse, ("first_uses",)),
+    }
+    results = ResultsFolder(folder or newest_results(RESULTS))
+    kind, names = kinds[stage]
+    document = read_document(kind, results.document(stage))
+    return stage_chunks(document, {name: read_table(results.root / getattr(document, name)) for name in names})
 
 
 def _write(chunks: Iterable[bytes], output: Path | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ffm import __version__
 from ffm.model.timeline import Timeline
 from ffm.report.places import stack_frames
-from ffm.stages.documents import Analysis, Site
+from ffm.stages.documents import Analysis, Document, Site
 
 CHUNK_ROWS = 1 << 20
 """Rows turned into text at once, which bounds the memory that an export needs."""
@@ -32,6 +32,24 @@ def json_chunks(analysis: Analysis, timeline: Timeline) -> Iterator[bytes]:
         yield b"," * (index > 0) + orjson.dumps(field.name) + b":["
         yield from _numbers(getattr(timeline, field.name))
         yield b"]"
+    yield b"}}\n"
+
+
+def stage_chunks(document: Document, tables: Mapping[str, Mapping[str, NDArray[Any]]]) -> Iterator[bytes]:
+    """One JSON object, in pieces: `document` of a measuring stage, and `tables`, its columnar files by name.
+
+    Times in the document are seconds, in the columns nanoseconds.
+    """
+    content = {"format": document.format, **msgspec.to_builtins(document)}
+    yield b'{"exporter":' + orjson.dumps(f"ffm {__version__}") + b',"document":' + orjson.dumps(content)
+    yield b',"tables":{'
+    for place, (name, columns) in enumerate(tables.items()):
+        yield b"," * (place > 0) + orjson.dumps(name) + b":{"
+        for index, (column, values) in enumerate(columns.items()):
+            yield b"," * (index > 0) + orjson.dumps(column) + b":["
+            yield from _numbers(values)
+            yield b"]"
+        yield b"}"
     yield b"}}\n"
 
 

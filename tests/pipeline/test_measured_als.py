@@ -126,3 +126,17 @@ def test_damaged_results_are_refused(ffm: Ffm, results: Path, tmp_path: Path) ->
     again = ffm("stage", "analysis", "--results", copy)
     assert again.code == 1
     assert "truncated or damaged" in again.err and "ffm stage memory" in again.err
+
+
+@pytest.mark.parametrize(
+    ("stage", "table"),
+    [("baseline", None), ("tracing", "events"), ("memory", "synchronizations"), ("sync-use", "first_uses")],
+)
+def test_every_stage_is_exported_whole(ffm: Ffm, results: Path, stage: str, table: str | None) -> None:
+    done = ffm("export", "--stage", stage, "--results", results)
+    assert done.code == 0, done.err
+    content = orjson.loads(done.out)
+    assert content["document"]["format"] == f"ffm.{stage.replace('-', '_')}"
+    if table is not None:
+        lengths = {len(column) for column in content["tables"][table].values()}
+        assert len(lengths) == 1
