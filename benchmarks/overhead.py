@@ -121,8 +121,8 @@ def summary(name: str, cost: StageCost, first: StageCost) -> dict[str, Any]:
 def show(stages: list[dict[str, Any]], command: list[str]) -> None:
     """Print the table."""
     table = Table(title=f"Time under each stage over bare: {Path(command[0]).name} {' '.join(command[1:])}")
-    for title in ("stage", "median", "min to max", "goal", "met", "operations", "preparation", "after the run"):
-        table.add_column(title, justify="left" if title == "stage" else "right")
+    for title in ("stage", "median", "min to max", "goal", "met", "calls", "before", "after"):
+        table.add_column(title, justify="left" if title == "stage" else "right", no_wrap=True)
     for one in stages:
         table.add_row(
             one["stage"],

@@ -155,7 +155,7 @@ void ffm_collector_call_enter(void *opaque)
     thread->attached = (ffm_operation){0};
     bool truncated;
     ffm_registers from = ffm_invocation_registers(invocation);
-    thread->attached.stack = ffm_stack_from(&from, &truncated);
+    thread->attached.stack = ffm_stack_at_entry(&from, &truncated);
     thread->attached.flags = truncated ? FFM_OPERATION_TRUNCATED : 0;
     begin(index, thread->attached_arguments, thread, &thread->attached);
     thread->attached.start = ffm_now();

@@ -169,6 +169,65 @@ uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated)
     return intern(frames, depth);
 }
 
+/* unw_backtrace as if the function whose registers at its entry are given had called it; 0 where that cannot be done.
+ *
+ * unw_backtrace remembers frames and makes no system calls, but starts where it is called. So the call is made from a
+ * frame of 4096 bytes that ends at the hooked function's return address, below all frames in use (of Frida and ours),
+ * and the unwind table says just that of it. */
+int ffm_backtrace_at_entry(void **frames, int room, uint64_t stack, uint64_t frame);
+
+__asm__(".pushsection .text\n"
+        ".hidden ffm_backtrace_at_entry\n"
+        ".globl ffm_backtrace_at_entry\n"
+        ".type ffm_backtrace_at_entry, @function\n"
+        "ffm_backtrace_at_entry:\n"
+        ".cfi_startproc\n"
+        "push %rbp\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        ".cfi_rel_offset %rbp, 0\n"
+        "push %rbx\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        ".cfi_rel_offset %rbx, 0\n"
+        "mov %rsp, %rbx\n"
+        ".cfi_def_cfa_register %rbx\n"
+        "xor %eax, %eax\n"
+        "lea 8 - 4096(%rdx), %rdx\n"
+        "test $15, %dl\n" /* calls want the stack aligned */
+        "jnz 1f\n"
+        "cmp %rsp, %rdx\n" /* frames in use would be overwritten */
+        "ja 1f\n"
+        "mov %rdx, %rsp\n"
+        "mov %rcx, %rbp\n"
+        ".cfi_remember_state\n"
+        ".cfi_def_cfa %rsp, 4096\n"
+        ".cfi_same_value %rbp\n"
+        ".cfi_undefined %rbx\n"
+        "call unw_backtrace@PLT\n"
+        ".cfi_restore_state\n"
+        "1: mov %rbx, %rsp\n"
+        ".cfi_def_cfa_register %rsp\n"
+        "pop %rbx\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        ".cfi_restore %rbx\n"
+        "pop %rbp\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        ".cfi_restore %rbp\n"
+        "ret\n"
+        ".cfi_endproc\n"
+        ".size ffm_backtrace_at_entry, . - ffm_backtrace_at_entry\n"
+        ".popsection\n");
+
+uint32_t ffm_stack_at_entry(const ffm_registers *registers, bool *truncated)
+{
+    uint64_t frames[FFM_MAX_FRAMES];
+    int depth = ffm_backtrace_at_entry((void **)frames, FFM_MAX_FRAMES, registers->stack, registers->frame);
+    if (depth < 2)
+        return ffm_stack_from(registers, truncated);
+    *truncated = depth == FFM_MAX_FRAMES;
+    frames[0] = registers->instruction; /* instead of the frame of ffm_backtrace_at_entry */
+    return intern(frames, (uint32_t)depth);
+}
+
 const uint8_t *ffm_stack_key(uint32_t number)
 {
     return stacks.by_number[number]->key;

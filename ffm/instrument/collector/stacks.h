@@ -21,9 +21,12 @@ void ffm_stacks_open(void);
  * `truncated` tells whether it was deeper than FFM_MAX_FRAMES. */
 uint32_t ffm_stack_here(int skip, bool *truncated);
 
-/* Number of the stack that starts at the given registers. Slower: for signal handlers and attached probes, from
- * which an unwinder cannot find the way out by itself. */
+/* Number of the stack that starts at the given registers. Slower (two system calls a frame): for signal handlers. */
 uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated);
+
+/* The same, for registers at the entry of a function whose frames are still on the calling thread's stack: for attached
+ * probes, from which an unwinder cannot find the way out by itself. */
+uint32_t ffm_stack_at_entry(const ffm_registers *registers, bool *truncated);
 
 /* Key of a stack by its number; the same in every run. */
 const uint8_t *ffm_stack_key(uint32_t number);

@@ -34,7 +34,7 @@ void ffm_collector_wait_enter(void *invocation)
         return;
     if (thread->depth == 0 && thread->bypass == 0) {
         ffm_registers registers = ffm_invocation_registers(invocation);
-        thread->wait_stack = ffm_stack_from(&registers, &thread->wait_truncated);
+        thread->wait_stack = ffm_stack_at_entry(&registers, &thread->wait_truncated);
         thread->wait_start = ffm_now();
         thread->wait_probe = (uint32_t)(thread->wait_start - entered);
     } else {

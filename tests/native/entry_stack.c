@@ -1,0 +1,72 @@
+/* Takes the stack at the entry of a function from below it, both ways, as a probe that Frida attached would.
+ * Built with the collector's sources by test_entry_stack.py. Prints nothing; exits with 0 when the ways agree. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "collector.h"
+#include "stacks.h"
+
+ffm_registers registers_at_entry;
+
+/* Saves its registers as they are at its entry, and calls `probe` some way below. The saved callee-saved registers are
+ * those that the unwinder may need. */
+int hooked(void);
+__asm__(".text\n"
+        ".type hooked, @function\n"
+        "hooked:\n"
+        ".cfi_startproc\n"
+        "lea hooked(%rip), %rax\n"
+        "mov %rax, registers_at_entry(%rip)\n"
+        "mov %rsp, registers_at_entry+8(%rip)\n"
+        "mov %rbp, registers_at_entry+16(%rip)\n"
+        "mov %rbx, registers_at_entry+24(%rip)\n"
+        "mov %r12, registers_at_entry+32(%rip)\n"
+        "mov %r13, registers_at_entry+40(%rip)\n"
+        "mov %r14, registers_at_entry+48(%rip)\n"
+        "mov %r15, registers_at_entry+56(%rip)\n"
+        "sub $808, %rsp\n"
+        ".cfi_adjust_cfa_offset 808\n"
+        "call probe\n"
+        "add $808, %rsp\n"
+        ".cfi_adjust_cfa_offset -808\n"
+        "ret\n"
+        ".cfi_endproc\n"
+        ".size hooked, . - hooked\n");
+
+int ffm_backtrace_at_entry(void **frames, int room, uint64_t stack, uint64_t frame);
+
+int probe(void);
+int probe(void)
+{
+    void *frames[8];
+    if (ffm_backtrace_at_entry(frames, 8, registers_at_entry.stack, registers_at_entry.frame) < 2)
+        return 0; /* or the fast way would only have been passed over */
+    bool truncated, truncated_slowly;
+    uint32_t fast = ffm_stack_at_entry(&registers_at_entry, &truncated);
+    uint32_t slow = ffm_stack_from(&registers_at_entry, &truncated_slowly);
+    /* Stacks are interned: equal frames, equal numbers. The number 0 is the empty stack. */
+    return fast != 0 && fast == slow && truncated == truncated_slowly;
+}
+
+__attribute__((noinline)) static int recurse(int depth, size_t room)
+{
+    volatile char local[room]; /* a frame of unknown size: unwound by its frame pointer */
+    local[0] = (char)depth;
+    int agree = depth == 0 ? hooked() : recurse(depth - 1, room);
+    return agree && local[0] == (char)depth;
+}
+
+int main(int count, char **arguments)
+{
+    if (count != 2 || ffm_collector_open(arguments[1], 0, NULL) != 0)
+        return 2;
+    for (int deepest = 0; deepest < 250; deepest += 25) /* past FFM_MAX_FRAMES */
+        for (size_t room = 16; room < 300; room += 40)
+            for (int repetition = 0; repetition < 3; repetition++) /* the unwinder learns frames */
+                if (!recurse(deepest, room)) {
+                    fprintf(stderr, "different stacks at depth %d with frames of %zu bytes\n", deepest, room);
+                    return 1;
+                }
+    return 0;
+}

@@ -1,0 +1,29 @@
+"""The fast way to the stack of an attached function, against the slow one."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.generate import include_text
+from tests.native.test_native import COLLECTOR, HERE, cuda_include
+
+
+@pytest.mark.parametrize("optimization", ["-O0", "-O2", "-O2 -fno-omit-frame-pointer"])
+def test_both_ways_find_the_same_frames(tmp_path: Path, optimization: str) -> None:
+    (tmp_path / "catalogue.inc").write_text(include_text(load_catalogue()))
+    program = tmp_path / "entry_stack"
+    subprocess.run(
+        [
+            "gcc", "-std=c11", "-D_GNU_SOURCE", "-g", "-Wall", "-Wextra", "-Werror", *optimization.split(),
+            "-fno-optimize-sibling-calls", f"-I{tmp_path}", f"-I{COLLECTOR}", "-isystem", cuda_include(),
+            "-o", str(program), str(HERE / "entry_stack.c"),
+            *sorted(str(path) for path in COLLECTOR.glob("*.c") if path.name != "gate.c"), "-lunwind", "-lpthread",
+        ],
+        check=True,
+    )  # fmt: skip
+    run = subprocess.run([str(program), str(tmp_path)], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
