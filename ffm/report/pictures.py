@@ -15,6 +15,8 @@ LABEL = 290
 BARS = 420
 ROW = 34
 """Height of a row: the label and two bars, one below the other."""
+SMALLEST_SHARE = 0.05
+"""Percent of the run below which a call has no row: its bar would be no wider than a hair."""
 MOST_ROWS = 400
 """Longer sequences are drawn up to here; the table below them is complete."""
 
@@ -91,7 +93,10 @@ def run_picture(analysis: Analysis, estimator: Estimator) -> Picture:
 
 
 def calls_picture(analysis: Analysis, estimator: Estimator) -> Picture:
-    """Each CUDA call over all its sites, most time first: what it took, and what its fold could recover."""
+    """Each CUDA call over all its sites, most time first: what it took, and what its fold could recover.
+
+    Calls below `SMALLEST_SHARE` of the run would be lines without a bar.
+    """
     scale = Scale(analysis.wall_s)
     total: dict[str, float] = defaultdict(float)
     wait: dict[str, float] = defaultdict(float)
@@ -108,6 +113,7 @@ def calls_picture(analysis: Analysis, estimator: Estimator) -> Picture:
             f"{scale.seconds(total[call])}, {scale.seconds(recoverable.get(call, 0.0))} recoverable",
         )
         for call in sorted(total, key=lambda name: -total[name])
+        if scale.share(total[call]) >= SMALLEST_SHARE
     ]
     return _draw(rows, scale)
 
