@@ -23,7 +23,7 @@ BRIEF = "kernel.slow_fill = 3000\nkernel.slow_add_one = 750\n"
 LONG = "kernel.slow_fill = 40000\nkernel.slow_add_one = 10000\n"
 """Long enough that a program that does not wait is surely too early, also on a busy machine. For proving."""
 
-SECONDS = 20.0
+SECONDS = 8.0
 """More than any planted program takes."""
 
 
