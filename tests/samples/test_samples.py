@@ -12,7 +12,7 @@ import pytest
 from ffm.vgpu.paths import sample
 from ffm.vgpu.samples.truth import UnreadableMarksError, as_toml, call_sites, sample_folders
 
-FEW = {"als": "3", "gaussian": "20", "fft": "2", "flag": "5", "ibm": "1"}
+FEW = {"als": "3", "gaussian": "20", "fft": "2", "flag": "5", "ibm": "1", "overlap": "8"}
 FOLDERS = sample_folders()
 
 

@@ -58,3 +58,6 @@ fft() {
 
 fft vfft fft 0
 fft vfft_async fft_fixed 1
+build overlap overlap -x cu main.cu frames.cpp
+build overlap_fixed_wait overlap -DOVERLAP_FIXED_WAIT=1 -x cu main.cu frames.cpp
+build overlap_fixed_order overlap -DOVERLAP_FIXED_ORDER=1 -x cu main.cu frames.cpp

@@ -61,6 +61,12 @@ REASONS = {
         True,
         "the CPU reads a status word at once, but it says the same in all steps but the first: a later wait would do",
     ),
+    "needed: orders streams": Reason(
+        "required",
+        "none",
+        False,
+        "work on another stream follows, which nothing else orders after this: an event would do without waiting",
+    ),
     "needed: upload that changes": Reason(
         "required",
         "required",
@@ -115,7 +121,7 @@ class CallSite:
     callers: tuple[str, ...]
     allocated_at: int | None  # line of the matching cudaMalloc, for cudaFree
     reason: Reason
-    twin: str | None  # the corrected program, for a planted problem
+    twin: str | None  # the corrected program, where there is one
 
 
 class UnreadableMarksError(ValueError):
@@ -154,7 +160,7 @@ def _sites_of(name: str, sources: dict[str, list[str]], usual_twin: str) -> list
                 callers=_callers(function, name, sources),
                 allocated_at=_allocation(lines[:index], call[2]) if call[1] == "cudaFree" else None,
                 reason=REASONS[mark[1]],
-                twin=(mark[2] or usual_twin) if REASONS[mark[1]].planted else None,
+                twin=mark[2] or (usual_twin if REASONS[mark[1]].planted else None),
             )
         )
     return sites
