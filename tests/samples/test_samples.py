@@ -12,7 +12,7 @@ import pytest
 from ffm.vgpu.paths import sample
 from ffm.vgpu.samples.truth import UnreadableMarksError, as_toml, call_sites, sample_folders
 
-FEW = {"als": "3", "gaussian": "20", "fft": "2", "flag": "5", "ibm": "1", "overlap": "8"}
+FEW = {"als": "3", "amg": "2", "gaussian": "20", "fft": "2", "flag": "5", "ibm": "1", "overlap": "8"}
 FOLDERS = sample_folders()
 
 
@@ -20,9 +20,14 @@ def twins_of(folder: Path) -> list[str]:
     return sorted({site.twin for site in call_sites(folder) if site.twin is not None})
 
 
-def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sample(program), *arguments], capture_output=True, text=True, timeout=60, check=False, env=os.environ
+        [sample(program), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, **environment},
     )
 
 
@@ -45,6 +50,13 @@ def test_every_twin_gives_the_same_output(original: tuple[str, subprocess.Comple
         corrected = run(twin, FEW[name])
         assert (corrected.returncode, corrected.stderr) == (0, ""), twin
         assert corrected.stdout == done.stdout, twin
+
+
+def test_ranks_of_amg_work_on_squares_of_their_own() -> None:
+    ranks = [run("amg", "1", PMI_RANK=str(rank)) for rank in range(2)]
+    assert [done.returncode for done in ranks] == [0, 0]
+    assert [done.stdout.partition(",")[0] for done in ranks] == ["rank 0", "rank 1"]
+    assert len({done.stdout.split()[-1] for done in ranks}) == 2
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

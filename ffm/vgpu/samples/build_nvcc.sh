@@ -42,6 +42,8 @@ als() {
 
 als als -DALS_FIXED=0
 als als_fixed -DALS_FIXED=1
+build amg amg -DAMG_FIXED=0 -x cu main.cu grid.cpp
+build amg_fixed amg -DAMG_FIXED=1 -x cu main.cu grid.cpp
 build gaussian gaussian -DGAUSSIAN_FIXED=0 -x cu main.cu system.cpp
 build gaussian_fixed gaussian -DGAUSSIAN_FIXED=1 -x cu main.cu system.cpp
 build flag flag -DFLAG_FIXED=0 -x cu main.cu particles.cpp

@@ -61,6 +61,12 @@ REASONS = {
         True,
         "the CPU reads a status word at once, but it says the same in all steps but the first: a later wait would do",
     ),
+    "problem: set of managed memory": Reason(
+        "unnecessary",
+        "none",
+        True,
+        "the memory is used by the CPU alone until the next wait: the CPU can clear it without waiting",
+    ),
     "needed: orders streams": Reason(
         "required",
         "none",
