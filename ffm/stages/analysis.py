@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ffm.model.necessity import REASONS, REQUIRED, Reason
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import REPETITIONS, Repetition
+from ffm.stages.allocations import allocation_links
 from ffm.stages.documents import (
     Analysis,
     Baseline,
@@ -102,6 +103,7 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         run=tracing.run,
         costs=[_cost(document, baseline) for document in (baseline, tracing, memory, sync_use)],
         matching=_matching(columns, joined),
+        allocations=allocation_links(columns),
         notes=symbolizer.notes + _notes(tracing),
     )
     return write_results(findings, folder.root)

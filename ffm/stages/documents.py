@@ -260,6 +260,21 @@ class Sequence(Record, frozen=True, kw_only=True):
     benefit: Benefit
 
 
+class AllocationLink(Record, frozen=True, kw_only=True):
+    """The memory of a site: what it frees, or what it transfers from or to, and where that is allocated and freed."""
+
+    site: int
+    role: str
+    """`frees`, `host memory` or `destination`."""
+    memory: str
+    """A memory of the driver's catalogue (`device`, `pinned`, `managed`, ...), or `pageable`."""
+    allocation: int | None
+    """Site of the allocation; None where no call of the driver made it."""
+    release: int | None
+    """Site that frees it; None where it was not freed."""
+    occurrences: int
+
+
 class StageCost(Record, frozen=True, kw_only=True):
     """What a stage's run cost against stage 1."""
 
@@ -293,6 +308,7 @@ class Analysis(Document, frozen=True, kw_only=True):
     sequences: list[Sequence]
     costs: list[StageCost]
     matching: Matching | None
+    allocations: list[AllocationLink] = []
     notes: list[str] = []
     """Sentences that a reader must know: what could not be measured, and what it means."""
 

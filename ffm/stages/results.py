@@ -30,6 +30,7 @@ from ffm.model.sequences import (
 )
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.stages.documents import (
+    AllocationLink,
     Analysis,
     Benefit,
     Group,
@@ -92,6 +93,7 @@ class Findings:
     run: Run | None = None
     costs: list[StageCost] = field(default_factory=list)
     matching: Matching | None = None
+    allocations: list[AllocationLink] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     sequences: tuple[list[FoundSequence], Membership] | None = None
     bound_s: NDArray[np.float64] | None = None
@@ -138,6 +140,7 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         sequences=sequences,
         costs=findings.costs,
         matching=findings.matching,
+        allocations=findings.allocations,
         notes=findings.notes + note,
     )
     return analysis, membership

@@ -1,0 +1,124 @@
+"""Which allocation made the memory that a call frees or transfers, by the traced addresses (dissertation 6.1, 6.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.driver.catalogue import Kind, Memory, load_catalogue
+from ffm.instrument.layout import constant
+from ffm.model.transfers import allocations_of
+from ffm.stages.documents import AllocationLink
+from ffm.stages.tables import Columns
+
+HOST_MEMORIES = (Memory.PINNED, Memory.MANAGED, Memory.REGISTERED)
+"""Host memory that the driver knows of. All other host memory is pageable."""
+
+PAGEABLE = "pageable"
+
+
+def allocation_links(columns: Columns) -> list[AllocationLink]:
+    """Link each site that frees, uploads or downloads to the sites that allocate and free its memory.
+
+    Columns are those of `ffm.stages.operations`; sites are stack numbers. Most frequent links first.
+    """
+    counts: dict[tuple[int, str, str, int | None, int | None], int] = {}
+    for process in np.unique(columns["process"]):
+        rows = np.flatnonzero(columns["process"] == process)
+        rows = rows[np.argsort(columns["start"][rows], kind="stable")]
+        part = {name: column[rows] for name, column in columns.items()}
+        for link, count in _of_process(part).items():
+            counts[link] = counts.get(link, 0) + count
+    return [
+        AllocationLink(
+            site=site, role=role, memory=memory, allocation=allocation, release=release, occurrences=occurrences
+        )
+        for (site, role, memory, allocation, release), occurrences in sorted(counts.items(), key=lambda item: -item[1])
+    ]
+
+
+class _Blocks:
+    """The allocations of a process, in order of their time: where, how large, when freed and from where."""
+
+    def __init__(self, columns: Columns) -> None:
+        catalogue = load_catalogue()
+        size = constant("FFM_FUNCTION_PRIVATE") + 1
+        kind, memory = np.full(size, "", "U16"), np.full(size, "", "U16")
+        for function in catalogue.functions:
+            kind[function.index], memory[function.index] = function.kind, function.memory
+        self.kind_of = kind[columns["function"]]
+        self.memory_of = memory[columns["function"]]
+        done = (columns["result"] == 0) & (columns["destination"] != 0)
+        self.rows = np.flatnonzero((self.kind_of == Kind.ALLOCATION) & done)
+        self.frees = np.flatnonzero((self.kind_of == Kind.FREE) & done)
+        self.start = columns["start"]
+        self.address = columns["destination"][self.rows]
+        self.bytes = columns["bytes"][self.rows]
+        self.time = columns["start"][self.rows]
+        self.memory = self.memory_of[self.rows]
+        self.site = columns["stack"][self.rows]
+        self.release = np.full(len(self.rows), -1, np.int64)
+        freed = self._freed(columns["destination"][self.frees], columns["start"][self.frees])
+        self.freed = freed
+        self.release[freed[freed >= 0]] = columns["stack"][self.frees][freed >= 0]
+
+    def _freed(self, address: NDArray[np.uint64], time: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the block that each free frees: the last allocation at its address; -1 where none was traced."""
+        both = np.concatenate([self.address, address])
+        order = np.lexsort((np.concatenate([self.time, time]), both))
+        allocates = order < len(self.address)
+        last = np.maximum.accumulate(np.where(allocates, np.arange(len(order)), -1))
+        frees = np.flatnonzero(~allocates)
+        block = np.where(last[frees] >= 0, order[last[frees]], -1)
+        same = (block >= 0) & (both[block] == both[order[frees]])
+        found = np.full(len(address), -1, np.int64)
+        found[order[frees] - len(self.address)] = np.where(same, block, -1)
+        return found
+
+    def holding(
+        self, address: NDArray[np.uint64], time: NDArray[np.int64], memories: tuple[Memory, ...]
+    ) -> NDArray[np.int64]:
+        """Return the block of some memories that holds each address at a time; -1 for none."""
+        mine = np.flatnonzero(np.isin(self.memory, memories))
+        found = allocations_of(address, time, self.address[mine], self.bytes[mine], self.time[mine])
+        return np.where(found >= 0, mine[np.maximum(found, 0)], -1) if len(mine) else found
+
+
+def _of_process(columns: Columns) -> dict[tuple[int, str, str, int | None, int | None], int]:
+    blocks = _Blocks(columns)
+    stack = columns["stack"]
+    links: dict[tuple[int, str, str, int | None, int | None], int] = {}
+
+    def count(rows: NDArray[np.int64], found: NDArray[np.int64], role: str, otherwise: str | None) -> None:
+        """Add up the links of some operations to their blocks."""
+        table = np.column_stack(
+            [
+                stack[rows],
+                np.where(found >= 0, blocks.site[found], -1) if len(blocks.site) else found,
+                np.where(found >= 0, blocks.release[found], -1) if len(blocks.site) else found,
+                found >= 0,
+            ]
+        )
+        memory = np.where(found >= 0, blocks.memory[found], otherwise or "") if len(blocks.site) else None
+        distinct, first, occurrences = np.unique(table, axis=0, return_index=True, return_counts=True)
+        for row, place, times in zip(distinct.tolist(), first, occurrences.tolist(), strict=True):
+            site, allocation, release, known = row
+            if not known and otherwise is None:
+                continue
+            name = str(memory[place]) if memory is not None else str(otherwise)
+            key = (site, role, name, allocation if allocation >= 0 else None, release if release >= 0 else None)
+            links[key] = links.get(key, 0) + times
+
+    count(blocks.frees, blocks.freed, "frees", None)
+    flags = columns["flags"]
+    transfers = np.isin(blocks.kind_of, (Kind.TRANSFER, Kind.SET))
+    for flag, column in (("FFM_OPERATION_HOST_SOURCE", "source"), ("FFM_OPERATION_HOST_DESTINATION", "destination")):
+        rows = np.flatnonzero(transfers & ((flags & constant(flag)) != 0))
+        found = blocks.holding(columns[column][rows], columns["start"][rows], HOST_MEMORIES)
+        count(rows, found, "host memory", PAGEABLE)
+    uploads = np.flatnonzero(transfers & ((flags & constant("FFM_OPERATION_HOST_DESTINATION")) == 0))
+    device = blocks.holding(
+        columns["destination"][uploads], columns["start"][uploads], (Memory.DEVICE, Memory.ASYNCHRONOUS, Memory.MANAGED)
+    )
+    count(uploads, device, "destination", None)
+    return links
