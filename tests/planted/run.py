@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from ffm.stages.errors import FfmError
 from tests.planted.building import Programs
 from tests.planted.labels import planted_cases
-from tests.planted.measuring import Answer, answers_for
+from tests.planted.measuring import Answer
+from tests.planted.pool import Measurements, UnmeasuredError
 from tests.planted.proving import disproved
 from tests.planted.report import disagreements, score
 
@@ -42,12 +42,13 @@ def main(rounds: int, watch: str, only: str, prove: bool, measure: bool, program
             began = time.monotonic()
             answers: list[Answer] = []
             failed = 0
-            for case in cases:
-                try:
-                    answers += answers_for(case, built, Path(scratch) / "results", watch)
-                except FfmError as error:
-                    failed += 1
-                    print(f"{case.name}: {error}")
+            with Measurements(cases, built, Path(scratch), watch) as measurements:
+                for case in cases:
+                    try:
+                        answers += measurements.answers(case)
+                    except UnmeasuredError as error:
+                        failed += 1
+                        print(f"{case.name}: {error}")
             for difference in disagreements(answers):
                 print(difference)
             wrong += failed + len(disagreements(answers))

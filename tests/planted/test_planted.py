@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
 from tests.planted.building import Programs
 from tests.planted.labels import Case, planted_cases
-from tests.planted.measuring import answers_for
+from tests.planted.pool import Measurements
 from tests.planted.proving import disproved
 from tests.planted.report import disagreements
 
 CASES = planted_cases()
 
+of_each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    """All planted programs, compiled."""
-    built = Programs(tmp_path_factory.mktemp("planted"))
-    built.build_all({case.source for case in CASES})
-    return built
+    """The planted programs, compiled when they are first used."""
+    return Programs(tmp_path_factory.mktemp("planted"))
+
+
+@pytest.fixture(scope="module")
+def measurements(
+    request: pytest.FixtureRequest, programs: Programs, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Measurements]:
+    """ffm's answers for those cases whose tests are chosen."""
+    chosen = {
+        item.callspec.params["case"].name
+        for item in request.session.items
+        if hasattr(item, "callspec") and isinstance(item.callspec.params.get("case"), Case)
+    }
+    cases = [case for case in CASES if case.name in chosen]
+    programs.build_all({case.source for case in cases})
+    with Measurements(cases, programs, tmp_path_factory.mktemp("results"), "pages") as measured:
+        yield measured
 
 
 def test_there_are_at_least_sixty_programs() -> None:
     assert len({case.source for case in CASES}) >= 60
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@of_each_case
 def test_labels_are_proved(case: Case, programs: Programs) -> None:
     assert disproved(case, programs) == []
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_verdicts_are_as_labelled(case: Case, programs: Programs, tmp_path: Path) -> None:
-    assert disagreements(answers_for(case, programs, tmp_path / "results", "pages")) == []
+@of_each_case
+def test_verdicts_are_as_labelled(case: Case, measurements: Measurements) -> None:
+    assert disagreements(measurements.answers(case)) == []

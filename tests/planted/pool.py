@@ -1,0 +1,56 @@
+"""Measures planted cases, several at a time, each in a process of its own.
+
+Verdicts do not depend on how fast a run is, so that runs may overlap here; where times are measured they may not.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterable
+from concurrent.futures import Future, ProcessPoolExecutor
+from pathlib import Path
+from types import TracebackType
+
+from ffm.stages.errors import FfmError
+from tests.planted.building import Programs
+from tests.planted.labels import Case
+from tests.planted.measuring import Answer, answers_for
+
+
+class UnmeasuredError(Exception):
+    """A stage of ffm failed on a case; the message is its sentence."""
+
+
+class Measurements:
+    """The answers for many cases, under way from the beginning."""
+
+    def __init__(self, cases: Iterable[Case], programs: Programs, scratch: Path, watch: str) -> None:
+        """Begin to measure the cases, with results below `scratch`."""
+        self._pool = ProcessPoolExecutor(os.cpu_count() or 1, multiprocessing.get_context("spawn"))
+        self._answers: dict[str, Future[list[Answer]]] = {
+            case.name: self._pool.submit(_measure, case, programs, scratch / case.name, watch) for case in cases
+        }
+
+    def answers(self, case: Case) -> list[Answer]:
+        """Wait for a case.
+
+        Raises:
+            UnmeasuredError: a stage failed.
+        """
+        return self._answers[case.name].result()
+
+    def __enter__(self) -> Measurements:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+
+def _measure(case: Case, programs: Programs, results: Path, watch: str) -> list[Answer]:
+    try:
+        return answers_for(case, programs, results, watch)
+    except FfmError as error:
+        raise UnmeasuredError(str(error)) from None
