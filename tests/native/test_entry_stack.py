@@ -19,8 +19,8 @@ def test_both_ways_find_the_same_frames(tmp_path: Path, optimization: str) -> No
     subprocess.run(
         [
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-g", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror",
-            *optimization.split(), "-fno-optimize-sibling-calls", f"-I{tmp_path}", f"-I{COLLECTOR}", "-isystem", cuda_include(),
-            "-Wl,--wrap=_ULx86_64_init_local2",
+            *optimization.split(), "-fno-optimize-sibling-calls", f"-I{tmp_path}", f"-I{COLLECTOR}",
+            "-isystem", cuda_include(), "-Wl,--wrap=_ULx86_64_init_local2",
             "-o", str(program), str(HERE / "entry_stack.c"),
             *sorted(str(path) for path in COLLECTOR.glob("*.c") if path.name != "gate.c"), "-lunwind", "-lpthread",
         ],
