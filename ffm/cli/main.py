@@ -29,6 +29,7 @@ COMMANDS: dict[str, Entry] = {
     "subsequence": Entry("ffm.cli.view", "subsequence", "The estimate for a part of a sequence."),
     "fold": Entry("ffm.cli.view", "fold", "All calls of one function, by calling function."),
     "site": Entry("ffm.cli.view", "site", "One call at one place: stack, times, verdicts."),
+    "doctor": Entry("ffm.cli.doctor", "doctor", "What this machine's driver, Frida and permissions allow."),
     "export": Entry("ffm.cli.exporting", "export", "Results as one file for other tools."),
     "import": Entry("ffm.cli.importing", "import_results", "Results of other tools, to be viewed here."),
 }

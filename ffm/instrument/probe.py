@@ -59,13 +59,18 @@ class Driver:
 
     def __call__(self, name: str, *arguments: Any) -> None:
         """Call `name`. Raises `ProbeError` when the driver does not export it or answers an error."""
+        result = self.result(name, *arguments)
+        if result != 0:
+            raise ProbeError(f"{name} returned the error {result}{self.meaning(result)}")
+
+    def result(self, name: str, *arguments: Any) -> int:
+        """Call `name`; return its result, a `CUresult`. Raises `ProbeError` when the driver does not export it."""
         if not self.has(name):
             raise ProbeError(f"the driver does not export {name}")
-        result = getattr(self._library, name)(*arguments)
-        if result != 0:
-            raise ProbeError(f"{name} returned the error {result}{self._meaning(result)}")
+        return int(getattr(self._library, name)(*arguments))
 
-    def _meaning(self, result: int) -> str:
+    def meaning(self, result: int) -> str:
+        """Return the name of an error in brackets, empty where the driver does not tell."""
         text = ctypes.c_char_p()
         if self.has("cuGetErrorName") and self._library.cuGetErrorName(result, ctypes.byref(text)) == 0:
             return f" ({(text.value or b'').decode()})"
@@ -256,6 +261,11 @@ def loaded_at(address: int) -> tuple[int, str]:
     raise ProbeError("the driver is not in the process's list of mapped files")
 
 
+def traceable_by_anyone() -> None:
+    """Let a process that is not our parent attach, where the Yama security module restricts that."""
+    ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(_PR_SET_PTRACER_ANY), 0, 0, 0)
+
+
 def _answer(**fields: object) -> None:
     print(json.dumps(fields), flush=True)
 
@@ -283,8 +293,7 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
         print("usage: python -m ffm.instrument.probe LIBRARY", file=sys.stderr)
         return 2
-    # Lets a process that is not our parent attach where the Yama security module restricts that.
-    ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(_PR_SET_PTRACER_ANY), 0, 0, 0)
+    traceable_by_anyone()
     try:
         serve(arguments[0])
     except ProbeError as error:

@@ -36,6 +36,13 @@ class Count:
     """Place of the last entry among all entries."""
 
 
+def importing_environment() -> dict[str, str]:
+    """Return our environment for a child that imports this very package, installed or not."""
+    root = str(Path(ffm.__file__).parents[1])
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
 class ProbeSession:
     """Starts the probe, reads its stacks, counts what its threads enter, and ends it.
 
@@ -109,16 +116,13 @@ class ProbeSession:
         return [Count(*row) for row in self._frida("counts", thread, offsets)]
 
     def _start(self) -> subprocess.Popen[str]:
-        # The probe must import this very package, installed or not.
-        root = str(Path(ffm.__file__).parents[1])
-        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         return subprocess.Popen(
             [sys.executable, "-m", "ffm.instrument.probe", str(self._driver)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env=importing_environment(),
         )
 
     def _attach(self) -> Any:

@@ -10,6 +10,7 @@ enqueue work.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -77,6 +78,10 @@ class WaitFunction(msgspec.Struct, frozen=True, kw_only=True):
     """Time that finding it took."""
 
 
+def _nobody(_: str) -> None:
+    """Hear the progress of a search that nobody follows."""
+
+
 def wait_function(driver: Path) -> WaitFunction:
     """Return the wait function of the driver at `driver`: remembered for this build, or found now.
 
@@ -84,26 +89,39 @@ def wait_function(driver: Path) -> WaitFunction:
     first time. What was not found is not remembered, since the cause may pass. Not for use in a Frida
     callback.
     """
+    return known_wait_function(driver) or find_and_remember(driver)
+
+
+def known_wait_function(driver: Path) -> WaitFunction | None:
+    """Return what is remembered of the driver's build, or None. Raises `DriverFileError` when it is no driver."""
     identity = identity_of(read_library(driver))
-    stored = cache_folder() / f"{identity}.wait.json"
     try:
-        known = msgspec.json.decode(stored.read_bytes(), type=WaitFunction)
-        if known.version == FORMAT_VERSION and known.identity == identity:
-            return known
+        known = msgspec.json.decode(_memory(identity).read_bytes(), type=WaitFunction)
     except (OSError, msgspec.MsgspecError):
-        pass
-    found = find_wait_function(driver)
+        return None
+    return known if known.version == FORMAT_VERSION and known.identity == identity else None
+
+
+def find_and_remember(driver: Path, tell: Callable[[str], None] = _nobody) -> WaitFunction:
+    """Find the wait function now, and remember it; a failure is not remembered. As `find_wait_function`."""
+    found = find_wait_function(driver, tell=tell)
     if found.offset is not None:
-        write_atomically(stored, msgspec.json.encode(found))
+        write_atomically(_memory(found.identity), msgspec.json.encode(found))
     return found
 
 
-def find_wait_function(driver: Path, limit: float = LIMIT) -> WaitFunction:
+def _memory(identity: str) -> Path:
+    return cache_folder() / f"{identity}.wait.json"
+
+
+def find_wait_function(driver: Path, limit: float = LIMIT, tell: Callable[[str], None] = _nobody) -> WaitFunction:
     """Find the wait function of the driver at `driver` with a probe, within `limit` seconds.
+
+    `tell` hears what is being done, a few words at a time.
 
     Raises `ffm.driver.library.DriverFileError` when the file is no driver.
     """
-    search = _Search(driver)
+    search = _Search(driver, tell)
     try:
         with ProbeSession(driver, limit) as session:
             search.occupied_by = session.occupied_by
@@ -116,8 +134,10 @@ def find_wait_function(driver: Path, limit: float = LIMIT) -> WaitFunction:
 class _Search:
     """The steps of one search, and what they found so far."""
 
-    def __init__(self, driver: Path) -> None:
+    def __init__(self, driver: Path, tell: Callable[[str], None]) -> None:
         self._began = time.monotonic()
+        self._tell = tell
+        tell("reading the driver's file")
         self.library = read_library(driver)
         self.analysis: DriverAnalysis = analyse_driver(driver)
         self.reason = ""
@@ -159,6 +179,7 @@ class _Search:
         """Return, for each public call that waits, the functions on samples of its stack."""
         samples: list[list[set[int]]] = []
         for call in WAITING_CALLS:
+            self._tell(f"looking at the stack of a blocked {call}")
             thread = session.block(call)
             taken: list[set[int]] = []
             # The first samples may show the call on its way in; a polling driver gives ever other ones.
@@ -202,6 +223,7 @@ class _Search:
         order: dict[int, int] = {}
         if usable:
             for call in self._waiting:
+                self._tell(f"checking {len(usable)} candidates with {call}")
                 thread = session.block(call)
                 during = self._settled(session, thread, usable)
                 session.release()

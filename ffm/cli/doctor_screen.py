@@ -1,0 +1,70 @@
+"""The screen of `ffm doctor`."""
+
+from __future__ import annotations
+
+import msgspec
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ffm.instrument.diagnosis import Diagnosis, State
+from ffm.instrument.examination import HOOKED, Examination
+from ffm.instrument.trial import Trial
+
+MARKS = {State.GOOD: ("ok", "green"), State.LIMITED: ("limited", "yellow"), State.MISSING: ("missing", "bold red")}
+
+
+def as_json_bytes(diagnosis: Diagnosis) -> bytes:
+    """Return all that was found as JSON, indented."""
+    return msgspec.json.format(msgspec.json.encode(diagnosis), indent=2)
+
+
+def print_diagnosis(diagnosis: Diagnosis, console: Console | None = None) -> None:
+    """Print the diagnosis, a line for each finding, then what is lost by functions that could not be replaced."""
+    console = console or Console(highlight=False)
+    table = Table.grid(padding=(0, 2))
+    table.add_column()
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for finding in diagnosis.findings:
+        mark, style = MARKS[finding.state]
+        table.add_row(Text(mark, style), finding.subject, Text(finding.says))
+    console.print(table)
+    if diagnosis.examination is not None:
+        _print_hooks(diagnosis.examination, console)
+    if diagnosis.trials is not None:
+        _print_trials(diagnosis.trials, console)
+    console.print()
+    if diagnosis.ready:
+        console.print("Programs can be measured on this machine.", style="green")
+    else:
+        missing = [finding.subject for finding in diagnosis.findings if finding.state is State.MISSING]
+        console.print(f"Nothing can be measured: see {', '.join(missing)}.", style="bold red")
+
+
+def _print_hooks(examination: Examination, console: Console) -> None:
+    """The functions that were not simply replaced; most are, and need no line."""
+    odd = [hook for hook in examination.hooks if hook.how != "replace-fast"]
+    if not odd:
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("function", "hooked by", "why, and what is lost"):
+        table.add_column(title, no_wrap=title == "function")
+    for hook in odd:
+        why = f"same code as {hook.reason}" if hook.how == "shared" else hook.reason
+        lost = "" if hook.how in HOOKED else f"; {hook.lost}"
+        table.add_row(hook.function, hook.how, Text(why + lost))
+    console.print(Padding(table, (1, 0, 0, 0)))
+
+
+def _print_trials(trials: list[Trial], console: Console) -> None:
+    odd = [trial for trial in trials if trial.how != "replace-fast"]
+    if not odd:
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("export", "could be hooked by", "why not by replacing"):
+        table.add_column(title, no_wrap=title == "export")
+    for trial in odd:
+        table.add_row(", ".join(trial.names) or hex(trial.offset), trial.how, Text(trial.reason))
+    console.print(Padding(table, (1, 0, 0, 0)))

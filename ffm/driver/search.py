@@ -1,0 +1,29 @@
+"""Where a program of this machine would find the CUDA driver."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+NAME = "libcuda.so.1"
+"""What the CUDA runtime loads; the driver's SONAME."""
+
+# Loading is the only way to ask the dynamic linker: LD_LIBRARY_PATH, its cache and its own folders decide. In a process
+# of its own, because drivers do not like to be unloaded.
+_ASK = """
+import ctypes, sys
+ctypes.CDLL(sys.argv[1])
+for line in open("/proc/self/maps"):
+    path = line.split(maxsplit=5)[-1].strip()
+    if "/libcuda.so" in path:
+        print(path)
+        break
+"""
+
+
+def find_driver(name: str = NAME) -> Path | None:
+    """Return the file of the driver that the dynamic linker loads by `name`, or None where it finds none."""
+    asked = subprocess.run([sys.executable, "-c", _ASK, name], capture_output=True, text=True, check=False)
+    path = asked.stdout.strip()
+    return Path(path) if asked.returncode == 0 and path else None

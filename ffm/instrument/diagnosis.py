@@ -1,0 +1,187 @@
+"""What `ffm doctor` finds out: whether programs can be measured on this machine, and what will be missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from ffm.driver.library import DriverFileError
+from ffm.driver.search import find_driver
+from ffm.instrument.errors import InstrumentError
+from ffm.instrument.examination import Examination, examine_driver, try_attaching
+from ffm.instrument.permissions import check_machine
+from ffm.instrument.trial import Trial, try_all
+from ffm.instrument.wait_function import WaitFunction, find_and_remember, known_wait_function
+
+FORMAT_VERSION = 1
+
+
+class State(StrEnum):
+    """How good a finding is."""
+
+    GOOD = "good"
+    LIMITED = "limited"
+    """Measuring works; the finding says what is lost."""
+    MISSING = "missing"
+    """Nothing can be measured."""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the diagnosis."""
+
+    subject: str
+    state: State
+    says: str
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """All that was found."""
+
+    version: int
+    ready: bool
+    """Whether a program can be measured: no finding is `missing`."""
+    findings: list[Finding]
+    examination: Examination | None
+    wait_function: WaitFunction | None
+    trials: list[Trial] | None
+    """What became of hooking every export; None where that was not asked for."""
+
+
+def _nobody(_: str) -> None:
+    """Hear the progress of a diagnosis that nobody follows."""
+
+
+def diagnose(
+    driver: Path | None, *, probe: bool, every_export: bool = False, tell: Callable[[str], None] = _nobody
+) -> Diagnosis:
+    """Examine this machine and its driver, or the library `driver`. `tell` hears what is being done."""
+    tell("looking at this machine")
+    findings = [
+        Finding(subject=check.subject, state=State.GOOD if check.good else State.MISSING, says=check.says)
+        for check in check_machine()
+    ]
+    tell("attaching to a child process")
+    findings.append(_attaching())
+    examination: Examination | None = None
+    wait: WaitFunction | None = None
+    trials: list[Trial] | None = None
+    path = driver or find_driver()
+    if path is None:
+        findings.append(_no_driver())
+    else:
+        try:
+            tell("hooking every function of the driver in a child process")
+            # An absolute path: the dynamic linker looks for a name without a slash elsewhere.
+            examination = examine_driver(str(path.absolute()))
+            findings += _of_driver(examination)
+            wait = find_and_remember(path, tell) if probe else known_wait_function(path)
+            findings.append(_of_wait_function(wait))
+            if every_export:
+                tell("trying to hook every export")
+                trials = try_all(path, tuple({point.offset for point in examination.entry_points}))
+                findings.append(_of_trials(trials))
+        except (InstrumentError, DriverFileError) as error:
+            findings.append(Finding(subject="driver", state=State.MISSING, says=str(error)))
+    return Diagnosis(
+        version=FORMAT_VERSION,
+        ready=all(finding.state is not State.MISSING for finding in findings),
+        findings=findings,
+        examination=examination,
+        wait_function=wait,
+        trials=trials,
+    )
+
+
+def _attaching() -> Finding:
+    try:
+        try_attaching()
+    except InstrumentError as error:
+        return Finding(subject="attaching", state=State.MISSING, says=str(error))
+    return Finding(subject="attaching", state=State.GOOD, says="Frida attached to a child process at its start")
+
+
+def _no_driver() -> Finding:
+    return Finding(
+        subject="driver",
+        state=State.MISSING,
+        says="the dynamic linker finds no libcuda.so.1: install NVIDIA's driver, set LD_LIBRARY_PATH to its folder, or "
+        "name it with --driver",
+    )
+
+
+def _of_driver(found: Examination) -> list[Finding]:
+    cuda = f"CUDA {found.cuda_version // 1000}.{found.cuda_version % 1000 // 10}"
+    release = f"{found.release}, " if found.release else ""
+    findings = [
+        Finding(subject="driver", state=State.GOOD, says=f"{found.path} ({release}{cuda}, build {found.identity})"),
+        _of_device(found),
+        _of_hooks(found),
+    ]
+    unknown = [*found.unknown_exports, *dict.fromkeys(point.asked for point in found.unknown_entry_points)]
+    if unknown:
+        findings.append(
+            Finding(
+                subject="unknown functions",
+                state=State.LIMITED,
+                says=f"{len(unknown)} that the catalogue does not know, and that nothing will be seen of: "
+                + ", ".join(unknown),
+            )
+        )
+    return findings
+
+
+def _of_device(found: Examination) -> Finding:
+    if found.initialised != 0:
+        error = f" ({found.initialisation_error})" if found.initialisation_error else ""
+        return Finding(subject="GPU", state=State.MISSING, says=f"cuInit answers {found.initialised}{error}")
+    if found.compute_capability is None:
+        return Finding(subject="GPU", state=State.MISSING, says="the driver finds no GPU")
+    major, minor = found.compute_capability
+    return Finding(
+        subject="GPU", state=State.GOOD, says=f"{found.device}, compute capability {major}.{minor} (sm_{major}{minor})"
+    )
+
+
+def _of_hooks(found: Examination) -> Finding:
+    groups = {how: len(hooks) for how, hooks in found.by_outcome().items()}
+    counts = ", ".join(f"{count} {how}" for how, count in sorted(groups.items(), key=lambda group: -group[1]))
+    says = f"{len(found.hooks)} functions: {counts}"
+    lost = found.unhooked
+    if not found.hooks or any(hook.essential for hook in lost):
+        return Finding(subject="hooks", state=State.MISSING, says=says)
+    return Finding(subject="hooks", state=State.LIMITED if lost else State.GOOD, says=says)
+
+
+def _of_wait_function(found: WaitFunction | None) -> Finding:
+    subject = "wait function"
+    if found is None:
+        return Finding(
+            subject=subject,
+            state=State.LIMITED,
+            says="not looked for yet in this build: `ffm doctor --probe` does, and so does the first measurement",
+        )
+    if found.offset is None:
+        return Finding(
+            subject=subject,
+            state=State.LIMITED,
+            says=f"not found: {found.reason}. Stage 1 times the public synchronizations instead; waits inside other "
+            "calls are not seen",
+        )
+    idle = f"; {', '.join(found.calls_that_did_not_wait)} did not wait" if found.calls_that_did_not_wait else ""
+    checked = ", ".join(found.waiting_calls)
+    return Finding(
+        subject=subject,
+        state=State.GOOD,
+        says=f"at {found.offset:#x}; entered by {checked} while the GPU is busy, by no launch{idle}",
+    )
+
+
+def _of_trials(trials: list[Trial]) -> Finding:
+    ways: dict[str, int] = {}
+    for trial in trials:
+        ways[trial.how] = ways.get(trial.how, 0) + 1
+    counts = ", ".join(f"{count} {how}" for how, count in sorted(ways.items(), key=lambda way: -way[1]))
+    return Finding(subject="every export", state=State.GOOD, says=f"{len(trials)} addresses: {counts}")

@@ -1,0 +1,258 @@
+"""What a driver and this machine allow: every function is really hooked, in a child process that loads the driver."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import msgspec
+
+from ffm.driver.analysis import identity_of
+from ffm.driver.catalogue import Catalogue, Kind, load_catalogue
+from ffm.driver.library import read_library
+from ffm.instrument.errors import InstrumentError
+from ffm.instrument.recording import read_recordings
+from ffm.instrument.runner import Instruments, run_instrumented
+
+VERSIONS = (
+    *(2000, 3020, 4000, 5050, 6050, 7000, 8000, 9000, 9020, 10000, 10010, 10020, 11000, 11010, 11020, 11030, 11040),
+    *(11060, 11070, 11080, 12000, 12010, 12020, 12030, 12040, 12050, 12060, 12080, 12090, 13000, 13010, 13020),
+)
+"""Versions of CUDA that brought new forms of functions (cudaTypedefs.h): what `cuGetProcAddress` is asked for."""
+
+SECONDS = 60.0
+"""More than an examination takes."""
+
+LOST = {
+    Kind.SYNCHRONIZATION: "waits in it are seen, but not where the program asked for them",
+    Kind.TRANSFER: "its copies, and what waits for them, are not seen",
+    Kind.SET: "device memory that it writes is not known",
+    Kind.FREE: "waits for the GPU that it hides have no call site",
+    Kind.ALLOCATION: "remedies cannot name where its memory comes from",
+    Kind.LAUNCH: "work that it starts is not seen, so waits for it look unnecessary",
+    Kind.HOST_FUNCTION: "what its functions touch is not seen",
+    Kind.MIGRATION: "prefetched managed memory is not known",
+    Kind.MAPPING: "a second address of the same memory is not known",
+    Kind.QUERY: "polling with it is not seen as a synchronization",
+    Kind.TIMING: "a wait that is there for a time measurement looks unnecessary",
+    Kind.ORDER: "a wait that orders two streams looks unnecessary",
+    Kind.GRAPH: "work of graphs that it makes is not seen",
+    Kind.STREAM: "which streams exist, and how they wait for each other, is not known",
+    Kind.EVENT: "what its events stand for is not known",
+    Kind.CONTEXT: "which context a thread works in is not known",
+    Kind.MODULE: "loading of device code, and waits in it, are not seen",
+    Kind.ENTRY: "which entry points the program asks for is not known",
+}
+"""What a measurement loses by each kind of function that cannot be hooked."""
+
+ESSENTIAL = frozenset({Kind.SYNCHRONIZATION, Kind.TRANSFER, Kind.FREE, Kind.ALLOCATION, Kind.LAUNCH})
+"""Without a hook on any function of these kinds, verdicts can be wrong."""
+
+HOOKED = frozenset({"replace-fast", "attach", "shared", "inherited"})
+
+
+class Hook(msgspec.Struct, frozen=True, kw_only=True):
+    """How one exported function of the catalogue was hooked."""
+
+    function: str
+    kind: str
+    how: str
+    """`replace-fast`, `attach`, `shared` (with the function in `reason`), or `failed`."""
+    reason: str
+    lost: str
+    """What a measurement loses; empty where it is hooked."""
+    essential: bool
+
+
+class EntryPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer of `cuGetProcAddress`."""
+
+    asked: str
+    version: int
+    """Of CUDA, 1000 * major + 10 * minor: the lowest one asked for that gets this pointer."""
+    per_thread: bool
+    """Whether the flavour with one default stream for each thread was asked for."""
+    exports: tuple[str, ...]
+    """Exported names of this address; empty where it is exported under none."""
+    offset: int
+
+
+class Examination(msgspec.Struct, frozen=True, kw_only=True):
+    """What a driver is, and what hooking it came to."""
+
+    path: str
+    identity: str
+    """Build-id, or a hash of the file."""
+    release: str
+    """NVIDIA's number of the driver, such as `580.95.05`; empty where the file's name does not tell."""
+    cuda_version: int
+    """What `cuDriverGetVersion` answers: 1000 * major + 10 * minor."""
+    initialised: int
+    """What `cuInit` answers: 0, or an error such as 100 (no device)."""
+    initialisation_error: str
+    device: str
+    """Name of the first device; empty where there is none."""
+    compute_capability: tuple[int, int] | None
+    hooks: tuple[Hook, ...]
+    entry_points: tuple[EntryPoint, ...]
+    unknown_exports: tuple[str, ...]
+    """Exported functions that the catalogue neither watches nor leaves out on purpose."""
+    unknown_entry_points: tuple[EntryPoint, ...]
+    """Answers of `cuGetProcAddress` of which the same holds, or that are not exported and so stay unhooked."""
+    recorded: int
+    """Calls of the examined process that the collector recorded."""
+
+    def by_outcome(self) -> dict[str, list[Hook]]:
+        """Return the hooks by how they were made."""
+        groups: dict[str, list[Hook]] = defaultdict(list)
+        for hook in self.hooks:
+            groups[hook.how].append(hook)
+        return dict(groups)
+
+    @property
+    def unhooked(self) -> tuple[Hook, ...]:
+        """Functions that could not be hooked."""
+        return tuple(hook for hook in self.hooks if hook.how not in HOOKED)
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What `ffm.instrument.subject` writes."""
+
+    error: str = ""
+    path: str = ""
+    version: int = 0
+    initialised: int = 0
+    meaning: str = ""
+    device: str = ""
+    capability: tuple[int, int] | None = None
+    entry_points: tuple[tuple[str, int, int, int], ...] = ()
+
+
+class _NoWait:
+    """The examination hooks no wait function: it asks for none."""
+
+    offset = None
+    offsets: tuple[int, ...] = ()
+
+
+def try_attaching() -> None:
+    """Start a child process with the instruments in place, without a driver. Raises `InstrumentError`."""
+    with tempfile.TemporaryDirectory(prefix="ffm-examination-") as scratch:
+        output = Path(scratch) / "output"
+        instruments = Instruments(Path(scratch), [], 0, None, lambda _driver: _NoWait())
+        outcome = run_instrumented([sys.executable, "-c", ""], instruments, output=output, timeout_s=SECONDS)
+        if not outcome.ending.sound:
+            raise InstrumentError(f"A child process with the instruments in place {outcome.ending}.")
+
+
+def examine_driver(library: str) -> Examination:
+    """Load `library` (a path, or a name for the dynamic linker) in a child process with all functions hooked.
+
+    Raises:
+        InstrumentError: nothing can be attached to a child, it ended before its time, or the driver cannot be loaded.
+        DriverFileError: the driver's file cannot be read.
+    """
+    catalogue = load_catalogue()
+    with tempfile.TemporaryDirectory(prefix="ffm-examination-") as scratch:
+        folder = Path(scratch)
+        recordings = folder / "recordings"
+        recordings.mkdir()
+        order, answer_file, output = folder / "order.json", folder / "answer.json", folder / "output"
+        names = sorted(names_to_ask_for(library, catalogue))
+        order.write_bytes(msgspec.json.encode({"library": library, "names": names, "versions": VERSIONS}))
+        outcome = run_instrumented(
+            [sys.executable, "-m", "ffm.instrument.subject", str(order), str(answer_file)],
+            Instruments(
+                recordings, [function.name for function in catalogue.functions], 0, None, lambda _driver: _NoWait()
+            ),
+            output=output,
+            timeout_s=SECONDS,
+        )
+        if not answer_file.exists():
+            said = output.read_text(errors="replace").strip().splitlines()
+            raise InstrumentError(
+                f"The process that loads {library} with all hooks in place {outcome.ending}"
+                + (f" ({said[-1]})." if said else ".")
+            )
+        answer = msgspec.json.decode(answer_file.read_bytes(), type=Answer)
+        if answer.error:
+            raise InstrumentError(f"{answer.error[0].upper()}{answer.error[1:]}.")
+        process = outcome.processes[0] if outcome.processes else None
+        if process is None or process.failure:
+            raise InstrumentError(
+                f"The driver {answer.path} was loaded, and no hooks were made"
+                + (f": {process.failure}." if process else ".")
+            )
+        # What the agent said may come a moment after the process's end.
+        patience = time.monotonic() + SECONDS
+        while not process.hooks and time.monotonic() < patience:
+            time.sleep(0.01)
+        recorded = sum(len(recording.operations) for recording in read_recordings(recordings))
+    return _examination(answer, process.hooks, recorded, catalogue)
+
+
+def names_to_ask_for(library: str, catalogue: Catalogue) -> set[str]:
+    """Return all names that `cuGetProcAddress` may know: the catalogue's, and what looks like one in the file."""
+    names = {function.base for function in catalogue.functions} | catalogue.left_out
+    path = Path(library)
+    if "/" in library and path.is_file():
+        names |= {match.decode() for match in re.findall(rb"(?<=\0)cu[A-Z]\w{2,60}(?=\0)", path.read_bytes())}
+    return names
+
+
+def _examination(answer: Answer, hooks: list[tuple[str, str, str]], recorded: int, catalogue: Catalogue) -> Examination:
+    path = Path(answer.path)
+    library = read_library(path)
+    names: dict[int, list[str]] = defaultdict(list)
+    for name, offset in library.exports.items():
+        names[offset].append(name)
+    entry_points = tuple(
+        EntryPoint(
+            asked=asked,
+            version=version,
+            per_thread=flags == 2,
+            exports=tuple(sorted(names.get(offset, ()))),
+            offset=offset,
+        )
+        for asked, version, flags, offset in answer.entry_points
+    )
+    release = re.search(r"\.so\.(\d+\.\d+(\.\d+)?)$", str(path.resolve()))
+    return Examination(
+        path=answer.path,
+        identity=identity_of(library),
+        release=release[1] if release else "",
+        cuda_version=answer.version,
+        initialised=answer.initialised,
+        initialisation_error=answer.meaning.strip(" ()"),
+        device=answer.device,
+        compute_capability=answer.capability,
+        hooks=tuple(_hook(name, how, reason, catalogue) for name, how, reason in hooks),
+        entry_points=entry_points,
+        unknown_exports=tuple(sorted(name for name in library.exports if _unknown(name, catalogue))),
+        unknown_entry_points=tuple(
+            point
+            for point in entry_points
+            if not point.exports or all(_unknown(name, catalogue) for name in point.exports)
+        ),
+        recorded=recorded,
+    )
+
+
+def _unknown(name: str, catalogue: Catalogue) -> bool:
+    return bool(re.match("cu[A-Z]", name)) and name not in catalogue and name not in catalogue.left_out
+
+
+def _hook(name: str, how: str, reason: str, catalogue: Catalogue) -> Hook:
+    kind = catalogue[name].kind
+    return Hook(
+        function=name,
+        kind=str(kind),
+        how=how,
+        reason=reason,
+        lost="" if how in HOOKED else LOST[kind],
+        essential=kind in ESSENTIAL,
+    )

@@ -1,0 +1,89 @@
+"""What this machine allows an instrument to do: tracing, an executable temporary folder, the compiled parts."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import frida
+
+from ffm.instrument.errors import InstrumentError
+from ffm.instrument.library import native_library
+
+_YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
+_SYS_PTRACE = 19
+"""Number of the capability CAP_SYS_PTRACE; source: linux/capability.h."""
+
+OLDEST_FRIDA = (17, 16)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that an instrument needs."""
+
+    subject: str
+    good: bool
+    says: str
+    """What was found; where it is not good, what to do."""
+
+
+def check_machine() -> list[Check]:
+    """Return what was found, in the order in which a measurement needs it. Nothing is attached to."""
+    return [_compiled_parts(), _frida(), _tracing(), _temporary_folder()]
+
+
+def _compiled_parts() -> Check:
+    found: list[str] = []
+    for name in ("libffm_gate.so", "libffm_collector.so"):
+        try:
+            path = native_library(name)
+            ctypes.CDLL(str(path))
+        except (InstrumentError, OSError) as error:
+            return Check("compiled parts", False, str(error))
+        found.append(name)
+    return Check("compiled parts", True, ", ".join(found))
+
+
+def _frida() -> Check:
+    numbers = tuple(int(part) for part in re.findall(r"\d+", frida.__version__)[:2])
+    if numbers < OLDEST_FRIDA:
+        wanted = ".".join(map(str, OLDEST_FRIDA))
+        return Check("Frida", False, f"{frida.__version__} is older than {wanted}: pip install 'frida>={wanted},<18'")
+    return Check("Frida", True, frida.__version__)
+
+
+def _tracing() -> Check:
+    """Yama: 0 anyone of this user, 1 descendants and who is named, 2 CAP_SYS_PTRACE only, 3 nobody."""
+    scope = int(_YAMA.read_text()) if _YAMA.exists() else 0
+    capable = _capable(_SYS_PTRACE)
+    where = f"kernel.yama.ptrace_scope is {scope}" if _YAMA.exists() else "no Yama security module"
+    if scope >= 3 or (scope == 2 and not capable):
+        return Check("ptrace", False, f"{where}: no process may be traced; set it to 1 (sysctl, as root)")
+    return Check("ptrace", True, where + (", and we have CAP_SYS_PTRACE" if capable else ""))
+
+
+def _capable(capability: int) -> bool:
+    match = re.search(r"^CapEff:\s*([0-9a-f]+)", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return match is not None and bool(int(match[1], 16) >> capability & 1)
+
+
+def _temporary_folder() -> Check:
+    """Frida's helper is a file there that is executed."""
+    folder = Path(tempfile.gettempdir())
+    advice = "Frida executes its helper there; set TMPDIR to a folder where programs may run"
+    if os.statvfs(folder).f_flag & os.ST_NOEXEC:
+        return Check("temporary folder", False, f"{folder} is mounted noexec: {advice}")
+    with tempfile.TemporaryDirectory(prefix="ffm-") as scratch:
+        program = Path(scratch) / "program"
+        program.write_text("#!/bin/sh\nexit 0\n")
+        program.chmod(0o755)
+        try:
+            subprocess.run([program], check=True)
+        except (OSError, subprocess.SubprocessError) as error:
+            return Check("temporary folder", False, f"a program in {folder} cannot run ({error}): {advice}")
+    return Check("temporary folder", True, f"programs run in {folder}")
