@@ -3,31 +3,31 @@
 
 #include <vector>
 
-constexpr int level_count = 3;
-constexpr int fine_width = 63; /* interior points of a line; around them the solution is zero */
-constexpr double shift = 0.5;
-
-constexpr int width_of(int level)
-{
-    return ((fine_width + 1) >> level) - 1;
-}
-
-constexpr int points_of(int level)
-{
-    return width_of(level) * width_of(level);
-}
-
-/* The Laplacian's weight: a coarser grid's points are twice as far apart. */
-constexpr double weight_of(int level)
-{
-    return 1.0 / (1 << 2 * level);
-}
-
 #ifdef __CUDACC__
 #define ON_BOTH __host__ __device__
 #else
 #define ON_BOTH
 #endif
+
+constexpr int level_count = 3;
+constexpr int fine_width = 63; /* interior points of a line; around them the solution is zero */
+constexpr double shift = 0.5;
+
+ON_BOTH constexpr int width_of(int level)
+{
+    return ((fine_width + 1) >> level) - 1;
+}
+
+ON_BOTH constexpr int points_of(int level)
+{
+    return width_of(level) * width_of(level);
+}
+
+/* The Laplacian's weight: a coarser grid's points are twice as far apart. */
+ON_BOTH constexpr double weight_of(int level)
+{
+    return 1.0 / (1 << 2 * level);
+}
 
 /* A value of a grid, zero outside. */
 template <typename Number> ON_BOTH inline Number at(const Number *grid, int width, int column, int row)
