@@ -102,9 +102,10 @@ def _compare(case: Case, analysis: Analysis) -> Iterator[Answer]:
                 Expected(verdict.kind, _partner(case, verdict, label, line_of_stack)) for verdict in verdicts
             )
             if sort == "transfer":
-                # What is needed is not listed, so a transfer without a verdict is needed.
-                found = frozenset(one for one in found if one.kind != "needed" or len(found) == 1)
-                found = found or (frozenset({Expected("needed")}) if label is not None and at_line else found)
+                # What is needed is not listed: so occurrences without a verdict are needed.
+                listed = sum(verdict.occurrences for verdict in verdicts)
+                if label is not None and listed < sum(site.count for site in at_line):
+                    found |= {Expected("needed")}
             if label is None and not _tells(found):
                 continue
             yield Answer(
