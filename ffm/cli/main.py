@@ -30,6 +30,7 @@ COMMANDS: dict[str, Entry] = {
     "fold": Entry("ffm.cli.view", "fold", "All calls of one function, by calling function."),
     "site": Entry("ffm.cli.view", "site", "One call at one place: stack, times, verdicts."),
     "doctor": Entry("ffm.cli.doctor", "doctor", "What this machine's driver, Frida and permissions allow."),
+    "remedies": Entry("ffm.cli.remedies", "remedies", "What to change, where, and what it is worth."),
     "export": Entry("ffm.cli.exporting", "export", "Results as one file for other tools."),
     "import": Entry("ffm.cli.importing", "import_results", "Results of other tools, to be viewed here."),
 }

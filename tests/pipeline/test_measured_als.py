@@ -140,3 +140,32 @@ def test_every_stage_is_exported_whole(ffm: Ffm, results: Path, stage: str, tabl
     if table is not None:
         lengths = {len(column) for column in content["tables"][table].values()}
         assert len(lengths) == 1
+
+
+def test_each_free_in_the_loop_names_its_allocation(ffm: Ffm, results: Path) -> None:
+    shown = ffm("remedies", "--all", "--json", "--results", results)
+    assert shown.code == 0, shown.err
+    remedies = orjson.loads(shown.out)["remedies"]
+    allocations = {
+        entry["line"]: entry["allocated_at"] for entry in truth() if entry["planted"] and "allocated_at" in entry
+    }
+    checked = 0
+    for remedy in remedies:
+        if remedy["where"]["line"] in allocations and remedy["kind"] == "memory management":
+            lines = [place["where"]["line"] for place in remedy["places"] if place["role"].startswith("allocation")]
+            assert lines == [allocations[remedy["where"]["line"]]]
+            checked += 1
+    assert checked >= 17
+
+
+def test_sarif_points_at_the_lines(ffm: Ffm, results: Path, tmp_path: Path) -> None:
+    done = ffm("remedies", "--results", results, "--sarif", tmp_path / "ffm.sarif")
+    assert done.code == 0, done.err
+    log = orjson.loads((tmp_path / "ffm.sarif").read_bytes())
+    lines = {
+        (Path(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]).name,
+         result["locations"][0]["physicalLocation"]["region"]["startLine"])
+        for result in log["runs"][0]["results"]
+    }  # fmt: skip
+    needed = {(entry["file"], entry["line"]) for entry in truth() if entry["synchronization"] == "required"}
+    assert len(lines) >= 17 and not lines & needed

@@ -1,0 +1,120 @@
+"""`ffm remedies`: what to change, where, and what it is worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ffm.cli.options import json_option, open_chosen, results_option, view_command
+
+if TYPE_CHECKING:
+    from ffm.remedy.identify import ProblemSite
+    from ffm.report.remedies import RemediesView
+    from ffm.stages.documents import Analysis
+
+SMALLEST_PERCENT = 0.1
+
+
+@click.command(cls=view_command("ffm.report.remedies:RemediesView"))
+@results_option
+@json_option
+@click.option("--all", "show_all", is_flag=True, help="Show remedies below 0.1 % of the run, too.")
+@click.option(
+    "--sarif", type=click.Path(path_type=Path, dir_okay=False), help="Write them as SARIF 2.1.0 to this file."
+)
+def remedies(folder: Path | None, as_json: bool, show_all: bool, sarif: Path | None) -> None:
+    """Say what to change for each problem: the kind, the steps, every place that must change, most benefit first."""
+    import orjson
+
+    view = remedies_view(open_chosen(folder).document, show_all=show_all)
+    if sarif is not None:
+        from ffm.report.sarif import sarif as sarif_log
+        from ffm.stages.errors import FfmError
+
+        log = sarif_log(view, Path.cwd())
+        try:
+            sarif.write_bytes(orjson.dumps(log, option=orjson.OPT_INDENT_2))
+        except OSError as error:
+            raise FfmError(f"cannot write {sarif}: {error.strerror}.") from error
+        unknown = len(view.remedies) - len(log["runs"][0]["results"])
+        without = f"; {unknown} remedies have no known line and are not in it" if unknown else ""
+        click.echo(f"Wrote {sarif}: {len(log['runs'][0]['results'])} results{without}.")
+        return
+    if as_json:
+        click.echo(orjson.dumps(view, option=orjson.OPT_INDENT_2))
+        return
+    from ffm.report.terminal.printing import print_screen
+    from ffm.report.terminal.remedies import render_remedies
+
+    print_screen(render_remedies, view)
+
+
+def problem_sites(analysis: Analysis) -> list[ProblemSite]:
+    """Describe the sites with problems as the remedies want them."""
+    from ffm.remedy.identify import MemoryLink, ProblemSite
+
+    found = []
+    for index, site in enumerate(analysis.sites):
+        if not site.problem_count:
+            continue
+        occurrences = {verdict.kind: 0 for verdict in (*site.synchronization, *site.transfer)}
+        for verdict in (*site.synchronization, *site.transfer):
+            occurrences[verdict.kind] += verdict.occurrences
+        unnecessary = occurrences.get("unnecessary", 0) + occurrences.get("conditionally unnecessary", 0)
+        mostly = unnecessary * 2 > site.count
+        found.append(
+            ProblemSite(
+                site=index,
+                call=site.call,
+                kind=site.kind,
+                sets_memory=site.function.startswith("cuMemset"),
+                count=site.count,
+                unnecessary=unnecessary if mostly else 0,
+                misplaced=0 if mostly else site.problem_count,
+                no_op=occurrences.get("no-op", 0),
+                repeat=occurrences.get("repeat", 0),
+                keep=tuple(sorted({verdict.keep for verdict in site.synchronization if verdict.keep is not None})),
+                memory=tuple(
+                    MemoryLink(link.role, link.memory, link.allocation, link.release)
+                    for link in analysis.allocations
+                    if link.site == index
+                ),
+                benefit_s=site.benefit.carry_s,
+            )
+        )
+    return found
+
+
+def remedies_view(analysis: Analysis, *, show_all: bool = False) -> RemediesView:
+    """Lay out the remedies of an analysis."""
+    from ffm.remedy.identify import identify_remedies
+    from ffm.report.places import place, site_saving, stack_frames
+    from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView, source_line
+
+    identified = identify_remedies(problem_sites(analysis))
+    shown = [
+        remedy for remedy in identified if show_all or 100 * remedy.benefit_s >= SMALLEST_PERCENT * analysis.wall_s
+    ]
+    views = []
+    for number, remedy in enumerate(shown, 1):
+        places = []
+        for changed in remedy.places:
+            where = place(analysis, changed.site)
+            places.append(RemedyPlace(changed.role, where, source_line(where.file, where.line)))
+        views.append(
+            RemedyView(
+                number=number,
+                kind=remedy.kind,
+                where=place(analysis, remedy.site),
+                occurrences=remedy.occurrences,
+                of=remedy.of,
+                saving=site_saving(analysis, remedy.site),
+                steps=list(remedy.steps),
+                places=places,
+                keep=[place(analysis, kept) for kept in remedy.keep],
+                stack=stack_frames(analysis, remedy.site),
+            )
+        )
+    return RemediesView(analysis.application, analysis.wall_s, views, len(identified) - len(shown))

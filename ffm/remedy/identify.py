@@ -1,0 +1,192 @@
+"""What a developer should change to mend a problem, and every place that must change with it (dissertation, chapter 6).
+
+Pure functions over what stage 5 found of a call site. The change is told in the terms of CUDA 11.2 and newer, which has
+stream-ordered allocation (`cudaMallocAsync`), as the dissertation did not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class RemedyKind(StrEnum):
+    """The kinds of problems that have a remedy of their own."""
+
+    MEMORY_MANAGEMENT = "memory management"
+    """A free that waits (dissertation 6.2)."""
+    SYNCHRONOUS_TRANSFER = "synchronous transfer"
+    """A transfer that waits though nobody needs it to (6.1)."""
+    REPEATED_TRANSFER = "repeated transfer"
+    UNNECESSARY_SYNCHRONIZATION = "unnecessary synchronization"
+    """An explicit one that nothing relies on (6.3)."""
+    MISPLACED_SYNCHRONIZATION = "misplaced synchronization"
+    """A needed one, long before its result is used (6.3)."""
+    MANAGED_MEMSET = "memset on managed memory"
+    """A set that waits because the CPU can reach the memory (the dissertation's AMG)."""
+
+
+MEMORY_OF = {"frees": "the buffer", "host memory": "the host memory", "destination": "the destination"}
+"""What the places call the memory of each role."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLink:
+    """Memory of a call. `role` is `frees`, `host memory` or `destination`; sites are None where not known."""
+
+    role: str
+    memory: str
+    allocation: int | None
+    release: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemSite:
+    """A call site with a problem. Sites are numbers of the analysis; times in seconds."""
+
+    site: int
+    call: str
+    kind: str
+    """`synchronization`, `transfer`, `free` or `other`, as the model has it."""
+    sets_memory: bool
+    """Whether the call sets memory instead of copying."""
+    count: int
+    unnecessary: int
+    """Occurrences whose synchronization nothing relied on, conditional ones included."""
+    misplaced: int
+    no_op: int
+    repeat: int
+    keep: tuple[int, ...]
+    """Synchronizations that must stay."""
+    memory: tuple[MemoryLink, ...]
+    benefit_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceToChange:
+    """A place in the program that the remedy touches: the call itself, an allocation, a free."""
+
+    role: str
+    site: int
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What to change for one call site. `steps` are sentences, in order."""
+
+    kind: RemedyKind
+    site: int
+    occurrences: int
+    of: int
+    steps: tuple[str, ...]
+    places: tuple[PlaceToChange, ...]
+    keep: tuple[int, ...]
+    benefit_s: float
+
+
+def identify_remedies(problems: list[ProblemSite]) -> list[Remedy]:
+    """Return a remedy for each problem site, most expected benefit first."""
+    remedies = [_remedy(problem) for problem in problems if _has_problem(problem)]
+    return sorted(remedies, key=lambda remedy: -remedy.benefit_s)
+
+
+def _has_problem(problem: ProblemSite) -> bool:
+    return bool(problem.unnecessary or problem.misplaced or problem.no_op or problem.repeat)
+
+
+def _remedy(problem: ProblemSite) -> Remedy:
+    if problem.no_op or problem.repeat:
+        return _repeated_transfer(problem)
+    if problem.kind == "free":
+        return _memory_management(problem)
+    if problem.kind == "transfer":
+        managed = any(link.memory == "managed" for link in problem.memory)
+        return _managed_memset(problem) if problem.sets_memory and managed else _synchronous_transfer(problem)
+    if problem.unnecessary:
+        return _unnecessary(problem)
+    return _misplaced(problem)
+
+
+def _made(problem: ProblemSite, kind: RemedyKind, occurrences: int, steps: list[str], *roles: str) -> Remedy:
+    """Put a remedy together; `roles` of the memory name the places that change with the call."""
+    places = [PlaceToChange("call", problem.site)]
+    for link in problem.memory:
+        if link.role not in roles:
+            continue
+        if link.allocation is not None:
+            places.append(PlaceToChange(f"allocation of {MEMORY_OF[link.role]}", link.allocation))
+        if link.release is not None and link.release != problem.site:
+            places.append(PlaceToChange(f"free of {MEMORY_OF[link.role]}", link.release))
+    return Remedy(
+        kind=kind,
+        site=problem.site,
+        occurrences=occurrences,
+        of=problem.count,
+        steps=tuple(steps),
+        places=tuple(dict.fromkeys(places)),
+        keep=problem.keep,
+        benefit_s=problem.benefit_s,
+    )
+
+
+def _memory_management(problem: ProblemSite) -> Remedy:
+    steps = [
+        "Allocate the buffer once, before the loop or in the object that outlives it, and free it after the last use.",
+        "Or allocate with cudaMallocAsync and free with cudaFreeAsync on the stream that uses the buffer: they do not "
+        "wait. Raise cudaMemPoolAttrReleaseThreshold of the device's pool, so that the memory stays in it.",
+    ]
+    if any(link.role == "frees" and link.memory == "pinned" for link in problem.memory):
+        steps = ["Keep the pinned buffer for the life of the program: freeing it waits for all work of the context."]
+    return _made(problem, RemedyKind.MEMORY_MANAGEMENT, problem.unnecessary, steps, "frees")
+
+
+def _repeated_transfer(problem: ProblemSite) -> Remedy:
+    occurrences = problem.no_op + problem.repeat
+    steps = ["Upload the data once, before the loop, and leave this call out: the bytes did not change."]
+    if problem.repeat:
+        steps.append(
+            "Keep the buffer on the device: it was allocated or overwritten in between, so that its content was lost."
+        )
+    steps.append("Make the host data const, so that the compiler refuses a write that would need a new upload.")
+    return _made(problem, RemedyKind.REPEATED_TRANSFER, occurrences, steps, "destination")
+
+
+def _synchronous_transfer(problem: ProblemSite) -> Remedy:
+    steps = ["Use cudaMemcpyAsync (cudaMemsetAsync) on the stream of the work that the data belong to."]
+    pageable = any(link.role == "host memory" and link.memory == "pageable" for link in problem.memory)
+    if pageable:
+        steps.append(
+            "Pin the host memory, or the copy waits all the same: allocate it with cudaMallocHost instead of malloc or "
+            "new, and free it with cudaFreeHost, or register it once with cudaHostRegister."
+        )
+    elif problem.memory:
+        steps.append("The host memory is pinned already: nothing else has to change.")
+    if problem.keep:
+        steps.append("Keep the synchronization that is named below: it is what the first use relies on.")
+    return _made(problem, RemedyKind.SYNCHRONOUS_TRANSFER, problem.unnecessary, steps, "host memory")
+
+
+def _managed_memset(problem: ProblemSite) -> Remedy:
+    steps = [
+        "Where the CPU touches the memory next, set it with memset: cudaMemset waits on memory that the CPU can reach.",
+        "Where the GPU touches it next, use cudaMemsetAsync on the stream of that work.",
+    ]
+    return _made(problem, RemedyKind.MANAGED_MEMSET, problem.unnecessary, steps, "destination")
+
+
+def _unnecessary(problem: ProblemSite) -> Remedy:
+    steps = [f"Remove the {problem.call}: nothing relied on it in any run."]
+    if problem.keep:
+        steps = [f"Remove the {problem.call}, and keep the synchronization that is named below."]
+    steps.append(
+        "If it is there to order work on several streams, use cudaEventRecord and cudaStreamWaitEvent instead."
+    )
+    return _made(problem, RemedyKind.UNNECESSARY_SYNCHRONIZATION, problem.unnecessary, steps)
+
+
+def _misplaced(problem: ProblemSite) -> Remedy:
+    steps = [
+        "Move the synchronization to just before the first use of the result, behind the CPU work and the launches "
+        "between them; with other work in the stream, wait for an event that is recorded where it stands now."
+    ]
+    return _made(problem, RemedyKind.MISPLACED_SYNCHRONIZATION, problem.misplaced, steps, "host memory")

@@ -1,0 +1,64 @@
+"""Remedies as SARIF 2.1.0 (OASIS), which editors and code review show at the line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ffm import __version__
+from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def sarif(view: RemediesView, root: Path) -> dict[str, Any]:
+    """Return the SARIF log of the remedies whose file and line are known; paths are relative to `root` below it."""
+    shown = [remedy for remedy in view.remedies if remedy.where.line]
+    kinds = sorted({remedy.kind for remedy in shown})
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "ffm",
+                        "version": __version__,
+                        "rules": [
+                            {"id": _rule(kind), "shortDescription": {"text": kind.capitalize()}} for kind in kinds
+                        ],
+                    }
+                },
+                "results": [_result(remedy, root) for remedy in shown],
+            }
+        ],
+    }
+
+
+def _rule(kind: str) -> str:
+    return "ffm/" + kind.replace(" ", "-")
+
+
+def _result(remedy: RemedyView, root: Path) -> dict[str, Any]:
+    saving = f"{remedy.saving.carry_s:.3f} s, {remedy.saving.carry_percent:.2f} % of the run"
+    message = f"{remedy.where.call}: {remedy.kind}; fixing it alone saves {saving}. {' '.join(remedy.steps)}"
+    related = [place for place in remedy.places if place.role != "call" and place.where.line]
+    return {
+        "ruleId": _rule(remedy.kind),
+        "level": "warning",
+        "message": {"text": message},
+        "locations": [_location(remedy.where.file, remedy.where.line, root)],
+        "relatedLocations": [_related(place, root) for place in related],
+        "properties": {"benefitSeconds": remedy.saving.carry_s, "occurrences": remedy.occurrences},
+    }
+
+
+def _related(place: RemedyPlace, root: Path) -> dict[str, Any]:
+    return {**_location(place.where.file, place.where.line, root), "message": {"text": place.role}}
+
+
+def _location(file: str, line: int, root: Path) -> dict[str, Any]:
+    path = Path(file)
+    inside = path.is_absolute() and path.is_relative_to(root)
+    uri = path.relative_to(root).as_posix() if inside else (path.as_uri() if path.is_absolute() else path.as_posix())
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": line}}}

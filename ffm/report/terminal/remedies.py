@@ -1,0 +1,59 @@
+"""The screen of `ffm remedies` (dissertation, Figures 6.3 and 6.5)."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from ffm.report.names import shorten
+from ffm.report.numbers import Scale, count, percent, plural
+from ffm.report.remedies import RemediesView, RemedyView
+from ffm.report.terminal.layout import INDENT, bullet, following, heading, paragraph
+
+SHOWN_FRAMES = 5
+"""Outermost frames of a stack that the screen shows; `ffm site` shows all."""
+LONGEST_NAME = 48
+"""Columns for a function's name."""
+
+
+def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
+    """All remedies for a terminal, most benefit first."""
+    del width  # paragraphs wrap by themselves
+    scale = Scale(view.wall_s)
+    parts: list[RenderableType] = [
+        Text(f"Remedies for {view.application}: {plural(len(view.remedies), 'place')} to change", style="bold")
+    ]
+    for remedy in view.remedies:
+        parts += _remedy(remedy, scale)
+    if view.hidden:
+        parts.append(Text())
+        parts.append(
+            paragraph(f"{plural(view.hidden, 'place')} to change below 0.10 % of the run hidden (--all shows)")
+        )
+    if view.remedies:
+        parts += [
+            heading("Next"),
+            following(
+                (f"ffm site {view.remedies[0].where.site}", "the first one with its whole stack"),
+                ("ffm remedies --sarif FILE", "for editors and code review"),
+            ),
+        ]
+    return Group(*parts)
+
+
+def _remedy(remedy: RemedyView, scale: Scale) -> list[RenderableType]:
+    saved = f"{scale.seconds(remedy.saving.carry_s)} ({percent(remedy.saving.carry_percent)})"
+    parts: list[RenderableType] = [
+        heading(f"{remedy.number}. {remedy.where.call} at {remedy.where.place}: {remedy.kind}"),
+        paragraph(f"{saved} alone; {count(remedy.occurrences)} of {count(remedy.of)} occurrences"),
+    ]
+    parts += [bullet(step) for step in remedy.steps]
+    for place in remedy.places:
+        parts.append(paragraph(f"{place.role}: {place.where.place} in {shorten(place.where.caller, LONGEST_NAME)}"))
+        if place.source:
+            parts.append(paragraph(place.source, indent=2 * INDENT, style="cyan"))
+    parts += [paragraph(f"keep: {kept}") for kept in remedy.keep]
+    outside = [frame for frame in remedy.stack if frame.function][-SHOWN_FRAMES:]
+    calls = " < ".join(f"{shorten(frame.function, LONGEST_NAME)} {frame.place}" for frame in outside)
+    parts.append(paragraph(f"reached by: {calls}"))
+    return parts

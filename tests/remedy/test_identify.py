@@ -1,0 +1,86 @@
+"""Which remedy a problem gets, and which places must change with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ffm.remedy.identify import MemoryLink, PlaceToChange, ProblemSite, RemedyKind, identify_remedies
+
+FREE = ProblemSite(
+    site=3,
+    call="cudaFree",
+    kind="free",
+    sets_memory=False,
+    count=10,
+    unnecessary=10,
+    misplaced=0,
+    no_op=0,
+    repeat=0,
+    keep=(),
+    memory=(MemoryLink("frees", "device", allocation=1, release=3),),
+    benefit_s=2.0,
+)
+PINNED = MemoryLink("host memory", "pinned", allocation=5, release=6)
+PAGEABLE = MemoryLink("host memory", "pageable", allocation=None, release=None)
+DESTINATION = MemoryLink("destination", "device", allocation=1, release=2)
+TRANSFER = replace(FREE, site=4, call="cudaMemcpy", kind="transfer", memory=(PINNED, DESTINATION))
+EXPLICIT = replace(FREE, site=7, call="cudaDeviceSynchronize", kind="synchronization", memory=())
+
+
+def test_a_free_changes_together_with_its_allocation() -> None:
+    (remedy,) = identify_remedies([FREE])
+    assert remedy.kind is RemedyKind.MEMORY_MANAGEMENT
+    assert remedy.places == (PlaceToChange("call", 3), PlaceToChange("allocation of the buffer", 1))
+    assert any("cudaFreeAsync" in step for step in remedy.steps)
+
+
+def test_a_synchronous_transfer_of_pinned_memory_changes_alone_at_its_call() -> None:
+    (remedy,) = identify_remedies([TRANSFER])
+    assert remedy.kind is RemedyKind.SYNCHRONOUS_TRANSFER
+    assert any("pinned already" in step for step in remedy.steps)
+
+
+def test_a_synchronous_transfer_of_pageable_memory_has_to_be_pinned() -> None:
+    (remedy,) = identify_remedies([replace(TRANSFER, memory=(PAGEABLE,))])
+    assert any("cudaMallocHost" in step for step in remedy.steps)
+
+
+def test_a_repeated_upload_names_the_buffer_to_keep() -> None:
+    (remedy,) = identify_remedies([replace(TRANSFER, repeat=9)])
+    assert remedy.kind is RemedyKind.REPEATED_TRANSFER
+    assert (remedy.occurrences, remedy.of) == (9, 10)
+    assert PlaceToChange("allocation of the destination", 1) in remedy.places
+    assert PlaceToChange("free of the destination", 2) in remedy.places
+    assert any("Keep the buffer" in step for step in remedy.steps)
+
+
+def test_an_upload_of_what_is_there_already_needs_no_new_buffer() -> None:
+    (remedy,) = identify_remedies([replace(TRANSFER, no_op=9)])
+    assert not any("Keep the buffer" in step for step in remedy.steps)
+
+
+@pytest.mark.parametrize("keep", [(), (9,)])
+def test_an_explicit_synchronization_goes_and_says_what_stays(keep: tuple[int, ...]) -> None:
+    (remedy,) = identify_remedies([replace(EXPLICIT, keep=keep)])
+    assert remedy.kind is RemedyKind.UNNECESSARY_SYNCHRONIZATION
+    assert remedy.keep == keep
+    assert any("cudaStreamWaitEvent" in step for step in remedy.steps)
+
+
+def test_a_misplaced_synchronization_moves() -> None:
+    (remedy,) = identify_remedies([replace(EXPLICIT, unnecessary=0, misplaced=4)])
+    assert (remedy.kind, remedy.occurrences) == (RemedyKind.MISPLACED_SYNCHRONIZATION, 4)
+
+
+def test_a_set_of_managed_memory_is_left_to_the_cpu() -> None:
+    managed = MemoryLink("destination", "managed", allocation=1, release=2)
+    (remedy,) = identify_remedies([replace(TRANSFER, call="cudaMemset", sets_memory=True, memory=(managed,))])
+    assert remedy.kind is RemedyKind.MANAGED_MEMSET
+
+
+def test_remedies_come_by_benefit_and_only_for_problems() -> None:
+    none = replace(FREE, site=8, unnecessary=0)
+    found = identify_remedies([none, EXPLICIT, replace(FREE, benefit_s=5.0)])
+    assert [remedy.site for remedy in found] == [3, 7]
