@@ -2,6 +2,7 @@
 # Builds the samples for a real GPU: build_nvcc.sh OUTPUT_FOLDER
 #
 # NVCC: the compiler (default: nvcc). CUDA_ARCH: the GPU's architecture (default: sm_90).
+# PYTHON: the interpreter for train, with the package cuda-bindings (default: python3).
 # CUBLAS: a folder with cuBLAS's include/ and lib/, such as /usr/local/cuda, or site-packages/nvidia/cu13 after
 # `pip install nvidia-cublas`; als then calls cuBLAS, whose calls of the driver are private. Without it, als calls
 # vblas as plain CUDA code.
@@ -63,3 +64,13 @@ fft vfft_async fft_fixed 1
 build overlap overlap -x cu main.cu frames.cpp
 build overlap_fixed_wait overlap -DOVERLAP_FIXED_WAIT=1 -x cu main.cu frames.cpp
 build overlap_fixed_order overlap -DOVERLAP_FIXED_ORDER=1 -x cu main.cu frames.cpp
+
+# The Python program, with its kernels beside it.
+(cd train && "${NVCC:-nvcc}" -std=c++17 -O2 -fatbin -arch="${CUDA_ARCH:-sm_90}" -I ../../include train_kernels.cu \
+    -o "$output/train_kernels.fatbin")
+cp train/train.py "$output/"
+for program in train:False train_fixed:True; do
+    sed "s|@Python3_EXECUTABLE@|/usr/bin/env ${PYTHON:-python3}|; s|@fixed@|${program#*:}|" train/launcher.py.in \
+        > "$output/${program%:*}"
+    chmod +x "$output/${program%:*}"
+done

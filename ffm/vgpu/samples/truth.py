@@ -67,6 +67,18 @@ REASONS = {
         True,
         "the memory is used by the CPU alone until the next wait: the CPU can clear it without waiting",
     ),
+    "problem: result fetched in each step": Reason(
+        "conditionally unnecessary",
+        "required",
+        True,
+        "the results are read only once in many steps: one synchronization before that covers all of them",
+    ),
+    "needed: source overwritten": Reason(
+        "required",
+        "none",
+        False,
+        "the CPU overwrites the source of an earlier upload after the call",
+    ),
     "needed: orders streams": Reason(
         "required",
         "none",
