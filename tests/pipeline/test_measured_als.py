@@ -147,13 +147,16 @@ def test_each_free_in_the_loop_names_its_allocation(ffm: Ffm, results: Path) -> 
     assert shown.code == 0, shown.err
     remedies = orjson.loads(shown.out)["remedies"]
     allocations = {
-        entry["line"]: entry["allocated_at"] for entry in truth() if entry["planted"] and "allocated_at" in entry
+        (entry["file"], entry["line"]): entry["allocated_at"]
+        for entry in truth()
+        if entry["planted"] and "allocated_at" in entry
     }
     checked = 0
     for remedy in remedies:
-        if remedy["where"]["line"] in allocations and remedy["kind"] == "memory management":
+        where = Path(remedy["where"]["file"]).name, remedy["where"]["line"]
+        if where in allocations and remedy["kind"] == "memory management":
             lines = [place["where"]["line"] for place in remedy["places"] if place["role"].startswith("allocation")]
-            assert lines == [allocations[remedy["where"]["line"]]]
+            assert lines == [allocations[where]]
             checked += 1
     assert checked >= 17
 
