@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-import platformdirs
 import pytest
+from real_drivers import DRIVERS, fetched_only
 
 import ffm
 from ffm.driver.analysis import WAITING_CALLS, DriverAnalysis, analyse
@@ -23,15 +23,7 @@ from ffm.instrument.wait_function import find_wait_function
 CATALOGUE = load_catalogue()
 
 
-def real_drivers() -> list[Path]:
-    folder = os.environ.get("FFM_REAL_DRIVERS") or Path(platformdirs.user_cache_dir("ffm")) / "real-drivers"
-    return sorted(path for path in Path(folder).rglob("libcuda.so.*") if not path.is_symlink())
-
-
-DRIVERS = real_drivers()
-pytestmark = pytest.mark.skipif(
-    not DRIVERS, reason="no builds of NVIDIA's driver here: run tests/driver/fetch_real_drivers.sh"
-)
+pytestmark = fetched_only
 
 
 @cache
@@ -40,8 +32,10 @@ def analysed(path: Path) -> DriverAnalysis:
 
 
 @pytest.fixture(params=DRIVERS, ids=lambda path: path.name)
-def driver(request: pytest.FixtureRequest) -> Path:
+def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
     path: Path = request.param
+    # The oldest build needs a library that lies beside it.
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(path.parent))
     return path
 
 

@@ -77,6 +77,8 @@ void ffm_arguments_before(const ffm_function *function, const uint64_t *argument
     if (function->direction == FFM_DIRECTION_DEVICE_TO_HOST)
         operation->flags |= FFM_OPERATION_HOST_DESTINATION;
 
+    /* It is for the driver to refuse a missing descriptor. */
+    bool described = operation->source != 0;
     switch (function->shape) {
     case FFM_SHAPE_MEMSET_1D:
         operation->bytes *= function->element;
@@ -85,11 +87,13 @@ void ffm_arguments_before(const ffm_function *function, const uint64_t *argument
         operation->bytes *= function->element * arguments[function->bytes + 1];
         break;
     case FFM_SHAPE_COPY_2D:
-        copy_2d((const CUDA_MEMCPY2D *)operation->source, operation);
+        if (described)
+            copy_2d((const CUDA_MEMCPY2D *)operation->source, operation);
         break;
     case FFM_SHAPE_COPY_3D:
     case FFM_SHAPE_COPY_3D_PEER: /* the same fields in the same places, contexts aside */
-        copy_3d((const CUDA_MEMCPY3D *)operation->source, operation);
+        if (described)
+            copy_3d((const CUDA_MEMCPY3D *)operation->source, operation);
         break;
     case FFM_SHAPE_BATCH:
         batch(function, arguments, operation);
@@ -98,7 +102,8 @@ void ffm_arguments_before(const ffm_function *function, const uint64_t *argument
         operation->bytes = (uint32_t)operation->bytes;
         break;
     case FFM_SHAPE_LAUNCH_CONFIGURATION:
-        operation->stream = (uint64_t)((const CUlaunchConfig *)operation->source)->hStream;
+        if (described)
+            operation->stream = (uint64_t)((const CUlaunchConfig *)operation->source)->hStream;
         operation->source = 0;
         break;
     default:

@@ -1,0 +1,22 @@
+"""Where the builds of NVIDIA's driver lie that `fetch_real_drivers.sh` fetched."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+
+def real_drivers() -> list[Path]:
+    """Return the fetched builds, sorted by path."""
+    folder = os.environ.get("FFM_REAL_DRIVERS") or Path(platformdirs.user_cache_dir("ffm")) / "real-drivers"
+    return sorted(path for path in Path(folder).rglob("libcuda.so.*") if not path.is_symlink())
+
+
+DRIVERS = real_drivers()
+
+fetched_only = pytest.mark.skipif(
+    not DRIVERS, reason="no builds of NVIDIA's driver here: `make drivers` fetches them where apt can"
+)
