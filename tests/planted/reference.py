@@ -1,0 +1,203 @@
+"""Which waits of a script are needed, from the definitions in the design (section 5), slowly.
+
+The order of things decides. A piece of GPU work comes after another when the stream, the legacy default stream, or an
+event orders them; and after everything that a wait has covered which ended before the work was enqueued. What the CPU
+does comes after what waits have covered. A program relies on its waits for these orders:
+
+- the first access of the CPU to a download's destination, and its first write to an upload's source, after them;
+- work on one stream after earlier work on another;
+- a question for the time between two events after both.
+
+Waits are needless together when all these orders hold without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from tests.planted.scripts import BLOCKING, LEGACY, MARKS, WAITS, WORKS, Script, Step
+
+Rows = frozenset[int]
+"""Steps, by their place in the script."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reliance:
+    """The program relies on `earlier` being over when it comes to `later`."""
+
+    earlier: int
+    later: int
+    access: bool
+    """Whether `later` is an access of the CPU."""
+
+
+@dataclass(slots=True)
+class Orders:
+    """What is known of a script when only some of its waits wait."""
+
+    before: dict[int, Rows] = field(default_factory=dict)
+    """For each work and mark: what the GPU and the waits let it come after."""
+    by_gpu: dict[int, Rows] = field(default_factory=dict)
+    """The same without the waits since its predecessors on the GPU were enqueued."""
+    over: dict[int, Rows] = field(default_factory=dict)
+    """For each step: what waits have covered when it begins."""
+    covers: dict[int, Rows] = field(default_factory=dict)
+    """For each step that waits, whether it is left out or not: what it waits for."""
+
+
+def orders(script: Script, kept: Collection[int]) -> Orders:
+    """Go through the script, waiting only in the steps in `kept`."""
+    found = Orders()
+    over: Rows = frozenset()
+    queues: dict[int, list[int]] = {}
+    recorded: dict[int, int] = {}
+    for row, step in enumerate(script):
+        found.over[row] = over
+        if step.operation in WORKS | MARKS:
+            predecessors = _ahead(queues, step.stream)
+            if step.operation == "order":
+                predecessors = predecessors | {recorded[step.event]}
+            found.by_gpu[row] = predecessors.union(*(found.before[earlier] for earlier in predecessors))
+            found.before[row] = found.by_gpu[row] | over
+            queues.setdefault(step.stream, []).append(row)
+            if step.operation == "record":
+                recorded[step.event] = row
+        if step.operation in WAITS:
+            found.covers[row] = _covered(row, step, queues, recorded, found)
+            if row in kept:
+                over = over | found.covers[row]
+    return found
+
+
+def _ahead(queues: dict[int, list[int]], stream: int) -> Rows:
+    """What was enqueued before, on the stream or on one that is ordered with it."""
+    streams = {stream}
+    if stream == LEGACY:
+        streams.add(BLOCKING)
+    if stream == BLOCKING:
+        streams.add(LEGACY)
+    return frozenset(row for number in streams for row in queues.get(number, ()))
+
+
+def _covered(row: int, step: Step, queues: dict[int, list[int]], recorded: dict[int, int], found: Orders) -> Rows:
+    if step.operation == "wait_device":
+        waited = frozenset(number for queue in queues.values() for number in queue)
+    elif step.operation == "wait_event":
+        waited = frozenset({recorded[step.event]})
+    elif step.operation == "wait_stream":
+        # The legacy default stream stands for all blocking streams; another for itself alone.
+        waited = _ahead(queues, LEGACY) if step.stream == LEGACY else frozenset(queues.get(step.stream, ()))
+    else:
+        waited = frozenset({row})
+    return waited.union(*(found.before[earlier] for earlier in waited))
+
+
+def sound_script(steps: Script) -> Script:
+    """The script without the steps that would be errors: races, and events that were never recorded."""
+    script: Script = []
+    for step in steps:
+        candidate = [*script, step]
+        if _allowed(candidate):
+            script = candidate
+    return script
+
+
+def _allowed(script: Script) -> bool:
+    row, step = len(script) - 1, script[-1]
+    recorded = {earlier.event: place for place, earlier in enumerate(script[:-1]) if earlier.operation == "record"}
+    if step.operation in ("wait_event", "order"):
+        return step.event in recorded
+    known = orders(script, range(len(script)))
+    if step.operation == "elapsed":
+        return all(recorded.get(event, -1) in known.over[row] for event in (step.event, step.other))
+    if step.operation in ("read", "write"):
+        return all(
+            place in known.over[row] for place in _transfers(script[:-1], step, writes=step.operation == "write")
+        )
+    if step.operation in WORKS - {"launch"}:
+        writes = step.operation.startswith("download")
+        return all(place in known.before[row] for place in _transfers(script[:-1], step, writes=writes))
+    return True
+
+
+def _transfers(script: Script, step: Step, *, writes: bool) -> list[int]:
+    """Earlier transfers that disturb, or are disturbed by, a step that reads or writes its buffer."""
+    return [
+        place
+        for place, earlier in enumerate(script)
+        if earlier.operation in WORKS - {"launch"}
+        and earlier.buffer == step.buffer
+        and (writes or earlier.operation.startswith("download"))
+    ]
+
+
+def reliances(script: Script) -> list[Reliance]:
+    """All orders that the script relies on and that the GPU alone does not keep."""
+    known = orders(script, range(len(script)))
+    found: list[Reliance] = []
+    recorded: dict[int, int] = {}
+    awaited: dict[int, Step] = {}
+    for row, step in enumerate(script):
+        if step.operation == "elapsed":
+            found += [Reliance(recorded[event], row, access=True) for event in {step.event, step.other}]
+        if step.operation == "record":
+            recorded[step.event] = row
+        if step.operation in WORKS:
+            found += [
+                Reliance(earlier, row, access=False)
+                for earlier in known.before[row] - known.by_gpu[row]
+                if script[earlier].operation in WORKS
+            ]
+        used = [place for place, transfer in awaited.items() if _uses(step, transfer)]
+        found += [Reliance(place, row, access=True) for place in used if step.operation in ("read", "write")]
+        for place in used:
+            del awaited[place]
+        if step.operation in WORKS - {"launch"}:
+            awaited[row] = step
+    return found
+
+
+def _uses(step: Step, transfer: Step) -> bool:
+    """Whether a step ends the watch of a transfer's memory: an access, or a download that overwrites it."""
+    if step.buffer != transfer.buffer:
+        return False
+    if step.operation == "write" or step.operation in ("download", "download_now"):
+        return True
+    return step.operation == "read" and transfer.operation.startswith("download")
+
+
+def broken(script: Script, kept: Collection[int]) -> list[Reliance]:
+    """What the script relies on and that does not hold when only the waits in `kept` remain; nothing if all holds."""
+    whole, left = orders(script, range(len(script))), orders(script, kept)
+    found = [one for one in reliances(script) if one.access and one.earlier not in left.over[one.later]]
+    for later, step in enumerate(script):
+        if step.operation in WORKS:
+            found += [
+                Reliance(earlier, later, access=False)
+                for earlier in whole.before[later] - left.before[later]
+                if script[earlier].operation in WORKS
+            ]
+    return found
+
+
+def last_covers(script: Script) -> frozenset[int]:
+    """The waits that are, for some order that the script relies on, the last one before that keeps it.
+
+    A synchronous transfer's own wait counts for itself as well: it is part of the call.
+    """
+    known = orders(script, range(len(script)))
+    found: set[int] = set()
+    for reliance in reliances(script):
+        covering = [row for row in known.covers if row < reliance.later and reliance.earlier in known.covers[row]]
+        found.add(max(covering))
+        if reliance.earlier in known.covers:
+            found.add(reliance.earlier)
+    return frozenset(found)
+
+
+def protecting(script: Script, row: int) -> frozenset[int]:
+    """The waits that cover anything which the wait in `row` covers."""
+    covers = orders(script, range(len(script))).covers
+    works = {place for place in covers[row] if script[place].operation in WORKS}
+    return frozenset(other for other in covers if works & covers[other])

@@ -1,0 +1,131 @@
+"""Verdicts on random programs are sound, and as complete as the definitions ask for; compared with a slow reference."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import strategies as st
+
+from ffm.model.necessity import REQUIRED, Necessity, Reason, needed_synchronizations
+from ffm.stages.folder import ResultsFolder
+from ffm.stages.measure import Request
+from ffm.stages.memory import run_memory
+from ffm.stages.registry import MEASURING_STAGES
+from ffm.stages.tables import read_table
+from tests.planted.building import SECONDS, Programs
+from tests.planted.reference import broken, last_covers, protecting, sound_script
+from tests.planted.script_tables import operations_of_script, uses_of_script
+from tests.planted.scripts import WAITS, Script, Step, steps, text_of
+
+INTERPRETER = Path(__file__).parent / "interpreter" / "interpreter.cu"
+
+scripts = st.lists(steps(), min_size=4, max_size=24).map(sound_script)
+
+
+def waits_of(script: Script) -> list[int]:
+    return [row for row, step in enumerate(script) if step.operation in WAITS]
+
+
+def check_verdicts(script: Script, needed: Collection[int]) -> None:
+    """What is said to be needed must be enough, and nothing may be said to be needed without a cause."""
+    note(text_of(script))
+    note(f"said to be needed: {sorted(needed)}")
+    assert broken(script, needed) == [], "without the waits that are said to be spare the program is wrong"
+    assert set(needed) <= last_covers(script), "a wait is said to be needed though nothing relies on it last"
+
+
+def on_tables(script: Script) -> Necessity:
+    return needed_synchronizations(operations_of_script(script), uses_of_script(script), unwatched_memory=False)
+
+
+def needed_rows(verdicts: Necessity) -> list[int]:
+    return np.flatnonzero(np.isin(verdicts.reason, list(REQUIRED))).tolist()
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@given(scripts)
+def test_verdicts_on_tables(script: Script) -> None:
+    verdicts = on_tables(script)
+    check_verdicts(script, needed_rows(verdicts))
+
+
+@settings(max_examples=200, deadline=None)
+@given(scripts)
+def test_every_wait_and_nothing_else_gets_a_verdict(script: Script) -> None:
+    verdicts = on_tables(script)
+    assert np.flatnonzero(verdicts.reason != Reason.NOT_A_SYNCHRONIZATION).tolist() == waits_of(script)
+
+
+@settings(max_examples=200, deadline=None)
+@given(scripts)
+def test_the_wait_that_must_stay_is_needed_and_covers_the_same(script: Script) -> None:
+    verdicts = on_tables(script)
+    note(text_of(script))
+    for row in np.flatnonzero(verdicts.reason == Reason.LATER_COVERS).tolist():
+        keep = int(verdicts.keep[row])
+        assert verdicts.reason[keep] in REQUIRED
+        assert keep in protecting(script, row)
+        assert keep > row
+
+
+@settings(max_examples=200, deadline=None)
+@given(scripts)
+def test_the_reference_agrees_with_itself(script: Script) -> None:
+    note(text_of(script))
+    assert broken(script, waits_of(script)) == []
+    assert broken(script, last_covers(script)) == []
+
+
+def test_the_reference_knows_a_plain_wait() -> None:
+    script = [
+        Step("download", stream=2, buffer=0),
+        Step("wait_stream", stream=2),
+        Step("read", buffer=0),
+        Step("wait_device"),
+    ]
+    assert last_covers(script) == {1}
+    assert broken(script, {1}) == []
+    assert broken(script, {3}) != []
+
+
+def test_the_reference_knows_the_order_of_streams() -> None:
+    script = [Step("launch", stream=2), Step("wait_stream", stream=2), Step("launch", stream=3)]
+    assert last_covers(script) == {1}
+    by_event = [Step("launch", stream=2), Step("record", event=0, stream=2), Step("wait_device")]
+    by_event += [Step("order", stream=3, event=0), Step("launch", stream=3)]
+    assert last_covers(by_event) == frozenset()
+    assert broken(by_event, set()) == []
+
+
+@pytest.fixture(scope="module")
+def interpreter(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Programs(tmp_path_factory.mktemp("interpreter")).executable(INTERPRETER)
+
+
+numbers = itertools.count()
+
+
+@settings(
+    max_examples=24,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(script=scripts)
+def test_verdicts_end_to_end(interpreter: Path, tmp_path: Path, script: Script) -> None:
+    folder = ResultsFolder(tmp_path / str(next(numbers)))
+    folder.root.mkdir()
+    (folder.root / "script").write_text(text_of(script))
+    request = Request([str(interpreter), str(folder.root / "script")], folder, SECONDS)
+    MEASURING_STAGES["baseline"](request)
+    table = read_table(folder.root / run_memory(request).synchronizations)
+    waits = waits_of(script)
+    note(text_of(script))
+    assert len(table["reason"]) == len(waits), "each wait of the script is one synchronization, in its order"
+    check_verdicts(script, [row for row, reason in zip(waits, table["reason"], strict=True) if reason in REQUIRED])
