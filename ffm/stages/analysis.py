@@ -11,6 +11,7 @@ from ffm.model.necessity import REASONS, REQUIRED, Reason
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import REPETITIONS, Repetition
 from ffm.stages.allocations import allocation_links
+from ffm.stages.device_work import device_work
 from ffm.stages.documents import (
     Analysis,
     Baseline,
@@ -88,7 +89,8 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
     columns = read_table(folder.root / tracing.events)
     joined = _join(columns, tracing, memory, sync_use, folder)
     wall_s = baseline.run.wall_s if baseline.run else 0.0
-    timeline = _timeline(columns, joined, wall_s)
+    order = np.lexsort((columns["start"], columns["thread"], columns["process"]))
+    timeline = _timeline(columns, joined, order, wall_s)
     symbolizer = Symbolizer()
     stacks = symbolized(tracing.stacks, tracing.modules, symbolizer)
     command = baseline.run.command if baseline.run else []
@@ -104,6 +106,8 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         costs=[_cost(document, baseline) for document in (baseline, tracing, memory, sync_use)],
         matching=_matching(columns, joined),
         allocations=allocation_links(columns),
+        work=device_work({name: column[order] for name, column in columns.items()}, timeline.thread),
+        probes_s=float(columns["probe"].sum()) / 1e9,
         notes=symbolizer.notes + _notes(tracing),
     )
     return write_results(findings, folder.root)
@@ -166,9 +170,9 @@ def _join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse,
     return _Joined(reason, keep, first_use, repetition, first, unmatched=(columns["waits"] > 0) & (reason == 0))
 
 
-def _timeline(columns: Columns, joined: _Joined, wall_s: float) -> Timeline:
-    """Return the model's table: times corrected for the probe, problems flagged."""
-    order = np.lexsort((columns["start"], columns["thread"], columns["process"]))
+def _timeline(columns: Columns, joined: _Joined, order: NDArray[np.int64], wall_s: float) -> Timeline:
+    """Return the model's table, sorted by `order` (process, thread, start): times corrected for the probe, problems
+    flagged."""
     part = {name: column[order] for name, column in columns.items()}
     reason, first_use = joined.reason[order], joined.first_use[order]
     thread = _distinct_threads(part["process"], part["thread"])

@@ -179,10 +179,20 @@ class SyncUse(Document, frozen=True, kw_only=True):
 
 
 class Benefit(Record, frozen=True, kw_only=True):
-    """Seconds that a fix would save, by each estimator (design, section 7)."""
+    """Seconds of the run that a fix would save, by each estimator (design, section 7), and an interval.
+
+    Of a run of several processes they are the run's, which ends when all have ended, not a sum over processes.
+    """
 
     carry_s: float
     bound_s: float
+    replay_s: float | None = None
+    """None where nothing is known of the GPU (imported results), or where it was not worth a replay."""
+    low_s: float | None = None
+    high_s: float | None = None
+    """What is saved at least and at most, for all that is not known; None in documents that give no interval."""
+    rests_on: str = ""
+    """What the interval rests on, in words."""
 
 
 class Verdict(Record, frozen=True, kw_only=True):
@@ -292,6 +302,31 @@ class Matching(Record, frozen=True, kw_only=True):
     """One sentence for each stack whose counts differ, largest first."""
 
 
+class Explained(Record, frozen=True, kw_only=True):
+    """How much of the run's time stage 2 can account for; seconds, over all threads and processes of the run."""
+
+    run_s: float
+    """Wall time of the traced run, times its threads that called the driver."""
+    calls_s: float
+    """Inside traced calls, without waiting."""
+    work_s: float
+    """CPU work between traced calls."""
+    wait_s: float
+    """Waiting that the GPU's inferred times explain."""
+    unexplained_wait_s: float
+    probes_s: float
+    """The probes' own time, taken out of all others."""
+    latency_s: float
+    """From the end of the GPU's work until a waiting CPU goes on, as is usual for one wait."""
+
+    @property
+    def share(self) -> float:
+        """The explained part of the run's time, 0 to 1. Before a thread's first traced call and after its last nothing
+        is known."""
+        known = self.calls_s + self.work_s + self.wait_s + self.probes_s
+        return min(known / self.run_s, 1.0) if self.run_s > 0 else 0.0
+
+
 class Analysis(Document, frozen=True, kw_only=True):
     """Stage 5 (dissertation 4.5): problems, benefits and groups. `timeline` names the columnar file of the model."""
 
@@ -308,6 +343,12 @@ class Analysis(Document, frozen=True, kw_only=True):
     sequences: list[Sequence]
     costs: list[StageCost]
     matching: Matching | None
+    estimator: str = "carry"
+    """The estimator that the views show unless told otherwise."""
+    everything: Benefit | None = None
+    """What fixing all problems together saves. Groups overlap: their benefits do not add up, this is what they share."""
+    explained: Explained | None = None
+    """None for imported results, which hold no trace."""
     allocations: list[AllocationLink] = []
     notes: list[str] = []
     """Sentences that a reader must know: what could not be measured, and what it means."""

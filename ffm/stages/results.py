@@ -17,22 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.bound import Totals, bound_by_stack, totals
-from ffm.model.carry import carry_by_group
 from ffm.model.copies import copy_times
+from ffm.model.device import DeviceWork
 from ffm.model.names import base_name
-from ffm.model.sequences import (
-    FoundSequence,
-    Membership,
-    benefit_of_subsequence,
-    find_sequences,
-    offsets_of,
-    sequence_benefits,
-)
+from ffm.model.sequences import FoundSequence, Membership, find_sequences, offsets_of
 from ffm.model.timeline import Kind, Problem, Timeline
+from ffm.stages.benefits import Estimates
 from ffm.stages.documents import (
     AllocationLink,
     Analysis,
     Benefit,
+    Explained,
     Group,
     Matching,
     Module,
@@ -48,14 +43,14 @@ from ffm.stages.documents import (
 )
 from ffm.stages.errors import FfmError
 from ffm.stages.places import Place, place_of_call, runtime_modules
-from ffm.stages.timeline_file import load_timeline, save_timeline
+from ffm.stages.timeline_file import load_results_timeline, save_timeline
 
 ANALYSIS_FILE = "analysis.json"
 TIMELINE_FILE = "timeline.arrow"
 LISTED_SEQUENCES = 1000
 """The document lists the sequences that save most; a note says how many there are beyond."""
 
-Estimator = Literal["carry", "bound"]
+Estimator = Literal["replay", "carry", "bound"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +92,10 @@ class Findings:
     notes: list[str] = field(default_factory=list)
     sequences: tuple[list[FoundSequence], Membership] | None = None
     bound_s: NDArray[np.float64] | None = None
+    work: DeviceWork | None = None
+    """What the operations do on the GPU; None where no trace tells."""
+    probes_s: float = 0.0
+    """The probes' own time, over all threads."""
 
 
 def write_results(findings: Findings, folder: Path) -> Analysis:
@@ -106,7 +105,7 @@ def write_results(findings: Findings, folder: Path) -> Analysis:
     """
     analysis, membership = analyse(findings)
     folder.mkdir(parents=True, exist_ok=True)
-    save_timeline(findings.timeline, folder / TIMELINE_FILE, membership.line)
+    save_timeline(findings.timeline, folder / TIMELINE_FILE, membership.line, findings.work)
     write_document(analysis, folder / ANALYSIS_FILE)
     return analysis
 
@@ -120,11 +119,12 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
     bound_s = bound_by_stack(sums) if findings.bound_s is None else findings.bound_s
     moved = np.array([site.bytes for site in findings.sites], np.int64) * (sums.kind == Kind.TRANSFER)
     copy_time = copy_times(moved, sums.count, sums.total, sums.wait)
-    carry_s = carry_by_group(timeline, timeline.site, each_site, number, copy_time)
+    estimates = Estimates(timeline, findings.work, copy_time, findings.wall_s)
+    benefits = estimates.of_sites([[index] for index in range(number)], bound_s)
     runtime = runtime_modules(findings.modules)
     places = [place_of_call(findings.stacks[site.stack].frames, site.function, runtime) for site in findings.sites]
-    sites = _sites(findings, places, sums, carry_s, bound_s)
-    sequences, membership, note = _sequences(findings, copy_time)
+    sites = _sites(findings, places, sums, benefits)
+    sequences, membership, note = _sequences(findings, estimates, number)
     analysis = Analysis(
         run=findings.run,
         modules=findings.modules,
@@ -136,22 +136,52 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         timeline=TIMELINE_FILE,
         sites=sites,
         points=_points(sites),
-        folds=_folds(timeline, sites, copy_time),
+        folds=_folds(estimates, sites, bound_s),
         sequences=sequences,
         costs=findings.costs,
         matching=findings.matching,
         allocations=findings.allocations,
-        notes=findings.notes + note,
+        estimator="carry" if estimates.replay is None else "replay",
+        everything=estimates.of_everything(),
+        explained=_explained(findings, estimates),
+        notes=findings.notes + note + _process_note(findings),
     )
     return analysis, membership
+
+
+def _explained(findings: Findings, estimates: Estimates) -> Explained | None:
+    """How much of the traced run's time is accounted for."""
+    if estimates.replay is None or findings.work is None:
+        return None
+    timeline, inference = findings.timeline, estimates.replay.inference
+    wall_s = findings.run.wall_s if findings.run is not None else findings.wall_s
+    waited = inference.likely.waited
+    return Explained(
+        run_s=wall_s * len(findings.work.process_of_thread),
+        calls_s=float(timeline.duration.sum() - waited) / 1e9,
+        work_s=float(timeline.gap.sum()) / 1e9,
+        wait_s=inference.likely.explained / 1e9,
+        unexplained_wait_s=(waited - inference.likely.explained) / 1e9,
+        probes_s=findings.probes_s,
+        latency_s=inference.latency_ns / 1e9,
+    )
+
+
+def _process_note(findings: Findings) -> list[str]:
+    processes = 1 if findings.work is None else findings.work.processes
+    if processes < 2:
+        return []
+    return [
+        f"{processes} processes called the driver. Counts and times of sites are sums over them; savings are those of "
+        "the run, which ends with its last process: the least that any process with such calls saves."
+    ]
 
 
 def _sites(
     findings: Findings,
     places: list[Place],
     sums: Totals,
-    carry_s: NDArray[np.float64],
-    bound_s: NDArray[np.float64],
+    benefits: list[Benefit],
 ) -> list[Site]:
     return [
         Site(
@@ -170,7 +200,7 @@ def _sites(
             problem_count=int(sums.problems[index]),
             synchronization=description.synchronization,
             transfer=description.transfer,
-            benefit=Benefit(carry_s=float(carry_s[index]), bound_s=float(bound_s[index])),
+            benefit=benefits[index],
         )
         for index, (description, place) in enumerate(zip(findings.sites, places, strict=True))
     ]
@@ -185,7 +215,14 @@ def _conditional(sites: list[Site], members: list[int]) -> bool:
 
 
 def _order(group: Group) -> tuple[float, float]:
-    return (-max(group.benefit.carry_s, group.benefit.bound_s), -group.benefit.bound_s)
+    return _worth(group.benefit)
+
+
+def _worth(benefit: Benefit) -> tuple[float, float]:
+    """Sorts what saves most to the front."""
+    if benefit.replay_s is not None:
+        return (-benefit.replay_s, -benefit.carry_s)
+    return (-max(benefit.carry_s, benefit.bound_s), -benefit.bound_s)
 
 
 def _points(sites: list[Site]) -> list[Group]:
@@ -204,56 +241,49 @@ def _points(sites: list[Site]) -> list[Group]:
     return sorted(points, key=_order)
 
 
-def _folds(timeline: Timeline, sites: list[Site], copy_time: NDArray[np.int64]) -> list[Group]:
+def _folds(estimates: Estimates, sites: list[Site], bound_s: NDArray[np.float64]) -> list[Group]:
     """Group by CUDA call, and within by calling function, template arguments dropped (Figure 5.3)."""
     calls: dict[str, dict[str, list[int]]] = {}
     for index, site in enumerate(sites):
         if _worth_listing(site):
             calls.setdefault(site.call, {}).setdefault(base_name(site.caller), []).append(index)
     parts = [(call, caller, members) for call, callers in calls.items() for caller, members in callers.items()]
-    part_carry = _carry_of(timeline, [members for _, _, members in parts], copy_time)
     whole = {call: [site for part in callers.values() for site in part] for call, callers in calls.items()}
-    whole_carry = _carry_of(timeline, list(whole.values()), copy_time)
 
-    def group(name: str, members: list[int], carry_s: float, parts: list[Group]) -> Group:
+    def benefits(groups: list[list[int]]) -> list[Benefit]:
+        return estimates.of_sites(groups, np.array([bound_s[members].sum() for members in groups]))
+
+    def group(name: str, members: list[int], benefit: Benefit, parts: list[Group]) -> Group:
         return Group(
             name=name,
             sites=members,
             count=sum(sites[index].count for index in members),
-            benefit=Benefit(carry_s=carry_s, bound_s=sum(sites[index].benefit.bound_s for index in members)),
+            benefit=benefit,
             conditional=_conditional(sites, members),
             parts=sorted(parts, key=_order),
         )
 
     by_call: dict[str, list[Group]] = {call: [] for call in calls}
-    for (call, caller, members), seconds in zip(parts, part_carry, strict=True):
-        by_call[call].append(group(caller, members, float(seconds), []))
+    for (call, caller, members), benefit in zip(parts, benefits([part[2] for part in parts]), strict=True):
+        by_call[call].append(group(caller, members, benefit, []))
     folds = [
-        group(call, whole[call], float(seconds), by_call[call])
-        for call, seconds in zip(whole, whole_carry, strict=True)
+        group(call, whole[call], benefit, by_call[call])
+        for call, benefit in zip(whole, benefits(list(whole.values())), strict=True)
     ]
     return sorted(folds, key=_order)
 
 
-def _carry_of(timeline: Timeline, groups: list[list[int]], copy_time: NDArray[np.int64]) -> NDArray[np.float64]:
-    """What fixing each group of sites together saves, by `carry`."""
-    group_of = np.full(len(copy_time), -1, np.int32)
-    for number, members in enumerate(groups):
-        group_of[members] = number
-    return carry_by_group(timeline, timeline.site, group_of, len(groups), copy_time)
-
-
-def _sequences(findings: Findings, copy_time: NDArray[np.int64]) -> tuple[list[Sequence], Membership, list[str]]:
+def _sequences(findings: Findings, estimates: Estimates, sites: int) -> tuple[list[Sequence], Membership, list[str]]:
     """The sequences that save most, the rows that belong to them, and a note if there are more."""
     found: abc.Sequence[FoundSequence]
     if findings.sequences:
         found, given = findings.sequences
         membership = Membership(given.line.copy(), given.offsets)
     else:
-        found, membership = find_sequences(findings.timeline, len(copy_time))
-    carry_s, bound_s = sequence_benefits(findings.timeline, membership, copy_time)
-    order = np.argsort(-np.maximum(carry_s, bound_s), kind="stable")[:LISTED_SEQUENCES]
-    listed = [(found[index], float(carry_s[index]), float(bound_s[index])) for index in order]
+        found, membership = find_sequences(findings.timeline, sites)
+    benefits = estimates.of_groups(membership.line, membership.sequence_of_line(), len(found))
+    order = np.array(sorted(range(len(found)), key=lambda index: _worth(benefits[index]))[:LISTED_SEQUENCES], np.int64)
+    listed = [(found[index], benefits[index]) for index in order]
     sequences = [
         Sequence(
             operations=[
@@ -262,9 +292,9 @@ def _sequences(findings: Findings, copy_time: NDArray[np.int64]) -> tuple[list[S
             ],
             recurrences=sequence.recurrences,
             ends_at=sequence.ends_at,
-            benefit=Benefit(carry_s=carry_saving, bound_s=bound_saving),
+            benefit=benefit,
         )
-        for sequence, carry_saving, bound_saving in listed
+        for sequence, benefit in listed
     ]
     note = [f"{len(found)} different sequences were found; the {LISTED_SEQUENCES} that save most are listed."]
     return sequences, membership.reorder(order), note if len(found) > LISTED_SEQUENCES else []
@@ -284,10 +314,20 @@ class Results:
         self.document = document
 
     @functools.cached_property
-    def _columns(self) -> tuple[Timeline, Membership]:
-        timeline, line = load_timeline(self.folder / self.document.timeline)
+    def _columns(self) -> tuple[Timeline, Membership, DeviceWork | None]:
+        timeline, line, work = load_results_timeline(self.folder / self.document.timeline)
         lengths = [len(sequence.operations) for sequence in self.document.sequences]
-        return timeline, Membership(line, offsets_of(lengths))
+        return timeline, Membership(line, offsets_of(lengths)), work
+
+    @functools.cached_property
+    def estimates(self) -> Estimates:
+        """The estimators on this run."""
+        return Estimates(self.timeline, self.work, self.copy_time, self.document.wall_s)
+
+    @property
+    def work(self) -> DeviceWork | None:
+        """What the rows do on the GPU; None for imported results."""
+        return self._columns[2]
 
     @property
     def timeline(self) -> Timeline:
@@ -325,7 +365,7 @@ class SubsequenceAnswer:
     """What fixing operations `start` to `end` of a sequence saves, numbered from 1 as on the screen (Figure
     5.4).
 
-    `seconds` and `percent` (of the run) are by `estimator`; `benefit` holds both estimators' seconds.
+    `seconds` and `percent` (of the run) are by `estimator`; `benefit` holds all estimators' seconds.
     """
 
     sequence: int
@@ -339,29 +379,54 @@ class SubsequenceAnswer:
 
 
 def subsequence(
-    results: Results, sequence: int, start: int, end: int, estimator: Estimator = "carry"
+    results: Results, sequence: int, start: int, end: int, estimator: Estimator | None = None
 ) -> SubsequenceAnswer:
     """Estimate a part of a sequence over all its recurrences, without a new run. Numbers start at 1.
 
+    Without an estimator it is the document's own.
+
     Raises:
-        FfmError: there is no such sequence, or no such part of it.
+        FfmError: there is no such sequence, or no such part of it, or no replay of imported results.
         DocumentError: the timeline beside the document cannot be read.
     """
     document = results.document
-    if not 1 <= sequence <= len(document.sequences):
-        raise FfmError(
-            f"there is no sequence {sequence}: {document.application} has {len(document.sequences)}; "
-            "`ffm report` lists them."
-        )
-    operations = document.sequences[sequence - 1].operations
+    operations = sequence_operations(document, sequence)
     if not 1 <= start <= end <= len(operations):
         raise FfmError(
             f"sequence {sequence} has operations 1 to {len(operations)}, so {start} to {end} is not a "
             f"part of it; `ffm sequence {sequence}` lists them."
         )
-    part = (sequence - 1, start - 1, end - 1)
-    carry_s, bound_s = benefit_of_subsequence(results.timeline, results.membership, *part, results.copy_time)
-    benefit = Benefit(carry_s=carry_s, bound_s=bound_s)
-    seconds = benefit.carry_s if estimator == "carry" else benefit.bound_s
+    benefit = results.estimates.of_rows(results.membership.rows_of(sequence - 1, start - 1, end - 1))
+    chosen = estimator or ("carry" if benefit.replay_s is None else "replay")
+    seconds = seconds_by(benefit, chosen)
     percent = 100.0 * seconds / document.wall_s if document.wall_s > 0 else 0.0
-    return SubsequenceAnswer(sequence, start, end, estimator, seconds, percent, benefit, operations[start - 1 : end])
+    return SubsequenceAnswer(sequence, start, end, chosen, seconds, percent, benefit, operations[start - 1 : end])
+
+
+def sequence_operations(document: Analysis, sequence: int) -> list[SequenceOperation]:
+    """The operations of a sequence, by its number from 1.
+
+    Raises:
+        FfmError: there is no such sequence.
+    """
+    if not 1 <= sequence <= len(document.sequences):
+        raise FfmError(
+            f"there is no sequence {sequence}: {document.application} has {len(document.sequences)}; "
+            "`ffm report` lists them."
+        )
+    return document.sequences[sequence - 1].operations
+
+
+def seconds_by(benefit: Benefit, estimator: Estimator) -> float:
+    """A benefit's seconds by one estimator.
+
+    Raises:
+        FfmError: there is no replay of it.
+    """
+    if estimator == "replay":
+        if benefit.replay_s is None:
+            raise FfmError(
+                "these results have no replay: they hold no trace of the GPU; use --estimator carry or bound."
+            )
+        return benefit.replay_s
+    return benefit.carry_s if estimator == "carry" else benefit.bound_s

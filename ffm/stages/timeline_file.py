@@ -6,6 +6,7 @@ Arrow IPC rather than Parquet: it opens in a third of the time, which the viewin
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.device import DeviceWork
 from ffm.model.timeline import Timeline
 from ffm.stages.errors import DocumentError
 
-VERSION = b"1"
+VERSION = b"2"
 BATCH_ROWS = 1 << 20
 """Rows written at once: bounds the memory that compression needs beside the columns."""
 
@@ -34,10 +36,24 @@ _TYPES: dict[str, type[np.generic]] = {
     "line": np.int32,
 }
 
+_WORK_TYPES: dict[str, type[np.generic]] = {
+    "action": np.uint8,
+    "stream": np.int32,
+    "event": np.int32,
+    "partner": np.int32,
+    "copied": np.int64,
+}
+"""Columns of `DeviceWork`, in files of measured runs."""
 
-def save_timeline(timeline: Timeline, path: Path, line: NDArray[np.int32] | None = None) -> None:
+_WORK_TABLES = ("process_of_thread", "legacy", "stream_process")
+"""Its small tables, which lie in the file's metadata."""
+
+
+def save_timeline(
+    timeline: Timeline, path: Path, line: NDArray[np.int32] | None = None, work: DeviceWork | None = None
+) -> None:
     """Write a timeline, whole or not at all, with the rows' lines (`ffm.model.sequences.Membership`), if
-    there are any.
+    there are any, and with what they do on the GPU, where that is known.
 
     Without lines no row belongs to a sequence.
     """
@@ -45,22 +61,36 @@ def save_timeline(timeline: Timeline, path: Path, line: NDArray[np.int32] | None
 
     columns = {field.name: getattr(timeline, field.name) for field in fields(Timeline)}
     columns["line"] = np.full(len(timeline), -1, np.int32) if line is None else line
-    schema = pa.schema(
-        [(name, pa.from_numpy_dtype(kind)) for name, kind in _TYPES.items()],
-        metadata={"ffm.timeline": VERSION, "rows": str(len(timeline))},
-    )
+    types = dict(_TYPES)
+    metadata: dict[str | bytes, str | bytes] = {"ffm.timeline": VERSION, "rows": str(len(timeline))}
+    if work is not None:
+        types |= _WORK_TYPES
+        columns |= {name: getattr(work, name) for name in _WORK_TYPES}
+        tables = {name: getattr(work, name).tolist() for name in _WORK_TABLES}
+        metadata["ffm.work"] = json.dumps(tables | {"events": work.events})
+    schema = pa.schema([(name, pa.from_numpy_dtype(kind)) for name, kind in types.items()], metadata=metadata)
     partial = path.with_name(path.name + ".partial")
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.OSFile(str(partial), "wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
         for begin in range(0, len(timeline), BATCH_ROWS):
             part = slice(begin, begin + BATCH_ROWS)
-            arrays = [pa.array(columns[name][part].astype(kind, copy=False)) for name, kind in _TYPES.items()]
+            arrays = [pa.array(columns[name][part].astype(kind, copy=False)) for name, kind in types.items()]
             writer.write_batch(pa.record_batch(arrays, schema=schema))
     partial.replace(path)
 
 
 def load_timeline(path: Path) -> tuple[Timeline, NDArray[np.int32]]:
     """Read a timeline and its rows' lines. Columns are contiguous and may be written to.
+
+    Raises:
+        DocumentError: missing, truncated, or of another kind or version.
+    """
+    timeline, line, _ = load_results_timeline(path)
+    return timeline, line
+
+
+def load_results_timeline(path: Path) -> tuple[Timeline, NDArray[np.int32], DeviceWork | None]:
+    """Read a timeline, its rows' lines, and what they do on the GPU: None in files of imported results.
 
     Raises:
         DocumentError: missing, truncated, or of another kind or version.
@@ -73,18 +103,28 @@ def load_timeline(path: Path) -> tuple[Timeline, NDArray[np.int32]]:
             metadata = reader.schema.metadata or {}
             if metadata.get(b"ffm.timeline") != VERSION:
                 raise DocumentError(f"{path} is not a timeline of version {VERSION.decode()} of this ffm. {again}")
-            columns = _read_columns(reader, int(metadata[b"rows"]))
+            rows = int(metadata[b"rows"])
+            columns = _read_columns(reader, rows, _TYPES | (_WORK_TYPES if b"ffm.work" in metadata else {}))
+            tables = json.loads(metadata[b"ffm.work"]) if b"ffm.work" in metadata else None
     except FileNotFoundError:
         raise DocumentError(f"{path} does not exist. {again}") from None
-    except (pa.ArrowException, OSError, KeyError) as error:
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise DocumentError(f"{path} cannot be read ({error}): it is truncated or damaged. {again}") from error
-    line = columns.pop("line")
-    return Timeline(**columns), line
+    line = columns["line"]
+    timeline = Timeline(**{field.name: columns[field.name] for field in fields(Timeline)})
+    if tables is None:
+        return timeline, line, None
+    work = DeviceWork(
+        **{name: columns[name] for name in _WORK_TYPES},
+        **{name: np.array(tables[name], np.int32) for name in _WORK_TABLES},
+        events=tables["events"],
+    )
+    return timeline, line, work
 
 
-def _read_columns(reader: Any, rows: int) -> dict[str, NDArray[Any]]:
+def _read_columns(reader: Any, rows: int, types: dict[str, type[np.generic]]) -> dict[str, NDArray[Any]]:
     """Copy batch by batch into whole columns, so that no second copy of the file is ever in memory."""
-    columns = {name: np.empty(rows, kind) for name, kind in _TYPES.items()}
+    columns = {name: np.empty(rows, kind) for name, kind in types.items()}
     begin = 0
     for number in range(reader.num_record_batches):
         batch = reader.get_batch(number)

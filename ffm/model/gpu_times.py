@@ -1,0 +1,263 @@
+"""How long the GPU works at each operation, inferred from when the CPU stopped waiting for it.
+
+A trace of driver calls holds no time of the GPU. What it does hold: work reaches a stream when its call enqueues it, a
+stream does its work in order, and a wait that lasts ends when the work it waited for is over. From that follow, for
+each *segment* (work between two moments at which a stream was known to be idle), bounds that are exact where the CPU
+waited, and only upper ones where it came later than the GPU was done.
+
+A wait ends a little after the work: the GPU reports, the operating system wakes the thread. Where the same work is
+waited for again and again, the shortest of those times is what the GPU needs, and what others last longer is this
+latency; it goes when the wait goes. Where the times differ too much for that, the work itself differs, and
+each time counts as it is, less the usual latency.
+
+Three timelines come out: the likely one; a *slow* one, in which all that was waited for was work of the GPU, and work
+that nobody waited for took as long as it could; and a *fast* one, in which latency was as large, and the GPU as idle,
+as the waits allow. A removed wait saves least in the slow one and most in the fast one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model import replay_kernels
+from ffm.model.compiled import run
+from ffm.model.device import Action, DeviceWork
+from ffm.model.timeline import Timeline
+
+WAITED_NS = 2_000
+"""A wait that lasts longer waited for the GPU; below, it only asked. (Entering the driver's wait function for an idle
+GPU takes 0.1 to 1 microseconds.)"""
+
+OFTEN = 3
+"""So many segments must look alike before the shortest of them says what the GPU needs."""
+
+ALIKE_SHARE = 0.05
+"""Segments are the same work when their median exceeds their shortest by less than this share, or than `ALIKE_TIMES`
+times what is usual."""
+ALIKE_TIMES = 4
+
+WORTH_TIMING_BYTES = 64 * 1024
+"""Copies of fewer bytes say nothing of the speed."""
+
+ENDLESS_NS = 1 << 50
+"""Expected of work that nobody ever waited for, in the slow timeline; waits shorten it to what is possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTimes:
+    """One timeline of the GPU. Columns beside those of the timeline, nanoseconds."""
+
+    gpu: NDArray[np.int64]
+    """How long the GPU works at what the row enqueued; 0 for rows that enqueue nothing."""
+    ready: NDArray[np.int64]
+    """When all work of the process that was enqueued before the row is over."""
+    latency: NDArray[np.int64]
+    """From the end of the work until the waiting CPU goes on; -1 - wait where the wait was for nothing known."""
+    explained: int
+    """Of all waiting, what this timeline explains."""
+    waited: int
+    """All waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """The three timelines, and the order in which their rows are visited: by process, then by start."""
+
+    order: NDArray[np.int64]
+    likely: GpuTimes
+    slow: GpuTimes
+    fast: GpuTimes
+    latency_ns: int
+    """From the end of the GPU's work until the CPU goes on, as is usual in this run."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """What each enqueuing row's work takes; -1 where nothing tells. `firm` where many segments agree on it."""
+
+    gpu: NDArray[np.int64]
+    firm: NDArray[np.bool_]
+
+
+def infer_gpu_times(timeline: Timeline, work: DeviceWork) -> Inference:
+    """Infer the GPU's times of a whole run. O(n log n)."""
+    process = work.process_of_thread[timeline.thread]
+    one_thread_each = len(np.unique(work.process_of_thread)) == len(work.process_of_thread)
+    order = np.arange(len(timeline)) if one_thread_each else np.lexsort((timeline.start, process))
+    segment = np.full(len(timeline), -1, np.int32)
+    length, key, size, spread = run(
+        replay_kernels.find_segments,
+        len(timeline),
+        order,
+        timeline.thread,
+        timeline.start,
+        timeline.duration,
+        timeline.wait,
+        timeline.site,
+        work.action,
+        work.stream,
+        work.copied,
+        work.process_of_thread,
+        WAITED_NS,
+        segment,
+    )
+    least, typical, alike, usual = _compare(length, key)
+    enqueues = np.isin(work.action, (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE))
+    likely = _expect(timeline, work, enqueues, segment, np.where(alike, least, length - usual), alike, size, spread)
+    slow = _expect(timeline, work, enqueues, segment, np.where(alike, typical, length), alike, size, spread)
+    unknown = likely.gpu < 0
+    anything = np.zeros(len(timeline), bool)
+    return Inference(
+        order,
+        _fit(timeline, work, order, np.where(unknown, 0, likely.gpu), likely.firm, usual),
+        _fit(timeline, work, order, np.where(unknown & enqueues, ENDLESS_NS, np.maximum(slow.gpu, 0)), anything, 0),
+        _fit(timeline, work, order, np.where(unknown, 0, likely.gpu), likely.firm, ALIKE_TIMES * usual),
+        usual,
+    )
+
+
+def _compare(
+    length: NDArray[np.int64], key: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], int]:
+    """Compare the segments that consist of the same: shortest, median, whether they are the same work; usual excess."""
+    if not len(length):
+        empty = np.zeros(0, np.int64)
+        return empty, empty, np.zeros(0, bool), 0
+    _, which = np.unique(key, return_inverse=True)
+    by_key = np.lexsort((length, which))
+    counts = np.bincount(which)
+    first = np.concatenate(([0], np.cumsum(counts)[:-1]))
+    ordered = length[by_key]
+    least, median = ordered[first], ordered[first + counts // 2]
+    excess = median - least
+    often = counts >= OFTEN
+    usual = int(np.quantile(np.repeat(excess[often], counts[often]), 0.25)) if often.any() else 0
+    alike = often & (excess <= np.maximum(ALIKE_SHARE * least, ALIKE_TIMES * usual))
+    if alike.any():
+        usual = int(np.average(excess[alike], weights=counts[alike]))
+    return least[which], median[which], alike[which], usual
+
+
+def _expect(
+    timeline: Timeline,
+    work: DeviceWork,
+    enqueues: NDArray[np.bool_],
+    segment: NDArray[np.int32],
+    length: NDArray[np.int64],
+    alike: NDArray[np.bool_],
+    size: NDArray[np.int64],
+    spread: NDArray[np.int64],
+) -> _Expected:
+    """Divide the segments' time among their operations, and expect the same of equal operations elsewhere."""
+    rows = np.flatnonzero(enqueues)
+    gpu = np.full(len(timeline), -1, np.int64)
+    firm = np.zeros(len(timeline), bool)
+    if not len(rows):
+        return _Expected(gpu, firm)
+    # Equal operations: the same call stack moving as many bytes.
+    pair = timeline.site[rows].astype(np.int64) * 1_000_003 + work.copied[rows]
+    _, same = np.unique(pair, return_inverse=True)
+    part = segment[rows]
+    inside = part >= 0
+    number = np.where(inside, part, 0)
+    single = inside & (size[number] == 1) if len(size) else inside
+    known = np.full(int(same.max()) + 1, -1.0)
+    if single.any():
+        known = _medians(same[single], length[part[single]], len(known))
+    value = known[same]
+    copies = work.copied[rows] >= WORTH_TIMING_BYTES
+    timed = copies & (value > 0)
+    if timed.any():
+        speed = float((work.copied[rows][timed] / value[timed]).max())
+        moved = work.copied[rows] > 0
+        value = np.where((value < 0) & moved, work.copied[rows] / speed, value)
+    value = np.where(single, length[number] if len(length) else 0, value)
+    if (inside & ~single).any():
+        value = _share_out(value, inside & ~single, number, length, spread)
+        left = value < 0
+        resolved = ~left & inside
+        if left.any() and resolved.any():
+            elsewhere = _medians(same[resolved], value[resolved], len(known))
+            value = np.where(left, elsewhere[same], value)
+    gpu[rows] = np.where(value >= 0, value, -1).astype(np.int64)
+    firm[rows] = inside & alike[number] if len(alike) else inside
+    return _Expected(gpu, firm)
+
+
+def _share_out(
+    value: NDArray[np.float64],
+    several: NDArray[np.bool_],
+    number: NDArray[np.int32],
+    length: NDArray[np.int64],
+    spread: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Give the operations of longer segments what those with a known time leave, in equal parts.
+
+    Where the operations came one by one, the GPU may have been idle between them: then the last one gets what was left
+    after it came, the others nothing.
+    """
+    members = np.flatnonzero(several)
+    where = number[members]
+    taken = np.bincount(where, weights=np.maximum(value[members], 0), minlength=len(length))
+    missing = np.bincount(where, weights=value[members] < 0, minlength=len(length))
+    slowly = spread > 0.5 * length
+    rest = np.maximum(np.where(slowly, length - spread, length - taken), 0) / np.maximum(missing, 1)
+    shared = value.copy()
+    unknown = members[value[members] < 0]
+    shared[unknown] = rest[number[unknown]]
+    # Whose time was known, keeps it: the fit to the waits corrects what does not add up.
+    last = np.ones(len(members), bool)
+    last[:-1] = where[1:] != where[:-1]
+    idle_before = members[~last & slowly[where] & (value[members] < 0)]
+    shared[idle_before] = 0
+    return shared
+
+
+def _medians(group: NDArray[np.integer], value: NDArray[np.number], groups: int) -> NDArray[np.float64]:
+    """The median of each group's values; -1 where a group has none."""
+    order = np.lexsort((value, group))
+    counts = np.bincount(group, minlength=groups)
+    first = np.concatenate(([0], np.cumsum(counts)[:-1]))
+    medians = np.full(groups, -1.0)
+    present = counts > 0
+    medians[present] = value[order][(first + counts // 2)[present]]
+    return medians
+
+
+def _fit(
+    timeline: Timeline,
+    work: DeviceWork,
+    order: NDArray[np.int64],
+    expected: NDArray[np.int64],
+    firm: NDArray[np.bool_],
+    tolerance: int,
+) -> GpuTimes:
+    gpu = expected.astype(np.int64)
+    ready = np.zeros(len(timeline), np.int64)
+    latency = np.zeros(len(timeline), np.int64)
+    explained, waited = run(
+        replay_kernels.fit,
+        len(timeline),
+        order,
+        timeline.thread,
+        timeline.start,
+        timeline.duration,
+        timeline.wait,
+        work.action,
+        work.stream,
+        work.event,
+        work.process_of_thread,
+        work.legacy,
+        work.stream_process,
+        work.events,
+        WAITED_NS,
+        tolerance,
+        firm,
+        gpu,
+        ready,
+        latency,
+    )
+    return GpuTimes(gpu, ready, latency, int(explained), int(waited))

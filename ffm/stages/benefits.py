@@ -1,0 +1,138 @@
+"""What fixing groups of sites, or parts of sequences, saves: by every estimator, with an interval.
+
+One place for stage 5 and for the viewing commands, so that both say the same.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.bound import Totals, bound_of_sequence, totals
+from ffm.model.carry import carry_by_group
+from ffm.model.device import DeviceWork
+from ffm.model.replay import Replay, Replayed
+from ffm.model.timeline import Timeline
+from ffm.stages.documents import Benefit
+
+REPLAYED_ROWS = 400_000_000
+"""So many rows are visited at most in replaying groups, the most promising first: some tens of seconds."""
+
+REPLAYED_GROUPS = 40
+"""And so many groups at least, whatever their size."""
+
+RESTS_ON_REPLAY = "the GPU's times, inferred from the ends of waits"
+RESTS_ON_CPU = "the CPU's times alone: carry and bound"
+
+
+class Estimates:
+    """The estimators on one run.
+
+    Args:
+        timeline: the operations.
+        work: what they do on the GPU; None where no trace tells (imported results).
+        copy_time: as for `ffm.model.carry.carry_by_group`.
+        wall_s: the run's wall time, which no benefit exceeds.
+    """
+
+    def __init__(
+        self, timeline: Timeline, work: DeviceWork | None, copy_time: NDArray[np.int64], wall_s: float
+    ) -> None:
+        self._timeline, self._work, self._copy_time, self._wall_s = timeline, work, copy_time, wall_s
+
+    @functools.cached_property
+    def replay(self) -> Replay | None:
+        """The replay of the run; None where nothing is known of the GPU."""
+        return None if self._work is None else Replay(self._timeline, self._work)
+
+    def sums(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> Totals:
+        """Totals of each group over all processes; arguments as for `ffm.model.carry.carry_by_group`."""
+        return totals(self._timeline, label, group_of, groups)
+
+    def of_groups(
+        self,
+        label: NDArray[np.integer],
+        group_of: NDArray[np.integer],
+        groups: int,
+        bound_s: NDArray[np.float64] | None = None,
+    ) -> list[Benefit]:
+        """What fixing each group by itself saves; groups have no common rows.
+
+        `bound_s` are the seconds by `bound`, over all processes; without them each group counts as one sequence.
+        """
+        ranks = self._ranks(label, group_of, groups)
+        if bound_s is None:
+            bound_s = bound_of_sequence(self.sums(label, group_of, groups))
+        by_bound = bound_s / np.maximum(ranks, 1)
+        by_carry = self._carry(label, group_of, groups)
+        replayed = self._replayed(label, group_of, groups, np.maximum(by_carry, by_bound))
+        return [
+            self._benefit(float(carry_s), float(limit_s), replayed.get(group))
+            for group, (carry_s, limit_s) in enumerate(zip(by_carry, by_bound, strict=True))
+        ]
+
+    def of_sites(self, groups: list[list[int]], bound_s: NDArray[np.float64] | None = None) -> list[Benefit]:
+        """What fixing each group of sites together saves; no site is in two groups. `bound_s` as for `of_groups`."""
+        group_of = np.full(len(self._copy_time), -1, np.int32)
+        for number, members in enumerate(groups):
+            group_of[members] = number
+        return self.of_groups(self._timeline.site, group_of, len(groups), bound_s)
+
+    def of_rows(self, selected: NDArray[np.bool_]) -> Benefit:
+        """What fixing the problems of the selected rows together saves."""
+        label = selected.view(np.int8) - np.int8(1)
+        return self.of_groups(label, np.zeros(1, np.int32), 1)[0]
+
+    def of_everything(self) -> Benefit:
+        """What fixing all problems of the run saves: no group, and no sum of groups, saves more."""
+        return self.of_rows(self._timeline.problem != 0)
+
+    def _ranks(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> NDArray[np.int64]:
+        """How many processes have rows of each group."""
+        if self._work is None or self._work.processes == 1:
+            return np.ones(groups, np.int64)
+        group = np.where(label >= 0, group_of[np.maximum(label, 0)], -1).astype(np.int64)
+        process = self._work.process_of_thread[self._timeline.thread]
+        inside = group >= 0
+        pairs = np.unique(group[inside] * self._work.processes + process[inside])
+        return np.bincount(pairs // self._work.processes, minlength=groups)
+
+    def _carry(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> NDArray[np.float64]:
+        """Seconds by `carry`. Of several processes the least that one saves: they end together."""
+        if self._work is None or self._work.processes == 1:
+            return carry_by_group(self._timeline, label, group_of, groups, self._copy_time)
+        processes, labels = self._work.processes, len(group_of)
+        process = self._work.process_of_thread[self._timeline.thread].astype(np.int64)
+        own_label = np.where(label >= 0, label + process * labels, -1)
+        own_group = np.concatenate([np.where(group_of >= 0, group_of + p * groups, -1) for p in range(processes)])
+        saved = carry_by_group(self._timeline, own_label, own_group, groups * processes, self._copy_time)
+        each = saved.reshape(processes, groups)
+        least: NDArray[np.float64] = np.where(each > 0, each, np.inf).min(axis=0)
+        return np.where(np.isfinite(least), least, 0.0)
+
+    def _replayed(
+        self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int, promise: NDArray[np.float64]
+    ) -> dict[int, Replayed]:
+        """The groups' replays; of very many groups in a long run only the most promising ones'."""
+        if self.replay is None:
+            return {}
+        affordable = max(REPLAYED_GROUPS, REPLAYED_ROWS // max(len(self._timeline), 1))
+        wanted = sorted(np.argsort(-promise, kind="stable")[:affordable].tolist())
+        return dict(zip(wanted, self.replay.by_group(label, group_of, groups, wanted), strict=True))
+
+    def _benefit(self, carry_s: float, bound_s: float, replayed: Replayed | None) -> Benefit:
+        if self._work is not None:
+            carry_s, bound_s = min(carry_s, self._wall_s), min(bound_s, self._wall_s)
+        if replayed is None:
+            low, high = sorted((min(carry_s, self._wall_s), min(bound_s, self._wall_s)))
+            return Benefit(carry_s=carry_s, bound_s=bound_s, low_s=low, high_s=high, rests_on=RESTS_ON_CPU)
+        return Benefit(
+            carry_s=carry_s,
+            bound_s=bound_s,
+            replay_s=min(replayed.likely_s, self._wall_s),
+            low_s=min(replayed.low_s, self._wall_s),
+            high_s=min(replayed.high_s, self._wall_s),
+            rests_on=RESTS_ON_REPLAY,
+        )
