@@ -94,9 +94,11 @@ def measure(command: list[str], rounds: int) -> tuple[dict[str, StageCost], dict
     return first, costs
 
 
-def summary(name: str, cost: StageCost, first: StageCost, fastest_bare_s: float) -> dict[str, Any]:
-    """Return what the results say of one stage. What else a machine does only adds to a time, so that the quotient of
-    the fastest runs of all is told beside the median of the pairs."""
+def summary(name: str, cost: StageCost, first: StageCost) -> dict[str, Any]:
+    """Return what the results say of one stage.
+
+    What else a machine does only adds to a time: the quotient of the fastest runs stands beside the median of the pairs.
+    """
     middle = median(cost.ratios)
     return {
         "stage": name,
@@ -104,7 +106,7 @@ def summary(name: str, cost: StageCost, first: StageCost, fastest_bare_s: float)
         "ratio_median": middle,
         "ratio_min": min(cost.ratios),
         "ratio_max": max(cost.ratios),
-        "ratio_of_fastest": min(cost.wall_s) / fastest_bare_s,
+        "ratio_of_fastest": min(cost.wall_s) / min(cost.bare_s),
         "met": middle <= GOALS[name],
         "operations": cost.operations,
         "added_us_per_operation": (middle - 1) * median(cost.bare_s) / max(cost.operations, 1) * 1e6,
@@ -139,7 +141,7 @@ def show(stages: list[dict[str, Any]], command: list[str]) -> None:
         )
     Console().print(table)
     print("median, min to max: of the pairs of a stage's run and the bare run before it; met: by the median")
-    print("fastest: fastest run under the stage over fastest bare run; calls: recorded operations")
+    print("fastest: the fastest of these runs over the fastest of those; calls: recorded operations")
     print("before, after: preparation at the gate, and reading and writing; neither is part of the ratios")
 
 
@@ -175,8 +177,7 @@ def main() -> None:
     command = [str(sample(arguments.sample)), str(arguments.iterations)]
     head = description()
     first, costs = measure(command, arguments.rounds)
-    fastest_bare_s = min(bare_s for cost in costs.values() for bare_s in cost.bare_s)
-    stages = [summary(name, costs[name], first[name], fastest_bare_s) for name in MEASURING_STAGES]
+    stages = [summary(name, costs[name], first[name]) for name in MEASURING_STAGES]
     show(stages, command)
     RESULTS.parent.mkdir(exist_ok=True)
     shown = [Path(command[0]).name, *command[1:]]
