@@ -1,0 +1,45 @@
+// A lock for which threads wait in the kernel lies on the page of a download; the download is read at the end or not.
+// variants: end, never
+#include "planted.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <new>
+
+constexpr int count = 16;
+
+struct Page {
+    int host[count];
+    std::mutex mutex;
+    std::condition_variable changed;
+    int turn;
+};
+
+void program()
+{
+    int *device = device_integers(count);
+    Page *page = new (pinned_integers(1024)) Page{};
+    fill(device, count, 7);
+    DOWNLOAD_ASYNC(page->host, device, count * sizeof(int));
+    WAIT(last, cudaStreamSynchronize(nullptr)); // sync: end required, never unnecessary
+    if (variant("end") && !planted::arguments.without.empty())
+        expect("early", sum(page->host, count), 7 * count);
+    std::thread other([&] {
+        for (int turn = 1; turn < 10; turn += 2) {
+            std::unique_lock<std::mutex> lock(page->mutex);
+            page->changed.wait(lock, [&] { return page->turn == turn; });
+            page->turn = turn + 1;
+            page->changed.notify_all();
+        }
+    });
+    for (int turn = 0; turn < 10; turn += 2) {
+        std::unique_lock<std::mutex> lock(page->mutex);
+        page->changed.wait(lock, [&] { return page->turn == turn; });
+        page->turn = turn + 1;
+        page->changed.notify_all();
+    }
+    other.join();
+    expect("turns", page->turn, 10);
+    if (variant("end"))
+        expect("sum", sum(page->host, count), 7 * count);
+}
