@@ -18,8 +18,8 @@
 #include "portable_kernel.h"
 #include "variant.h"
 
-constexpr int block_size = 128;
-constexpr int first_capacity = 4; /* too small, which the first step finds out */
+constexpr int block_size = 64;
+constexpr int first_capacity = 2; /* too small, which the first step finds out */
 constexpr std::size_t particle_bytes = particle_count * sizeof(Particle);
 
 /* Single precision leaves some 1e-6 in a step. */
@@ -156,7 +156,7 @@ static double step(DeviceState &state, std::vector<Particle> &particles, Referen
 
 int main(int count, char **arguments)
 {
-    const int steps = count_argument(count, arguments, "STEPS", 1, 900);
+    const int steps = count_argument(count, arguments, "STEPS", 1, 1200);
     std::vector<Particle> particles = make_particles();
     ReferenceStep reference;
     DeviceState state = make_state(particles);

@@ -8,9 +8,9 @@ std::vector<Particle> make_particles()
 {
     std::vector<Particle> particles;
     for (int index = 0; index < particle_count; ++index) {
-        const double x = index % 32, y = index / 32 * 2;
+        const double x = index % 32, y = index / 32 * 3.2;
         particles.push_back({static_cast<float>(wrapped(x + 0.4 * std::sin(1.7 * index) + 0.5)),
-                             static_cast<float>(wrapped(y + 0.6 * std::cos(2.3 * index) + 0.9)),
+                             static_cast<float>(wrapped(y + 1.2 * std::cos(2.3 * index) + 1.6)),
                              static_cast<float>(0.5 * std::sin(0.9 * index)),
                              static_cast<float>(0.5 * std::cos(1.3 * index))});
     }

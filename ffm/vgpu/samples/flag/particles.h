@@ -3,7 +3,7 @@
 
 #include <vector>
 
-constexpr int particle_count = 512;
+constexpr int particle_count = 320;
 constexpr double box = 32;  /* length of the square's sides */
 constexpr double reach = 2; /* of the force, and of the neighbour lists */
 constexpr double stiffness = 4;
