@@ -1,9 +1,11 @@
 // Runs inside the measured program: loads the collector and puts its wrappers in place. Nothing here is on the hot path.
 
 const DRIVER = /^libcuda\.so(\.|$)/;
+const PYTHON = /^(lib)?python\d/; // the interpreter itself, not a program that has one linked in
 
 let collector = null;
 let configuration = null;
+let pythonFound = false;
 let recording = false; // only processes that load a driver leave a recording
 
 rpc.exports = {
@@ -12,6 +14,7 @@ rpc.exports = {
     loadCollector();
     Process.attachModuleObserver({
       onAdded(module) {
+        findPython(module);
         if (DRIVER.test(module.name)) {
           hookDriver(module);
         }
@@ -33,6 +36,7 @@ function loadCollector() {
     bind: bound("ffm_collector_bind", "void", ["uint", "pointer", "pointer"]),
     isBound: bound("ffm_collector_is_bound", "bool", ["pointer"]),
     modulesChanged: bound("ffm_collector_modules_changed", "void", []),
+    python: bound("ffm_collector_python", "void", ["pointer", "pointer", "uint", "uint"]),
     waitCallbacks: {
       onEnter: module.getExportByName("ffm_collector_wait_enter"),
       onLeave: module.getExportByName("ffm_collector_wait_leave"),
@@ -42,6 +46,24 @@ function loadCollector() {
       onLeave: module.getExportByName("ffm_collector_call_leave"),
     },
   };
+}
+
+// Programs in Python: the collector reads the interpreter's frames, given where its functions and data are.
+function findPython(module) {
+  if (pythonFound || collector.python === null) {
+    return;
+  }
+  const isMain = module.path === Process.mainModule.path; // its exports are found in the global scope only
+  const exported = (name) => module.findExportByName(name) ?? (isMain ? Module.findGlobalExportByName(name) : null);
+  const threadState = exported("PyGILState_GetThisThreadState");
+  const version = threadState === null ? null : exported("Py_Version"); // since 3.11
+  if (version === null) {
+    return;
+  }
+  pythonFound = true;
+  const home = Process.findModuleByAddress(threadState);
+  const alone = home !== null && PYTHON.test(home.name);
+  collector.python(threadState, exported("_PyRuntime") ?? NULL, version.readU32(), alone ? 1 : 0);
 }
 
 // The observer runs inside the program's dlopen, before the driver is relocated: its code can be patched then, but not

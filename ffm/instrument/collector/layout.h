@@ -5,7 +5,7 @@
  * chunk holds records of one kind and of one thread. A chunk's `used` grows after a record is complete, so a file whose
  * writer was killed reads up to its last record. All times are CLOCK_MONOTONIC nanoseconds. */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 1, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 2, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -17,7 +17,9 @@ typedef struct {
     uint32_t threads; /* thread numbers handed out */
     uint64_t opened;  /* nanoseconds */
     uint64_t file_bytes;
-    uint64_t lost; /* operations that found no room on the disk */
+    uint64_t lost;            /* operations that found no room on the disk */
+    uint32_t python_version;  /* PY_VERSION_HEX of the interpreter in the process; 0 for none */
+    uint32_t python_readable; /* whether stacks hold its frames */
     char catalogue_digest[64];
     char executable[1024];
 } ffm_header;
@@ -28,7 +30,8 @@ enum {
     FFM_CHUNK_STACKS = 2,
     FFM_CHUNK_MODULES = 3,
     FFM_CHUNK_CONTENTS = 4,
-    FFM_CHUNK_ACCESSES = 5
+    FFM_CHUNK_ACCESSES = 5,
+    FFM_CHUNK_PYTHON_CODES = 6
 };
 
 typedef struct {
@@ -68,11 +71,17 @@ typedef struct {
     uint32_t thread_id; /* kernel's number of the thread */
 } ffm_operation;
 
-/* A distinct call stack; `frames` ffm_frame follow, innermost first. */
+/* A distinct call stack; `frames` ffm_frame and `python_frames` ffm_python_frame follow, each innermost first.
+ *
+ * In Python, one place can show several native stacks: the interpreter specialises its instructions as a program runs,
+ * and then takes other ways through its own code. They are one stack here; its frames are those met first. */
 typedef struct {
     uint32_t number;
     uint32_t frames;
-    uint8_t key[16]; /* the same in every run: XXH3-128 of the frames' build-ids and offsets */
+    uint32_t python_frames;
+    uint32_t reserved;
+    uint8_t key[16]; /* the same in every run: XXH3-128 of the frames' build-ids and offsets; with Python frames, of
+                        these (file, function, line, column) and of the native frames outside of the interpreter */
 } ffm_stack;
 
 typedef struct {
@@ -82,6 +91,26 @@ typedef struct {
 } ffm_frame;
 
 enum { FFM_NO_MODULE = 0xFFFFFFFF };
+
+/* A Python function under way. The interpreter calls itself for some frames: those are entries, and there is a native
+ * frame of its evaluation function for each. */
+typedef struct {
+    uint32_t code; /* FFM_NO_CODE for an entry whose function was not on the stack */
+    uint32_t line;
+    uint32_t column; /* of the expression's first byte, from 1; 0 where it is not known */
+    uint32_t flags;
+} ffm_python_frame;
+
+enum { FFM_PYTHON_ENTRY = 1 };
+enum { FFM_NO_CODE = 0xFFFFFFFF };
+
+/* A Python function; its file and its qualified name follow in UTF-8, padded together to a multiple of 8. */
+typedef struct {
+    uint32_t number;
+    uint32_t first_line;
+    uint32_t file_bytes;
+    uint32_t name_bytes;
+} ffm_python_code;
 
 /* A mapped file; `path_bytes` of path follow, padded to a multiple of 8. */
 typedef struct {
