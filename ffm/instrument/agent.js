@@ -28,22 +28,22 @@ rpc.exports = {
 
 function loadCollector() {
   const module = Module.load(configuration.collector);
-  const bound = (name, result, parameters) =>
-    new NativeFunction(module.getExportByName(name), result, parameters);
+  const exported = (name) => module.getExportByName(`${configuration.prefix}_${name}`);
+  const bound = (name, result, parameters) => new NativeFunction(exported(name), result, parameters);
   collector = {
-    open: bound("ffm_collector_open", "int", ["pointer", "uint", "pointer"]),
-    wrapper: bound("ffm_collector_wrapper", "pointer", ["uint"]),
-    bind: bound("ffm_collector_bind", "void", ["uint", "pointer", "pointer"]),
-    isBound: bound("ffm_collector_is_bound", "bool", ["pointer"]),
-    modulesChanged: bound("ffm_collector_modules_changed", "void", []),
-    python: bound("ffm_collector_python", "void", ["pointer", "pointer", "uint", "uint"]),
+    open: bound("open", "int", ["pointer", "uint", "pointer"]),
+    wrapper: bound("wrapper", "pointer", ["uint"]),
+    bind: bound("bind", "void", ["uint", "pointer", "pointer"]),
+    isBound: bound("is_bound", "bool", ["pointer"]),
+    modulesChanged: bound("modules_changed", "void", []),
+    python: bound("python", "void", ["pointer", "pointer", "uint", "uint"]),
     waitCallbacks: {
-      onEnter: module.getExportByName("ffm_collector_wait_enter"),
-      onLeave: module.getExportByName("ffm_collector_wait_leave"),
+      onEnter: exported("wait_enter"),
+      onLeave: exported("wait_leave"),
     },
     callCallbacks: {
-      onEnter: module.getExportByName("ffm_collector_call_enter"),
-      onLeave: module.getExportByName("ffm_collector_call_leave"),
+      onEnter: exported("call_enter"),
+      onLeave: exported("call_leave"),
     },
   };
 }

@@ -45,6 +45,17 @@ class FoundWait(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Library:
+    """A compiled library for the measured program. It exports what `collector.h` declares, under its own prefix."""
+
+    file: str
+    prefix: str
+
+
+COLLECTOR = Library("libffm_collector.so", "ffm_collector")
+
+
+@dataclass(frozen=True, slots=True)
 class Instruments:
     """What to put into the program. `functions` are exported names of the catalogue."""
 
@@ -54,6 +65,9 @@ class Instruments:
     """Flags `FFM_MODE_*` of `collector.h`."""
     plan: Path | None
     find_wait_function: Callable[[Path], FoundWait]
+    library: Library = COLLECTOR
+    extra_functions: tuple[str, ...] = ()
+    """Exported names beyond the catalogue, for a library that knows them; their indices follow the catalogue's."""
 
 
 @dataclass(slots=True)
@@ -221,11 +235,15 @@ class _Run:
         catalogue = load_catalogue()
         script.exports_sync.start(
             {
-                "collector": str(native_library("libffm_collector.so")),
+                "collector": str(native_library(self._instruments.library.file)),
+                "prefix": self._instruments.library.prefix,
                 "folder": str(self._instruments.folder.resolve()),
                 "mode": self._instruments.mode,
                 "plan": None if self._instruments.plan is None else str(self._instruments.plan.resolve()),
-                "functions": [[catalogue[name].index, name] for name in self._instruments.functions],
+                "functions": [
+                    *([catalogue[name].index, name] for name in self._instruments.functions),
+                    *([len(catalogue) + place, name] for place, name in enumerate(self._instruments.extra_functions)),
+                ],
             }
         )
 

@@ -1,0 +1,6 @@
+#include "cache.h"
+
+size_t ffm_cache_bytes(void)
+{
+    return 0;
+}
