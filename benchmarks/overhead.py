@@ -97,7 +97,7 @@ def measure(command: list[str], rounds: int) -> tuple[dict[str, StageCost], dict
 def summary(name: str, cost: StageCost, first: StageCost) -> dict[str, Any]:
     """Return what the results say of one stage.
 
-    What else a machine does only adds to a time: the quotient of the fastest runs stands beside the median of the pairs.
+    What else a machine does only adds to a time, so the quotient of the fastest runs stands beside the pairs' median.
     """
     middle = median(cost.ratios)
     return {
@@ -139,7 +139,9 @@ def show(stages: list[dict[str, Any]], command: list[str]) -> None:
             f"{one['preparation_s_median']:.2f} s",
             f"{one['after_s_median']:.2f} s",
         )
-    Console().print(table)
+    console = Console()
+    console.width = max(console.width, 90)  # columns would be cut off
+    console.print(table)
     print("median, min to max: of the pairs of a stage's run and the bare run before it; met: by the median")
     print("fastest: the fastest of these runs over the fastest of those; calls: recorded operations")
     print("before, after: preparation at the gate, and reading and writing; neither is part of the ratios")
