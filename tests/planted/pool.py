@@ -27,7 +27,8 @@ class Measurements:
 
     def __init__(self, cases: Iterable[Case], programs: Programs, scratch: Path, watch: str) -> None:
         """Begin to measure the cases, with results below `scratch`."""
-        self._pool = ProcessPoolExecutor(os.cpu_count() or 1, multiprocessing.get_context("spawn"))
+        # A case waits for its program a third of the time: one more than there are cores keeps them busy.
+        self._pool = ProcessPoolExecutor((os.cpu_count() or 1) + 1, multiprocessing.get_context("spawn"))
         self._answers: dict[str, Future[list[Answer]]] = {
             case.name: self._pool.submit(_measure, case, programs, scratch / case.name, watch) for case in cases
         }
