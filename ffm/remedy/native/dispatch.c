@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "cache.h"
 #include "calls.h"
 #include "driver.h"
 #include "plan.h"
@@ -59,10 +60,16 @@ static word forward(uint32_t index, const word *a)
     return ((narrow_function)original)(a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
+static bool give_back(void)
+{
+    bool pooled = ffm_pool_give_back();
+    return ffm_cache_give_back() || pooled;
+}
+
 uint64_t ffm_forward(const ffm_program_call *call)
 {
     word result = forward(call->index, call->arguments);
-    if (__builtin_expect((int)result == FFM_CUDA_OUT_OF_MEMORY, 0) && ffm_pool_give_back())
+    if (__builtin_expect((int)result == FFM_CUDA_OUT_OF_MEMORY, 0) && give_back())
         result = forward(call->index, call->arguments);
     return result;
 }

@@ -143,6 +143,15 @@ bool ffm_primary_active(uint64_t device)
     return active != 0;
 }
 
+size_t ffm_device_memory(void)
+{
+    size_t free = 0, total = 0;
+    if (originals[FFM_EXTRA_cuMemGetInfo_v2] == NULL ||
+        ORIGINAL(cuMemGetInfo_v2, (size_t *, size_t *))(&free, &total) != CUDA_SUCCESS)
+        return 0;
+    return total;
+}
+
 bool ffm_parameters_known(void)
 {
     return originals[FFM_EXTRA_cuFuncGetParamInfo] != NULL && originals[FFM_EXTRA_cuKernelGetParamInfo] != NULL;

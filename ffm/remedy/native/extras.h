@@ -22,6 +22,9 @@ bool ffm_extra_is_bound(const void *address);
 /* Whether the device's primary context lives. True where the driver cannot say. */
 bool ffm_primary_active(uint64_t device);
 
+/* Bytes of the device's memory; 0 where the driver does not say. */
+size_t ffm_device_memory(void);
+
 /* Offset and size of a kernel's parameter; the CUresult of cuFuncGetParamInfo or cuKernelGetParamInfo. */
 int ffm_parameter(uint64_t function, bool kernel, size_t index, size_t *offset, size_t *bytes);
 

@@ -10,6 +10,7 @@
 #include "extras.h"
 #include "modules.h"
 #include "plan.h"
+#include "python_frames.h"
 #include "stacks.h"
 #include "state.h"
 #include "wrappers.h"
@@ -18,6 +19,7 @@ static void after_fork(void)
 {
     ffm_counters_after_fork();
     ffm_modules_after_fork();
+    ffm_python_after_fork();
     ffm_stacks_after_fork();
     ffm_plan_after_fork();
     ffm_state_after_fork();
@@ -62,6 +64,13 @@ bool ffm_remedy_is_bound(const void *address)
 void ffm_remedy_modules_changed(void)
 {
     ffm_modules_forget();
+}
+
+void ffm_remedy_python(const void *thread_state, const void *runtime, uint32_t version, bool dedicated)
+{
+    const ffm_python found = {
+        .thread_state = thread_state, .runtime = runtime, .version = version, .dedicated = dedicated};
+    ffm_python_found(&found);
 }
 
 void ffm_remedy_wait_enter(void *invocation)

@@ -21,6 +21,9 @@ FFM_EXPORT void ffm_remedy_bind(uint32_t function, void *address, void *original
 FFM_EXPORT bool ffm_remedy_is_bound(const void *address);
 FFM_EXPORT void ffm_remedy_modules_changed(void);
 
+/* There is a Python interpreter in the process; stacks are then matched with its frames. */
+FFM_EXPORT void ffm_remedy_python(const void *thread_state, const void *runtime, uint32_t version, bool dedicated);
+
 /* Callbacks of Interceptor.attach: nothing is done in them. */
 FFM_EXPORT void ffm_remedy_wait_enter(void *invocation);
 FFM_EXPORT void ffm_remedy_wait_leave(void *invocation);

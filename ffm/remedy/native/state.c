@@ -1,8 +1,10 @@
 #include "state.h"
 
+#include "cache.h"
 #include "counters.h"
 #include "order.h"
 #include "pool.h"
+#include "staging.h"
 
 pthread_mutex_t ffm_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -17,6 +19,7 @@ void ffm_stop(uint32_t reason)
     ffm_counters->stopped = reason;
     ffm_order_pay();
     ffm_pool_give_back();
+    ffm_cache_give_back();
 }
 
 bool ffm_stopped(void)
@@ -51,6 +54,8 @@ void ffm_context_ends(void)
 {
     ffm_order_forget();
     ffm_pool_forget();
+    ffm_cache_forget();
+    ffm_staging_forget();
     __atomic_store_n(&context, 0, __ATOMIC_RELEASE);
 }
 

@@ -6,6 +6,7 @@
 #include "host_memory.h"
 #include "kernel_arguments.h"
 #include "order.h"
+#include "transfers.h"
 
 static uint64_t stream_of(const ffm_program_call *call, uint64_t handle)
 {
@@ -73,6 +74,8 @@ ffm_handler ffm_work_handler(const ffm_function *function)
 {
     switch (function->kind) {
     case FFM_KIND_TRANSFER:
+        if (ffm_is(function, "cuMemcpyHtoD") && function->shape == FFM_SHAPE_PLAIN)
+            return ffm_upload;
         /* Copies between host and device by the synchronous calls are done when they return. */
         if (!function->asynchronous && (function->direction == FFM_DIRECTION_HOST_TO_DEVICE ||
                                         function->direction == FFM_DIRECTION_DEVICE_TO_HOST))
