@@ -33,13 +33,12 @@ def results_option(command: Decorated) -> Decorated:
 
 
 def estimator_option(command: Decorated) -> Decorated:
-    """`--estimator carry|bound`."""
+    """`--estimator replay|carry|bound`."""
     return click.option(
         "--estimator",
-        type=click.Choice(["carry", "bound"]),
-        default="carry",
-        show_default=True,
-        help="The estimate that comes first and sorts; `ffm report` says what they mean.",
+        type=click.Choice(["replay", "carry", "bound"]),
+        help="The estimate that comes first and sorts; `ffm report` says what they mean. Default: replay; carry for "
+        "imported results, which cannot be replayed.",
     )(command)
 
 

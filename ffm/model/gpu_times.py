@@ -109,12 +109,13 @@ def infer_gpu_times(timeline: Timeline, work: DeviceWork) -> Inference:
     likely = _expect(timeline, work, enqueues, segment, np.where(alike, least, length - usual), alike, size, spread)
     slow = _expect(timeline, work, enqueues, segment, np.where(alike, typical, length), alike, size, spread)
     unknown = likely.gpu < 0
+    most = ALIKE_TIMES * usual
     anything = np.zeros(len(timeline), bool)
     return Inference(
         order,
-        _fit(timeline, work, order, np.where(unknown, 0, likely.gpu), likely.firm, usual),
-        _fit(timeline, work, order, np.where(unknown & enqueues, ENDLESS_NS, np.maximum(slow.gpu, 0)), anything, 0),
-        _fit(timeline, work, order, np.where(unknown, 0, likely.gpu), likely.firm, ALIKE_TIMES * usual),
+        _fit(timeline, work, order, np.where(unknown, 0, likely.gpu), likely.firm, usual, ALIKE_TIMES * usual),
+        _fit(timeline, work, order, np.where(unknown & enqueues, ENDLESS_NS, np.maximum(slow.gpu, 0)), anything, 0, 0),
+        _fit(timeline, work, order, np.where(unknown, 0, likely.gpu), likely.firm, most, most),
         usual,
     )
 
@@ -234,6 +235,7 @@ def _fit(
     expected: NDArray[np.int64],
     firm: NDArray[np.bool_],
     tolerance: int,
+    firm_tolerance: int,
 ) -> GpuTimes:
     gpu = expected.astype(np.int64)
     ready = np.zeros(len(timeline), np.int64)
@@ -255,6 +257,7 @@ def _fit(
         work.events,
         WAITED_NS,
         tolerance,
+        firm_tolerance,
         firm,
         gpu,
         ready,

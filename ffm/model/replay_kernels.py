@@ -122,6 +122,7 @@ def fit(
     events: int,
     threshold: int,
     tolerance: int,
+    firm_tolerance: int,
     firm: Columns,
     gpu: Columns,
     ready: Columns,
@@ -129,12 +130,12 @@ def fit(
 ) -> tuple[int, int]:
     """Live through the run as it was, and make the GPU's times agree with what was waited for.
 
-    `gpu` holds for each enqueuing row the nanoseconds that its work is expected to take, and is corrected in place:
-    no work lasts beyond the end of a wait that waited for it; and where `firm` does not say that the expectation is
-    sure, a wait that ends more than `tolerance` after the expected end shows that the last work took longer. What
-    remains of a wait goes into `latency`: from the end of the work until the CPU goes on; or, as a negative number
-    (-1 - wait), where nothing was waited for. `ready` gets, for each row, when all of its process's earlier work was
-    over.
+    `gpu` holds for each enqueuing row the nanoseconds that its work is expected to take, and is corrected in place: no
+    work lasts beyond the end of a wait that waited for it; and a wait that ends much later than expected shows that the
+    last work took longer, all but `tolerance` of that time. Much is more than `tolerance`, or, where `firm` says that
+    the expectation is sure, more than `firm_tolerance`. What remains of a wait goes into `latency`: from the end of the
+    work until the CPU goes on; or, as a negative number (-1 - wait), where nothing was waited for. `ready` gets, for
+    each row, when all of its process's earlier work was over.
 
     Returns the nanoseconds of waiting that the GPU's work explains, and of all waiting.
     """
@@ -215,7 +216,9 @@ def fit(
                 elif blocks and does != 6 and end - tolerance > target:
                     number = last_anywhere[process] if whole else lane
                     work = last[number] if number >= 0 else -1
-                    if work >= 0 and not firm[work] and end - tolerance > begun[work]:
+                    if work >= 0 and firm[work] and end - firm_tolerance <= target:
+                        work = -1
+                    if work >= 0 and end - tolerance > begun[work]:
                         over[number] = end - tolerance
                         gpu[work] = over[number] - begun[work]
                         latest[process] = max(latest[process], over[number])
@@ -259,14 +262,24 @@ def replay_group(
     label: Columns,
     group_of: Columns,
     group: int,
+    needed: int,
+    parent: Columns,
+    forked: Columns,
+    joined: Columns,
+    follows: Columns,
+    strict: int,
     jump: int,
 ) -> tuple[Columns, int]:
     """Live through the run with one group's problems fixed; nanoseconds by which each thread ends earlier.
 
     The rules are those of `ffm.model.replay`. `members` are the places in `order` of the rows that the fix changes,
-    ascending. With `jump` (each process has one stream and one thread) stretches are skipped in which the CPU and
-    the GPU are both early by the same time: there the run is the one that was measured. Also returns how many rows were
-    visited.
+    ascending. `parent`, `forked` and `joined` say which thread started each thread, and the places in `order` of the
+    first row of a thread, and of the row of the parent before which it was joined (-1: none); `follows` whose waits a
+    thread's gaps end with (-1: none). With `strict` a joined thread helps only if all that were joined there end
+    earlier, and no thread follows another. With `needed` the chosen rows' waits go though they are needed, and what
+    follows on other streams waits for the same work. With `jump` (each process has one stream and one thread) stretches
+    are skipped in which the CPU and the GPU are both early by the same time: there the run is the one that was
+    measured. Also returns how many rows were visited.
     """
     threads = len(process_of_thread)
     streams = len(stream_process)
@@ -277,6 +290,9 @@ def replay_group(
     recorded = np.zeros(events + 1, np.int64)
     moved_until = np.full(threads, -1, np.int64)
     moved_for = np.zeros(threads, np.int64)
+    touched = np.zeros(threads, np.uint8)
+    ordered = np.zeros(processes, np.int64)
+    ended = np.zeros(threads, np.int64)
     rows = len(order)
     visited = 0
     if len(members) == 0:
@@ -291,6 +307,27 @@ def replay_group(
         lane = stream[row]
         does = action[row]
         visited += 1
+        if joined[lane_thread] >= 0 or threads > processes:
+            if forked[lane_thread] == place and parent[lane_thread] >= 0:
+                early[lane_thread] = early[parent[lane_thread]]
+            gain = -1
+            least = -1
+            for other in range(threads):
+                if parent[other] == lane_thread and joined[other] == place:
+                    if touched[other] and (gain < 0 or early[other] < gain):
+                        gain = early[other]
+                        touched[lane_thread] = 1
+                    if least < 0 or early[other] < least:
+                        least = early[other]
+            if strict:
+                gain = least
+            early[lane_thread] = max(early[lane_thread], gain)
+            leader = follows[lane_thread]
+            if leader >= 0 and touched[leader] and not strict and ended[lane_thread] > 0:
+                room = start[row] - ended[lane_thread]  # it cannot have waited longer than it did nothing
+                gain = min(early[leader], early[lane_thread] + room)
+                early[lane_thread] = max(early[lane_thread], gain)
+            ended[lane_thread] = start[row] + duration[row]
         shift = early[lane_thread]
         if fresh:  # the GPU is early by as much as the CPU
             latest[process] = ready[row] - shift
@@ -313,11 +350,15 @@ def replay_group(
         while member < len(members) and members[member] < place:
             member += 1
         if member < len(members) and members[member] == place:
+            touched[lane_thread] = 1
             flags = problem[row]
             chosen = label[row] >= 0 and group_of[label[row]] == group
             if kind[row] == 4:
                 no_call = True
                 no_wait = True
+            elif chosen and needed:
+                no_wait = True
+                no_call = kind[row] == 1
             elif chosen:
                 no_wait = (flags & 1) != 0
                 later = (flags & 2) != 0 and not no_wait
@@ -337,6 +378,7 @@ def replay_group(
                         first = max(first, latest[process])
                     elif legacy[process] >= 0:
                         first = max(first, over[legacy[process]])
+                    first = max(first, ordered[process])
                     over[lane] = first + gpu[row]
                     latest[process] = max(latest[process], over[lane])
             if part == 1:
@@ -366,7 +408,10 @@ def replay_group(
                     if moved_until[lane_thread] < 0 or until < moved_until[lane_thread]:
                         moved_until[lane_thread] = until
                     moved_for[lane_thread] = max(moved_for[lane_thread], target)
-                elif not no_wait:
+                elif no_wait:
+                    if needed:
+                        ordered[process] = max(ordered[process], target)
+                else:
                     if stays_idle < 0:  # nothing was waited for: what the call took, it takes again
                         now = max(now - 1 - stays_idle, target)
                     elif target > now:

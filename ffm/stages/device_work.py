@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,11 +55,11 @@ def device_work(columns: Columns, thread: NDArray[np.int32]) -> DeviceWork:
     )
 
 
-def _of(chosen: object) -> NDArray[np.bool_]:
+def _of(chosen: Callable[[DriverFunction], bool]) -> NDArray[np.bool_]:
     """A table over recorded function indices: whether a function of the catalogue is chosen."""
     table = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, bool)
     for function in load_catalogue().functions:
-        table[function.index] = chosen(function)  # type: ignore[operator]
+        table[function.index] = chosen(function)
     return table
 
 
