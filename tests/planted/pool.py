@@ -19,7 +19,7 @@ from tests.planted.measuring import Answer, answers_for
 
 
 class UnmeasuredError(Exception):
-    """A stage of ffm failed on a case; the message is its sentence."""
+    """A stage of ffm failed on a case; the message is its sentence, or names an error that it did not expect."""
 
 
 class Measurements:
@@ -55,3 +55,5 @@ def _measure(case: Case, programs: Programs, results: Path, watch: str) -> list[
         return answers_for(case, programs, results, watch)
     except FfmError as error:
         raise UnmeasuredError(str(error)) from None
+    except Exception as error:  # one case that ffm fails on must not hide the others
+        raise UnmeasuredError(f"ffm raised {type(error).__name__}: {error}") from error
