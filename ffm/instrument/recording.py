@@ -47,6 +47,8 @@ class RecordedStack:
     key: str
     frames: list[tuple[int | None, int]]
     python: list[RecordedPythonFrame] = field(default_factory=list)
+    truncated: bool = False
+    """Whether it was deeper than can be recorded, at its outer end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +195,7 @@ def _stacks(chunks: list[Chunk]) -> list[RecordedStack]:
                     for module, place in zip(frames["module"], frames["offset"], strict=True)
                 ],
                 python=[_python_frame(row, functions) for row in content[end:python_end].view(python_frame)],
+                truncated=bool(stack["truncated"]),
             )
             offset = python_end
     return [numbered[number] for number in sorted(numbered)]

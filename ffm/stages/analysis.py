@@ -16,11 +16,8 @@ from ffm.stages.documents import (
     Analysis,
     Baseline,
     Document,
-    Frame,
     Matching,
     Memory,
-    Module,
-    Stack,
     StageCost,
     SyncUse,
     Tracing,
@@ -30,10 +27,10 @@ from ffm.stages.documents import (
 from ffm.stages.errors import DocumentError
 from ffm.stages.folder import ResultsFolder, application_name
 from ffm.stages.matching import match, translate
+from ffm.stages.named_stacks import name_stacks, unread_python
 from ffm.stages.operations import function_name
 from ffm.stages.results import Findings, SiteDescription, write_results
 from ffm.stages.tables import Columns, read_table
-from ffm.symbols.locations import Location
 from ffm.symbols.symbolizer import Symbolizer
 
 WORTH_MOVING_NS = 20_000
@@ -91,57 +88,25 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
     wall_s = baseline.run.wall_s if baseline.run else 0.0
     order = np.lexsort((columns["start"], columns["thread"], columns["process"]))
     timeline = _timeline(columns, joined, order, wall_s)
-    symbolizer = Symbolizer()
-    stacks = symbolized(tracing.stacks, tracing.modules, symbolizer)
+    named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
     command = baseline.run.command if baseline.run else []
     findings = Findings(
         application=application_name(command),
         command=command,
         wall_s=wall_s,
         timeline=timeline,
-        sites=_sites(columns, joined, len(stacks)),
-        stacks=stacks,
-        modules=tracing.modules,
+        sites=_sites(columns, joined, len(named.stacks)),
+        stacks=named.stacks,
+        modules=named.modules,
         run=tracing.run,
         costs=[_cost(document, baseline) for document in (baseline, tracing, memory, sync_use)],
         matching=_matching(columns, joined),
         allocations=allocation_links(columns),
         work=device_work({name: column[order] for name, column in columns.items()}, timeline.thread),
         probes_s=float(columns["probe"].sum()) / 1e9,
-        notes=symbolizer.notes + _notes(tracing),
+        notes=named.notes + unread_python(tracing.run) + _notes(tracing),
     )
     return write_results(findings, folder.root)
-
-
-def symbolized(stacks: list[Stack], modules: list[Module], symbolizer: Symbolizer) -> list[Stack]:
-    """Return the stacks with functions, files and lines; inlined functions become frames of their own."""
-    locations = [
-        Location(modules[frame.module].path, modules[frame.module].build_id, frame.offset, depth > 0)
-        for stack in stacks
-        for depth, frame in enumerate(stack.frames)
-        if modules[frame.module].path  # code made at run time lies in no file
-    ]
-    resolved = iter(symbolizer.resolve(locations))
-    result: list[Stack] = []
-    for stack in stacks:
-        frames: list[Frame] = []
-        for frame in stack.frames:
-            sources = next(resolved) if modules[frame.module].path else []
-            if not sources:
-                frames.append(frame)
-            for place, source in enumerate(sources):
-                frames.append(
-                    Frame(
-                        module=frame.module,
-                        offset=frame.offset,
-                        function=source.function,
-                        file=source.file,
-                        line=source.line,
-                        inlined=place + 1 < len(sources),
-                    )
-                )
-        result.append(Stack(key=stack.key, frames=frames))
-    return result
 
 
 def _join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse, folder: ResultsFolder) -> _Joined:

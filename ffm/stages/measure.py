@@ -146,6 +146,8 @@ def _describe(
                 threads=recording.threads,
                 operations=len(recording.operations),
                 lost=recording.lost,
+                python=recording.python_version,
+                python_readable=recording.python_readable,
             )
             for recording in recordings
         ],

@@ -123,14 +123,15 @@ static void describe(const uint64_t *words, uint32_t depth, uint32_t python_word
 }
 
 /* Record the stack that `added` describes with its frames as (module, offset), and its Python frames. */
-static void record(const interned *stack)
+static void record(const interned *stack, bool truncated)
 {
     uint32_t python_frames = stack->python_words / FFM_PYTHON_WORDS;
     size_t bytes = sizeof(ffm_stack) + stack->depth * sizeof(ffm_frame) + python_frames * sizeof(ffm_python_frame);
     ffm_stack *out = ffm_sink_reserve(&stacks.stream, FFM_CHUNK_STACKS, 0, bytes);
     if (out == NULL)
         return;
-    *out = (ffm_stack){.number = stack->number, .frames = stack->depth, .python_frames = python_frames};
+    *out = (ffm_stack){
+        .number = stack->number, .frames = stack->depth, .python_frames = python_frames, .truncated = truncated};
     memcpy(out->key, stack->key, FFM_KEY_BYTES);
     ffm_frame *frames = (ffm_frame *)(out + 1);
     for (uint32_t i = 0; i < stack->depth; i++) {
@@ -145,7 +146,8 @@ static void record(const interned *stack)
 
 /* Add a stack under the lock, and return its number. A table that is three quarters full stays as it is: later stacks
  * share the number 0, the empty stack. */
-static uint32_t add(uint64_t hash, uint32_t slot, const uint64_t *words, uint32_t depth, uint32_t python_words)
+static uint32_t add(uint64_t hash, uint32_t slot, const uint64_t *words, uint32_t depth, uint32_t python_words,
+                    bool truncated)
 {
     uint32_t key_slot = 0;
     interned *same = NULL;
@@ -167,7 +169,7 @@ static uint32_t add(uint64_t hash, uint32_t slot, const uint64_t *words, uint32_
     for (uint32_t i = 0; i < depth + python_words; i++)
         fresh->words[i] = words[i];
     if (same == NULL) {
-        record(fresh);
+        record(fresh, truncated);
         stacks.by_number[fresh->number] = fresh;
         if (python_words > 0)
             stacks.by_key[key_slot] = fresh;
@@ -178,7 +180,7 @@ static uint32_t add(uint64_t hash, uint32_t slot, const uint64_t *words, uint32_
 }
 
 /* Number of a stack: `depth` return addresses, and behind them the words of its Python frames. */
-static uint32_t intern(const uint64_t *words, uint32_t depth, uint32_t python_words)
+static uint32_t intern(const uint64_t *words, uint32_t depth, uint32_t python_words, bool truncated)
 {
     uint64_t hash = XXH3_64bits_withSeed(words, (depth + python_words) * sizeof *words, ffm_modules_generation());
     uint32_t slot;
@@ -188,7 +190,7 @@ static uint32_t intern(const uint64_t *words, uint32_t depth, uint32_t python_wo
 
     pthread_mutex_lock(&stacks.lock);
     known = find(hash, words, depth, python_words, &slot);
-    uint32_t number = known != NULL ? known->number : add(hash, slot, words, depth, python_words);
+    uint32_t number = known != NULL ? known->number : add(hash, slot, words, depth, python_words, truncated);
     pthread_mutex_unlock(&stacks.lock);
     return number;
 }
@@ -198,7 +200,8 @@ static __attribute__((noinline)) uint32_t intern_with_python(const uint64_t *fra
 {
     uint64_t words[MAX_WORDS];
     memcpy(words, frames, depth * sizeof *frames);
-    return intern(words, depth, ffm_python_walk(words + depth, truncated));
+    uint32_t python_words = ffm_python_walk(words + depth, truncated);
+    return intern(words, depth, python_words, *truncated);
 }
 
 /* Number of the calling thread's stack, whose native frames are given. */
@@ -206,12 +209,12 @@ static inline uint32_t intern_here(const uint64_t *frames, uint32_t depth, bool 
 {
     if (__builtin_expect(ffm_python_readable, 0))
         return intern_with_python(frames, depth, truncated);
-    return intern(frames, depth, 0);
+    return intern(frames, depth, 0, *truncated);
 }
 
 void ffm_stacks_open(void)
 {
-    intern(NULL, 0, 0);
+    intern(NULL, 0, 0, false);
 }
 
 uint32_t ffm_stack_here(int skip, bool *truncated)
