@@ -36,7 +36,8 @@ function loadCollector() {
     bind: bound("bind", "void", ["uint", "pointer", "pointer"]),
     isBound: bound("is_bound", "bool", ["pointer"]),
     modulesChanged: bound("modules_changed", "void", []),
-    python: bound("python", "void", ["pointer", "pointer", "uint", "uint"]),
+    python: module.findExportByName(`${configuration.prefix}_python`)
+      && bound("python", "void", ["pointer", "pointer", "uint", "uint"]),
     waitCallbacks: {
       onEnter: exported("wait_enter"),
       onLeave: exported("wait_leave"),
