@@ -98,13 +98,15 @@ function hookDriver(module) {
   const outcomes = [];
   const owners = new Map(); // address of hooked code -> name of the function
   for (const [index, name] of configuration.functions) {
-    const address = module.findExportByName(name);
-    if (address !== null) {
+    const exported = module.findExportByName(name);
+    if (exported !== null) {
+      // An entry that only jumps through a slot is hooked where it leads: the slot itself is not filled yet.
+      const address = name in plan.entries ? module.base.add(plan.entries[name]) : exported;
       outcomes.push([name, ...hookFunction(index, name, address, owners)]);
     }
   }
-  if (plan.waitOffset !== null) {
-    const address = module.base.add(plan.waitOffset);
+  for (const offset of plan.waitOffsets) {
+    const address = module.base.add(offset);
     if (!collector.isBound(address)) {
       Interceptor.attach(address, collector.waitCallbacks);
     }

@@ -6,6 +6,7 @@ each process that it starts, at the gate (`gate.py`), puts the collector's hooks
 
 from __future__ import annotations
 
+import atexit
 import os
 import queue
 import select
@@ -21,10 +22,14 @@ from typing import Any, Protocol
 import frida
 
 from ffm.driver.catalogue import load_catalogue
+from ffm.driver.library import read_library
 from ffm.instrument.errors import InstrumentError
 from ffm.instrument.gate import FORKED, Gate
 from ffm.instrument.library import native_library
 from ffm.instrument.program import Ending, ending_of, reason_unreached, resolve_program
+
+# Frida's helper is a file in the temporary directory, which stays behind unless Frida is shut down.
+atexit.register(frida.shutdown)
 
 AGENT = Path(__file__).with_name("agent.js")
 
@@ -40,8 +45,8 @@ class FoundWait(Protocol):
     """What the runner needs to know of a driver's internal wait function."""
 
     @property
-    def offset(self) -> int | None:
-        """Its start from the driver's base; None where it is not known."""
+    def offsets(self) -> tuple[int, ...]:
+        """Its start from the driver's base; several where the driver has more than one, none where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,13 +272,15 @@ class _Run:
                 self._failure = f"The collector could not start in process {process.process_id}: {why}."
 
     def _send_plan(self, process: Instrumented, script: Any) -> None:
-        offset: int | None = None
+        offsets: tuple[int, ...] = ()
+        entries: dict[str, int] = {}
         refused: str | None = None
         try:
             if process.driver is not None:
                 process.wait_function = self._instruments.find_wait_function(process.driver)
-                offset = process.wait_function.offset
+                offsets = process.wait_function.offsets
+                entries = read_library(process.driver).behind_slots()
         except Exception as error:  # the program waits for the answer, whatever happened here
             refused = str(error)
             self._failure = f"The driver {process.driver} could not be examined: {error}"
-        script.post({"type": "plan", "waitOffset": offset, "refused": refused})
+        script.post({"type": "plan", "waitOffsets": offsets, "entries": entries, "refused": refused})
