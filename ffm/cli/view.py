@@ -57,28 +57,50 @@ def sequence(number: int, estimator: Estimator | None, folder: Path | None, as_j
     _show(lay_out(analysis, number, chosen_estimator(analysis, estimator)), render_sequence, as_json)
 
 
-@click.command(cls=view_command("ffm.report.sequence:SequenceView"))
-@click.argument("start", type=int)
-@click.argument("end", type=int)
+@click.command(cls=view_command("ffm.report.sequence:SequenceView", "ffm.report.best:BestView"))
+@click.argument("start", type=int, required=False)
+@click.argument("end", type=int, required=False)
 @click.option("--sequence", "number", type=int, default=1, show_default=True, help="The sequence that holds them.")
+@click.option(
+    "--best",
+    type=int,
+    metavar="K",
+    help="Instead of START and END: the K parts that save most for the fewest places to change.",
+)
 @estimator_option
 @results_option
 @json_option
 def subsequence(
-    start: int, end: int, number: int, estimator: Estimator | None, folder: Path | None, as_json: bool
+    start: int | None,
+    end: int | None,
+    number: int,
+    best: int | None,
+    estimator: Estimator | None,
+    folder: Path | None,
+    as_json: bool,
 ) -> None:
     """Estimate what fixing just operations START to END of a sequence would save. Needs no new run."""
     from ffm.report.numbers import chosen_estimator
-    from ffm.report.sequence import check_part
+    from ffm.report.sequence import check_part, check_sequence
     from ffm.report.sequence import subsequence as lay_out
-    from ffm.report.terminal import render_sequence
+    from ffm.report.terminal import render_best, render_sequence
     from ffm.stages.results import subsequence as estimate
 
+    if (best is None) == (start is None or end is None):
+        raise click.UsageError("name START and END, or ask for the best parts with --best K.")
     results = open_chosen(folder)
-    check_part(results.document, number, start, end)
-    benefit = estimate(results, number, start, end).benefit
     chosen = chosen_estimator(results.document, estimator)
-    _show(lay_out(results.document, number, start, end, benefit, chosen), render_sequence, as_json)
+    if best is not None:
+        from ffm.report.best import best as lay_out_best
+        from ffm.stages.parts import best_subsequences
+
+        check_sequence(results.document, number)
+        parts = best_subsequences(results, number, best, chosen)
+        _show(lay_out_best(results.document, number, parts, chosen), render_best, as_json)
+    elif start is not None and end is not None:
+        check_part(results.document, number, start, end)
+        benefit = estimate(results, number, start, end).benefit
+        _show(lay_out(results.document, number, start, end, benefit, chosen), render_sequence, as_json)
 
 
 @click.command(cls=view_command("ffm.report.fold:FoldView"))

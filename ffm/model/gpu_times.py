@@ -39,6 +39,10 @@ ALIKE_SHARE = 0.05
 times what is usual."""
 ALIKE_TIMES = 4
 
+WAKING_NS = 50_000
+"""No more than this counts as usual latency when segments are compared: it takes so long to wake a thread on a busy
+virtual machine. What differs by more, differs in its work."""
+
 WORTH_TIMING_BYTES = 64 * 1024
 """Copies of fewer bytes say nothing of the speed."""
 
@@ -84,9 +88,7 @@ class _Expected:
 
 def infer_gpu_times(timeline: Timeline, work: DeviceWork) -> Inference:
     """Infer the GPU's times of a whole run. O(n log n)."""
-    process = work.process_of_thread[timeline.thread]
-    one_thread_each = len(np.unique(work.process_of_thread)) == len(work.process_of_thread)
-    order = np.arange(len(timeline)) if one_thread_each else np.lexsort((timeline.start, process))
+    order = _order(timeline, work)
     segment = np.full(len(timeline), -1, np.int32)
     length, key, size, spread = run(
         replay_kernels.find_segments,
@@ -120,6 +122,20 @@ def infer_gpu_times(timeline: Timeline, work: DeviceWork) -> Inference:
     )
 
 
+def given_gpu_times(timeline: Timeline, work: DeviceWork, gpu: NDArray[np.int64]) -> Inference:
+    """The times where a driver or a simulation gives them: shape (n,), nanoseconds, 0 for rows that enqueue nothing."""
+    order = _order(timeline, work)
+    times = _fit(timeline, work, order, gpu, np.ones(len(timeline), bool), 0, ENDLESS_NS)
+    return Inference(order, times, times, times, 0)
+
+
+def _order(timeline: Timeline, work: DeviceWork) -> NDArray[np.int64]:
+    """Rows by process, then start. Rows are sorted by thread, and threads by process."""
+    if work.processes == len(work.process_of_thread):
+        return np.arange(len(timeline))
+    return np.lexsort((timeline.start, work.process_of_thread[timeline.thread]))
+
+
 def _compare(
     length: NDArray[np.int64], key: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], int]:
@@ -136,9 +152,9 @@ def _compare(
     excess = median - least
     often = counts >= OFTEN
     usual = int(np.quantile(np.repeat(excess[often], counts[often]), 0.25)) if often.any() else 0
+    usual = min(usual, WAKING_NS)
     alike = often & (excess <= np.maximum(ALIKE_SHARE * least, ALIKE_TIMES * usual))
-    if alike.any():
-        usual = int(np.average(excess[alike], weights=counts[alike]))
+    usual = int(np.average(excess[alike], weights=counts[alike])) if alike.any() else 0
     return least[which], median[which], alike[which], usual
 
 

@@ -70,6 +70,8 @@ class Replay:
         self._timeline = timeline
         self._work = work
         self.inference = inference or infer_gpu_times(timeline, work)
+        self.planned = 1
+        """How many replays are to come: for many it pays to compile."""
         self._family = _family(timeline, work, self.inference.order)
         self._place = np.empty(len(timeline), np.int64)
         self._place[self.inference.order] = np.arange(len(timeline))
@@ -99,6 +101,7 @@ class Replay:
         """
         members = self._members(label, group_of, groups)
         numbers = range(groups) if wanted is None else wanted
+        self.planned = max(self.planned, len(numbers))
         return [self._replay(members[number], label, group_of, number) for number in numbers]
 
     def _members(
@@ -155,7 +158,7 @@ class Replay:
         visits = min(len(timeline), 20 * len(members)) if self._jump else len(timeline)
         early, _ = run(
             replay_kernels.replay_group,
-            4 * visits,
+            3 * self.planned * visits,
             self.inference.order,
             timeline.thread,
             timeline.start,
