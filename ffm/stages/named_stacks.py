@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from ffm.stages.documents import Frame, Module, Run, Stack
 from ffm.stages.stack_table import UNKNOWN_MODULE
+from ffm.symbols.elf import read_elf
+from ffm.symbols.fragments import split_parts
 from ffm.symbols.locations import Location, SourceFrame
-from ffm.symbols.python_frames import Native, cython_name, is_evaluation, join
+from ffm.symbols.python_frames import EVALUATION, Native, cython_name, join
 from ffm.symbols.symbolizer import Symbolizer
 
 _INTERPRETER = re.compile(r"(lib)?python\d[\w.]*")
@@ -83,6 +85,7 @@ class _Joiner:
         names = [PurePath(module.path).name for module in modules]
         self._interpreters = {number for number, name in enumerate(names) if _INTERPRETER.fullmatch(name)}
         self._aids = {number for number, name in enumerate(names) if _CALLING_AID.fullmatch(name)}
+        self._evaluation: dict[int, list[range]] = {}
         self._tried = 0
         self._failed = 0
 
@@ -100,7 +103,7 @@ class _Joiner:
         if not stack.python:
             return Stack(key=stack.key, frames=[frame for group in native for frame in group])
         self._tried += 1
-        functions = [group[-1].function for group in native]
+        functions = [self._function(group[-1], depth > 0) for depth, group in enumerate(native)]
         order = join(functions, [frame.entry for frame in stack.python], complete=not stack.truncated)
         python = [self._frame(stack, index) for index in range(len(stack.python))]
         frames: list[Frame] = []
@@ -111,14 +114,22 @@ class _Joiner:
             for place in order:
                 if not isinstance(place, Native):
                     frames += [python[place.index]] if python[place.index].function else []
-                elif not self._is_noise(native[place.index]):
+                elif not self._is_noise(native[place.index][-1]):
                     frames += native[place.index]
         return Stack(key=stack.key, frames=frames)
 
-    def _is_noise(self, group: list[Frame]) -> bool:
-        """Whether native frames beside Python ones say nothing that these do not."""
-        module = group[-1].module
-        return module in self._interpreters or module in self._aids or is_evaluation(group[-1].function)
+    def _is_noise(self, frame: Frame) -> bool:
+        """Whether a native frame beside Python ones says nothing that these do not."""
+        return frame.module in self._interpreters or frame.module in self._aids
+
+    def _function(self, frame: Frame, return_address: bool) -> str:
+        """The function of a native frame. Where it has no name, it may be a part of the evaluation function."""
+        if frame.function:
+            return frame.function
+        if frame.module not in self._evaluation:
+            self._evaluation[frame.module] = _evaluation_parts(self.modules[frame.module])
+        address = frame.offset - return_address
+        return EVALUATION if any(address in part for part in self._evaluation[frame.module]) else ""
 
     def _frame(self, stack: Stack, index: int) -> Frame:
         python = stack.python[index]
@@ -135,3 +146,13 @@ class _Joiner:
         if UNKNOWN_MODULE not in self.modules:
             self.modules.append(UNKNOWN_MODULE)
         return self.modules.index(UNKNOWN_MODULE)
+
+
+def _evaluation_parts(module: Module) -> list[range]:
+    """Where in a module the interpreter's evaluation function lies, as offsets; nowhere in most."""
+    try:
+        file = read_elf(Path(module.path))
+        parts = split_parts(file.path, EVALUATION) if file.build_id == module.build_id else []
+    except (OSError, ValueError):
+        return []
+    return [range(part.start - file.base, part.stop - file.base) for part in parts]

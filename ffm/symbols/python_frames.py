@@ -11,7 +11,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_EVALUATION = re.compile(r"_PyEval_EvalFrameDefault(\..*)?")
+EVALUATION = "_PyEval_EvalFrameDefault"
+"""CPython's evaluation function."""
+
+_EVALUATION = re.compile(EVALUATION + r"(\..*)?")
 _TAIL_CALL = re.compile(r"_TAIL_CALL_\w+(\..*)?")
 """Since 3.14 the interpreter can be built with a function for each instruction, which the evaluation function calls."""
 

@@ -75,6 +75,14 @@ static bool is_code(const char *object)
     return true;
 }
 
+/* Whether the interpreter made the frame for itself, to see to what `__init__` returns: the file's and the function's
+ * name are one string then, and there is no line. */
+static inline bool is_aid(const char *code)
+{
+    return pointer_at(code, python.at.file) == pointer_at(code, python.at.name) &&
+           number_at(code, python.at.first_line) == 0;
+}
+
 /* A code object is freed with its function, and another one can take its place with the same instruction addresses.
  * Addresses of its parts are not enough, since they are freed together: the text of the name, by the hash that Python
  * keeps in a string, and the beginning of the line table are read too. */
@@ -116,7 +124,7 @@ uint32_t ffm_python_walk(uint64_t *words, bool *truncated)
         }
         if (owner < at->shim) {
             const char *code = (const char *)(word_at(frame, at->code) & ~at->tag); // NOLINT
-            if (code == NULL || !is_code(code))
+            if (code == NULL || !is_code(code) || is_aid(code))
                 continue;
             bool entry = at->is_entry != 0 && frame[at->is_entry];
             out[0] = (uint64_t)code;
