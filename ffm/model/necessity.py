@@ -192,6 +192,26 @@ class _Covering:
             found[mine] = later
         return found
 
+    def first_after(self, transfers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the row of the first synchronization that covers each transfer, its own wait included; -1 for none."""
+        operations = self._operations
+        found = self._first(self._context, transfers)
+        for stream, rows in self._by_stream.items():
+            mine = operations.stream[transfers] == stream
+            narrow, wide = self._first(rows, transfers[mine]), found[mine]
+            sooner = (narrow >= 0) & ((wide < 0) | (operations.end[narrow] < operations.end[wide]))
+            found[mine] = np.where(sooner, narrow, wide)
+        waits_itself = np.isin(operations.scope[transfers], (Scope.CONTEXT, Scope.STREAM))
+        return np.where(waits_itself, transfers, found)
+
+    def _first(self, rows: NDArray[np.int64], transfers: NDArray[np.int64]) -> NDArray[np.int64]:
+        if not len(rows):
+            return np.full(len(transfers), -1, np.int64)
+        operations = self._operations
+        by_bound = rows[np.argsort(operations.bound[rows], kind="stable")]
+        place = np.searchsorted(operations.bound[by_bound], operations.start[transfers], side="right")
+        return np.where(place < len(by_bound), by_bound[np.minimum(place, len(by_bound) - 1)], -1)
+
     def _latest(self, rows: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.int64]:
         if not len(rows):
             return np.full(len(times), -1, np.int64)
@@ -252,8 +272,12 @@ def _credit(
 ) -> None:
     """Credit each use to the last synchronization before it that covers the transfer's work."""
     transfers = uses.transfer[rows]
-    times = np.where(uses.watched[rows], uses.time[rows], operations.end[transfers])
-    relied = covering.last_before(times, transfers)
+    # Memory that could not be watched may be used as soon as the first synchronization is over.
+    relied = np.where(
+        uses.watched[rows],
+        covering.last_before(uses.time[rows], transfers),
+        covering.first_after(transfers),
+    )
     if role is Role.OWN_SOURCE:
         # A later synchronization serves only if it stays for a reason of its own.
         stays = (relied >= 0) & np.isin(reason[relied], list(REQUIRED))

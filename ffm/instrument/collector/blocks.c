@@ -8,6 +8,7 @@ enum { CAPACITY = 1 << 16 };
 
 typedef struct {
     uint64_t start, bytes;
+    bool own_pages; /* else the program's own memory, registered */
 } block;
 
 static struct {
@@ -33,7 +34,8 @@ void ffm_blocks_note(const ffm_function *function, const ffm_operation *operatio
         blocks.table = pages == MAP_FAILED ? NULL : pages;
     }
     if (blocks.table != NULL && blocks.count < CAPACITY)
-        blocks.table[blocks.count++] = (block){operation->destination, operation->bytes};
+        blocks.table[blocks.count++] =
+            (block){operation->destination, operation->bytes, function->memory != FFM_MEMORY_REGISTERED};
     pthread_mutex_unlock(&blocks.lock);
 }
 
@@ -51,12 +53,23 @@ uint64_t ffm_blocks_remove(uint64_t start)
     return bytes;
 }
 
-bool ffm_blocks_hold(uint64_t address)
+static bool hold(uint64_t address, bool own_pages_only)
 {
     bool found = false;
     pthread_mutex_lock(&blocks.lock);
     for (uint32_t i = 0; i < blocks.count && !found; i++)
-        found = address - blocks.table[i].start < blocks.table[i].bytes;
+        found =
+            address - blocks.table[i].start < blocks.table[i].bytes && (blocks.table[i].own_pages || !own_pages_only);
     pthread_mutex_unlock(&blocks.lock);
     return found;
+}
+
+bool ffm_blocks_hold(uint64_t address)
+{
+    return hold(address, false);
+}
+
+bool ffm_blocks_own_pages(uint64_t address)
+{
+    return hold(address, true);
 }

@@ -17,4 +17,7 @@ uint64_t ffm_blocks_remove(uint64_t start);
 /* Whether an address lies in a block. Memory outside of all is pageable. */
 bool ffm_blocks_hold(uint64_t address);
 
+/* Whether an address lies in a block that the driver allocated: nothing else lies on its pages. */
+bool ffm_blocks_own_pages(uint64_t address);
+
 #endif

@@ -7,16 +7,33 @@
 
 #include "blocks.h"
 #include "clock.h"
+#include "neighbours.h"
 #include "ranges.h"
 #include "stacks.h"
 
 enum { TRAP_FLAG = 0x100, WRITE_FAULT = 2, PAGE = 4096, STEPPED_PAGES = 8 };
 
-/* Stepping over an instruction costs microseconds. A page that is stepped on more often than this is busy with data
- * beside the range, and the range is given up: it counts as used. */
+/* Stepping over an instruction costs ten microseconds. A page that is stepped on more often than this is busy with data
+ * beside the range, and the range is given up: it counts as used. Each time that happens the page is allowed half as
+ * many steps as before, so that a busy page costs no more than twice its first allowance in a whole run. */
 enum { BUSY_PAGE = 512, BUSY_SLOTS = 4096 };
 
-static uint32_t steps_on_page[BUSY_SLOTS];
+static struct {
+    uint32_t steps;
+    uint32_t given_up; /* times */
+} busy[BUSY_SLOTS];
+
+static bool too_busy(uint64_t page)
+{
+    uint32_t slot = (uint32_t)(page / PAGE % BUSY_SLOTS);
+    uint32_t halvings = __atomic_load_n(&busy[slot].given_up, __ATOMIC_RELAXED);
+    uint32_t allowed = BUSY_PAGE >> (halvings < 10 ? halvings : 10);
+    if (__atomic_add_fetch(&busy[slot].steps, 1, __ATOMIC_RELAXED) <= allowed)
+        return false;
+    __atomic_store_n(&busy[slot].steps, 0, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&busy[slot].given_up, 1, __ATOMIC_RELAXED);
+    return true;
+}
 
 static struct {
     const uint8_t *plan;
@@ -92,13 +109,11 @@ static void on_fault(int number, siginfo_t *info, void *opaque)
                ffm_stack_from(&registers, &truncated));
         ours = true;
     }
-    uint32_t *steps = &steps_on_page[page / PAGE % BUSY_SLOTS];
-    if (__atomic_add_fetch(steps, 1, __ATOMIC_RELAXED) > BUSY_PAGE) {
+    if (ffm_ranges_on_page(page) && too_busy(page)) {
         while (ffm_ranges_take(page, page + PAGE, true, &range)) {
             record(&range, FFM_ACCESS_UNWATCHED, address, time, 0);
             ours = true;
         }
-        __atomic_store_n(steps, 0, __ATOMIC_RELAXED);
     }
     if (ffm_ranges_on_page(page) && stepping.count < STEPPED_PAGES) {
         /* Data beside a watched range, or another range on the page: let this one instruction through. */
@@ -205,7 +220,8 @@ void ffm_watch_after(const ffm_function *function, const ffm_operation *operatio
     ffm_range earlier;
     if (range.writes_only && ffm_ranges_take_same_source(&range, &earlier))
         record(&earlier, FFM_ACCESS_OVERWRITTEN, range.start, ffm_now(), operation->stack);
-    if (on_stack(range.start, range.end) || !ffm_ranges_add(&range))
+    bool shared = !ffm_blocks_own_pages(range.start) && ffm_neighbours_at(range.start, range.end);
+    if (shared || on_stack(range.start, range.end) || !ffm_ranges_add(&range))
         record(&range, FFM_ACCESS_UNWATCHED, range.start, ffm_now(), operation->stack);
 }
 
