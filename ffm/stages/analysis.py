@@ -11,6 +11,7 @@ from ffm.model.necessity import REASONS, REQUIRED, Reason
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import REPETITIONS, Repetition
 from ffm.stages.allocations import allocation_links
+from ffm.stages.compiling import compilation_notes
 from ffm.stages.device_work import device_work
 from ffm.stages.documents import (
     Analysis,
@@ -104,7 +105,7 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         allocations=allocation_links(columns),
         work=device_work({name: column[order] for name, column in columns.items()}, timeline.thread),
         probes_s=float(columns["probe"].sum()) / 1e9,
-        notes=named.notes + unread_python(tracing.run) + _notes(tracing),
+        notes=named.notes + unread_python(tracing.run) + _notes(tracing) + compilation_notes(tracing, columns, wall_s),
     )
     return write_results(findings, folder.root)
 

@@ -175,6 +175,8 @@ class Tracing(Document, frozen=True, kw_only=True):
     events: str
     probe_cost_ns: float
     """Measured cost of the probe itself for one traced call, already taken out of the columns."""
+    compute_capability: int = 0
+    """Of the first GPU, 10 * major + minor; 0 where it was not asked, since the program holds no device code."""
 
 
 class Memory(Document, frozen=True, kw_only=True):
