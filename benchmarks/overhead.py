@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from machine import description
+from machine import description, watch_others
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -178,12 +178,16 @@ def main() -> None:
         parser.error("--iterations and --rounds must be at least 1")
     command = [str(sample(arguments.sample)), str(arguments.iterations)]
     head = description()
-    first, costs = measure(command, arguments.rounds)
+    with watch_others() as others:
+        first, costs = measure(command, arguments.rounds)
     stages = [summary(name, costs[name], first[name]) for name in MEASURING_STAGES]
     show(stages, command)
+    print(others)
     RESULTS.parent.mkdir(exist_ok=True)
     shown = [Path(command[0]).name, *command[1:]]
-    RESULTS.write_text(json.dumps({**head, "command": shown, "stages": stages}, indent=2) + "\n")
+    RESULTS.write_text(
+        json.dumps({**head, "others_cores": others.cores, "command": shown, "stages": stages}, indent=2) + "\n"
+    )
     draw(stages, f"{' '.join(shown)}, {arguments.rounds} rounds", RESULTS.with_suffix(".svg"))
     print(f"written to {RESULTS}")
 
