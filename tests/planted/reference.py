@@ -39,7 +39,9 @@ class Orders:
     before: dict[int, Rows] = field(default_factory=dict)
     """For each work and mark: what the GPU and the waits let it come after."""
     by_gpu: dict[int, Rows] = field(default_factory=dict)
-    """The same without the waits since its predecessors on the GPU were enqueued."""
+    """The same without the waits since the work before it on the GPU was enqueued."""
+    alone: dict[int, Rows] = field(default_factory=dict)
+    """What the GPU alone lets it come after, had no wait ever waited."""
     over: dict[int, Rows] = field(default_factory=dict)
     """For each step: what waits have covered when it begins."""
     covers: dict[int, Rows] = field(default_factory=dict)
@@ -58,8 +60,9 @@ def orders(script: Script, kept: Collection[int]) -> Orders:
             predecessors = _ahead(queues, step.stream)
             if step.operation == "order":
                 predecessors = predecessors | {recorded[step.event]}
-            found.by_gpu[row] = predecessors.union(*(found.before[earlier] for earlier in predecessors))
-            found.before[row] = found.by_gpu[row] | over
+            found.by_gpu[row] = predecessors.union(*(_handed_on(earlier, script, found) for earlier in predecessors))
+            found.alone[row] = predecessors.union(*(found.alone[earlier] for earlier in predecessors))
+            found.before[row] = predecessors.union(over, *(found.before[earlier] for earlier in predecessors))
             queues.setdefault(step.stream, []).append(row)
             if step.operation == "record":
                 recorded[step.event] = row
@@ -68,6 +71,11 @@ def orders(script: Script, kept: Collection[int]) -> Orders:
             if row in kept:
                 over = over | found.covers[row]
     return found
+
+
+def _handed_on(row: int, script: Script, found: Orders) -> Rows:
+    """What comes before a successor for the sake of this step: a mark is no work that relied on waits."""
+    return found.before[row] if script[row].operation in WORKS else found.by_gpu[row]
 
 
 def _ahead(queues: dict[int, list[int]], stream: int) -> Rows:
@@ -90,7 +98,7 @@ def _covered(row: int, step: Step, queues: dict[int, list[int]], recorded: dict[
         waited = _ahead(queues, LEGACY) if step.stream == LEGACY else frozenset(queues.get(step.stream, ()))
     else:
         waited = frozenset({row})
-    return waited.union(*(found.before[earlier] for earlier in waited))
+    return waited.union(*(found.alone[earlier] for earlier in waited))
 
 
 def sound_script(steps: Script) -> Script:
