@@ -80,6 +80,7 @@ def _actions(columns: Columns) -> NDArray[np.uint8]:
     action[waits] = Action.WAIT_CONTEXT
     copies = kind(DriverKind.TRANSFER, DriverKind.SET, DriverKind.MIGRATION)
     action[copies] = np.where(waits[copies], Action.ENQUEUE_AND_WAIT, Action.ENQUEUE)
+    action[kind(DriverKind.SET) & waits] = Action.SET_AND_WAIT
     asynchronous = _of(lambda entry: entry.asynchronous)[function]
     action[copies & asynchronous & upload] = Action.ENQUEUE
     action[copies & upload & ~asynchronous & _staged(columns)] = Action.WAIT_AND_ENQUEUE

@@ -84,9 +84,9 @@ def live(calls: list[Call], fixed: list[bool]) -> Lived:
         own = 0 if without_call else call.own
         began, waited = now, 0
         if call.action in (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT):
-            work(own)
             if not (repaired and call.problem & TRANSFER):
                 enqueue(call)
+            work(own)
         if call.action in (Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.WAIT_STREAM):
             target = everything() if call.stream == LEGACY else over.get(call.stream, 0)
         elif call.action == Action.WAIT_CONTEXT:
@@ -166,7 +166,7 @@ KINDS = {
 @st.composite
 def programs(draw: st.DrawFn, *, streams: int = 1, misplaced: bool = False, max_size: int = 14) -> list[Call]:
     """Programs with every action; with one stream, without events."""
-    actions = [action for action in Action if streams > 1 or action not in (6, 7, 8)]
+    actions = [action for action in KINDS if streams > 1 or action not in (6, 7, 8)]
     times = st.integers(0, 6).map(lambda value: 10_000 * value)
     calls = []
     for _ in range(draw(st.integers(0, max_size))):

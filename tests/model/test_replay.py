@@ -134,7 +134,23 @@ def test_a_next_wait_takes_up_what_was_not_saved() -> None:
 
 def test_a_repeated_copy_goes_with_its_time_on_the_gpu() -> None:
     copy = Call(Action.ENQUEUE_AND_WAIT, Kind.TRANSFER, own=1, gpu=3, gap=1, problem=SYNC | TRANSFER)
-    assert saved([copy, launch(2), wait(problem=Problem.NONE)]) == 4
+    assert saved([copy, launch(2), wait(problem=Problem.NONE)]) == 3
+
+
+def test_memory_that_the_cpu_can_reach_is_set_by_the_cpu() -> None:
+    """The set takes the GPU 3 s and the CPU no time to speak of; 2 s of work hide two of the 5 s before it."""
+    timeline, work, gpu = traced(
+        seconds(
+            [
+                launch(5),
+                Call(Action.ENQUEUE_AND_WAIT, Kind.TRANSFER, gpu=3, gap=2, problem=SYNC),
+                wait(problem=Problem.NONE),
+            ]
+        )
+    )
+    work.action[1] = Action.SET_AND_WAIT
+    replay = Replay(timeline, work, given_gpu_times(timeline, work, gpu))
+    assert replay.selected(np.ones(3, bool)).likely_s == 3 + 2
 
 
 def test_a_copy_whose_wait_is_needed_leaves_a_wait_for_what_was_before() -> None:
