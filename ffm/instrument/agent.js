@@ -12,6 +12,7 @@ rpc.exports = {
   start(given) {
     configuration = given;
     loadCollector();
+    guardLibrary();
     Process.attachModuleObserver({
       onAdded(module) {
         findPython(module);
@@ -47,6 +48,48 @@ function loadCollector() {
       onLeave: exported("call_leave"),
     },
   };
+}
+
+// Functions of the C library, replaced before the program runs. One that cannot be is left as it is: the library asks
+// for those that it needs.
+function guardLibrary() {
+  if (configuration.guarded.length === 0) {
+    return;
+  }
+  const library = Process.getModuleByName("libc.so.6");
+  for (const [index, name] of configuration.guarded) {
+    const address = library.findExportByName(name);
+    if (address === null || collector.isBound(address)) {
+      continue; // a forked child keeps its parent's hooks
+    }
+    const wrapper = collector.wrapper(index);
+    try {
+      collector.bind(index, address, Interceptor.replaceFast(address, wrapper));
+    } catch (error) {
+      if (isBareSystemCall(address)) {
+        overwrite(address, wrapper);
+        collector.bind(index, address, wrapper); // its original is not needed
+      }
+    }
+  }
+  Interceptor.flush();
+}
+
+// glibc's shortest functions: `mov eax, number; syscall; ...`, and read, which first looks whether there are threads.
+function isBareSystemCall(address) {
+  const bytes = new Uint8Array(address.readByteArray(24));
+  const start = bytes[0] === 0xf3 && bytes[1] === 0x0f && bytes[2] === 0x1e && bytes[3] === 0xfa ? 4 : 0; // endbr64
+  const head = bytes.subarray(start);
+  const plain = head[0] === 0xb8 && head[5] === 0x0f && head[6] === 0x05;
+  const cancellable = head[0] === 0x80 && head[1] === 0x3d && head[7] === 0x74 && head[11] === 0x0f && head[12] === 0x05;
+  return plain || cancellable;
+}
+
+// `jmp [rip]` and the address behind it: 14 bytes, which these functions have; nothing jumps into their middle.
+function overwrite(address, target) {
+  Memory.patchCode(address, 14, (code) => {
+    code.writeByteArray([0xff, 0x25, 0, 0, 0, 0]).add(6).writePointer(target);
+  });
 }
 
 // Programs in Python: the collector reads the interpreter's frames, given where its functions and data are.

@@ -73,6 +73,8 @@ class Instruments:
     library: Library = COLLECTOR
     extra_functions: tuple[str, ...] = ()
     """Exported names beyond the catalogue, for a library that knows them; their indices follow the catalogue's."""
+    guarded_functions: tuple[str, ...] = ()
+    """Names of the C library that the library replaces from the start; their indices follow those."""
 
 
 @dataclass(slots=True)
@@ -238,6 +240,7 @@ class _Run:
             self._sessions += [session, script]
         script.load()
         catalogue = load_catalogue()
+        guarded = len(catalogue) + len(self._instruments.extra_functions)
         script.exports_sync.start(
             {
                 "collector": str(native_library(self._instruments.library.file)),
@@ -248,6 +251,9 @@ class _Run:
                 "functions": [
                     *([catalogue[name].index, name] for name in self._instruments.functions),
                     *([len(catalogue) + place, name] for place, name in enumerate(self._instruments.extra_functions)),
+                ],
+                "guarded": [
+                    [guarded + place, name] for place, name in enumerate(self._instruments.guarded_functions)
                 ],
             }
         )

@@ -17,8 +17,8 @@ from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.instrument.errors import InstrumentError
 from ffm.instrument.program import Ending, ending_of, resolve_program
 from ffm.instrument.runner import Instruments, Library, run_instrumented
-from ffm.remedy.layout import Counted, extra_functions, read_counters
-from ffm.remedy.selection import Planned, write_plan
+from ffm.remedy.layout import Counted, extra_functions, guarded_functions, read_counters
+from ffm.remedy.selection import Planned, makes_downloads_late, write_plan
 from ffm.stages.errors import ProgramError
 
 LIBRARY = Library("libffm_remedy.so", "ffm_remedy")
@@ -81,6 +81,7 @@ def compare_runs(
     with tempfile.TemporaryDirectory(prefix="ffm-remedy-") as scratch:
         folder = Path(scratch)
         ordered = write_plan(planned, folder / "plan")
+        late = any(makes_downloads_late(site) for site in planned)
         bare: list[ProgramRun] = []
         corrected: list[ProgramRun] = []
         counted: list[Counted] = []
@@ -88,7 +89,7 @@ def compare_runs(
             progress(f"run {turn + 1} of {runs}: as it is")
             bare.append(_run_bare(command, folder, files, timeout_s))
             progress(f"run {turn + 1} of {runs}: corrected")
-            run, counted = _run_corrected(command, folder, turn, files, timeout_s)
+            run, counted = _run_corrected(command, folder, turn, files, timeout_s, late=late)
             corrected.append(run)
     return Comparison(bare, corrected, ordered, counted)
 
@@ -124,13 +125,20 @@ def _run_bare(command: list[str], folder: Path, files: list[Path], timeout_s: fl
 
 
 def _run_corrected(
-    command: list[str], folder: Path, turn: int, files: list[Path], timeout_s: float | None
+    command: list[str], folder: Path, turn: int, files: list[Path], timeout_s: float | None, *, late: bool
 ) -> tuple[ProgramRun, list[Counted]]:
     output, counts = folder / "output", folder / f"counts-{turn}"
     counts.mkdir()
     functions = [function.name for function in load_catalogue().of_kind(*SEEN_KINDS)]
     instruments = Instruments(
-        counts, functions, 0, folder / "plan", lambda driver: _NoWaitFunction(), LIBRARY, extra_functions()
+        counts,
+        functions,
+        0,
+        folder / "plan",
+        lambda driver: _NoWaitFunction(),
+        LIBRARY,
+        extra_functions(),
+        guarded_functions() if late else (),
     )
     try:
         outcome = run_instrumented(command, instruments, output=output, timeout_s=timeout_s)

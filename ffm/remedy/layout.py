@@ -16,6 +16,7 @@ from ffm.stages.errors import FfmError
 NATIVE = Path(__file__).parent / "native"
 DECLARATIONS = NATIVE / "remedy_layout.h"
 EXTRA_FUNCTIONS = NATIVE / "extra_functions.def"
+GUARDED_FUNCTIONS = NATIVE / "guarded_functions.def"
 
 SITE = struct.Struct("<16sII")
 """`ffm_remedy_site`."""
@@ -39,6 +40,13 @@ def constant(name: str) -> int:
 def extra_functions() -> tuple[str, ...]:
     """Return the driver functions beyond the catalogue that the library replaces, in its order."""
     return tuple(re.findall(r"^EXTRA\((\w+)\)", EXTRA_FUNCTIONS.read_text(), re.MULTILINE))
+
+
+@cache
+def guarded_functions() -> tuple[str, ...]:
+    """Return the functions of the C library that the library guards while downloads are late, in its order."""
+    text = GUARDED_FUNCTIONS.read_text()
+    return tuple(re.findall(r"^(?:BUFFER|VECTOR|MESSAGES|STRUCTURE|OTHER)\((\w+)[,)]", text, re.MULTILINE))
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,12 @@ def write_plan(planned: Iterable[Planned], path: Path) -> list[Planned]:
     return ordered
 
 
+def makes_downloads_late(planned: Planned) -> bool:
+    """Whether downloads of a site are delivered after the call, so that their destinations must be watched."""
+    name = load_catalogue()[planned.function].name
+    return name in DOWNLOADS and bool(planned.actions & constant("FFM_REMEDY_ASYNCHRONOUS"))
+
+
 def never_needed(site: Site) -> bool:
     """Whether every occurrence of the site was seen to wait for nothing."""
     return _all(site, lambda verdict: verdict.kind in UNNECESSARY)

@@ -8,7 +8,9 @@ synchronizes first, in a random way.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 LEGACY, OWN, BLOCKING, NON_BLOCKING = 0, 1, (2, 3), (4, 5)
 SIZES = (256, 1000, 1024, 1100, 4096)
@@ -59,8 +61,10 @@ class Script:
             self.random.choice(self.choices())()
         return "\n".join(self.lines) + "\n"
 
-    def choices(self) -> list[object]:
-        many = [self.kernel] * 5 + [self.upload] * 3 + [self.download] * 2 + [self.reallocate] * 3
+    def choices(self) -> list[Callable[[], None]]:
+        many: list[Callable[[], None]] = (
+            [self.kernel] * 5 + [self.upload] * 3 + [self.download] * 2 + [self.reallocate] * 3
+        )
         return [*many, self.copy, self.set, self.write, self.read, self.synchronize, self.memory, self.allocate]
 
     # Streams and clocks.
@@ -108,12 +112,12 @@ class Script:
                 continue
             reachable = not name.startswith("own") or name == f"own{self.thread}"
             number_of_stream = OWN if name.startswith("own") else int(name)
-            ways = [self.synchronize_all, self.free_something]
+            ways: list[Callable[[], None]] = [self.synchronize_all, self.free_something]
             if reachable:
-                ways += [lambda: self.synchronize_stream(number_of_stream)] * 2
-                ways += [lambda: self.synchronize_event(number_of_stream)]
+                ways += [partial(self.synchronize_stream, number_of_stream)] * 2
+                ways += [partial(self.synchronize_event, number_of_stream)]
                 if stream is not None:
-                    ways += [lambda: self.wait_event(number_of_stream, stream)]
+                    ways += [partial(self.wait_event, number_of_stream, stream)]
             self.random.choice(ways)()
 
     def order_if_there(self, number: int, writing: bool, stream: int) -> None:
@@ -151,9 +155,9 @@ class Script:
     def free_something(self) -> None:
         """A free waits for all work, as far as the program can rely on it."""
         if not self.device:
-            return self.synchronize_all()
-        self.free(self.random.choice(sorted(self.device)))
-        return None
+            self.synchronize_all()
+        else:
+            self.free(self.random.choice(sorted(self.device)))
 
     # Operations.
 
@@ -299,7 +303,7 @@ class Script:
     def synchronize(self) -> None:
         stream = self.random.choice(self.streams)
         self.random.choice(
-            [self.synchronize_all, lambda: self.synchronize_stream(stream), lambda: self.synchronize_event(stream)]
+            [self.synchronize_all, partial(self.synchronize_stream, stream), partial(self.synchronize_event, stream)]
         )()
         if self.random.random() < 0.3:
             self.synchronize_all()

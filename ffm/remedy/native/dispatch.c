@@ -3,9 +3,12 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "arguments.h"
 #include "cache.h"
 #include "calls.h"
+#include "downloads.h"
 #include "driver.h"
+#include "kernel_arguments.h"
 #include "plan.h"
 #include "pool.h"
 #include "stacks.h"
@@ -110,6 +113,27 @@ static void prepare(void)
     __atomic_store_n(&ready, true, __ATOMIC_RELEASE);
 }
 
+/* Deliver what the driver, or a kernel, may read or write for this call. */
+static void deliver_for(const ffm_program_call *call)
+{
+    const ffm_function *function = call->function;
+    if (function->kind == FFM_KIND_SYNCHRONIZATION || function->kind == FFM_KIND_QUERY)
+        return;
+    ffm_operation operation = {0};
+    ffm_arguments_before(function, call->arguments, &operation);
+    if (operation.destination != 0 && operation.bytes != 0)
+        ffm_downloads_deliver(operation.destination, operation.destination + operation.bytes,
+                              &ffm_counters->deliveries_called);
+    if (operation.source != 0 && operation.bytes != 0)
+        ffm_downloads_deliver(operation.source, operation.source + operation.bytes, &ffm_counters->deliveries_called);
+    ffm_downloads_before_call(call->arguments, function->arity);
+    if (function->kind == FFM_KIND_LAUNCH)
+        ffm_kernel_deliver(call);
+    else if (function->kind == FFM_KIND_HOST_FUNCTION || function->shape == FFM_SHAPE_BATCH ||
+             function->shape == FFM_SHAPE_BATCH_3D || function->shape == FFM_SHAPE_OPAQUE)
+        ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
+}
+
 __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *arguments)
 {
     ffm_handler handler = handlers[index];
@@ -131,6 +155,8 @@ __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *argu
         }
     }
     depth = 1;
+    if (ffm_downloads_pending())
+        deliver_for(&call);
     word result = handler(&call);
     depth = 0;
     return result;

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "downloads.h"
 #include "extras.h"
 #include "host_memory.h"
 
@@ -97,4 +98,28 @@ bool ffm_kernel_reaches_host(const ffm_program_call *launch)
         if (mentions_host(parameters[i], known.bytes[i]))
             return true;
     return !known.known;
+}
+
+void ffm_kernel_deliver(const ffm_program_call *launch)
+{
+    bool configured = launch->function->shape == FFM_SHAPE_LAUNCH_CONFIGURATION;
+    bool plain = ffm_is(launch->function, "cuLaunchKernel");
+    void *const *parameters = plain || configured ? (void *const *)launch->arguments[configured ? 2 : 9] : NULL;
+    layout known = {0};
+    if (parameters != NULL && ffm_parameters_known())
+        known = layout_of(launch->arguments[configured ? 1 : 0]);
+    if (!known.known) {
+        ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
+        return;
+    }
+    ffm_downloads_deliver((uint64_t)parameters, (uint64_t)(parameters + known.count), &ffm_counters->deliveries_called);
+    for (uint32_t i = 0; i < known.count; i++) {
+        uint64_t start = (uint64_t)parameters[i];
+        ffm_downloads_deliver(start, start + known.bytes[i], &ffm_counters->deliveries_called);
+        for (size_t at = 0; at + sizeof(uint64_t) <= known.bytes[i]; at += sizeof(uint64_t)) {
+            uint64_t word;
+            memcpy(&word, (const char *)parameters[i] + at, sizeof word);
+            ffm_downloads_before_call(&word, 1);
+        }
+    }
 }

@@ -4,6 +4,7 @@
 #include "arguments.h"
 #include "blocks.h"
 #include "dispatch.h"
+#include "downloads.h"
 #include "driver.h"
 #include "host_memory.h"
 #include "order.h"
@@ -32,8 +33,10 @@ static uint64_t release(const ffm_program_call *call, uint64_t address)
     ffm_host_memory_freed(address); /* managed memory is freed by the same call */
     ffm_order_mark before = ffm_order_now();
     uint64_t result = ffm_forward(call);
-    if (result == FFM_CUDA_SUCCESS)
+    if (result == FFM_CUDA_SUCCESS) {
         ffm_order_waited(FFM_SCOPE_CONTEXT, 0, before);
+        ffm_downloads_settle();
+    }
     return result;
 }
 

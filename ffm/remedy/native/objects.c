@@ -1,5 +1,6 @@
 /* Streams, contexts and captures: what corrections must know of them. */
 #include "dispatch.h"
+#include "downloads.h"
 #include "extras.h"
 #include "order.h"
 #include "state.h"
@@ -33,6 +34,7 @@ static uint64_t meet_context(const ffm_program_call *call)
 
 static uint64_t end_context(const ffm_program_call *call)
 {
+    ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
     uint64_t result = ffm_forward(call);
     if (result == 0)
         ffm_context_ends();
@@ -42,6 +44,7 @@ static uint64_t end_context(const ffm_program_call *call)
 /* Releasing the primary context destroys it with the last reference only. */
 static uint64_t release_primary(const ffm_program_call *call)
 {
+    ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
     uint64_t result = ffm_forward(call);
     if (result == 0 && !ffm_primary_active(call->arguments[0]))
         ffm_context_ends();

@@ -6,8 +6,9 @@
 #include "calls.h"
 #include "counters.h"
 #include "dispatch.h"
-#include "driver.h"
+#include "downloads.h"
 #include "extras.h"
+#include "maps.h"
 #include "modules.h"
 #include "plan.h"
 #include "python_frames.h"
@@ -18,6 +19,7 @@
 static void after_fork(void)
 {
     ffm_counters_after_fork();
+    ffm_downloads_after_fork();
     ffm_modules_after_fork();
     ffm_python_after_fork();
     ffm_stacks_after_fork();
@@ -40,16 +42,23 @@ int ffm_remedy_open(const char *folder, uint32_t mode, const char *plan)
 
 void *ffm_remedy_wrapper(uint32_t function)
 {
-    return function < FFM_FUNCTION_COUNT ? ffm_wrapper(function) : ffm_extra_wrapper(function - FFM_FUNCTION_COUNT);
+    if (function < FFM_FUNCTION_COUNT)
+        return ffm_wrapper(function);
+    function -= FFM_FUNCTION_COUNT;
+    return function < FFM_EXTRA_COUNT ? ffm_extra_wrapper(function) : ffm_guard_wrapper(function - FFM_EXTRA_COUNT);
 }
 
 void ffm_remedy_bind(uint32_t function, void *address, void *original)
 {
+    if (function >= FFM_FUNCTION_COUNT + FFM_EXTRA_COUNT) {
+        ffm_guard_bind(function - FFM_FUNCTION_COUNT - FFM_EXTRA_COUNT, address, original);
+        return;
+    }
     if (address == original)
         ffm_stop(FFM_STOP_FUNCTIONS);
     if (function < FFM_FUNCTION_COUNT)
         ffm_call_bind(function, address, original);
-    else if (function - FFM_FUNCTION_COUNT < FFM_EXTRA_COUNT)
+    else
         ffm_extra_bind(function - FFM_FUNCTION_COUNT, address, original);
 }
 
@@ -58,7 +67,7 @@ bool ffm_remedy_is_bound(const void *address)
     for (uint32_t i = 0; i < FFM_FUNCTION_COUNT; i++)
         if (ffm_call_address(i) == address)
             return true;
-    return ffm_extra_is_bound(address);
+    return ffm_extra_is_bound(address) || ffm_guard_is_bound(address);
 }
 
 void ffm_remedy_modules_changed(void)

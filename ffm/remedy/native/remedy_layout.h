@@ -50,6 +50,7 @@ typedef struct {
     /* Fallbacks: corrections that were not safe then and there, so that the program waited as without them. */
     uint64_t waits_host_memory;  /* the GPU was writing or reading host memory */
     uint64_t waits_questions;    /* the program asked for the state or the times of work */
+    uint64_t waits_destination;  /* a download's destination cannot be closed until it is delivered */
     uint64_t waits_capture;      /* a stream was being captured */
     uint64_t waits_driver;       /* the driver refused part of a correction */
     uint64_t deliveries_touched; /* downloads delivered because the program touched their destination */

@@ -8,11 +8,13 @@ enum { RINGS = 8, SLOTS = 256, ALIGNMENT = 256, DISABLE_TIMING = 2 };
 
 static const size_t first_ring = (size_t)4 << 20, all_rings = (size_t)512 << 20;
 
+enum { FREE, TAKEN, ENQUEUED };
+
 /* A piece of a ring, from its taking until its work is done. */
 typedef struct {
     size_t end; /* offset behind it */
     ffm_handle event;
-    enum { FREE, TAKEN, ENQUEUED } state;
+    int state; /* FREE, TAKEN or ENQUEUED */
 } slot;
 
 /* Memory that is handed out in a circle: pieces are given back in the order of their taking. */
@@ -40,8 +42,8 @@ static void reclaim(ring *from)
 {
     while (from->count > 0) {
         slot *oldest = nth(from, 0);
-        if (oldest->state == TAKEN ||
-            (oldest->state == ENQUEUED && ffm_driver.event_query(oldest->event) != FFM_CUDA_SUCCESS))
+        int state = __atomic_load_n(&oldest->state, __ATOMIC_ACQUIRE);
+        if (state == TAKEN || (state == ENQUEUED && ffm_driver.event_query(oldest->event) != FFM_CUDA_SUCCESS))
             return;
         from->tail = oldest->end;
         from->first = (from->first + 1) % SLOTS;
@@ -117,11 +119,10 @@ bool ffm_staging_enqueued(const ffm_staged *piece, uint64_t stream)
     return done;
 }
 
+/* Without the lock, since a signal handler may release. The state alone is written, and read under the lock. */
 void ffm_staging_release(const ffm_staged *piece)
 {
-    pthread_mutex_lock(&ffm_lock);
-    staging.rings[piece->ring].slots[piece->slot].state = FREE;
-    pthread_mutex_unlock(&ffm_lock);
+    __atomic_store_n(&staging.rings[piece->ring].slots[piece->slot].state, FREE, __ATOMIC_RELEASE);
 }
 
 void ffm_staging_forget(void)

@@ -8,4 +8,7 @@
  * program need not wait, and may write the source at once. */
 uint64_t ffm_upload(const ffm_program_call *call);
 
+/* cuMemcpyDtoH: delivered when the program waits next, or touches the destination (downloads.h). */
+uint64_t ffm_download(const ffm_program_call *call);
+
 #endif

@@ -1,5 +1,6 @@
 /* Explicit synchronizations, and questions about the state of work. */
 #include "dispatch.h"
+#include "downloads.h"
 #include "order.h"
 #include "state.h"
 
@@ -23,8 +24,10 @@ static uint64_t wait_for(const ffm_program_call *call, awaited work)
 {
     ffm_order_mark before = ffm_order_now();
     uint64_t result = ffm_forward(call);
-    if (result == 0)
+    if (result == 0) {
         ffm_order_waited(work.scope, work.handle, before);
+        ffm_downloads_settle();
+    }
     return result;
 }
 

@@ -76,6 +76,8 @@ ffm_handler ffm_work_handler(const ffm_function *function)
     case FFM_KIND_TRANSFER:
         if (ffm_is(function, "cuMemcpyHtoD") && function->shape == FFM_SHAPE_PLAIN)
             return ffm_upload;
+        if (ffm_is(function, "cuMemcpyDtoH") && function->shape == FFM_SHAPE_PLAIN)
+            return ffm_download;
         /* Copies between host and device by the synchronous calls are done when they return. */
         if (!function->asynchronous && (function->direction == FFM_DIRECTION_HOST_TO_DEVICE ||
                                         function->direction == FFM_DIRECTION_DEVICE_TO_HOST))

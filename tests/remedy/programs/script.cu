@@ -49,9 +49,12 @@ namespace
 
 constexpr int largest = 8192;
 
+/* So much that the C library maps it. */
+constexpr std::size_t pages_of_its_own = 1 << 20;
+
 uint32_t *device[8];
 int sizes[8];
-uint32_t *host[8]; /* 0 to 3 pinned, 4 to 7 pageable */
+uint32_t *host[8]; /* 0 to 3 pinned, 4 to 7 pageable, 6 and 7 on pages of their own */
 cudaStream_t streams[6];
 cudaEvent_t events[4];
 std::size_t free_at_start;
@@ -187,7 +190,7 @@ int main(int count, char **arguments)
         if (i < 4)
             REQUIRE(cudaMallocHost(reinterpret_cast<void **>(&host[i]), largest * sizeof(uint32_t)));
         else
-            host[i] = static_cast<uint32_t *>(std::malloc(largest * sizeof(uint32_t)));
+            host[i] = static_cast<uint32_t *>(std::malloc(i < 6 ? largest * sizeof(uint32_t) : pages_of_its_own));
         std::memset(host[i], i, largest * sizeof(uint32_t));
     }
     streams[1] = cudaStreamPerThread;
