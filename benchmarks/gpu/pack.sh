@@ -24,7 +24,7 @@ done
 # shellcheck disable=SC2086
 "$python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --python-version 3.12 \
     --implementation cp $platforms --platform manylinux2014_x86_64 --platform manylinux1_x86_64 --dest "$pack/wheels" \
-    "frida==$frida" msgspec orjson platformdirs pyelftools cffi pycparser ${MORE:-}
+    "frida==$frida" msgspec orjson platformdirs pyelftools capstone cffi pycparser ${MORE:-}
 
 built=0
 for folder in ffm/instrument/lib ffm/remedy/lib; do
