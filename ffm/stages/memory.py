@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.driver.catalogue import Direction, Shape, load_catalogue
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import Memory as DriverMemory
-from ffm.driver.catalogue import load_catalogue
 from ffm.instrument.layout import constant
 from ffm.instrument.recording import Recording
 from ffm.model.necessity import Necessity, Operations, Role, Scope, Uses, needed_synchronizations
@@ -185,14 +185,38 @@ def uses_of(columns: Columns, recorded: NDArray[np.void]) -> ProcessUses:
         [function.index for function in load_catalogue().functions if function.asynchronous],
     )
     role = np.select([destination, asynchronous], [Role.RESULT, Role.SOURCE], Role.OWN_SOURCE)
+    hidden = _hidden_transfers(columns)
     return ProcessUses(
         Uses(
-            transfer=transfer.astype(np.int64),
-            time=recorded["time"].astype(np.int64),
-            role=role.astype(np.uint8),
-            watched=recorded["kind"] != constant("FFM_ACCESS_UNWATCHED"),
+            transfer=np.concatenate([transfer.astype(np.int64), hidden]),
+            time=np.concatenate([recorded["time"].astype(np.int64), columns["start"][hidden]]),
+            role=np.concatenate([role, np.full(len(hidden), Role.RESULT)]).astype(np.uint8),
+            watched=np.concatenate([recorded["kind"] != constant("FFM_ACCESS_UNWATCHED"), np.zeros(len(hidden), bool)]),
         ),
         recorded,
+    )
+
+
+def _hidden_transfers(columns: Columns) -> NDArray[np.int64]:
+    """Return the rows of transfers whose host memory the collector does not watch, so that it counts as used.
+
+    Those are copies whose direction only the addresses tell, and copies of several rows or items, of which only the
+    first stretch is watched.
+    """
+    by_address = [
+        function.index
+        for function in load_catalogue().of_kind(DriverKind.TRANSFER)
+        if function.direction is Direction.GENERIC and function.shape is Shape.PLAIN
+    ]
+    in_rows = [
+        function.index
+        for function in load_catalogue().of_kind(DriverKind.TRANSFER)
+        if function.shape not in (Shape.PLAIN, Shape.NARROW)
+    ]
+    flags = columns["flags"]
+    host = constant("FFM_OPERATION_HOST_DESTINATION")
+    return np.flatnonzero(
+        np.isin(columns["function"], by_address) | (np.isin(columns["function"], in_rows) & ((flags & host) != 0))
     )
 
 
