@@ -278,6 +278,10 @@ def _credit(
         covering.last_before(uses.time[rows], transfers),
         covering.first_after(transfers),
     )
+    # What no synchronization is known to cover was waited for all the same, in a way that is not followed (an event of
+    # a stream that waited for the transfer's): the last wait before the use is the one to keep.
+    unknown = (relied < 0) & uses.watched[rows]
+    relied[unknown] = covering.last_before(uses.time[rows][unknown], None)
     if role is Role.OWN_SOURCE:
         # A later synchronization serves only if it stays for a reason of its own.
         stays = (relied >= 0) & np.isin(reason[relied], list(REQUIRED))
