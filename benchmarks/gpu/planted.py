@@ -26,8 +26,10 @@ RESERVE = 5.0
 class NvccPrograms(Programs):
     """The programs as nvcc builds them."""
 
-    def __init__(self, folder: Path, architecture: str) -> None:
+    def __init__(self, folder: Path, architecture: str, driver: str) -> None:
+        """Keep executables for GPUs of `architecture` in `folder`, linked with the library `driver`."""
         super().__init__(folder)
+        self._driver = driver
         self._programs = folder
         self._architecture = architecture
         self.refused: dict[str, str] = {}
@@ -41,7 +43,7 @@ class NvccPrograms(Programs):
         done = subprocess.run(
             [
                 "nvcc", "-std=c++17", "-O1", "-g", f"-arch={self._architecture}", f"-I{PROGRAMS}", f"-I{INCLUDES}",
-                "-include", "planted.h", "-x", "cu", str(source), "-o", str(program), "-lcuda",
+                "-include", "planted.h", "-x", "cu", str(source), "-o", str(program), "-Xlinker", self._driver,
             ],
             capture_output=True,
             text=True,
@@ -78,7 +80,7 @@ def check_planted(machine: Machine) -> list[Row]:
                 raise SkippedStep("there is no nvcc")
             if not machine.architecture:
                 raise FailedStep("the GPU's architecture is not known")
-            compiled = NvccPrograms(folder, machine.architecture)
+            compiled = NvccPrograms(folder, machine.architecture, machine.driver)
             compiled.build(cases)
             programs = compiled
         answers: list[Answer] = []
