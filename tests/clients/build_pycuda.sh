@@ -33,7 +33,9 @@ ln -sf "$libraries/libcudart.so.13" "$toolkit/lib64/libcudart.so"
 cd "$folder/source"
 rm -f siteconf.py
 "$python" configure.py --cuda-root="$toolkit" --no-cuda-enable-curand --cudadrv-lib-dir="$toolkit/lib64" \
-    --cudart-lib-dir="$toolkit/lib64" --ldflags="-Wl,-rpath,$libraries"
+    --cudart-lib-dir="$toolkit/lib64"
 CUDA_ROOT=$toolkit "$python" setup.py --quiet build_ext --parallel 2
 CUDA_ROOT=$toolkit $pip install --no-build-isolation --no-deps .
-LD_LIBRARY_PATH=$libraries "$python" -c 'import pycuda.driver; print("PyCUDA", pycuda.VERSION_TEXT)'
+cd "$folder"
+LD_LIBRARY_PATH=$libraries "$python" -c 'import os, sys; sys.setdlopenflags(os.RTLD_LAZY)
+import pycuda.driver; print("PyCUDA", pycuda.VERSION_TEXT)'
