@@ -57,7 +57,7 @@ function guardLibrary() {
     return;
   }
   const library = Process.getModuleByName("libc.so.6");
-  for (const [index, name] of configuration.guarded) {
+  for (const [index, name, whole] of configuration.guarded) {
     const address = library.findExportByName(name);
     if (address === null || collector.isBound(address)) {
       continue; // a forked child keeps its parent's hooks
@@ -66,7 +66,7 @@ function guardLibrary() {
     try {
       collector.bind(index, address, Interceptor.replaceFast(address, wrapper));
     } catch (error) {
-      if (isBareSystemCall(address)) {
+      if (whole && isBareSystemCall(address)) {
         overwrite(address, wrapper);
         collector.bind(index, address, wrapper); // its original is not needed
       }

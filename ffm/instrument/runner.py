@@ -73,8 +73,9 @@ class Instruments:
     library: Library = COLLECTOR
     extra_functions: tuple[str, ...] = ()
     """Exported names beyond the catalogue, for a library that knows them; their indices follow the catalogue's."""
-    guarded_functions: tuple[str, ...] = ()
-    """Names of the C library that the library replaces from the start; their indices follow those."""
+    guarded_functions: tuple[tuple[str, bool], ...] = ()
+    """Names of the C library that the library replaces from the start, and whether it does without the originals;
+    their indices follow those."""
 
 
 @dataclass(slots=True)
@@ -253,7 +254,8 @@ class _Run:
                     *([len(catalogue) + place, name] for place, name in enumerate(self._instruments.extra_functions)),
                 ],
                 "guarded": [
-                    [guarded + place, name] for place, name in enumerate(self._instruments.guarded_functions)
+                    [guarded + place, name, whole]
+                    for place, (name, whole) in enumerate(self._instruments.guarded_functions)
                 ],
             }
         )

@@ -302,9 +302,12 @@ class Script:
 
     def synchronize(self) -> None:
         stream = self.random.choice(self.streams)
-        self.random.choice(
-            [self.synchronize_all, partial(self.synchronize_stream, stream), partial(self.synchronize_event, stream)]
-        )()
+        ways: list[Callable[[], None]] = [
+            self.synchronize_all,
+            partial(self.synchronize_stream, stream),
+            partial(self.synchronize_event, stream),
+        ]
+        self.random.choice(ways)()
         if self.random.random() < 0.3:
             self.synchronize_all()
             self.say("query", d=stream)

@@ -20,12 +20,14 @@ enum {
 #define MESSAGES(name, many) GUARD_##name,
 #define STRUCTURE(name) GUARD_##name,
 #define OTHER(name) GUARD_##name,
+#define WHOLE(name) GUARD_##name,
 #include "guarded_functions.def"
 #undef BUFFER
 #undef VECTOR
 #undef MESSAGES
 #undef STRUCTURE
 #undef OTHER
+#undef WHOLE
     GUARDS
 };
 
@@ -104,12 +106,14 @@ static void deliver_messages(word first, bool many, uint32_t count)
         return result;                                                                                                 \
     }
 #define OTHER(name)
+#define WHOLE(name)
 #include "guarded_functions.def"
 #undef BUFFER
 #undef VECTOR
 #undef MESSAGES
 #undef STRUCTURE
 #undef OTHER
+#undef WHOLE
 
 static word guard_mmap(PARAMETERS) /* (address, bytes, protection, flags, file, offset) */
 {
@@ -223,6 +227,7 @@ void *ffm_guard_wrapper(uint32_t guard)
 #define MESSAGES(name, many) [GUARD_##name] = guard_##name,
 #define STRUCTURE(name) [GUARD_##name] = guard_##name,
 #define OTHER(name) [GUARD_##name] = guard_##name,
+#define WHOLE(name) [GUARD_##name] = guard_##name,
 #include "guarded_functions.def"
     };
     return guard < GUARDS ? wrappers[guard] : NULL;
