@@ -3,6 +3,8 @@
 const DRIVER = /^libcuda\.so(\.|$)/;
 const PYTHON = /^(lib)?python\d/; // the interpreter itself, not a program that has one linked in
 
+const WATCH = 2; // FFM_MODE_WATCH of collector.h
+
 let collector = null;
 let configuration = null;
 let pythonFound = false;
@@ -13,6 +15,7 @@ rpc.exports = {
     configuration = given;
     loadCollector();
     guardLibrary();
+    watchSystemCalls();
     Process.attachModuleObserver({
       onAdded(module) {
         findPython(module);
@@ -37,6 +40,15 @@ function loadCollector() {
     bind: bound("bind", "void", ["uint", "pointer", "pointer"]),
     isBound: bound("is_bound", "bool", ["pointer"]),
     modulesChanged: bound("modules_changed", "void", []),
+    systemCalls:
+      module.findExportByName(`${configuration.prefix}_system_call_name`) === null
+        ? null
+        : {
+            name: bound("system_call_name", "pointer", ["uint"]),
+            wrapper: bound("system_call_wrapper", "pointer", ["uint"]),
+            bind: bound("system_call_bind", "void", ["uint", "pointer"]),
+            isBound: bound("system_call_is_bound", "bool", ["uint"]),
+          },
     python: module.findExportByName(`${configuration.prefix}_python`)
       && bound("python", "void", ["pointer", "pointer", "uint", "uint"]),
     waitCallbacks: {
@@ -73,6 +85,27 @@ function guardLibrary() {
     }
   }
   Interceptor.flush();
+}
+
+// System calls on watched memory would fail. The remedies' library has no such functions, and needs none.
+function watchSystemCalls() {
+  const calls = collector.systemCalls;
+  const library = Process.getModuleByName("libc.so.6");
+  for (let place = 0; calls !== null && (configuration.mode & WATCH) !== 0; place++) {
+    const name = calls.name(place);
+    if (name.isNull()) {
+      break;
+    }
+    const address = library.findExportByName(name.readUtf8String());
+    if (address === null || calls.isBound(place)) {
+      continue;
+    }
+    try {
+      calls.bind(place, Interceptor.replaceFast(address, calls.wrapper(place)));
+    } catch (error) {
+      // Too short: a program that uses it on watched memory sees EFAULT.
+    }
+  }
 }
 
 // glibc's shortest functions: `mov eax, number; syscall; ...`, and read, which first looks whether there are threads.

@@ -12,6 +12,7 @@
 #include "python_frames.h"
 #include "sink.h"
 #include "stacks.h"
+#include "system_calls.h"
 #include "thread.h"
 #include "watch.h"
 #include "wrappers.h"
@@ -86,4 +87,24 @@ void ffm_collector_python(const void *thread_state, const void *runtime, uint32_
 void ffm_collector_modules_changed(void)
 {
     ffm_modules_forget();
+}
+
+const char *ffm_collector_system_call_name(uint32_t place)
+{
+    return ffm_system_call_name(place);
+}
+
+void *ffm_collector_system_call_wrapper(uint32_t place)
+{
+    return ffm_system_call_wrapper(place);
+}
+
+void ffm_collector_system_call_bind(uint32_t place, void *original)
+{
+    ffm_system_call_bind(place, original);
+}
+
+bool ffm_collector_system_call_is_bound(uint32_t place)
+{
+    return ffm_system_call_original(place) != NULL;
 }

@@ -35,6 +35,12 @@ FFM_EXPORT bool ffm_collector_is_bound(const void *address);
  * the version is known. */
 FFM_EXPORT void ffm_collector_python(const void *thread_state, const void *runtime, uint32_t version, bool dedicated);
 
+/* Functions of the C library to replace, by place: name (NULL behind the last), replacement, original. */
+FFM_EXPORT const char *ffm_collector_system_call_name(uint32_t place);
+FFM_EXPORT void *ffm_collector_system_call_wrapper(uint32_t place);
+FFM_EXPORT void ffm_collector_system_call_bind(uint32_t place, void *original);
+FFM_EXPORT bool ffm_collector_system_call_is_bound(uint32_t place);
+
 /* A module was unloaded. */
 FFM_EXPORT void ffm_collector_modules_changed(void);
 

@@ -117,6 +117,11 @@ bool ffm_ranges_take_same_source(const ffm_range *range, ffm_range *taken)
     return found;
 }
 
+bool ffm_ranges_any(void)
+{
+    return __atomic_load_n(&watched.count, __ATOMIC_RELAXED) != 0;
+}
+
 bool ffm_ranges_on_page(uint64_t page)
 {
     bool found = false;

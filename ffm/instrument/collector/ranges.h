@@ -24,6 +24,9 @@ bool ffm_ranges_take(uint64_t start, uint64_t end, bool writing, ffm_range *take
  * it. False when there is none. */
 bool ffm_ranges_take_same_source(const ffm_range *range, ffm_range *taken);
 
+/* Whether there is any; without the lock the answer may be old. */
+bool ffm_ranges_any(void);
+
 /* Whether a page holds part of a watched range. */
 bool ffm_ranges_on_page(uint64_t page);
 

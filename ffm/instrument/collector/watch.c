@@ -225,6 +225,21 @@ void ffm_watch_after(const ffm_function *function, const ffm_operation *operatio
         record(&range, FFM_ACCESS_UNWATCHED, range.start, ffm_now(), operation->stack);
 }
 
+bool ffm_watch_active(void)
+{
+    return ffm_ranges_any();
+}
+
+void ffm_watch_system_call(uint64_t start, uint64_t bytes, bool writing)
+{
+    if (bytes == 0)
+        return;
+    end_watches(start, start + bytes, writing, FFM_ACCESS_SYSTEM_CALL, 0);
+    /* The kernel cannot be stepped over: what lies beside the buffer on its pages is given up. */
+    uint64_t first = start & ~(uint64_t)(PAGE - 1), last = (start + bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+    end_watches(first, last, writing, FFM_ACCESS_UNWATCHED, 0);
+}
+
 void ffm_watch_after_fork(void)
 {
     pthread_mutex_init(&watch.lock, NULL);

@@ -19,6 +19,12 @@ void ffm_watch_before(const ffm_function *function, const ffm_operation *operati
 /* After a call: watch what its work writes or reads. */
 void ffm_watch_after(const ffm_function *function, const ffm_operation *operation, uint64_t number, ffm_thread *thread);
 
+/* Whether anything is watched. */
+bool ffm_watch_active(void);
+
+/* The kernel is about to read or write memory for the program. */
+void ffm_watch_system_call(uint64_t start, uint64_t bytes, bool writing);
+
 /* In a forked child: the parent's ranges are not watched here. */
 void ffm_watch_after_fork(void);
 
