@@ -34,7 +34,12 @@ class NamedStacks:
 def name_stacks(stacks: list[Stack], modules: list[Module], symbolizer: Symbolizer) -> NamedStacks:
     """Name all frames. Inlined functions become frames of their own; Python functions replace the interpreter's."""
     locations = [
-        Location(modules[frame.module].path, modules[frame.module].build_id, frame.offset, depth > 0)
+        Location(
+            modules[frame.module].path,
+            modules[frame.module].build_id,
+            frame.offset,
+            depth > 0 or _outside_driver(modules[frame.module]),
+        )
         for stack in stacks
         for depth, frame in enumerate(stack.frames)
         if modules[frame.module].path  # code made at run time lies in no file
@@ -49,6 +54,15 @@ def name_stacks(stacks: list[Stack], modules: list[Module], symbolizer: Symboliz
         for stack in stacks
     ]
     return NamedStacks(named, joiner.modules, [*symbolizer.notes, *joiner.notes])
+
+
+def _outside_driver(module: Module) -> bool:
+    """Whether an innermost frame of a module is a call of the driver.
+
+    A traced call's stack begins with the return address into its caller; only that of a wait, or of a function that
+    could not be replaced, begins with the driver's own function, which it is about to enter.
+    """
+    return not PurePath(module.path).name.startswith("libcuda.so")
 
 
 def unread_python(run: Run | None) -> list[str]:

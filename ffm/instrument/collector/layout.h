@@ -80,8 +80,8 @@ typedef struct {
     uint32_t frames;
     uint32_t python_frames;
     uint32_t truncated; /* whether it was deeper than could be recorded, at its outer end */
-    uint8_t key[16]; /* the same in every run: XXH3-128 of the frames' build-ids and offsets; with Python frames, of
-                        these (file, function, line, column) and of the native frames outside of the interpreter */
+    uint8_t key[16];    /* the same in every run: XXH3-128 of the frames' build-ids and offsets; with Python frames, of
+                           these (file, function, line, column) and of the native frames outside of the interpreter */
 } ffm_stack;
 
 typedef struct {
