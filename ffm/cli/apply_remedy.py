@@ -36,6 +36,12 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="A file that the program writes, to be compared too.",
 )
+@click.option(
+    "--twin",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="PROGRAM",
+    help="A version corrected by hand, to run beside with the same arguments.",
+)
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="End a run after this.")
 @results_option
 @json_option
@@ -50,6 +56,7 @@ def apply_remedy(
     sequence: int | None,
     runs: int,
     files: tuple[Path, ...],
+    twin: Path | None,
     timeout: float | None,
     folder: Path | None,
     as_json: bool,
@@ -77,6 +84,7 @@ def apply_remedy(
         command or results.document.command,
         runs=runs,
         files=list(files),
+        twin=twin,
         timeout_s=timeout,
         as_json=as_json,
     )
@@ -120,6 +128,7 @@ def _apply(
     *,
     runs: int,
     files: list[Path],
+    twin: Path | None,
     timeout_s: float | None,
     as_json: bool,
 ) -> None:
@@ -142,7 +151,13 @@ def _apply(
         )
     with Console(stderr=True).status("") as status:
         comparison = compare_runs(
-            command, planned, runs=runs, files=files, timeout_s=timeout_s, progress=lambda line: status.update(line)
+            command,
+            planned,
+            runs=runs,
+            files=files,
+            twin=None if twin is None else [str(twin.absolute()), *command[1:]],
+            timeout_s=timeout_s,
+            progress=lambda line: status.update(line),
         )
     answer = outcome(results, comparison, command)
     if as_json:

@@ -158,6 +158,7 @@ function askForPlan(module) {
 
 function hookDriver(module) {
   const plan = askForPlan(module);
+  const began = Date.now();
   if (plan.refused !== null) {
     return;
   }
@@ -188,7 +189,7 @@ function hookDriver(module) {
     }
   }
   Interceptor.flush();
-  send({ type: "hooks", outcomes });
+  send({ type: "hooks", outcomes, seconds: (Date.now() - began) / 1000 });
 }
 
 // The outcome as [how, reason].

@@ -274,6 +274,7 @@ class _Run:
                 self._count_preparation(process.process_id, began)
             elif content["type"] == "hooks":
                 process.hooks = [tuple(outcome) for outcome in content["outcomes"]]
+                self._count_preparation(process.process_id, time.monotonic() - content["seconds"])
             elif content["type"] == "failed":
                 why = COLLECTOR_FAILURES.get(content["status"], f"status {content['status']}")
                 process.failure = why

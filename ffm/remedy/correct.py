@@ -46,12 +46,14 @@ class ProgramRun:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All runs. `counted` holds the processes of the last corrected run, in the plan's order of sites."""
+    """All runs. `counted` holds the processes of the last corrected run, in the plan's order of sites; `twin` the runs
+    of a version corrected by hand, if there is one."""
 
     bare: list[ProgramRun]
     corrected: list[ProgramRun]
     planned: list[Planned]
     counted: list[Counted]
+    twin: list[ProgramRun]
 
     @property
     def bare_s(self) -> float:
@@ -63,6 +65,11 @@ class Comparison:
         """Median seconds of the corrected program."""
         return statistics.median(run.wall_s for run in self.corrected)
 
+    @property
+    def twin_s(self) -> float | None:
+        """Median seconds of the version corrected by hand; None where there is none."""
+        return statistics.median(run.wall_s for run in self.twin) if self.twin else None
+
 
 def compare_runs(
     command: list[str],
@@ -70,10 +77,11 @@ def compare_runs(
     *,
     runs: int,
     files: list[Path],
+    twin: list[str] | None = None,
     timeout_s: float | None = None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Comparison:
-    """Run the command bare and corrected, in turn, `runs` times each.
+    """Run the command bare and corrected, in turn, `runs` times each, and so the command `twin` where it is given.
 
     Raises:
         ProgramError: the program cannot be started or instrumented, or loads no driver.
@@ -84,6 +92,7 @@ def compare_runs(
         late = any(makes_downloads_late(site) for site in planned)
         bare: list[ProgramRun] = []
         corrected: list[ProgramRun] = []
+        by_hand: list[ProgramRun] = []
         counted: list[Counted] = []
         for turn in range(runs):
             progress(f"run {turn + 1} of {runs}: as it is")
@@ -91,7 +100,10 @@ def compare_runs(
             progress(f"run {turn + 1} of {runs}: corrected")
             run, counted = _run_corrected(command, folder, turn, files, timeout_s, late=late)
             corrected.append(run)
-    return Comparison(bare, corrected, ordered, counted)
+            if twin is not None:
+                progress(f"run {turn + 1} of {runs}: corrected by hand")
+                by_hand.append(_run_bare(twin, folder, [], timeout_s))
+    return Comparison(bare, corrected, ordered, counted, by_hand)
 
 
 def _digests(files: list[Path]) -> dict[str, str | None]:

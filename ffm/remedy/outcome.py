@@ -52,6 +52,10 @@ STOPPED = {
 }
 
 
+WORTH_A_RATIO = 0.005
+"""Estimates below this share of the run drown in the noise between runs: a ratio to them says nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class RemedyCount:
     """One kind of remedy: call sites corrected at least once, of those planned, and calls corrected there."""
@@ -77,7 +81,11 @@ class SiteCount:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The whole answer of `ffm apply-remedy`. Seconds are medians of the runs; `ratio` is saving by estimate."""
+    """The whole answer of `ffm apply-remedy`.
+
+    Seconds are medians of the runs; `ratio` is saving by estimate, none where the estimate is below 0.5 % of the run;
+    `twin_s` and `twin_saving_s` are those of a version that was corrected by hand, where one was named.
+    """
 
     application: str
     command: list[str]
@@ -91,8 +99,11 @@ class Outcome:
     estimate_low_s: float | None
     estimate_high_s: float | None
     ratio: float | None
+    twin_s: float | None
+    twin_saving_s: float | None
     bare_runs_s: list[float]
     corrected_runs_s: list[float]
+    twin_runs_s: list[float]
     remedies: list[RemedyCount]
     synchronizations_removed: int
     removed: dict[str, int]
@@ -129,9 +140,12 @@ def outcome(results: Results, comparison: Comparison, command: list[str]) -> Out
         estimate_s=estimate_s,
         estimate_low_s=benefit.low_s,
         estimate_high_s=benefit.high_s,
-        ratio=saving_s / estimate_s if estimate_s > 0 else None,
+        ratio=saving_s / estimate_s if estimate_s > WORTH_A_RATIO * comparison.bare_s else None,
+        twin_s=comparison.twin_s,
+        twin_saving_s=None if comparison.twin_s is None else comparison.bare_s - comparison.twin_s,
         bare_runs_s=[run.wall_s for run in comparison.bare],
         corrected_runs_s=[run.wall_s for run in comparison.corrected],
+        twin_runs_s=[run.wall_s for run in comparison.twin],
         remedies=_remedies(comparison.planned, sites),
         synchronizations_removed=sum(totals[name] for name in WAITS),
         removed={name: totals[name] for name in REMOVED if totals[name]},

@@ -17,6 +17,9 @@ def lines(outcome: Outcome) -> Iterator[str]:
     yield f"  as it is    {outcome.bare_s:9.3f} s"
     yield f"  corrected   {outcome.corrected_s:9.3f} s"
     yield f"  saved       {outcome.saving_s:9.3f} s  {outcome.saving_percent:.1f} % of the run"
+    if outcome.twin_saving_s is not None:
+        share = 100 * outcome.twin_saving_s / outcome.bare_s
+        yield f"  by hand     {outcome.twin_saving_s:9.3f} s  {share:.1f} % of the run"
     yield f"  estimated   {outcome.estimate_s:9.3f} s  by {outcome.estimator}{_interval(outcome)}"
     if outcome.ratio is not None:
         yield f"  saved by estimated {outcome.ratio:.2f}"
