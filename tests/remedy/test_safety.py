@@ -96,6 +96,12 @@ def test_contents_that_come_back_are_copied_on_the_device(play: Play) -> None:
     assert play("contents_come_back").counts["uploads_copied"] >= 4
 
 
+def test_contents_that_are_there_are_not_sent_again_unless_something_was_written_since(play: Play) -> None:
+    counts = play("contents_are_there").counts
+    assert counts["uploads_nothing"] == 7
+    assert counts["uploads_copied"] >= 5
+
+
 @pytest.mark.parametrize(
     "scene",
     [

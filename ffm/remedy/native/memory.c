@@ -6,6 +6,7 @@
 #include "dispatch.h"
 #include "downloads.h"
 #include "driver.h"
+#include "held.h"
 #include "host_memory.h"
 #include "order.h"
 #include "pool.h"
@@ -30,6 +31,7 @@ static uint64_t allocate(const ffm_program_call *call)
 static uint64_t release(const ffm_program_call *call, uint64_t address)
 {
     ffm_pool_freed(address);
+    ffm_held_lost();
     ffm_host_memory_freed(address); /* managed memory is freed by the same call */
     ffm_order_mark before = ffm_order_now();
     uint64_t result = ffm_forward(call);

@@ -2,6 +2,7 @@
 #include "dispatch.h"
 #include "downloads.h"
 #include "extras.h"
+#include "held.h"
 #include "order.h"
 #include "state.h"
 
@@ -74,6 +75,13 @@ static uint64_t end_capture(const ffm_program_call *call)
     return result;
 }
 
+/* The driver's private interface: work may be enqueued by calls that nobody sees. */
+static uint64_t hand_out_table(const ffm_program_call *call)
+{
+    ffm_held_unknowable();
+    return ffm_forward(call);
+}
+
 ffm_handler ffm_objects_handler(const ffm_function *function)
 {
     static const struct {
@@ -101,6 +109,7 @@ ffm_handler ffm_objects_handler(const ffm_function *function)
         {"cuStreamBeginCaptureToCig", begin_capture},
         {"cuStreamEndCapture", end_capture},
         {"cuStreamEndCaptureToCig", end_capture},
+        {"cuGetExportTable", hand_out_table},
     };
     for (uint32_t i = 0; i < sizeof table / sizeof *table; i++)
         if (ffm_is(function, table[i].base))

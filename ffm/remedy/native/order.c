@@ -19,6 +19,7 @@ static struct {
     known_stream made[STREAMS];
     uint32_t count;
     known_stream legacy, per_thread;
+    bool had_nonblocking;  /* some stream was non-blocking, even if it is gone */
     uint64_t orphans;      /* effects on streams that were destroyed since */
     uint64_t effects;      /* numbers given out */
     uint32_t thread_count; /* threads that used their own default stream */
@@ -73,6 +74,7 @@ void ffm_order_stream_made(uint64_t stream, bool nonblocking)
 {
     pthread_mutex_lock(&ffm_lock);
     bool room = order.count < STREAMS;
+    order.had_nonblocking = order.had_nonblocking || nonblocking;
     if (room)
         order.made[order.count++] = (known_stream){.handle = stream, .nonblocking = nonblocking};
     bool ordered = catch_up(stream);
@@ -240,6 +242,14 @@ bool ffm_order_fence(ffm_scope scope, uint64_t handle)
     return done;
 }
 
+bool ffm_order_after_all(uint64_t stream)
+{
+    pthread_mutex_lock(&ffm_lock);
+    bool after = stream == FFM_LEGACY_STREAM && !order.had_nonblocking;
+    pthread_mutex_unlock(&ffm_lock);
+    return after;
+}
+
 bool ffm_order_owes(void)
 {
     return __atomic_load_n(&order.fences, __ATOMIC_RELAXED) != __atomic_load_n(&order.paid, __ATOMIC_RELAXED);
@@ -268,6 +278,7 @@ void ffm_order_forget(void)
         order.made[i] = (known_stream){0};
     order.legacy = order.per_thread = (known_stream){0};
     order.orphans = 0;
+    order.had_nonblocking = false;
     order.thread_count = 0;
     order.fence = 0;
     order.paid = order.fences;

@@ -47,6 +47,9 @@ bool ffm_order_has_effects(void);
  * possible; the caller then waits. */
 bool ffm_order_fence(ffm_scope scope, uint64_t handle);
 
+/* Whether work enqueued on the stream now comes after all work enqueued before, whatever its stream. */
+bool ffm_order_after_all(uint64_t stream);
+
 /* Wait now for all that removed waits promised. */
 void ffm_order_pay(void);
 

@@ -2,6 +2,7 @@
 
 #include "cache.h"
 #include "counters.h"
+#include "held.h"
 #include "order.h"
 #include "pool.h"
 #include "staging.h"
@@ -55,6 +56,7 @@ void ffm_context_ends(void)
     ffm_order_forget();
     ffm_pool_forget();
     ffm_cache_forget();
+    ffm_held_lost();
     ffm_staging_forget();
     __atomic_store_n(&context, 0, __ATOMIC_RELEASE);
 }

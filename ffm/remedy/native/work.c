@@ -3,6 +3,7 @@
 
 #include "arguments.h"
 #include "dispatch.h"
+#include "held.h"
 #include "host_memory.h"
 #include "kernel_arguments.h"
 #include "order.h"
@@ -21,6 +22,7 @@ static uint64_t enqueue(const ffm_program_call *call)
     ffm_arguments_before(function, call->arguments, &operation);
     uint64_t stream = stream_of(call, operation.stream);
     uint64_t result = ffm_forward(call);
+    ffm_held_lost();
     bool opaque = function->shape == FFM_SHAPE_BATCH || function->shape == FFM_SHAPE_BATCH_3D ||
                   function->shape == FFM_SHAPE_OPAQUE || function->shape == FFM_SHAPE_NARROW;
     if (result == 0 && (opaque || ffm_host_memory_open() || ffm_host_memory_holds(operation.destination) ||
@@ -35,6 +37,7 @@ static uint64_t order_values(const ffm_program_call *call)
     const ffm_function *function = call->function;
     uint64_t stream = stream_of(call, ffm_argument(call, function->stream));
     uint64_t result = ffm_forward(call);
+    ffm_held_lost();
     if (result == 0 && (function->destination < 0 || ffm_host_memory_open() ||
                         ffm_host_memory_holds(call->arguments[function->destination])))
         ffm_order_effect(stream);
@@ -45,7 +48,10 @@ static uint64_t order_values(const ffm_program_call *call)
 static uint64_t note_stream(const ffm_program_call *call)
 {
     stream_of(call, ffm_argument(call, call->function->stream));
-    return ffm_forward(call);
+    uint64_t result = ffm_forward(call);
+    if (call->function->kind == FFM_KIND_TRANSFER)
+        ffm_held_lost();
+    return result;
 }
 
 /* Code that runs on the CPU in the stream's order, or work that cannot be looked into. */
@@ -53,6 +59,7 @@ static uint64_t enqueue_unknown(const ffm_program_call *call)
 {
     uint64_t stream = stream_of(call, ffm_argument(call, call->function->stream));
     uint64_t result = ffm_forward(call);
+    ffm_held_lost();
     if (result == 0)
         ffm_order_effect(stream);
     return result;
@@ -65,6 +72,7 @@ static uint64_t launch(const ffm_program_call *call)
     uint64_t stream = stream_of(call, operation.stream);
     bool reaches = ffm_host_memory_open() || (ffm_host_memory_any() && ffm_kernel_reaches_host(call));
     uint64_t result = ffm_forward(call);
+    ffm_held_lost();
     if (result == 0 && reaches)
         ffm_order_effect(stream);
     return result;

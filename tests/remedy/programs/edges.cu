@@ -228,6 +228,38 @@ void contents_come_back()
     }
 }
 
+void contents_are_there()
+{
+    int *host = on_host(), *block = on_device(), *other = on_device();
+    auto upload = [](int *to, const int *from) { REQUIRE(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice)); };
+    auto show = [&](const int *device) {
+        int *copy = on_host();
+        REQUIRE(cudaMemcpy(copy, device, bytes, cudaMemcpyDeviceToHost));
+        std::printf("%d\n", sum(copy));
+    };
+    for (int turn = 0; turn < 4; ++turn) {
+        upload(block, host);
+        upload(other, host);
+    }
+    show(block);
+    REQUIRE(cudaMemcpy(block + 1, host, bytes / 2, cudaMemcpyHostToDevice)); /* overlaps */
+    host[0] = 5;
+    upload(other, host);
+    show(other);
+    host[0] = -1;
+    upload(block, host);
+    show(block);
+    start_fill(block, 3);
+    upload(block, host);
+    REQUIRE(cudaMemsetAsync(block, 1, 16));
+    upload(block, host);
+    show(block);
+    upload(block, host);
+    REQUIRE(cudaMemcpyAsync(block, other, 16, cudaMemcpyDeviceToDevice));
+    upload(block, host);
+    show(block);
+}
+
 void result_is_read()
 {
     int *host = on_host();
@@ -423,6 +455,7 @@ const struct {
     {"unified_addresses", unified_addresses},
     {"source_is_overwritten", source_is_overwritten},
     {"contents_come_back", contents_come_back},
+    {"contents_are_there", contents_are_there},
     {"result_is_read", result_is_read},
     {"result_is_overwritten", result_is_overwritten},
     {"result_is_on_the_stack", result_is_on_the_stack},
