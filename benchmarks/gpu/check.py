@@ -16,7 +16,9 @@ from typing import Any
 
 from machine import description
 from measured import measure_samples, measure_targets
-from steps import ROOT, FailedStep, Machine, Row, SkippedStep, last_line
+from steps import FailedStep, Machine, Row, SkippedStep, last_line
+
+from ffm.vgpu.paths import library_folder
 
 SECONDS = 520.0
 """For all steps together: less than nine minutes, with what comes before and after them."""
@@ -105,7 +107,7 @@ def main() -> int:
     end = time.monotonic() + arguments.seconds
     machine = Machine(output, arguments.virtual, end)
     if arguments.virtual:
-        library = ROOT / "ffm" / "vgpu" / "lib"
+        library = library_folder()
         machine.driver = str(library / "libcuda.so.1")
         machine.environment["LD_LIBRARY_PATH"] = str(library)
     report: dict[str, Any] = {**description(), "virtual": arguments.virtual, "steps": {}}

@@ -14,6 +14,8 @@ from typing import Any
 
 from steps import ROOT, FailedStep, Machine, Row, SkippedStep, last_line
 
+from ffm.vgpu.paths import sample
+
 SAMPLES = ROOT / "ffm" / "vgpu" / "samples"
 TARGETS = Path(__file__).with_name("targets")
 STAGES = ("baseline", "tracing", "memory", "sync-use")
@@ -34,9 +36,7 @@ class Pair:
 
 def measure_samples(machine: Machine) -> list[Row]:
     """Every sample with its twin, and the automatic correction of each."""
-    folder = ROOT / "ffm" / "vgpu" / "bin"
-    if not machine.virtual:
-        folder = _build_samples(machine)
+    folder = sample("als").parent if machine.virtual else _build_samples(machine)
     names = sorted(path.name.removesuffix("_fixed") for path in folder.glob("*_fixed"))
     if not names:
         raise FailedStep(f"no samples in {folder}")

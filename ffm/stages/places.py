@@ -21,6 +21,8 @@ _RUNTIME_LIBRARY = re.compile(r"libcuda(rt)?[.-]")
 _STARTS_A_THREAD = re.compile(r"_start|generic_start_main.*|__libc_start_.*|start_thread|thread_start|_*clone3?")
 """Functions of the C library around `main` and a thread's function; machines with its debug information know lines."""
 
+_INTERPRETER = re.compile(r"(lib)?python\d")
+
 _PYTHON_LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|lib(64|32)?/python\d[\d.]*t?)/|<frozen ")
 """Files that come with Python or were installed into it: a program's own lie elsewhere."""
 
@@ -38,12 +40,14 @@ class Place:
 
 
 def runtime_modules(modules: Sequence[Module]) -> frozenset[int]:
-    """Return the numbers of the modules that are the CUDA runtime or driver, or a library of Python: no call of the
-    programmer lies there."""
+    """Return the numbers of the modules that are the CUDA runtime or driver, or in a Python program a library of
+    Python: no call of the programmer lies there."""
+    names = [PurePath(module.path).name for module in modules]
+    python = any(_INTERPRETER.match(name) for name in names)
     return frozenset(
         number
         for number, module in enumerate(modules)
-        if _RUNTIME_LIBRARY.match(PurePath(module.path).name) or _PYTHON_LIBRARY.search(module.path)
+        if _RUNTIME_LIBRARY.match(names[number]) or (python and _PYTHON_LIBRARY.search(module.path))
     )
 
 
