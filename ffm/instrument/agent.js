@@ -68,7 +68,10 @@ function guardLibrary() {
   if (configuration.guarded.length === 0) {
     return;
   }
-  const library = Process.getModuleByName("libc.so.6");
+  const library = Process.findModuleByName("libc.so.6");
+  if (library === null) {
+    return;
+  }
   for (const [index, name, whole] of configuration.guarded) {
     const address = library.findExportByName(name);
     if (address === null || collector.isBound(address)) {
@@ -90,7 +93,10 @@ function guardLibrary() {
 // System calls on watched memory would fail. The remedies' library has no such functions, and needs none.
 function watchSystemCalls() {
   const calls = collector.systemCalls;
-  const library = Process.getModuleByName("libc.so.6");
+  const library = Process.findModuleByName("libc.so.6");
+  if (library === null) {
+    return;
+  }
   for (let place = 0; calls !== null && (configuration.mode & WATCH) !== 0; place++) {
     const name = calls.name(place);
     if (name.isNull()) {

@@ -41,9 +41,9 @@ class Memory:
 class Script:
     """Writes a random program."""
 
-    def __init__(self, seed: int, *, streams: tuple[int, ...], threads: int, host_functions: bool = False) -> None:
+    def __init__(self, seed: int, *, streams: tuple[int, ...], threads: int, kernels_on_host: bool = False) -> None:
         self.random = random.Random(seed)
-        self.streams, self.threads, self.host_functions = streams, threads, host_functions
+        self.streams, self.threads, self.kernels_on_host = streams, threads, kernels_on_host
         self.lines: list[str] = []
         self.thread = 0
         self.cpu: Clock = {}
@@ -65,7 +65,10 @@ class Script:
         many: list[Callable[[], None]] = (
             [self.kernel] * 5 + [self.upload] * 3 + [self.download] * 2 + [self.reallocate] * 3
         )
-        return [*many, self.copy, self.set, self.write, self.read, self.synchronize, self.memory, self.allocate]
+        if self.kernels_on_host:
+            many.append(self.kernel_on_host)
+        few = [self.copy, self.set, self.write, self.read, self.synchronize, self.memory, self.allocate]
+        return [*many, *few, self.call_host]
 
     # Streams and clocks.
 
@@ -131,7 +134,7 @@ class Script:
 
     def synchronize_stream(self, stream: int) -> None:
         self.say("synchronize_stream", d=stream)
-        self.cpu = merged(self.cpu, self.next_clock(self.name(stream)))
+        self.cpu = merged(self.cpu, self.clocks.get(self.name(stream), {}))
 
     def record(self, stream: int) -> int:
         event = self.random.randrange(4)
@@ -211,6 +214,28 @@ class Script:
         access = self.enqueue(stream)
         self.touch(self.device[source], access, writing=False)
         self.touch(self.device[to], access, writing=True)
+
+    def kernel_on_host(self) -> None:
+        """A kernel that writes pinned memory by the host's address."""
+        to, source = self.random.randrange(4), self.defined()
+        if source is None:
+            return
+        stream = self.random.choice(self.streams)
+        self.order([(self.host[to], True)], stream)
+        self.order_if_there(source, False, stream)
+        if source not in self.device:
+            return
+        self.say("mix_host", to, source, self.sizes[source], stream)
+        access = self.enqueue(stream)
+        self.touch(self.device[source], access, writing=False)
+        self.touch(self.host[to], access, writing=True)
+
+    def call_host(self) -> None:
+        """A function on the CPU, in the order of a stream."""
+        number, stream = self.random.randrange(8), self.random.choice(self.streams)
+        self.order([(self.host[number], True)], stream)
+        self.say("call_host", 0, number, 0, stream)
+        self.touch(self.host[number], self.enqueue(stream), writing=True)
 
     def copy(self) -> None:
         to, source = self.defined(), self.defined()

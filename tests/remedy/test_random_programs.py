@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ffm.vgpu.paths import library_folder
 from tests.remedy.applying import correct
 from tests.remedy.scripts import BLOCKING, LEGACY, NON_BLOCKING, OWN, Script
 
@@ -46,7 +47,8 @@ def test_corrected_programs_write_the_same(
     configuration.write_text(SLOW)
     monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))
     script = tmp_path / "script"
-    script.write_text(Script(seed, **SETTINGS[setting]).text(120))  # type: ignore[arg-type]
+    told = b"cuFuncGetParamInfo" in (library_folder() / "libcuda.so.1").read_bytes()
+    script.write_text(Script(seed, kernels_on_host=told, **SETTINGS[setting]).text(120))  # type: ignore[arg-type]
     corrected = correct([str(program), str(script)], tmp_path)
     assert corrected.differences == []
     assert corrected.counts["stopped"] == 0

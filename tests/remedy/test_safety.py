@@ -130,6 +130,12 @@ def test_downloads_to_memory_that_cannot_be_closed_stay_synchronous(scene: str, 
     assert counts["waits_destination"] >= 1
 
 
+def test_threads_work_at_once(play: Play) -> None:
+    counts = play("threads_at_once").counts
+    assert counts["frees"] == 64
+    assert counts["allocations"] > 0
+
+
 def test_a_program_may_reset_the_device_and_go_on(play: Play) -> None:
     assert play("starts_again").counts["frees"] == 2
 

@@ -2,6 +2,7 @@
 
 #include "cache.h"
 #include "counters.h"
+#include "downloads.h"
 #include "held.h"
 #include "order.h"
 #include "pool.h"
@@ -18,6 +19,7 @@ void ffm_stop(uint32_t reason)
     if (__atomic_exchange_n(&stopped, true, __ATOMIC_ACQ_REL))
         return;
     ffm_counters->stopped = reason;
+    ffm_downloads_deliver_all(&ffm_counters->deliveries_called, true);
     ffm_order_pay();
     ffm_pool_give_back();
     ffm_cache_give_back();

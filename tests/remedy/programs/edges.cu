@@ -440,6 +440,35 @@ void two_contexts()
     (void)block;
 }
 
+void threads_at_once()
+{
+    int sums[4] = {};
+    std::vector<std::thread> threads;
+    for (int number = 0; number < 4; ++number)
+        threads.emplace_back([number, &sums] {
+            cudaStream_t stream = nullptr;
+            if (number > 1)
+                REQUIRE(cudaStreamCreateWithFlags(&stream, number == 2 ? cudaStreamDefault : cudaStreamNonBlocking));
+            int *host = on_host();
+            for (int turn = 0; turn < 8; ++turn) {
+                int *first = on_device(), *second = on_device();
+                LAUNCH(fill, dim3(count / 256), dim3(256), 0, stream, first, number + turn, count);
+                REQUIRE(number % 2 ? cudaDeviceSynchronize() : cudaStreamSynchronize(stream));
+                REQUIRE(cudaMemcpy(host, first, bytes, cudaMemcpyDeviceToHost));
+                host[turn] = turn;
+                REQUIRE(cudaMemcpy(second, host, bytes, cudaMemcpyHostToDevice));
+                REQUIRE(cudaFree(first));
+                REQUIRE(cudaMemcpy(host, second, bytes, cudaMemcpyDeviceToHost));
+                sums[number] += sum(host);
+                REQUIRE(cudaFree(second));
+            }
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    for (int result : sums)
+        std::printf("%d\n", result);
+}
+
 const struct {
     const char *name;
     void (*play)();
@@ -469,6 +498,7 @@ const struct {
     {"blocked_signals", blocked_signals},
     {"starts_again", starts_again},
     {"two_contexts", two_contexts},
+    {"threads_at_once", threads_at_once},
 };
 
 } // namespace
