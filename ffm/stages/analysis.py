@@ -155,6 +155,7 @@ def _timeline(columns: Columns, joined: _Joined, order: NDArray[np.int64], wall_
     misplaced = (
         np.isin(reason, list(REQUIRED)) & ~repeated & (first_use > WORTH_MOVING_NS) & (part["wait"] > WORTH_MOVING_NS)
     )
+    misplaced &= _share(misplaced, reason != 0, part["stack"])[part["stack"]] > MOSTLY
     movable = np.bincount(part["stack"], weights=np.where(misplaced, np.minimum(first_use, part["wait"]), 0))
     misplaced &= movable[part["stack"]] >= WORTH_MOVING_SHARE * wall_s * 1e9
     problem[misplaced] |= np.uint8(Problem.MISPLACED_SYNCHRONIZATION)
