@@ -89,7 +89,9 @@ def test_place_of_a_call_in_python(stack: list[Frame], function: str, place: Pla
 
 def test_no_call_of_the_programmer_lies_in_the_runtime_or_in_a_library_of_python() -> None:
     paths = ["/app/train.so", "/usr/lib/libcuda.so.1", f"{LIBRARY}/_core.so", "/usr/lib64/python3/lib-dynload/x.so"]
-    assert runtime_modules([Module(path=path, build_id="") for path in paths]) == {1, 2, 3}
+    native = [Module(path=path, build_id="") for path in paths]
+    assert runtime_modules([*native, Module(path="/usr/bin/python3.11", build_id="")]) == {1, 2, 3}
+    assert runtime_modules(native) == {1}  # a program of its own, which happens to be installed there
 
 
 def test_source_behind_nvcc_s_temporary_file() -> None:
