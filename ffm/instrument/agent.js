@@ -4,14 +4,24 @@ const DRIVER = /^libcuda\.so(\.|$)/;
 
 let collector = null;
 let configuration = null;
+const WATCH = 2; // FFM_MODE_WATCH of collector.h
+const INSTRUMENTS = /frida|libffm_/;
+const RUNTIME = /^libcudart\.so/;
+
 let recording = false; // only processes that load a driver leave a recording
 
 rpc.exports = {
   start(given) {
     configuration = given;
     loadCollector();
+    if (configuration.mode & WATCH) {
+      hookLibrary();
+    }
     Process.attachModuleObserver({
       onAdded(module) {
+        if (INSTRUMENTS.test(module.name) || RUNTIME.test(module.name)) {
+          collector.foreign(module.base, module.size, 0);
+        }
         if (DRIVER.test(module.name)) {
           hookDriver(module);
         }
@@ -32,6 +42,12 @@ function loadCollector() {
     wrapper: bound("ffm_collector_wrapper", "pointer", ["uint"]),
     bind: bound("ffm_collector_bind", "void", ["uint", "pointer", "pointer"]),
     isBound: bound("ffm_collector_is_bound", "bool", ["pointer"]),
+    libraryName: bound("ffm_collector_library_name", "pointer", ["uint"]),
+    libraryWrapper: bound("ffm_collector_library_wrapper", "pointer", ["uint"]),
+    libraryBind: bound("ffm_collector_library_bind", "void", ["uint", "pointer"]),
+    libraryIsBound: bound("ffm_collector_library_is_bound", "bool", ["uint"]),
+    foreign: bound("ffm_collector_foreign", "void", ["pointer", "uint64", "bool"]),
+    ask: bound("ffm_collector_ask", "void", ["pointer", "pointer", "pointer", "pointer"]),
     modulesChanged: bound("ffm_collector_modules_changed", "void", []),
     waitCallbacks: {
       onEnter: module.getExportByName("ffm_collector_wait_enter"),
@@ -42,6 +58,32 @@ function loadCollector() {
       onLeave: module.getExportByName("ffm_collector_call_leave"),
     },
   };
+}
+
+// The C library's calls that the watch must see. A function that the library lacks has no caller either; what cannot be
+// replaced is told.
+function hookLibrary() {
+  const library = Process.getModuleByName("libc.so.6");
+  const failed = [];
+  for (let place = 0; ; place++) {
+    const name = collector.libraryName(place);
+    if (name.isNull()) {
+      break;
+    }
+    const address = library.findExportByName(name.readUtf8String());
+    if (address === null || collector.libraryIsBound(place) || !(name.readUtf8String().match(/^(read|write|pread64|pwrite64|readv|writev|send|recv|sendto|recvfrom|sendmsg|recvmsg)$/))) {
+      continue;
+    }
+    try {
+      collector.libraryBind(place, Interceptor.replaceFast(address, collector.libraryWrapper(place)));
+    } catch (error) {
+      failed.push([name.readUtf8String(), error.message]);
+    }
+  }
+  Interceptor.flush();
+  if (failed.length > 0) {
+    send({ type: "library", failed });
+  }
 }
 
 // The observer runs inside the program's dlopen, before the driver is relocated: its code can be patched then, but not
@@ -72,6 +114,14 @@ function hookDriver(module) {
     }
     recording = true;
   }
+  const orNull = (name) => module.findExportByName(name) ?? NULL;
+  collector.foreign(module.base, module.size, 1);
+  collector.ask(
+    orNull("cuPointerGetAttribute"),
+    orNull("cuFuncGetParamInfo"),
+    orNull("cuKernelGetParamInfo"),
+    orNull("cuCtxGetCurrent"),
+  );
   const outcomes = [];
   const owners = new Map(); // address of hooked code -> name of the function
   for (const [index, name] of configuration.functions) {

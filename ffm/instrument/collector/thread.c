@@ -16,6 +16,7 @@ static void at_thread_exit(void *state)
     ffm_thread *thread = state;
     ffm_sink_release(&thread->operations);
     ffm_sink_release(&thread->contents);
+    ffm_sink_release(&thread->parts);
     self = NULL;
     munmap(thread, sizeof *thread);
 }
@@ -41,6 +42,11 @@ ffm_thread *ffm_thread_self(void)
     return self;
 }
 
+ffm_thread *ffm_thread_peek(void)
+{
+    return self;
+}
+
 void ffm_thread_after_fork(void)
 {
     if (self == NULL)
@@ -48,5 +54,6 @@ void ffm_thread_after_fork(void)
     /* The chunks are the parent's: unmap them without writing. */
     ffm_sink_release(&self->operations);
     ffm_sink_release(&self->contents);
+    ffm_sink_release(&self->parts);
     *self = (ffm_thread){.number = ffm_sink_new_thread(), .kernel_id = (uint32_t)gettid()};
 }
