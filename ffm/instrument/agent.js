@@ -3,6 +3,9 @@
 const DRIVER = /^libcuda\.so(\.|$)/;
 const PYTHON = /^(lib)?python\d/; // the interpreter itself, not a program that has one linked in
 
+const INSTRUMENTS = /frida|libffm_/;
+const RUNTIME = /^libcudart\.so/;
+
 const WATCH = 2; // FFM_MODE_WATCH of collector.h
 
 let collector = null;
@@ -15,10 +18,15 @@ rpc.exports = {
     configuration = given;
     loadCollector();
     guardLibrary();
-    watchSystemCalls();
+    if ((configuration.mode & WATCH) !== 0) {
+      hookLibrary();
+    }
     Process.attachModuleObserver({
       onAdded(module) {
         findPython(module);
+        if (collector.foreign !== null && (INSTRUMENTS.test(module.name) || RUNTIME.test(module.name))) {
+          collector.foreign(module.base, module.size, 0);
+        }
         if (DRIVER.test(module.name)) {
           hookDriver(module);
         }
@@ -34,23 +42,22 @@ function loadCollector() {
   const module = Module.load(configuration.collector);
   const exported = (name) => module.getExportByName(`${configuration.prefix}_${name}`);
   const bound = (name, result, parameters) => new NativeFunction(exported(name), result, parameters);
+  // The remedies' library has only some of the functions, and needs no others.
+  const optional = (name, result, parameters) =>
+    module.findExportByName(`${configuration.prefix}_${name}`) === null ? null : bound(name, result, parameters);
   collector = {
     open: bound("open", "int", ["pointer", "uint", "pointer"]),
     wrapper: bound("wrapper", "pointer", ["uint"]),
     bind: bound("bind", "void", ["uint", "pointer", "pointer"]),
     isBound: bound("is_bound", "bool", ["pointer"]),
     modulesChanged: bound("modules_changed", "void", []),
-    systemCalls:
-      module.findExportByName(`${configuration.prefix}_system_call_name`) === null
-        ? null
-        : {
-            name: bound("system_call_name", "pointer", ["uint"]),
-            wrapper: bound("system_call_wrapper", "pointer", ["uint"]),
-            bind: bound("system_call_bind", "void", ["uint", "pointer"]),
-            isBound: bound("system_call_is_bound", "bool", ["uint"]),
-          },
-    python: module.findExportByName(`${configuration.prefix}_python`)
-      && bound("python", "void", ["pointer", "pointer", "uint", "uint"]),
+    libraryName: optional("library_name", "pointer", ["uint"]),
+    libraryWrapper: optional("library_wrapper", "pointer", ["uint"]),
+    libraryBind: optional("library_bind", "void", ["uint", "pointer"]),
+    libraryIsBound: optional("library_is_bound", "bool", ["uint"]),
+    foreign: optional("foreign", "void", ["pointer", "uint64", "bool"]),
+    ask: optional("ask", "void", ["pointer", "pointer", "pointer", "pointer"]),
+    python: optional("python", "void", ["pointer", "pointer", "uint", "uint"]),
     waitCallbacks: {
       onEnter: exported("wait_enter"),
       onLeave: exported("wait_leave"),
@@ -90,30 +97,6 @@ function guardLibrary() {
   Interceptor.flush();
 }
 
-// System calls on watched memory would fail. The remedies' library has no such functions, and needs none.
-function watchSystemCalls() {
-  const calls = collector.systemCalls;
-  const library = Process.findModuleByName("libc.so.6");
-  if (library === null) {
-    return;
-  }
-  for (let place = 0; calls !== null && (configuration.mode & WATCH) !== 0; place++) {
-    const name = calls.name(place);
-    if (name.isNull()) {
-      break;
-    }
-    const address = library.findExportByName(name.readUtf8String());
-    if (address === null || calls.isBound(place)) {
-      continue;
-    }
-    try {
-      calls.bind(place, Interceptor.replaceFast(address, calls.wrapper(place)));
-    } catch (error) {
-      // Too short: a program that uses it on watched memory sees EFAULT.
-    }
-  }
-}
-
 // glibc's shortest functions: `mov eax, number; syscall; ...`, and read, which first looks whether there are threads.
 function isBareSystemCall(address) {
   const bytes = new Uint8Array(address.readByteArray(24));
@@ -149,6 +132,37 @@ function findPython(module) {
   collector.python(threadState, exported("_PyRuntime") ?? NULL, version.readU32(), alone ? 1 : 0);
 }
 
+// The C library's calls that the watch must see. A function that the library lacks has no caller either; what cannot be
+// replaced is told.
+function hookLibrary() {
+  const library = Process.getModuleByName("libc.so.6");
+  const failed = [];
+  for (let place = 0; ; place++) {
+    const name = collector.libraryName(place);
+    if (name.isNull()) {
+      break;
+    }
+    const address = library.findExportByName(name.readUtf8String());
+    if (address === null || collector.libraryIsBound(place)) {
+      continue;
+    }
+    const wrapper = collector.libraryWrapper(place);
+    if (Process.findModuleByAddress(address)?.base.equals(library.base) !== true) {
+      collector.libraryBind(place, NULL); // one of the kernel's own functions, which the collector overwrites itself
+      continue;
+    }
+    try {
+      collector.libraryBind(place, Interceptor.replaceFast(address, wrapper));
+    } catch (error) {
+      failed.push([name.readUtf8String(), error.message]);
+    }
+  }
+  Interceptor.flush();
+  if (failed.length > 0) {
+    send({ type: "library", failed });
+  }
+}
+
 // The observer runs inside the program's dlopen, before the driver is relocated: its code can be patched then, but not
 // called, and nothing else can be loaded.
 
@@ -178,6 +192,7 @@ function hookDriver(module) {
     }
     recording = true;
   }
+  tellCollector(module);
   const outcomes = [];
   const owners = new Map(); // address of hooked code -> name of the function
   for (const [index, name] of configuration.functions) {
@@ -196,6 +211,21 @@ function hookDriver(module) {
   }
   Interceptor.flush();
   send({ type: "hooks", outcomes, seconds: (Date.now() - began) / 1000 });
+}
+
+// Where the driver is, and which of its functions the collector may ask; the remedies' library wants neither.
+function tellCollector(module) {
+  if (collector.foreign === null) {
+    return;
+  }
+  const orNull = (name) => module.findExportByName(name) ?? NULL;
+  collector.foreign(module.base, module.size, 1);
+  collector.ask(
+    orNull("cuPointerGetAttribute"),
+    orNull("cuFuncGetParamInfo"),
+    orNull("cuKernelGetParamInfo"),
+    orNull("cuCtxGetCurrent"),
+  );
 }
 
 // The outcome as [how, reason].

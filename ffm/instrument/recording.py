@@ -64,10 +64,14 @@ class Recording:
     """CLOCK_MONOTONIC nanoseconds at which the recording began."""
     threads: int
     lost: int
+    fault_cost: int
+    """Nanoseconds from an access to a watched page to the watch's handler; 0 where nothing was watched."""
     operations: Table
     """`ffm_operation` rows with the columns `thread` and `number` (place within its thread) added."""
     contents: Table
-    """`ffm_content` rows with the column `thread` added."""
+    """`ffm_content` rows with the column `thread`, which recorded them, added."""
+    parts: Table
+    """`ffm_part` rows with the column `thread` added."""
     accesses: Table
     stacks: list[RecordedStack]
     modules: list[RecordedModule]
@@ -120,8 +124,10 @@ def read_recording(path: Path) -> Recording:
         opened=int(header["opened"]),
         threads=int(header["threads"]),
         lost=int(header["lost"]),
+        fault_cost=int(header["fault_cost"]),
         operations=_table(chunks, "ffm_operation", "FFM_CHUNK_OPERATIONS", numbered=True),
         contents=_table(chunks, "ffm_content", "FFM_CHUNK_CONTENTS", numbered=False),
+        parts=_table(chunks, "ffm_part", "FFM_CHUNK_PARTS", numbered=False),
         accesses=_table(chunks, "ffm_access", "FFM_CHUNK_ACCESSES", numbered=False),
         stacks=_stacks(chunks),
         modules=_modules(chunks),

@@ -273,8 +273,10 @@ class _Run:
                 self._send_plan(process, script)
                 self._count_preparation(process.process_id, began)
             elif content["type"] == "hooks":
-                process.hooks = [tuple(outcome) for outcome in content["outcomes"]]
+                process.hooks += [tuple(outcome) for outcome in content["outcomes"]]
                 self._count_preparation(process.process_id, time.monotonic() - content["seconds"])
+            elif content["type"] == "library":
+                process.hooks += [(name, "failed", reason) for name, reason in content["failed"]]
             elif content["type"] == "failed":
                 why = COLLECTOR_FAILURES.get(content["status"], f"status {content['status']}")
                 process.failure = why

@@ -1,8 +1,11 @@
 """Which synchronizations a program needs (dissertation 4.3.1; design, section 5).
 
 A synchronization is needed when something relied on it: the CPU touched what the work it waited for had written, or
-overwrote what that work still read; other work was ordered by it; the program asked for GPU times. What cannot be
-decided counts as needed, with the reason.
+overwrote what that work still read; other work was ordered by it; the program asked for times. What cannot be decided
+counts as needed, with the reason.
+
+The program relies on the last wait before that covers the work, of each host thread that has waited for it: who hands
+over to whom is not known. Waits that cover the same work earlier are unnecessary as long as that one stays.
 """
 
 from __future__ import annotations
@@ -13,31 +16,70 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model import necessity_kernels as kernels
+from ffm.model.compiled import run
+
 
 class Scope(IntEnum):
     """Which earlier work an operation waits for."""
 
     NONE = 0
-    """It does not wait."""
+    """It does not wait, or for nothing that is known to be work."""
     CONTEXT = 1
     """All work of the context."""
     STREAM = 2
-    """The work of one stream."""
+    """The work of one stream, its own included; for the legacy default stream also that of the blocking streams."""
     EVENT = 3
     """The work before the last record of an event."""
     UNKNOWN = 4
-    """A private call of the driver: it waits, nobody knows for what."""
+    """It waits, nobody knows for what."""
+    STAGING = 5
+    """For room to put its own work in: it covers no work."""
+    PRIVATE = 6
+    """A private call of the driver waits, nobody knows for what."""
+
+
+class Action(IntEnum):
+    """What an operation does to the order of work."""
+
+    NOTHING = 0
+    WORK = 1
+    """It puts work on its stream."""
+    RECORD = 2
+    """It records its event on its stream."""
+    WAIT_EVENT = 3
+    """It lets later work of its stream come after its event's last record."""
+    RELEASE = 4
+    """It destroys memory or an object that work may use, and does not wait."""
+
+
+class StreamKind(IntEnum):
+    """How a stream is ordered with others (CUDA Driver API, "Stream synchronization behavior")."""
+
+    INDEPENDENT = 0
+    BLOCKING = 1
+    """Ordered with the legacy default stream of its context."""
+    LEGACY = 2
+    """The legacy default stream."""
 
 
 class Role(IntEnum):
-    """What watched host memory is to the transfer that made it worth watching."""
+    """What an access means to the operation whose memory it touches."""
 
     RESULT = 0
-    """The transfer writes it; a CPU read or write must come after."""
+    """The operation writes it; a CPU read or write must come after."""
     SOURCE = 1
     """An asynchronous transfer reads it; a CPU write must come after."""
     OWN_SOURCE = 2
     """A synchronous transfer reads it: its own wait is all that a CPU write relies on."""
+    RELEASED = 3
+    """The program gives the memory back."""
+    TIMING = 4
+    """The program asks for the time of an event: the operation is its record."""
+    UNWATCHED = 5
+    """The memory could not be watched: who relies on the operation's end, and when, is not known."""
+    HOST_FUNCTION = 6
+    """A function of the program runs in the stream: what it hands over is not known."""
 
 
 class Reason(IntEnum):
@@ -55,6 +97,10 @@ class Reason(IntEnum):
     UNWATCHED_MEMORY = 8
     HOST_FUNCTION = 9
     NOT_WATCHED = 10
+    RELEASED = 11
+    HOST_TIMER = 12
+    DESTROYED = 13
+    UNKNOWN_WAIT = 14
 
 
 REASONS = {
@@ -64,16 +110,46 @@ REASONS = {
     Reason.RESULT_USED: "the CPU uses a result of the work that it waits for",
     Reason.SOURCE_OVERWRITTEN: "the CPU overwrites the source of a transfer that it waits for",
     Reason.PRIVATE_CALL: "a library waits through a private call of the driver, whose results cannot be watched",
-    Reason.ORDERS_STREAMS: "work on another stream follows, which nothing else may order after the work before it",
+    Reason.ORDERS_STREAMS: "work on another stream follows, which nothing else orders after the work before it",
     Reason.TIMING: "the program reads GPU times of events that it waits for",
-    Reason.UNWATCHED_MEMORY: "kernels may write managed or mapped memory, which is not watched",
+    Reason.UNWATCHED_MEMORY: "a library's private calls may write managed or mapped memory unseen",
     Reason.HOST_FUNCTION: "a host function in the stream may hand results to the CPU",
     Reason.NOT_WATCHED: "what it protects could not be watched",
+    Reason.RELEASED: "the program gives back host memory that the work it waits for writes or reads",
+    Reason.HOST_TIMER: "the program reads a clock after it, as it did before the work",
+    Reason.UNKNOWN_WAIT: "it is not known what this call waits for",
+    Reason.DESTROYED: "memory or an object that the work may use is destroyed afterwards",
 }
 """Each reason in words, to follow `required, because` or `unnecessary:`."""
 
 REQUIRED = frozenset(Reason) - {Reason.NOT_A_SYNCHRONIZATION, Reason.NOTHING_RELIES, Reason.LATER_COVERS}
 """The reasons that make a synchronization required."""
+
+_REASON_OF_ROLE = {
+    Role.RESULT: Reason.RESULT_USED,
+    Role.SOURCE: Reason.SOURCE_OVERWRITTEN,
+    Role.OWN_SOURCE: Reason.SOURCE_OVERWRITTEN,
+    Role.RELEASED: Reason.RELEASED,
+    Role.TIMING: Reason.TIMING,
+    Role.UNWATCHED: Reason.NOT_WATCHED,
+    Role.HOST_FUNCTION: Reason.HOST_FUNCTION,
+}
+
+_REASON_OF_NEED = {
+    kernels.NEED_ORDER: Reason.ORDERS_STREAMS,
+    kernels.NEED_TIMER: Reason.HOST_TIMER,
+    kernels.NEED_RELEASE: Reason.DESTROYED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """The streams of a process. Columns of length k; operations name a stream by its row."""
+
+    kind: NDArray[np.uint8]
+    """A value of `StreamKind`."""
+    context: NDArray[np.int64]
+    """The context, numbered from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,32 +158,46 @@ class Operations:
 
     start: NDArray[np.int64]
     end: NDArray[np.int64]
+    thread: NDArray[np.int64]
+    """The host thread, numbered from 0."""
     scope: NDArray[np.uint8]
     """A value of `Scope`."""
-    stream: NDArray[np.uint64]
-    """The stream of the work, one number for each distinct stream."""
-    bound: NDArray[np.int64]
-    """Work issued before this time is covered: the start, or for `Scope.EVENT` that of the event's record."""
-    enqueues: NDArray[np.bool_]
-    """Whether it puts work on its stream."""
-    timing: NDArray[np.bool_]
-    """Whether it reads GPU times."""
-    launches: NDArray[np.bool_]
-    """Whether it launches kernels."""
-    host_function: NDArray[np.bool_]
+    judged: NDArray[np.bool_]
+    """Whether it waits and gets a verdict. A successful question whether work is over has a scope and gets none."""
+    stream: NDArray[np.int64]
+    """Row of the stream of its work or wait."""
+    context: NDArray[np.int64]
+    """The context current at the call, numbered from 0."""
+    event: NDArray[np.int64]
+    """The event that it records or waits for, numbered from 0; -1 for none."""
+    action: NDArray[np.uint8]
+    """A value of `Action`."""
+    streams: Streams
 
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """First accesses to watched host memory. Columns of equal length m."""
+    """Accesses that rely on the end of an operation. Columns of equal length m. Several may be of one operation."""
 
-    transfer: NDArray[np.int64]
-    """Row of the transfer among the operations."""
+    operation: NDArray[np.int64]
+    """Row of the transfer, launch, record or host function among the operations."""
     time: NDArray[np.int64]
+    """Without meaning for the roles `UNWATCHED` and `HOST_FUNCTION`, which may come at any time."""
     role: NDArray[np.uint8]
     """A value of `Role`."""
-    watched: NDArray[np.bool_]
-    """False where the memory could not be watched and only counts as used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Reads of a clock by the program. Columns of equal length."""
+
+    thread: NDArray[np.int64]
+    time: NDArray[np.int64]
+    earlier: NDArray[np.bool_]
+    """Whether this thread had read a clock before: else there is nothing to compare with."""
+
+
+NO_CLOCKS = Clocks(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,201 +211,135 @@ class Necessity:
     first_use: NDArray[np.int64]
     """For required ones: time from the end to the earliest access that relies on it; -1 where unknown."""
     credited: NDArray[np.int64]
-    """Shape (m,): row of the synchronization that each use relies on; -1 where none covers it."""
+    """Shape (c, 2): a row of the uses, and the row of a synchronization that it relies on."""
 
 
-def needed_synchronizations(operations: Operations, uses: Uses, *, unwatched_memory: bool) -> Necessity:
+def needed_synchronizations(
+    operations: Operations, uses: Uses, clocks: Clocks = NO_CLOCKS, *, unwatched_memory: bool = False
+) -> Necessity:
     """Decide for each operation that waits whether the program relies on it.
 
-    `unwatched_memory`: the program has memory that kernels write and that the CPU reads unseen. O((n + m) log n).
+    `unwatched_memory`: private calls may write memory that the CPU reads unseen. O((n log n + m) k), with k streams.
     """
     count = len(operations.start)
-    waits = operations.scope != Scope.NONE
-    reason = np.where(waits, Reason.NOTHING_RELIES, Reason.NOT_A_SYNCHRONIZATION).astype(np.uint8)
-    reason[operations.scope == Scope.UNKNOWN] = Reason.PRIVATE_CALL
-    covering = _Covering(operations)
-
-    timed = covering.last_before(operations.start[operations.timing], None)
-    reason[timed[timed >= 0]] = Reason.TIMING
-    _mark_after(operations, operations.host_function, Reason.HOST_FUNCTION, reason)
+    reason = np.where(operations.judged, Reason.NOTHING_RELIES, Reason.NOT_A_SYNCHRONIZATION).astype(np.uint8)
     if unwatched_memory:
-        _mark_after(operations, operations.launches, Reason.UNWATCHED_MEMORY, reason)
-    _mark_ordering(operations, reason)
+        reason[operations.judged] = Reason.UNWATCHED_MEMORY
+    reason[operations.judged & (operations.scope == Scope.PRIVATE)] = Reason.PRIVATE_CALL
+    reason[operations.judged & (operations.scope == Scope.UNKNOWN)] = Reason.UNKNOWN_WAIT
+    own = uses.role == Role.OWN_SOURCE
+    sweep = _Sweep(operations, uses, clocks)
 
-    credited = np.full(len(uses.time), -1, np.int64)
+    needs, covers = sweep.run(_is_required(reason), orders=False)
+    use = needs[:, 0]
+    always = use >= len(uses.time)
+    role = np.where(always, 0, uses.role[np.where(always, 0, use)]) if len(uses.time) else np.zeros(len(use), np.uint8)
+    role[always] = sweep.always_role[use[always] - len(uses.time)]
+    for value, why in _REASON_OF_ROLE.items():
+        if value is not Role.OWN_SOURCE:
+            _require(reason, needs[role == value, 1], why)
+    credited = [np.column_stack([use, needs[:, 1]])[~always & (role != Role.OWN_SOURCE)]]
+    # A synchronous transfer's own wait serves its source, unless a later wait stays for a reason of its own.
+    later = needs[~always & (role == Role.OWN_SOURCE)]
+    stays = later[_is_required(reason)[later[:, 1]]]
+    alone = np.setdiff1d(np.flatnonzero(own & (uses.time >= 0)), stays[:, 0])
+    _require(reason, uses.operation[alone], Reason.SOURCE_OVERWRITTEN)
+    credited += [stays[:, :2], np.column_stack([alone, uses.operation[alone]])]
+    kept = needs[np.isin(role, [Role.OWN_SOURCE], invert=True) | _is_required(reason)[needs[:, 1]]]
+
+    if len(operations.streams.kind) > 1 or len(clocks.time) or (operations.action == Action.RELEASE).any():
+        more, covers = sweep.run(_is_required(reason), orders=True)
+        for value, why in _REASON_OF_NEED.items():
+            _require(reason, more[more[:, 0] == value, 1], why)
+        kept = np.concatenate([kept, more])
+
     keep = np.full(count, -1, np.int64)
-    first_use = np.full(count, -1, np.int64)
-    for role in (Role.RESULT, Role.SOURCE, Role.OWN_SOURCE):
-        rows = np.flatnonzero(uses.role == role)
-        _credit(operations, uses, rows, role, covering, reason, credited)
-    for row in np.argsort(uses.time, kind="stable"):
-        relied = credited[row]
-        if relied >= 0 and first_use[relied] < 0 and uses.watched[row]:
-            first_use[relied] = max(0, uses.time[row] - operations.end[relied])
-    _mark_conditional(operations, uses, credited, reason, keep)
-    first_use[~np.isin(reason, list(REQUIRED))] = -1
-    return Necessity(reason=reason, keep=keep, first_use=first_use, credited=credited)
+    if len(kept):
+        kept = kept[np.argsort(kept[:, 3], kind="stable")]
+        keep = run(
+            kernels.keepers, count, kept, covers, operations.end, operations.thread,
+            _is_required(reason) | ~operations.judged, sweep.threads, sweep.streams,
+        )  # fmt: skip
+    conditional = (reason == Reason.NOTHING_RELIES) & (keep >= 0)
+    reason[conditional] = Reason.LATER_COVERS
+    keep[~conditional] = -1
+    pairs = np.concatenate(credited)
+    return Necessity(reason, keep, _first_uses(operations, uses, pairs, reason), pairs)
 
 
-class _Covering:
-    """Finds the last synchronization that covers some work, by scope."""
+def _is_required(reason: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    return np.isin(reason, list(REQUIRED))
 
-    def __init__(self, operations: Operations) -> None:
+
+def _require(reason: NDArray[np.uint8], rows: NDArray[np.int64], why: Reason) -> None:
+    """Give rows a reason unless they have a stronger one, or are no synchronizations with a verdict."""
+    weaker = np.isin(reason[rows], (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
+    reason[rows[weaker]] = why
+
+
+def _first_uses(
+    operations: Operations, uses: Uses, credited: NDArray[np.int64], reason: NDArray[np.uint8]
+) -> NDArray[np.int64]:
+    far = np.iinfo(np.int64).max
+    first = np.full(len(operations.start), far, np.int64)
+    touching = np.isin(uses.role[credited[:, 0]], (Role.RESULT, Role.SOURCE, Role.OWN_SOURCE, Role.RELEASED))
+    rows = credited[touching, 1]
+    np.minimum.at(first, rows, np.maximum(uses.time[credited[touching, 0]] - operations.end[rows], 0))
+    first[(first == far) | ~_is_required(reason)] = -1
+    return first
+
+
+class _Sweep:
+    """The events of a process in order of time, ready for `kernels.sweep`."""
+
+    def __init__(self, operations: Operations, uses: Uses, clocks: Clocks) -> None:
         self._operations = operations
-        definite = np.isin(operations.scope, (Scope.CONTEXT, Scope.STREAM, Scope.EVENT))
-        rows = np.flatnonzero(definite)
-        rows = rows[np.argsort(operations.end[rows], kind="stable")]
-        self._anywhere = rows
-        self._context = rows[operations.scope[rows] == Scope.CONTEXT]
-        narrow = rows[operations.scope[rows] != Scope.CONTEXT]
-        self._by_stream = {
-            stream: narrow[operations.stream[narrow] == stream] for stream in np.unique(operations.stream[narrow])
-        }
+        self.streams = len(operations.streams.kind)
+        self.threads = int(max(operations.thread.max(initial=-1), clocks.thread.max(initial=-1))) + 1
+        always = np.isin(uses.role, (Role.UNWATCHED, Role.HOST_FUNCTION))
+        self._order_always(uses, always)
+        accesses = np.flatnonzero(~always)
+        # What `kernels.sweep` numbers as uses: the accesses by their row in `uses`, then the clocks.
+        self._use_operation = np.concatenate([uses.operation, clocks.thread])
+        self._use_clock = np.concatenate([np.zeros(len(uses.time), np.bool_), clocks.earlier])
+        distinct, slot = np.unique(uses.operation, return_inverse=True)
+        self._use_slot = np.concatenate([slot, np.zeros(len(clocks.time), np.int64)])
+        self._slots = len(distinct)
+        waits = np.flatnonzero(operations.scope != Scope.NONE)
+        count = len(operations.start)
+        kind = np.repeat(
+            [kernels.ENDED, kernels.USED, kernels.CLOCK_READ, kernels.STARTED],
+            [len(waits), len(accesses), len(clocks.time), count],
+        )
+        row = np.concatenate([waits, accesses, len(uses.time) + np.arange(len(clocks.time)), np.arange(count)])
+        time = np.concatenate([operations.end[waits], uses.time[accesses], clocks.time, operations.start])
+        order = np.lexsort((row, kind, time))
+        self._events = (kind[order], row[order], time[order])
+        self._uses = len(uses.time)
 
-    def last_before(self, times: NDArray[np.int64], transfers: NDArray[np.int64] | None) -> NDArray[np.int64]:
-        """Return the row of the last synchronization that ended by each time; -1 where there is none.
+    def _order_always(self, uses: Uses, always: NDArray[np.bool_]) -> None:
+        rows, first = np.unique(uses.operation[always], return_index=True)
+        stream = self._operations.stream[rows]
+        order = np.lexsort((rows, stream))
+        self._always = rows[order]
+        self._always_start = np.searchsorted(stream[order], np.arange(self.streams + 1))
+        self.always_role = uses.role[always][first][order]
 
-        With `transfers` (rows, as many as times) only synchronizations that cover the transfer count, its own wait
-        included.
-        """
-        if transfers is None:
-            return self._latest(self._anywhere, times)
+    def run(self, required: NDArray[np.bool_], *, orders: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the needs and the covers; what serves as a use beyond the uses is numbered behind them."""
         operations = self._operations
-        found = self._covering(self._context, times, transfers)
-        for stream, rows in self._by_stream.items():
-            mine = operations.stream[transfers] == stream
-            narrow = self._covering(rows, times[mine], transfers[mine])
-            wide = found[mine]
-            later = np.where(
-                (narrow >= 0) & ((wide < 0) | (operations.end[narrow] > operations.end[wide])), narrow, wide
-            )
-            found[mine] = later
-        return found
-
-    def first_after(self, transfers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the row of the first synchronization that covers each transfer, its own wait included; -1 for none."""
-        operations = self._operations
-        found = self._first(self._context, transfers)
-        for stream, rows in self._by_stream.items():
-            mine = operations.stream[transfers] == stream
-            narrow, wide = self._first(rows, transfers[mine]), found[mine]
-            sooner = (narrow >= 0) & ((wide < 0) | (operations.end[narrow] < operations.end[wide]))
-            found[mine] = np.where(sooner, narrow, wide)
-        waits_itself = np.isin(operations.scope[transfers], (Scope.CONTEXT, Scope.STREAM))
-        return np.where(waits_itself, transfers, found)
-
-    def _first(self, rows: NDArray[np.int64], transfers: NDArray[np.int64]) -> NDArray[np.int64]:
-        if not len(rows):
-            return np.full(len(transfers), -1, np.int64)
-        operations = self._operations
-        by_bound = rows[np.argsort(operations.bound[rows], kind="stable")]
-        place = np.searchsorted(operations.bound[by_bound], operations.start[transfers], side="right")
-        return np.where(place < len(by_bound), by_bound[np.minimum(place, len(by_bound) - 1)], -1)
-
-    def _latest(self, rows: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.int64]:
-        if not len(rows):
-            return np.full(len(times), -1, np.int64)
-        place = np.searchsorted(self._operations.end[rows], times, side="right") - 1
-        return np.where(place >= 0, rows[np.maximum(place, 0)], -1)
-
-    def _covering(
-        self, rows: NDArray[np.int64], times: NDArray[np.int64], transfers: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        found = self._latest(rows, times)
-        operations = self._operations
-        covers = (found >= 0) & ((operations.bound[found] > operations.start[transfers]) | (found == transfers))
-        return np.where(covers, found, -1)
-
-
-def _mark_after(operations: Operations, causes: NDArray[np.bool_], why: Reason, reason: NDArray[np.uint8]) -> None:
-    """Mark each synchronization that has a cause between itself and the one before it."""
-    waits = np.flatnonzero(operations.scope != Scope.NONE)
-    times = np.sort(operations.start[causes])
-    before = np.searchsorted(times, operations.start[waits])
-    marked = waits[np.diff(before, prepend=0) > 0]
-    reason[marked[reason[marked] == Reason.NOTHING_RELIES]] = why
-
-
-def _mark_ordering(operations: Operations, reason: NDArray[np.uint8]) -> None:
-    """Mark explicit synchronizations after which work goes to another stream than the work they waited for.
-
-    Which streams are ordered by events or by the legacy default stream is not followed: with several streams in use
-    every synchronization between works on different streams counts as needed.
-    """
-    works = np.flatnonzero(operations.enqueues)
-    if len(np.unique(operations.stream[works])) < 2:
-        return
-    waits = np.flatnonzero(operations.scope != Scope.NONE)
-    starts = operations.start[works]
-    before = np.searchsorted(starts, operations.start[waits]) - 1
-    after = before + 1
-    known = (before >= 0) & (after < len(works))
-    waits, before, after = waits[known], before[known], after[known]
-    # The streams of the works since the last wait, and the stream of the next work.
-    next_stream = operations.stream[works[after]]
-    mixed = operations.stream[works[before]] != next_stream
-    first = np.concatenate(([0], before[:-1] + 1)) if len(before) else before
-    changes = np.concatenate(([0], np.cumsum(operations.stream[works][1:] != operations.stream[works][:-1])))
-    several = changes[before] > changes[np.minimum(first, before)]
-    marked = waits[mixed | several]
-    reason[marked[reason[marked] == Reason.NOTHING_RELIES]] = Reason.ORDERS_STREAMS
-
-
-def _credit(
-    operations: Operations,
-    uses: Uses,
-    rows: NDArray[np.int64],
-    role: Role,
-    covering: _Covering,
-    reason: NDArray[np.uint8],
-    credited: NDArray[np.int64],
-) -> None:
-    """Credit each use to the last synchronization before it that covers the transfer's work."""
-    transfers = uses.transfer[rows]
-    # Memory that could not be watched may be used as soon as the first synchronization is over.
-    relied = np.where(
-        uses.watched[rows],
-        covering.last_before(uses.time[rows], transfers),
-        covering.first_after(transfers),
-    )
-    # What no synchronization is known to cover was waited for all the same, in a way that is not followed (an event of
-    # a stream that waited for the transfer's): the last wait before the use is the one to keep.
-    unknown = (relied < 0) & uses.watched[rows]
-    relied[unknown] = covering.last_before(uses.time[rows][unknown], None)
-    if role is Role.OWN_SOURCE:
-        # A later synchronization serves only if it stays for a reason of its own.
-        stays = (relied >= 0) & np.isin(reason[relied], list(REQUIRED))
-        relied = np.where(stays, relied, transfers)
-    credited[rows] = relied
-    known = relied >= 0
-    why = np.where(
-        uses.watched[rows[known]],
-        Reason.RESULT_USED if role is Role.RESULT else Reason.SOURCE_OVERWRITTEN,
-        Reason.NOT_WATCHED,
-    )
-    relied = relied[known]
-    replace = ~np.isin(reason[relied], list(REQUIRED))
-    reason[relied[replace]] = why[replace]
-
-
-def _mark_conditional(
-    operations: Operations,
-    uses: Uses,
-    credited: NDArray[np.int64],
-    reason: NDArray[np.uint8],
-    keep: NDArray[np.int64],
-) -> None:
-    """Name, for each unnecessary synchronization that covers work used later, the one that must stay."""
-    undecided = np.flatnonzero(reason == Reason.NOTHING_RELIES)
-    for use in np.flatnonzero(credited >= 0):
-        stays = int(credited[use])
-        transfer = int(uses.transfer[use])
-        first = np.searchsorted(undecided, transfer)
-        last = np.searchsorted(undecided, stays)
-        between = undecided[first:last]
-        covers = (
-            (operations.scope[between] == Scope.CONTEXT) | (operations.stream[between] == operations.stream[transfer])
-        ) & ((operations.bound[between] > operations.start[transfer]) | (between == transfer))
-        chosen = between[covers]
-        reason[chosen] = Reason.LATER_COVERS
-        keep[chosen[keep[chosen] < 0]] = stays
+        contexts = int(max(operations.streams.context.max(initial=0), operations.context.max(initial=0))) + 1
+        legacy_of = np.full(contexts, -1, np.int64)
+        legacy = np.flatnonzero(operations.streams.kind == StreamKind.LEGACY)
+        legacy_of[operations.streams.context[legacy]] = legacy
+        needs, covers, _ = run(
+            kernels.sweep, len(self._events[0]), *self._events, operations.thread, operations.scope,
+            operations.stream, operations.context, operations.event, operations.action, operations.streams.kind,
+            operations.streams.context, legacy_of, self.threads, int(operations.event.max(initial=-1)) + 1,
+            self._use_operation, self._use_slot, self._slots, self._use_clock, self._always, self._always_start,
+            required, orders,
+        )  # fmt: skip
+        # The kernel numbers what is always used behind the uses and clocks that it was given.
+        behind = needs[:, 0] >= len(self._use_operation)
+        needs[behind, 0] += self._uses - len(self._use_operation)
+        return needs, covers

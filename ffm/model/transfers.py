@@ -19,6 +19,8 @@ class Repetition(IntEnum):
     """The same bytes went to the same destination before, which was written or allocated anew since."""
     COPY = 3
     """The same bytes went elsewhere before."""
+    PARTIAL = 4
+    """Some of its blocks went to the same places before."""
 
 
 REPETITIONS = {
@@ -26,17 +28,27 @@ REPETITIONS = {
     Repetition.NO_OP: "the destination holds exactly these bytes already",
     Repetition.REPEAT: "the same bytes went to the same place before, which was written or allocated anew since: "
     "keep the buffer and what is in it",
-    Repetition.COPY: "the same bytes went to another place before: a copy on the device, or one shared buffer, "
-    "would do",
+    Repetition.COPY: "the same bytes were transferred to or from another place before: a copy on the device, or one "
+    "shared buffer, would do",
+    Repetition.PARTIAL: "blocks of 64 KiB of it went to the same places before: send what changed",
 }
 """Each in words."""
+
+PARTIAL_SHARE = 0.1
+"""A transfer repeats in part where at least this share of its bytes does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Uploads of one process with what they carried, sorted by start. Columns of length n."""
+    """What the copies of one process carried, sorted by start. Columns of length n."""
 
+    time: NDArray[np.int64]
+    """Nanoseconds."""
+    download: NDArray[np.bool_]
+    """From the device; the others go to it."""
     destination: NDArray[np.uint64]
+    shape: NDArray[np.int64]
+    """The same for the same rows at the destination: number, width and distance."""
     bytes: NDArray[np.int64]
     hash_low: NDArray[np.uint64]
     hash_high: NDArray[np.uint64]
@@ -44,8 +56,24 @@ class Contents:
     destination_held: NDArray[np.bool_]
     """Whether the destination was seen to hold exactly these bytes before."""
     allocation: NDArray[np.int64]
-    """Number of the allocation that the destination lies in; a new allocation at an address has a new number.
-    Negative where it is not known."""
+    """Number of the allocation on the device that the copy writes or reads; a new allocation at an address has a new
+    number. Negative where it is not known."""
+    defined: NDArray[np.bool_]
+    """Whether the program had put something there, or had read it, since the allocation: else it is there by chance."""
+    last_write: NDArray[np.int64]
+    """When work that may have written the memory on the device was last issued before; least where none was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Blocks of the contents, sorted by start. Columns of length p."""
+
+    content: NDArray[np.int64]
+    """Row of the content."""
+    destination: NDArray[np.uint64]
+    bytes: NDArray[np.int64]
+    hash_low: NDArray[np.uint64]
+    hash_high: NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,29 +83,62 @@ class Repetitions:
     kind: NDArray[np.uint8]
     """A value of `Repetition`."""
     first: NDArray[np.int64]
-    """Row of the first transfer of these bytes (to this destination, but for `COPY`); -1 for needed ones."""
+    """Row of the first content with these bytes, to the same destination but for `COPY`; -1 where none is known."""
+    share: NDArray[np.float64]
+    """Share of the bytes that repeats at the same places, 0 to 1."""
 
 
-def repeated_transfers(contents: Contents) -> Repetitions:
-    """Classify uploads by what they repeat. O(n log n)."""
+def repeated_transfers(contents: Contents, parts: Parts) -> Repetitions:
+    """Classify copies by what they repeat. O((n + p) log (n + p)).
+
+    Equal bytes of downloads tell something only while nothing may have written the source: else the CPU fetched them
+    to learn that they are still the same.
+    """
     count = len(contents.bytes)
-    same_bytes = _first_of(contents.hash_low, contents.hash_high, contents.bytes)
-    same_place = _first_of(contents.hash_low, contents.hash_high, contents.bytes, contents.destination)
     rows = np.arange(count)
-    # Bytes in a new allocation are there by chance: the program cannot rely on them.
-    same_allocation = np.full(count, False)
-    earlier = same_place < rows
-    previous = _previous_of(contents.hash_low, contents.hash_high, contents.bytes, contents.destination)
-    same_allocation[earlier] = (contents.allocation[earlier] >= 0) & (
-        contents.allocation[previous[earlier]] == contents.allocation[earlier]
-    )
+    bytes_of = (contents.hash_low, contents.hash_high, contents.bytes)
+    place_of = (contents.download, contents.destination, contents.shape)
+    same_place = first_of(*bytes_of, *place_of)
+    previous = previous_of(*bytes_of, *place_of)
+    again = same_place < rows
+    unwritten = contents.last_write < contents.time[previous]
+    down = contents.download
+    again &= ~down | unwritten
+
+    previous_down = previous_of(*bytes_of, down)
+    same_bytes = np.where(down, first_of(*bytes_of, down), first_of(*bytes_of))
+    elsewhere = (same_bytes < rows) & (~down | (contents.last_write < contents.time[previous_down]))
+    no_op = contents.destination_held & np.where(down, again, contents.defined)
+    share, origin = _shares(contents, parts)
+    partial = ~down & (share >= PARTIAL_SHARE)
     kind = np.select(
-        [earlier & contents.destination_held & same_allocation, earlier, same_bytes < rows],
-        [Repetition.NO_OP, Repetition.REPEAT, Repetition.COPY],
+        [no_op, again, elsewhere, partial],
+        [Repetition.NO_OP, Repetition.REPEAT, Repetition.COPY, Repetition.PARTIAL],
         Repetition.NEEDED,
     ).astype(np.uint8)
-    first = np.where(earlier, same_place, np.where(kind == Repetition.COPY, same_bytes, -1))
-    return Repetitions(kind=kind, first=first)
+    first = np.select(
+        [again & (kind != Repetition.COPY), kind == Repetition.COPY, kind == Repetition.PARTIAL],
+        [same_place, same_bytes, origin],
+        -1,
+    )
+    first[kind == Repetition.NEEDED] = -1
+    share = np.where(np.isin(kind, (Repetition.NO_OP, Repetition.REPEAT)), 1.0, share)
+    return Repetitions(kind=kind, first=first, share=share)
+
+
+def _shares(contents: Contents, parts: Parts) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the share of each content's bytes in blocks that repeat, and the content that first had such a block."""
+    count = len(contents.bytes)
+    if not len(parts.content):
+        return np.zeros(count), np.full(count, -1, np.int64)
+    down = contents.download[parts.content]
+    first = first_of(parts.hash_low, parts.hash_high, parts.bytes, parts.destination, down)
+    repeats = parts.content[first] < parts.content
+    repeated = np.bincount(parts.content, weights=np.where(repeats, parts.bytes, 0), minlength=count)
+    origin = np.full(count, -1, np.int64)
+    rows = np.flatnonzero(repeats)[::-1]
+    origin[parts.content[rows]] = parts.content[first[rows]]
+    return repeated / np.maximum(contents.bytes, 1), origin
 
 
 def _groups(*identity: NDArray[np.generic]) -> NDArray[np.int64]:
@@ -92,7 +153,7 @@ def _groups(*identity: NDArray[np.generic]) -> NDArray[np.int64]:
     return numbers
 
 
-def _first_of(*identity: NDArray[np.generic]) -> NDArray[np.int64]:
+def first_of(*identity: NDArray[np.generic]) -> NDArray[np.int64]:
     """Return, for each row, the first row of the same identity."""
     if not len(identity[0]):
         return np.empty(0, np.int64)
@@ -100,7 +161,7 @@ def _first_of(*identity: NDArray[np.generic]) -> NDArray[np.int64]:
     return first[inverse].astype(np.int64)
 
 
-def _previous_of(*identity: NDArray[np.generic]) -> NDArray[np.int64]:
+def previous_of(*identity: NDArray[np.generic]) -> NDArray[np.int64]:
     """Return, for each row, the last earlier row of the same identity, or the row itself where it is the first."""
     count = len(identity[0])
     groups = _groups(*identity) if count else np.empty(0, np.int64)

@@ -11,11 +11,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.driver.catalogue import Kind, Memory, load_catalogue
 from ffm.instrument.layout import constant
-from ffm.stages.documents import Memory, Stack, SyncUse, read_document, write_document
+from ffm.stages.documents import Memory as MemoryDocument
+from ffm.stages.documents import Stack, SyncUse, read_document, write_document
 from ffm.stages.matching import match, translate
 from ffm.stages.measure import Measurement, Request, measure, require_sound
-from ffm.stages.memory import PLAN, WATCH, uses_of
+from ffm.stages.memory import PLAN, WATCH, recorded_accesses, recorded_uses
 from ffm.stages.operations import function_name, operation_columns
 from ffm.stages.stack_table import StackTable
 from ffm.stages.tables import Columns, read_table, write_table
@@ -28,7 +30,7 @@ def run_sync_use(request: Request) -> SyncUse:
         DocumentError: stage 3 is missing.
         ProgramError: the program could not be measured, or failed.
     """
-    memory = read_document(Memory, request.folder.document("memory"))
+    memory = read_document(MemoryDocument, request.folder.document("memory"))
     accesses = read_table(request.folder.root / memory.accesses)
     plan = _write_plan(accesses, memory.stacks, request)
     functions = _functions(accesses)
@@ -59,11 +61,18 @@ def _write_plan(accesses: Columns, stacks: list[Stack], request: Request) -> Pat
 def _functions(accesses: Columns) -> list[str]:
     """Return the functions behind the accesses' transfers and the synchronizations that they relied on.
 
-    A private wait is under no function: it is seen through the internal wait function.
+    A private wait is under no function: it is seen through the internal wait function. The blocks of host memory that
+    the driver knows are followed too: they tell which sources are staged, and what kernels reach.
     """
     recorded = np.unique(np.concatenate([accesses["function"], accesses["synchronization_function"]]))
     private = constant("FFM_FUNCTION_PRIVATE")
-    return [function_name(function) for function in recorded.tolist() if function != private]
+    names = [function_name(function) for function in recorded.tolist() if function != private]
+    blocks = [
+        function.name
+        for function in load_catalogue().of_kind(Kind.ALLOCATION, Kind.FREE, Kind.MAPPING)
+        if function.memory in (Memory.PINNED, Memory.MANAGED, Memory.REGISTERED)
+    ]
+    return list(dict.fromkeys([*names, *blocks])) if names else []
 
 
 def _first_uses(
@@ -73,7 +82,11 @@ def _first_uses(
     known: list[Stack],
     accesses: Columns,
 ) -> Columns:
-    """Return a row for each synchronization (named as in stage 3) with the time to its earliest use, nanoseconds."""
+    """Return a row for each synchronization (named as in stage 3) with the time to its earliest use, nanoseconds.
+
+    The time is the program's own: from where it went on after the wait, when the watch was set, to the access, without
+    what the fault costs.
+    """
     columns["stack"] = translate(columns["stack"], stacks, known)
     synchronization = {
         "process": accesses["process"],
@@ -83,10 +96,15 @@ def _first_uses(
     }
     relied = match(synchronization, columns)
     transfer = match(accesses, columns)
-    used = _use_times(measured, columns, transfer)
-    ends = columns["start"] + columns["duration"]
-    seen = (relied >= 0) & (used >= 0)
-    first_use = np.where(seen, np.maximum(used - ends[np.maximum(relied, 0)], 0), -1)
+    ends = (columns["start"] + columns["duration"])[np.maximum(relied, 0)] if len(columns["start"]) else relied
+    row, time, armed, cost = _accesses(measured, columns)
+    found = _next_of(row, time, transfer, ends)
+    seen = (relied >= 0) & (transfer >= 0) & (found >= 0)
+    used = np.maximum(found, 0)
+    first_use = np.full(len(relied), -1, np.int64)
+    if len(time):
+        resumed = np.maximum(ends, np.where(armed[used] <= time[used], armed[used], 0))
+        first_use = np.where(seen, np.maximum(time[used] - resumed - cost[used], 0), -1)
     rows = np.flatnonzero(seen)
     order = rows[np.argsort(first_use[rows], kind="stable")]
     distinct = _first_rows({name: column[order] for name, column in synchronization.items()})
@@ -97,17 +115,51 @@ def _first_uses(
     }
 
 
-def _use_times(measured: Measurement, columns: Columns, transfers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the time of the first access to each transfer's memory; -1 where it was not seen."""
-    times = np.full(len(columns["start"]), -1, np.int64)
+def _accesses(
+    measured: Measurement, columns: Columns
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the row of the operation of each access, its time, when the watch was set, and what the fault cost."""
+    parts: list[tuple[NDArray[np.int64], ...]] = []
     for process, recording in enumerate(measured.recordings):
         rows = np.flatnonzero(columns["process"] == process)
-        if not len(rows):
-            continue
-        uses = uses_of({name: column[rows] for name, column in columns.items()}, recording.accesses)
-        watched = uses.model.watched
-        times[rows[uses.model.transfer[watched]]] = uses.model.time[watched]
-    return np.where(transfers >= 0, times[np.maximum(transfers, 0)], -1)
+        uses = recorded_uses(
+            {name: column[rows] for name, column in columns.items()},
+            recorded_accesses(recording, measured.recordings),
+        )
+        watched = uses.recorded["kind"] != constant("FFM_ACCESS_UNWATCHED")
+        recorded = uses.recorded[watched]
+        parts.append(
+            (
+                rows[uses.model.operation[watched]],
+                recorded["time"].astype(np.int64),
+                recorded["armed"].astype(np.int64),
+                np.full(len(recorded), recording.fault_cost, np.int64),
+            )
+        )
+    row, time, armed, cost = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return row, time, armed, cost
+
+
+def _next_of(
+    row: NDArray[np.int64], time: NDArray[np.int64], wanted: NDArray[np.int64], after: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return, for each wanted row, its first entry among `row` at a time or later; -1 where there is none."""
+    count, asked = len(row), len(wanted)
+    rows = np.concatenate([row, wanted])
+    order = np.lexsort((np.repeat([1, 0], [count, asked]), np.concatenate([time, after]), rows))
+    entry = np.where(order < count, order, count)
+    # The nearest entry behind each place: a running minimum of places from the end.
+    places = np.where(order < count, np.arange(len(order)), len(order))
+    nearest = np.minimum.accumulate(places[::-1])[::-1]
+    found = np.append(entry, count)[nearest]
+    result = np.full(asked, -1, np.int64)
+    asking = np.flatnonzero(order >= count)
+    candidate = found[asking]
+    known = candidate < count
+    same = np.zeros(len(asking), bool)
+    same[known] = row[candidate[known]] == wanted[order[asking[known]] - count]
+    result[order[asking[same]] - count] = candidate[same]
+    return result
 
 
 def _first_rows(identity: Columns) -> NDArray[np.int64]:

@@ -30,6 +30,8 @@ class Reliance:
     later: int
     access: bool
     """Whether `later` is an access of the CPU."""
+    first: int = -1
+    """The access before `later` that relied on the same; -1 where it is the first."""
 
 
 @dataclass(slots=True)
@@ -190,18 +192,38 @@ def broken(script: Script, kept: Collection[int]) -> list[Reliance]:
 
 
 def last_covers(script: Script) -> frozenset[int]:
-    """The waits that are, for some order that the script relies on, the last one before that keeps it.
+    """The waits that are, for some order that the script relies on, the last one before of their thread that keeps it.
 
-    A synchronous transfer's own wait counts for itself as well: it is part of the call.
+    Which thread hands over to which is known to the script alone: of an access, the last wait of each thread that has
+    waited for the transfer counts, and for a thread that waits after it the next access. A synchronous transfer's own
+    wait counts for itself as well: it is part of the call.
     """
     known = orders(script, range(len(script)))
     found: set[int] = set()
-    for reliance in reliances(script):
+    for reliance in [*reliances(script), *_accesses_again(script)]:
         covering = [row for row in known.covers if row < reliance.later and reliance.earlier in known.covers[row]]
-        found.add(max(covering))
+        earlier = [row for row in covering if row < reliance.first]
+        threads = {script[row].thread for row in covering} - {script[row].thread for row in earlier}
+        found |= {max(row for row in covering if script[row].thread == thread) for thread in threads}
         if reliance.earlier in known.covers:
             found.add(reliance.earlier)
     return frozenset(found)
+
+
+def _accesses_again(script: Script) -> list[Reliance]:
+    """The accesses to a transfer's memory after the first, until it is overwritten."""
+    found: list[Reliance] = []
+    for place, transfer in enumerate(script):
+        previous = -1
+        for row in range(place + 1, len(script) if transfer.operation in WORKS - {"launch"} else 0):
+            if not _uses(script[row], transfer):
+                continue
+            if script[row].operation not in ("read", "write"):
+                break
+            if previous >= 0:
+                found.append(Reliance(place, row, access=True, first=previous))
+            previous = row
+    return found
 
 
 def protecting(script: Script, row: int) -> frozenset[int]:

@@ -2,20 +2,17 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 
 enum { CAPACITY = 1 << 16 };
 
-typedef struct {
-    uint64_t start, bytes;
-    bool own_pages; /* else the program's own memory, registered */
-} block;
-
 static struct {
     pthread_mutex_t lock;
-    block *table;
+    ffm_block *table;
     uint32_t count;
-} blocks = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    uint64_t low, high; /* all blocks lie between */
+} blocks = {.lock = PTHREAD_MUTEX_INITIALIZER, .low = UINT64_MAX};
 
 static bool of_host(const ffm_function *function)
 {
@@ -23,19 +20,49 @@ static bool of_host(const ffm_function *function)
            function->memory == FFM_MEMORY_REGISTERED;
 }
 
-void ffm_blocks_note(const ffm_function *function, const ffm_operation *operation)
+static bool in(const ffm_block *block, uint64_t address)
 {
-    if (function->kind != FFM_KIND_ALLOCATION || !of_host(function) || operation->result != 0)
-        return;
-    pthread_mutex_lock(&blocks.lock);
+    return address - block->start < block->bytes || address - block->device < block->bytes;
+}
+
+static void widen(uint64_t start, uint64_t bytes)
+{
+    if (start < blocks.low)
+        blocks.low = start;
+    if (start + bytes > blocks.high)
+        blocks.high = start + bytes;
+}
+
+static void add(uint64_t start, uint64_t bytes, bool own_pages)
+{
     if (blocks.table == NULL) {
         void *pages =
             mmap(NULL, CAPACITY * sizeof *blocks.table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         blocks.table = pages == MAP_FAILED ? NULL : pages;
     }
-    if (blocks.table != NULL && blocks.count < CAPACITY)
-        blocks.table[blocks.count++] =
-            (block){operation->destination, operation->bytes, function->memory != FFM_MEMORY_REGISTERED};
+    if (blocks.table == NULL || blocks.count == CAPACITY || bytes == 0)
+        return;
+    blocks.table[blocks.count] = (ffm_block){.start = start, .bytes = bytes, .device = start, .own_pages = own_pages};
+    __atomic_store_n(&blocks.count, blocks.count + 1, __ATOMIC_RELEASE);
+    widen(start, bytes);
+}
+
+void ffm_blocks_note(const ffm_function *function, const ffm_operation *operation)
+{
+    if (operation->result != 0 || !of_host(function))
+        return;
+    pthread_mutex_lock(&blocks.lock);
+    if (function->kind == FFM_KIND_ALLOCATION) {
+        add(operation->destination, operation->bytes, function->memory != FFM_MEMORY_REGISTERED);
+    } else if (function->kind == FFM_KIND_MAPPING) {
+        for (uint32_t i = 0; i < blocks.count; i++) {
+            ffm_block *block = &blocks.table[i];
+            if (operation->source - block->start < block->bytes) {
+                block->device = operation->destination - (operation->source - block->start);
+                widen(block->device, block->bytes);
+            }
+        }
+    }
     pthread_mutex_unlock(&blocks.lock);
 }
 
@@ -47,29 +74,66 @@ uint64_t ffm_blocks_remove(uint64_t start)
         if (blocks.table[i - 1].start != start)
             continue;
         bytes = blocks.table[i - 1].bytes;
-        blocks.table[i - 1] = blocks.table[--blocks.count];
+        blocks.table[i - 1] = blocks.table[blocks.count - 1];
+        __atomic_store_n(&blocks.count, blocks.count - 1, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&blocks.lock);
     return bytes;
 }
 
-static bool hold(uint64_t address, bool own_pages_only)
+bool ffm_blocks_find(uint64_t address, uint32_t *place)
 {
+    if (address < blocks.low || address >= blocks.high)
+        return false;
     bool found = false;
     pthread_mutex_lock(&blocks.lock);
-    for (uint32_t i = 0; i < blocks.count && !found; i++)
-        found =
-            address - blocks.table[i].start < blocks.table[i].bytes && (blocks.table[i].own_pages || !own_pages_only);
+    for (uint32_t i = 0; i < blocks.count && !found; i++) {
+        found = in(&blocks.table[i], address);
+        *place = i;
+    }
     pthread_mutex_unlock(&blocks.lock);
     return found;
 }
 
 bool ffm_blocks_hold(uint64_t address)
 {
-    return hold(address, false);
+    uint32_t place;
+    return ffm_blocks_find(address, &place);
 }
 
 bool ffm_blocks_own_pages(uint64_t address)
 {
-    return hold(address, true);
+    uint32_t place;
+    ffm_block block;
+    return ffm_blocks_find(address, &place) && ffm_blocks_at(place, &block) && block.own_pages;
+}
+
+uint32_t ffm_blocks_count(void)
+{
+    return __atomic_load_n(&blocks.count, __ATOMIC_ACQUIRE);
+}
+
+bool ffm_blocks_at(uint32_t place, ffm_block *block)
+{
+    pthread_mutex_lock(&blocks.lock);
+    bool found = place < blocks.count;
+    if (found)
+        *block = blocks.table[place];
+    pthread_mutex_unlock(&blocks.lock);
+    return found;
+}
+
+void ffm_blocks_scan(const void *words, uint64_t bytes)
+{
+    if (ffm_blocks_count() == 0)
+        return;
+    uint64_t low = blocks.low, span = blocks.high - blocks.low;
+    for (uint64_t offset = 0; offset + sizeof(uint64_t) <= bytes; offset += sizeof(uint64_t)) {
+        uint64_t word, near = 0;
+        memcpy(&word, (const char *)words + offset, sizeof word);
+        near |= (uint64_t)(word - low < span);
+        uint32_t place;
+        if (near && ffm_blocks_find(word, &place))
+            blocks.table[place].handed = true;
+    }
 }

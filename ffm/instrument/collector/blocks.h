@@ -1,4 +1,4 @@
-/* Blocks of host memory that the driver knows: pinned, registered, managed. */
+/* Blocks of host memory that the driver knows: pinned, registered, managed. The GPU reaches them without a transfer. */
 #ifndef FFM_BLOCKS_H
 #define FFM_BLOCKS_H
 
@@ -8,7 +8,14 @@
 #include "catalogue.h"
 #include "records.h"
 
-/* Note what a call allocated or registered; call after it. */
+typedef struct {
+    uint64_t start, bytes;
+    uint64_t device; /* where the GPU sees it; with unified addressing the same */
+    bool own_pages;  /* the driver allocated it; else it is the program's own memory, registered */
+    bool handed;     /* its address lies in memory that the GPU reads: any kernel may find it */
+} ffm_block;
+
+/* Note what a call allocated or registered, or which device address it asked for; call after it. */
 void ffm_blocks_note(const ffm_function *function, const ffm_operation *operation);
 
 /* Bytes of the block that starts at an address and is freed now, and forget it; 0 where none starts there. */
@@ -19,5 +26,17 @@ bool ffm_blocks_hold(uint64_t address);
 
 /* Whether an address lies in a block that the driver allocated: nothing else lies on its pages. */
 bool ffm_blocks_own_pages(uint64_t address);
+
+/* How many there are: 0 means that no kernel reaches host memory. */
+uint32_t ffm_blocks_count(void);
+
+/* Copy the block at a place from 0 on; false behind the last. */
+bool ffm_blocks_at(uint32_t place, ffm_block *block);
+
+/* The place of the block that a host or device address lies in; false where there is none. */
+bool ffm_blocks_find(uint64_t address, uint32_t *place);
+
+/* The GPU was handed addresses in these words. O(words). */
+void ffm_blocks_scan(const void *words, uint64_t bytes);
 
 #endif

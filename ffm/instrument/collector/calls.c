@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "arguments.h"
+#include "boxes.h"
 #include "clock.h"
 #include "collector.h"
 #include "contents.h"
+#include "contexts.h"
 #include "invocation.h"
 #include "stacks.h"
 #include "thread.h"
@@ -49,6 +51,11 @@ void ffm_call_set_mode(uint32_t wanted)
     mode = wanted;
 }
 
+uint32_t ffm_call_mode(void)
+{
+    return mode;
+}
+
 static inline word forward(uint32_t index, const word *a)
 {
     void *original;
@@ -71,10 +78,12 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
     thread->waits = 0;
     if (mode != 0) {
         thread->bypass++;
+        operation->flags |= (uint16_t)(ffm_context_number() << FFM_OPERATION_CONTEXT_SHIFT);
+        ffm_boxes_mark(function, arguments, operation);
         if (mode & FFM_MODE_WATCH)
-            ffm_watch_before(function, operation, thread);
+            ffm_watch_before(function, arguments, operation, thread);
         if (mode & FFM_MODE_CONTENTS)
-            ffm_contents_before(function, operation, thread);
+            ffm_contents_before(function, arguments, operation, thread);
         thread->bypass--;
     }
 }
@@ -94,9 +103,9 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
     if (mode != 0) {
         thread->bypass++;
         if (mode & FFM_MODE_CONTENTS)
-            ffm_contents_after(function, operation, number, thread);
+            ffm_contents_after(function, arguments, operation, number, thread);
         if (mode & FFM_MODE_WATCH)
-            ffm_watch_after(function, operation, number, thread);
+            ffm_watch_after(function, arguments, operation, number, thread);
         thread->bypass--;
     }
 }

@@ -25,5 +25,6 @@ void *ffm_call_original_named(const char *name);
 
 /* What to do around calls, by mode. */
 void ffm_call_set_mode(uint32_t mode);
+uint32_t ffm_call_mode(void);
 
 #endif

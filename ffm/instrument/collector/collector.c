@@ -7,12 +7,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "boxes.h"
 #include "calls.h"
+#include "contents.h"
+#include "contexts.h"
+#include "kernels.h"
+#include "library_calls.h"
 #include "modules.h"
 #include "python_frames.h"
 #include "sink.h"
 #include "stacks.h"
-#include "system_calls.h"
 #include "thread.h"
 #include "watch.h"
 #include "wrappers.h"
@@ -24,8 +28,10 @@ static void after_fork(void)
     ffm_modules_after_fork();
     ffm_python_after_fork();
     ffm_stacks_after_fork();
-    ffm_watch_after_fork();
     ffm_thread_after_fork();
+    if (ffm_call_mode() & FFM_MODE_WATCH)
+        ffm_watch_after_fork();
+    ffm_contents_after_fork();
 }
 
 static const uint8_t *map_plan(const char *path, uint64_t *keys)
@@ -89,22 +95,34 @@ void ffm_collector_modules_changed(void)
     ffm_modules_forget();
 }
 
-const char *ffm_collector_system_call_name(uint32_t place)
+const char *ffm_collector_library_name(uint32_t place)
 {
-    return ffm_system_call_name(place);
+    return ffm_library_call_name(place);
 }
 
-void *ffm_collector_system_call_wrapper(uint32_t place)
+void *ffm_collector_library_wrapper(uint32_t place)
 {
-    return ffm_system_call_wrapper(place);
+    return ffm_library_call_wrapper(place);
 }
 
-void ffm_collector_system_call_bind(uint32_t place, void *original)
+void ffm_collector_library_bind(uint32_t place, void *original)
 {
-    ffm_system_call_bind(place, original);
+    ffm_library_call_bind(place, original);
 }
 
-bool ffm_collector_system_call_is_bound(uint32_t place)
+bool ffm_collector_library_is_bound(uint32_t place)
 {
-    return ffm_system_call_original(place) != NULL;
+    return ffm_library_call_is_bound(place);
+}
+
+void ffm_collector_foreign(void *start, uint64_t bytes, bool driver)
+{
+    ffm_watch_foreign((uint64_t)start, (uint64_t)start + bytes, driver);
+}
+
+void ffm_collector_ask(void *pointer_attribute, void *function_parameter, void *kernel_parameter, void *current_context)
+{
+    ffm_boxes_ask(pointer_attribute);
+    ffm_kernels_ask(function_parameter, kernel_parameter);
+    ffm_contexts_ask(current_context);
 }

@@ -35,11 +35,18 @@ FFM_EXPORT bool ffm_collector_is_bound(const void *address);
  * the version is known. */
 FFM_EXPORT void ffm_collector_python(const void *thread_state, const void *runtime, uint32_t version, bool dedicated);
 
-/* Functions of the C library to replace, by place: name (NULL behind the last), replacement, original. */
-FFM_EXPORT const char *ffm_collector_system_call_name(uint32_t place);
-FFM_EXPORT void *ffm_collector_system_call_wrapper(uint32_t place);
-FFM_EXPORT void ffm_collector_system_call_bind(uint32_t place, void *original);
-FFM_EXPORT bool ffm_collector_system_call_is_bound(uint32_t place);
+/* Functions of the C library to replace: name, replacement and original by place. Names end with NULL. */
+FFM_EXPORT const char *ffm_collector_library_name(uint32_t place);
+FFM_EXPORT void *ffm_collector_library_wrapper(uint32_t place);
+FFM_EXPORT void ffm_collector_library_bind(uint32_t place, void *original);
+FFM_EXPORT bool ffm_collector_library_is_bound(uint32_t place);
+
+/* Code that is not the program's: the driver, or the instruments. */
+FFM_EXPORT void ffm_collector_foreign(void *start, uint64_t bytes, bool driver);
+
+/* Functions of the driver that the collector asks itself; NULL where the driver lacks one. */
+FFM_EXPORT void ffm_collector_ask(void *pointer_attribute, void *function_parameter, void *kernel_parameter,
+                                  void *current_context);
 
 /* A module was unloaded. */
 FFM_EXPORT void ffm_collector_modules_changed(void);

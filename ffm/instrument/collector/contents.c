@@ -1,142 +1,281 @@
 #include "contents.h"
 
 #include <pthread.h>
-#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "blocks.h"
+#include "hashes.h"
+#include "readback.h"
+#include "waits.h"
+#include "watch.h"
 
-#include "calls.h"
+/* Reading back or hashing a destination first costs as much as the transfer. It is done at a call site until it was in
+ * vain this often in a row, and where bytes repeat that were sent to the same destination before. */
+enum { TRIALS = 16, SITES = 1 << 16, REMEMBERED = 1 << 16, ARRIVING = 1 << 12 };
 
-enum { REMEMBERED = 1 << 16 };
+typedef enum { NEITHER, UPLOAD, DOWNLOAD } direction;
 
-typedef int (*copy_function)(uint64_t, uint64_t, uint64_t);
-typedef int (*copy_async_function)(uint64_t, uint64_t, uint64_t, uint64_t);
-typedef int (*stream_function)(uint64_t);
-
-/* The last content sent to a destination. Only a candidate for "the destination holds these bytes already" is worth
- * reading the destination back, which costs as much as the transfer. */
+/* The last content sent to a destination. */
 typedef struct {
     uint64_t destination;
-    uint64_t bytes;
-    XXH128_hash_t hash;
+    uint32_t shape;
+    ffm_hash hash;
 } sent;
+
+/* A download whose bytes are not there yet. */
+typedef struct {
+    ffm_content content;
+    ffm_box box;
+    uint64_t stream, issued;
+    uint32_t site;
+    bool done; /* the call returned without an error */
+} arriving;
 
 static struct {
     pthread_mutex_t lock;
-    sent *table; /* direct mapped by destination and size; a lost entry costs a no-op verdict, never a wrong one */
-    void *scratch;
-    uint64_t scratch_bytes;
+    sent *table; /* direct mapped by destination and shape; a lost entry costs a no-op verdict, never a wrong one */
+    arriving *arriving;
+    uint32_t arrivals;
+    uint8_t in_vain[SITES];
 } contents = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static bool plain_upload(const ffm_function *function)
+static void *pages(uint64_t bytes)
 {
-    return function->kind == FFM_KIND_TRANSFER && function->direction == FFM_DIRECTION_HOST_TO_DEVICE &&
-           function->shape == FFM_SHAPE_PLAIN;
+    void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return start == MAP_FAILED ? NULL : start;
 }
 
-static bool plain_download(const ffm_function *function)
+static direction direction_of(const ffm_function *function, const ffm_copy *copy)
 {
-    return function->kind == FFM_KIND_TRANSFER && function->direction == FFM_DIRECTION_DEVICE_TO_HOST &&
-           function->shape == FFM_SHAPE_PLAIN;
+    if (function->kind != FFM_KIND_TRANSFER)
+        return NEITHER;
+    if (function->direction == FFM_DIRECTION_HOST_TO_DEVICE)
+        return copy->source.address != 0 ? UPLOAD : NEITHER;
+    if (function->direction == FFM_DIRECTION_DEVICE_TO_HOST)
+        return copy->destination.address != 0 ? DOWNLOAD : NEITHER;
+    if (copy->source.host == copy->destination.host)
+        return NEITHER;
+    if (copy->source.host)
+        return copy->source.address != 0 ? UPLOAD : NEITHER;
+    return copy->destination.address != 0 ? DOWNLOAD : NEITHER;
 }
 
-static sent *entry_for(uint64_t destination, uint64_t bytes)
+static bool worth_checking(uint32_t site)
 {
-    if (contents.table == NULL) {
-        void *pages =
-            mmap(NULL, REMEMBERED * sizeof *contents.table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (pages == MAP_FAILED)
-            return NULL;
-        contents.table = pages;
-    }
-    const uint64_t identity[2] = {destination, bytes};
-    return &contents.table[XXH3_64bits(identity, sizeof identity) % REMEMBERED];
+    return contents.in_vain[site % SITES] < TRIALS;
 }
 
-/* The destination's bytes, read back before the copy in the order of its stream; false where that fails. */
-static bool hash_destination(const ffm_function *function, const ffm_operation *operation, XXH128_hash_t *hash)
+static void checked(uint32_t site, bool in_vain)
 {
-    if (contents.scratch_bytes < operation->bytes) {
-        if (contents.scratch != NULL)
-            munmap(contents.scratch, contents.scratch_bytes);
-        contents.scratch_bytes = operation->bytes;
-        contents.scratch =
-            mmap(NULL, contents.scratch_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (contents.scratch == MAP_FAILED) {
-            contents.scratch = NULL;
-            contents.scratch_bytes = 0;
-            return false;
-        }
-    }
-    bool flavoured = function->per_thread_stream;
-    uint64_t scratch = (uint64_t)contents.scratch;
-    if (function->asynchronous) {
-        copy_async_function copy =
-            ffm_call_original_named(flavoured ? "cuMemcpyDtoHAsync_v2_ptsz" : "cuMemcpyDtoHAsync_v2");
-        stream_function wait = ffm_call_original_named(flavoured ? "cuStreamSynchronize_ptsz" : "cuStreamSynchronize");
-        if (copy == NULL || wait == NULL ||
-            copy(scratch, operation->destination, operation->bytes, operation->stream) != 0 ||
-            wait(operation->stream) != 0)
-            return false;
-    } else {
-        copy_function copy = ffm_call_original_named(flavoured ? "cuMemcpyDtoH_v2_ptds" : "cuMemcpyDtoH_v2");
-        if (copy == NULL || copy(scratch, operation->destination, operation->bytes) != 0)
-            return false;
-    }
-    *hash = XXH3_128bits(contents.scratch, operation->bytes);
-    return true;
+    uint8_t *count = &contents.in_vain[site % SITES];
+    *count = in_vain ? (uint8_t)(*count + (*count < TRIALS)) : 0;
 }
 
-void ffm_contents_before(const ffm_function *function, const ffm_operation *operation, ffm_thread *thread)
+static void record(ffm_thread *thread, const ffm_content *content)
 {
-    thread->content = (ffm_content){.bytes = operation->bytes};
-    thread->content_ready = plain_upload(function) && operation->bytes != 0;
-    if (!thread->content_ready)
+    ffm_content *out = ffm_sink_reserve(&thread->contents, FFM_CHUNK_CONTENTS, thread->number, sizeof *out);
+    if (out == NULL)
         return;
-    XXH128_hash_t hash = XXH3_128bits((const void *)operation->source, operation->bytes);
-    thread->content.hash[0] = hash.low64;
-    thread->content.hash[1] = hash.high64;
+    *out = *content;
+    ffm_sink_commit(&thread->contents, sizeof *out);
+}
+
+typedef struct {
+    ffm_thread *recorder;
+    uint64_t operation, destination;
+    uint32_t thread, flags;
+} part_context;
+
+static void record_part(void *opaque, uint64_t place, const ffm_hash *hash)
+{
+    const part_context *context = opaque;
+    ffm_stream *stream = &context->recorder->parts;
+    ffm_part *out = ffm_sink_reserve(stream, FFM_CHUNK_PARTS, context->recorder->number, sizeof *out);
+    if (out == NULL)
+        return;
+    *out = (ffm_part){.operation = context->operation,
+                      .destination = context->destination + place * FFM_PART_BYTES,
+                      .hash = {hash->low, hash->high},
+                      .operation_thread = context->thread,
+                      .flags = context->flags};
+    ffm_sink_commit(stream, sizeof *out);
+}
+
+/* Hash a box of host memory; what is watched there is not touched by it. */
+static ffm_hash hash_host(const ffm_box *box, part_context *parts)
+{
+    ffm_watch_aside(box->address, ffm_box_end(box));
+    ffm_hash hash = ffm_hash_box(box, parts == NULL ? NULL : record_part, parts);
+    ffm_watch_system_call_over();
+    return hash;
+}
+
+static bool without_gaps(const ffm_box *box)
+{
+    return box->height == 1 && box->depth == 1;
+}
+
+/* Whether these bytes were the last that were sent to the destination; they are from now on. */
+static bool sent_before(const ffm_content *content)
+{
+    const uint64_t identity[2] = {content->destination, content->shape};
+    uint64_t mixed = (identity[0] ^ identity[1] << 20) * 0x9E3779B97F4A7C15ULL;
+    bool same = false;
     pthread_mutex_lock(&contents.lock);
-    sent *last = entry_for(operation->destination, operation->bytes);
-    if (last != NULL) {
-        XXH128_hash_t there;
-        if (last->destination == operation->destination && last->bytes == operation->bytes &&
-            XXH128_isEqual(last->hash, hash) && hash_destination(function, operation, &there)) {
-            thread->content.destination_hash[0] = there.low64;
-            thread->content.destination_hash[1] = there.high64;
-            thread->content.flags |= FFM_CONTENT_DESTINATION_KNOWN;
+    if (contents.table == NULL)
+        contents.table = pages(REMEMBERED * sizeof *contents.table);
+    if (contents.table != NULL) {
+        sent *last = &contents.table[mixed >> 48];
+        ffm_hash hash = {content->hash[0], content->hash[1]};
+        same = last->destination == content->destination && last->shape == content->shape &&
+               ffm_hash_equal(&last->hash, &hash);
+        *last = (sent){content->destination, content->shape, hash};
+    }
+    pthread_mutex_unlock(&contents.lock);
+    return same;
+}
+
+static void scan(const ffm_box *box)
+{
+    for (uint64_t slice = 0; slice < box->depth; slice++)
+        for (uint64_t row = 0; row < box->height; row++)
+            ffm_blocks_scan((const void *)(box->address + slice * box->slice + row * box->pitch), box->width);
+}
+
+static void before_upload(const ffm_function *function, const ffm_operation *operation, const ffm_copy *copy,
+                          ffm_thread *thread)
+{
+    const ffm_box *source = &copy->source, *destination = &copy->destination;
+    if (ffm_watch_in_flight(source->address, ffm_box_end(source)))
+        return; /* the bytes are not there yet: nobody knows what will be sent */
+    part_context parts = {thread, thread->operations.written, destination->address, thread->number, 0};
+    ffm_content content = {.operation = parts.operation,
+                           .operation_thread = thread->number,
+                           .bytes = source->width * source->height * source->depth,
+                           .destination = destination->address,
+                           .shape = ffm_hash_shape(destination)};
+    ffm_hash hash = hash_host(source, without_gaps(destination) ? &parts : NULL);
+    content.hash[0] = hash.low;
+    content.hash[1] = hash.high;
+    if (ffm_blocks_count() != 0) {
+        ffm_watch_aside(source->address, ffm_box_end(source));
+        scan(source);
+        ffm_watch_system_call_over();
+    }
+    bool again = sent_before(&content);
+    ffm_hash there;
+    if ((again || worth_checking(operation->stack)) && ffm_readback_hash(function, operation, destination, &there)) {
+        content.destination_hash[0] = there.low;
+        content.destination_hash[1] = there.high;
+        content.flags |= FFM_CONTENT_DESTINATION_KNOWN;
+        checked(operation->stack, !ffm_hash_equal(&there, &hash));
+    }
+    record(thread, &content);
+}
+
+static void before_download(const ffm_function *function, const ffm_operation *operation, const ffm_copy *copy,
+                            const ffm_thread *thread)
+{
+    const ffm_box *destination = &copy->destination;
+    arriving download = {.content = {.operation = thread->operations.written,
+                                     .operation_thread = thread->number,
+                                     .bytes = destination->width * destination->height * destination->depth,
+                                     .destination = destination->address,
+                                     .shape = ffm_hash_shape(destination),
+                                     .flags = FFM_CONTENT_DOWNLOAD},
+                         .box = *destination,
+                         .stream = ffm_stream_key(function, operation, thread),
+                         .site = operation->stack};
+    if (worth_checking(operation->stack) && !ffm_watch_in_flight(destination->address, ffm_box_end(destination))) {
+        ffm_hash there = hash_host(destination, NULL);
+        download.content.destination_hash[0] = there.low;
+        download.content.destination_hash[1] = there.high;
+        download.content.flags |= FFM_CONTENT_DESTINATION_KNOWN;
+    }
+    pthread_mutex_lock(&contents.lock);
+    if (contents.arriving == NULL)
+        contents.arriving = pages(ARRIVING * sizeof *contents.arriving);
+    if (contents.arriving != NULL) {
+        /* What arrives later in the same place hides what arrived before. */
+        for (uint32_t i = contents.arrivals; i > 0; i--) {
+            const ffm_box *box = &contents.arriving[i - 1].box;
+            if (box->address < ffm_box_end(destination) && destination->address < ffm_box_end(box))
+                contents.arriving[i - 1] = contents.arriving[--contents.arrivals];
         }
-        *last = (sent){operation->destination, operation->bytes, hash};
+        if (contents.arrivals < ARRIVING)
+            contents.arriving[contents.arrivals++] = download;
     }
     pthread_mutex_unlock(&contents.lock);
 }
 
-static void record(ffm_thread *thread, uint64_t number)
+void ffm_contents_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                         ffm_thread *thread)
 {
-    ffm_content *out = ffm_sink_reserve(&thread->contents, FFM_CHUNK_CONTENTS, thread->number, sizeof thread->content);
-    if (out == NULL)
-        return;
-    thread->content.operation = number;
-    *out = thread->content;
-    ffm_sink_commit(&thread->contents, sizeof *out);
+    ffm_copy copy;
+    for (uint32_t place = 0; ffm_copy_of(function, arguments, operation, place, &copy); place++) {
+        direction way = direction_of(function, &copy);
+        if (way == UPLOAD)
+            before_upload(function, operation, &copy, thread);
+        else if (way == DOWNLOAD)
+            before_download(function, operation, &copy, thread);
+    }
 }
 
-void ffm_contents_after(const ffm_function *function, const ffm_operation *operation, uint64_t number,
-                        ffm_thread *thread)
+static void arrived(arriving *download, ffm_thread *thread)
 {
-    if (operation->result != 0)
-        return;
-    /* The bytes of an asynchronous download are not there yet: only its destination is known now. */
-    if (plain_download(function) && !function->asynchronous && operation->bytes != 0) {
-        XXH128_hash_t hash = XXH3_128bits((const void *)operation->destination, operation->bytes);
-        thread->content.hash[0] = hash.low64;
-        thread->content.hash[1] = hash.high64;
-        thread->content_ready = true;
+    part_context parts = {thread, download->content.operation, download->content.destination,
+                          download->content.operation_thread, FFM_CONTENT_DOWNLOAD};
+    ffm_hash hash = hash_host(&download->box, without_gaps(&download->box) ? &parts : NULL);
+    ffm_content *content = &download->content;
+    content->hash[0] = hash.low;
+    content->hash[1] = hash.high;
+    if (content->flags & FFM_CONTENT_DESTINATION_KNOWN) {
+        ffm_hash there = {content->destination_hash[0], content->destination_hash[1]};
+        checked(download->site, !ffm_hash_equal(&there, &hash));
     }
-    if (thread->content_ready)
-        record(thread, number);
-    thread->content_ready = false;
+    record(thread, content);
+}
+
+/* What the call issued is on its way, or was refused. */
+static void issued(const ffm_operation *operation, uint64_t number, const ffm_thread *thread)
+{
+    for (uint32_t i = contents.arrivals; i > 0; i--) {
+        arriving *download = &contents.arriving[i - 1];
+        if (download->content.operation_thread != thread->number || download->content.operation != number)
+            continue;
+        download->issued = operation->start;
+        download->done = true;
+        if (operation->result != 0)
+            *download = contents.arriving[--contents.arrivals];
+    }
+}
+
+void ffm_contents_after(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                        uint64_t number, ffm_thread *thread)
+{
+    (void)arguments;
+    ffm_readback_note(function, operation);
+    if (contents.arrivals == 0)
+        return;
+    ffm_cover cover;
+    bool waited = ffm_waited(function, operation, thread, &cover);
+    pthread_mutex_lock(&contents.lock);
+    if (function->kind == FFM_KIND_TRANSFER)
+        issued(operation, number, thread);
+    for (uint32_t i = contents.arrivals; waited && i > 0; i--) {
+        arriving *download = &contents.arriving[i - 1];
+        if (!download->done || !ffm_covers(&cover, download->stream, download->issued))
+            continue;
+        arrived(download, thread);
+        *download = contents.arriving[--contents.arrivals];
+    }
+    pthread_mutex_unlock(&contents.lock);
+}
+
+void ffm_contents_after_fork(void)
+{
+    pthread_mutex_init(&contents.lock, NULL);
+    contents.arrivals = 0;
 }

@@ -5,8 +5,15 @@
 #include "catalogue.h"
 #include "thread.h"
 
-void ffm_contents_before(const ffm_function *function, const ffm_operation *operation, ffm_thread *thread);
-void ffm_contents_after(const ffm_function *function, const ffm_operation *operation, uint64_t number,
-                        ffm_thread *thread);
+/* Before a call: hash what an upload sends, and what destinations hold. */
+void ffm_contents_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                         ffm_thread *thread);
+
+/* After a call: hash the downloads that it has waited for. */
+void ffm_contents_after(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                        uint64_t number, ffm_thread *thread);
+
+/* In a forked child: what the parent downloads does not come here. */
+void ffm_contents_after_fork(void);
 
 #endif

@@ -20,6 +20,8 @@ typedef struct {
     uint64_t lost;            /* operations that found no room on the disk */
     uint32_t python_version;  /* PY_VERSION_HEX of the interpreter in the process; 0 for none */
     uint32_t python_readable; /* whether stacks hold its frames */
+    uint64_t
+        fault_cost; /* nanoseconds from an access to a watched page to the watch's handler, measured at the start */
     char catalogue_digest[64];
     char executable[1024];
 } ffm_header;
@@ -31,7 +33,8 @@ enum {
     FFM_CHUNK_MODULES = 3,
     FFM_CHUNK_CONTENTS = 4,
     FFM_CHUNK_ACCESSES = 5,
-    FFM_CHUNK_PYTHON_CODES = 6
+    FFM_CHUNK_PYTHON_CODES = 6,
+    FFM_CHUNK_PARTS = 7
 };
 
 typedef struct {
@@ -47,7 +50,8 @@ enum {
     FFM_OPERATION_PRIVATE = 1,   /* a wait under no public call */
     FFM_OPERATION_TRUNCATED = 2, /* the stack was deeper than could be recorded */
     FFM_OPERATION_HOST_SOURCE = 4,
-    FFM_OPERATION_HOST_DESTINATION = 8
+    FFM_OPERATION_HOST_DESTINATION = 8,
+    FFM_OPERATION_CONTEXT_SHIFT = 8 /* the high byte is the context: in order of first use, the last for all further */
 };
 
 enum { FFM_FUNCTION_PRIVATE = 0xFFFF };
@@ -124,37 +128,60 @@ typedef struct {
 /* Flags of a content record. */
 enum {
     FFM_CONTENT_DESTINATION_KNOWN = 1, /* `destination_hash` was read from the destination before the copy */
-    FFM_CONTENT_UNREADABLE = 2         /* the bytes could not be read; the hashes are zero */
+    FFM_CONTENT_DOWNLOAD = 2           /* the bytes came from the device */
 };
 
-/* What a transfer carried (stage 3). */
+/* Bytes whose parts are hashed one by one where a transfer has several. */
+enum { FFM_PART_BYTES = 65536 };
+
+/* What one copy of a transfer carried (stage 3). */
 typedef struct {
     uint64_t operation; /* number within its thread */
     uint64_t bytes;
-    uint64_t hash[2];             /* XXH3-128 of the bytes */
-    uint64_t destination_hash[2]; /* of the destination before the copy */
+    uint64_t destination;
+    uint64_t hash[2];             /* XXH3-128 of the bytes, row by row; of more than one part: of the parts' hashes */
+    uint64_t destination_hash[2]; /* of the destination before the copy, in the same way */
+    uint32_t operation_thread;
     uint32_t flags;
+    uint32_t shape; /* the same for copies to the same rows: hash of widths and pitches at the destination */
     uint32_t reserved;
 } ffm_content;
+
+/* One part of FFM_PART_BYTES (the last may be shorter) of a copy without gaps. */
+typedef struct {
+    uint64_t operation;
+    uint64_t destination;
+    uint64_t hash[2];
+    uint32_t operation_thread;
+    uint32_t flags; /* those of the content */
+} ffm_part;
 
 /* Kinds of accesses. */
 enum {
     FFM_ACCESS_READ = 1,
     FFM_ACCESS_WRITE = 2,
     FFM_ACCESS_SYSTEM_CALL = 3,
-    FFM_ACCESS_RELEASED = 4,    /* freed or unmapped before anyone touched it */
-    FFM_ACCESS_OVERWRITTEN = 5, /* another transfer wrote it before anyone touched it */
-    FFM_ACCESS_DRIVER = 6,      /* read by the driver for the program: source of another transfer */
-    FFM_ACCESS_UNWATCHED = 7    /* could not be watched: counts as used */
+    FFM_ACCESS_RELEASED = 4,  /* unmapped, replaced or given back to the system */
+    FFM_ACCESS_DRIVER = 5,    /* read by the driver on the CPU, for the program: source of another transfer */
+    FFM_ACCESS_UNWATCHED = 6, /* could not be watched: counts as used */
+    FFM_ACCESS_CLOCK = 7      /* no memory: the program read a clock, as it had done before */
 };
 
-/* The end of the watch on the host range of one transfer. */
+/* Flags of an access. */
+enum {
+    FFM_ACCESS_INHERITED = 1, /* by a forked child, to what it has from its parent: the operation is the parent's */
+    FFM_ACCESS_LAST = 2       /* the memory is not watched any more */
+};
+
+/* An access to the host memory of a transfer, or to memory that a kernel may have written; or to a clock. */
 typedef struct {
     uint64_t time;
-    uint64_t address;   /* touched */
-    uint64_t operation; /* of the transfer, within `operation_thread` */
-    uint32_t operation_thread;
-    uint32_t stack; /* of the access, where one was taken */
-    uint32_t kind;
-    uint32_t cost; /* nanoseconds that the watch itself took */
+    uint64_t address;          /* touched */
+    uint64_t operation;        /* of the transfer or launch, within `operation_thread`; of a clock: operations before */
+    uint64_t armed;            /* time at which the program went on after the wait that armed the watch */
+    uint32_t operation_thread; /* of a clock: the thread that read it */
+    uint32_t stack;            /* of the access, where one was taken */
+    uint16_t kind;
+    uint16_t flags;
+    uint32_t thread_id; /* kernel's number of the accessing thread */
 } ffm_access;

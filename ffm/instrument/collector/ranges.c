@@ -1,10 +1,15 @@
 #include "ranges.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
-enum { CAPACITY = 1 << 16, PAGE = 4096 };
+#include "kernel.h"
+#include "signals.h"
+
+enum { CAPACITY = 1 << 16, PAGE = 4096, HUGE_PAGE = 2 << 20 };
 
 static struct {
     bool locked;
@@ -12,26 +17,62 @@ static struct {
     ffm_range *ranges;
 } watched;
 
-/* A mutex may not be taken in a signal handler. Nothing under the lock touches a watched page. */
-static void lock(void)
+static __thread sigset_t held __attribute__((tls_model("initial-exec")));
+
+/* A mutex may not be taken in a signal handler. */
+void ffm_ranges_lock_in_handler(void)
 {
     while (__atomic_test_and_set(&watched.locked, __ATOMIC_ACQUIRE))
         sched_yield();
 }
 
-static void unlock(void)
+void ffm_ranges_unlock_in_handler(void)
 {
     __atomic_clear(&watched.locked, __ATOMIC_RELEASE);
 }
 
-static uint64_t page_of(uint64_t address)
+void ffm_ranges_lock(void)
 {
-    return address & ~(uint64_t)(PAGE - 1);
+    sigset_t all, before;
+    sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGTRAP);
+    ffm_signals_mask(SIG_SETMASK, &all, &before);
+    ffm_ranges_lock_in_handler();
+    held = before;
 }
 
-static uint64_t page_after(uint64_t address)
+void ffm_ranges_unlock(void)
 {
-    return page_of(address + PAGE - 1);
+    sigset_t before = held;
+    ffm_ranges_unlock_in_handler();
+    ffm_signals_mask(SIG_SETMASK, &before, NULL);
+}
+
+void ffm_ranges_lock_after_fork(void)
+{
+    ffm_ranges_unlock_in_handler();
+    ffm_ranges_lock();
+}
+
+uint32_t ffm_ranges_count(void)
+{
+    return __atomic_load_n(&watched.count, __ATOMIC_RELAXED);
+}
+
+ffm_range *ffm_ranges_at(uint32_t place)
+{
+    return &watched.ranges[place];
+}
+
+static uint64_t first_page(const ffm_range *range)
+{
+    return range->start & ~(uint64_t)(range->page - 1);
+}
+
+static uint64_t last_page(const ffm_range *range)
+{
+    return (range->end + range->page - 1) & ~(uint64_t)(range->page - 1);
 }
 
 static int protection(const ffm_range *range)
@@ -39,116 +80,149 @@ static int protection(const ffm_range *range)
     return range->writes_only ? PROT_READ : PROT_NONE;
 }
 
-static bool protect(uint64_t start, uint64_t end, int wanted)
+/* What the armed ranges want of the page at an address: the strictest wins. `until` is lowered to where that changes.
+ */
+static int wanted_at(uint64_t page, uint64_t *until)
 {
-    return mprotect((void *)page_of(start), page_after(end) - page_of(start), wanted) == 0;
-}
-
-/* Pages of [start, end) as the ranges left want them: the strictest wins. */
-static void restore(uint64_t start, uint64_t end)
-{
-    uint64_t first = page_of(start), last = page_after(end);
-    protect(first, last, PROT_READ | PROT_WRITE);
-    for (int strict = 0; strict < 2; strict++) {
-        for (uint32_t i = 0; i < watched.count; i++) {
-            const ffm_range *other = &watched.ranges[i];
-            if (other->writes_only == (strict == 1))
-                continue;
-            uint64_t from = page_of(other->start) > first ? page_of(other->start) : first;
-            uint64_t to = page_after(other->end) < last ? page_after(other->end) : last;
-            if (from < to)
-                protect(from, to, protection(other));
+    int wanted = PROT_READ | PROT_WRITE;
+    for (uint32_t i = 0; i < watched.count; i++) {
+        const ffm_range *range = &watched.ranges[i];
+        if (range->state != FFM_RANGE_ARMED)
+            continue;
+        uint64_t first = first_page(range), last = last_page(range);
+        if (first <= page && page < last) {
+            wanted &= protection(range);
+            if (last < *until)
+                *until = last;
+        } else if (first > page && first < *until) {
+            *until = first;
         }
     }
+    return wanted;
+}
+
+/* Protect [first, last) as the armed ranges want it; no page is open in between. */
+static bool apply(uint64_t first, uint64_t last)
+{
+    bool done = true;
+    for (uint64_t until; first < last; first = until) {
+        until = last;
+        int wanted = wanted_at(first, &until);
+        done = ffm_kernel(SYS_mprotect, first, until - first, (uint64_t)wanted, 0) == 0 && done;
+    }
+    return done;
 }
 
 bool ffm_ranges_add(const ffm_range *range)
 {
-    lock();
-    bool done = false;
     if (watched.ranges == NULL) {
         void *pages =
             mmap(NULL, CAPACITY * sizeof *watched.ranges, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        watched.ranges = pages == MAP_FAILED ? NULL : pages;
+        if (pages == MAP_FAILED)
+            return false;
+        watched.ranges = pages;
     }
-    if (watched.ranges != NULL && watched.count < CAPACITY) {
-        watched.ranges[watched.count++] = *range;
-        done = true;
-        if (!protect(range->start, range->end, protection(range))) {
-            watched.count--;
-            done = false;
-        }
-        restore(range->start, range->end);
+    if (watched.count == CAPACITY)
+        return false;
+    ffm_range *added = &watched.ranges[watched.count];
+    *added = *range;
+    added->start = range->box.address;
+    added->end = ffm_box_end(&range->box);
+    added->page = PAGE;
+    added->state = FFM_RANGE_PENDING;
+    __atomic_store_n(&watched.count, watched.count + 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+bool ffm_ranges_arm(ffm_range *range)
+{
+    range->state = FFM_RANGE_ARMED;
+    if (apply(first_page(range), last_page(range)))
+        return true;
+    range->page = HUGE_PAGE; /* what the system's pool of huge pages wants */
+    if (apply(first_page(range), last_page(range)))
+        return true;
+    range->page = PAGE;
+    ffm_ranges_disarm(range, FFM_RANGE_DORMANT);
+    return false;
+}
+
+void ffm_ranges_disarm(ffm_range *range, ffm_range_state next)
+{
+    bool armed = range->state == FFM_RANGE_ARMED;
+    range->state = next;
+    if (armed)
+        apply(first_page(range), last_page(range));
+}
+
+void ffm_ranges_remove(uint32_t place)
+{
+    ffm_ranges_disarm(&watched.ranges[place], FFM_RANGE_DORMANT);
+    watched.ranges[place] = watched.ranges[watched.count - 1];
+    __atomic_store_n(&watched.count, watched.count - 1, __ATOMIC_RELAXED);
+}
+
+static ffm_box piece(uint64_t start, uint64_t end)
+{
+    return (ffm_box){start, end - start, end - start, 1, end - start, 1, true};
+}
+
+void ffm_ranges_cut(uint32_t place, uint64_t start, uint64_t end)
+{
+    ffm_range *range = &watched.ranges[place];
+    bool plain = range->box.height == 1 && range->box.depth == 1;
+    if ((start <= range->start && range->end <= end) || range->start == range->end) {
+        ffm_ranges_remove(place);
+        return;
     }
-    unlock();
-    return done;
-}
-
-bool ffm_ranges_take(uint64_t start, uint64_t end, bool writing, ffm_range *taken)
-{
-    bool found = false;
-    lock();
-    for (uint32_t i = 0; i < watched.count && !found; i++) {
-        const ffm_range *at = &watched.ranges[i];
-        if (at->start < end && start < at->end && (writing || !at->writes_only)) {
-            *taken = *at;
-            watched.ranges[i] = watched.ranges[--watched.count];
-            restore(taken->start, taken->end);
-            found = true;
-        }
+    /* Of several rows the rest stays watched as it is: an access to the part that is gone counts, too. */
+    if (!plain || end <= range->start || start >= range->end)
+        return;
+    bool before = start > range->start, behind = end < range->end;
+    if (before && behind && watched.count == CAPACITY)
+        return;
+    uint64_t first = first_page(range), last = last_page(range);
+    ffm_range rest = *range;
+    range->box = before ? piece(rest.start, start) : piece(end, rest.end);
+    range->start = range->box.address;
+    range->end = ffm_box_end(&range->box);
+    if (before && behind) {
+        rest.box = piece(end, rest.end);
+        ffm_ranges_add(&rest);
+        watched.ranges[watched.count - 1].state = rest.state;
+        watched.ranges[watched.count - 1].page = rest.page;
     }
-    unlock();
-    return found;
+    if (rest.state == FFM_RANGE_ARMED)
+        apply(first, last);
 }
 
-bool ffm_ranges_take_same_source(const ffm_range *range, ffm_range *taken)
+bool ffm_range_shares_page(const ffm_range *range, uint64_t start, uint64_t end)
 {
-    bool found = false;
-    lock();
-    for (uint32_t i = 0; i < watched.count && !found; i++) {
-        const ffm_range *at = &watched.ranges[i];
-        if (at->writes_only && at->start == range->start && at->end == range->end && at->stream == range->stream) {
-            *taken = *at;
-            watched.ranges[i] = watched.ranges[--watched.count];
-            found = true;
-        }
+    return range->state == FFM_RANGE_ARMED && first_page(range) < end && start < last_page(range);
+}
+
+bool ffm_ranges_overlap(uint64_t start, uint64_t end)
+{
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
+        if (ffm_range_shares_page(&watched.ranges[i], start, end))
+            return true;
+    return false;
+}
+
+bool ffm_ranges_open_page(uint64_t address, ffm_page *page)
+{
+    page->bytes = 0;
+    for (uint32_t i = 0; i < watched.count; i++) {
+        const ffm_range *range = &watched.ranges[i];
+        if (range->state == FFM_RANGE_ARMED && first_page(range) <= address && address < last_page(range) &&
+            range->page > page->bytes)
+            page->bytes = range->page;
     }
-    unlock();
-    return found;
+    page->start = address & ~((uint64_t)page->bytes - 1);
+    return page->bytes != 0 && ffm_kernel(SYS_mprotect, page->start, page->bytes, PROT_READ | PROT_WRITE, 0) == 0;
 }
 
-bool ffm_ranges_any(void)
+void ffm_ranges_close_page(const ffm_page *page)
 {
-    return __atomic_load_n(&watched.count, __ATOMIC_RELAXED) != 0;
-}
-
-bool ffm_ranges_on_page(uint64_t page)
-{
-    bool found = false;
-    lock();
-    for (uint32_t i = 0; i < watched.count && !found; i++)
-        found = page_of(watched.ranges[i].start) <= page && page < page_after(watched.ranges[i].end);
-    unlock();
-    return found;
-}
-
-void ffm_ranges_open_page(uint64_t page)
-{
-    protect(page, page + PAGE, PROT_READ | PROT_WRITE);
-}
-
-void ffm_ranges_close_page(uint64_t page)
-{
-    lock();
-    restore(page, page + PAGE);
-    unlock();
-}
-
-void ffm_ranges_clear(void)
-{
-    watched.locked = false;
-    while (watched.count > 0) {
-        ffm_range last = watched.ranges[--watched.count];
-        protect(last.start, last.end, PROT_READ | PROT_WRITE);
-    }
+    apply(page->start, page->start + page->bytes);
 }

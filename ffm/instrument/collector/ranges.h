@@ -1,40 +1,83 @@
-/* The host ranges that are watched now, and the protection of their pages. Safe to use in signal handlers. */
+/* The host ranges that are watched, and the protection of their pages. Everything here is done under the lock, and is
+ * safe in signal handlers. */
 #ifndef FFM_RANGES_H
 #define FFM_RANGES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "boxes.h"
+
+/* A range is protected from the end of a wait that may cover its work until it is touched, and again from the next such
+ * wait on as long as no wait is known to have covered it. */
+typedef enum {
+    FFM_RANGE_PENDING, /* its work is in flight, for all that is known: an access now relies on no wait */
+    FFM_RANGE_ARMED,   /* protected */
+    FFM_RANGE_OPEN,    /* would be armed, but a system call works beside it */
+    FFM_RANGE_DORMANT  /* seen touched; another thread's wait arms it again */
+} ffm_range_state;
+
 typedef struct {
-    uint64_t start, end;
-    uint64_t operation; /* of the transfer, within its thread */
+    ffm_box box;
+    uint64_t start, end; /* of the box */
+    uint64_t operation;  /* of the transfer or launch, within its thread */
     uint32_t thread;
-    uint64_t stream;
+    uint32_t page;   /* bytes; huge pages of a pool are protected whole */
+    uint64_t stream; /* ffm_stream_key */
+    uint64_t issued; /* when the operation began */
+    uint64_t armed;  /* when the program went on after the wait that armed it */
+    uint64_t waited; /* one bit for each thread whose wait has covered it */
+    uint64_t waits;  /* how many waits and records of events had ended when it was issued */
+    uint64_t done;   /* and for each of them that was seen by an access */
+    ffm_range_state state;
     bool writes_only; /* the CPU may still read it: source of an upload in flight */
+    bool covered;     /* a wait is known to have covered its work */
+    bool launch;      /* a block that a kernel may have written, not a transfer's memory */
 } ffm_range;
 
-/* Watch a range. Returns false where its pages cannot be protected. */
+/* Around all that follows. Outside of signal handlers signals are held back: a handler of the program's could touch a
+ * watched page. */
+void ffm_ranges_lock(void);
+void ffm_ranges_unlock(void);
+void ffm_ranges_lock_in_handler(void);
+void ffm_ranges_unlock_in_handler(void);
+
+/* How many ranges there are; may be asked without the lock, to see whether there is anything to do. */
+uint32_t ffm_ranges_count(void);
+
+/* The range at a place from 0 on. */
+ffm_range *ffm_ranges_at(uint32_t place);
+
+/* Add a range, not yet protected. Returns false where there is no room. */
 bool ffm_ranges_add(const ffm_range *range);
 
-/* Take one range that overlaps [start, end) out of the watch and give its pages back; false when there is none.
- * `writing` false: only ranges that may not be read either. */
-bool ffm_ranges_take(uint64_t start, uint64_t end, bool writing, ffm_range *taken);
+/* Take a range out; the last one moves to its place. */
+void ffm_ranges_remove(uint32_t place);
 
-/* Take the watched source of an earlier upload that is the same memory on the same stream: the later one is done after
- * it. False when there is none. */
-bool ffm_ranges_take_same_source(const ffm_range *range, ffm_range *taken);
+/* Protect a range, or give its pages back. False where its pages cannot be protected. */
+bool ffm_ranges_arm(ffm_range *range);
+void ffm_ranges_disarm(ffm_range *range, ffm_range_state next);
 
-/* Whether there is any; without the lock the answer may be old. */
-bool ffm_ranges_any(void);
+/* Leave [start, end) out of a range at a place, which may end it or make two of it. */
+void ffm_ranges_cut(uint32_t place, uint64_t start, uint64_t end);
 
-/* Whether a page holds part of a watched range. */
-bool ffm_ranges_on_page(uint64_t page);
+/* Whether pages of an armed range lie in [start, end). Without the lock the answer may be old. */
+bool ffm_ranges_overlap(uint64_t start, uint64_t end);
 
-/* Open a page for one instruction, and protect it again as the ranges on it want. */
-void ffm_ranges_open_page(uint64_t page);
-void ffm_ranges_close_page(uint64_t page);
+typedef struct {
+    uint64_t start;
+    uint32_t bytes;
+} ffm_page;
 
-/* Forget all ranges and give all pages back. */
-void ffm_ranges_clear(void);
+/* Whether an armed range has a page in common with [start, end). */
+bool ffm_range_shares_page(const ffm_range *range, uint64_t start, uint64_t end);
+
+/* Take the lock in a forked child, where a thread that is gone may have held it. */
+void ffm_ranges_lock_after_fork(void);
+
+/* Open the page around an address for one instruction; false where no armed range is on it. Closing protects it as the
+ * ranges that are armed then want. */
+bool ffm_ranges_open_page(uint64_t address, ffm_page *page);
+void ffm_ranges_close_page(const ffm_page *page);
 
 #endif

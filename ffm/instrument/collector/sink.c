@@ -157,6 +157,12 @@ void ffm_sink_release(ffm_stream *stream)
     stream->chunk = NULL;
 }
 
+void ffm_sink_set_fault_cost(uint64_t nanoseconds)
+{
+    if (sink.header != NULL)
+        sink.header->fault_cost = nanoseconds;
+}
+
 uint32_t ffm_sink_new_thread(void)
 {
     return sink.header == NULL ? 0 : __atomic_fetch_add(&sink.header->threads, 1, __ATOMIC_RELAXED);

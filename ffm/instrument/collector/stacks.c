@@ -321,6 +321,12 @@ const uint8_t *ffm_stack_key(uint32_t number)
     return stacks.by_number[number]->key;
 }
 
+const uint64_t *ffm_stack_frames(uint32_t number, uint32_t *depth)
+{
+    *depth = stacks.by_number[number]->depth;
+    return stacks.by_number[number]->words;
+}
+
 void ffm_stacks_after_fork(void)
 {
     pthread_mutex_init(&stacks.lock, NULL);

@@ -31,6 +31,9 @@ uint32_t ffm_stack_at_entry(const ffm_registers *registers, bool *truncated);
 /* Key of a stack by its number; the same in every run. */
 const uint8_t *ffm_stack_key(uint32_t number);
 
+/* Frames of a stack by its number, innermost first. */
+const uint64_t *ffm_stack_frames(uint32_t number, uint32_t *depth);
+
 /* In a forked child: record stacks again as they occur. */
 void ffm_stacks_after_fork(void);
 

@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "thread_memory.h"
+
 /* One pointer of static TLS: found without a call, and in signal handlers. */
 static __thread ffm_thread *self __attribute__((tls_model("initial-exec")));
 
@@ -16,6 +18,8 @@ static void at_thread_exit(void *state)
     ffm_thread *thread = state;
     ffm_sink_release(&thread->operations);
     ffm_sink_release(&thread->contents);
+    ffm_sink_release(&thread->parts);
+    ffm_thread_memory_gone((uint64_t)pthread_self());
     self = NULL;
     munmap(thread, sizeof *thread);
 }
@@ -41,6 +45,11 @@ ffm_thread *ffm_thread_self(void)
     return self;
 }
 
+ffm_thread *ffm_thread_peek(void)
+{
+    return self;
+}
+
 void ffm_thread_after_fork(void)
 {
     if (self == NULL)
@@ -48,5 +57,6 @@ void ffm_thread_after_fork(void)
     /* The chunks are the parent's: unmap them without writing. */
     ffm_sink_release(&self->operations);
     ffm_sink_release(&self->contents);
+    ffm_sink_release(&self->parts);
     *self = (ffm_thread){.number = ffm_sink_new_thread(), .kernel_id = (uint32_t)gettid()};
 }

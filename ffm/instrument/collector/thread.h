@@ -9,6 +9,7 @@
 typedef struct {
     ffm_stream operations;
     ffm_stream contents;
+    ffm_stream parts;
     uint32_t number;
     uint32_t kernel_id;
     uint32_t depth;      /* of driver calls inside each other; the outermost one is recorded */
@@ -20,14 +21,16 @@ typedef struct {
     uint32_t wait_stack; /* of a wait under no public call */
     uint32_t wait_probe;
     bool wait_truncated;
-    ffm_content content; /* of the transfer under way */
-    bool content_ready;
+    bool signals_ready; /* the watch's signals are not held back */
     ffm_operation attached; /* the call under way in a function that was attached to */
     uint64_t attached_arguments[12];
 } ffm_thread;
 
 /* State of the calling thread, made on first use; NULL when memory is short. */
 ffm_thread *ffm_thread_self(void);
+
+/* The same, NULL where it was not made. Safe in signal handlers. */
+ffm_thread *ffm_thread_peek(void);
 
 /* In a forked child: the surviving thread starts anew in the child's recording. */
 void ffm_thread_after_fork(void);

@@ -1,11 +1,13 @@
 /* The driver's internal wait function, and functions that could only be attached to. */
 #include <stdbool.h>
 
+#include "calls.h"
 #include "clock.h"
 #include "collector.h"
 #include "invocation.h"
 #include "stacks.h"
 #include "thread.h"
+#include "watch.h"
 
 /* A wait under no public call: a library used the driver's private interface, or stage 1 hooks nothing else. */
 static void record_private(ffm_thread *thread, uint64_t end, uint64_t wait)
@@ -55,5 +57,7 @@ void ffm_collector_wait_leave(void *invocation)
         thread->waits++;
     } else if (thread->bypass == 0) {
         record_private(thread, now, wait);
+        if (ffm_call_mode() & FFM_MODE_WATCH)
+            ffm_watch_private_wait(thread);
     }
 }

@@ -1,152 +1,99 @@
 #include "watch.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
-#include <ucontext.h>
 
 #include "blocks.h"
 #include "clock.h"
+#include "faults.h"
+#include "kernels.h"
 #include "neighbours.h"
-#include "ranges.h"
+#include "signals.h"
 #include "stacks.h"
+#include "thread_memory.h"
+#include "waits.h"
 
-enum { TRAP_FLAG = 0x100, WRITE_FAULT = 2, PAGE = 4096, STEPPED_PAGES = 8 };
-
-/* Stepping over an instruction costs ten microseconds. A page that is stepped on more often than this is busy with data
- * beside the range, and the range is given up: it counts as used. Each time that happens the page is allowed half as
- * many steps as before, so that a busy page costs no more than twice its first allowance in a whole run. */
-enum { BUSY_PAGE = 512, BUSY_SLOTS = 4096 };
-
-static struct {
-    uint32_t steps;
-    uint32_t given_up; /* times */
-} busy[BUSY_SLOTS];
-
-static bool too_busy(uint64_t page)
-{
-    uint32_t slot = (uint32_t)(page / PAGE % BUSY_SLOTS);
-    uint32_t halvings = __atomic_load_n(&busy[slot].given_up, __ATOMIC_RELAXED);
-    uint32_t allowed = BUSY_PAGE >> (halvings < 10 ? halvings : 10);
-    if (__atomic_add_fetch(&busy[slot].steps, 1, __ATOMIC_RELAXED) <= allowed)
-        return false;
-    __atomic_store_n(&busy[slot].steps, 0, __ATOMIC_RELAXED);
-    __atomic_add_fetch(&busy[slot].given_up, 1, __ATOMIC_RELAXED);
-    return true;
-}
+enum { SUSPENDED = 16, SEPARATE_ROWS = 64, PAGE = 4096, DORMANT_RANGES = 2048 };
 
 static struct {
     const uint8_t *plan;
     uint64_t keys;
-    struct sigaction previous_fault;
-    struct sigaction previous_trap;
-    pthread_mutex_t lock;
-    ffm_stream accesses; /* of the whole process: the end of a watch can come on any thread */
-} watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    ffm_stream accesses; /* of the whole process: any thread can touch */
+    uint64_t waiters;    /* one bit for each thread that has waited */
+    uint64_t waits;      /* ended so far, records of events included */
+    bool inherited;      /* this is a forked child: what is watched is the parent's */
+    uint64_t forked;
+} watch;
 
-/* Pages that this thread has open for the instruction it is stepping over. */
-static __thread struct {
-    uint64_t pages[STEPPED_PAGES];
-    uint32_t count;
-} stepping __attribute__((tls_model("initial-exec")));
-
-static void record(const ffm_range *range, uint32_t kind, uint64_t address, uint64_t time, uint32_t stack)
+static uint64_t bit(const ffm_thread *thread)
 {
-    /* The handler of a fault can come here while no other code of this thread does: nothing under the lock faults. */
-    pthread_mutex_lock(&watch.lock);
+    return 1ULL << (thread->number & 63);
+}
+
+static bool several_wait(void)
+{
+    return (watch.waiters & (watch.waiters - 1)) != 0;
+}
+
+bool ffm_watch_wants_stacks(void)
+{
+    return watch.plan == NULL;
+}
+
+static void record(const ffm_range *range, uint32_t kind, uint32_t flags, uint64_t address, uint64_t time,
+                   uint32_t stack)
+{
+    if (watch.inherited && time > watch.forked)
+        time = watch.forked; /* the child sees the memory as it was then */
+    const ffm_thread *thread = ffm_thread_peek();
     ffm_access *out = ffm_sink_reserve(&watch.accesses, FFM_CHUNK_ACCESSES, 0, sizeof *out);
-    if (out != NULL) {
-        *out = (ffm_access){.time = time,
-                            .address = address,
-                            .operation = range->operation,
-                            .operation_thread = range->thread,
-                            .stack = stack,
-                            .kind = kind,
-                            .cost = (uint32_t)(ffm_now() - time)};
-        ffm_sink_commit(&watch.accesses, sizeof *out);
-    }
-    pthread_mutex_unlock(&watch.lock);
+    if (out == NULL)
+        return;
+    *out = (ffm_access){.time = time,
+                        .address = address,
+                        .operation = range->operation,
+                        .armed = range->armed,
+                        .operation_thread = range->thread,
+                        .stack = stack,
+                        .kind = (uint16_t)kind,
+                        .flags = (uint16_t)(flags | (watch.inherited ? FFM_ACCESS_INHERITED : 0)),
+                        .thread_id = thread == NULL ? 0 : thread->kernel_id};
+    ffm_sink_commit(&watch.accesses, sizeof *out);
 }
 
-static void chain(const struct sigaction *previous, int number, siginfo_t *info, void *context)
+static bool same_rows(const ffm_box *one, const ffm_box *other)
 {
-    if (previous->sa_flags & SA_SIGINFO) {
-        previous->sa_sigaction(number, info, context);
-    } else if (previous->sa_handler == SIG_DFL) {
-        /* Not ours: let the fault happen again, with the effect that it has without us. */
-        signal(number, SIG_DFL);
-    } else if (previous->sa_handler != SIG_IGN) {
-        previous->sa_handler(number);
-    }
+    return one->address == other->address && one->width == other->width && one->height == other->height &&
+           one->depth == other->depth && one->pitch == other->pitch && one->slice == other->slice;
 }
 
-static ffm_registers registers_of(const ucontext_t *context)
+void ffm_watch_touched(uint32_t place, uint32_t kind, uint64_t address, uint64_t time, uint32_t stack)
 {
-    const greg_t *general = context->uc_mcontext.gregs;
-    return (ffm_registers){.instruction = (uint64_t)general[REG_RIP],
-                           .stack = (uint64_t)general[REG_RSP],
-                           .frame = (uint64_t)general[REG_RBP],
-                           .rbx = (uint64_t)general[REG_RBX],
-                           .r12 = (uint64_t)general[REG_R12],
-                           .r13 = (uint64_t)general[REG_R13],
-                           .r14 = (uint64_t)general[REG_R14],
-                           .r15 = (uint64_t)general[REG_R15]};
-}
-
-static void on_fault(int number, siginfo_t *info, void *opaque)
-{
-    uint64_t time = ffm_now();
-    ucontext_t *context = opaque;
-    uint64_t address = (uint64_t)info->si_addr;
-    uint64_t page = address & ~(uint64_t)(PAGE - 1);
-    bool writing = context->uc_mcontext.gregs[REG_ERR] & WRITE_FAULT;
-    ffm_range range;
-    bool ours = false;
-    while (ffm_ranges_take(address, address + 1, writing, &range)) {
-        bool truncated;
-        ffm_registers registers = registers_of(context);
-        record(&range, writing ? FFM_ACCESS_WRITE : FFM_ACCESS_READ, address, time,
-               ffm_stack_from(&registers, &truncated));
-        ours = true;
-    }
-    if (ffm_ranges_on_page(page) && too_busy(page)) {
-        while (ffm_ranges_take(page, page + PAGE, true, &range)) {
-            record(&range, FFM_ACCESS_UNWATCHED, address, time, 0);
-            ours = true;
-        }
-    }
-    if (ffm_ranges_on_page(page) && stepping.count < STEPPED_PAGES) {
-        /* Data beside a watched range, or another range on the page: let this one instruction through. */
-        ffm_ranges_open_page(page);
-        stepping.pages[stepping.count++] = page;
-        context->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
-        ours = true;
-    }
-    if (!ours)
-        chain(&watch.previous_fault, number, info, opaque);
-}
-
-static void on_trap(int number, siginfo_t *info, void *opaque)
-{
-    ucontext_t *context = opaque;
-    if (stepping.count == 0) {
-        chain(&watch.previous_trap, number, info, opaque);
+    ffm_range *range = ffm_ranges_at(place);
+    bool last = range->covered && !several_wait();
+    if (last || kind == FFM_ACCESS_RELEASED || kind == FFM_ACCESS_UNWATCHED || watch.inherited) {
+        record(range, kind, FFM_ACCESS_LAST, address, time, stack);
+        ffm_ranges_remove(place);
         return;
     }
-    while (stepping.count > 0)
-        ffm_ranges_close_page(stepping.pages[--stepping.count]);
-    context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    record(range, kind, 0, address, time, stack);
+    if (range->covered) {
+        range->done |= range->waited;
+        ffm_ranges_disarm(range, FFM_RANGE_DORMANT);
+    } else {
+        ffm_ranges_disarm(range, FFM_RANGE_PENDING);
+    }
 }
 
-bool ffm_watch_open(const uint8_t *plan, uint64_t keys)
+void ffm_watch_give_up(const ffm_page *page, uint64_t time)
 {
-    watch.plan = plan;
-    watch.keys = keys;
-    struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
-    struct sigaction trap = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    return sigaction(SIGSEGV, &fault, &watch.previous_fault) == 0 &&
-           sigaction(SIGTRAP, &trap, &watch.previous_trap) == 0;
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        const ffm_range *range = ffm_ranges_at(i - 1);
+        if (range->state == FFM_RANGE_ARMED && range->start < page->start + page->bytes && page->start < range->end)
+            ffm_watch_touched(i - 1, FFM_ACCESS_UNWATCHED, page->start, time, 0);
+    }
 }
+
+/* ---- what operations read and write ------------------------------------------------------------------------------ */
 
 static bool planned(uint32_t stack)
 {
@@ -159,91 +106,444 @@ static bool planned(uint32_t stack)
     return false;
 }
 
-static void end_watches(uint64_t start, uint64_t end, bool writing, uint32_t kind, uint32_t stack)
+/* The CPU touches [start, end) now, in a way that no fault tells. */
+static void touch(uint64_t start, uint64_t end, bool writing, uint32_t kind, uint32_t stack)
 {
-    ffm_range range;
-    while (ffm_ranges_take(start, end, writing, &range))
-        record(&range, kind, start > range.start ? start : range.start, ffm_now(), stack);
-}
-
-void ffm_watch_before(const ffm_function *function, const ffm_operation *operation, ffm_thread *thread)
-{
-    (void)thread;
-    if (operation->flags & FFM_OPERATION_HOST_SOURCE) /* the driver reads it for the program */
-        end_watches(operation->source, operation->source + operation->bytes, false, FFM_ACCESS_DRIVER,
-                    operation->stack);
-    if (operation->flags & FFM_OPERATION_HOST_DESTINATION)
-        end_watches(operation->destination, operation->destination + operation->bytes, true, FFM_ACCESS_OVERWRITTEN,
-                    operation->stack);
-    if (function->kind == FFM_KIND_FREE)
-        end_watches(operation->destination, operation->destination + ffm_blocks_remove(operation->destination), true,
-                    FFM_ACCESS_RELEASED, operation->stack);
-}
-
-/* Memory on a thread's stack cannot be watched by page: the thread itself runs on it. */
-static bool on_stack(uint64_t start, uint64_t end)
-{
-    static __thread uint64_t low, high;
-    if (high == 0) {
-        pthread_attr_t attributes;
-        void *bottom;
-        size_t bytes;
-        if (pthread_getattr_np(pthread_self(), &attributes) != 0)
-            return true;
-        pthread_attr_getstack(&attributes, &bottom, &bytes);
-        pthread_attr_destroy(&attributes);
-        low = (uint64_t)bottom;
-        high = low + bytes;
+    uint64_t now = ffm_now();
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        const ffm_range *range = ffm_ranges_at(i - 1);
+        if (range->state == FFM_RANGE_ARMED && (writing || !range->writes_only) &&
+            ffm_box_touches(&range->box, start, end))
+            ffm_watch_touched(i - 1, kind, start > range->start ? start : range->start, now, stack);
     }
-    return start < high && low < end;
 }
 
-void ffm_watch_after(const ffm_function *function, const ffm_operation *operation, uint64_t number, ffm_thread *thread)
+/* What was to arrive in [start, end), or to be read from there, is over or gone. */
+static void cut(uint64_t start, uint64_t end)
+{
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        const ffm_range *range = ffm_ranges_at(i - 1);
+        if (range->start < end && start < range->end)
+            ffm_ranges_cut(i - 1, start, end);
+    }
+}
+
+static void cut_box(const ffm_box *box)
+{
+    if (box->height == 1 && box->depth == 1) {
+        cut(box->address, ffm_box_end(box));
+        return;
+    }
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--)
+        if (same_rows(&ffm_ranges_at(i - 1)->box, box))
+            ffm_ranges_remove(i - 1);
+}
+
+static void before_copy(const ffm_copy *copy, const ffm_operation *operation)
+{
+    if (copy->destination.host && copy->destination.address != 0)
+        cut_box(&copy->destination);
+    /* From pageable memory, and between places of the host, the driver copies on the CPU. */
+    bool on_cpu = !ffm_blocks_hold(copy->source.address) || copy->destination.host;
+    if (copy->source.host && copy->source.address != 0 && on_cpu)
+        touch(copy->source.address, ffm_box_end(&copy->source), false, FFM_ACCESS_DRIVER, operation->stack);
+}
+
+void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                      ffm_thread *thread)
+{
+    if (!thread->signals_ready) {
+        ffm_signals_unblock();
+        ffm_thread_memory_here();
+        thread->signals_ready = true;
+    }
+    /* Freed by the driver: it waits itself. Unregistered memory stays the program's. */
+    if (function->kind == FFM_KIND_FREE && operation->destination != 0) {
+        uint64_t bytes = ffm_blocks_remove(operation->destination);
+        if (bytes != 0 && function->memory != FFM_MEMORY_REGISTERED && ffm_watch_active()) {
+            ffm_ranges_lock();
+            cut(operation->destination, operation->destination + bytes);
+            ffm_ranges_unlock();
+        }
+        return;
+    }
+    if (!ffm_watch_active())
+        return;
+    ffm_copy copy;
+    for (uint32_t place = 0; ffm_copy_of(function, arguments, operation, place, &copy); place++) {
+        ffm_ranges_lock();
+        before_copy(&copy, operation);
+        ffm_ranges_unlock();
+    }
+}
+
+/* The earlier of two ranges tells nothing that the later one does not: they are the same memory on the same stream, and
+ * no wait can have come between. Or the later one is done after it, and both are only read. */
+static void drop_equal(const ffm_range *range)
+{
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        const ffm_range *other = ffm_ranges_at(i - 1);
+        if (other->stream == range->stream && other->launch == range->launch &&
+            other->writes_only == range->writes_only && same_rows(&other->box, &range->box) &&
+            (range->writes_only || (other->state == FFM_RANGE_PENDING && other->waits == range->waits)))
+            ffm_ranges_remove(i - 1);
+    }
+}
+
+/* Memory that may not be protected: a thread runs on it, or the kernel reads it while no system call names it. Not
+ * under the lock: to find out takes memory. */
+static bool unwatchable(const ffm_box *box)
+{
+    uint64_t end = ffm_box_end(box);
+    return ffm_thread_memory_holds(box->address, end) ||
+           (!ffm_blocks_own_pages(box->address) && ffm_neighbours_at(box->address, end));
+}
+
+static void add(ffm_range *range, bool watchable, uint32_t stack)
+{
+    range->waits = watch.waits;
+    if (range->launch || range->writes_only)
+        drop_equal(range);
+    if (!watchable || !ffm_ranges_add(range))
+        record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, range->box.address, ffm_now(), stack);
+}
+
+/* Rows with whole pages between them are watched one by one, so that the gaps stay open. */
+static void add_box(ffm_range *range, uint32_t stack)
+{
+    ffm_box box = range->box;
+    bool watchable = !unwatchable(&box);
+    ffm_ranges_lock();
+    if (box.depth > 1 || box.height > SEPARATE_ROWS || box.pitch < box.width + 2 * PAGE) {
+        add(range, watchable, stack);
+    } else {
+        for (uint64_t row = 0; row < box.height; row++) {
+            range->box = (ffm_box){box.address + row * box.pitch, box.width, box.width, 1, box.width, 1, true};
+            add(range, watchable, stack);
+        }
+    }
+    ffm_ranges_unlock();
+}
+
+static void add_copy(const ffm_function *function, const ffm_copy *copy, ffm_range *range, uint32_t stack)
+{
+    if (copy->destination.host && copy->destination.address != 0) {
+        range->box = copy->destination;
+        range->writes_only = false;
+        add_box(range, stack);
+    }
+    /* A pageable source is staged when the call returns: the CPU may write it at once. */
+    if (copy->source.host && copy->source.address != 0 && ffm_blocks_hold(copy->source.address)) {
+        range->box = copy->source;
+        range->writes_only = true;
+        if (function->direction != FFM_DIRECTION_GENERIC || !copy->destination.host || function->asynchronous)
+            add_box(range, stack);
+    }
+}
+
+static void add_work(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                     uint64_t number, const ffm_thread *thread)
+{
+    ffm_range range = {.operation = number,
+                       .thread = thread->number,
+                       .stream = ffm_stream_key(function, operation, thread),
+                       .issued = operation->start};
+    if (function->kind == FFM_KIND_LAUNCH) {
+        range.launch = true;
+        ffm_block block;
+        ffm_kernel_reach reach = {0};
+        ffm_kernel_begin(&reach, function, arguments);
+        while (ffm_kernel_next(&reach, &block)) {
+            range.box = (ffm_box){block.start, block.bytes, block.bytes, 1, block.bytes, 1, true};
+            add_box(&range, operation->stack);
+        }
+        return;
+    }
+    ffm_copy copy;
+    for (uint32_t place = 0; ffm_copy_of(function, arguments, operation, place, &copy); place++) {
+        if (!copy.source.host && !copy.destination.host)
+            continue;
+        add_copy(function, &copy, &range, operation->stack);
+    }
+}
+
+/* ---- waits ------------------------------------------------------------------------------------------------------- */
+
+/* The oldest of many ranges that are only kept for other threads' waits is given up. */
+static void forget_dormant(void)
+{
+    uint32_t dormant = 0, oldest = 0;
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++) {
+        if (ffm_ranges_at(i)->state != FFM_RANGE_DORMANT)
+            continue;
+        if (dormant++ == 0 || ffm_ranges_at(i)->issued < ffm_ranges_at(oldest)->issued)
+            oldest = i;
+    }
+    if (dormant > DORMANT_RANGES)
+        ffm_watch_touched(oldest, FFM_ACCESS_UNWATCHED, ffm_ranges_at(oldest)->start, ffm_now(), 0);
+}
+
+/* A covered range of a launch makes the earlier ones of its block and stream superfluous: the same waits cover them. */
+static bool superseded(const ffm_range *range)
+{
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++) {
+        const ffm_range *other = ffm_ranges_at(i);
+        if (other->launch && other->covered && other->stream == range->stream && other->issued > range->issued &&
+            same_rows(&other->box, &range->box))
+            return true;
+    }
+    return false;
+}
+
+static bool wants_arming(const ffm_range *range, bool covers, const ffm_thread *thread)
+{
+    if (range->state == FFM_RANGE_PENDING)
+        return true;
+    return range->state == FFM_RANGE_DORMANT && covers && (range->done & bit(thread)) == 0;
+}
+
+static void wait_ended(const ffm_cover *cover, const ffm_thread *thread)
+{
+    __atomic_add_fetch(&watch.waits, 1, __ATOMIC_RELAXED);
+    __atomic_or_fetch(&watch.waiters, bit(thread), __ATOMIC_RELAXED);
+    if (!ffm_watch_active())
+        return;
+    ffm_ranges_lock();
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        ffm_range *range = ffm_ranges_at(i - 1);
+        bool covers = ffm_covers(cover, range->stream, range->issued);
+        if (covers) {
+            range->covered = true;
+            range->waited |= bit(thread);
+        }
+        if (range->launch && superseded(range)) {
+            ffm_ranges_remove(i - 1);
+        } else if (wants_arming(range, covers, thread)) {
+            range->armed = 0;
+            if (!ffm_ranges_arm(range))
+                ffm_watch_touched(i - 1, FFM_ACCESS_UNWATCHED, range->start, ffm_now(), 0);
+        }
+    }
+    if (several_wait())
+        forget_dormant();
+    uint64_t resumed = ffm_now();
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
+        if (ffm_ranges_at(i)->armed == 0)
+            ffm_ranges_at(i)->armed = resumed;
+    ffm_ranges_unlock();
+}
+
+void ffm_watch_private_wait(ffm_thread *thread)
+{
+    const ffm_cover nothing_certain = {.before = 0};
+    wait_ended(&nothing_certain, thread);
+}
+
+static bool adds_work(const ffm_function *function, const ffm_operation *operation)
+{
+    switch (function->kind) {
+    case FFM_KIND_TRANSFER:
+    case FFM_KIND_SET:
+        return operation->result == 0 && planned(operation->stack);
+    case FFM_KIND_LAUNCH:
+        return operation->result == 0 && ffm_blocks_count() != 0 && planned(operation->stack);
+    default:
+        return false;
+    }
+}
+
+void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                     uint64_t number, ffm_thread *thread)
 {
     ffm_blocks_note(function, operation);
-    if (operation->result != 0 || operation->bytes == 0 || function->kind != FFM_KIND_TRANSFER ||
-        !planned(operation->stack))
-        return;
-    ffm_range range = {.operation = number, .thread = thread->number, .stream = operation->stream};
-    if (operation->flags & FFM_OPERATION_HOST_DESTINATION) {
-        range.start = operation->destination;
-    } else if (operation->flags & FFM_OPERATION_HOST_SOURCE) {
-        /* An asynchronous copy stages a pageable source before it returns: the CPU may write it at once. */
-        if (function->asynchronous && !ffm_blocks_hold(operation->source))
-            return;
-        range.start = operation->source;
-        range.writes_only = true;
-    } else {
-        return;
+    if (function->kind == FFM_KIND_ORDER) {
+        ffm_waits_note(function, operation, thread);
+        __atomic_add_fetch(&watch.waits, 1, __ATOMIC_RELAXED);
     }
-    range.end = range.start + operation->bytes;
-    ffm_range earlier;
-    if (range.writes_only && ffm_ranges_take_same_source(&range, &earlier))
-        record(&earlier, FFM_ACCESS_OVERWRITTEN, range.start, ffm_now(), operation->stack);
-    bool shared = !ffm_blocks_own_pages(range.start) && ffm_neighbours_at(range.start, range.end);
-    if (shared || on_stack(range.start, range.end) || !ffm_ranges_add(&range))
-        record(&range, FFM_ACCESS_UNWATCHED, range.start, ffm_now(), operation->stack);
+    if (adds_work(function, operation))
+        add_work(function, arguments, operation, number, thread);
+    ffm_cover cover;
+    if (ffm_waited(function, operation, thread, &cover))
+        wait_ended(&cover, thread);
 }
 
-bool ffm_watch_active(void)
+/* ---- the C library ----------------------------------------------------------------------------------------------- */
+
+/* Ranges beside a buffer that the kernel works on, on pages that it shares with them. They are known by where they
+ * begin, since places change. */
+static __thread struct {
+    uint32_t count;
+    struct {
+        uint64_t operation, start;
+        uint32_t thread;
+    } ranges[SUSPENDED];
+} suspended __attribute__((tls_model("initial-exec")));
+
+static void suspend(uint64_t start, uint64_t end, bool writing)
 {
-    return ffm_ranges_any();
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        ffm_range *range = ffm_ranges_at(i - 1);
+        if (!ffm_range_shares_page(range, start, end) || (!writing && range->writes_only))
+            continue;
+        if (suspended.count == SUSPENDED) {
+            ffm_watch_touched(i - 1, FFM_ACCESS_UNWATCHED, range->start, ffm_now(), 0);
+            continue;
+        }
+        suspended.ranges[suspended.count].operation = range->operation;
+        suspended.ranges[suspended.count].start = range->start;
+        suspended.ranges[suspended.count++].thread = range->thread;
+        ffm_ranges_disarm(range, FFM_RANGE_OPEN);
+    }
 }
 
 void ffm_watch_system_call(uint64_t start, uint64_t bytes, bool writing)
 {
-    if (bytes == 0)
+    if (bytes == 0 || start == 0 || !ffm_ranges_overlap(start, start + bytes))
         return;
-    end_watches(start, start + bytes, writing, FFM_ACCESS_SYSTEM_CALL, 0);
-    /* The kernel cannot be stepped over: what lies beside the buffer on its pages is given up. */
-    uint64_t first = start & ~(uint64_t)(PAGE - 1), last = (start + bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-    end_watches(first, last, writing, FFM_ACCESS_UNWATCHED, 0);
+    ffm_ranges_lock();
+    touch(start, start + bytes, writing, FFM_ACCESS_SYSTEM_CALL, 0);
+    suspend(start, start + bytes, writing);
+    ffm_ranges_unlock();
+}
+
+void ffm_watch_aside(uint64_t start, uint64_t end)
+{
+    if (!ffm_ranges_overlap(start, end))
+        return;
+    ffm_ranges_lock();
+    suspend(start, end, false);
+    ffm_ranges_unlock();
+}
+
+bool ffm_watch_in_flight(uint64_t start, uint64_t end)
+{
+    bool found = false;
+    if (!ffm_watch_active())
+        return false;
+    ffm_ranges_lock();
+    for (uint32_t i = 0; i < ffm_ranges_count() && !found; i++) {
+        const ffm_range *range = ffm_ranges_at(i);
+        found = !range->writes_only && !range->covered && ffm_box_touches(&range->box, start, end);
+    }
+    ffm_ranges_unlock();
+    return found;
+}
+
+void ffm_watch_system_call_over(void)
+{
+    if (suspended.count == 0)
+        return;
+    ffm_ranges_lock();
+    for (; suspended.count > 0; suspended.count--) {
+        for (uint32_t i = 0; i < ffm_ranges_count(); i++) {
+            ffm_range *range = ffm_ranges_at(i);
+            if (range->state == FFM_RANGE_OPEN && range->operation == suspended.ranges[suspended.count - 1].operation &&
+                range->thread == suspended.ranges[suspended.count - 1].thread &&
+                range->start == suspended.ranges[suspended.count - 1].start)
+                ffm_ranges_arm(range);
+        }
+    }
+    ffm_ranges_unlock();
+}
+
+void ffm_watch_released(uint64_t start, uint64_t bytes)
+{
+    uint64_t end = (start + bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+    if (bytes == 0 || !ffm_watch_active())
+        return;
+    bool any = false;
+    for (uint32_t i = 0; i < ffm_ranges_count() && !any; i++)
+        any = ffm_ranges_at(i)->start < end && start < ffm_ranges_at(i)->end;
+    if (!any)
+        return;
+    ffm_ranges_lock();
+    touch(start, end, true, FFM_ACCESS_RELEASED, 0);
+    cut(start, end); /* what is in flight has lost its memory */
+    ffm_ranges_unlock();
+}
+
+/* ---- clocks ------------------------------------------------------------------------------------------------------ */
+
+enum { FOREIGN = 8 };
+
+static struct {
+    uint32_t count;
+    struct {
+        uint64_t start, end;
+        bool driver;
+    } code[FOREIGN];
+} foreign;
+
+void ffm_watch_foreign(uint64_t start, uint64_t end, bool driver)
+{
+    if (foreign.count == FOREIGN)
+        return;
+    foreign.code[foreign.count].start = start;
+    foreign.code[foreign.count].end = end;
+    foreign.code[foreign.count].driver = driver;
+    __atomic_store_n(&foreign.count, foreign.count + 1, __ATOMIC_RELEASE);
+}
+
+static bool in_foreign(uint64_t address, bool driver_only)
+{
+    for (uint32_t i = 0; i < __atomic_load_n(&foreign.count, __ATOMIC_ACQUIRE); i++)
+        if (foreign.code[i].start <= address && address < foreign.code[i].end &&
+            (foreign.code[i].driver || !driver_only))
+            return true;
+    return false;
+}
+
+bool ffm_watch_in_driver(uint32_t stack)
+{
+    uint32_t depth;
+    const uint64_t *frames = ffm_stack_frames(stack, &depth);
+    for (uint32_t i = 0; i < depth; i++)
+        if (in_foreign(frames[i], true))
+            return true;
+    return false;
+}
+
+void ffm_watch_clock(const void *caller)
+{
+    static __thread bool read_before __attribute__((tls_model("initial-exec")));
+    static __thread uint64_t noted __attribute__((tls_model("initial-exec")));
+    ffm_thread *thread = ffm_thread_peek();
+    if ((thread != NULL && (thread->depth != 0 || thread->bypass != 0 || noted == thread->operations.written)) ||
+        in_foreign((uint64_t)caller, false))
+        return;
+    bool earlier = read_before;
+    read_before = true;
+    if (thread == NULL || !ffm_watch_wants_stacks() || thread->operations.written == 0)
+        return;
+    noted = thread->operations.written;
+    ffm_range nothing = {.operation = noted, .thread = thread->number};
+    ffm_ranges_lock();
+    record(&nothing, FFM_ACCESS_CLOCK, 0, earlier, ffm_now(), 0);
+    ffm_ranges_unlock();
+}
+
+/* ---- start and fork ---------------------------------------------------------------------------------------------- */
+
+bool ffm_watch_open(const uint8_t *plan, uint64_t keys)
+{
+    watch.plan = plan;
+    watch.keys = keys;
+    return ffm_faults_open();
 }
 
 void ffm_watch_after_fork(void)
 {
-    pthread_mutex_init(&watch.lock, NULL);
+    ffm_thread_memory_after_fork();
+    ffm_ranges_lock_after_fork();
     ffm_sink_release(&watch.accesses);
     watch.accesses = (ffm_stream){0};
-    ffm_ranges_clear();
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        ffm_range *range = ffm_ranges_at(i - 1);
+        if (range->writes_only || range->state != FFM_RANGE_ARMED)
+            ffm_ranges_remove(i - 1);
+    }
+    if (!watch.inherited)
+        watch.forked = ffm_now();
+    watch.inherited = true;
+    ffm_ranges_unlock();
 }

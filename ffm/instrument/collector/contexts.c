@@ -1,0 +1,41 @@
+#include "contexts.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+typedef int (*current_function)(uint64_t *);
+
+static current_function get_current;
+
+static struct {
+    pthread_mutex_t lock;
+    uint64_t handles[FFM_CONTEXTS];
+    uint32_t count;
+} contexts = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void ffm_contexts_ask(void *function)
+{
+    get_current = (current_function)(uintptr_t)function;
+}
+
+uint32_t ffm_context_number(void)
+{
+    static __thread uint64_t last __attribute__((tls_model("initial-exec")));
+    static __thread uint32_t last_number __attribute__((tls_model("initial-exec")));
+    uint64_t handle = 0;
+    /* Before the first context there is no work. */
+    if (get_current == NULL || get_current(&handle) != 0 || handle == 0)
+        return 0;
+    if (handle == last)
+        return last_number;
+    pthread_mutex_lock(&contexts.lock);
+    uint32_t number = 0;
+    while (number < contexts.count && contexts.handles[number] != handle)
+        number++;
+    if (number == contexts.count && number < FFM_CONTEXTS - 1)
+        contexts.handles[contexts.count++] = handle;
+    pthread_mutex_unlock(&contexts.lock);
+    last = handle;
+    last_number = number;
+    return number;
+}

@@ -1,0 +1,15 @@
+/* The CUDA context that a call acts in. */
+#ifndef FFM_CONTEXTS_H
+#define FFM_CONTEXTS_H
+
+#include <stdint.h>
+
+enum { FFM_CONTEXTS = 256 };
+
+/* The calling thread's context, numbered in order of first use; all behind FFM_CONTEXTS - 1 share that number. */
+uint32_t ffm_context_number(void);
+
+/* The driver's own answer: cuCtxGetCurrent, called without its hook. NULL where it has none: all are number 0. */
+void ffm_contexts_ask(void *get_current);
+
+#endif

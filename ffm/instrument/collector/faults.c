@@ -1,0 +1,194 @@
+#include "faults.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "clock.h"
+#include "ranges.h"
+#include "signals.h"
+#include "stacks.h"
+#include "watch.h"
+
+enum { TRAP_FLAG = 0x100, WRITE_FAULT = 2, PAGE = 4096, STEPPED_PAGES = 8 };
+
+/* Stepping over an instruction costs microseconds. A page that is stepped on more often than this is busy with data
+ * beside a range, and its ranges are given up: they count as used. */
+enum { BUSY_PAGE = 1 << 14, BUSY_SLOTS = 1 << 12 };
+
+static uint32_t steps_on_page[BUSY_SLOTS];
+
+/* What this thread has open for the instruction that it is stepping over. */
+static __thread struct {
+    ffm_page pages[STEPPED_PAGES];
+    uint32_t count;
+} stepping __attribute__((tls_model("initial-exec")));
+
+/* The last fault of this thread that was nobody's. */
+static __thread struct {
+    uint64_t address, instruction;
+} unclaimed __attribute__((tls_model("initial-exec")));
+
+static ffm_registers registers_of(const ucontext_t *context)
+{
+    const greg_t *general = context->uc_mcontext.gregs;
+    return (ffm_registers){.instruction = (uint64_t)general[REG_RIP],
+                           .stack = (uint64_t)general[REG_RSP],
+                           .frame = (uint64_t)general[REG_RBP],
+                           .rbx = (uint64_t)general[REG_RBX],
+                           .r12 = (uint64_t)general[REG_R12],
+                           .r13 = (uint64_t)general[REG_R13],
+                           .r14 = (uint64_t)general[REG_R14],
+                           .r15 = (uint64_t)general[REG_R15]};
+}
+
+/* Whether armed ranges at the address forbid the access. */
+static bool forbidden(uint64_t address, bool writing)
+{
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++) {
+        const ffm_range *range = ffm_ranges_at(i);
+        if (range->state == FFM_RANGE_ARMED && (writing || !range->writes_only) &&
+            ffm_box_touches(&range->box, address, address + 1))
+            return true;
+    }
+    return false;
+}
+
+static void touched(uint64_t address, bool writing, uint64_t time, uint32_t stack)
+{
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        const ffm_range *range = ffm_ranges_at(i - 1);
+        if (range->state == FFM_RANGE_ARMED && (writing || !range->writes_only) &&
+            ffm_box_touches(&range->box, address, address + 1))
+            ffm_watch_touched(i - 1, writing ? FFM_ACCESS_WRITE : FFM_ACCESS_READ, address, time, stack);
+    }
+}
+
+/* Let one instruction through on a page with an armed range that it does not touch, or may touch unseen. */
+static bool step(uint64_t address, uint64_t time, ucontext_t *context)
+{
+    ffm_page page;
+    if (stepping.count == STEPPED_PAGES || !ffm_ranges_open_page(address, &page))
+        return false;
+    uint32_t *steps = &steps_on_page[page.start / PAGE % BUSY_SLOTS];
+    if (__atomic_add_fetch(steps, 1, __ATOMIC_RELAXED) > BUSY_PAGE) {
+        ffm_watch_give_up(&page, time);
+        ffm_ranges_close_page(&page);
+        return true;
+    }
+    stepping.pages[stepping.count++] = page;
+    context->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
+    return true;
+}
+
+/* The driver's own threads run host functions, and the virtual GPU's kernels: the stream orders what they do, and no
+ * wait of the program. */
+static bool by_driver(uint32_t stack)
+{
+    const ffm_thread *thread = ffm_thread_peek();
+    return (thread == NULL || thread->depth == 0) && ffm_watch_in_driver(stack);
+}
+
+/* A page may have been given back to the program between the fault and now: the access is tried once more. */
+static bool try_again(uint64_t address, const ucontext_t *context)
+{
+    uint64_t instruction = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+    if (unclaimed.address == address && unclaimed.instruction == instruction)
+        return false;
+    unclaimed.address = address;
+    unclaimed.instruction = instruction;
+    return true;
+}
+
+static void on_fault(int number, siginfo_t *info, void *opaque)
+{
+    uint64_t time = ffm_now();
+    int error = errno;
+    ucontext_t *context = opaque;
+    uint64_t address = (uint64_t)info->si_addr;
+    bool writing = context->uc_mcontext.gregs[REG_ERR] & WRITE_FAULT;
+    if (info->si_code <= 0 || !ffm_watch_active()) {
+        if (info->si_code <= 0 || !try_again(address, context))
+            ffm_signals_pass(number, info, opaque);
+        errno = error;
+        return;
+    }
+    ffm_ranges_lock_in_handler();
+    bool ours = forbidden(address, writing);
+    ffm_ranges_unlock_in_handler();
+    uint32_t stack = 0;
+    const ffm_thread *thread = ffm_thread_peek();
+    if (ours && (thread == NULL || ffm_watch_wants_stacks())) {
+        bool truncated;
+        ffm_registers registers = registers_of(context);
+        stack = ffm_stack_from(&registers, &truncated);
+    }
+    ffm_ranges_lock_in_handler();
+    if (ours && !by_driver(stack))
+        touched(address, writing, time, stack);
+    if (step(address, time, context))
+        ours = true;
+    ffm_ranges_unlock_in_handler();
+    if (!ours && !try_again(address, context))
+        ffm_signals_pass(number, info, opaque);
+    errno = error;
+}
+
+static void on_trap(int number, siginfo_t *info, void *opaque)
+{
+    int error = errno;
+    ucontext_t *context = opaque;
+    if (stepping.count == 0 || info->si_code <= 0) {
+        ffm_signals_pass(number, info, opaque);
+        errno = error;
+        return;
+    }
+    ffm_ranges_lock_in_handler();
+    while (stepping.count > 0)
+        ffm_ranges_close_page(&stepping.pages[--stepping.count]);
+    ffm_ranges_unlock_in_handler();
+    context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    errno = error;
+}
+
+/* ---- what a fault costs ------------------------------------------------------------------------------------------ */
+
+enum { TRIALS = 32 };
+
+static uint64_t handler_entered;
+
+static void on_trial(int number, siginfo_t *info, void *context)
+{
+    handler_entered = ffm_now();
+    (void)number, (void)context;
+    mprotect((void *)((uint64_t)info->si_addr & ~(uint64_t)(PAGE - 1)), PAGE, PROT_READ | PROT_WRITE);
+}
+
+/* Nanoseconds from an access to the first line of the handler: the least of a few. */
+static uint64_t fault_cost(void)
+{
+    struct sigaction trial = {.sa_sigaction = on_trial, .sa_flags = SA_SIGINFO | SA_ONSTACK}, before;
+    volatile char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED || sigaction(SIGSEGV, &trial, &before) != 0)
+        return 0;
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < TRIALS; i++) {
+        *page = 1;
+        mprotect((void *)page, PAGE, PROT_NONE);
+        uint64_t accessed = ffm_now();
+        *page = 2;
+        if (handler_entered - accessed < least)
+            least = handler_entered - accessed;
+    }
+    sigaction(SIGSEGV, &before, NULL);
+    munmap((void *)page, PAGE);
+    return least;
+}
+
+bool ffm_faults_open(void)
+{
+    ffm_signals_unblock();
+    ffm_sink_set_fault_cost(fault_cost());
+    return ffm_signals_open(on_fault, on_trap);
+}

@@ -1,0 +1,10 @@
+/* Accesses to watched pages, as the CPU reports them. */
+#ifndef FFM_FAULTS_H
+#define FFM_FAULTS_H
+
+#include <stdbool.h>
+
+/* Install the handlers of SIGSEGV and SIGTRAP, and measure what a fault costs. */
+bool ffm_faults_open(void);
+
+#endif

@@ -1,0 +1,26 @@
+/* Which host memory a kernel can reach: the blocks whose addresses are among its parameters, and those whose addresses
+ * were uploaded. Where the driver does not tell the sizes of parameters (before CUDA 12.4), all blocks. */
+#ifndef FFM_KERNELS_H
+#define FFM_KERNELS_H
+
+#include <stdbool.h>
+
+#include "blocks.h"
+
+typedef struct {
+    uint64_t reached[16]; /* places of blocks that parameters name, one bit each */
+    bool all;
+    uint32_t next;
+} ffm_kernel_reach;
+
+/* Look at the parameters of a launch. */
+void ffm_kernel_begin(ffm_kernel_reach *reach, const ffm_function *function, const uint64_t *arguments);
+
+/* The next block that it reaches; false behind the last. */
+bool ffm_kernel_next(ffm_kernel_reach *reach, ffm_block *block);
+
+/* The driver's own answers about a kernel's parameters: cuFuncGetParamInfo, cuKernelGetParamInfo; NULL where it has
+ * none. */
+void ffm_kernels_ask(void *function_parameter, void *kernel_parameter);
+
+#endif

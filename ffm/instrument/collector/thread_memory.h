@@ -1,0 +1,26 @@
+/* Memory that the threads of the program run on: stacks, thread-local variables and thread control blocks. The kernel
+ * writes there at any moment (signal frames, the rseq area, the word that is cleared when a thread ends) and ends the
+ * program when it cannot: such a page is never protected. */
+#ifndef FFM_THREAD_MEMORY_H
+#define FFM_THREAD_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Note the calling thread's memory, which is then forgotten with ffm_thread_memory_gone. Takes locks of the C library:
+ * not for signal handlers. */
+void ffm_thread_memory_here(void);
+
+/* Note memory of a thread that is known by its thread pointer (the `tls` of clone). */
+void ffm_thread_memory_note(uint64_t thread_pointer, uint64_t start, uint64_t end);
+
+/* Forget all that was noted for a thread pointer: its memory may be used for anything. */
+void ffm_thread_memory_gone(uint64_t thread_pointer);
+
+/* Whether a page of [start, end) belongs to a thread. */
+bool ffm_thread_memory_holds(uint64_t start, uint64_t end);
+
+/* In a forked child: only the calling thread is left. */
+void ffm_thread_memory_after_fork(void);
+
+#endif

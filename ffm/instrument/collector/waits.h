@@ -1,0 +1,32 @@
+/* Which work a call has waited for, as far as that is certain. */
+#ifndef FFM_WAITS_H
+#define FFM_WAITS_H
+
+#include <stdbool.h>
+
+#include "catalogue.h"
+#include "thread.h"
+
+typedef struct {
+    bool everything; /* of the context */
+    uint64_t stream; /* else of this stream; see ffm_stream_key */
+    uint64_t before; /* issued before this time */
+} ffm_cover;
+
+/* One number for each distinct stream of the process: handles that name a default stream are resolved. */
+uint64_t ffm_stream_key(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread);
+
+/* Note an event's record; call after each call. */
+void ffm_waits_note(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread);
+
+/* Whether the call waited, or learnt that there is nothing to wait for; and for what. A call that waits for more than it
+ * says covers that too: the cover is what is certain. */
+bool ffm_waited(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread,
+                ffm_cover *cover);
+
+static inline bool ffm_covers(const ffm_cover *cover, uint64_t stream, uint64_t issued)
+{
+    return (cover->everything || cover->stream == stream) && issued < cover->before;
+}
+
+#endif

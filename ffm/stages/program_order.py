@@ -1,0 +1,274 @@
+"""What stage 3 recorded, as the order of work and waits that `ffm.model.necessity` judges."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.driver.catalogue import Direction, DriverFunction, Kind, Memory, load_catalogue
+from ffm.instrument.layout import constant
+from ffm.model.necessity import Action, Clocks, Operations, Role, Scope, StreamKind, Streams, Uses
+from ffm.stages.tables import Columns
+
+LEGACY_STREAM, LEGACY_HANDLE, PER_THREAD_HANDLE = 0, 1, 2
+"""`CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD` of CUDA's `cuda.h`: handles that name the default streams."""
+
+PER_THREAD_STREAMS = 1 << 60
+"""A thread's own default stream gets this number plus the thread's: no pointer is as large."""
+
+NON_BLOCKING = 1
+"""`CU_STREAM_NON_BLOCKING` of `cuda.h`."""
+
+NOT_READY = 600
+"""`CUDA_ERROR_NOT_READY` of `cuda.h`: what a question for unfinished work is answered."""
+
+CONTEXT_SHIFT = 8
+"""The high byte of an operation's flags is the number of its context; see `layout.h`."""
+
+_WAITS_ITSELF = frozenset({Memory.DEVICE, Memory.PINNED, Memory.REGISTERED, Memory.MANAGED})
+"""Memory whose free waits for the work that may use it (CUDA Driver API, "API synchronization behavior")."""
+
+
+def operations_of(columns: Columns) -> Operations:
+    """Say of each operation of a process, sorted by start, what it does to the order of work and what it waits for."""
+    catalogue = load_catalogue()
+    functions = columns["function"]
+
+    def where(chosen: list[DriverFunction]) -> NDArray[np.bool_]:
+        return np.isin(functions, [function.index for function in chosen])
+
+    kinds = {kind: where(list(catalogue.of_kind(kind))) for kind in Kind}
+    named = {
+        base: where([function for function in catalogue.functions if function.base == base])
+        for base in ("cuCtxSynchronize", "cuEventSynchronize", "cuStreamSynchronize", "cuEventQuery", "cuStreamQuery",
+                     "cuStreamWaitEvent")
+    }  # fmt: skip
+    records = where([f for f in catalogue.functions if f.base in ("cuEventRecord", "cuEventRecordWithFlags")])
+    asynchronous = where([function for function in catalogue.functions if function.asynchronous])
+    waited = columns["waits"] > 0
+    done = columns["result"] == 0
+    context = (columns["flags"] >> CONTEXT_SHIFT).astype(np.int64)
+    to_host = (columns["flags"] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
+
+    scope = np.full(len(functions), Scope.NONE, np.uint8)
+    scope[waited] = Scope.UNKNOWN
+    copies = kinds[Kind.TRANSFER] | kinds[Kind.SET]
+    scope[waited & copies] = Scope.STREAM
+    scope[waited & copies & asynchronous & ~to_host] = Scope.STAGING
+    scope[waited & (kinds[Kind.LAUNCH] | kinds[Kind.HOST_FUNCTION])] = Scope.STAGING
+    scope[waited & (kinds[Kind.FREE] | kinds[Kind.MODULE] | kinds[Kind.CONTEXT])] = Scope.CONTEXT
+    scope[functions == constant("FFM_FUNCTION_PRIVATE")] = Scope.PRIVATE
+    explicit = kinds[Kind.SYNCHRONIZATION] & done
+    scope[kinds[Kind.SYNCHRONIZATION]] = Scope.UNKNOWN
+    scope[explicit & named["cuCtxSynchronize"] & (columns["handle"] == 0)] = Scope.CONTEXT
+    scope[explicit & named["cuStreamSynchronize"]] = Scope.STREAM
+    scope[explicit & named["cuEventSynchronize"]] = Scope.EVENT
+    judged = scope != Scope.NONE
+    answers = _polled(columns, kinds[Kind.QUERY])
+    scope[answers & named["cuStreamQuery"]] = Scope.STREAM
+    scope[answers & named["cuEventQuery"]] = Scope.EVENT
+
+    action = np.full(len(functions), Action.NOTHING, np.uint8)
+    order = kinds[Kind.ORDER] & ~records & ~named["cuStreamWaitEvent"]
+    frees = kinds[Kind.FREE] & done
+    action[(copies | kinds[Kind.LAUNCH] | kinds[Kind.HOST_FUNCTION] | order | (frees & asynchronous)) & done] = Action.WORK
+    action[records & done] = Action.RECORD
+    action[named["cuStreamWaitEvent"] & done] = Action.WAIT_EVENT
+    waiting_frees = where([f for f in catalogue.of_kind(Kind.FREE) if f.memory in _WAITS_ITSELF])
+    action[frees & ~asynchronous & ~waited & ~waiting_frees] = Action.RELEASE
+    stream, streams = _streams(columns, context)
+    return Operations(
+        start=columns["start"],
+        end=columns["start"] + columns["duration"],
+        thread=columns["thread"].astype(np.int64),
+        scope=scope,
+        judged=judged,
+        stream=stream,
+        context=context,
+        event=_events(columns, records | named["cuEventSynchronize"] | named["cuEventQuery"] | named["cuStreamWaitEvent"]),
+        action=action,
+        streams=streams,
+    )
+
+
+def _polled(columns: Columns, queries: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Successful questions of a loop that asks until the work is over: the same call was answered `NOT_READY` before.
+
+    A question that is answered "over" at once could be one that the program does not repeat.
+    """
+    polled = np.zeros(len(queries), np.bool_)
+    rows = np.flatnonzero(queries)
+    rows = rows[np.lexsort((columns["start"][rows], columns["thread"][rows]))]
+    before, after = rows[:-1], rows[1:]
+    again = (columns["stack"][before] == columns["stack"][after]) & (columns["result"][before] == NOT_READY)
+    again &= (columns["thread"][before] == columns["thread"][after]) & (columns["result"][after] == 0)
+    polled[after[again]] = True
+    return polled
+
+
+def epochs_of(
+    handle: NDArray[np.uint64], time: NDArray[np.int64], made: NDArray[np.uint64], made_time: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Count how often each handle had been made by a time: a handle that is made again names another object."""
+    count = len(handle)
+    handles = np.concatenate([made, handle])
+    times = np.concatenate([made_time, time])
+    making = np.repeat([1, 0], [len(made), count])
+    order = np.lexsort((making == 0, times, handles))
+    total = np.cumsum(making[order])
+    new = np.ones(len(order), np.bool_)
+    new[1:] = handles[order][1:] != handles[order][:-1]
+    before = (total - making[order])[np.flatnonzero(new)]
+    lengths = np.diff(np.append(np.flatnonzero(new), len(order)))
+    epoch = np.empty(len(order), np.int64)
+    epoch[order] = total - np.repeat(before, lengths)
+    return epoch[len(made) :]
+
+
+def _numbered(*identity: NDArray[np.generic]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number the distinct identities from 0; return the numbers, and the first row of each."""
+    table = np.column_stack([column.astype(np.uint64) for column in identity])
+    _, first, number = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    return number.reshape(-1).astype(np.int64), first
+
+
+def _streams(columns: Columns, context: NDArray[np.int64]) -> tuple[NDArray[np.int64], Streams]:
+    """Return the stream of each operation, and what the streams are, default streams included."""
+    catalogue = load_catalogue()
+    per_thread = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, bool)
+    creates = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, bool)
+    for function in catalogue.functions:
+        per_thread[function.index] = function.default_stream == "per_thread"
+        creates[function.index] = function.kind is Kind.STREAM and function.result >= 0
+    key = columns["stream"].copy()
+    own = (key == PER_THREAD_HANDLE) | ((key == LEGACY_STREAM) & per_thread[columns["function"]])
+    key[key == LEGACY_HANDLE] = LEGACY_STREAM
+    key[own] = PER_THREAD_STREAMS + columns["thread"][own].astype(np.uint64)
+    created = np.flatnonzero(creates[columns["function"]] & (columns["result"] == 0))
+    default = own | (key == LEGACY_STREAM)
+    made, made_time = columns["destination"][created], columns["start"][created]
+    epoch = np.where(default, 0, epochs_of(key, columns["start"], made, made_time))
+    number, first = _numbered(np.where(default, context + 1, 0), key, epoch)
+
+    kind = np.full(len(first), StreamKind.INDEPENDENT, np.uint8)  # of a stream whose creation was not seen
+    kind[key[first] == LEGACY_STREAM] = StreamKind.LEGACY
+    kind[own[first]] = StreamKind.BLOCKING
+    of_context = context[first].copy()
+    order = created[np.lexsort((columns["start"][created], columns["destination"][created]))]
+    for stream in np.flatnonzero(~default[first] & (epoch[first] > 0)):
+        making = order[np.searchsorted(columns["destination"][order], key[first[stream]]) + epoch[first[stream]] - 1]
+        of_context[stream] = context[making]
+        if not columns["source"][making] & NON_BLOCKING:
+            kind[stream] = StreamKind.BLOCKING
+    return number, Streams(kind=kind, context=of_context)
+
+
+def _event_creations(columns: Columns) -> NDArray[np.int64]:
+    creating = [f.index for f in load_catalogue().of_kind(Kind.EVENT) if f.result >= 0]
+    return np.flatnonzero(np.isin(columns["function"], creating) & (columns["result"] == 0))
+
+
+def _events(columns: Columns, concerned: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the event of each operation that concerns one, numbered from 0; -1 for the others."""
+    created = _event_creations(columns)
+    event = np.full(len(columns["start"]), -1, np.int64)
+    rows = np.flatnonzero(concerned)
+    if len(rows):
+        epoch = epochs_of(
+            columns["handle"][rows], columns["start"][rows], columns["destination"][created], columns["start"][created]
+        )
+        event[rows], _ = _numbered(columns["handle"][rows], epoch)
+    return event
+
+
+def timing_uses(columns: Columns) -> Uses:
+    """Return the questions for the time between two events, as uses of the records of both."""
+    catalogue = load_catalogue()
+    asking = np.flatnonzero(
+        np.isin(columns["function"], [function.index for function in catalogue.of_kind(Kind.TIMING)])
+        & (columns["result"] == 0)
+    )
+    recording = [f.index for f in catalogue.functions if f.base in ("cuEventRecord", "cuEventRecordWithFlags")]
+    records = np.flatnonzero(np.isin(columns["function"], recording) & (columns["result"] == 0))
+    order = records[np.lexsort((columns["start"][records], columns["handle"][records]))]
+    operation: list[int] = []
+    time: list[int] = []
+    for row in asking.tolist():
+        for handle in (columns["handle"][row], columns["source"][row]):
+            mine = order[
+                np.searchsorted(columns["handle"][order], handle) : np.searchsorted(
+                    columns["handle"][order], handle, side="right"
+                )
+            ]
+            place = np.searchsorted(columns["start"][mine], columns["start"][row]) - 1
+            if place >= 0:
+                operation.append(int(mine[place]))
+                time.append(int(columns["start"][row]))
+    return Uses(
+        operation=np.array(operation, np.int64),
+        time=np.array(time, np.int64),
+        role=np.full(len(operation), Role.TIMING, np.uint8),
+    )
+
+
+def host_function_uses(columns: Columns) -> Uses:
+    """Return the functions of the program that run in streams, as uses of themselves at a time that is not known."""
+    functions = [function.index for function in load_catalogue().of_kind(Kind.HOST_FUNCTION)]
+    rows = np.flatnonzero(np.isin(columns["function"], functions) & (columns["result"] == 0))
+    return Uses(rows, columns["start"][rows], np.full(len(rows), Role.HOST_FUNCTION, np.uint8))
+
+
+def access_rows(columns: Columns, recorded: NDArray[np.void]) -> NDArray[np.int64]:
+    """Return the row of the operation whose memory each recorded access touched; -1 where it was not recorded."""
+    key = columns["thread"].astype(np.int64) << 40 | columns["number"]
+    order = np.argsort(key)
+    wanted = recorded["operation_thread"].astype(np.int64) << 40 | recorded["operation"].astype(np.int64)
+    place = np.searchsorted(key[order], wanted)
+    found = np.full(len(wanted), -1, np.int64)
+    inside = place < len(order)
+    candidate = order[place[inside]]
+    found[inside] = np.where(key[candidate] == wanted[inside], candidate, -1)
+    return found
+
+
+def access_uses(columns: Columns, recorded: NDArray[np.void], rows: NDArray[np.int64]) -> Uses:
+    """Turn recorded accesses to the memory of operations (`rows`) into uses."""
+    catalogue = load_catalogue()
+    functions = columns["function"][rows]
+    launches = np.isin(functions, [function.index for function in catalogue.of_kind(Kind.LAUNCH)])
+    sets = np.isin(functions, [function.index for function in catalogue.of_kind(Kind.SET)])
+    writes = (columns["flags"][rows] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
+    up = np.isin(functions, [f.index for f in catalogue.functions if f.direction is Direction.HOST_TO_DEVICE])
+    source_in_flight = np.isin(functions, [function.index for function in catalogue.functions if function.asynchronous])
+    reads = (columns["flags"][rows] & constant("FFM_OPERATION_HOST_SOURCE")) != 0
+    only_read = (up | reads) & ~writes
+    role = np.select(
+        [
+            recorded["kind"] == constant("FFM_ACCESS_UNWATCHED"),
+            recorded["kind"] == constant("FFM_ACCESS_RELEASED"),
+            launches | sets | ~only_read,
+            source_in_flight,
+        ],
+        [Role.UNWATCHED, Role.RELEASED, Role.RESULT, Role.SOURCE],
+        Role.OWN_SOURCE,
+    ).astype(np.uint8)
+    return Uses(operation=rows, time=recorded["time"].astype(np.int64), role=role)
+
+
+def clocks_of(recorded: NDArray[np.void]) -> Clocks:
+    """Return the reads of clocks among recorded accesses."""
+    read = recorded[recorded["kind"] == constant("FFM_ACCESS_CLOCK")]
+    return Clocks(
+        thread=read["operation_thread"].astype(np.int64),
+        time=read["time"].astype(np.int64),
+        earlier=read["address"] != 0,
+    )
+
+
+def joined_uses(*parts: Uses) -> Uses:
+    """Put uses one behind the other."""
+    return Uses(
+        operation=np.concatenate([part.operation for part in parts]),
+        time=np.concatenate([part.time for part in parts]),
+        role=np.concatenate([part.role for part in parts]),
+    )

@@ -1,0 +1,121 @@
+"""Worked examples of who relies on which synchronization."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ffm.model.necessity import (
+    Action,
+    Clocks,
+    Necessity,
+    Operations,
+    Reason,
+    Role,
+    Scope,
+    StreamKind,
+    Streams,
+    Uses,
+    needed_synchronizations,
+)
+
+LEGACY, BLOCKING, FIRST, SECOND = 0, 1, 2, 3
+STREAMS = Streams(
+    np.array([StreamKind.LEGACY, StreamKind.BLOCKING, StreamKind.INDEPENDENT, StreamKind.INDEPENDENT], np.uint8),
+    np.zeros(4, np.int64),
+)
+
+Row = tuple[str, int, int]
+"""What is done, on which stream, by which thread."""
+
+
+def program(*rows: Row) -> Operations:
+    """Operations ten nanoseconds apart that last five. Rows: work, record, order, device, stream, event, elapsed."""
+    count = len(rows)
+    what = [row[0] for row in rows]
+    scopes = {"device": Scope.CONTEXT, "stream": Scope.STREAM, "event": Scope.EVENT, "private": Scope.PRIVATE}
+    actions = {"work": Action.WORK, "record": Action.RECORD, "order": Action.WAIT_EVENT}
+    start = 10 * np.arange(count, dtype=np.int64)
+    return Operations(
+        start=start,
+        end=start + 5,
+        thread=np.array([row[2] for row in rows], np.int64),
+        scope=np.array([scopes.get(name, Scope.NONE) for name in what], np.uint8),
+        judged=np.array([name in scopes for name in what], bool),
+        stream=np.array([row[1] for row in rows], np.int64),
+        context=np.zeros(count, np.int64),
+        event=np.array([0 if name in ("record", "order", "event") else -1 for name in what], np.int64),
+        action=np.array([actions.get(name, Action.NOTHING) for name in what], np.uint8),
+        streams=STREAMS,
+    )
+
+
+def used(*uses: tuple[int, int, Role]) -> Uses:
+    return Uses(
+        np.array([use[0] for use in uses], np.int64),
+        np.array([use[1] for use in uses], np.int64),
+        np.array([use[2] for use in uses], np.uint8),
+    )
+
+
+def reasons(found: Necessity) -> list[Reason]:
+    return [Reason(value) for value in found.reason.tolist() if value]
+
+
+def test_the_last_wait_before_a_use_is_needed_and_earlier_ones_only_without_it() -> None:
+    found = needed_synchronizations(
+        program(("work", FIRST, 0), ("stream", FIRST, 0), ("device", LEGACY, 0)), used((0, 40, Role.RESULT))
+    )
+    assert reasons(found) == [Reason.LATER_COVERS, Reason.RESULT_USED]
+    assert found.keep.tolist() == [-1, 2, -1]
+    assert found.first_use.tolist() == [-1, -1, 15]
+
+
+def test_a_use_before_a_wait_does_not_rely_on_it() -> None:
+    found = needed_synchronizations(program(("work", FIRST, 0), ("stream", FIRST, 0)), used((0, 7, Role.RESULT)))
+    assert reasons(found) == [Reason.NOTHING_RELIES]
+
+
+def test_each_thread_that_waited_may_have_handed_over() -> None:
+    operations = program(("work", FIRST, 0), ("stream", FIRST, 0), ("stream", FIRST, 1))
+    found = needed_synchronizations(operations, used((0, 40, Role.RESULT)))
+    assert reasons(found) == [Reason.RESULT_USED, Reason.RESULT_USED]
+
+
+def test_a_wait_for_an_old_event_does_not_hide_the_one_that_covers() -> None:
+    rows: list[Row] = [("record", FIRST, 0), ("work", FIRST, 0), ("stream", FIRST, 0), ("event", FIRST, 0)]
+    found = needed_synchronizations(program(*rows), used((1, 60, Role.RESULT)))
+    assert reasons(found) == [Reason.RESULT_USED, Reason.NOTHING_RELIES]
+
+
+def test_a_wait_orders_independent_streams() -> None:
+    rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0), ("work", SECOND, 0)]
+    assert reasons(needed_synchronizations(program(*rows), used())) == [Reason.ORDERS_STREAMS]
+
+
+def test_an_event_orders_streams_without_a_wait() -> None:
+    rows: list[Row] = [("work", FIRST, 0), ("record", FIRST, 0), ("device", LEGACY, 0), ("order", SECOND, 0),
+                       ("work", SECOND, 0)]  # fmt: skip
+    assert reasons(needed_synchronizations(program(*rows), used())) == [Reason.NOTHING_RELIES]
+
+
+def test_the_legacy_stream_is_ordered_with_blocking_streams_alone() -> None:
+    for stream, expected in ((BLOCKING, Reason.NOTHING_RELIES), (FIRST, Reason.ORDERS_STREAMS)):
+        rows: list[Row] = [("work", stream, 0), ("stream", stream, 0), ("work", LEGACY, 0)]
+        assert reasons(needed_synchronizations(program(*rows), used())) == [expected]
+
+
+def test_memory_that_could_not_be_watched_needs_the_first_wait() -> None:
+    rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0), ("stream", FIRST, 0)]
+    found = needed_synchronizations(program(*rows), used((0, 0, Role.UNWATCHED)))
+    assert reasons(found) == [Reason.NOT_WATCHED, Reason.NOTHING_RELIES]
+
+
+def test_a_clock_on_both_sides_needs_the_wait_between() -> None:
+    rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0)]
+    for earlier, expected in ((True, Reason.HOST_TIMER), (False, Reason.NOTHING_RELIES)):
+        clocks = Clocks(np.array([0]), np.array([30]), np.array([earlier]))
+        assert reasons(needed_synchronizations(program(*rows), used(), clocks)) == [expected]
+
+
+def test_a_private_wait_is_always_needed() -> None:
+    assert reasons(needed_synchronizations(program(("private", LEGACY, 0)), used())) == [Reason.PRIVATE_CALL]
