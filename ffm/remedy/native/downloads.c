@@ -224,8 +224,8 @@ void ffm_downloads_before_call(const uint64_t *arguments, int count)
         ffm_downloads_deliver(arguments[i], arguments[i] + 1, &ffm_counters->deliveries_called);
 }
 
-/* Another thread may have delivered what lay on the page since the fault: the access is tried once more. Where it faults
- * again though no page was closed since, it was never ours. */
+/* Another thread may have delivered what lay on the page since the fault: the access is tried once more. Where it
+ * faults again though no page was closed since, it was never ours. */
 static bool try_again(uint64_t address)
 {
     uint32_t version = __atomic_load_n(&downloads.version, __ATOMIC_ACQUIRE);
@@ -250,8 +250,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
     const struct sigaction *previous = &downloads.previous;
     uint64_t address = (uint64_t)info->si_addr;
     bool sent = info->si_code <= 0; /* by a process, not by the CPU */
-    if (!sent &&
-        (ffm_downloads_deliver(address, address + 1, &ffm_counters->deliveries_touched) || try_again(address)))
+    if (!sent && (ffm_downloads_deliver(address, address + 1, &ffm_counters->deliveries_touched) || try_again(address)))
         return;
     if (previous->sa_flags & SA_SIGINFO)
         previous->sa_sigaction(number, info, context);
