@@ -106,9 +106,9 @@ def _among(
 
     count = len(results.document.sites)
     for number in chosen:
-        if not 0 <= number < count:
-            raise FfmError(f"there is no site {number}: {results.document.application} has 0 to {count - 1}.")
-    among = set(chosen)
+        if not 1 <= number <= count:
+            raise FfmError(f"there is no site {number}: {results.document.application} has 1 to {count}.")
+    among = {number - 1 for number in chosen}
     if sequence is not None:
         operations = sequence_operations(results.document, sequence)
         start, end = part or (1, len(operations))

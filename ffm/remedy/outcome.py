@@ -165,7 +165,7 @@ def _sites(results: Results, comparison: Comparison) -> list[SiteCount]:
         where = f" {site.file.rpartition('/')[2]}:{site.line}" if site.line else ""
         counts.append(
             SiteCount(
-                site=planned.site,
+                site=planned.site + 1,
                 place=site.call + where,
                 remedies=[remedy.value for remedy in planned.remedies],
                 calls=sum(tally.calls for tally in tallies),

@@ -75,6 +75,18 @@ def test_the_command_of_the_design_works_as_it_stands(ffm: Ffm, folder: Path) ->
     assert "The corrected program ended and wrote as the program does." in done.out
 
 
+def test_sites_are_numbered_as_on_the_screens(ffm: Ffm, folder: Path) -> None:
+    remedies = json.loads(ffm("remedies", "--json", "--all", folder=folder).out)["remedies"]
+    free = next(remedy["where"] for remedy in remedies if remedy["kind"] == "memory management")
+    done = ffm("apply-remedy", "--site", free["site"], "--runs", 1, "--json", "--", sample("als"), 1, folder=folder)
+    assert done.code == 0, done.err
+    chosen = [site for site in json.loads(done.out)["sites"] if site["remedies"]]
+    assert [(site["site"], site["place"]) for site in chosen] == [(free["site"], f"{free['call']} {free['place']}")]
+    last = ffm("apply-remedy", "--site", 0, folder=folder)
+    assert last.code == 1
+    assert "there is no site 0" in last.err
+
+
 def test_part_of_a_sequence_on_other_arguments(ffm: Ffm, folder: Path) -> None:
     done = ffm("apply-remedy", "--sequence", 1, "--runs", 1, "--json", "1", "6", "--", sample("als"), 3, folder=folder)
     assert done.code == 0, done.err

@@ -123,6 +123,13 @@ def test_downloads_are_delivered_before_anything_can_tell(scene: str, play: Play
     assert counts["deliveries_touched"] + counts["deliveries_called"] >= 1
 
 
+@pytest.mark.parametrize("scene", ["fault_of_its_own", "signal_from_outside"])
+def test_a_program_that_crashes_does_so_corrected(scene: str, play: Play) -> None:
+    corrected = play(scene)
+    assert "SIGSEGV" in str(corrected.comparison.corrected[0].ending)
+    assert corrected.counts["downloads_staged"] == 1
+
+
 @pytest.mark.parametrize("scene", ["result_is_on_the_stack", "result_is_shared"])
 def test_downloads_to_memory_that_cannot_be_closed_stay_synchronous(scene: str, play: Play) -> None:
     counts = play(scene).counts
@@ -130,7 +137,6 @@ def test_downloads_to_memory_that_cannot_be_closed_stay_synchronous(scene: str, 
     assert counts["waits_destination"] >= 1
 
 
-@pytest.mark.xfail(strict=False, reason="corrections crash a program whose threads all call the driver at once")
 def test_threads_work_at_once(play: Play) -> None:
     counts = play("threads_at_once").counts
     assert counts["frees"] == 64

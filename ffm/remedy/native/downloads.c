@@ -34,6 +34,12 @@ static struct {
 
 uint32_t ffm_downloads_late;
 
+/* The last fault of this thread on a page without late downloads, and `version` then. */
+static __thread struct {
+    uint64_t address;
+    uint32_t version;
+} unclaimed __attribute__((tls_model("initial-exec")));
+
 /* Of the lock's holder. */
 static __thread uint64_t signals_before __attribute__((tls_model("initial-exec")));
 
@@ -218,21 +224,40 @@ void ffm_downloads_before_call(const uint64_t *arguments, int count)
         ffm_downloads_deliver(arguments[i], arguments[i] + 1, &ffm_counters->deliveries_called);
 }
 
+/* Another thread may have delivered what lay on the page since the fault: the access is tried once more. Where it
+ * faults again though no page was closed since, it was never ours. */
+static bool try_again(uint64_t address)
+{
+    uint32_t version = __atomic_load_n(&downloads.version, __ATOMIC_ACQUIRE);
+    if (unclaimed.address == address && unclaimed.version == version)
+        return false;
+    unclaimed.address = address;
+    unclaimed.version = version;
+    return true;
+}
+
+/* The signal has its usual effect: a fault happens again, what was sent is sent again. */
+static void end_by(int number, bool sent)
+{
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
+    ffm_unguarded_sigaction(number, &usual, NULL);
+    if (sent)
+        ffm_system_call(SYS_tgkill, (uint64_t)getpid(), (uint64_t)gettid(), (uint64_t)number, 0);
+}
+
 static void on_fault(int number, siginfo_t *info, void *context)
 {
-    uint64_t address = (uint64_t)info->si_addr;
-    if (ffm_downloads_deliver(address, address + 1, &ffm_counters->deliveries_touched))
-        return;
     const struct sigaction *previous = &downloads.previous;
-    if (previous->sa_flags & SA_SIGINFO) {
+    uint64_t address = (uint64_t)info->si_addr;
+    bool sent = info->si_code <= 0; /* by a process, not by the CPU */
+    if (!sent && (ffm_downloads_deliver(address, address + 1, &ffm_counters->deliveries_touched) || try_again(address)))
+        return;
+    if (previous->sa_flags & SA_SIGINFO)
         previous->sa_sigaction(number, info, context);
-    } else if (previous->sa_handler == SIG_DFL) {
-        /* Not ours: let the fault happen again, with the effect that it has without us. */
-        const struct sigaction fatal = {.sa_handler = SIG_DFL};
-        ffm_unguarded_sigaction(number, &fatal, NULL);
-    } else if (previous->sa_handler != SIG_IGN) {
+    else if (previous->sa_handler == SIG_DFL || (previous->sa_handler == SIG_IGN && !sent))
+        end_by(number, sent);
+    else if (previous->sa_handler != SIG_IGN)
         previous->sa_handler(number);
-    }
 }
 
 static void at_exit(void)
@@ -318,13 +343,13 @@ bool ffm_downloads_begin(download *it)
 void ffm_downloads_close(const download *it)
 {
     lock();
+    change(); /* before the page closes: whoever faults on it waits until it is known why (try_again) */
     bool closed = !downloads.off && ffm_downloads_late < LATE && protect(it, PROT_NONE);
     if (closed) {
-        change();
         downloads.late[ffm_downloads_late] = *it;
         __atomic_store_n(&ffm_downloads_late, ffm_downloads_late + 1, __ATOMIC_RELEASE);
-        change();
     }
+    change();
     unlock();
     if (closed)
         return;

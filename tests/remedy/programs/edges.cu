@@ -391,6 +391,20 @@ void own_handler()
     *static_cast<volatile int *>(nullptr) = 1;
 }
 
+/* Ends as a program does whose fault is its own, though another result is late. */
+void fault_of_its_own()
+{
+    download(on_host(), 1);
+    *static_cast<volatile int *>(nullptr) = 1;
+}
+
+void signal_from_outside()
+{
+    download(on_host(), 1);
+    kill(getpid(), SIGSEGV);
+    std::printf("not reached\n");
+}
+
 void blocked_signals()
 {
     int *host = on_host();
@@ -495,6 +509,8 @@ const struct {
     {"child_reads", child_reads},
     {"reads_at_exit", reads_at_exit},
     {"own_handler", own_handler},
+    {"fault_of_its_own", fault_of_its_own},
+    {"signal_from_outside", signal_from_outside},
     {"blocked_signals", blocked_signals},
     {"starts_again", starts_again},
     {"two_contexts", two_contexts},
