@@ -1,10 +1,11 @@
 #include "library_calls.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -19,7 +20,6 @@
 typedef uint64_t word;
 typedef word (*function)(word, word, word, word, word, word, word);
 
-enum { PAGE = 4096, VDSO = 8 * PAGE };
 enum { GREATEST = 64 }; /* vectors of a call that are looked at; the kernel takes 1024, programs a few */
 
 /* ---- what a call touches ----------------------------------------------------------------------------------------- */
@@ -261,24 +261,36 @@ void *ffm_library_call_wrapper(uint32_t place)
     return place < PLACES ? calls[place].wrapper : NULL;
 }
 
-/* `jmp [rip]` and the address behind it, over a function in the page of code that the kernel gives each process. */
-static void overwrite(void *function_there, void *wrapper)
+/* The kernel's page of functions in each process, whose protection changes as a whole or not at all. */
+static bool find_vdso(uint64_t *start, uint64_t *end)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512];
+    bool found = false;
+    while (maps != NULL && !found && fgets(line, sizeof line, maps) != NULL)
+        found = strstr(line, "[vdso]") != NULL && sscanf(line, "%" SCNx64 "-%" SCNx64, start, end) == 2;
+    if (maps != NULL)
+        fclose(maps);
+    return found;
+}
+
+/* `jmp [rip]` and the address behind it. */
+static void overwrite(uint64_t place, void *wrapper)
 {
     uint8_t code[14] = {0xff, 0x25};
     memcpy(code + 6, &wrapper, sizeof wrapper);
-    uint64_t start = (uint64_t)function_there & ~(uint64_t)(PAGE - 1);
-    uint64_t bytes = (((uint64_t)function_there + sizeof code - 1) & ~(uint64_t)(PAGE - 1)) + PAGE - start;
-    if ((uint64_t)function_there - getauxval(AT_SYSINFO_EHDR) >= VDSO ||
-        mprotect((void *)start, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+    uint64_t start, end;
+    if (!find_vdso(&start, &end) || place < start || place + sizeof code > end ||
+        mprotect((void *)start, end - start, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
         return;
-    memcpy(function_there, code, sizeof code);
-    mprotect((void *)start, bytes, PROT_READ | PROT_EXEC);
+    memcpy((void *)place, code, sizeof code);
+    mprotect((void *)start, end - start, PROT_READ | PROT_EXEC);
 }
 
 void ffm_library_call_bind(uint32_t place, void *original)
 {
     if (place == PLACE_gettimeofday) {
-        overwrite((void *)(uintptr_t)gettimeofday, calls[place].wrapper);
+        overwrite((uint64_t)(uintptr_t)gettimeofday, calls[place].wrapper);
         original = calls[place].wrapper;
     }
     if (place < PLACES)
