@@ -21,6 +21,8 @@ class ElfFile:
     path: Path
     build_id: str
     base: int
+    has_lines: bool
+    """Whether it holds debug information that tells files and lines."""
 
 
 def read_elf(path: Path) -> ElfFile:
@@ -36,7 +38,8 @@ def read_elf(path: Path) -> ElfFile:
         if not starts:
             raise ValueError(f"{path} has nothing to load")
         # The loader maps whole pages, so the lowest mapped address is the start of the first segment's page.
-        return ElfFile(path, _build_id(elf), min(starts) & ~(mmap.PAGESIZE - 1))
+        has_lines = elf.get_section_by_name(".debug_line") is not None
+        return ElfFile(path, _build_id(elf), min(starts) & ~(mmap.PAGESIZE - 1), has_lines)
 
 
 def _open(path: Path, stream: Any) -> Any:
