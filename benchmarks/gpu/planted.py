@@ -31,7 +31,7 @@ def check_planted(machine: Machine) -> Iterator[Row]:
     workers = max(1, min(WORKERS, (os.cpu_count() or 1) // 2))
     machine.environment["FFM_PLANTED_VIRTUAL"] = "1" if machine.virtual else ""
     running = [_worker(machine, folder, number, workers) for number in range(workers)]
-    failures: list[tuple[str, str]] = []
+    failures: list[str] = []
     answers: list[Answer] = []
     known = frozenset(KNOWN.read_text().splitlines())
     measured = 0
@@ -39,8 +39,8 @@ def check_planted(machine: Machine) -> Iterator[Row]:
         case = msgspec.json.decode(text, type=Measured)
         measured += 1
         if case.failure:
-            failures.append((case.name, case.failure))
-            yield Row(case.name, False, case.failure)
+            failures.append(case.name)
+            yield Row(case.name, None if case.name in known else False, case.failure)
         answers += case.answers
         for difference in disagreements(case.answers):
             if case.name in known:
