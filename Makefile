@@ -49,7 +49,7 @@ lint: setup
 	git ls-files '*.c' '*.h' '*.cpp' '*.cu' | xargs $(BIN)/clang-format --dry-run --Werror
 
 unit: setup
-	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile
+	$(BIN)/python -m pytest
 
 # Without a network, or on another system than Debian, the tests of these drivers are skipped.
 drivers: ## fetch builds of NVIDIA's own driver library, for tests; nothing is installed
