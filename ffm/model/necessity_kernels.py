@@ -276,6 +276,8 @@ def sweep(
         elif kind == USED and not orders:
             used = use_operation[row]
             one = stream[used]
+            if position[used] == 0:
+                continue
             for number in range(threads):
                 if satisfied[use_slot[row], number] or most[number, one] < position[used]:
                     continue

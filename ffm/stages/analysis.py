@@ -101,7 +101,7 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         command=command,
         wall_s=wall_s,
         timeline=timeline,
-        sites=_sites(columns, joined, len(named.stacks)),
+        sites=_sites(columns, joined, _misplaced(timeline, order), len(named.stacks)),
         stacks=named.stacks,
         modules=named.modules,
         run=tracing.run,
@@ -194,16 +194,24 @@ def _distinct_threads(process: NDArray[np.int32], thread: NDArray[np.int32]) -> 
     return np.concatenate(([0], np.cumsum(new))).astype(np.int32)
 
 
-def _sites(columns: Columns, joined: _Joined, stacks: int) -> list[SiteDescription]:
+def _misplaced(timeline: Timeline, order: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which operations are misplaced synchronizations, in the order of the events' table."""
+    misplaced = np.empty(len(order), np.bool_)
+    misplaced[order] = (timeline.problem & Problem.MISPLACED_SYNCHRONIZATION) != 0
+    return misplaced
+
+
+def _sites(columns: Columns, joined: _Joined, misplaced: NDArray[np.bool_], stacks: int) -> list[SiteDescription]:
     """Describe each stack: its function, bytes and verdicts. A stack without operations gets an empty one."""
     function = np.full(stacks, -1, np.int64)
     function[columns["stack"]] = columns["function"]
     moved = np.bincount(columns["stack"], weights=columns["bytes"], minlength=stacks)
     synchronization: list[list[Verdict]] = [[] for _ in range(stacks)]
     transfer: list[list[Verdict]] = [[] for _ in range(stacks)]
-    for (stack, reason, keep), occurrences in _counts(columns["stack"], joined.reason, joined.keep):
+    for (stack, reason, keep, late), occurrences in _counts(columns["stack"], joined.reason, joined.keep, misplaced):
         if reason:
-            synchronization[stack].append(_synchronization_verdict(Reason(reason), keep, occurrences))
+            verdict = _synchronization_verdict(Reason(reason), keep, occurrences, misplaced=bool(late))
+            synchronization[stack].append(verdict)
     for (stack, kind, first), occurrences in _counts(columns["stack"], joined.repetition, joined.first):
         if kind:
             transfer[stack].append(
@@ -226,7 +234,7 @@ def _sites(columns: Columns, joined: _Joined, stacks: int) -> list[SiteDescripti
     ]
 
 
-def _counts(*identity: NDArray[np.integer]) -> list[tuple[tuple[int, ...], int]]:
+def _counts(*identity: NDArray[np.integer] | NDArray[np.bool_]) -> list[tuple[tuple[int, ...], int]]:
     """Return the distinct rows of some columns, with how often each occurs, most frequent first."""
     if not len(identity[0]):
         return []
@@ -236,13 +244,13 @@ def _counts(*identity: NDArray[np.integer]) -> list[tuple[tuple[int, ...], int]]
     return [(tuple(distinct[row].tolist()), int(counts[row])) for row in order]
 
 
-def _synchronization_verdict(reason: Reason, keep: int, occurrences: int) -> Verdict:
+def _synchronization_verdict(reason: Reason, keep: int, occurrences: int, *, misplaced: bool) -> Verdict:
     if reason == Reason.NOTHING_RELIES:
         kind = "unnecessary"
     elif reason == Reason.LATER_COVERS:
         kind = "conditionally unnecessary"
     else:
-        kind = "required"
+        kind = "misplaced" if misplaced else "required"
     return Verdict(kind=kind, reason=REASONS[reason], occurrences=occurrences, keep=keep if keep >= 0 else None)
 
 

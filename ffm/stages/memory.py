@@ -124,7 +124,8 @@ def recorded_uses(columns: Columns, recorded: NDArray[np.void]) -> RecordedUses:
     """Turn recorded accesses into uses of the operations of a process; clocks are left out."""
     recorded = recorded[recorded["kind"] != constant("FFM_ACCESS_CLOCK")]
     rows = access_rows(columns, recorded)
-    known = (rows >= 0) & (columns["result"][np.maximum(rows, 0)] == 0) if len(columns["result"]) else rows >= 0
+    usable = np.append(columns["result"] == 0, False)
+    known = usable[rows]
     recorded, rows = recorded[known], rows[known]
     return RecordedUses(access_uses(columns, recorded, rows), recorded)
 

@@ -71,9 +71,9 @@ def operations_of(columns: Columns) -> Operations:
     action = np.full(len(functions), Action.NOTHING, np.uint8)
     order = kinds[Kind.ORDER] & ~records & ~named["cuStreamWaitEvent"]
     frees = kinds[Kind.FREE] & done
-    action[(copies | kinds[Kind.LAUNCH] | kinds[Kind.HOST_FUNCTION] | order | (frees & asynchronous)) & done] = (
-        Action.WORK
-    )
+    on_cpu = (columns["flags"] & constant("FFM_OPERATION_ON_CPU")) != 0
+    works = (copies & ~on_cpu) | kinds[Kind.LAUNCH] | kinds[Kind.HOST_FUNCTION] | order | (frees & asynchronous)
+    action[works & done] = Action.WORK
     action[records & done] = Action.RECORD
     action[named["cuStreamWaitEvent"] & done] = Action.WAIT_EVENT
     waiting_frees = where([f for f in catalogue.of_kind(Kind.FREE) if f.memory in _WAITS_ITSELF])

@@ -33,18 +33,22 @@ static void widen(uint64_t start, uint64_t bytes)
         blocks.high = start + bytes;
 }
 
-static void add(uint64_t start, uint64_t bytes, bool own_pages)
+static void add(const ffm_function *function, const ffm_operation *operation)
 {
     if (blocks.table == NULL) {
         void *pages =
             mmap(NULL, CAPACITY * sizeof *blocks.table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         blocks.table = pages == MAP_FAILED ? NULL : pages;
     }
-    if (blocks.table == NULL || blocks.count == CAPACITY || bytes == 0)
+    if (blocks.table == NULL || blocks.count == CAPACITY || operation->bytes == 0)
         return;
-    blocks.table[blocks.count] = (ffm_block){.start = start, .bytes = bytes, .device = start, .own_pages = own_pages};
+    blocks.table[blocks.count] = (ffm_block){.start = operation->destination,
+                                             .bytes = operation->bytes,
+                                             .device = operation->destination,
+                                             .own_pages = function->memory != FFM_MEMORY_REGISTERED,
+                                             .managed = function->memory == FFM_MEMORY_MANAGED};
     __atomic_store_n(&blocks.count, blocks.count + 1, __ATOMIC_RELEASE);
-    widen(start, bytes);
+    widen(operation->destination, operation->bytes);
 }
 
 void ffm_blocks_note(const ffm_function *function, const ffm_operation *operation)
@@ -53,7 +57,7 @@ void ffm_blocks_note(const ffm_function *function, const ffm_operation *operatio
         return;
     pthread_mutex_lock(&blocks.lock);
     if (function->kind == FFM_KIND_ALLOCATION) {
-        add(operation->destination, operation->bytes, function->memory != FFM_MEMORY_REGISTERED);
+        add(function, operation);
     } else if (function->kind == FFM_KIND_MAPPING) {
         for (uint32_t i = 0; i < blocks.count; i++) {
             ffm_block *block = &blocks.table[i];
@@ -106,6 +110,13 @@ bool ffm_blocks_own_pages(uint64_t address)
     uint32_t place;
     ffm_block block;
     return ffm_blocks_find(address, &place) && ffm_blocks_at(place, &block) && block.own_pages;
+}
+
+bool ffm_blocks_managed(uint64_t address)
+{
+    uint32_t place;
+    ffm_block block;
+    return ffm_blocks_find(address, &place) && ffm_blocks_at(place, &block) && block.managed;
 }
 
 uint32_t ffm_blocks_count(void)

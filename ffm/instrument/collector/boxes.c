@@ -191,11 +191,21 @@ bool ffm_copy_of(const ffm_function *function, const uint64_t *arguments, const 
     return copy->destination.width != 0;
 }
 
+/* Between two places of the host of which the GPU does not reach both (CUDA Driver API, "API synchronization behavior":
+ * fully synchronous with respect to the host). Managed memory is as good as the device's. */
+static bool on_cpu(const ffm_copy *copy)
+{
+    bool from_block = ffm_blocks_hold(copy->source.address), to_block = ffm_blocks_hold(copy->destination.address);
+    return copy->source.host && copy->destination.host && !(from_block && to_block) &&
+           !ffm_blocks_managed(copy->source.address) && !ffm_blocks_managed(copy->destination.address);
+}
+
 void ffm_boxes_mark(const ffm_function *function, const uint64_t *arguments, ffm_operation *operation)
 {
     ffm_copy copy;
     if (function->direction != FFM_DIRECTION_GENERIC || !ffm_copy_of(function, arguments, operation, 0, &copy))
         return;
     operation->flags |= (uint16_t)((copy.source.host ? FFM_OPERATION_HOST_SOURCE : 0) |
-                                   (copy.destination.host ? FFM_OPERATION_HOST_DESTINATION : 0));
+                                   (copy.destination.host ? FFM_OPERATION_HOST_DESTINATION : 0) |
+                                   (!function->asynchronous && on_cpu(&copy) ? FFM_OPERATION_ON_CPU : 0));
 }

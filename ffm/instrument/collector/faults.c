@@ -6,6 +6,7 @@
 #include <ucontext.h>
 
 #include "clock.h"
+#include "instruction.h"
 #include "ranges.h"
 #include "signals.h"
 #include "stacks.h"
@@ -43,24 +44,24 @@ static ffm_registers registers_of(const ucontext_t *context)
                            .r15 = (uint64_t)general[REG_R15]};
 }
 
-/* Whether armed ranges at the address forbid the access. */
-static bool forbidden(uint64_t address, bool writing)
+/* Whether armed ranges in [address, end) forbid the access. */
+static bool forbidden(uint64_t address, uint64_t end, bool writing)
 {
     for (uint32_t i = 0; i < ffm_ranges_count(); i++) {
         const ffm_range *range = ffm_ranges_at(i);
         if (range->state == FFM_RANGE_ARMED && (writing || !range->writes_only) &&
-            ffm_box_touches(&range->box, address, address + 1))
+            ffm_box_touches(&range->box, address, end))
             return true;
     }
     return false;
 }
 
-static void touched(uint64_t address, bool writing, uint64_t time, uint32_t stack)
+static void touched(uint64_t address, uint64_t end, bool writing, uint64_t time, uint32_t stack)
 {
     for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
         const ffm_range *range = ffm_ranges_at(i - 1);
         if (range->state == FFM_RANGE_ARMED && (writing || !range->writes_only) &&
-            ffm_box_touches(&range->box, address, address + 1))
+            ffm_box_touches(&range->box, address, end))
             ffm_watch_touched(i - 1, writing ? FFM_ACCESS_WRITE : FFM_ACCESS_READ, address, time, stack);
     }
 }
@@ -115,7 +116,8 @@ static void on_fault(int number, siginfo_t *info, void *opaque)
         return;
     }
     ffm_ranges_lock_in_handler();
-    bool ours = forbidden(address, writing);
+    uint64_t end = address + ffm_instruction_bytes((const uint8_t *)context->uc_mcontext.gregs[REG_RIP]);
+    bool ours = forbidden(address, end, writing);
     ffm_ranges_unlock_in_handler();
     uint32_t stack = 0;
     const ffm_thread *thread = ffm_thread_peek();
@@ -126,7 +128,7 @@ static void on_fault(int number, siginfo_t *info, void *opaque)
     }
     ffm_ranges_lock_in_handler();
     if (ours && !by_driver(stack))
-        touched(address, writing, time, stack);
+        touched(address, end, writing, time, stack);
     if (step(address, time, context))
         ours = true;
     ffm_ranges_unlock_in_handler();

@@ -51,6 +51,7 @@ enum {
     FFM_OPERATION_TRUNCATED = 2, /* the stack was deeper than could be recorded */
     FFM_OPERATION_HOST_SOURCE = 4,
     FFM_OPERATION_HOST_DESTINATION = 8,
+    FFM_OPERATION_ON_CPU = 16, /* a synchronous copy that the driver makes on the CPU: it is over when the call is */
     FFM_OPERATION_CONTEXT_SHIFT = 8 /* the high byte is the context: in order of first use, the last for all further */
 };
 

@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "faults.h"
 #include "kernels.h"
+#include "mappings.h"
 #include "neighbours.h"
 #include "signals.h"
 #include "stacks.h"
@@ -196,7 +197,8 @@ static bool unwatchable(const ffm_box *box)
 {
     uint64_t end = ffm_box_end(box);
     return ffm_thread_memory_holds(box->address, end) ||
-           (!ffm_blocks_own_pages(box->address) && ffm_neighbours_at(box->address, end));
+           (!ffm_blocks_own_pages(box->address) &&
+            (ffm_mappings_shared(box->address, end) || ffm_neighbours_at(box->address, end)));
 }
 
 static void add(ffm_range *range, bool watchable, uint32_t stack)
@@ -259,6 +261,8 @@ static void add_work(const ffm_function *function, const uint64_t *arguments, co
         }
         return;
     }
+    if (operation->flags & FFM_OPERATION_ON_CPU)
+        return;
     ffm_copy copy;
     for (uint32_t place = 0; ffm_copy_of(function, arguments, operation, place, &copy); place++) {
         if (!copy.source.host && !copy.destination.host)
@@ -449,6 +453,7 @@ void ffm_watch_system_call_over(void)
 void ffm_watch_released(uint64_t start, uint64_t bytes)
 {
     uint64_t end = (start + bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+    ffm_mappings_changed();
     if (bytes == 0 || !ffm_watch_active())
         return;
     bool any = false;

@@ -1,4 +1,5 @@
-// Polling orders two streams through the CPU as a wait does: the wait before it is needless. Or nothing is polled.
+// Polling orders two streams through the CPU as a wait does; or nothing is polled. A question that is answered at once
+// may be one that the program would not repeat, so that the wait before it counts as needed.
 // variants: polled, waited
 #include "planted.h"
 
@@ -13,7 +14,7 @@ void program()
     int *used = device_integers(count);
     int *host = pinned_integers(count);
     fill(made, count, 7, first);
-    // sync: polled unnecessary or conditionally unnecessary, waited required
+    // sync: polled required (undecidable), waited required
     WAIT(between, cudaStreamSynchronize(first));
     if (variant("polled"))
         while (cudaStreamQuery(first) == cudaErrorNotReady)

@@ -1,0 +1,171 @@
+"""How much memory an instruction touches, compared with a disassembler's word."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from pathlib import Path
+
+import capstone
+import pytest
+
+from tests.native.test_native import COLLECTOR
+
+EXACT = """
+mov (%rdi), %al
+mov (%rdi), %ax
+mov (%rdi), %eax
+mov (%rdi), %rax
+mov %rax, (%rdi)
+mov %r9, 8(%r12,%r13,4)
+movb $1, (%rdi)
+movl $1, (%rdi)
+movq $1, (%rdi)
+movzbl (%rdi), %eax
+movzwl (%rdi), %eax
+movsbq (%rdi), %rax
+movslq (%rdi), %rax
+add %rax, (%rdi)
+add (%rdi), %eax
+addl $1, (%rdi)
+cmpb $1, (%rdi)
+test %al, (%rdi)
+imul (%rdi), %rax
+neg %rax
+negq (%rdi)
+incl (%rdi)
+shll $3, (%rdi)
+cmovne (%rdi), %eax
+sete (%rdi)
+lock xadd %rax, (%rdi)
+lock cmpxchg %eax, (%rdi)
+xchg %rax, (%rdi)
+movnti %rax, (%rdi)
+bt %rax, (%rdi)
+popcnt (%rdi), %rax
+movsb
+movsl
+movsq
+rep stosq
+lodsb
+cmpsb
+push %rax
+flds (%rdi)
+fldl (%rdi)
+fldt (%rdi)
+fstpt (%rdi)
+fildll (%rdi)
+fnstcw (%rdi)
+movss (%rdi), %xmm1
+movsd (%rdi), %xmm1
+movsd %xmm1, (%rdi)
+movups (%rdi), %xmm1
+movdqu (%rdi), %xmm9
+movdqa %xmm9, (%rdi)
+movd (%rdi), %xmm1
+movq (%rdi), %xmm1
+movq %xmm1, (%rdi)
+movlps (%rdi), %xmm1
+movhpd %xmm1, (%rdi)
+addss (%rdi), %xmm1
+addsd (%rdi), %xmm1
+mulpd (%rdi), %xmm1
+cvtsi2sdl (%rdi), %xmm1
+cvtsi2sdq (%rdi), %xmm1
+cvtss2sd (%rdi), %xmm1
+cvtps2pd (%rdi), %xmm1
+cvtdq2pd (%rdi), %xmm1
+ucomisd (%rdi), %xmm1
+comiss (%rdi), %xmm1
+pxor (%rdi), %xmm1
+vmovss (%rdi), %xmm1
+vmovsd (%rdi), %xmm1
+vmovups (%rdi), %xmm1
+vmovups (%rdi), %ymm1
+vmovdqu %ymm9, (%r9)
+vmovdqu64 (%rdi), %zmm1
+vmovdqu64 (%rdi), %ymm17
+vmovdqu8 %ymm17, (%rdi)
+vaddss (%rdi), %xmm1, %xmm2
+vaddpd (%rdi), %ymm1, %ymm2
+vaddpd (%rdi){1to8}, %zmm1, %zmm2
+vaddps (%rdi){1to16}, %zmm1, %zmm2
+vbroadcastss (%rdi), %ymm1
+vbroadcastsd (%rdi), %ymm1
+vpbroadcastb (%rdi), %ymm1
+vpbroadcastd (%rdi), %ymm1
+vpcmpeqb (%rdi), %ymm1, %ymm2
+vmovq (%rdi), %xmm1
+vmovd (%rdi), %xmm1
+vfmadd231pd (%rdi), %ymm1, %ymm2
+movbe (%rdi), %rax
+"""
+
+AT_LEAST = """
+pmovzxbw (%rdi), %xmm1
+pinsrb $1, (%rdi), %xmm1
+cmpxchg16b (%rdi)
+fxsave (%rdi)
+call *(%rdi)
+fnstenv (%rdi)
+fnsave (%rdi)
+vfmadd231sd (%rdi), %xmm1, %xmm2
+vinsertf128 $1, (%rdi), %ymm1, %ymm2
+vpgatherdd %ymm3, (%rdi,%ymm1), %ymm2
+vextracti128 $1, %ymm1, (%rdi)
+andn (%rdi), %eax, %ebx
+"""
+
+
+@pytest.fixture(scope="module")
+def decoder(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    library = tmp_path_factory.mktemp("instruction") / "libinstruction.so"
+    subprocess.run(
+        [
+            "gcc",
+            "-std=c11",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-shared",
+            "-fPIC",
+            "-o",
+            library,
+            COLLECTOR / "instruction.c",
+        ],
+        check=True,
+    )
+    return ctypes.CDLL(str(library))
+
+
+def assembled(text: str, folder: Path) -> list[capstone.CsInsn]:
+    """Every instruction of the text, as the assembler encodes it."""
+    subprocess.run(["as", "-o", folder / "code.o"], input=text, text=True, check=True)
+    subprocess.run(["objcopy", "-O", "binary", "-j", ".text", folder / "code.o", folder / "code"], check=True)
+    disassembler = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    disassembler.detail = True
+    found = list(disassembler.disasm((folder / "code").read_bytes(), 0))
+    assert len(found) == len(text.split("\n")) - 2
+    return found
+
+
+def touched(instruction: capstone.CsInsn) -> int:
+    """Bytes of its widest memory operand; a push's is on the stack."""
+    memory = [operand.size for operand in instruction.operands if operand.type == capstone.CS_OP_MEM]
+    return max(memory, default=8 if instruction.mnemonic == "push" else 0)
+
+
+def test_the_bytes_of_common_instructions_are_exact(decoder: ctypes.CDLL, tmp_path: Path) -> None:
+    wrong = {
+        f"{instruction.mnemonic} {instruction.op_str}": (found, touched(instruction))
+        for instruction in assembled(EXACT, tmp_path)
+        if touched(instruction) != (found := decoder.ffm_instruction_bytes(bytes(instruction.bytes) + bytes(2)))
+        and touched(instruction) > 0
+    }
+    assert wrong == {}
+
+
+def test_the_bytes_of_others_are_never_less(decoder: ctypes.CDLL, tmp_path: Path) -> None:
+    for instruction in assembled(AT_LEAST, tmp_path):
+        found = decoder.ffm_instruction_bytes(bytes(instruction.bytes) + bytes(2))
+        assert found >= touched(instruction), f"{instruction.mnemonic} {instruction.op_str}"
