@@ -2,10 +2,11 @@
 
 const DRIVER = /^libcuda\.so(\.|$)/;
 
+const WATCH = 2; // FFM_MODE_WATCH of collector.h
+
 let collector = null;
 let configuration = null;
-const WATCH = 2; // FFM_MODE_WATCH of collector.h
-const INSTRUMENTS = /frida|libffm_/;
+const INSTRUMENTS = /frida|libffm_collector/;
 const RUNTIME = /^libcudart\.so/;
 
 let recording = false; // only processes that load a driver leave a recording
@@ -14,8 +15,9 @@ rpc.exports = {
   start(given) {
     configuration = given;
     loadCollector();
+    collector.arrive();
     if (configuration.mode & WATCH) {
-      hookLibrary();
+      hookClocks();
     }
     Process.attachModuleObserver({
       onAdded(module) {
@@ -38,14 +40,14 @@ function loadCollector() {
   const bound = (name, result, parameters) =>
     new NativeFunction(module.getExportByName(name), result, parameters);
   collector = {
+    arrive: bound("ffm_collector_arrive", "void", []),
     open: bound("ffm_collector_open", "int", ["pointer", "uint", "pointer"]),
     wrapper: bound("ffm_collector_wrapper", "pointer", ["uint"]),
     bind: bound("ffm_collector_bind", "void", ["uint", "pointer", "pointer"]),
     isBound: bound("ffm_collector_is_bound", "bool", ["pointer"]),
-    libraryName: bound("ffm_collector_library_name", "pointer", ["uint"]),
-    libraryWrapper: bound("ffm_collector_library_wrapper", "pointer", ["uint"]),
-    libraryBind: bound("ffm_collector_library_bind", "void", ["uint", "pointer"]),
-    libraryIsBound: bound("ffm_collector_library_is_bound", "bool", ["uint"]),
+    clockName: bound("ffm_collector_clock_name", "pointer", ["uint"]),
+    clockWrapper: bound("ffm_collector_clock_wrapper", "pointer", ["uint"]),
+    clockBind: bound("ffm_collector_clock_bind", "void", ["uint", "pointer"]),
     foreign: bound("ffm_collector_foreign", "void", ["pointer", "uint64", "bool"]),
     ask: bound("ffm_collector_ask", "void", ["pointer", "pointer", "pointer", "pointer"]),
     modulesChanged: bound("ffm_collector_modules_changed", "void", []),
@@ -60,30 +62,21 @@ function loadCollector() {
   };
 }
 
-// The C library's calls that the watch must see. A function that the library lacks has no caller either; what cannot be
-// replaced is told.
-function hookLibrary() {
+// A function that the library lacks has no caller either.
+function hookClocks() {
   const library = Process.getModuleByName("libc.so.6");
-  const failed = [];
   for (let place = 0; ; place++) {
-    const name = collector.libraryName(place);
+    const name = collector.clockName(place);
     if (name.isNull()) {
       break;
     }
     const address = library.findExportByName(name.readUtf8String());
-    if (address === null || collector.libraryIsBound(place) || !(name.readUtf8String().match(/^(read|write|pread64|pwrite64|readv|writev|send|recv|sendto|recvfrom|sendmsg|recvmsg)$/))) {
-      continue;
-    }
-    try {
-      collector.libraryBind(place, Interceptor.replaceFast(address, collector.libraryWrapper(place)));
-    } catch (error) {
-      failed.push([name.readUtf8String(), error.message]);
+    const wrapper = collector.clockWrapper(place);
+    if (address !== null && !wrapper.isNull()) {
+      collector.clockBind(place, Interceptor.replaceFast(address, wrapper));
     }
   }
   Interceptor.flush();
-  if (failed.length > 0) {
-    send({ type: "library", failed });
-  }
 }
 
 // The observer runs inside the program's dlopen, before the driver is relocated: its code can be patched then, but not

@@ -78,22 +78,22 @@ static ffm_box side(CUmemorytype type, const void *host, CUdeviceptr device, ffm
 
 static ffm_copy copy_2d(const CUDA_MEMCPY2D *copy)
 {
-    ffm_box source = rows(copy->srcY * copy->srcPitch + copy->srcXInBytes, copy->WidthInBytes, copy->Height, 1,
-                          copy->srcPitch, 0);
-    ffm_box destination = rows(copy->dstY * copy->dstPitch + copy->dstXInBytes, copy->WidthInBytes, copy->Height, 1,
-                               copy->dstPitch, 0);
+    ffm_box source =
+        rows(copy->srcY * copy->srcPitch + copy->srcXInBytes, copy->WidthInBytes, copy->Height, 1, copy->srcPitch, 0);
+    ffm_box destination =
+        rows(copy->dstY * copy->dstPitch + copy->dstXInBytes, copy->WidthInBytes, copy->Height, 1, copy->dstPitch, 0);
     return (ffm_copy){side(copy->srcMemoryType, copy->srcHost, copy->srcDevice, source),
                       side(copy->dstMemoryType, copy->dstHost, copy->dstDevice, destination)};
 }
 
 static ffm_copy copy_3d(const CUDA_MEMCPY3D *copy)
 {
-    ffm_box source = rows((copy->srcZ * copy->srcHeight + copy->srcY) * copy->srcPitch + copy->srcXInBytes,
-                          copy->WidthInBytes, copy->Height, copy->Depth, copy->srcPitch,
-                          copy->srcHeight * copy->srcPitch);
-    ffm_box destination = rows((copy->dstZ * copy->dstHeight + copy->dstY) * copy->dstPitch + copy->dstXInBytes,
-                               copy->WidthInBytes, copy->Height, copy->Depth, copy->dstPitch,
-                               copy->dstHeight * copy->dstPitch);
+    ffm_box source =
+        rows((copy->srcZ * copy->srcHeight + copy->srcY) * copy->srcPitch + copy->srcXInBytes, copy->WidthInBytes,
+             copy->Height, copy->Depth, copy->srcPitch, copy->srcHeight * copy->srcPitch);
+    ffm_box destination =
+        rows((copy->dstZ * copy->dstHeight + copy->dstY) * copy->dstPitch + copy->dstXInBytes, copy->WidthInBytes,
+             copy->Height, copy->Depth, copy->dstPitch, copy->dstHeight * copy->dstPitch);
     return (ffm_copy){side(copy->srcMemoryType, copy->srcHost, copy->srcDevice, source),
                       side(copy->dstMemoryType, copy->dstHost, copy->dstDevice, destination)};
 }

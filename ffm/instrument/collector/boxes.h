@@ -7,8 +7,8 @@
 #include "catalogue.h"
 #include "records.h"
 
-/* `depth` slices of `height` rows of `width` bytes; rows begin `pitch` bytes apart, slices `slice` bytes. Plain memory is
- * one row. An address of 0 stands for memory without one (a CUDA array). */
+/* `depth` slices of `height` rows of `width` bytes; rows begin `pitch` bytes apart, slices `slice` bytes. Plain memory
+ * is one row. An address of 0 stands for memory without one (a CUDA array). */
 typedef struct {
     uint64_t address, width, pitch, height, slice, depth;
     bool host; /* the CPU reaches it: pageable, pinned, registered or managed memory */

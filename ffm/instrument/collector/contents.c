@@ -166,8 +166,7 @@ static void before_upload(const ffm_function *function, const ffm_operation *ope
     }
     bool again = sent_before(&content);
     ffm_hash there;
-    if ((again || worth_checking(operation->stack)) &&
-        ffm_readback_hash(function, operation, destination, &there)) {
+    if ((again || worth_checking(operation->stack)) && ffm_readback_hash(function, operation, destination, &there)) {
         content.destination_hash[0] = there.low;
         content.destination_hash[1] = there.high;
         content.flags |= FFM_CONTENT_DESTINATION_KNOWN;

@@ -9,7 +9,8 @@ typedef struct {
 } ffm_hash;
 
 /* Hash the bytes of a box, row after row as if they had no gaps. More than FFM_PART_BYTES are hashed by
- * parts: `part`, unless it is NULL, is called for each with its place and hash, and the result is the hash of theirs. */
+ * parts: `part`, unless it is NULL, is called for each with its place and hash, and the result is the hash of theirs.
+ */
 ffm_hash ffm_hash_box(const ffm_box *box, void (*part)(void *context, uint64_t place, const ffm_hash *hash),
                       void *context);
 

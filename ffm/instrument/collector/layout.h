@@ -18,7 +18,8 @@ typedef struct {
     uint64_t opened;  /* nanoseconds */
     uint64_t file_bytes;
     uint64_t lost; /* operations that found no room on the disk */
-    uint64_t fault_cost; /* nanoseconds from an access to a watched page to the watch's handler, measured at the start */
+    uint64_t
+        fault_cost; /* nanoseconds from an access to a watched page to the watch's handler, measured at the start */
     char catalogue_digest[64];
     char executable[1024];
 } ffm_header;

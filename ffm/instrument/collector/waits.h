@@ -19,8 +19,8 @@ uint64_t ffm_stream_key(const ffm_function *function, const ffm_operation *opera
 /* Note an event's record; call after each call. */
 void ffm_waits_note(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread);
 
-/* Whether the call waited, or learnt that there is nothing to wait for; and for what. A call that waits for more than it
- * says covers that too: the cover is what is certain. */
+/* Whether the call waited, or learnt that there is nothing to wait for; and for what. A call that waits for more than
+ * it says covers that too: the cover is what is certain. */
 bool ffm_waited(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread,
                 ffm_cover *cover);
 

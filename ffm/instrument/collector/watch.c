@@ -5,13 +5,15 @@
 
 #include "blocks.h"
 #include "clock.h"
+#include "dispatch.h"
 #include "faults.h"
 #include "kernels.h"
-#include "signals.h"
 #include "stacks.h"
+#include "thread_memory.h"
 #include "waits.h"
 
 enum { SUSPENDED = 16, SEPARATE_ROWS = 64, PAGE = 4096, DORMANT_RANGES = 2048 };
+enum { BRIEF = 50000 }; /* nanoseconds; a system call that does not sleep takes less */
 
 static struct {
     const uint8_t *plan;
@@ -19,7 +21,7 @@ static struct {
     ffm_stream accesses; /* of the whole process: any thread can touch */
     uint64_t waiters;    /* one bit for each thread that has waited */
     uint64_t waits;      /* ended so far, records of events included */
-    bool inherited; /* this is a forked child: what is watched is the parent's */
+    bool inherited;      /* this is a forked child: what is watched is the parent's */
     uint64_t forked;
 } watch;
 
@@ -148,13 +150,8 @@ static void before_copy(const ffm_copy *copy, const ffm_operation *operation)
         touch(copy->source.address, ffm_box_end(&copy->source), false, FFM_ACCESS_DRIVER, operation->stack);
 }
 
-void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
-                      ffm_thread *thread)
+void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation)
 {
-    if (!thread->signals_ready) {
-        ffm_signals_unblock();
-        thread->signals_ready = true;
-    }
     /* Freed by the driver: it waits itself. Unregistered memory stays the program's. */
     if (function->kind == FFM_KIND_FREE && operation->destination != 0) {
         uint64_t bytes = ffm_blocks_remove(operation->destination);
@@ -211,7 +208,9 @@ static void add(ffm_range *range, uint32_t stack)
     range->waits = watch.waits;
     if (range->launch || range->writes_only)
         drop_equal(range);
-    if (on_stack(range->box.address, ffm_box_end(&range->box)) || !ffm_ranges_add(range))
+    const uint64_t end = ffm_box_end(&range->box);
+    if (on_stack(range->box.address, end) || ffm_thread_memory_touches(range->box.address, end) ||
+        !ffm_ranges_add(range))
         record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, range->box.address, ffm_now(), stack);
 }
 
@@ -381,6 +380,7 @@ void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, co
  * begin, since places change. */
 static __thread struct {
     uint32_t count;
+    uint64_t since;
     struct {
         uint64_t operation, start;
         uint32_t thread;
@@ -397,6 +397,8 @@ static void suspend(uint64_t start, uint64_t end, bool writing)
             ffm_watch_touched(i - 1, FFM_ACCESS_UNWATCHED, range->start, ffm_now(), 0);
             continue;
         }
+        if (suspended.count == 0)
+            suspended.since = ffm_now();
         suspended.ranges[suspended.count].operation = range->operation;
         suspended.ranges[suspended.count].start = range->start;
         suspended.ranges[suspended.count++].thread = range->thread;
@@ -445,8 +447,7 @@ void ffm_watch_system_call_over(void)
     for (; suspended.count > 0; suspended.count--) {
         for (uint32_t i = 0; i < ffm_ranges_count(); i++) {
             ffm_range *range = ffm_ranges_at(i);
-            if (range->state == FFM_RANGE_OPEN &&
-                range->operation == suspended.ranges[suspended.count - 1].operation &&
+            if (range->state == FFM_RANGE_OPEN && range->operation == suspended.ranges[suspended.count - 1].operation &&
                 range->thread == suspended.ranges[suspended.count - 1].thread &&
                 range->start == suspended.ranges[suspended.count - 1].start)
                 ffm_ranges_arm(range);
@@ -537,7 +538,7 @@ bool ffm_watch_open(const uint8_t *plan, uint64_t keys)
 {
     watch.plan = plan;
     watch.keys = keys;
-    
+
     return ffm_faults_open();
 }
 
