@@ -4,13 +4,57 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 PACKAGES = ("frida", "numpy", "pyarrow")
+TOLERATED_CORES = 0.1
+"""With more than this in use by others, times compare badly: even the caches are not the program's own."""
+
+
+@dataclass(slots=True)
+class Others:
+    """What other processes did during a measurement. `cores`: cores' worth of time that they used, in the mean."""
+
+    cores: float = 0.0
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the machine was the measurement's own."""
+        return self.cores <= TOLERATED_CORES
+
+    def __str__(self) -> str:
+        told = f"other processes used {self.cores:.2f} cores meanwhile"
+        return told if self.quiet else f"{told}: NOT a quiet machine, do not rely on these figures"
+
+
+@contextmanager
+def watch_others() -> Iterator[Others]:
+    """Fill in, at the end of the block, what processes other than this one and its children used (Linux only)."""
+    others = Others()
+    began, busy, own = time.monotonic(), _busy_s(), _own_s()
+    yield others
+    others.cores = max(0.0, (_busy_s() - busy) - (_own_s() - own)) / (time.monotonic() - began)
+
+
+def _busy_s() -> float:
+    """Return the seconds that all cores together have not been idle; time that the host took away is counted."""
+    user, nice, system, _idle, _iowait, *rest = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:9])
+    return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")
+
+
+def _own_s() -> float:
+    """Return the processor seconds of this process and of its children that have ended."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def description() -> dict[str, Any]:
@@ -21,7 +65,6 @@ def description() -> dict[str, Any]:
             "cpu": cpu_model(),
             "cores": os.cpu_count(),
             "kernel": platform.release(),
-            "load_average": os.getloadavg()[0],
         },
         "versions": {
             "ffm": commit(),

@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from machine import description
+from machine import description, watch_others
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -97,7 +97,7 @@ def measure(command: list[str], rounds: int) -> tuple[dict[str, StageCost], dict
 def summary(name: str, cost: StageCost, first: StageCost) -> dict[str, Any]:
     """Return what the results say of one stage.
 
-    What else a machine does only adds to a time: the quotient of the fastest runs stands beside the median of the pairs.
+    What else a machine does only adds to a time, so the quotient of the fastest runs stands beside the pairs' median.
     """
     middle = median(cost.ratios)
     return {
@@ -139,7 +139,9 @@ def show(stages: list[dict[str, Any]], command: list[str]) -> None:
             f"{one['preparation_s_median']:.2f} s",
             f"{one['after_s_median']:.2f} s",
         )
-    Console().print(table)
+    console = Console()
+    console.width = max(console.width, 90)  # columns would be cut off
+    console.print(table)
     print("median, min to max: of the pairs of a stage's run and the bare run before it; met: by the median")
     print("fastest: the fastest of these runs over the fastest of those; calls: recorded operations")
     print("before, after: preparation at the gate, and reading and writing; neither is part of the ratios")
@@ -176,12 +178,16 @@ def main() -> None:
         parser.error("--iterations and --rounds must be at least 1")
     command = [str(sample(arguments.sample)), str(arguments.iterations)]
     head = description()
-    first, costs = measure(command, arguments.rounds)
+    with watch_others() as others:
+        first, costs = measure(command, arguments.rounds)
     stages = [summary(name, costs[name], first[name]) for name in MEASURING_STAGES]
     show(stages, command)
+    print(others)
     RESULTS.parent.mkdir(exist_ok=True)
     shown = [Path(command[0]).name, *command[1:]]
-    RESULTS.write_text(json.dumps({**head, "command": shown, "stages": stages}, indent=2) + "\n")
+    RESULTS.write_text(
+        json.dumps({**head, "others_cores": others.cores, "command": shown, "stages": stages}, indent=2) + "\n"
+    )
     draw(stages, f"{' '.join(shown)}, {arguments.rounds} rounds", RESULTS.with_suffix(".svg"))
     print(f"written to {RESULTS}")
 

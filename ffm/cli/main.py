@@ -31,6 +31,7 @@ COMMANDS: dict[str, Entry] = {
     "site": Entry("ffm.cli.view", "site", "One call at one place: stack, times, verdicts."),
     "doctor": Entry("ffm.cli.doctor", "doctor", "What this machine's driver, Frida and permissions allow."),
     "remedies": Entry("ffm.cli.remedies", "remedies", "What to change, where, and what it is worth."),
+    "apply-remedy": Entry("ffm.cli.apply_remedy", "apply_remedy", "Run the program with fixes applied, and compare."),
     "export": Entry("ffm.cli.exporting", "export", "Results as one file for other tools."),
     "import": Entry("ffm.cli.importing", "import_results", "Results of other tools, to be viewed here."),
 }

@@ -33,13 +33,12 @@ def results_option(command: Decorated) -> Decorated:
 
 
 def estimator_option(command: Decorated) -> Decorated:
-    """`--estimator carry|bound`."""
+    """`--estimator replay|carry|bound`."""
     return click.option(
         "--estimator",
-        type=click.Choice(["carry", "bound"]),
-        default="carry",
-        show_default=True,
-        help="The estimate that comes first and sorts; `ffm report` says what they mean.",
+        type=click.Choice(["replay", "carry", "bound"]),
+        help="The estimate that comes first and sorts; `ffm report` says what they mean. Default: replay; carry for "
+        "imported results, which cannot be replayed.",
     )(command)
 
 
@@ -85,25 +84,27 @@ def newest_results(parent: Path) -> Path:
 class ViewCommand(click.Command):
     """A command whose help lists the fields of its JSON, read from the dataclass that is printed."""
 
-    view = ""
-    """Module and class, `ffm.report.overview:Overview`."""
+    views: tuple[str, ...] = ()
+    """Module and class of what it prints, `ffm.report.overview:Overview`."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Add a section for each class inside the JSON."""
         import importlib
 
         super().format_epilog(ctx, formatter)
-        module, name = self.view.split(":")
-        for kind in _classes(getattr(importlib.import_module(module), name)):
-            title = "JSON" if kind.__name__ == name else f"JSON: {kind.__name__}"
+        names = [view.rpartition(":")[2] for view in self.views]
+        modules = [importlib.import_module(view.partition(":")[0]) for view in self.views]
+        printed = [getattr(module, name) for module, name in zip(modules, names, strict=True)]
+        for kind in dict.fromkeys(kind for each in printed for kind in _classes(each)):
+            title = "JSON" if kind.__name__ == names[0] else f"JSON: {kind.__name__}"
             with formatter.section(title):
                 formatter.write_text(" ".join((inspect.getdoc(kind) or "").split()))
                 formatter.write_dl([(field.name, str(field.type)) for field in dataclasses.fields(kind)])
 
 
-def view_command(view: str) -> type[ViewCommand]:
-    """The class for a command that prints a view, named `module:class`."""
-    return type("ViewCommand", (ViewCommand,), {"view": view})
+def view_command(*views: str) -> type[ViewCommand]:
+    """The class for a command that prints one of some views, named `module:class`."""
+    return type("ViewCommand", (ViewCommand,), {"views": views})
 
 
 def _classes(kind: type) -> list[Any]:

@@ -25,19 +25,21 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write everything to one self-contained file.",
 )
-def report(estimator: Estimator, folder: Path | None, as_json: bool, show_all: bool, html: Path | None) -> None:
+def report(estimator: Estimator | None, folder: Path | None, as_json: bool, show_all: bool, html: Path | None) -> None:
     """Show what could be saved: folds, sequences and single points, with seconds and percent of the run."""
+    from ffm.report.numbers import chosen_estimator
     from ffm.report.overview import overview
     from ffm.report.terminal import render_overview
 
     analysis = open_chosen(folder).document
+    chosen = chosen_estimator(analysis, estimator)
     if html is not None:
         from ffm.report.html import write_html
 
-        write_html(analysis, html, estimator, show_all=show_all)
+        write_html(analysis, html, chosen, show_all=show_all)
         click.echo(f"Wrote {html}.")
         return
-    _show(overview(analysis, estimator, show_all=show_all), render_overview, as_json)
+    _show(overview(analysis, chosen, show_all=show_all), render_overview, as_json)
 
 
 @click.command(cls=view_command("ffm.report.sequence:SequenceView"))
@@ -45,32 +47,60 @@ def report(estimator: Estimator, folder: Path | None, as_json: bool, show_all: b
 @estimator_option
 @results_option
 @json_option
-def sequence(number: int, estimator: Estimator, folder: Path | None, as_json: bool) -> None:
+def sequence(number: int, estimator: Estimator | None, folder: Path | None, as_json: bool) -> None:
     """Show sequence NUMBER (1 is the first): operations that can be fixed together, numbered."""
+    from ffm.report.numbers import chosen_estimator
     from ffm.report.sequence import sequence as lay_out
     from ffm.report.terminal import render_sequence
 
-    _show(lay_out(open_chosen(folder).document, number, estimator), render_sequence, as_json)
+    analysis = open_chosen(folder).document
+    _show(lay_out(analysis, number, chosen_estimator(analysis, estimator)), render_sequence, as_json)
 
 
-@click.command(cls=view_command("ffm.report.sequence:SequenceView"))
-@click.argument("start", type=int)
-@click.argument("end", type=int)
+@click.command(cls=view_command("ffm.report.sequence:SequenceView", "ffm.report.best:BestView"))
+@click.argument("start", type=int, required=False)
+@click.argument("end", type=int, required=False)
 @click.option("--sequence", "number", type=int, default=1, show_default=True, help="The sequence that holds them.")
+@click.option(
+    "--best",
+    type=int,
+    metavar="K",
+    help="Instead of START and END: the K parts that save most for the fewest places to change.",
+)
 @estimator_option
 @results_option
 @json_option
-def subsequence(start: int, end: int, number: int, estimator: Estimator, folder: Path | None, as_json: bool) -> None:
+def subsequence(
+    start: int | None,
+    end: int | None,
+    number: int,
+    best: int | None,
+    estimator: Estimator | None,
+    folder: Path | None,
+    as_json: bool,
+) -> None:
     """Estimate what fixing just operations START to END of a sequence would save. Needs no new run."""
-    from ffm.report.sequence import check_part
+    from ffm.report.numbers import chosen_estimator
+    from ffm.report.sequence import check_part, check_sequence
     from ffm.report.sequence import subsequence as lay_out
-    from ffm.report.terminal import render_sequence
+    from ffm.report.terminal import render_best, render_sequence
     from ffm.stages.results import subsequence as estimate
 
+    if (best is None) == (start is None or end is None):
+        raise click.UsageError("name START and END, or ask for the best parts with --best K.")
     results = open_chosen(folder)
-    check_part(results.document, number, start, end)
-    benefit = estimate(results, number, start, end).benefit
-    _show(lay_out(results.document, number, start, end, benefit, estimator), render_sequence, as_json)
+    chosen = chosen_estimator(results.document, estimator)
+    if best is not None:
+        from ffm.report.best import best as lay_out_best
+        from ffm.stages.parts import best_subsequences
+
+        check_sequence(results.document, number)
+        parts = best_subsequences(results, number, best, chosen)
+        _show(lay_out_best(results.document, number, parts, chosen), render_best, as_json)
+    elif start is not None and end is not None:
+        check_part(results.document, number, start, end)
+        benefit = estimate(results, number, start, end).benefit
+        _show(lay_out(results.document, number, start, end, benefit, chosen), render_sequence, as_json)
 
 
 @click.command(cls=view_command("ffm.report.fold:FoldView"))
@@ -79,12 +109,14 @@ def subsequence(start: int, end: int, number: int, estimator: Estimator, folder:
 @results_option
 @json_option
 @click.option("--all", "show_all", is_flag=True, help="Show sites below 0.1 % of the fold, too.")
-def fold(name: str, estimator: Estimator, folder: Path | None, as_json: bool, show_all: bool) -> None:
+def fold(name: str, estimator: Estimator | None, folder: Path | None, as_json: bool, show_all: bool) -> None:
     """Show all calls of the function NAME (`cudaFree`), by the functions that make them."""
     from ffm.report.fold import fold as lay_out
+    from ffm.report.numbers import chosen_estimator
     from ffm.report.terminal import render_fold
 
-    view = lay_out(open_chosen(folder).document, name, estimator, show_all=show_all)
+    analysis = open_chosen(folder).document
+    view = lay_out(analysis, name, chosen_estimator(analysis, estimator), show_all=show_all)
     _show(view, render_fold, as_json)
 
 
@@ -93,12 +125,14 @@ def fold(name: str, estimator: Estimator, folder: Path | None, as_json: bool, sh
 @estimator_option
 @results_option
 @json_option
-def site(number: int, estimator: Estimator, folder: Path | None, as_json: bool) -> None:
+def site(number: int, estimator: Estimator | None, folder: Path | None, as_json: bool) -> None:
     """Show site NUMBER, one call at one place: its stack, times and verdicts."""
+    from ffm.report.numbers import chosen_estimator
     from ffm.report.site import site as lay_out
     from ffm.report.terminal import render_site
 
-    _show(lay_out(open_chosen(folder).document, number, estimator), render_site, as_json)
+    analysis = open_chosen(folder).document
+    _show(lay_out(analysis, number, chosen_estimator(analysis, estimator)), render_site, as_json)
 
 
 def _show(view: Any, render: Callable[[Any, int], Any], as_json: bool) -> None:

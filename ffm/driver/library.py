@@ -21,6 +21,10 @@ R_X86_64_GLOB_DAT = 6
 R_X86_64_JUMP_SLOT = 7
 R_X86_64_RELATIVE = 8
 _EXECUTABLE = 1
+# Instructions that an entry can begin with; source: Intel SDM volume 2, ENDBR64 and JMP.
+_ENDBR64 = b"\xf3\x0f\x1e\xfa"
+_JUMP_THROUGH_SLOT = b"\xff\x25"
+
 PADDING = 8
 """Zeros behind the bytes of a code segment."""
 
@@ -72,6 +76,24 @@ class Library:
     """Address of `.eh_frame_hdr`, 0 where there is none."""
     image: NDArray[np.uint8]
     """The file as loaded, read-only data included, indexed by address."""
+
+    def behind_slots(self) -> dict[str, int]:
+        """Return, for each export that begins with a jump through a slot, the address that the slot gets.
+
+        Such an entry cannot be patched while the library is being loaded: whoever follows the jump reads the slot
+        before the loader has filled it.
+        """
+        targets = dict(zip(self.slots.tolist(), self.slot_targets.tolist(), strict=True))
+        found: dict[str, int] = {}
+        for name, entry in self.exports.items():
+            place = entry + (len(_ENDBR64) if bytes(self.image[entry : entry + 4]) == _ENDBR64 else 0)
+            if bytes(self.image[place : place + 2]) != _JUMP_THROUGH_SLOT:
+                continue
+            distance = int(self.image[place + 2 : place + 6].view("<i4")[0])
+            target = targets.get(place + 6 + distance)
+            if target is not None:
+                found[name] = target
+        return found
 
     def is_code(self, addresses: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which of `addresses` lie in an executable segment; same shape."""

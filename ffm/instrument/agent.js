@@ -1,27 +1,31 @@
 // Runs inside the measured program: loads the collector and puts its wrappers in place. Nothing here is on the hot path.
 
 const DRIVER = /^libcuda\.so(\.|$)/;
+const PYTHON = /^(lib)?python\d/; // the interpreter itself, not a program that has one linked in
+
+const INSTRUMENTS = /frida|libffm_(collector|remedy)/;
+const RUNTIME = /^libcudart\.so/;
 
 const WATCH = 2; // FFM_MODE_WATCH of collector.h
 
 let collector = null;
 let configuration = null;
-const INSTRUMENTS = /frida|libffm_collector/;
-const RUNTIME = /^libcudart\.so/;
-
+let pythonFound = false;
 let recording = false; // only processes that load a driver leave a recording
 
 rpc.exports = {
   start(given) {
     configuration = given;
     loadCollector();
-    collector.arrive();
-    if (configuration.mode & WATCH) {
+    guardLibrary();
+    if ((configuration.mode & WATCH) !== 0) {
+      collector.arrive();
       hookClocks();
     }
     Process.attachModuleObserver({
       onAdded(module) {
-        if (INSTRUMENTS.test(module.name) || RUNTIME.test(module.name)) {
+        findPython(module);
+        if (collector.foreign !== null && (INSTRUMENTS.test(module.name) || RUNTIME.test(module.name))) {
           collector.foreign(module.base, module.size, 0);
         }
         if (DRIVER.test(module.name)) {
@@ -37,29 +41,96 @@ rpc.exports = {
 
 function loadCollector() {
   const module = Module.load(configuration.collector);
-  const bound = (name, result, parameters) =>
-    new NativeFunction(module.getExportByName(name), result, parameters);
+  const exported = (name) => module.getExportByName(`${configuration.prefix}_${name}`);
+  const bound = (name, result, parameters) => new NativeFunction(exported(name), result, parameters);
+  // The remedies' library has only some of the functions, and needs no others.
+  const optional = (name, result, parameters) =>
+    module.findExportByName(`${configuration.prefix}_${name}`) === null ? null : bound(name, result, parameters);
   collector = {
-    arrive: bound("ffm_collector_arrive", "void", []),
-    open: bound("ffm_collector_open", "int", ["pointer", "uint", "pointer"]),
-    wrapper: bound("ffm_collector_wrapper", "pointer", ["uint"]),
-    bind: bound("ffm_collector_bind", "void", ["uint", "pointer", "pointer"]),
-    isBound: bound("ffm_collector_is_bound", "bool", ["pointer"]),
-    clockName: bound("ffm_collector_clock_name", "pointer", ["uint"]),
-    clockWrapper: bound("ffm_collector_clock_wrapper", "pointer", ["uint"]),
-    clockBind: bound("ffm_collector_clock_bind", "void", ["uint", "pointer"]),
-    foreign: bound("ffm_collector_foreign", "void", ["pointer", "uint64", "bool"]),
-    ask: bound("ffm_collector_ask", "void", ["pointer", "pointer", "pointer", "pointer"]),
-    modulesChanged: bound("ffm_collector_modules_changed", "void", []),
+    open: bound("open", "int", ["pointer", "uint", "pointer"]),
+    wrapper: bound("wrapper", "pointer", ["uint"]),
+    bind: bound("bind", "void", ["uint", "pointer", "pointer"]),
+    isBound: bound("is_bound", "bool", ["pointer"]),
+    modulesChanged: bound("modules_changed", "void", []),
+    arrive: optional("arrive", "void", []),
+    clockName: optional("clock_name", "pointer", ["uint"]),
+    clockWrapper: optional("clock_wrapper", "pointer", ["uint"]),
+    clockBind: optional("clock_bind", "void", ["uint", "pointer"]),
+    foreign: optional("foreign", "void", ["pointer", "uint64", "bool"]),
+    ask: optional("ask", "void", ["pointer", "pointer", "pointer", "pointer"]),
+    python: optional("python", "void", ["pointer", "pointer", "uint", "uint"]),
     waitCallbacks: {
-      onEnter: module.getExportByName("ffm_collector_wait_enter"),
-      onLeave: module.getExportByName("ffm_collector_wait_leave"),
+      onEnter: exported("wait_enter"),
+      onLeave: exported("wait_leave"),
     },
     callCallbacks: {
-      onEnter: module.getExportByName("ffm_collector_call_enter"),
-      onLeave: module.getExportByName("ffm_collector_call_leave"),
+      onEnter: exported("call_enter"),
+      onLeave: exported("call_leave"),
     },
   };
+}
+
+// Functions of the C library, replaced before the program runs. One that cannot be is left as it is: the library asks
+// for those that it needs.
+function guardLibrary() {
+  if (configuration.guarded.length === 0) {
+    return;
+  }
+  const library = Process.findModuleByName("libc.so.6");
+  if (library === null) {
+    return;
+  }
+  for (const [index, name, whole] of configuration.guarded) {
+    const address = library.findExportByName(name);
+    if (address === null || collector.isBound(address)) {
+      continue; // a forked child keeps its parent's hooks
+    }
+    const wrapper = collector.wrapper(index);
+    try {
+      collector.bind(index, address, Interceptor.replaceFast(address, wrapper));
+    } catch (error) {
+      if (whole && isBareSystemCall(address)) {
+        overwrite(address, wrapper);
+        collector.bind(index, address, wrapper); // its original is not needed
+      }
+    }
+  }
+  Interceptor.flush();
+}
+
+// glibc's shortest functions: `mov eax, number; syscall; ...`, and read, which first looks whether there are threads.
+function isBareSystemCall(address) {
+  const bytes = new Uint8Array(address.readByteArray(24));
+  const start = bytes[0] === 0xf3 && bytes[1] === 0x0f && bytes[2] === 0x1e && bytes[3] === 0xfa ? 4 : 0; // endbr64
+  const head = bytes.subarray(start);
+  const plain = head[0] === 0xb8 && head[5] === 0x0f && head[6] === 0x05;
+  const cancellable = head[0] === 0x80 && head[1] === 0x3d && head[7] === 0x74 && head[11] === 0x0f && head[12] === 0x05;
+  return plain || cancellable;
+}
+
+// `jmp [rip]` and the address behind it: 14 bytes, which these functions have; nothing jumps into their middle.
+function overwrite(address, target) {
+  Memory.patchCode(address, 14, (code) => {
+    code.writeByteArray([0xff, 0x25, 0, 0, 0, 0]).add(6).writePointer(target);
+  });
+}
+
+// Programs in Python: the collector reads the interpreter's frames, given where its functions and data are.
+function findPython(module) {
+  if (pythonFound || collector.python === null) {
+    return;
+  }
+  const isMain = module.path === Process.mainModule.path; // its exports are found in the global scope only
+  const exported = (name) => module.findExportByName(name) ?? (isMain ? Module.findGlobalExportByName(name) : null);
+  const threadState = exported("PyGILState_GetThisThreadState");
+  const version = threadState === null ? null : exported("Py_Version"); // since 3.11
+  if (version === null) {
+    return;
+  }
+  pythonFound = true;
+  const home = Process.findModuleByAddress(threadState);
+  const alone = home !== null && PYTHON.test(home.name);
+  collector.python(threadState, exported("_PyRuntime") ?? NULL, version.readU32(), alone ? 1 : 0);
 }
 
 // A function that the library lacks has no caller either.
@@ -94,6 +165,7 @@ function askForPlan(module) {
 
 function hookDriver(module) {
   const plan = askForPlan(module);
+  const began = Date.now();
   if (plan.refused !== null) {
     return;
   }
@@ -107,6 +179,32 @@ function hookDriver(module) {
     }
     recording = true;
   }
+  tellCollector(module);
+  const outcomes = [];
+  const owners = new Map(); // address of hooked code -> name of the function
+  for (const [index, name] of configuration.functions) {
+    const exported = module.findExportByName(name);
+    if (exported !== null) {
+      // An entry that only jumps through a slot is hooked where it leads: the slot itself is not filled yet.
+      const address = name in plan.entries ? module.base.add(plan.entries[name]) : exported;
+      outcomes.push([name, ...hookFunction(index, name, address, owners)]);
+    }
+  }
+  for (const offset of plan.waitOffsets) {
+    const address = module.base.add(offset);
+    if (!collector.isBound(address)) {
+      Interceptor.attach(address, collector.waitCallbacks);
+    }
+  }
+  Interceptor.flush();
+  send({ type: "hooks", outcomes, seconds: (Date.now() - began) / 1000 });
+}
+
+// Where the driver is, and which of its functions the collector may ask; the remedies' library wants neither.
+function tellCollector(module) {
+  if (collector.foreign === null) {
+    return;
+  }
   const orNull = (name) => module.findExportByName(name) ?? NULL;
   collector.foreign(module.base, module.size, 1);
   collector.ask(
@@ -115,22 +213,6 @@ function hookDriver(module) {
     orNull("cuKernelGetParamInfo"),
     orNull("cuCtxGetCurrent"),
   );
-  const outcomes = [];
-  const owners = new Map(); // address of hooked code -> name of the function
-  for (const [index, name] of configuration.functions) {
-    const address = module.findExportByName(name);
-    if (address !== null) {
-      outcomes.push([name, ...hookFunction(index, name, address, owners)]);
-    }
-  }
-  if (plan.waitOffset !== null) {
-    const address = module.base.add(plan.waitOffset);
-    if (!collector.isBound(address)) {
-      Interceptor.attach(address, collector.waitCallbacks);
-    }
-  }
-  Interceptor.flush();
-  send({ type: "hooks", outcomes });
 }
 
 // The outcome as [how, reason].

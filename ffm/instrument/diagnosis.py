@@ -170,13 +170,30 @@ def _of_wait_function(found: WaitFunction | None) -> Finding:
             says=f"not found: {found.reason}. Stage 1 times the public synchronizations instead; waits inside other "
             "calls are not seen",
         )
+    where = " and ".join(f"{offset:#x}" for offset in found.offsets)
     idle = f"; {', '.join(found.calls_that_did_not_wait)} did not wait" if found.calls_that_did_not_wait else ""
-    checked = ", ".join(found.waiting_calls)
+    busy = found.occupied_by.replace("_", " ")
+    says = f"at {where}; checked with {_grouped(found.waiting_calls)} on a GPU kept busy by a {busy}{idle}"
+    limits = [
+        *(f"{name} waits in its own code" for name in found.own_code),
+        *(f"{name} waits elsewhere, which is not seen" for name in found.uncovered_calls),
+    ]
     return Finding(
         subject=subject,
-        state=State.GOOD,
-        says=f"at {found.offset:#x}; entered by {checked} while the GPU is busy, by no launch{idle}",
+        state=State.LIMITED if limits else State.GOOD,
+        says="; ".join([says, *limits]),
     )
+
+
+def _grouped(calls: tuple[str, ...]) -> str:
+    """Return calls like `a, b, a (spinning)` as `a, b, in spinning contexts too`."""
+    names, ways = [], []
+    for call in calls:
+        name, _, scheduling = call.partition(" (")
+        names.append(name)
+        ways += [scheduling.rstrip(")")] if scheduling else []
+    kinds = f", in {', '.join(dict.fromkeys(ways))} contexts too," if ways else ""
+    return ", ".join(dict.fromkeys(names)) + kinds
 
 
 def _of_trials(trials: list[Trial]) -> Finding:

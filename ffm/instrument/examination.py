@@ -135,7 +135,6 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 class _NoWait:
     """The examination hooks no wait function: it asks for none."""
 
-    offset = None
     offsets: tuple[int, ...] = ()
 
 

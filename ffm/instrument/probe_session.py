@@ -59,6 +59,10 @@ class ProbeSession:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  closed by __exit__
         self._base = 0
         self.occupied_by = ""
+        self.calls: list[str] = []
+        """Public calls that the probe can make."""
+        self.contexts = False
+        """Whether it can make contexts that wait in other ways."""
 
     def __enter__(self) -> Self:
         self._process = self._start()
@@ -71,6 +75,8 @@ class ProbeSession:
                 raise ProbeSessionError(f"the probe loaded {greeting['path']} instead of {self._driver}")
             self._base = int(greeting["base"])
             self.occupied_by = greeting["occupied_by"]
+            self.calls = greeting["calls"]
+            self.contexts = greeting["contexts"]
         except BaseException:
             self._end()
             raise
@@ -80,6 +86,10 @@ class ProbeSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end()
+
+    def enter_context(self, flags: int) -> None:
+        """Go on in a new context with the scheduling `flags`."""
+        self.calls = list(self._do(do="context", flags=flags)["calls"])
 
     def block(self, call: str) -> int:
         """Let a thread of the probe block in the public call `call`; return the thread's id."""
@@ -147,7 +157,7 @@ class ProbeSession:
         except Exception as error:
             raise self._failure(f"the probe ended or lost Frida while it was watched: {error}") from error
 
-    def _do(self, **command: str) -> dict[str, Any]:
+    def _do(self, **command: str | int) -> dict[str, Any]:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(command) + "\n")

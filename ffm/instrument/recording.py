@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,29 @@ class RecordedModule:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedPythonFrame:
+    """A Python function under way: its file and qualified name, the line, and the column (from 1, 0 where unknown).
+
+    At an `entry` the interpreter called itself: there is a native frame of its evaluation function for the frames up
+    to this one. An entry whose function was not on the stack has no name.
+    """
+
+    function: str
+    file: str
+    line: int
+    column: int
+    entry: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedStack:
     """A call stack, innermost frame first: (module number or None, offset from its base or address)."""
 
     key: str
     frames: list[tuple[int | None, int]]
+    python: list[RecordedPythonFrame] = field(default_factory=list)
+    truncated: bool = False
+    """Whether it was deeper than can be recorded, at its outer end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +75,10 @@ class Recording:
     accesses: Table
     stacks: list[RecordedStack]
     modules: list[RecordedModule]
+    python_version: str
+    """Version of the Python interpreter in the process, as in `3.12.1`; empty where there was none."""
+    python_readable: bool
+    """Whether its frames could be read."""
 
 
 def read_recordings(folder: Path) -> list[Recording]:
@@ -109,6 +131,8 @@ def read_recording(path: Path) -> Recording:
         accesses=_table(chunks, "ffm_access", "FFM_CHUNK_ACCESSES", numbered=False),
         stacks=_stacks(chunks),
         modules=_modules(chunks),
+        python_version=_python_version(int(header["python_version"])),
+        python_readable=bool(header["python_readable"]),
     )
 
 
@@ -156,7 +180,9 @@ def _table(chunks: list[Chunk], structure: str, kind: str, *, numbered: bool) ->
 
 def _stacks(chunks: list[Chunk]) -> list[RecordedStack]:
     head, frame = record_type("ffm_stack"), record_type("ffm_frame")
+    python_frame = record_type("ffm_python_frame")
     none = constant("FFM_NO_MODULE")
+    functions = _python_functions(chunks)
     numbered: dict[int, RecordedStack] = {}
     for header, content in chunks:
         if header["kind"] != constant("FFM_CHUNK_STACKS"):
@@ -166,6 +192,7 @@ def _stacks(chunks: list[Chunk]) -> list[RecordedStack]:
             stack = content[offset : offset + head.itemsize].view(head)[0]
             offset += head.itemsize
             end = offset + int(stack["frames"]) * frame.itemsize
+            python_end = end + int(stack["python_frames"]) * python_frame.itemsize
             frames = content[offset:end].view(frame)
             numbered[int(stack["number"])] = RecordedStack(
                 key=bytes(stack["key"]).hex(),
@@ -173,9 +200,46 @@ def _stacks(chunks: list[Chunk]) -> list[RecordedStack]:
                     (None if module == none else int(module), int(place))
                     for module, place in zip(frames["module"], frames["offset"], strict=True)
                 ],
+                python=[_python_frame(row, functions) for row in content[end:python_end].view(python_frame)],
+                truncated=bool(stack["truncated"]),
             )
-            offset = end
+            offset = python_end
     return [numbered[number] for number in sorted(numbered)]
+
+
+def _python_frame(row: Any, functions: dict[int, tuple[str, str]]) -> RecordedPythonFrame:
+    file, function = functions.get(int(row["code"]), ("", ""))
+    entry = bool(row["flags"] & constant("FFM_PYTHON_ENTRY"))
+    return RecordedPythonFrame(function, file, int(row["line"]), int(row["column"]), entry)
+
+
+def _python_functions(chunks: list[Chunk]) -> dict[int, tuple[str, str]]:
+    """(file, qualified name) of each Python function, by its number."""
+    head = record_type("ffm_python_code")
+    functions: dict[int, tuple[str, str]] = {}
+    for header, content in chunks:
+        if header["kind"] != constant("FFM_CHUNK_PYTHON_CODES"):
+            continue
+        offset = 0
+        while offset < len(content):
+            code = content[offset : offset + head.itemsize].view(head)[0]
+            offset += head.itemsize
+            split = offset + int(code["file_bytes"])
+            end = split + int(code["name_bytes"])
+            functions[int(code["number"])] = (
+                bytes(content[offset:split]).decode(errors="replace"),
+                bytes(content[split:end]).decode(errors="replace"),
+            )
+            offset += (end - offset + 7) & ~7
+    return functions
+
+
+def _python_version(version: int) -> str:
+    """`3.12.1` for the PY_VERSION_HEX 0x030C01F0; a preview shows its level, as in `3.15.0-0xa2`."""
+    if version == 0:
+        return ""
+    level = "" if version & 0xF0 == 0xF0 else f"-{version & 0xFF:#x}"
+    return f"{version >> 24}.{version >> 16 & 0xFF}.{version >> 8 & 0xFF}{level}"
 
 
 def _modules(chunks: list[Chunk]) -> list[RecordedModule]:

@@ -6,6 +6,7 @@ each process that it starts, at the gate (`gate.py`), puts the collector's hooks
 
 from __future__ import annotations
 
+import atexit
 import os
 import queue
 import select
@@ -21,10 +22,14 @@ from typing import Any, Protocol
 import frida
 
 from ffm.driver.catalogue import load_catalogue
+from ffm.driver.library import read_library
 from ffm.instrument.errors import InstrumentError
 from ffm.instrument.gate import FORKED, Gate
 from ffm.instrument.library import native_library
 from ffm.instrument.program import Ending, ending_of, reason_unreached, resolve_program
+
+# Frida's helper is a file in the temporary directory, which stays behind unless Frida is shut down.
+atexit.register(frida.shutdown)
 
 AGENT = Path(__file__).with_name("agent.js")
 
@@ -41,8 +46,19 @@ class FoundWait(Protocol):
     """What the runner needs to know of a driver's internal wait function."""
 
     @property
-    def offset(self) -> int | None:
-        """Its start from the driver's base; None where it is not known."""
+    def offsets(self) -> tuple[int, ...]:
+        """Its start from the driver's base; several where the driver has more than one, none where it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A compiled library for the measured program. It exports what `collector.h` declares, under its own prefix."""
+
+    file: str
+    prefix: str
+
+
+COLLECTOR = Library("libffm_collector.so", "ffm_collector")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +71,12 @@ class Instruments:
     """Flags `FFM_MODE_*` of `collector.h`."""
     plan: Path | None
     find_wait_function: Callable[[Path], FoundWait]
+    library: Library = COLLECTOR
+    extra_functions: tuple[str, ...] = ()
+    """Exported names beyond the catalogue, for a library that knows them; their indices follow the catalogue's."""
+    guarded_functions: tuple[tuple[str, bool], ...] = ()
+    """Names of the C library that the library replaces from the start, and whether it does without the originals;
+    their indices follow those."""
 
 
 @dataclass(slots=True)
@@ -220,13 +242,22 @@ class _Run:
             self._sessions += [session, script]
         script.load()
         catalogue = load_catalogue()
+        guarded = len(catalogue) + len(self._instruments.extra_functions)
         script.exports_sync.start(
             {
-                "collector": str(native_library("libffm_collector.so")),
+                "collector": str(native_library(self._instruments.library.file)),
+                "prefix": self._instruments.library.prefix,
                 "folder": str(self._instruments.folder.resolve()),
                 "mode": self._instruments.mode,
                 "plan": None if self._instruments.plan is None else str(self._instruments.plan.resolve()),
-                "functions": [[catalogue[name].index, name] for name in self._instruments.functions],
+                "functions": [
+                    *([catalogue[name].index, name] for name in self._instruments.functions),
+                    *([len(catalogue) + place, name] for place, name in enumerate(self._instruments.extra_functions)),
+                ],
+                "guarded": [
+                    [guarded + place, name, whole]
+                    for place, (name, whole) in enumerate(self._instruments.guarded_functions)
+                ],
             }
         )
 
@@ -244,19 +275,22 @@ class _Run:
                 self._count_preparation(process.process_id, began)
             elif content["type"] == "hooks":
                 process.hooks += [tuple(outcome) for outcome in content["outcomes"]]
+                self._count_preparation(process.process_id, time.monotonic() - content["seconds"])
             elif content["type"] == "failed":
                 why = COLLECTOR_FAILURES.get(content["status"], f"status {content['status']}")
                 process.failure = why
                 self._failure = f"The collector could not start in process {process.process_id}: {why}."
 
     def _send_plan(self, process: Instrumented, script: Any) -> None:
-        offset: int | None = None
+        offsets: tuple[int, ...] = ()
+        entries: dict[str, int] = {}
         refused: str | None = None
         try:
             if process.driver is not None:
                 process.wait_function = self._instruments.find_wait_function(process.driver)
-                offset = process.wait_function.offset
+                offsets = process.wait_function.offsets
+                entries = read_library(process.driver).behind_slots()
         except Exception as error:  # the program waits for the answer, whatever happened here
             refused = str(error)
             self._failure = f"The driver {process.driver} could not be examined: {error}"
-        script.post({"type": "plan", "waitOffset": offset, "refused": refused})
+        script.post({"type": "plan", "waitOffsets": offsets, "entries": entries, "refused": refused})

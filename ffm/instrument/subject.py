@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ffm.instrument.probe import Driver, ProbeError, loaded_at
+from ffm.instrument.probe_driver import Driver, ProbeError, loaded_at
 
 LEGACY_STREAM, PER_THREAD_STREAM = 1, 2
 """`CU_GET_PROC_ADDRESS_LEGACY_STREAM` and `…_PER_THREAD_DEFAULT_STREAM` of cuda.h."""

@@ -22,7 +22,7 @@ _AGENT = Path(__file__).with_name("trial_agent.js")
 
 _HOLDER = """
 import sys
-from ffm.instrument.probe import Driver, loaded_at, traceable_by_anyone
+from ffm.instrument.probe_driver import Driver, loaded_at, traceable_by_anyone
 traceable_by_anyone()
 driver = Driver(sys.argv[1])
 print(*loaded_at(driver.address("cuInit")), flush=True)

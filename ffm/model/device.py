@@ -24,7 +24,7 @@ class Action(IntEnum):
     NONE = 0
     """Only the CPU works. If it waits, nobody knows for what."""
     ENQUEUE = 1
-    """Launches, asynchronous copies, sets: puts work on a stream."""
+    """Launches, asynchronous copies, sets: puts work on a stream, where it can begin when the call does."""
     ENQUEUE_AND_WAIT = 2
     """Puts work on a stream, then waits for it: downloads, uploads from pinned memory, private calls of a library."""
     WAIT_AND_ENQUEUE = 3
@@ -37,6 +37,8 @@ class Action(IntEnum):
     RECORD_EVENT = 7
     STREAM_WAIT_EVENT = 8
     """Lets a stream wait for an event; the CPU goes on."""
+    SET_AND_WAIT = 9
+    """Sets memory that the CPU can reach, and waits for it: the CPU can set it without (dissertation 5.4.1, AMG)."""
 
 
 @dataclass(frozen=True, slots=True)

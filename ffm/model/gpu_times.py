@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ffm.model import replay_kernels
 from ffm.model.compiled import run
 from ffm.model.device import Action, DeviceWork
-from ffm.model.timeline import Timeline
+from ffm.model.timeline import Kind, Timeline
 
 WAITED_NS = 2_000
 """A wait that lasts longer waited for the GPU; below, it only asked. (Entering the driver's wait function for an idle
@@ -38,6 +38,13 @@ ALIKE_SHARE = 0.05
 """Segments are the same work when their median exceeds their shortest by less than this share, or than `ALIKE_TIMES`
 times what is usual."""
 ALIKE_TIMES = 4
+
+SEEN_SHARE = 0.05
+"""What is seen of fewer of an operation's occurrences says nothing of the others: it may be the exceptions."""
+
+WAKING_NS = 50_000
+"""No more than this counts as usual latency when segments are compared: it takes so long to wake a thread on a busy
+virtual machine. What differs by more, differs in its work."""
 
 WORTH_TIMING_BYTES = 64 * 1024
 """Copies of fewer bytes say nothing of the speed."""
@@ -72,6 +79,8 @@ class Inference:
     fast: GpuTimes
     latency_ns: int
     """From the end of the GPU's work until the CPU goes on, as is usual in this run."""
+    spare: NDArray[np.int64]
+    """What each launch takes the CPU longer than a launch for a busy GPU does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +93,9 @@ class _Expected:
 
 def infer_gpu_times(timeline: Timeline, work: DeviceWork) -> Inference:
     """Infer the GPU's times of a whole run. O(n log n)."""
-    process = work.process_of_thread[timeline.thread]
-    one_thread_each = len(np.unique(work.process_of_thread)) == len(work.process_of_thread)
-    order = np.arange(len(timeline)) if one_thread_each else np.lexsort((timeline.start, process))
+    order = _order(timeline, work)
     segment = np.full(len(timeline), -1, np.int32)
-    length, key, size, spread = run(
+    length, key, size = run(
         replay_kernels.find_segments,
         len(timeline),
         order,
@@ -105,18 +112,55 @@ def infer_gpu_times(timeline: Timeline, work: DeviceWork) -> Inference:
         segment,
     )
     least, typical, alike, usual = _compare(length, key)
-    enqueues = np.isin(work.action, (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE))
-    likely = _expect(timeline, work, enqueues, segment, np.where(alike, least, length - usual), alike, size, spread)
-    slow = _expect(timeline, work, enqueues, segment, np.where(alike, typical, length), alike, size, spread)
+    enqueues = np.isin(
+        work.action, (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.SET_AND_WAIT)
+    )
+    likely = _expect(timeline, work, enqueues, segment, np.where(alike, least, length - usual), alike, size)
+    slow = _expect(timeline, work, enqueues, segment, np.where(alike, typical, length), alike, size)
     unknown = likely.gpu < 0
+    most = ALIKE_TIMES * usual
     anything = np.zeros(len(timeline), bool)
+    slowest = _fit(timeline, work, order, np.where(unknown & enqueues, ENDLESS_NS, slow.gpu.clip(0)), anything, 0, 0)
+    # Of what nobody waited for, half of what is possible is the guess that is wrong by least.
+    possible = np.where(slowest.gpu < ENDLESS_NS, slowest.gpu, 0)
     return Inference(
         order,
-        _fit(timeline, work, order, np.where(unknown, 0, likely.gpu), likely.firm, usual),
-        _fit(timeline, work, order, np.where(unknown & enqueues, ENDLESS_NS, np.maximum(slow.gpu, 0)), anything, 0),
-        _fit(timeline, work, order, np.where(unknown, 0, likely.gpu), likely.firm, ALIKE_TIMES * usual),
+        _fit(timeline, work, order, np.where(unknown, possible // 2, likely.gpu), likely.firm, usual, most),
+        slowest,
+        _fit(timeline, work, order, np.where(unknown, 0, likely.gpu), likely.firm, most, most),
         usual,
+        _spare_time(timeline),
     )
+
+
+def given_gpu_times(timeline: Timeline, work: DeviceWork, gpu: NDArray[np.int64]) -> Inference:
+    """The times where a driver or a simulation gives them: shape (n,), nanoseconds, 0 for rows that enqueue nothing."""
+    order = _order(timeline, work)
+    times = _fit(timeline, work, order, gpu, np.ones(len(timeline), bool), 0, ENDLESS_NS)
+    return Inference(order, times, times, times, 0, np.zeros(len(timeline), np.int64))
+
+
+def _spare_time(timeline: Timeline) -> NDArray[np.int64]:
+    """What each launch takes longer than a launch needs; shape (n,), nanoseconds.
+
+    The first launch for an idle GPU takes longer than those behind it: it has to wake what feeds the GPU. What a launch
+    needs is what a quarter of the launches take at most.
+    """
+    launches = np.flatnonzero(timeline.kind == Kind.LAUNCH)
+    spare = np.zeros(len(timeline), np.int64)
+    if not len(launches):
+        return spare
+    own = (timeline.duration - timeline.wait)[launches]
+    quick = int(np.quantile(own, 0.25))
+    spare[launches] = np.maximum(own - quick, 0)
+    return spare
+
+
+def _order(timeline: Timeline, work: DeviceWork) -> NDArray[np.int64]:
+    """Rows by process, then start. Rows are sorted by thread, and threads by process."""
+    if work.processes == len(work.process_of_thread):
+        return np.arange(len(timeline))
+    return np.lexsort((timeline.start, work.process_of_thread[timeline.thread]))
 
 
 def _compare(
@@ -135,9 +179,9 @@ def _compare(
     excess = median - least
     often = counts >= OFTEN
     usual = int(np.quantile(np.repeat(excess[often], counts[often]), 0.25)) if often.any() else 0
+    usual = min(usual, WAKING_NS)
     alike = often & (excess <= np.maximum(ALIKE_SHARE * least, ALIKE_TIMES * usual))
-    if alike.any():
-        usual = int(np.average(excess[alike], weights=counts[alike]))
+    usual = int(np.average(excess[alike], weights=counts[alike])) if alike.any() else 0
     return least[which], median[which], alike[which], usual
 
 
@@ -149,7 +193,6 @@ def _expect(
     length: NDArray[np.int64],
     alike: NDArray[np.bool_],
     size: NDArray[np.int64],
-    spread: NDArray[np.int64],
 ) -> _Expected:
     """Divide the segments' time among their operations, and expect the same of equal operations elsewhere."""
     rows = np.flatnonzero(enqueues)
@@ -164,9 +207,10 @@ def _expect(
     inside = part >= 0
     number = np.where(inside, part, 0)
     single = inside & (size[number] == 1) if len(size) else inside
-    known = np.full(int(same.max()) + 1, -1.0)
+    total = np.bincount(same)
+    known = np.full(len(total), -1.0)
     if single.any():
-        known = _medians(same[single], length[part[single]], len(known))
+        known = _medians(same[single], length[part[single]], total)
     value = known[same]
     copies = work.copied[rows] >= WORTH_TIMING_BYTES
     timed = copies & (value > 0)
@@ -176,11 +220,11 @@ def _expect(
         value = np.where((value < 0) & moved, work.copied[rows] / speed, value)
     value = np.where(single, length[number] if len(length) else 0, value)
     if (inside & ~single).any():
-        value = _share_out(value, inside & ~single, number, length, spread)
+        value = _share_out(value, inside & ~single, number, length)
         left = value < 0
         resolved = ~left & inside
         if left.any() and resolved.any():
-            elsewhere = _medians(same[resolved], value[resolved], len(known))
+            elsewhere = _medians(same[resolved], value[resolved], total)
             value = np.where(left, elsewhere[same], value)
     gpu[rows] = np.where(value >= 0, value, -1).astype(np.int64)
     firm[rows] = inside & alike[number] if len(alike) else inside
@@ -192,37 +236,30 @@ def _share_out(
     several: NDArray[np.bool_],
     number: NDArray[np.int32],
     length: NDArray[np.int64],
-    spread: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """Give the operations of longer segments what those with a known time leave, in equal parts.
 
-    Where the operations came one by one, the GPU may have been idle between them: then the last one gets what was left
-    after it came, the others nothing.
+    Whose time is known, keeps it: the fit to the waits corrects what does not add up.
     """
     members = np.flatnonzero(several)
     where = number[members]
     taken = np.bincount(where, weights=np.maximum(value[members], 0), minlength=len(length))
     missing = np.bincount(where, weights=value[members] < 0, minlength=len(length))
-    slowly = spread > 0.5 * length
-    rest = np.maximum(np.where(slowly, length - spread, length - taken), 0) / np.maximum(missing, 1)
+    rest = np.maximum(length - taken, 0) / np.maximum(missing, 1)
     shared = value.copy()
     unknown = members[value[members] < 0]
     shared[unknown] = rest[number[unknown]]
-    # Whose time was known, keeps it: the fit to the waits corrects what does not add up.
-    last = np.ones(len(members), bool)
-    last[:-1] = where[1:] != where[:-1]
-    idle_before = members[~last & slowly[where] & (value[members] < 0)]
-    shared[idle_before] = 0
     return shared
 
 
-def _medians(group: NDArray[np.integer], value: NDArray[np.number], groups: int) -> NDArray[np.float64]:
-    """The median of each group's values; -1 where a group has none."""
+def _medians(group: NDArray[np.integer], value: NDArray[np.number], total: NDArray[np.integer]) -> NDArray[np.float64]:
+    """The median of each group's values; -1 where a group has few, of `total` rows (shape (groups,))."""
+    groups = len(total)
     order = np.lexsort((value, group))
     counts = np.bincount(group, minlength=groups)
     first = np.concatenate(([0], np.cumsum(counts)[:-1]))
     medians = np.full(groups, -1.0)
-    present = counts > 0
+    present = counts >= np.maximum(1, SEEN_SHARE * total)
     medians[present] = value[order][(first + counts // 2)[present]]
     return medians
 
@@ -234,6 +271,7 @@ def _fit(
     expected: NDArray[np.int64],
     firm: NDArray[np.bool_],
     tolerance: int,
+    firm_tolerance: int,
 ) -> GpuTimes:
     gpu = expected.astype(np.int64)
     ready = np.zeros(len(timeline), np.int64)
@@ -255,6 +293,7 @@ def _fit(
         work.events,
         WAITED_NS,
         tolerance,
+        firm_tolerance,
         firm,
         gpu,
         ready,

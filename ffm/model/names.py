@@ -22,6 +22,8 @@ _SYMBOL_OPERATOR = re.compile(
 )
 _NAMED_OPERATOR = re.compile(r"operator\s+(?:new|delete)(?:\s*\[\])?|operator\s+co_await")
 _CONVERSION = re.compile(r"(?:^|::)operator\s+[^\s(]")
+_PYTHON = re.compile(r"(?:^|\.)<\w+>(?:\.|$)")
+"""In a name of Python: `<module>`, `solve.<locals>.step`, `<lambda>`."""
 _OPENING = {"(": ")", "<": ">", "[": "]", "{": "}"}
 _CLOSING = frozenset(_OPENING.values())
 
@@ -38,6 +40,8 @@ def base_name(name: str) -> str:
     name
     with brackets that do not match: nothing is guessed.
     """
+    if _PYTHON.search(name):
+        return name
     text = _CLONE.sub("", name.strip())
     text = _ANONYMOUS.sub("{anonymous namespace}", text)
     protected: list[str] = []

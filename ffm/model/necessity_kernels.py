@@ -71,6 +71,14 @@ def sweep(
     position = np.zeros(len(thread), np.int64)
     length = np.zeros(streams, np.int64)
     behind = np.zeros((streams, streams), np.int64)  # what the next work of a stream comes after
+    # Records and waits for events are numbered too: the last real work up to each number, stream after stream.
+    before_stream = np.zeros(streams + 1, np.int64)
+    for row in range(len(action)):
+        if action[row] == WORK or action[row] == RECORD or action[row] == WAIT_EVENT:
+            before_stream[stream[row] + 1] += 1
+    for one in range(streams):
+        before_stream[one + 1] += before_stream[one] + 1
+    last_work = np.zeros(before_stream[streams] + 1, np.int64)
     version = np.zeros(streams, np.int64)
     joined = np.zeros((streams, 2), np.int64)  # versions at the last join: own, of the legacy stream
     joined_by_legacy = np.full(streams, -1, np.int64)
@@ -131,7 +139,7 @@ def sweep(
                     for one in range(streams):
                         reach = behind[own, one]
                         for number in range(threads):
-                            upto = most[number, one]
+                            upto = last_work[before_stream[one] + most[number, one]]
                             if upto <= behind[own, one] or (number != mine and upto <= most[mine, one]):
                                 continue
                             reach = max(reach, upto)
@@ -155,6 +163,8 @@ def sweep(
                         behind[own, one] = reach
                 length[own] += 1
                 position[row] = length[own]
+                place = before_stream[own] + length[own]
+                last_work[place] = length[own] if action[row] == WORK else last_work[place - 1]
                 behind[own, own] = length[own]
                 version[own] += 1
                 if action[row] == RECORD and event[row] >= 0:
@@ -164,7 +174,7 @@ def sweep(
             if action[row] == RELEASE and orders:
                 for one in range(streams):
                     for number in range(threads):
-                        upto = most[number, one]
+                        upto = last_work[before_stream[one] + most[number, one]]
                         if upto <= released[one] or stays[number, one] >= upto:
                             continue
                         node = top[number, one]
@@ -291,7 +301,7 @@ def sweep(
             for one in range(streams):
                 reach = clock[mine, one]
                 for number in range(threads):
-                    upto = most[number, one]
+                    upto = last_work[before_stream[one] + most[number, one]]
                     if upto <= clock[mine, one]:
                         continue
                     reach = max(reach, upto)

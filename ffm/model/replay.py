@@ -1,22 +1,29 @@
 """The `replay` estimator: lives through the run once more, on the CPU and the GPU, with some problems fixed.
 
-Both timelines are as the trace shows them (the GPU's as `ffm.model.gpu_times` infers it). A fix takes operations away or
-moves them; everything after moves up as far as the order of the streams, events, the legacy default stream and the
+Both timelines are as the trace shows them (the GPU's as `ffm.model.gpu_times` infers it). A fix takes operations away
+or moves them; everything after moves up as far as the order of the streams, events, the legacy default stream and the
 synchronizations that stay allow. What the end of the run moves is what the fix saves. In contrast to
 `ffm.model.carry`, the GPU limits how much of a removed wait can be saved, and what was idle because of it runs sooner.
 
 What a fix does to a row:
 
-- **Unnecessary synchronization**: its wait goes, with the latency that ended it. An explicit synchronization goes whole.
+- **Unnecessary synchronization**: its wait goes, with the latency that ended it; an explicit one goes whole.
 - **Free**: the memory is kept for the next allocation at its place (`ffm.model.hoisting`): both calls go. Where no
   allocation follows, the free comes later: its wait goes, its own time stays.
+- **Set** of memory that the CPU can reach: the CPU does it, and neither waits nor keeps the GPU busy.
 - **Misplaced synchronization**: the CPU waits at the first use instead; nothing is saved if the work takes until then.
 - **Unnecessary transfer**: the call and the GPU's copy go; its wait goes if it is unnecessary too, else it stays as a
   wait for the stream's earlier work.
 
-Threads of a process meet in the GPU only: which of them waits for which on the CPU is not known. The run is shorter by as
-much as the thread that ends last ends earlier. Ranks of a program end together; the saving is that of the rank
-with the smallest among those that the fix touches.
+Which thread waits for which on the CPU is not traced. A thread all of whose calls lie in one gap of another is taken
+for one that the other started there and joined: it starts earlier by as much as that one, and that one goes on earlier
+by as much as the joined thread does; of several, those that the fix does not touch are taken to wait for
+those that it does. A thread most of whose gaps end with a wait of another is taken to wait for that one in its gaps.
+(The interval's lower end assumes neither: there, each keeps its pace.) Ranks of a
+program end together likewise: the run's saving is the smallest of the ranks that the fix touches.
+
+`without` answers another question: what removing a synchronization would save though the program needs it, if what
+needs it were brought about otherwise: an order of streams by an event, a status read later.
 """
 
 from __future__ import annotations
@@ -33,6 +40,15 @@ from ffm.model.gpu_times import GpuTimes, Inference, infer_gpu_times
 from ffm.model.timeline import Kind, Timeline
 
 NANOSECONDS_IN_SECOND = 1e9
+
+SET_BYTES_A_NANOSECOND = 10
+"""How fast a CPU sets memory, about: one core of a server of 2017 and later."""
+
+WORTH_FOLLOWING_NS = 20_000
+"""Shorter gaps and waits say nothing of which thread waits for which: waking a thread takes about as long."""
+
+FOLLOWED_OFTEN = 10
+"""So many gaps must end with another thread's waits before that is more than chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +74,9 @@ class Replay:
         self._timeline = timeline
         self._work = work
         self.inference = inference or infer_gpu_times(timeline, work)
+        self.planned = 1
+        """How many replays are to come: for many it pays to compile."""
+        self._family = _family(timeline, work, self.inference.order)
         self._place = np.empty(len(timeline), np.int64)
         self._place[self.inference.order] = np.arange(len(timeline))
         self._ends = _thread_ends(timeline, len(work.process_of_thread))
@@ -71,6 +90,12 @@ class Replay:
         label = rows.view(np.int8) - np.int8(1)
         return self.by_group(label, np.zeros(1, np.int32), 1)[0]
 
+    def without(self, rows: NDArray[np.bool_]) -> Replayed:
+        """Seconds that doing without the selected rows' waits would save though they are needed; shape (n,)."""
+        label = rows.view(np.int8) - np.int8(1)
+        members = np.sort(self._place[rows])
+        return self._replay(members, label, np.zeros(1, np.int32), 0, needed=True)
+
     def by_group(
         self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int, wanted: list[int] | None = None
     ) -> list[Replayed]:
@@ -80,6 +105,7 @@ class Replay:
         """
         members = self._members(label, group_of, groups)
         numbers = range(groups) if wanted is None else wanted
+        self.planned = max(self.planned, len(numbers))
         return [self._replay(members[number], label, group_of, number) for number in numbers]
 
     def _members(
@@ -101,21 +127,25 @@ class Replay:
         return [self._place[by_group[ends[number] : ends[number + 1]]] for number in range(groups)]
 
     def _replay(
-        self, members: NDArray[np.int64], label: NDArray[np.integer], group_of: NDArray[np.integer], group: int
+        self,
+        members: NDArray[np.int64],
+        label: NDArray[np.integer],
+        group_of: NDArray[np.integer],
+        group: int,
+        *,
+        needed: bool = False,
     ) -> Replayed:
         if not len(members):
             return Replayed(0.0, 0.0, 0.0)
-        likely, low, high = (
-            self._early(times, members, label, group_of, group)
-            for times in (self.inference.likely, self.inference.slow, self.inference.fast)
-        )
-        touched = np.unique(self._work.process_of_thread[self._timeline.thread[self.inference.order[members]]])
-        best = self._run_saving(likely, touched)
-        bounds = [self._run_saving(early, touched) for early in (low, high)]
-        single = [self._thread_savings(early) for early in (likely, low, high)]
-        lowest = min(best, *bounds, *(min(savings) for savings in single))
-        highest = max(best, *bounds, *(max(savings) for savings in single))
-        return Replayed(best, max(lowest, 0.0), highest)
+        inference = self.inference
+        touched = np.unique(self._timeline.thread[inference.order[members]])
+        savings = []
+        for times, strict in ((inference.likely, False), (inference.slow, True), (inference.fast, False)):
+            early = self._early(times, members, label, group_of, group, needed, strict)
+            savings.append(self._run_savings(early, touched))
+        likely, slow, fast = savings
+        low = min(slow[0], likely[0]) if len(self._family.parent) > 1 else min(slow[1], likely[1])
+        return Replayed(likely[1], max(min(low, slow[1]), 0.0), max(likely[2], fast[2], slow[1]))
 
     def _early(
         self,
@@ -124,13 +154,15 @@ class Replay:
         label: NDArray[np.integer],
         group_of: NDArray[np.integer],
         group: int,
+        needed: bool,
+        strict: bool,
     ) -> NDArray[np.int64]:
         timeline, work = self._timeline, self._work
         # A jump visits a few rows for each one that is changed.
         visits = min(len(timeline), 20 * len(members)) if self._jump else len(timeline)
         early, _ = run(
             replay_kernels.replay_group,
-            4 * visits,
+            3 * self.planned * visits,
             self.inference.order,
             timeline.thread,
             timeline.start,
@@ -144,6 +176,7 @@ class Replay:
             work.stream,
             work.event,
             work.partner,
+            work.copied,
             work.process_of_thread,
             work.legacy,
             work.stream_process,
@@ -151,26 +184,125 @@ class Replay:
             times.gpu,
             times.ready,
             times.latency,
+            self.inference.spare,
             members,
             label,
             group_of,
             group,
+            int(needed),
+            self._family.parent,
+            self._family.forked,
+            self._family.joined,
+            self._family.follows,
+            int(strict),
             int(self._jump),
+            SET_BYTES_A_NANOSECOND,
         )
         saved: NDArray[np.int64] = early
         return saved
 
-    def _thread_savings(self, early: NDArray[np.int64]) -> list[float]:
-        return [float(saved) / NANOSECONDS_IN_SECOND for saved in early]
+    def _run_savings(self, early: NDArray[np.int64], touched: NDArray[np.integer]) -> tuple[float, float, float]:
+        """Seconds by which the run ends earlier: at least, likely, at most; what each thread ends earlier is given.
 
-    def _run_saving(self, early: NDArray[np.int64], touched: NDArray[np.integer]) -> float:
-        """Seconds by which the run ends earlier: the least of the touched processes'."""
-        savings = []
-        for process in touched:
-            mine = self._work.process_of_thread == process
+        At least: each process's last thread to end decides, and of the processes the slowest. Likely: the least that
+        any process's touched threads save (those that started them included). At most: the most that any thread saves.
+        """
+        family, process = self._family.parent, self._work.process_of_thread
+        roots = np.unique(self._roots(touched))
+        at_least = []
+        for number in np.unique(process):
+            mine = process == number
             ends = self._ends[mine]
-            savings.append(float(ends.max() - (ends - early[mine]).max()))
-        return max(min(savings), 0.0) / NANOSECONDS_IN_SECOND
+            at_least.append(int(ends.max() - (ends - early[mine]).max()))
+        by_root = [int(early[root]) for root in roots]
+        unrooted = [int(early[thread]) for thread in touched if family[thread] < 0] or by_root
+        likely = min(max(value, 0) for value in unrooted)
+        most = int(early.max())
+        return (
+            max(min(at_least), 0) / NANOSECONDS_IN_SECOND,
+            likely / NANOSECONDS_IN_SECOND,
+            max(most, likely) / NANOSECONDS_IN_SECOND,
+        )
+
+    def _roots(self, threads: NDArray[np.integer]) -> NDArray[np.integer]:
+        """The threads that started these, or those that started them."""
+        found = threads.copy()
+        while (self._family.parent[found] >= 0).any():
+            found = np.where(self._family.parent[found] >= 0, self._family.parent[found], found)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """Which thread started and joined which, as far as the calls show; columns of shape (threads,)."""
+
+    parent: NDArray[np.int32]
+    """-1 where none is known."""
+    forked: NDArray[np.int64]
+    """Place in the order of the thread's first row."""
+    joined: NDArray[np.int64]
+    """Place in the order of the parent's first row after the thread's last one; -1 where there is none."""
+    follows: NDArray[np.int32]
+    """The thread with whose waits this one's gaps end; -1 where there is none."""
+
+
+def _family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> _Family:
+    """Find threads that lived in one gap between two calls of another thread of the process."""
+    threads = len(work.process_of_thread)
+    parent = np.full(threads, -1, np.int32)
+    forked = np.full(threads, -1, np.int64)
+    joined = np.full(threads, -1, np.int64)
+    follows = np.full(threads, -1, np.int32)
+    if threads == work.processes:
+        return _Family(parent, forked, joined, follows)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    begins = np.searchsorted(timeline.thread, np.arange(threads + 1))
+    end = timeline.start + timeline.duration
+    for thread in range(threads):
+        first, last = begins[thread], begins[thread + 1] - 1
+        if first > last:
+            continue
+        forked[thread] = place[first]
+        for other in range(threads):
+            if other == thread or work.process_of_thread[other] != work.process_of_thread[thread]:
+                continue
+            rows = slice(begins[other], begins[other + 1])
+            after = int(np.searchsorted(timeline.start[rows], timeline.start[first])) + begins[other]
+            inside = begins[other] < after < begins[other + 1] and end[after - 1] <= timeline.start[first]
+            if inside and end[last] <= timeline.start[after]:
+                parent[thread], joined[thread] = other, place[after]
+                break
+    for thread in range(threads):
+        follows[thread] = _leader(timeline, work, begins, thread)
+    return _Family(parent, forked, joined, follows)
+
+
+def _leader(timeline: Timeline, work: DeviceWork, begins: NDArray[np.integer], thread: int) -> int:
+    """The thread that this one's gaps wait for: most of them end soon after a wait of that one; -1 for none.
+
+    Soon is a quarter of the time that lies between that thread's waits, in the mean: chance would give a quarter.
+    """
+    rows = slice(begins[thread], begins[thread + 1] - 1)
+    waiting = timeline.gap[rows] > WORTH_FOLLOWING_NS
+    goes_on = timeline.start[begins[thread] + 1 : begins[thread + 1]][waiting]
+    if len(goes_on) < FOLLOWED_OFTEN:
+        return -1
+    best, leader = 0.5, -1
+    for other in range(len(begins) - 1):
+        if other == thread or work.process_of_thread[other] != work.process_of_thread[thread]:
+            continue
+        theirs = slice(begins[other], begins[other + 1])
+        waits = timeline.wait[theirs] > WORTH_FOLLOWING_NS
+        ends = (timeline.start[theirs] + timeline.duration[theirs])[waits]
+        if len(ends) < FOLLOWED_OFTEN:
+            continue
+        last = np.searchsorted(ends, goes_on) - 1
+        since = goes_on - ends[np.maximum(last, 0)]
+        share = float((since[last >= 0] < np.diff(ends).mean() / 4).mean()) if (last >= 0).any() else 0.0
+        if share > best:
+            best, leader = share, other
+    return leader
 
 
 def _thread_ends(timeline: Timeline, threads: int) -> NDArray[np.int64]:

@@ -27,27 +27,27 @@ def find_segments(
     process_of_thread: Columns,
     threshold: int,
     segment: Columns,
-) -> tuple[Columns, Columns, Columns, Columns]:
+) -> tuple[Columns, Columns, Columns]:
     """Find the stretches of GPU work whose length a wait shows, and fill in each enqueuing row's `segment`.
 
     A segment is the work of one stream from when the stream was known to be idle to the end of a wait that waited for
     all of it, while no other stream of the process had work. Returns for each segment: the nanoseconds from its first
-    work's arrival to the end of the wait, a hash of what it consists of, how many operations that are, and how long the
-    later ones arrived after the first. `threshold` nanoseconds of waiting are needed to know that something was waited
+    work's arrival to the end of the wait, a hash of what it consists of, and how many operations that are. Where
+    operations came one by one, so that the GPU may have been idle between them, only those after the last such pause
+    count. `threshold` nanoseconds of waiting are needed to know that something was waited
     for. Rows in no segment get -1.
     """
     rows = len(order)
     length = np.zeros(rows, np.int64)
     key = np.zeros(rows, np.int64)
     size = np.zeros(rows, np.int64)
-    spread = np.zeros(rows, np.int64)
     modulus = (1 << 40) - 87
     found = 0
     members = np.zeros(rows, np.int32)
+    arrivals = np.zeros(rows, np.int64)
     count = 0  # pending operations
     pending_stream = -1  # -2: of several streams
     first_arrival = 0
-    last_arrival = 0
     idle_since = 0
     process = -1
     for place in range(rows):
@@ -59,26 +59,31 @@ def find_segments(
             pending_stream = -1
             idle_since = 0
         segment[row] = -1
-        does = action[row]
-        own = duration[row] - wait[row]
+        does = action[row] if action[row] != 9 else 2
         waits_first = does == 3 or does == 4 or does == 5
         if does == 1 or does == 2:
-            arrival = start[row] + own
+            arrival = start[row]
             if count == 0:
                 pending_stream = stream[row]
-                first_arrival = max(arrival, idle_since)
             elif pending_stream != stream[row]:
                 pending_stream = -2
             members[count] = row
+            arrivals[count] = arrival
             count += 1
-            last_arrival = arrival
         if does == 2 or waits_first:
             end = start[row] + wait[row] if waits_first else start[row] + duration[row]
             everything = does == 4 or (pending_stream >= 0 and stream[row] == pending_stream)
             if count > 0 and everything:
                 if wait[row] > threshold and pending_stream >= 0:
+                    begin = 0  # the first work after which no other came so late that the GPU may have been idle
+                    for index in range(1, count):
+                        if arrivals[index] - arrivals[index - 1] > 0.2 * (end - arrivals[begin]):
+                            begin = index
+                    for index in range(begin):
+                        segment[members[index]] = -1
+                    first_arrival = max(arrivals[begin], idle_since)
                     hashed = 0
-                    for index in range(count):
+                    for index in range(begin, count):
                         member = members[index]
                         segment[member] = found
                         hashed = (
@@ -86,8 +91,7 @@ def find_segments(
                         ) % modulus
                     length[found] = max(end - first_arrival, 0)
                     key[found] = hashed
-                    size[found] = count
-                    spread[found] = max(last_arrival - first_arrival, 0)
+                    size[found] = count - begin
                     found += 1
                 count = 0
                 pending_stream = -1
@@ -98,13 +102,12 @@ def find_segments(
             arrival = start[row] + duration[row]
             if count == 0:
                 pending_stream = stream[row]
-                first_arrival = max(arrival, idle_since)
             elif pending_stream != stream[row]:
                 pending_stream = -2
             members[count] = row
+            arrivals[count] = arrival
             count += 1
-            last_arrival = arrival
-    return length[:found], key[:found], size[:found], spread[:found]
+    return length[:found], key[:found], size[:found]
 
 
 def fit(
@@ -122,6 +125,7 @@ def fit(
     events: int,
     threshold: int,
     tolerance: int,
+    firm_tolerance: int,
     firm: Columns,
     gpu: Columns,
     ready: Columns,
@@ -129,12 +133,12 @@ def fit(
 ) -> tuple[int, int]:
     """Live through the run as it was, and make the GPU's times agree with what was waited for.
 
-    `gpu` holds for each enqueuing row the nanoseconds that its work is expected to take, and is corrected in place:
-    no work lasts beyond the end of a wait that waited for it; and where `firm` does not say that the expectation is
-    sure, a wait that ends more than `tolerance` after the expected end shows that the last work took longer. What
-    remains of a wait goes into `latency`: from the end of the work until the CPU goes on; or, as a negative number
-    (-1 - wait), where nothing was waited for. `ready` gets, for each row, when all of its process's earlier work was
-    over.
+    `gpu` holds for each enqueuing row the nanoseconds that its work is expected to take, and is corrected in place: no
+    work lasts beyond the end of a wait that waited for it; and a wait that ends much later than expected shows that the
+    last work took longer, all but `tolerance` of that time. Much is more than `tolerance`, or, where `firm` says that
+    the expectation is sure, more than `firm_tolerance`. What remains of a wait goes into `latency`: from the end of the
+    work until the CPU goes on; or, as a negative number (-1 - wait), where nothing was waited for. `ready` gets, for
+    each row, when all of its process's earlier work was over.
 
     Returns the nanoseconds of waiting that the GPU's work explains, and of all waiting.
     """
@@ -152,7 +156,7 @@ def fit(
     for place in range(len(order)):
         row = order[place]
         process = process_of_thread[thread[row]]
-        does = action[row]
+        does = action[row] if action[row] != 9 else 2
         lane = stream[row]
         is_legacy = legacy[process] >= 0 and legacy[process] == lane
         own = duration[row] - wait[row]
@@ -162,7 +166,7 @@ def fit(
         waited += wait[row]
         for part in range(2):
             if (part == 0 and (does == 1 or does == 2)) or (part == 1 and does == 3):
-                arrival = begin + own if part == 0 else begin + duration[row]
+                arrival = begin if part == 0 else begin + duration[row]
                 first = max(arrival, over[lane])
                 if is_legacy:
                     first = max(first, latest[process])
@@ -215,7 +219,9 @@ def fit(
                 elif blocks and does != 6 and end - tolerance > target:
                     number = last_anywhere[process] if whole else lane
                     work = last[number] if number >= 0 else -1
-                    if work >= 0 and not firm[work] and end - tolerance > begun[work]:
+                    if work >= 0 and firm[work] and end - firm_tolerance <= target:
+                        work = -1
+                    if work >= 0 and end - tolerance > begun[work]:
                         over[number] = end - tolerance
                         gpu[work] = over[number] - begun[work]
                         latest[process] = max(latest[process], over[number])
@@ -248,6 +254,7 @@ def replay_group(
     stream: Columns,
     event: Columns,
     partner: Columns,
+    copied: Columns,
     process_of_thread: Columns,
     legacy: Columns,
     stream_process: Columns,
@@ -255,18 +262,31 @@ def replay_group(
     gpu: Columns,
     ready: Columns,
     latency: Columns,
+    spare: Columns,
     members: Columns,
     label: Columns,
     group_of: Columns,
     group: int,
+    needed: int,
+    parent: Columns,
+    forked: Columns,
+    joined: Columns,
+    follows: Columns,
+    strict: int,
     jump: int,
+    set_bytes_a_nanosecond: int,
 ) -> tuple[Columns, int]:
     """Live through the run with one group's problems fixed; nanoseconds by which each thread ends earlier.
 
     The rules are those of `ffm.model.replay`. `members` are the places in `order` of the rows that the fix changes,
-    ascending. With `jump` (each process has one stream and one thread) stretches are skipped in which the CPU and
-    the GPU are both early by the same time: there the run is the one that was measured. Also returns how many rows were
-    visited.
+    ascending. `spare` is what a row's call takes longer because the GPU was idle, and goes where it is not any more.
+    `parent`, `forked` and `joined` say which thread started each thread, and the places in `order` of the
+    first row of a thread, and of the row of the parent before which it was joined (-1: none); `follows` whose waits a
+    thread's gaps end with (-1: none). With `strict` a joined thread helps only if all that were joined there end
+    earlier, and no thread follows another. With `needed` the chosen rows' waits go though they are needed, and what
+    follows on other streams waits for the same work. With `jump` (each process has one stream and one thread) stretches
+    are skipped in which the CPU and the GPU are both early by the same time: there the run is the one that was
+    measured. Also returns how many rows were visited.
     """
     threads = len(process_of_thread)
     streams = len(stream_process)
@@ -277,6 +297,9 @@ def replay_group(
     recorded = np.zeros(events + 1, np.int64)
     moved_until = np.full(threads, -1, np.int64)
     moved_for = np.zeros(threads, np.int64)
+    touched = np.zeros(threads, np.uint8)
+    ordered = np.zeros(processes, np.int64)
+    ended = np.zeros(threads, np.int64)
     rows = len(order)
     visited = 0
     if len(members) == 0:
@@ -289,8 +312,29 @@ def replay_group(
         lane_thread = thread[row]
         process = process_of_thread[lane_thread]
         lane = stream[row]
-        does = action[row]
+        does = action[row] if action[row] != 9 else 2
         visited += 1
+        if joined[lane_thread] >= 0 or threads > processes:
+            if forked[lane_thread] == place and parent[lane_thread] >= 0:
+                early[lane_thread] = early[parent[lane_thread]]
+            gain = -1
+            least = -1
+            for other in range(threads):
+                if parent[other] == lane_thread and joined[other] == place:
+                    if touched[other] and (gain < 0 or early[other] < gain):
+                        gain = early[other]
+                        touched[lane_thread] = 1
+                    if least < 0 or early[other] < least:
+                        least = early[other]
+            if strict:
+                gain = least
+            early[lane_thread] = max(early[lane_thread], gain)
+            leader = follows[lane_thread]
+            if leader >= 0 and touched[leader] and not strict and ended[lane_thread] > 0:
+                room = start[row] - ended[lane_thread]  # it cannot have waited longer than it did nothing
+                gain = min(early[leader], early[lane_thread] + room)
+                early[lane_thread] = max(early[lane_thread], gain)
+            ended[lane_thread] = start[row] + duration[row]
         shift = early[lane_thread]
         if fresh:  # the GPU is early by as much as the CPU
             latest[process] = ready[row] - shift
@@ -313,11 +357,15 @@ def replay_group(
         while member < len(members) and members[member] < place:
             member += 1
         if member < len(members) and members[member] == place:
+            touched[lane_thread] = 1
             flags = problem[row]
             chosen = label[row] >= 0 and group_of[label[row]] == group
             if kind[row] == 4:
                 no_call = True
                 no_wait = True
+            elif chosen and needed:
+                no_wait = True
+                no_call = kind[row] == 1
             elif chosen:
                 no_wait = (flags & 1) != 0
                 later = (flags & 2) != 0 and not no_wait
@@ -325,20 +373,26 @@ def replay_group(
                 no_call = no_work or (no_wait and kind[row] == 1)
                 if kind[row] == 3 and no_wait and partner[row] >= 0:
                     no_call = True
-        if no_call:
+        if no_wait and action[row] == 9:
+            own = copied[row] // set_bytes_a_nanosecond
+            no_work = True
+        elif no_call:
             own = 0
+        elif spare[row] > 0 and ready[row] <= start[row] and latest[process] > now:
+            own -= spare[row]
         for part in range(2):
             if (part == 0 and (does == 1 or does == 2)) or (part == 1 and does == 3):
-                if part == 0:
-                    now += own
                 if not no_work:
                     first = max(now, over[lane])
                     if is_legacy:
                         first = max(first, latest[process])
                     elif legacy[process] >= 0:
                         first = max(first, over[legacy[process]])
+                    first = max(first, ordered[process])
                     over[lane] = first + gpu[row]
                     latest[process] = max(latest[process], over[lane])
+                if part == 0:
+                    now += own
             if part == 1:
                 break
             if does <= 1 or does >= 7:
@@ -366,7 +420,10 @@ def replay_group(
                     if moved_until[lane_thread] < 0 or until < moved_until[lane_thread]:
                         moved_until[lane_thread] = until
                     moved_for[lane_thread] = max(moved_for[lane_thread], target)
-                elif not no_wait:
+                elif no_wait:
+                    if needed:
+                        ordered[process] = max(ordered[process], target)
+                else:
                     if stays_idle < 0:  # nothing was waited for: what the call took, it takes again
                         now = max(now - 1 - stays_idle, target)
                     elif target > now:

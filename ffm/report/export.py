@@ -73,6 +73,10 @@ def speedscope(analysis: Analysis) -> bytes:
         ("recoverable, each site alone, by carry", lambda site: site.benefit.carry_s),
         ("recoverable, each site alone, by bound", lambda site: site.benefit.bound_s),
     ]
+    if analysis.estimator == "replay":
+        weights.append(
+            ("recoverable, each site alone, by replay", lambda site: site.benefit.replay_s or site.benefit.carry_s)
+        )
     frames: dict[tuple[str, str, int], int] = {}
     samples = [
         [frames.setdefault(frame, len(frames)) for frame in _named_stack(analysis, index)]

@@ -66,7 +66,7 @@ def fold(analysis: Analysis, name: str, estimator: Estimator = "carry", *, show_
     saving = Scale(analysis.wall_s).saving(group.benefit)
     limit = 0.0 if show_all else HIDDEN_BELOW_PERCENT / 100
     parts = _parts(analysis, group.parts or [group], estimator)
-    shown = _above(parts, limit * saving.carry_s, limit * saving.bound_s)
+    shown = _above(parts, limit * saving.most_percent)
     return FoldView(
         application=analysis.application,
         wall_s=analysis.wall_s,
@@ -132,13 +132,13 @@ def _parts(analysis: Analysis, groups: list[Group], estimator: Estimator) -> lis
     return sorted(map(part, groups), key=lambda made: -made.saving.seconds(estimator))
 
 
-def _above(parts: list[Part], carry_s: float, bound_s: float) -> list[Part]:
-    """The parts without sites that save less than both limits, and without parts that then are empty."""
+def _above(parts: list[Part], percent: float) -> list[Part]:
+    """The parts without sites that save less by every estimator, and without parts that then are empty."""
     cut = [
         replace(
             part,
-            sites=[site for site in part.sites if site.saving.carry_s >= carry_s or site.saving.bound_s >= bound_s],
-            parts=_above(part.parts, carry_s, bound_s),
+            sites=[site for site in part.sites if site.saving.most_percent >= percent],
+            parts=_above(part.parts, percent),
         )
         for part in parts
     ]

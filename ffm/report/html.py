@@ -10,7 +10,17 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from ffm.report import pictures
 from ffm.report.fold import fold
 from ffm.report.names import cut_middle, shorten
-from ffm.report.numbers import ESTIMATOR_MEANINGS, ESTIMATORS, Estimator, Scale, count, percent, plural, ranges, size
+from ffm.report.numbers import (
+    ESTIMATOR_MEANINGS,
+    Estimator,
+    Scale,
+    count,
+    percent,
+    plural,
+    ranges,
+    shown_estimators,
+    size,
+)
 from ffm.report.overview import nothing_found, overview
 from ffm.report.pictures import Picture, calls_picture, run_picture, sequence_picture
 from ffm.report.sequence import SequenceView, sequence
@@ -66,7 +76,8 @@ def html(analysis: Analysis, estimator: Estimator = "carry", *, show_all: bool =
     return environment.get_template("report.html.j2").render(
         view=view,
         nothing_found=nothing_found(view),
-        estimators=ESTIMATORS,
+        estimators=shown_estimators(estimator),
+        shown=shown_estimators(estimator),
         meanings=ESTIMATOR_MEANINGS,
         run=run_picture(analysis, estimator),
         calls=calls_picture(analysis, estimator),

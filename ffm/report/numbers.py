@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from ffm.stages.documents import Benefit
+from ffm.stages.documents import Analysis, Benefit
+from ffm.stages.errors import FfmError
 
-Estimator = Literal["carry", "bound"]
+Estimator = Literal["replay", "carry", "bound"]
 ESTIMATORS: tuple[Estimator, ...] = ("carry", "bound")
+"""The estimators that every document has."""
 ESTIMATOR_MEANINGS: dict[Estimator, str] = {
+    "replay": "the run lived through again with the fix, on the CPU and on the GPU as far as waits show it",
     "carry": "what later waits cannot absorb; unused savings are carried forward (dissertation, Figure 5.1)",
     "bound": "as the published Diogenes computes: at most the CPU's own time after the operations",
 }
@@ -20,20 +23,38 @@ ESTIMATOR_MEANINGS: dict[Estimator, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """Seconds that a fix would save and their share of the run's wall time, by both estimators."""
+    """Seconds that a fix would save and their share of the run's wall time, by each estimator.
+
+    `low_s` and `high_s` are the interval of the default estimator. What a document does not hold is None; what was not
+    worth a replay counts by carry.
+    """
 
     carry_s: float
     carry_percent: float
     bound_s: float
     bound_percent: float
+    replay_s: float | None = None
+    replay_percent: float | None = None
+    low_s: float | None = None
+    high_s: float | None = None
+    rests_on: str = ""
 
     def seconds(self, estimator: Estimator) -> float:
         """The seconds by one estimator."""
-        return self.carry_s if estimator == "carry" else self.bound_s
+        if estimator == "replay" and self.replay_s is not None:
+            return self.replay_s
+        return self.bound_s if estimator == "bound" else self.carry_s
 
     def percent(self, estimator: Estimator) -> float:
         """The share of the run by one estimator, 0 to 100."""
-        return self.carry_percent if estimator == "carry" else self.bound_percent
+        if estimator == "replay" and self.replay_percent is not None:
+            return self.replay_percent
+        return self.bound_percent if estimator == "bound" else self.carry_percent
+
+    @property
+    def most_percent(self) -> float:
+        """The largest share by any estimator."""
+        return max(self.carry_percent, self.bound_percent, self.replay_percent or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +80,38 @@ class Scale:
 
     def saving(self, benefit: Benefit) -> Saving:
         """A benefit beside its share of the run."""
-        carry, bound = benefit.carry_s, benefit.bound_s
-        return Saving(carry, self.share(carry), bound, self.share(bound))
+        carry, bound, replay = benefit.carry_s, benefit.bound_s, benefit.replay_s
+        return Saving(
+            carry,
+            self.share(carry),
+            bound,
+            self.share(bound),
+            replay,
+            None if replay is None else self.share(replay),
+            benefit.low_s,
+            benefit.high_s,
+            benefit.rests_on,
+        )
+
+
+def chosen_estimator(analysis: Analysis, wanted: Estimator | None) -> Estimator:
+    """The estimator that a view shows: the wanted one, else the document's own.
+
+    Raises:
+        FfmError: a replay is wanted of a document that has none.
+    """
+    own: Estimator = "replay" if analysis.estimator == "replay" else "carry"
+    if wanted == "replay" and own != "replay":
+        raise FfmError(
+            f"the results of {analysis.application} hold no trace that could be replayed; use --estimator carry or "
+            "bound."
+        )
+    return wanted or own
+
+
+def shown_estimators(estimator: Estimator) -> tuple[Estimator, ...]:
+    """The estimators whose columns a table shows: replay stands with its interval, carry beside bound."""
+    return ("replay",) if estimator == "replay" else ESTIMATORS
 
 
 def percent(value: float) -> str:

@@ -72,6 +72,10 @@ class Overview:
     sequences: Section
     points: Section
     matching: Unmatched | None
+    everything: Saving | None
+    """What fixing all problems together saves: no row, and no sum of rows, is worth more."""
+    explained_percent: float | None
+    """How much of the time of the threads that called the driver stage 2 explains; None without a trace."""
     notes: list[str]
 
 
@@ -82,7 +86,7 @@ def overview(analysis: Analysis, estimator: Estimator = "carry", *, show_all: bo
     def section(title: str, meaning: str, rows: list[Row]) -> Section:
         ordered = sorted(rows, key=lambda row: -row.saving.seconds(estimator))
         limit = 0.0 if show_all else HIDDEN_BELOW_PERCENT
-        shown = [row for row in ordered if max(row.saving.carry_percent, row.saving.bound_percent) >= limit]
+        shown = [row for row in ordered if row.saving.most_percent >= limit]
         return Section(title, meaning, shown, len(ordered) - len(shown))
 
     folds = [
@@ -117,6 +121,8 @@ def overview(analysis: Analysis, estimator: Estimator = "carry", *, show_all: bo
             [_point_row(analysis, scale, point) for point in analysis.points],
         ),
         matching=_matching(analysis.matching),
+        everything=None if analysis.everything is None else scale.saving(analysis.everything),
+        explained_percent=None if analysis.explained is None else 100 * analysis.explained.share,
         notes=analysis.notes,
     )
 

@@ -88,6 +88,8 @@ def run_picture(analysis: Analysis, estimator: Estimator) -> Picture:
         Share(problem, "problem", "waiting for the GPU at sites with a problem"),
     ]
     recoverable = sum(_seconds(sequence.benefit, estimator) for sequence in analysis.sequences)
+    if analysis.everything is not None:
+        recoverable = min(recoverable, _seconds(analysis.everything, estimator))
     value = f"{scale.seconds(recoverable)} recoverable ({percent(scale.share(recoverable))})"
     return _draw([_Row("whole run", None, shares, recoverable, value)], scale)
 
@@ -145,7 +147,7 @@ def _call_shares(total_s: float, wait_s: float) -> list[Share]:
 
 
 def _seconds(benefit: Benefit, estimator: Estimator) -> float:
-    return benefit.carry_s if estimator == "carry" else benefit.bound_s
+    return Scale(0.0).saving(benefit).seconds(estimator)
 
 
 def _draw(rows: list[_Row], scale: Scale) -> Picture:

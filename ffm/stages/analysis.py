@@ -11,16 +11,14 @@ from ffm.model.necessity import REASONS, REQUIRED, Reason
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import REPETITIONS, Repetition
 from ffm.stages.allocations import allocation_links
+from ffm.stages.compiling import compilation_notes
 from ffm.stages.device_work import device_work
 from ffm.stages.documents import (
     Analysis,
     Baseline,
     Document,
-    Frame,
     Matching,
     Memory,
-    Module,
-    Stack,
     StageCost,
     SyncUse,
     Tracing,
@@ -30,10 +28,10 @@ from ffm.stages.documents import (
 from ffm.stages.errors import DocumentError
 from ffm.stages.folder import ResultsFolder, application_name
 from ffm.stages.matching import match, translate
+from ffm.stages.named_stacks import name_stacks, unread_python
 from ffm.stages.operations import function_name
 from ffm.stages.results import Findings, SiteDescription, write_results
 from ffm.stages.tables import Columns, read_table
-from ffm.symbols.locations import Location
 from ffm.symbols.symbolizer import Symbolizer
 
 WORTH_MOVING_NS = 20_000
@@ -91,57 +89,25 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
     wall_s = baseline.run.wall_s if baseline.run else 0.0
     order = np.lexsort((columns["start"], columns["thread"], columns["process"]))
     timeline = _timeline(columns, joined, order, wall_s)
-    symbolizer = Symbolizer()
-    stacks = symbolized(tracing.stacks, tracing.modules, symbolizer)
+    named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
     command = baseline.run.command if baseline.run else []
     findings = Findings(
         application=application_name(command),
         command=command,
         wall_s=wall_s,
         timeline=timeline,
-        sites=_sites(columns, joined, len(stacks)),
-        stacks=stacks,
-        modules=tracing.modules,
+        sites=_sites(columns, joined, len(named.stacks)),
+        stacks=named.stacks,
+        modules=named.modules,
         run=tracing.run,
         costs=[_cost(document, baseline) for document in (baseline, tracing, memory, sync_use)],
         matching=_matching(columns, joined),
         allocations=allocation_links(columns),
         work=device_work({name: column[order] for name, column in columns.items()}, timeline.thread),
         probes_s=float(columns["probe"].sum()) / 1e9,
-        notes=symbolizer.notes + _notes(tracing),
+        notes=named.notes + unread_python(tracing.run) + _notes(tracing) + compilation_notes(tracing, columns, wall_s),
     )
     return write_results(findings, folder.root)
-
-
-def symbolized(stacks: list[Stack], modules: list[Module], symbolizer: Symbolizer) -> list[Stack]:
-    """Return the stacks with functions, files and lines; inlined functions become frames of their own."""
-    locations = [
-        Location(modules[frame.module].path, modules[frame.module].build_id, frame.offset, depth > 0)
-        for stack in stacks
-        for depth, frame in enumerate(stack.frames)
-        if modules[frame.module].path  # code made at run time lies in no file
-    ]
-    resolved = iter(symbolizer.resolve(locations))
-    result: list[Stack] = []
-    for stack in stacks:
-        frames: list[Frame] = []
-        for frame in stack.frames:
-            sources = next(resolved) if modules[frame.module].path else []
-            if not sources:
-                frames.append(frame)
-            for place, source in enumerate(sources):
-                frames.append(
-                    Frame(
-                        module=frame.module,
-                        offset=frame.offset,
-                        function=source.function,
-                        file=source.file,
-                        line=source.line,
-                        inlined=place + 1 < len(sources),
-                    )
-                )
-        result.append(Stack(key=stack.key, frames=frames))
-    return result
 
 
 def _join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse, folder: ResultsFolder) -> _Joined:
@@ -189,6 +155,7 @@ def _timeline(columns: Columns, joined: _Joined, order: NDArray[np.int64], wall_
     misplaced = (
         np.isin(reason, list(REQUIRED)) & ~repeated & (first_use > WORTH_MOVING_NS) & (part["wait"] > WORTH_MOVING_NS)
     )
+    misplaced &= _share(misplaced, reason != 0, part["stack"])[part["stack"]] > MOSTLY
     movable = np.bincount(part["stack"], weights=np.where(misplaced, np.minimum(first_use, part["wait"]), 0))
     misplaced &= movable[part["stack"]] >= WORTH_MOVING_SHARE * wall_s * 1e9
     problem[misplaced] |= np.uint8(Problem.MISPLACED_SYNCHRONIZATION)

@@ -23,7 +23,11 @@ REPLAYED_ROWS = 400_000_000
 REPLAYED_GROUPS = 40
 """And so many groups at least, whatever their size."""
 
-RESTS_ON_REPLAY = "the GPU's times, inferred from the ends of waits"
+DIFFERS = 0.1
+"""One run differs from the next, and an estimate rests on one: the interval is wider by this share on either side. On
+the samples that is about what estimates miss the measured saving by (`benchmarks/accuracy.py`)."""
+
+RESTS_ON_REPLAY = "the GPU's times, inferred from the ends of waits, and 10 % for what differs between runs"
 RESTS_ON_CPU = "the CPU's times alone: carry and bound"
 
 
@@ -132,7 +136,7 @@ class Estimates:
             carry_s=carry_s,
             bound_s=bound_s,
             replay_s=min(replayed.likely_s, self._wall_s),
-            low_s=min(replayed.low_s, self._wall_s),
-            high_s=min(replayed.high_s, self._wall_s),
+            low_s=min(replayed.low_s * (1 - DIFFERS), self._wall_s),
+            high_s=min(replayed.high_s * (1 + DIFFERS), self._wall_s),
             rests_on=RESTS_ON_REPLAY,
         )

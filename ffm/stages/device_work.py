@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,11 +55,11 @@ def device_work(columns: Columns, thread: NDArray[np.int32]) -> DeviceWork:
     )
 
 
-def _of(chosen: object) -> NDArray[np.bool_]:
+def _of(chosen: Callable[[DriverFunction], bool]) -> NDArray[np.bool_]:
     """A table over recorded function indices: whether a function of the catalogue is chosen."""
     table = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, bool)
     for function in load_catalogue().functions:
-        table[function.index] = chosen(function)  # type: ignore[operator]
+        table[function.index] = chosen(function)
     return table
 
 
@@ -78,6 +80,7 @@ def _actions(columns: Columns) -> NDArray[np.uint8]:
     action[waits] = Action.WAIT_CONTEXT
     copies = kind(DriverKind.TRANSFER, DriverKind.SET, DriverKind.MIGRATION)
     action[copies] = np.where(waits[copies], Action.ENQUEUE_AND_WAIT, Action.ENQUEUE)
+    action[kind(DriverKind.SET) & waits] = Action.SET_AND_WAIT
     asynchronous = _of(lambda entry: entry.asynchronous)[function]
     action[copies & asynchronous & upload] = Action.ENQUEUE
     action[copies & upload & ~asynchronous & _staged(columns)] = Action.WAIT_AND_ENQUEUE

@@ -47,13 +47,30 @@ class Frame(Record, frozen=True, kw_only=True):
     file: str = ""
     line: int = 0
     inlined: bool = False
+    python: bool = False
+    """A Python function; it has no address."""
+
+
+class PythonFrame(Record, frozen=True, kw_only=True):
+    """A Python function under way, as recorded: at an `entry`, a native frame of the interpreter stands for it and the
+    frames within it. Without a name, it is an entry alone."""
+
+    function: str
+    file: str
+    line: int
+    entry: bool
 
 
 class Stack(Record, frozen=True, kw_only=True):
-    """A call stack, innermost frame first. `key` is the same in every run: it hashes build-ids and offsets."""
+    """A call stack, innermost frame first. `key` is the same in every run: it hashes build-ids and offsets, and in
+    Python files, functions and lines."""
 
     key: str
     frames: list[Frame]
+    python: list[PythonFrame] = []
+    """As long as they are not among the frames, the Python functions."""
+    truncated: bool = False
+    """Whether it may have been deeper than can be recorded, at its outer end."""
 
 
 class ExitStatus(Record, frozen=True, kw_only=True):
@@ -77,6 +94,10 @@ class ProcessRecord(Record, frozen=True, kw_only=True):
     operations: int
     lost: int
     """Operations that could not be recorded (disk full); 0 in a sound run."""
+    python: str = ""
+    """Version of the Python interpreter in it, as in `3.12.1`."""
+    python_readable: bool = False
+    """Whether its stacks hold Python functions."""
 
 
 class HookOutcome(Record, frozen=True, kw_only=True):
@@ -154,6 +175,8 @@ class Tracing(Document, frozen=True, kw_only=True):
     events: str
     probe_cost_ns: float
     """Measured cost of the probe itself for one traced call, already taken out of the columns."""
+    compute_capability: int = 0
+    """Of the first GPU, 10 * major + minor; 0 where it was not asked, since the program holds no device code."""
 
 
 class Memory(Document, frozen=True, kw_only=True):
@@ -346,7 +369,7 @@ class Analysis(Document, frozen=True, kw_only=True):
     estimator: str = "carry"
     """The estimator that the views show unless told otherwise."""
     everything: Benefit | None = None
-    """What fixing all problems together saves. Groups overlap: their benefits do not add up, this is what they share."""
+    """What fixing all problems together saves. Groups overlap: their benefits do not add up."""
     explained: Explained | None = None
     """None for imported results, which hold no trace."""
     allocations: list[AllocationLink] = []

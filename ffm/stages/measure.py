@@ -146,6 +146,8 @@ def _describe(
                 threads=recording.threads,
                 operations=len(recording.operations),
                 lost=recording.lost,
+                python=recording.python_version,
+                python_readable=recording.python_readable,
             )
             for recording in recordings
         ],
@@ -168,4 +170,7 @@ def _how_found(found: WaitFunction | None) -> str:
         return "it was not looked for"
     if found.offset is None:
         return f"not found: {found.reason}"
-    return f"common to {len(found.waiting_calls)} blocked calls, and checked with each of them"
+    calls = f"{len(found.waiting_calls)} blocked calls, and checked with each of them"
+    if found.others:
+        return f"{len(found.offsets)} functions that together serve {calls}"
+    return f"common to {calls}"

@@ -21,6 +21,11 @@ _RUNTIME_LIBRARY = re.compile(r"libcuda(rt)?[.-]")
 _STARTS_A_THREAD = re.compile(r"_start|generic_start_main.*|__libc_start_.*|start_thread|thread_start|_*clone3?")
 """Functions of the C library around `main` and a thread's function; machines with its debug information know lines."""
 
+_INTERPRETER = re.compile(r"(lib)?python\d")
+
+_PYTHON_LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|lib(64|32)?/python\d[\d.]*t?)/|<frozen ")
+"""Files that come with Python or were installed into it: a program's own lie elsewhere."""
+
 _NVCC_TEMPORARY = re.compile(r"tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_(?P<stem>.+?)(?:\.compute_\w+)?\.cudafe\d*\.\w+")
 
 
@@ -35,9 +40,14 @@ class Place:
 
 
 def runtime_modules(modules: Sequence[Module]) -> frozenset[int]:
-    """Return the numbers of the modules that are the CUDA runtime or driver: no call of the programmer lies there."""
+    """Return the numbers of the modules that are the CUDA runtime or driver, or in a Python program a library of
+    Python: no call of the programmer lies there."""
+    names = [PurePath(module.path).name for module in modules]
+    python = any(_INTERPRETER.match(name) for name in names)
     return frozenset(
-        number for number, module in enumerate(modules) if _RUNTIME_LIBRARY.match(PurePath(module.path).name)
+        number
+        for number, module in enumerate(modules)
+        if _RUNTIME_LIBRARY.match(names[number]) or (python and _PYTHON_LIBRARY.search(module.path))
     )
 
 
@@ -50,14 +60,21 @@ def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int
     is NVIDIA's. Where the stack holds none, because the driver function was called directly, it is that function.
     Where a library waits through the driver's private interface, it is the library's entry. The caller is then the
     innermost frame whose line is known, since a library's are not, or else the innermost frame.
+
+    In a Python program the caller is the innermost line that is not of an installed library, if there is one.
     """
     entry = next(
-        (index for index in range(len(frames) - 1, -1, -1) if _CUDA_ENTRY.fullmatch(frames[index].function)),
+        (
+            index
+            for index in range(len(frames) - 1, -1, -1)
+            if _CUDA_ENTRY.fullmatch(frames[index].function) and not frames[index].python
+        ),
         None,
     )
+    own_line = _own_line(frames[0 if entry is None else entry + 1 :], runtime)
     if entry is not None and entry + 1 < len(frames):
         outside = [frame for frame in frames[entry + 1 :] if frame.module not in runtime]
-        caller = outside[0] if outside else frames[entry + 1]
+        caller = own_line or (outside[0] if outside else frames[entry + 1])
         return Place(frames[entry].function, caller.function, source_file(caller.file), caller.line)
     call = frames[entry].function if entry is not None else function
     if not frames:
@@ -65,10 +82,27 @@ def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int
     own = [frame for frame in frames if not _STARTS_A_THREAD.fullmatch(frame.function)]
     if entry is None and function in ("", PRIVATE):
         # The driver's own frames come first and have no names; the library that called it has.
-        library = next((frame.module for frame in own if frame.function), frames[0].module)
+        library = next((frame.module for frame in own if frame.function and not frame.python), frames[0].module)
         call = [frame for frame in frames if frame.module == library][-1].function or function or PRIVATE
-    caller = next((frame for frame in own if frame.line), frames[0])
+    caller = own_line or next((frame for frame in own if frame.line), frames[0])
     return Place(call, caller.function, source_file(caller.file), caller.line)
+
+
+def _own_line(frames: Sequence[Frame], runtime: frozenset[int]) -> Frame | None:
+    """Of a stack with Python functions, the innermost line of the program itself, else of any Python function; None
+    where there are none."""
+    python = [frame for frame in frames if frame.python]
+    if not python:
+        return None
+    candidates = (
+        frame
+        for frame in frames
+        if frame.line
+        and frame.module not in runtime
+        and not _PYTHON_LIBRARY.search(frame.file)
+        and not _STARTS_A_THREAD.fullmatch(frame.function)
+    )
+    return next(candidates, python[0])
 
 
 def source_file(path: str) -> str:

@@ -425,8 +425,6 @@ def seconds_by(benefit: Benefit, estimator: Estimator) -> float:
     """
     if estimator == "replay":
         if benefit.replay_s is None:
-            raise FfmError(
-                "these results have no replay: they hold no trace of the GPU; use --estimator carry or bound."
-            )
+            raise FfmError("these results have no replay, for want of a trace: use --estimator carry or bound.")
         return benefit.replay_s
     return benefit.carry_s if estimator == "carry" else benefit.bound_s

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.instrument.recording import Recording
-from ffm.stages.documents import Frame, Module, Stack
+from ffm.stages.documents import Frame, Module, PythonFrame, Stack
 
 UNKNOWN_MODULE = Module(path="", build_id="")
 """Stands for addresses outside of every mapped file, such as code made at run time."""
@@ -36,7 +36,17 @@ class StackTable:
                     for module, offset in recorded.frames
                 ]
                 number = self._stack_numbers[recorded.key] = len(self.stacks)
-                self.stacks.append(Stack(key=recorded.key, frames=frames))
+                self.stacks.append(
+                    Stack(
+                        key=recorded.key,
+                        frames=frames,
+                        python=[
+                            PythonFrame(function=place.function, file=place.file, line=place.line, entry=place.entry)
+                            for place in recorded.python
+                        ],
+                        truncated=recorded.truncated,
+                    )
+                )
             numbers[index] = number
         return numbers
 

@@ -114,11 +114,9 @@ def load_results_timeline(path: Path) -> tuple[Timeline, NDArray[np.int32], Devi
     timeline = Timeline(**{field.name: columns[field.name] for field in fields(Timeline)})
     if tables is None:
         return timeline, line, None
-    work = DeviceWork(
-        **{name: columns[name] for name in _WORK_TYPES},
-        **{name: np.array(tables[name], np.int32) for name in _WORK_TABLES},
-        events=tables["events"],
-    )
+    given: dict[str, Any] = {name: columns[name] for name in _WORK_TYPES}
+    given |= {name: np.array(tables[name], np.int32) for name in _WORK_TABLES}
+    work = DeviceWork(**given, events=int(tables["events"]))
     return timeline, line, work
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.instrument.device import compute_capability
+from ffm.stages.compiling import compiled_modules
 from ffm.stages.documents import Baseline, Tracing, read_document, write_document
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.operations import operation_columns
@@ -31,6 +35,10 @@ TRACED_KINDS = (
 """What is traced whatever stage 1 saw: all that enqueues, orders, waits for or frees work of the GPU."""
 
 
+NEWEST_CAPABILITY = 9999
+"""A GPU later than all: code that not even it needs compiled is not PTX."""
+
+
 def traced_functions(baseline: Baseline) -> list[str]:
     """Return the exported names to hook: the kinds above, and every function that was seen to wait."""
     catalogue = load_catalogue()
@@ -51,6 +59,13 @@ def run_tracing(request: Request) -> Tracing:
     return record_tracing(measured, request)
 
 
+def _capability(measured: Measurement, stacks: StackTable) -> int:
+    """Ask the driver what GPU it has, where the program holds device code that it may have to compile."""
+    driver = measured.run.driver
+    holds_code = compiled_modules(measured.run, stacks.modules, NEWEST_CAPABILITY)
+    return compute_capability(Path(driver.path)) if driver is not None and holds_code else 0
+
+
 def record_tracing(measured: Measurement, request: Request) -> Tracing:
     """Write down a traced run."""
     stacks = StackTable()
@@ -63,6 +78,7 @@ def record_tracing(measured: Measurement, request: Request) -> Tracing:
         stacks=stacks.stacks,
         events=request.folder.table("tracing-events").name,
         probe_cost_ns=cost,
+        compute_capability=_capability(measured, stacks),
     )
     write_document(document, request.folder.document("tracing"))
     require_sound(measured.run, request)

@@ -31,7 +31,6 @@ MOST_CANDIDATES = 1500
 
 
 class NoWait:
-    offset = None
     offsets: tuple[int, ...] = ()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import platformdirs
 import pytest
+from driver_shapes import shape, symbol_at
 from stub_library import WITHOUT_UNWIND_TABLES, Built, build
 
 from ffm.driver.analysis import DriverAnalysis, analyse, analyse_driver, implementation_names
@@ -177,3 +178,12 @@ def _object_file(folder: Path) -> Path:
     source.write_text("int nothing;\n")
     subprocess.run(["gcc", "-c", "-o", str(folder / "nothing.o"), str(source)], check=True)
     return folder / "nothing.o"
+
+
+def test_an_entry_that_jumps_through_a_slot_leads_to_the_implementation() -> None:
+    library = read_library(shape("short_entries"))
+    led = library.behind_slots()
+    assert led.keys() == library.exports.keys()
+    assert symbol_at(library.path, led["cuCtxSynchronize"]) == "implementation_cuCtxSynchronize"
+    # An ordinary stub tests a flag first, and can be patched.
+    assert read_library(shape("plain")).behind_slots() == {}

@@ -1,6 +1,7 @@
 /* A driver of one thread that runs host functions, just enough for the wait-function probe. Macros choose its shape:
  * SPIN                the wait function polls instead of sleeping
  * INLINED             cuStreamSynchronize has its own copy of the wait
+ * ALONE               every call has its own copy of the wait
  * LAUNCH_ENTERS       enqueueing enters the wait function too
  * FREE_DOES_NOT_WAIT  cuMemFree returns at once
  * NO_DEVICE           cuInit fails
@@ -112,11 +113,19 @@ INTERNAL void internal_wait(unsigned long target)
     __asm__ volatile("" ::: "memory");
 }
 
+#ifdef ALONE
+static inline __attribute__((always_inline)) int wait_for_context(void)
+{
+    wait_here(submitted);
+    return 0;
+}
+#else
 INTERNAL int wait_for_context(void)
 {
     internal_wait(submitted);
     return 0;
 }
+#endif
 
 INTERNAL int enqueue(operation item)
 {
@@ -204,7 +213,11 @@ static int synchronize_stream(void *stream)
 static int synchronize_event(void *event)
 {
     (void)event;
+#ifdef ALONE
+    wait_here(submitted);
+#else
     internal_wait(submitted);
+#endif
     return 0;
 }
 

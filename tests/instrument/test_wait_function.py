@@ -75,8 +75,6 @@ def test_a_call_that_does_not_wait_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("-DINLINED",), "in common"),
-        (("-DLAUNCH_ENTERS",), "entered by calls that only enqueue work"),
         (("-DNO_DEVICE",), "cuInit returned the error 100"),
         (("-DCRASHES",), "the probe ended"),
     ],
@@ -87,6 +85,28 @@ def test_says_why_there_is_none(tmp_path: Path, options: tuple[str, ...], reason
     assert found.offset is None
     assert found.end is None
     assert reason in found.reason
+
+
+def test_a_copy_of_the_wait_in_a_calls_own_code_is_found_too(tmp_path: Path) -> None:
+    found, symbols = find(tmp_path, "-DINLINED")
+    assert found.offset == symbols["internal_wait"]
+    assert found.others == (symbols["synchronize_stream"],)
+    assert found.own_code == ("cuStreamSynchronize",)
+    assert found.offsets == (found.offset, *found.others)
+
+
+def test_where_launches_enter_it_its_callers_are_taken(tmp_path: Path) -> None:
+    found, symbols = find(tmp_path, "-DLAUNCH_ENTERS")
+    assert found.offsets == (symbols["wait_for_context"], symbols["synchronize_event"])
+    rejected = {item.offset: item.objection for item in found.candidates if item.objection}
+    assert rejected[symbols["internal_wait"]] == "entered by calls that only enqueue work"
+
+
+def test_calls_that_share_nothing_are_no_answer(tmp_path: Path) -> None:
+    # Two of the copies would be the same code, which the compiler merges.
+    found, _ = find(tmp_path, "-DALONE", "-fno-ipa-icf")
+    assert found.offsets == ()
+    assert "waits in its own way" in found.reason
 
 
 def test_a_driver_that_hangs_is_given_up(tmp_path: Path) -> None:
@@ -138,7 +158,8 @@ def virtual_driver() -> Path:
 def test_found_in_the_virtual_driver() -> None:
     found = find_wait_function(virtual_driver())
     assert found.reason == ""
-    assert found.waiting_calls == WAITING_CALLS
+    assert set(WAITING_CALLS) <= set(found.waiting_calls)
+    assert found.others == ()
     assert found.among_static_candidates
     accepted = [item.offset for item in found.candidates if not item.objection]
     assert found.offset == accepted[0]

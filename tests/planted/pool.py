@@ -19,7 +19,7 @@ from tests.planted.measuring import Answer, answers_for
 
 
 class UnmeasuredError(Exception):
-    """A stage of ffm failed on a case; the message is its sentence."""
+    """A stage of ffm failed on a case; the message is its sentence, or names an error that it did not expect."""
 
 
 class Measurements:
@@ -27,7 +27,8 @@ class Measurements:
 
     def __init__(self, cases: Iterable[Case], programs: Programs, scratch: Path, watch: str) -> None:
         """Begin to measure the cases, with results below `scratch`."""
-        self._pool = ProcessPoolExecutor(os.cpu_count() or 1, multiprocessing.get_context("spawn"))
+        # A case waits for its program a third of the time: one more than there are cores keeps them busy.
+        self._pool = ProcessPoolExecutor((os.cpu_count() or 1) + 1, multiprocessing.get_context("spawn"))
         self._answers: dict[str, Future[list[Answer]]] = {
             case.name: self._pool.submit(_measure, case, programs, scratch / case.name, watch) for case in cases
         }
@@ -54,3 +55,5 @@ def _measure(case: Case, programs: Programs, results: Path, watch: str) -> list[
         return answers_for(case, programs, results, watch)
     except FfmError as error:
         raise UnmeasuredError(str(error)) from None
+    except Exception as error:  # one case that ffm fails on must not hide the others
+        raise UnmeasuredError(f"ffm raised {type(error).__name__}: {error}") from error

@@ -30,6 +30,8 @@ class Reliance:
     later: int
     access: bool
     """Whether `later` is an access of the CPU."""
+    first: int = -1
+    """The access before `later` that relied on the same; -1 where it is the first."""
 
 
 @dataclass(slots=True)
@@ -39,7 +41,9 @@ class Orders:
     before: dict[int, Rows] = field(default_factory=dict)
     """For each work and mark: what the GPU and the waits let it come after."""
     by_gpu: dict[int, Rows] = field(default_factory=dict)
-    """The same without the waits since its predecessors on the GPU were enqueued."""
+    """The same without the waits since the work before it on the GPU was enqueued."""
+    alone: dict[int, Rows] = field(default_factory=dict)
+    """What the GPU alone lets it come after, had no wait ever waited."""
     over: dict[int, Rows] = field(default_factory=dict)
     """For each step: what waits have covered when it begins."""
     covers: dict[int, Rows] = field(default_factory=dict)
@@ -58,8 +62,9 @@ def orders(script: Script, kept: Collection[int]) -> Orders:
             predecessors = _ahead(queues, step.stream)
             if step.operation == "order":
                 predecessors = predecessors | {recorded[step.event]}
-            found.by_gpu[row] = predecessors.union(*(found.before[earlier] for earlier in predecessors))
-            found.before[row] = found.by_gpu[row] | over
+            found.by_gpu[row] = predecessors.union(*(_handed_on(earlier, script, found) for earlier in predecessors))
+            found.alone[row] = predecessors.union(*(found.alone[earlier] for earlier in predecessors))
+            found.before[row] = predecessors.union(over, *(found.before[earlier] for earlier in predecessors))
             queues.setdefault(step.stream, []).append(row)
             if step.operation == "record":
                 recorded[step.event] = row
@@ -68,6 +73,11 @@ def orders(script: Script, kept: Collection[int]) -> Orders:
             if row in kept:
                 over = over | found.covers[row]
     return found
+
+
+def _handed_on(row: int, script: Script, found: Orders) -> Rows:
+    """What comes before a successor for the sake of this step: a mark is no work that relied on waits."""
+    return found.before[row] if script[row].operation in WORKS else found.by_gpu[row]
 
 
 def _ahead(queues: dict[int, list[int]], stream: int) -> Rows:
@@ -90,7 +100,7 @@ def _covered(row: int, step: Step, queues: dict[int, list[int]], recorded: dict[
         waited = _ahead(queues, LEGACY) if step.stream == LEGACY else frozenset(queues.get(step.stream, ()))
     else:
         waited = frozenset({row})
-    return waited.union(*(found.before[earlier] for earlier in waited))
+    return waited.union(*(found.alone[earlier] for earlier in waited))
 
 
 def sound_script(steps: Script) -> Script:
@@ -182,18 +192,38 @@ def broken(script: Script, kept: Collection[int]) -> list[Reliance]:
 
 
 def last_covers(script: Script) -> frozenset[int]:
-    """The waits that are, for some order that the script relies on, the last one before that keeps it.
+    """The waits that are, for some order that the script relies on, the last one before of their thread that keeps it.
 
-    A synchronous transfer's own wait counts for itself as well: it is part of the call.
+    Which thread hands over to which is known to the script alone: of an access, the last wait of each thread that has
+    waited for the transfer counts, and for a thread that waits after it the next access. A synchronous transfer's own
+    wait counts for itself as well: it is part of the call.
     """
     known = orders(script, range(len(script)))
     found: set[int] = set()
-    for reliance in reliances(script):
+    for reliance in [*reliances(script), *_accesses_again(script)]:
         covering = [row for row in known.covers if row < reliance.later and reliance.earlier in known.covers[row]]
-        found.add(max(covering))
+        earlier = [row for row in covering if row < reliance.first]
+        threads = {script[row].thread for row in covering} - {script[row].thread for row in earlier}
+        found |= {max(row for row in covering if script[row].thread == thread) for thread in threads}
         if reliance.earlier in known.covers:
             found.add(reliance.earlier)
     return frozenset(found)
+
+
+def _accesses_again(script: Script) -> list[Reliance]:
+    """The accesses to a transfer's memory after the first, until it is overwritten."""
+    found: list[Reliance] = []
+    for place, transfer in enumerate(script):
+        previous = -1
+        for row in range(place + 1, len(script) if transfer.operation in WORKS - {"launch"} else 0):
+            if not _uses(script[row], transfer):
+                continue
+            if script[row].operation not in ("read", "write"):
+                break
+            if previous >= 0:
+                found.append(Reliance(place, row, access=True, first=previous))
+            previous = row
+    return found
 
 
 def protecting(script: Script, row: int) -> frozenset[int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ffm.model.necessity import Operations, Role, Scope, Uses
-from tests.planted.scripts import WORKS, Script, Step
+from ffm.model.necessity import Action, Operations, Role, Scope, StreamKind, Streams, Uses
+from tests.planted.scripts import WAITS, WORKS, Script, Step
 
 STEP_NS = 1000
 """Each step begins this long after the one before."""
@@ -18,46 +18,48 @@ SCOPES = {
     "upload_now": Scope.STREAM,
 }
 
+ACTIONS = {"record": Action.RECORD, "order": Action.WAIT_EVENT, **dict.fromkeys(WORKS, Action.WORK)}
+
+STREAMS = Streams(
+    kind=np.array([StreamKind.LEGACY, StreamKind.BLOCKING, *[StreamKind.INDEPENDENT] * 2], np.uint8),
+    context=np.zeros(4, np.int64),
+)
+
 
 def operations_of_script(script: Script) -> Operations:
     """One operation for each step, so that rows are steps; accesses are operations that do nothing."""
     count = len(script)
     start = np.arange(count, dtype=np.int64) * STEP_NS
-    stream = np.array([step.stream for step in script], np.uint64)
-    bound = start.copy()
-    recorded: dict[int, tuple[int, int]] = {}
-    for row, step in enumerate(script):
-        if step.operation == "record":
-            recorded[step.event] = (row, step.stream)
-        if step.operation == "wait_event":
-            place, stream[row] = recorded[step.event]
-            bound[row] = start[place]
+    concerned = ("record", "order", "wait_event")
     return Operations(
         start=start,
         end=start + STEP_NS // 2,
+        thread=np.array([step.thread for step in script], np.int64),
         scope=np.array([SCOPES.get(step.operation, Scope.NONE) for step in script], np.uint8),
-        stream=stream,
-        bound=bound,
-        enqueues=np.array([step.operation in WORKS for step in script], bool),
-        timing=np.array([step.operation == "elapsed" for step in script], bool),
-        launches=np.array([step.operation == "launch" for step in script], bool),
-        host_function=np.zeros(count, bool),
+        judged=np.array([step.operation in WAITS for step in script], bool),
+        stream=np.array([step.stream for step in script], np.int64),
+        context=np.zeros(count, np.int64),
+        event=np.array([step.event if step.operation in concerned else -1 for step in script], np.int64),
+        action=np.array([ACTIONS.get(step.operation, Action.NOTHING) for step in script], np.uint8),
+        streams=STREAMS,
     )
 
 
 def uses_of_script(script: Script) -> Uses:
-    """The first access to the memory of each transfer, unless a download overwrites it first."""
+    """All accesses to the memory of each transfer until a download overwrites it; the questions for times."""
     rows: list[tuple[int, int, Role]] = []
-    for row, transfer in enumerate(script):
-        if transfer.operation in WORKS - {"launch"}:
-            later = [place for place in range(row + 1, len(script)) if _ends_watch(script[place], transfer)]
-            if later and script[later[0]].operation in ("read", "write"):
-                rows.append((row, later[0], _role(transfer)))
+    recorded: dict[int, int] = {}
+    for row, step in enumerate(script):
+        if step.operation == "record":
+            recorded[step.event] = row
+        if step.operation == "elapsed":
+            rows += [(recorded[event], row, Role.TIMING) for event in (step.event, step.other)]
+        if step.operation in WORKS - {"launch"}:
+            rows += [(row, later, _role(step)) for later in _accesses(script, row)]
     return Uses(
-        transfer=np.array([row for row, _, _ in rows], np.int64),
+        operation=np.array([row for row, _, _ in rows], np.int64),
         time=np.array([place for _, place, _ in rows], np.int64) * STEP_NS,
         role=np.array([role for _, _, role in rows], np.uint8),
-        watched=np.ones(len(rows), bool),
     )
 
 
@@ -67,8 +69,15 @@ def _role(transfer: Step) -> Role:
     return Role.SOURCE if transfer.operation == "upload" else Role.OWN_SOURCE
 
 
-def _ends_watch(step: Step, transfer: Step) -> bool:
-    if step.buffer != transfer.buffer:
-        return False
-    reads = step.operation == "read" and transfer.operation.startswith("download")
-    return reads or step.operation in ("write", "download", "download_now")
+def _accesses(script: Script, transfer: int) -> list[int]:
+    found: list[int] = []
+    downloads = script[transfer].operation.startswith("download")
+    for row in range(transfer + 1, len(script)):
+        step = script[row]
+        if step.buffer != script[transfer].buffer:
+            continue
+        if step.operation in ("download", "download_now"):
+            break
+        if step.operation == "write" or (step.operation == "read" and downloads):
+            found.append(row)
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from tests.planted.scripts import WAITS, Script, Step, steps, text_of
 INTERPRETER = Path(__file__).parent / "interpreter" / "interpreter.cu"
 
 scripts = st.lists(steps(), min_size=4, max_size=24).map(sound_script)
+of_one_thread = scripts.map(lambda script: [replace(step, thread=0) for step in script])
 
 
 def waits_of(script: Script) -> list[int]:
@@ -48,7 +50,7 @@ def needed_rows(verdicts: Necessity) -> list[int]:
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
-@given(scripts)
+@given(scripts | of_one_thread)
 def test_verdicts_on_tables(script: Script) -> None:
     verdicts = on_tables(script)
     check_verdicts(script, needed_rows(verdicts))

@@ -2,19 +2,14 @@
 
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
-import ffm.vgpu
-
-PROGRAMS = Path(ffm.vgpu.__file__).parent / "bin"
+from ffm.vgpu.paths import sample
 
 
 def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    program = PROGRAMS / name
-    assert program.is_file(), f"{program} is missing: build the project first (make setup)"
-    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([sample(name), *arguments], capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.fixture(scope="module")

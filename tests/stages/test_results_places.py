@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ffm.stages.documents import Frame
-from ffm.stages.places import Place, place_of_call, source_file
+from ffm.stages.documents import Frame, Module
+from ffm.stages.places import Place, place_of_call, runtime_modules, source_file
 
 
 def frames(*functions: tuple[str, int]) -> list[Frame]:
@@ -45,6 +45,53 @@ def frames(*functions: tuple[str, int]) -> list[Frame]:
 )  # fmt: skip
 def test_place_of_call(stack: list[tuple[str, int]], function: str, place: Place) -> None:
     assert place_of_call(frames(*stack), function) == place
+
+
+def python(function: str, file: str, line: int) -> Frame:
+    return Frame(module=2, offset=0, function=function, file=file, line=line, python=True)
+
+
+LIBRARY = "/usr/lib/python3.12/site-packages/tensor/core.py"
+
+
+@pytest.mark.parametrize(
+    ("stack", "function", "place"),
+    [
+        # The binding is Cython's: the line is the program's.
+        ([*frames(("cuda.bindings.driver.cuMemFree", 0)), python("step", "train.py", 42)], "cuMemFree_v2",
+         Place("cuMemFree_v2", "step", "train.py", 42)),
+        # Through an installed library, whose lines are known too.
+        ([python("free", LIBRARY, 7), python("<lambda>", "<frozen runpy>", 3), python("step", "train.py", 42)],
+         "cuMemFree_v2", Place("cuMemFree_v2", "step", "train.py", 42)),
+        # A library is all there is.
+        ([*frames(("helper", 0)), python("free", LIBRARY, 7), python("main", LIBRARY, 9)], "cuMemFree_v2",
+         Place("cuMemFree_v2", "free", LIBRARY, 7)),
+        # Native code of the program, called from Python.
+        ([*frames(("solve", 9)), python("step", "train.py", 42)], "cuMemFree_v2",
+         Place("cuMemFree_v2", "solve", "a.cu", 9)),
+        # The runtime, called by a library.
+        ([*frames(("cudaFree", 0), ("release", 0)), python("step", "train.py", 42)], "cuMemFree_v2",
+         Place("cudaFree", "step", "train.py", 42)),
+        # A Python function is no call of CUDA, whatever its name.
+        ([python("cudaFree", "train.py", 1), python("step", "train.py", 42)], "cuMemFree_v2",
+         Place("cuMemFree_v2", "cudaFree", "train.py", 1)),
+        # A library that waits privately.
+        ([*frames(("helper", 0), ("cublasSasum_v2", 0)), python("step", "train.py", 42)], "private",
+         Place("cublasSasum_v2", "step", "train.py", 42)),
+        # Python's own threads, on a machine that knows the lines of its C library.
+        ([python("run", LIBRARY, 9), *frames(("start_thread", 447))], "cuMemFree_v2",
+         Place("cuMemFree_v2", "run", LIBRARY, 9)),
+    ],
+)  # fmt: skip
+def test_place_of_a_call_in_python(stack: list[Frame], function: str, place: Place) -> None:
+    assert place_of_call(stack, function) == place
+
+
+def test_no_call_of_the_programmer_lies_in_the_runtime_or_in_a_library_of_python() -> None:
+    paths = ["/app/train.so", "/usr/lib/libcuda.so.1", f"{LIBRARY}/_core.so", "/usr/lib64/python3/lib-dynload/x.so"]
+    native = [Module(path=path, build_id="") for path in paths]
+    assert runtime_modules([*native, Module(path="/usr/bin/python3.11", build_id="")]) == {1, 2, 3}
+    assert runtime_modules(native) == {1}  # a program of its own, which happens to be installed there
 
 
 def test_source_behind_nvcc_s_temporary_file() -> None:

@@ -33,7 +33,7 @@ static void widen(uint64_t start, uint64_t bytes)
         blocks.high = start + bytes;
 }
 
-static void add(uint64_t start, uint64_t bytes)
+static void add(uint64_t start, uint64_t bytes, bool own_pages)
 {
     if (blocks.table == NULL) {
         void *pages =
@@ -42,7 +42,7 @@ static void add(uint64_t start, uint64_t bytes)
     }
     if (blocks.table == NULL || blocks.count == CAPACITY || bytes == 0)
         return;
-    blocks.table[blocks.count] = (ffm_block){.start = start, .bytes = bytes, .device = start};
+    blocks.table[blocks.count] = (ffm_block){.start = start, .bytes = bytes, .device = start, .own_pages = own_pages};
     __atomic_store_n(&blocks.count, blocks.count + 1, __ATOMIC_RELEASE);
     widen(start, bytes);
 }
@@ -53,7 +53,7 @@ void ffm_blocks_note(const ffm_function *function, const ffm_operation *operatio
         return;
     pthread_mutex_lock(&blocks.lock);
     if (function->kind == FFM_KIND_ALLOCATION) {
-        add(operation->destination, operation->bytes);
+        add(operation->destination, operation->bytes, function->memory != FFM_MEMORY_REGISTERED);
     } else if (function->kind == FFM_KIND_MAPPING) {
         for (uint32_t i = 0; i < blocks.count; i++) {
             ffm_block *block = &blocks.table[i];
@@ -99,6 +99,13 @@ bool ffm_blocks_hold(uint64_t address)
 {
     uint32_t place;
     return ffm_blocks_find(address, &place);
+}
+
+bool ffm_blocks_own_pages(uint64_t address)
+{
+    uint32_t place;
+    ffm_block block;
+    return ffm_blocks_find(address, &place) && ffm_blocks_at(place, &block) && block.own_pages;
 }
 
 uint32_t ffm_blocks_count(void)

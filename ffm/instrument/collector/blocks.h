@@ -11,6 +11,7 @@
 typedef struct {
     uint64_t start, bytes;
     uint64_t device; /* where the GPU sees it; with unified addressing the same */
+    bool own_pages;  /* the driver allocated it; else it is the program's own memory, registered */
     bool handed;     /* its address lies in memory that the GPU reads: any kernel may find it */
 } ffm_block;
 
@@ -22,6 +23,9 @@ uint64_t ffm_blocks_remove(uint64_t start);
 
 /* Whether an address lies in a block. Memory outside of all is pageable. */
 bool ffm_blocks_hold(uint64_t address);
+
+/* Whether an address lies in a block that the driver allocated: nothing else lies on its pages. */
+bool ffm_blocks_own_pages(uint64_t address);
 
 /* How many there are: 0 means that no kernel reaches host memory. */
 uint32_t ffm_blocks_count(void);

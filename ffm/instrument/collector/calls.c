@@ -82,7 +82,7 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
         operation->flags |= (uint16_t)(ffm_context_number() << FFM_OPERATION_CONTEXT_SHIFT);
         ffm_boxes_mark(function, arguments, operation);
         if (mode & FFM_MODE_WATCH)
-            ffm_watch_before(function, arguments, operation);
+            ffm_watch_before(function, arguments, operation, thread);
         if (mode & FFM_MODE_CONTENTS)
             ffm_contents_before(function, arguments, operation, thread);
         thread->bypass--;

@@ -18,8 +18,6 @@ enum { CLOCKS(PLACE) PLACES };
 
 static void *originals[PLACES];
 
-int (*ffm_clock)(clockid_t, struct timespec *) = clock_gettime;
-
 static function original_at(uint32_t place)
 {
     void *original;

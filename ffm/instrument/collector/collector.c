@@ -14,6 +14,7 @@
 #include "dispatch.h"
 #include "kernels.h"
 #include "modules.h"
+#include "python_frames.h"
 #include "sink.h"
 #include "stacks.h"
 #include "thread.h"
@@ -25,6 +26,7 @@ static void after_fork(void)
     if (!ffm_sink_reopen())
         return;
     ffm_modules_after_fork();
+    ffm_python_after_fork();
     ffm_stacks_after_fork();
     ffm_thread_after_fork();
     if (ffm_call_mode() & FFM_MODE_WATCH)
@@ -87,6 +89,13 @@ bool ffm_collector_is_bound(const void *address)
         if (ffm_call_address(i) == address)
             return true;
     return false;
+}
+
+void ffm_collector_python(const void *thread_state, const void *runtime, uint32_t version, bool dedicated)
+{
+    const ffm_python found = {
+        .thread_state = thread_state, .runtime = runtime, .version = version, .dedicated = dedicated};
+    ffm_python_found(&found);
 }
 
 void ffm_collector_modules_changed(void)

@@ -34,6 +34,11 @@ FFM_EXPORT void ffm_collector_bind(uint32_t function, void *address, void *origi
 /* Whether the code at an address was hooked already, here or in the process this one was forked from. */
 FFM_EXPORT bool ffm_collector_is_bound(const void *address);
 
+/* The process has a Python interpreter: where its function `PyGILState_GetThisThreadState` and its `_PyRuntime` are,
+ * its PY_VERSION_HEX, and whether its module is libpython or python itself. Stacks then hold Python frames too, where
+ * the version is known. */
+FFM_EXPORT void ffm_collector_python(const void *thread_state, const void *runtime, uint32_t version, bool dedicated);
+
 /* Functions of the C library that read a clock, to be replaced: name, replacement (NULL where it is in place already)
  * and original by place. Names end with NULL. */
 FFM_EXPORT const char *ffm_collector_clock_name(uint32_t place);

@@ -126,19 +126,34 @@ static bool redirect(greg_t *registers, uint32_t kind)
     return false;
 }
 
-enum { STACK_BELOW = 8 << 20 }; /* of a thread begun by clone, which is told the upper end only */
+enum { PAGE = 4096, STACK_BELOW = 8 << 20 }; /* of a thread begun by clone, which is told the upper end only */
+
+/* A new thread's stack, its thread-local variables and its control block, which glibc lays out in this order. */
+static void note_thread(uint64_t control_block, uint64_t stack, uint64_t stack_end)
+{
+    ffm_thread_memory_gone(control_block); /* of an earlier thread */
+    if (stack_end <= control_block && control_block - stack_end < STACK_BELOW)
+        stack_end = control_block;
+    ffm_thread_memory_note(control_block, stack, stack_end);
+    ffm_thread_memory_note(control_block, control_block - PAGE, control_block + PAGE);
+}
 
 static bool begins_thread(uint64_t call, const uint64_t *arguments)
 {
     if (call == SYS_clone3) {
         const struct clone_args *wanted = (const struct clone_args *)arguments[0];
         if (wanted->flags & CLONE_THREAD)
-            ffm_thread_memory_add(wanted->tls, wanted->stack, wanted->stack + wanted->stack_size);
+            note_thread(wanted->tls, wanted->stack, wanted->stack + wanted->stack_size);
         return (wanted->flags & CLONE_THREAD) != 0;
     }
     if (arguments[0] & CLONE_THREAD)
-        ffm_thread_memory_add(arguments[4], arguments[1] - STACK_BELOW, arguments[1]);
+        note_thread(arguments[4], arguments[1] - STACK_BELOW, arguments[1]);
     return (arguments[0] & CLONE_THREAD) != 0;
+}
+
+static uint64_t control_block_here(void)
+{
+    return (uint64_t)__builtin_thread_pointer();
 }
 
 /* ---- all others -------------------------------------------------------------------------------------------------- */
@@ -179,7 +194,7 @@ static int64_t make(uint64_t call, const uint64_t *a, ucontext_t *context)
 static void note_alternate(const stack_t *stack)
 {
     if (stack != NULL && !(stack->ss_flags & SS_DISABLE))
-        ffm_thread_memory_add_alternate((uint64_t)stack->ss_sp, (uint64_t)stack->ss_sp + stack->ss_size);
+        ffm_thread_memory_note(control_block_here(), (uint64_t)stack->ss_sp, (uint64_t)stack->ss_sp + stack->ss_size);
 }
 
 /* Whether the thread's next system call is to come by here. */
@@ -204,7 +219,7 @@ static bool intercepted(ucontext_t *context)
     case SYS_vfork:
         return redirect(registers, KIND_PLAIN);
     case SYS_exit:
-        ffm_thread_memory_remove_self();
+        ffm_thread_memory_gone(control_block_here());
         break;
     default:
         break;
@@ -221,6 +236,9 @@ static bool intercepted(ucontext_t *context)
 void ffm_dispatch_signal(int number, siginfo_t *info, void *context)
 {
     if (info->si_code == SI_TKILL && info->si_pid == getpid()) {
+        /* Where the stack ends is not to be had in a handler. */
+        const uint64_t here = (uint64_t)__builtin_frame_address(0) - STACK_BELOW / 8;
+        note_thread(control_block_here(), here, here + STACK_BELOW / 4);
         ffm_dispatch_join();
         return;
     }
@@ -244,7 +262,6 @@ void ffm_dispatch_join(void)
     if (ffm_kernel_call(SYS_prctl, arguments) != 0)
         return;
     joined = true;
-    ffm_thread_memory_add_self();
     __atomic_add_fetch(&dispatch.threads, 1, __ATOMIC_RELAXED);
     selector = INTERCEPT;
 }

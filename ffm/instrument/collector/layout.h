@@ -17,7 +17,9 @@ typedef struct {
     uint32_t threads; /* thread numbers handed out */
     uint64_t opened;  /* nanoseconds */
     uint64_t file_bytes;
-    uint64_t lost; /* operations that found no room on the disk */
+    uint64_t lost;            /* operations that found no room on the disk */
+    uint32_t python_version;  /* PY_VERSION_HEX of the interpreter in the process; 0 for none */
+    uint32_t python_readable; /* whether stacks hold its frames */
     uint64_t
         fault_cost; /* nanoseconds from an access to a watched page to the watch's handler, measured at the start */
     char catalogue_digest[64];
@@ -31,7 +33,8 @@ enum {
     FFM_CHUNK_MODULES = 3,
     FFM_CHUNK_CONTENTS = 4,
     FFM_CHUNK_ACCESSES = 5,
-    FFM_CHUNK_PARTS = 6
+    FFM_CHUNK_PYTHON_CODES = 6,
+    FFM_CHUNK_PARTS = 7
 };
 
 typedef struct {
@@ -72,11 +75,17 @@ typedef struct {
     uint32_t thread_id; /* kernel's number of the thread */
 } ffm_operation;
 
-/* A distinct call stack; `frames` ffm_frame follow, innermost first. */
+/* A distinct call stack; `frames` ffm_frame and `python_frames` ffm_python_frame follow, each innermost first.
+ *
+ * In Python, one place can show several native stacks: the interpreter specialises its instructions as a program runs,
+ * and then takes other ways through its own code. They are one stack here; its frames are those met first. */
 typedef struct {
     uint32_t number;
     uint32_t frames;
-    uint8_t key[16]; /* the same in every run: XXH3-128 of the frames' build-ids and offsets */
+    uint32_t python_frames;
+    uint32_t truncated; /* whether it was deeper than could be recorded, at its outer end */
+    uint8_t key[16];    /* the same in every run: XXH3-128 of the frames' build-ids and offsets; with Python frames, of
+                           these (file, function, line, column) and of the native frames outside of the interpreter */
 } ffm_stack;
 
 typedef struct {
@@ -86,6 +95,26 @@ typedef struct {
 } ffm_frame;
 
 enum { FFM_NO_MODULE = 0xFFFFFFFF };
+
+/* A Python function under way. The interpreter calls itself for some frames: those are entries, and there is a native
+ * frame of its evaluation function for each. */
+typedef struct {
+    uint32_t code; /* FFM_NO_CODE for an entry whose function was not on the stack */
+    uint32_t line;
+    uint32_t column; /* of the expression's first byte, from 1; 0 where it is not known */
+    uint32_t flags;
+} ffm_python_frame;
+
+enum { FFM_PYTHON_ENTRY = 1 };
+enum { FFM_NO_CODE = 0xFFFFFFFF };
+
+/* A Python function; its file and its qualified name follow in UTF-8, padded together to a multiple of 8. */
+typedef struct {
+    uint32_t number;
+    uint32_t first_line;
+    uint32_t file_bytes;
+    uint32_t name_bytes;
+} ffm_python_code;
 
 /* A mapped file; `path_bytes` of path follow, padded to a multiple of 8. */
 typedef struct {

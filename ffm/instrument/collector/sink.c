@@ -19,6 +19,8 @@ static struct {
     int file;
     uint32_t mode;
     ffm_header *header;
+    uint32_t python_version;
+    bool python_readable;
     char folder[2048];
 } sink = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = -1};
 
@@ -65,6 +67,8 @@ static bool open_locked(void)
     header->mode = sink.mode;
     header->opened = ffm_now();
     header->file_bytes = FFM_HEADER_BYTES;
+    header->python_version = sink.python_version;
+    header->python_readable = sink.python_readable;
     memcpy(header->catalogue_digest, FFM_CATALOGUE_DIGEST, sizeof header->catalogue_digest);
     if (readlink("/proc/self/exe", header->executable, sizeof header->executable - 1) < 0)
         header->executable[0] = '\0';
@@ -162,4 +166,16 @@ void ffm_sink_set_fault_cost(uint64_t nanoseconds)
 uint32_t ffm_sink_new_thread(void)
 {
     return sink.header == NULL ? 0 : __atomic_fetch_add(&sink.header->threads, 1, __ATOMIC_RELAXED);
+}
+
+void ffm_sink_note_python(uint32_t version, bool readable)
+{
+    pthread_mutex_lock(&sink.lock);
+    sink.python_version = version;
+    sink.python_readable = readable;
+    if (sink.header != NULL) {
+        sink.header->python_version = version;
+        sink.header->python_readable = readable;
+    }
+    pthread_mutex_unlock(&sink.lock);
 }

@@ -31,6 +31,9 @@ void ffm_sink_commit(ffm_stream *stream, size_t bytes);
 /* Unmap the stream's chunk; what is in it stays recorded. */
 void ffm_sink_release(ffm_stream *stream);
 
+/* Note in the header, now or once there is one, which Python is in the process and whether its frames can be read. */
+void ffm_sink_note_python(uint32_t version, bool readable);
+
 /* A number for a new thread of this recording. */
 uint32_t ffm_sink_new_thread(void);
 

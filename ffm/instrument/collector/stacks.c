@@ -10,17 +10,24 @@
 #include <xxhash.h>
 
 #include "modules.h"
+#include "python_frames.h"
 #include "sink.h"
 
-enum { SLOTS = 1 << 17, ARENA = 1 << 20 };
+enum {
+    SLOTS = 1 << 17,
+    MOST_USED = SLOTS / 4 * 3,
+    ARENA = 1 << 20,
+    MAX_WORDS = FFM_MAX_FRAMES + FFM_MAX_PYTHON_FRAMES * FFM_PYTHON_WORDS
+};
 
 /* An interned stack, kept for exact comparison: two stacks are one only if every frame agrees. */
 typedef struct {
     uint64_t hash;
     uint32_t number;
-    uint32_t depth;
+    uint32_t depth;        /* native frames: words at the beginning */
+    uint32_t python_words; /* behind them */
     uint8_t key[FFM_KEY_BYTES];
-    uint64_t frames[];
+    uint64_t words[];
 } interned;
 
 static struct {
@@ -28,20 +35,44 @@ static struct {
     ffm_stream stream;
     interned *slots[SLOTS]; /* open addressing; written under the lock, read without it */
     interned *by_number[SLOTS];
-    uint32_t count;
+    interned *by_key[SLOTS]; /* open addressing; only stacks with Python frames, of which several share a key */
+    uint32_t used;           /* slots */
+    uint32_t count;          /* numbers given out */
     char *arena;
     size_t arena_used;
 } stacks = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static interned *find(uint64_t hash, const uint64_t *frames, uint32_t depth, uint32_t *slot)
+/* What the stack that is being added consists of; under the lock. Not on the stack, for a signal handler's is small. */
+static struct {
+    ffm_module_place places[FFM_MAX_FRAMES];
+    ffm_python_place python[FFM_MAX_PYTHON_FRAMES];
+    struct {
+        uint8_t build_id[FFM_BUILD_ID_BYTES];
+        uint32_t reserved;
+        uint64_t offset;
+    } identity[FFM_MAX_FRAMES];
+    uint64_t python_identity[FFM_MAX_PYTHON_FRAMES][2];
+    uint8_t key[FFM_KEY_BYTES];
+} added;
+
+static interned *find(uint64_t hash, const uint64_t *words, uint32_t depth, uint32_t python_words, uint32_t *slot)
 {
     for (*slot = (uint32_t)hash & (SLOTS - 1);; *slot = (*slot + 1) & (SLOTS - 1)) {
         interned *at = __atomic_load_n(&stacks.slots[*slot], __ATOMIC_ACQUIRE);
         if (at == NULL)
             return NULL;
-        if (at->hash == hash && at->depth == depth && memcmp(at->frames, frames, depth * sizeof *frames) == 0)
+        if (at->hash == hash && at->depth == depth && at->python_words == python_words &&
+            memcmp(at->words, words, (depth + python_words) * sizeof *words) == 0)
             return at;
     }
+}
+
+static interned *find_key(const uint8_t *key, uint32_t *slot)
+{
+    memcpy(slot, key, sizeof *slot);
+    for (*slot &= SLOTS - 1;; *slot = (*slot + 1) & (SLOTS - 1))
+        if (stacks.by_key[*slot] == NULL || memcmp(stacks.by_key[*slot]->key, key, FFM_KEY_BYTES) == 0)
+            return stacks.by_key[*slot];
 }
 
 static void *allocate(size_t bytes)
@@ -59,74 +90,131 @@ static void *allocate(size_t bytes)
     return room;
 }
 
-/* Record the stack with its frames as (module, offset), and give it the key by which runs are matched. */
-static void record(interned *stack)
+/* Fill `added`: where the frames lie, and the key by which runs are matched.
+ *
+ * The interpreter's own frames are no part of the key of a stack with Python frames: the Python frames say where it is,
+ * while the ways through its code change as it specialises. */
+static void describe(const uint64_t *words, uint32_t depth, uint32_t python_words)
 {
-    struct {
-        uint8_t build_id[FFM_BUILD_ID_BYTES];
-        uint32_t reserved;
-        uint64_t offset;
-    } identity[FFM_MAX_FRAMES];
-    memset(identity, 0, stack->depth * sizeof *identity);
-    size_t bytes = sizeof(ffm_stack) + stack->depth * sizeof(ffm_frame);
-    ffm_module_place places[FFM_MAX_FRAMES];
-    for (uint32_t i = 0; i < stack->depth; i++) {
+    uint32_t native = 0, functions = 0;
+    memset(added.identity, 0, depth * sizeof *added.identity);
+    for (uint32_t i = 0; i < depth; i++) {
         /* A return address can be the first byte after its function: the call lies before it. */
-        places[i] = ffm_module_of(stack->frames[i] - (i > 0));
-        uint64_t base = places[i].number == FFM_NO_MODULE ? 0 : places[i].base;
-        memcpy(identity[i].build_id, places[i].build_id, FFM_BUILD_ID_BYTES);
-        identity[i].offset = places[i].number == FFM_NO_MODULE ? 0 : stack->frames[i] - base;
+        added.places[i] = ffm_module_of(words[i] - (i > 0));
+        bool inside = added.places[i].number != FFM_NO_MODULE;
+        if (inside && python_words > 0 && ffm_python_is_interpreter(added.places[i].base))
+            continue;
+        memcpy(added.identity[native].build_id, added.places[i].build_id, FFM_BUILD_ID_BYTES);
+        added.identity[native++].offset = inside ? words[i] - added.places[i].base : 0;
     }
+    for (uint32_t i = 0; i < python_words / FFM_PYTHON_WORDS; i++) {
+        added.python[i] = ffm_python_place_of(words + depth + (size_t)i * FFM_PYTHON_WORDS);
+        if (added.python[i].frame.code == FFM_NO_CODE)
+            continue;
+        memcpy(added.python_identity[functions++], added.python[i].identity, sizeof added.python[i].identity);
+    }
+    XXH128_hash_t hash = XXH3_128bits(added.identity, native * sizeof *added.identity);
+    if (python_words > 0)
+        hash = XXH3_128bits_withSeed(added.python_identity, functions * sizeof *added.python_identity,
+                                     hash.low64 ^ hash.high64);
     XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits(identity, stack->depth * sizeof *identity));
-    memcpy(stack->key, canonical.digest, FFM_KEY_BYTES);
+    XXH128_canonicalFromHash(&canonical, hash);
+    memcpy(added.key, canonical.digest, FFM_KEY_BYTES);
+}
 
+/* Record the stack that `added` describes with its frames as (module, offset), and its Python frames. */
+static void record(const interned *stack, bool truncated)
+{
+    uint32_t python_frames = stack->python_words / FFM_PYTHON_WORDS;
+    size_t bytes = sizeof(ffm_stack) + stack->depth * sizeof(ffm_frame) + python_frames * sizeof(ffm_python_frame);
     ffm_stack *out = ffm_sink_reserve(&stacks.stream, FFM_CHUNK_STACKS, 0, bytes);
     if (out == NULL)
         return;
-    out->number = stack->number;
-    out->frames = stack->depth;
+    *out = (ffm_stack){
+        .number = stack->number, .frames = stack->depth, .python_frames = python_frames, .truncated = truncated};
     memcpy(out->key, stack->key, FFM_KEY_BYTES);
     ffm_frame *frames = (ffm_frame *)(out + 1);
     for (uint32_t i = 0; i < stack->depth; i++) {
-        uint64_t base = places[i].number == FFM_NO_MODULE ? 0 : places[i].base;
-        frames[i] = (ffm_frame){.module = places[i].number, .offset = stack->frames[i] - base};
+        uint64_t base = added.places[i].number == FFM_NO_MODULE ? 0 : added.places[i].base;
+        frames[i] = (ffm_frame){.module = added.places[i].number, .offset = stack->words[i] - base};
     }
+    ffm_python_frame *python = (ffm_python_frame *)(frames + stack->depth);
+    for (uint32_t i = 0; i < python_frames; i++)
+        python[i] = added.python[i].frame;
     ffm_sink_commit(&stacks.stream, bytes);
 }
 
-static uint32_t intern(const uint64_t *frames, uint32_t depth)
+/* Add a stack under the lock, and return its number. A table that is three quarters full stays as it is: later stacks
+ * share the number 0, the empty stack. */
+static uint32_t add(uint64_t hash, uint32_t slot, const uint64_t *words, uint32_t depth, uint32_t python_words,
+                    bool truncated)
 {
-    uint64_t hash = XXH3_64bits_withSeed(frames, depth * sizeof *frames, ffm_modules_generation());
+    uint32_t key_slot = 0;
+    interned *same = NULL;
+    if (stacks.used >= MOST_USED && python_words == 0)
+        return 0;
+    describe(words, depth, python_words);
+    if (python_words > 0)
+        same = find_key(added.key, &key_slot);
+    interned *fresh = NULL;
+    if (stacks.used < MOST_USED)
+        fresh = allocate(sizeof *fresh + (depth + python_words) * sizeof *words);
+    if (fresh == NULL)
+        return same == NULL ? 0 : same->number;
+    *fresh = (interned){.hash = hash,
+                        .number = same == NULL ? stacks.count++ : same->number,
+                        .depth = depth,
+                        .python_words = python_words};
+    memcpy(fresh->key, added.key, FFM_KEY_BYTES);
+    for (uint32_t i = 0; i < depth + python_words; i++)
+        fresh->words[i] = words[i];
+    if (same == NULL) {
+        record(fresh, truncated);
+        stacks.by_number[fresh->number] = fresh;
+        if (python_words > 0)
+            stacks.by_key[key_slot] = fresh;
+    }
+    stacks.used++;
+    __atomic_store_n(&stacks.slots[slot], fresh, __ATOMIC_RELEASE);
+    return fresh->number;
+}
+
+/* Number of a stack: `depth` return addresses, and behind them the words of its Python frames. */
+static uint32_t intern(const uint64_t *words, uint32_t depth, uint32_t python_words, bool truncated)
+{
+    uint64_t hash = XXH3_64bits_withSeed(words, (depth + python_words) * sizeof *words, ffm_modules_generation());
     uint32_t slot;
-    interned *known = find(hash, frames, depth, &slot);
+    interned *known = find(hash, words, depth, python_words, &slot);
     if (__builtin_expect(known != NULL, 1))
         return known->number;
 
     pthread_mutex_lock(&stacks.lock);
-    known = find(hash, frames, depth, &slot);
-    /* A table that is three quarters full stays as it is: later stacks share the number 0, the empty stack. */
-    if (known == NULL && stacks.count < SLOTS / 4 * 3) {
-        interned *fresh = allocate(sizeof *fresh + depth * sizeof *frames);
-        if (fresh != NULL) {
-            fresh->hash = hash;
-            fresh->depth = depth;
-            fresh->number = stacks.count++;
-            for (uint32_t i = 0; i < depth; i++)
-                fresh->frames[i] = frames[i];
-            record(fresh);
-            stacks.by_number[fresh->number] = fresh;
-            __atomic_store_n(&stacks.slots[slot], fresh, __ATOMIC_RELEASE);
-            known = fresh;
-        }
-    }
+    known = find(hash, words, depth, python_words, &slot);
+    uint32_t number = known != NULL ? known->number : add(hash, slot, words, depth, python_words, truncated);
     pthread_mutex_unlock(&stacks.lock);
-    return known == NULL ? 0 : known->number;
+    return number;
+}
+
+/* In a frame of its own: that from which the native frames are taken must be small. */
+static __attribute__((noinline)) uint32_t intern_with_python(const uint64_t *frames, uint32_t depth, bool *truncated)
+{
+    uint64_t words[MAX_WORDS];
+    memcpy(words, frames, depth * sizeof *frames);
+    uint32_t python_words = ffm_python_walk(words + depth, truncated);
+    return intern(words, depth, python_words, *truncated);
+}
+
+/* Number of the calling thread's stack, whose native frames are given. */
+static inline uint32_t intern_here(const uint64_t *frames, uint32_t depth, bool *truncated)
+{
+    if (__builtin_expect(ffm_python_readable, 0))
+        return intern_with_python(frames, depth, truncated);
+    return intern(frames, depth, 0, *truncated);
 }
 
 void ffm_stacks_open(void)
 {
-    intern(NULL, 0);
+    intern(NULL, 0, 0, false);
 }
 
 uint32_t ffm_stack_here(int skip, bool *truncated)
@@ -137,7 +225,7 @@ uint32_t ffm_stack_here(int skip, bool *truncated)
     skip++; /* this function */
     if (depth < skip)
         depth = skip;
-    return intern(frames + skip, (uint32_t)(depth - skip));
+    return intern_here(frames + skip, (uint32_t)(depth - skip), truncated);
 }
 
 uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated)
@@ -166,7 +254,7 @@ uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated)
             *truncated = depth == FFM_MAX_FRAMES;
         } while (!*truncated && unw_step(&cursor) > 0);
     }
-    return intern(frames, depth);
+    return intern_here(frames, depth, truncated);
 }
 
 /* unw_backtrace as if the function whose registers at its entry are given had called it; 0 where that cannot be done.
@@ -225,7 +313,7 @@ uint32_t ffm_stack_at_entry(const ffm_registers *registers, bool *truncated)
         return ffm_stack_from(registers, truncated);
     *truncated = depth == FFM_MAX_FRAMES;
     frames[0] = registers->instruction; /* instead of the frame of ffm_backtrace_at_entry */
-    return intern(frames, (uint32_t)depth);
+    return intern_here(frames, (uint32_t)depth, truncated);
 }
 
 const uint8_t *ffm_stack_key(uint32_t number)
@@ -236,7 +324,7 @@ const uint8_t *ffm_stack_key(uint32_t number)
 const uint64_t *ffm_stack_frames(uint32_t number, uint32_t *depth)
 {
     *depth = stacks.by_number[number]->depth;
-    return stacks.by_number[number]->frames;
+    return stacks.by_number[number]->words;
 }
 
 void ffm_stacks_after_fork(void)
@@ -245,6 +333,9 @@ void ffm_stacks_after_fork(void)
     ffm_sink_release(&stacks.stream);
     stacks.stream = (ffm_stream){0};
     memset(stacks.slots, 0, sizeof stacks.slots);
+    if (ffm_python_readable)
+        memset(stacks.by_key, 0, sizeof stacks.by_key);
+    stacks.used = 0;
     stacks.count = 0;
     ffm_stacks_open();
 }

@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "thread_memory.h"
+
 /* One pointer of static TLS: found without a call, and in signal handlers. */
 static __thread ffm_thread *self __attribute__((tls_model("initial-exec")));
 
@@ -17,6 +19,7 @@ static void at_thread_exit(void *state)
     ffm_sink_release(&thread->operations);
     ffm_sink_release(&thread->contents);
     ffm_sink_release(&thread->parts);
+    ffm_thread_memory_gone((uint64_t)pthread_self());
     self = NULL;
     munmap(thread, sizeof *thread);
 }

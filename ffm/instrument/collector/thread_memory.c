@@ -1,99 +1,99 @@
 #include "thread_memory.h"
 
-enum { PAGE = 4096, AREAS = 4096, NEAR_STACK = 256 << 10, FAR_STACK = 64 << 20 };
+#include <link.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stddef.h>
 
-/* What the collector keeps for each thread marks where thread-local memory begins that handlers need. */
-static __thread char mark __attribute__((tls_model("initial-exec")));
+/* glibc's `struct pthread`, which begins at the thread pointer and holds what the kernel knows of a thread, is smaller.
+ */
+enum { PAGE = 4096, CONTROL_BLOCK = 4096, CAPACITY = 1 << 12 };
 
 static struct {
-    bool locked;
+    bool locked, overflown;
     uint32_t count;
     struct {
-        uint64_t control_block, start, end;
-    } areas[AREAS];
-    bool full;
-} known;
+        uint64_t thread_pointer, start, end;
+    } regions[CAPACITY];
+} noted;
 
 static void lock(void)
 {
-    while (__atomic_test_and_set(&known.locked, __ATOMIC_ACQUIRE))
-        __builtin_ia32_pause();
+    while (__atomic_test_and_set(&noted.locked, __ATOMIC_ACQUIRE))
+        sched_yield();
 }
 
 static void unlock(void)
 {
-    __atomic_clear(&known.locked, __ATOMIC_RELEASE);
+    __atomic_clear(&noted.locked, __ATOMIC_RELEASE);
 }
 
-static uint64_t control_block_here(void)
+void ffm_thread_memory_note(uint64_t thread_pointer, uint64_t start, uint64_t end)
 {
-    return (uint64_t)__builtin_thread_pointer();
-}
-
-static void add(uint64_t control_block, uint64_t start, uint64_t end)
-{
+    start &= ~(uint64_t)(PAGE - 1);
+    end = (end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
     lock();
-    if (known.count == AREAS) {
-        known.full = true;
+    if (noted.count == CAPACITY) {
+        noted.overflown = true;
     } else {
-        known.areas[known.count].control_block = control_block;
-        known.areas[known.count].start = start & ~(uint64_t)(PAGE - 1);
-        known.areas[known.count++].end = (end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+        noted.regions[noted.count].thread_pointer = thread_pointer;
+        noted.regions[noted.count].start = start;
+        noted.regions[noted.count++].end = end;
     }
     unlock();
 }
 
-static bool is_known(uint64_t control_block)
+void ffm_thread_memory_gone(uint64_t thread_pointer)
 {
-    bool found = false;
     lock();
-    for (uint32_t i = 0; i < known.count && !found; i++)
-        found = known.areas[i].control_block == control_block;
+    for (uint32_t i = noted.count; i > 0; i--)
+        if (noted.regions[i - 1].thread_pointer == thread_pointer)
+            noted.regions[i - 1] = noted.regions[--noted.count];
+    unlock();
+}
+
+bool ffm_thread_memory_holds(uint64_t start, uint64_t end)
+{
+    start &= ~(uint64_t)(PAGE - 1);
+    lock();
+    bool found = noted.overflown;
+    for (uint32_t i = 0; i < noted.count && !found; i++)
+        found = start < noted.regions[i].end && noted.regions[i].start < end;
     unlock();
     return found;
 }
 
-void ffm_thread_memory_add(uint64_t control_block, uint64_t stack, uint64_t stack_end)
+/* The calling thread's variables of one module. */
+static int note_variables(struct dl_phdr_info *info, size_t size, void *opaque)
 {
-    const uint64_t local = control_block_here() - (uint64_t)&mark; /* the same distance in all threads */
-    if (control_block != 0)
-        add(control_block, control_block - local - PAGE, control_block + PAGE);
-    if (stack_end > stack)
-        add(control_block, stack, stack_end);
+    if (size < offsetof(struct dl_phdr_info, dlpi_tls_data) + sizeof info->dlpi_tls_data || info->dlpi_tls_data == NULL)
+        return 0;
+    for (size_t i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_TLS)
+            ffm_thread_memory_note(*(const uint64_t *)opaque, (uint64_t)info->dlpi_tls_data,
+                                   (uint64_t)info->dlpi_tls_data + info->dlpi_phdr[i].p_memsz);
+    return 0;
 }
 
-void ffm_thread_memory_add_self(void)
+void ffm_thread_memory_here(void)
 {
-    const uint64_t control_block = control_block_here(), here = (uint64_t)__builtin_frame_address(0);
-    if (is_known(control_block))
+    uint64_t self = (uint64_t)pthread_self();
+    ffm_thread_memory_note(self, self, self + CONTROL_BLOCK);
+    dl_iterate_phdr(note_variables, &self);
+    pthread_attr_t attributes;
+    void *bottom;
+    size_t bytes;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
         return;
-    /* A thread's stack lies right below its control block, but for the first thread's. */
-    bool below = here < control_block && control_block - here < FAR_STACK;
-    ffm_thread_memory_add(control_block, here - NEAR_STACK, below ? control_block : here + NEAR_STACK);
+    if (pthread_attr_getstack(&attributes, &bottom, &bytes) == 0)
+        ffm_thread_memory_note(self, (uint64_t)bottom, (uint64_t)bottom + bytes);
+    pthread_attr_destroy(&attributes);
 }
 
-void ffm_thread_memory_add_alternate(uint64_t start, uint64_t end)
+void ffm_thread_memory_after_fork(void)
 {
-    add(control_block_here(), start, end);
-}
-
-void ffm_thread_memory_remove_self(void)
-{
-    const uint64_t control_block = control_block_here();
-    lock();
-    for (uint32_t i = known.count; i > 0; i--)
-        if (known.areas[i - 1].control_block == control_block)
-            known.areas[i - 1] = known.areas[--known.count];
     unlock();
-}
-
-bool ffm_thread_memory_touches(uint64_t start, uint64_t end)
-{
-    const uint64_t first = start & ~(uint64_t)(PAGE - 1), last = (end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-    lock();
-    bool found = known.full; /* where not all is known nothing is safe */
-    for (uint32_t i = 0; i < known.count && !found; i++)
-        found = known.areas[i].start < last && first < known.areas[i].end;
-    unlock();
-    return found;
+    noted.count = 0;
+    noted.overflown = false;
+    ffm_thread_memory_here();
 }

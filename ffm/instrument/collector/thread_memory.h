@@ -1,25 +1,26 @@
-/* Memory of the program's threads that can never be protected: the kernel itself writes to stacks (frames of handlers)
- * and to control blocks (the area of restartable sequences, the word that tells a thread's end) at any moment, and ends
- * a process that does not let it. */
+/* Memory that the threads of the program run on: stacks, thread-local variables and thread control blocks. The kernel
+ * writes there at any moment (signal frames, the rseq area, the word that is cleared when a thread ends) and ends the
+ * program when it cannot: such a page is never protected. */
 #ifndef FFM_THREAD_MEMORY_H
 #define FFM_THREAD_MEMORY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A thread with this control block has its stack in [stack, stack_end); with an end of 0 only the block is known. */
-void ffm_thread_memory_add(uint64_t control_block, uint64_t stack, uint64_t stack_end);
+/* Note the calling thread's memory, which is then forgotten with ffm_thread_memory_gone. Takes locks of the C library:
+ * not for signal handlers. */
+void ffm_thread_memory_here(void);
 
-/* The calling thread: what can be known in a handler. */
-void ffm_thread_memory_add_self(void);
+/* Note memory of a thread that is known by its thread pointer (the `tls` of clone). */
+void ffm_thread_memory_note(uint64_t thread_pointer, uint64_t start, uint64_t end);
 
-/* The calling thread's handlers run on another stack. */
-void ffm_thread_memory_add_alternate(uint64_t start, uint64_t end);
+/* Forget all that was noted for a thread pointer: its memory may be used for anything. */
+void ffm_thread_memory_gone(uint64_t thread_pointer);
 
-/* The calling thread ends. */
-void ffm_thread_memory_remove_self(void);
+/* Whether a page of [start, end) belongs to a thread. */
+bool ffm_thread_memory_holds(uint64_t start, uint64_t end);
 
-/* Whether [start, end) shares a page with such memory. */
-bool ffm_thread_memory_touches(uint64_t start, uint64_t end);
+/* In a forked child: only the calling thread is left. */
+void ffm_thread_memory_after_fork(void);
 
 #endif

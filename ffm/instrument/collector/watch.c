@@ -1,6 +1,5 @@
 #include "watch.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "blocks.h"
@@ -150,8 +149,13 @@ static void before_copy(const ffm_copy *copy, const ffm_operation *operation)
         touch(copy->source.address, ffm_box_end(&copy->source), false, FFM_ACCESS_DRIVER, operation->stack);
 }
 
-void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation)
+void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                      ffm_thread *thread)
 {
+    if (!thread->memory_known) {
+        ffm_thread_memory_here();
+        thread->memory_known = true;
+    }
     /* Freed by the driver: it waits itself. Unregistered memory stays the program's. */
     if (function->kind == FFM_KIND_FREE && operation->destination != 0) {
         uint64_t bytes = ffm_blocks_remove(operation->destination);
@@ -172,24 +176,6 @@ void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, c
     }
 }
 
-/* Memory on a thread's stack cannot be watched by page: the thread itself runs on it. */
-static bool on_stack(uint64_t start, uint64_t end)
-{
-    static __thread uint64_t low, high;
-    if (high == 0) {
-        pthread_attr_t attributes;
-        void *bottom;
-        size_t bytes;
-        if (pthread_getattr_np(pthread_self(), &attributes) != 0)
-            return true;
-        pthread_attr_getstack(&attributes, &bottom, &bytes);
-        pthread_attr_destroy(&attributes);
-        low = (uint64_t)bottom;
-        high = low + bytes;
-    }
-    return start < high && low < end;
-}
-
 /* The earlier of two ranges tells nothing that the later one does not: they are the same memory on the same stream, and
  * no wait can have come between. Or the later one is done after it, and both are only read. */
 static void drop_equal(const ffm_range *range)
@@ -203,14 +189,18 @@ static void drop_equal(const ffm_range *range)
     }
 }
 
-static void add(ffm_range *range, uint32_t stack)
+/* Memory that may not be protected: a thread runs on it. */
+static bool unwatchable(const ffm_box *box)
+{
+    return ffm_thread_memory_holds(box->address, ffm_box_end(box));
+}
+
+static void add(ffm_range *range, bool watchable, uint32_t stack)
 {
     range->waits = watch.waits;
     if (range->launch || range->writes_only)
         drop_equal(range);
-    const uint64_t end = ffm_box_end(&range->box);
-    if (on_stack(range->box.address, end) || ffm_thread_memory_touches(range->box.address, end) ||
-        !ffm_ranges_add(range))
+    if (!watchable || !ffm_ranges_add(range))
         record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, range->box.address, ffm_now(), stack);
 }
 
@@ -218,14 +208,17 @@ static void add(ffm_range *range, uint32_t stack)
 static void add_box(ffm_range *range, uint32_t stack)
 {
     ffm_box box = range->box;
+    bool watchable = !unwatchable(&box);
+    ffm_ranges_lock();
     if (box.depth > 1 || box.height > SEPARATE_ROWS || box.pitch < box.width + 2 * PAGE) {
-        add(range, stack);
-        return;
+        add(range, watchable, stack);
+    } else {
+        for (uint64_t row = 0; row < box.height; row++) {
+            range->box = (ffm_box){box.address + row * box.pitch, box.width, box.width, 1, box.width, 1, true};
+            add(range, watchable, stack);
+        }
     }
-    for (uint64_t row = 0; row < box.height; row++) {
-        range->box = (ffm_box){box.address + row * box.pitch, box.width, box.width, 1, box.width, 1, true};
-        add(range, stack);
-    }
+    ffm_ranges_unlock();
 }
 
 static void add_copy(const ffm_function *function, const ffm_copy *copy, ffm_range *range, uint32_t stack)
@@ -257,10 +250,8 @@ static void add_work(const ffm_function *function, const uint64_t *arguments, co
         ffm_kernel_reach reach = {0};
         ffm_kernel_begin(&reach, function, arguments);
         while (ffm_kernel_next(&reach, &block)) {
-            ffm_ranges_lock();
             range.box = (ffm_box){block.start, block.bytes, block.bytes, 1, block.bytes, 1, true};
-            add(&range, operation->stack);
-            ffm_ranges_unlock();
+            add_box(&range, operation->stack);
         }
         return;
     }
@@ -268,9 +259,7 @@ static void add_work(const ffm_function *function, const uint64_t *arguments, co
     for (uint32_t place = 0; ffm_copy_of(function, arguments, operation, place, &copy); place++) {
         if (!copy.source.host && !copy.destination.host)
             continue;
-        ffm_ranges_lock();
         add_copy(function, &copy, &range, operation->stack);
-        ffm_ranges_unlock();
     }
 }
 
@@ -374,7 +363,8 @@ void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, co
         wait_ended(&cover, thread);
 }
 
-/* ---- the C library ----------------------------------------------------------------------------------------------- */
+/* ---- system calls -------------------------------------------------------------------------------------------------
+ */
 
 /* Ranges beside a buffer that the kernel works on, on pages that it shares with them. They are known by where they
  * begin, since places change. */
@@ -443,14 +433,18 @@ void ffm_watch_system_call_over(void)
 {
     if (suspended.count == 0)
         return;
+    /* In a call that slept other threads had the time to touch what lay open. */
+    const bool missed = ffm_dispatch_threads() > 1 && ffm_now() - suspended.since > BRIEF;
     ffm_ranges_lock();
     for (; suspended.count > 0; suspended.count--) {
-        for (uint32_t i = 0; i < ffm_ranges_count(); i++) {
-            ffm_range *range = ffm_ranges_at(i);
-            if (range->state == FFM_RANGE_OPEN && range->operation == suspended.ranges[suspended.count - 1].operation &&
-                range->thread == suspended.ranges[suspended.count - 1].thread &&
-                range->start == suspended.ranges[suspended.count - 1].start)
-                ffm_ranges_arm(range);
+        for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+            ffm_range *range = ffm_ranges_at(i - 1);
+            if (range->state != FFM_RANGE_OPEN || range->operation != suspended.ranges[suspended.count - 1].operation ||
+                range->thread != suspended.ranges[suspended.count - 1].thread ||
+                range->start != suspended.ranges[suspended.count - 1].start)
+                continue;
+            if (missed || !ffm_ranges_arm(range))
+                ffm_watch_touched(i - 1, FFM_ACCESS_UNWATCHED, range->start, suspended.since, 0);
         }
     }
     ffm_ranges_unlock();
@@ -538,12 +532,12 @@ bool ffm_watch_open(const uint8_t *plan, uint64_t keys)
 {
     watch.plan = plan;
     watch.keys = keys;
-
     return ffm_faults_open();
 }
 
 void ffm_watch_after_fork(void)
 {
+    ffm_thread_memory_after_fork();
     ffm_ranges_lock_after_fork();
     ffm_sink_release(&watch.accesses);
     watch.accesses = (ffm_stream){0};

@@ -16,7 +16,8 @@
 bool ffm_watch_open(const uint8_t *plan, uint64_t keys);
 
 /* Before a call: what the driver is about to read or write on the CPU for the program, and what it frees. */
-void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation);
+void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                      ffm_thread *thread);
 
 /* After a call: know what its work writes or reads, and protect what it waited for. */
 void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,

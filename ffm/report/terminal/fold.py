@@ -30,7 +30,7 @@ def render_fold(view: FoldView, width: int = 80) -> RenderableType:
         Column("calls", right=True),
         Column("by calling function", flexible=True),
     ]
-    cells = saving_cells(scale, [saving for saving, _, _ in lines])
+    cells = saving_cells(scale, [saving for saving, _, _ in lines], view.estimator)
     rows = [[*saved, count(calls), text] for saved, (_, calls, text) in zip(cells, lines, strict=True)]
     parts: list[RenderableType] = [
         Text(f"Fold on {view.name} of {view.application}: {plural(view.count, 'call')}", style="bold"),

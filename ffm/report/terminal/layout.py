@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ffm.report.names import cut_middle, shorten
-from ffm.report.numbers import ESTIMATORS, Estimator, Saving, Scale, percent
+from ffm.report.numbers import ESTIMATORS, Estimator, Saving, Scale, percent, shown_estimators
 
 NARROWEST = 80
 """Columns that every screen may use; narrower terminals wrap the lines themselves, no number is cut."""
@@ -74,29 +74,45 @@ def _line(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int]
 
 
 def saving_columns(estimator: Estimator) -> list[Column]:
-    """A column for each estimator, the chosen one in bold."""
-    return [Column(name, right=True, style="bold" if name == estimator else "") for name in ESTIMATORS]
+    """A column for each shown estimator, the chosen one in bold; behind replay its interval."""
+    names = shown_estimators(estimator)
+    columns = [Column(name, right=True, style="bold" if name == estimator else "") for name in names]
+    return [*columns, Column("from, to", right=True)] if estimator == "replay" else columns
 
 
-def saving_cells(scale: Scale, savings: Sequence[Saving]) -> list[list[str]]:
-    """`155.785 s 11.45 %` by each estimator, aligned with the other rows."""
+def saving_cells(scale: Scale, savings: Sequence[Saving], estimator: Estimator) -> list[list[str]]:
+    """`155.785 s 11.45 %` by each shown estimator, aligned with the other rows."""
     texts = [
-        [(scale.seconds(saving.seconds(name)), percent(saving.percent(name))) for name in ESTIMATORS]
+        [(scale.seconds(saving.seconds(name)), percent(saving.percent(name))) for name in shown_estimators(estimator)]
         for saving in savings
     ]
     widest = max((len(share) for row in texts for _, share in row), default=0)
-    return [[f"{seconds} {share:>{widest}}" for seconds, share in row] for row in texts]
+    cells = [[f"{seconds} {share:>{widest}}" for seconds, share in row] for row in texts]
+    if estimator == "replay":
+        return [[*row, interval(scale, saving)] for row, saving in zip(cells, savings, strict=True)]
+    return cells
+
+
+def interval(scale: Scale, saving: Saving) -> str:
+    """`1.203 1.511 s`: what is saved at least and at most; empty where nothing is known of it."""
+    if saving.low_s is None or saving.high_s is None:
+        return ""
+    return f"{scale.seconds(saving.low_s).removesuffix(' s')} {scale.seconds(saving.high_s)}"
 
 
 def recoverable(label: str, scale: Scale, saving: Saving, estimator: Estimator) -> Text:
-    """`Time recoverable: 155.785 s (11.45 % of execution time)`, and below it both estimators."""
+    """`Time recoverable: 155.785 s (11.45 % of execution time)`, and below it all estimators and the interval."""
     seconds, share = scale.seconds(saving.seconds(estimator)), percent(saving.percent(estimator))
     text = Text(f"{label}: ", style="bold")
     text.append(f"{seconds} ({share} of execution time)")
-    both = ", ".join(
-        f"{name} {scale.seconds(saving.seconds(name))} ({percent(saving.percent(name))})" for name in ESTIMATORS
+    names: tuple[Estimator, ...] = ESTIMATORS if saving.replay_s is None else ("replay", *ESTIMATORS)
+    each = ", ".join(
+        f"{name} {scale.seconds(saving.seconds(name))} ({percent(saving.percent(name))})" for name in names
     )
-    text.append(f"\n  by estimator: {both}", style="not bold")
+    text.append(f"\n  by estimator: {each}", style="not bold")
+    if saving.low_s is not None and saving.high_s is not None:
+        bounds = f"\n  at least {scale.seconds(saving.low_s)}, at most {scale.seconds(saving.high_s)}"
+        text.append(f"{bounds}; rests on {saving.rests_on}" if saving.rests_on else bounds, style="not bold")
     return text
 
 

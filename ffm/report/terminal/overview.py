@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ffm.report.numbers import ESTIMATOR_MEANINGS, ESTIMATORS, Scale, count, percent, plural
+from ffm.report.numbers import ESTIMATOR_MEANINGS, Scale, count, percent, plural, shown_estimators
 from ffm.report.overview import Overview, Row, Section, nothing_found
 from ffm.report.terminal.layout import (
     Column,
@@ -17,6 +17,7 @@ from ffm.report.terminal.layout import (
     following,
     heading,
     paragraph,
+    recoverable,
     saving_cells,
     saving_columns,
     table,
@@ -54,6 +55,7 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
     else:
         for section, shape in ((view.folds, FOLDS), (view.sequences, SEQUENCES), (view.points, POINTS)):
             parts += _section(section, shape, view, scale, width)
+        parts += _together(view, scale)
         parts += _legend(view)
     if view.matching is not None and view.matching.unmatched_s > 0:
         parts.append(heading("Not matched between the runs"))
@@ -81,7 +83,7 @@ def _section(section: Section, shape: Shape, view: Overview, scale: Scale, width
             *(Column(header, right=True) for header, _ in shape.columns),
             Column(shape.what, flexible=True),
         ]
-        savings = saving_cells(scale, [row.saving for row in section.rows])
+        savings = saving_cells(scale, [row.saving for row in section.rows], view.estimator)
         rows = [
             [*saved, *(text(row) for _, text in shape.columns), row.name + ("*" if row.conditional else "")]
             for row, saved in zip(section.rows, savings, strict=True)
@@ -95,10 +97,27 @@ def _section(section: Section, shape: Shape, view: Overview, scale: Scale, width
     return parts
 
 
+def _together(view: Overview, scale: Scale) -> list[RenderableType]:
+    """What all problems together would save, and how much of the run that rests on."""
+    parts: list[RenderableType] = []
+    if view.everything is not None:
+        parts.append(Text())
+        parts.append(recoverable("All problems together", scale, view.everything, view.estimator))
+    if view.explained_percent is not None:
+        parts.append(
+            paragraph(
+                f"Stage 2 explains {percent(view.explained_percent)} of the time of the threads that called the driver."
+            )
+        )
+    return parts
+
+
 def _legend(view: Overview) -> list[RenderableType]:
     parts: list[RenderableType] = [heading("How to read this")]
-    for name in ESTIMATORS:
+    for name in shown_estimators(view.estimator):
         parts.append(bullet(f"{name}: {ESTIMATOR_MEANINGS[name]}"))
+    if view.estimator == "replay":
+        parts.append(bullet("from, to: what is saved at least and at most, for all that a trace does not show"))
     parts.append(bullet("A call can be in a fold, a sequence and a single point: do not add up different lists."))
     rows = [*view.folds.rows, *view.sequences.rows, *view.points.rows]
     if any(row.conditional for row in rows):

@@ -16,22 +16,20 @@ constexpr std::uint32_t largest_block[3] = {1024, 1024, 64};
 constexpr std::uint32_t threads_per_block = 1024;
 constexpr double threads_per_multiprocessor = 2048;
 
-/* A kernel's arguments, kept until it has run. Every parameter begins at a multiple of 16 bytes. */
+/* A kernel's arguments, packed as its parameters are, kept until it has run. */
 class Arguments
 {
   public:
     Arguments(const KernelEntry &entry, void *const *values)
     {
-        std::size_t total = 0;
-        for (std::uint32_t index = 0; index < entry.parameter_count; ++index)
-            total += padded(entry.parameter_sizes[index]);
-        storage_.resize(total / sizeof(Slot));
-        char *next = reinterpret_cast<char *>(storage_.data());
+        storage_.resize((packed_size(entry) + sizeof(Slot) - 1) / sizeof(Slot));
+        char *packed = reinterpret_cast<char *>(storage_.data());
         for (std::uint32_t index = 0; index < entry.parameter_count; ++index) {
-            std::memcpy(next, values[index], entry.parameter_sizes[index]);
-            translate_pointers(next, entry.parameter_sizes[index]);
-            pointers_.push_back(next);
-            next += padded(entry.parameter_sizes[index]);
+            const KernelParameter &parameter = entry.parameters[index];
+            char *place = packed + parameter.offset;
+            std::memcpy(place, values[index], parameter.size);
+            translate_pointers(place, parameter.size);
+            pointers_.push_back(place);
         }
     }
     Arguments(const Arguments &) = delete;
@@ -42,18 +40,43 @@ class Arguments
         return pointers_.data();
     }
 
+    static std::size_t packed_size(const KernelEntry &entry)
+    {
+        if (entry.parameter_count == 0)
+            return 0;
+        const KernelParameter &last = entry.parameters[entry.parameter_count - 1];
+        return last.offset + last.size;
+    }
+
   private:
     struct alignas(16) Slot {
         char bytes[16];
     };
-    static std::size_t padded(std::size_t size)
-    {
-        return (size + sizeof(Slot) - 1) / sizeof(Slot) * sizeof(Slot);
-    }
 
     std::vector<Slot> storage_;
     std::vector<void *> pointers_;
 };
+
+/* Where each argument lies in the packed buffer that `extra` names; false where `extra` is wrong or the buffer short.
+ */
+bool unpack(const KernelEntry &entry, void *const *extra, std::vector<void *> &values)
+{
+    char *buffer = nullptr;
+    std::size_t size = 0;
+    for (; extra[0] != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = static_cast<char *>(extra[1]);
+        else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            size = *static_cast<const std::size_t *>(extra[1]);
+        else
+            return false;
+    }
+    if (Arguments::packed_size(entry) > size || (entry.parameter_count > 0 && !buffer))
+        return false;
+    for (std::uint32_t index = 0; index < entry.parameter_count; ++index)
+        values.push_back(buffer + entry.parameters[index].offset);
+    return true;
+}
 
 CUresult launch_on(CUstream handle, DefaultStream default_stream, CUfunction function, const std::uint32_t grid[3],
                    const std::uint32_t block[3], void **arguments, void **extra)
@@ -65,10 +88,12 @@ CUresult launch_on(CUstream handle, DefaultStream default_stream, CUfunction fun
     Kernel *kernel = find_kernel(function);
     if (!kernel)
         return CUDA_ERROR_INVALID_HANDLE;
-    /* The image knows the parameters' sizes and not their alignment, which a packed buffer would need. */
-    if (extra)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    return launch(*stream, *kernel, grid, block, arguments);
+    if (!extra)
+        return launch(*stream, *kernel, grid, block, arguments);
+    std::vector<void *> unpacked;
+    if (arguments || !unpack(*kernel->entry, extra, unpacked))
+        return CUDA_ERROR_INVALID_VALUE;
+    return launch(*stream, *kernel, grid, block, unpacked.data());
 }
 
 CUresult launch_grid(CUstream stream, DefaultStream default_stream, CUfunction function, unsigned grid_x,

@@ -148,6 +148,17 @@ CUresult get_name(const char **name, const void *handle)
     return CUDA_SUCCESS;
 }
 
+CUresult get_parameter(const void *handle, size_t index, size_t *offset, size_t *size)
+{
+    const Kernel *kernel = find_kernel(handle);
+    if (!kernel || !offset || index >= kernel->entry->parameter_count)
+        return CUDA_ERROR_INVALID_VALUE;
+    *offset = kernel->entry->parameters[index].offset;
+    if (size)
+        *size = kernel->entry->parameters[index].size;
+    return CUDA_SUCCESS;
+}
+
 CUresult load_module(CUmodule *module, const void *image)
 {
     Context *context;
@@ -290,6 +301,14 @@ DRIVER_CALL(cuFuncGetName)(const char **name, CUfunction function)
 DRIVER_CALL(cuKernelGetName)(const char **name, CUkernel kernel)
 {
     return get_name(name, kernel);
+}
+DRIVER_CALL(cuFuncGetParamInfo)(CUfunction function, size_t index, size_t *offset, size_t *size)
+{
+    return get_parameter(function, index, offset, size);
+}
+DRIVER_CALL(cuKernelGetParamInfo)(CUkernel kernel, size_t index, size_t *offset, size_t *size)
+{
+    return get_parameter(kernel, index, offset, size);
 }
 DRIVER_CALL(cuKernelGetAttribute)(int *value, CUfunction_attribute attribute, CUkernel kernel, CUdevice)
 {

@@ -16,17 +16,23 @@ extern "C" {
 /* "vGPU" in little-endian byte order; NVIDIA's images begin with 0x466243b1, 0xba55ed50 or 0x7f 'E' 'L' 'F'.
  */
 #define KERNEL_IMAGE_MAGIC 0x55504776u
-#define KERNEL_IMAGE_VERSION 1u
+#define KERNEL_IMAGE_VERSION 2u
 
 /* One kernel: runs a whole grid in the calling thread.
  *
  * `grid` and `block` are three extents each (x, y, z); `arguments[i]` points at parameter i. */
 typedef void (*KernelRun)(const uint32_t grid[3], const uint32_t block[3], void *const *arguments);
 
+/* Where a parameter lies in the kernel's packed parameters: those of a structure with these members, in bytes. */
+struct KernelParameter {
+    uint32_t offset;
+    uint32_t size;
+};
+
 struct KernelEntry {
     const char *name;
     KernelRun run;
-    const uint32_t *parameter_sizes; /* bytes, one for each parameter */
+    const struct KernelParameter *parameters;
     uint32_t parameter_count;
     const struct KernelEntry *next; /* NULL at the end of the image's list */
 };

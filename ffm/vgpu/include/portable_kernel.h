@@ -29,6 +29,7 @@
 
 #else
 
+#include <array>
 #include <cstddef>
 #include <utility>
 #include <vector_types.h>
@@ -85,6 +86,21 @@ void run_grid(const uint32_t grid[3], const uint32_t block[3], void *const *argu
             }
 }
 
+/* Parameters as nvcc lays them out: each at the next multiple of its alignment. A last element ends the array, so that
+ * there is one for a kernel without parameters too. */
+template <typename... Parameters> constexpr std::array<KernelParameter, sizeof...(Parameters) + 1> layout()
+{
+    constexpr uint32_t alignments[] = {alignof(Parameters)..., 1};
+    std::array<KernelParameter, sizeof...(Parameters) + 1> parameters = {
+        {{0, static_cast<uint32_t>(sizeof(Parameters))}..., {0, 0}}};
+    uint32_t end = 0;
+    for (std::size_t index = 0; index < parameters.size(); ++index) {
+        parameters[index].offset = (end + alignments[index] - 1) / alignments[index] * alignments[index];
+        end = parameters[index].offset + parameters[index].size;
+    }
+    return parameters;
+}
+
 /* The image of this linked program or library. */
 __attribute__((visibility("hidden"))) inline KernelImage image = {KERNEL_IMAGE_MAGIC, KERNEL_IMAGE_VERSION, nullptr};
 
@@ -129,8 +145,9 @@ template <auto kernel> class KernelRegistration
   private:
     template <typename... Parameters> void add(const char *name, void (*host_function)(Parameters...))
     {
-        static const uint32_t sizes[sizeof...(Parameters) + 1] = {sizeof(Parameters)..., 0};
-        static KernelEntry entry = {name, &run_grid<kernel, Parameters...>, sizes, sizeof...(Parameters), image.first};
+        static constexpr auto parameters = layout<Parameters...>();
+        static KernelEntry entry = {name, &run_grid<kernel, Parameters...>, parameters.data(), sizeof...(Parameters),
+                                    image.first};
         image.first = &entry;
         __cudaRegisterFunction(registration().handle(), reinterpret_cast<const char *>(host_function),
                                const_cast<char *>(name), name, -1, nullptr, nullptr, nullptr, nullptr, nullptr);

@@ -21,12 +21,12 @@ namespace
 
 using portable_kernel::run_grid;
 
-constexpr std::uint32_t sum_sizes[] = {sizeof(const float *), sizeof(int), sizeof(int), sizeof(float *)};
-constexpr std::uint32_t add_sizes[] = {sizeof(const float *), sizeof(float *)};
-const KernelEntry add_entry = {"vblas_add_parts", &run_grid<&vblas_add_parts, const float *, float *>, add_sizes, 2,
-                               nullptr};
+constexpr auto sum_parameters = portable_kernel::layout<const float *, int, int, float *>();
+constexpr auto add_parameters = portable_kernel::layout<const float *, float *>();
+const KernelEntry add_entry = {"vblas_add_parts", &run_grid<&vblas_add_parts, const float *, float *>,
+                               add_parameters.data(), 2, nullptr};
 const KernelEntry sum_entry = {"vblas_sum_parts", &run_grid<&vblas_sum_parts, const float *, int, int, float *>,
-                               sum_sizes, 4, &add_entry};
+                               sum_parameters.data(), 4, &add_entry};
 const KernelImage image = {KERNEL_IMAGE_MAGIC, KERNEL_IMAGE_VERSION, &sum_entry};
 
 constexpr std::uint32_t one[3] = {1, 1, 1};

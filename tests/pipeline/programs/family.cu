@@ -1,4 +1,5 @@
-// Starts children: one by fork alone that does not use the GPU, one by fork and exec that does; and two threads that do.
+// Starts children: one by fork alone that does not use the GPU, one by fork and exec that does; and two threads that
+// do.
 #include <cuda_runtime_api.h>
 
 #include <cstring>

@@ -125,7 +125,7 @@ inline bool variant(const char *name)
 }
 
 /* On the virtual GPU its duration comes from the configuration. */
-__global__ inline void slow_fill(int *data, int count, int value)
+__global__ void slow_fill(int *data, int count, int value)
 {
 #ifdef __CUDACC__
     for (long long end = clock64() + 40'000'000; clock64() < end;)
@@ -138,7 +138,7 @@ __global__ inline void slow_fill(int *data, int count, int value)
 PORTABLE_KERNEL(slow_fill);
 
 /* destination = source + 1, in a fourth of the time: begun together with a slow_fill it reads too early. */
-__global__ inline void slow_add_one(int *destination, const int *source, int count)
+__global__ void slow_add_one(int *destination, const int *source, int count)
 {
 #ifdef __CUDACC__
     for (long long end = clock64() + 10'000'000; clock64() < end;)

@@ -1,6 +1,7 @@
 /* Exercises the runtime, portable kernels and libvblas; prints one line for each fact. argv[1] names the
  * scene. */
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -65,6 +66,21 @@ __global__ void hold(volatile int *flag)
 PORTABLE_KERNEL(hold);
 
 __global__ void unregistered() {}
+
+/* Parameters are packed as the members of a structure are. */
+struct Members {
+    char flag;
+    double scale;
+    short small;
+    Pair pair;
+    bool last;
+};
+constexpr auto parameters = portable_kernel::layout<char, double, short, Pair, bool>();
+static_assert(parameters[1].offset == offsetof(Members, scale) && parameters[1].size == sizeof(double), "");
+static_assert(parameters[2].offset == offsetof(Members, small) && parameters[2].size == sizeof(short), "");
+static_assert(parameters[3].offset == offsetof(Members, pair) && parameters[3].size == sizeof(Pair), "");
+static_assert(parameters[4].offset == offsetof(Members, last) && parameters[4].size == sizeof(bool), "");
+static_assert(portable_kernel::layout<>()[0].offset == 0, "");
 
 static void require(cudaError_t error, const char *what)
 {

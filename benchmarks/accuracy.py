@@ -1,0 +1,260 @@
+"""Do the estimates come true? For each sample and twin: what was estimated, and what the corrected twin really saves.
+
+    python benchmarks/accuracy.py                                # all samples, 9 rounds, 3 measurements
+    python benchmarks/accuracy.py --sample als --sample ibm --rounds 15 --measurements 5
+
+The truth files beside the samples (`ffm/vgpu/samples/*.truth.toml`) say which call sites a twin corrects; the estimate
+is for exactly these, together. Sample and twins run bare in turn; noise only adds to a run's time, so the saving is the
+difference of the fastest runs. Stages 1 and 2 run between them, and the analysis uses the fastest stage 2, as the
+saving uses the fastest runs.
+
+Where ffm does not name a twin's waits as problems (`named` is false), the estimate is what doing without them would
+save. The program needs them as it is (a twin reads the status later, or orders streams by an event), or the verdict is
+wrong, which is not the estimate's fault; `named_share` tells how much of the waiting time has a verdict of that kind.
+Prints a table; writes `benchmarks/results/accuracy.json` and a picture beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from machine import description
+from rich.console import Console
+from rich.table import Table
+
+from ffm.stages.analysis import run_analysis
+from ffm.stages.benefits import DIFFERS
+from ffm.stages.documents import Analysis, Benefit, Tracing, read_document
+from ffm.stages.folder import ResultsFolder
+from ffm.stages.measure import Request
+from ffm.stages.registry import MEASURING_STAGES
+from ffm.stages.results import open_results
+from ffm.vgpu.paths import sample as path_of
+
+RESULTS = Path(__file__).parent / "results" / "accuracy.json"
+SAMPLES = Path(__file__).parents[1] / "ffm" / "vgpu" / "samples"
+GOAL = (0.9, 1.1)
+"""Design, section 10: estimate over measured saving."""
+
+NAMED = 0.9
+"""A twin's problem is named when so much of the waiting time at its call sites has a verdict as a problem."""
+
+ARGUMENTS: dict[str, list[str]] = {"als": ["40"]}
+"""Arguments of the samples that would run for long without."""
+
+RANKS = {"amg": 2}
+"""Samples that run under an MPI launcher, where there is one, in so many processes."""
+
+
+def command_of(program: str, name: str) -> list[str]:
+    """The command line of a sample or twin."""
+    launcher = shutil.which("mpirun")
+    ranks = [launcher, "-n", str(RANKS[name])] if launcher and name in RANKS else []
+    return [*ranks, str(path_of(program)), *ARGUMENTS.get(name, [])]
+
+
+def run_bare(command: list[str]) -> float:
+    """Run a program by itself; seconds from before its start to its end."""
+    began = time.monotonic()
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    return time.monotonic() - began
+
+
+def truth_of(name: str) -> dict[str, list[dict[str, Any]]]:
+    """The call sites that each twin of a sample corrects."""
+    entries = tomllib.loads((SAMPLES / f"{name}.truth.toml").read_text())["call_site"]
+    twins: dict[str, list[dict[str, Any]]] = {}
+    for entry in entries:
+        if entry.get("twin"):
+            twins.setdefault(entry["twin"], []).append(entry)
+    return twins
+
+
+def measure(name: str, rounds: int, measurements: int, folder: ResultsFolder) -> list[dict[str, Any]]:
+    """Measure a sample and its twins; one row of the result for each twin."""
+    twins = truth_of(name)
+    bare: list[float] = []
+    fixed: dict[str, list[float]] = {twin: [] for twin in twins}
+    request = Request(command_of(name, name), folder, 300.0)
+    traced = folder.root / "fastest"
+    walls: list[float] = []
+    for number in range(rounds):
+        bare.append(run_bare(command_of(name, name)))
+        for twin in twins:
+            fixed[twin].append(run_bare(command_of(twin, name)))
+        if number < measurements:
+            MEASURING_STAGES["baseline"](request)
+            MEASURING_STAGES["tracing"](request)
+            run = read_document(Tracing, folder.document("tracing")).run
+            walls.append(run.wall_s if run else 0.0)
+            if walls[-1] == min(walls):
+                traced.mkdir(exist_ok=True)
+                for stage in ("baseline", "tracing"):
+                    shutil.copy(folder.document(stage), traced)
+                shutil.copy(folder.table("tracing-events"), traced)
+    for path in traced.iterdir():
+        shutil.copy(path, folder.root)
+    MEASURING_STAGES["memory"](request)
+    MEASURING_STAGES["sync-use"](request)
+    run_analysis(folder)
+    return [row(name, twin, estimate(folder.root, entries), bare, fixed[twin]) for twin, entries in twins.items()]
+
+
+def estimate(folder: Path, entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """What ffm says of some call sites of the truth: seconds by each estimator, and how much of them it found."""
+    results = open_results(folder)
+    timeline, document = results.timeline, results.document
+    sites = [index for index in range(len(document.sites)) if any(is_at(document, index, one) for one in entries)]
+    rows = np.isin(timeline.site, sites)
+    waiting = rows & (timeline.wait > 0)
+    waited = int(timeline.wait[waiting].sum())
+    share = int(timeline.wait[waiting & (timeline.problem != 0)].sum()) / waited if waited else 0.0
+    benefit = results.estimates.of_rows(rows)
+    replay = results.estimates.replay
+    if share < NAMED and replay is not None:
+        without = replay.without(waiting)
+        benefit = Benefit(
+            carry_s=benefit.carry_s,
+            bound_s=benefit.bound_s,
+            replay_s=without.likely_s,
+            low_s=without.low_s * (1 - DIFFERS),
+            high_s=without.high_s * (1 + DIFFERS),
+        )
+    return {
+        "benefit": benefit,
+        "named": share >= NAMED,
+        "share": share,
+        "default": document.estimator,
+        "explained": document.explained.share if document.explained else None,
+    }
+
+
+def is_at(document: Analysis, index: int, entry: dict[str, Any]) -> bool:
+    """Whether a site's stack passes the truth's call site."""
+    frames = document.stacks[document.sites[index].stack].frames
+    return any(Path(frame.file).name == entry["file"] and frame.line == entry["line"] for frame in frames)
+
+
+def row(name: str, twin: str, found: dict[str, Any], bare: list[float], fixed: list[float]) -> dict[str, Any]:
+    """A row of the result."""
+    benefit: Benefit = found["benefit"]
+    measured = min(bare) - min(fixed)
+    pairs = [before - after for before, after in zip(bare, fixed, strict=True)]
+    by = {"replay": benefit.replay_s, "carry": benefit.carry_s, "bound": benefit.bound_s}
+    own = by[found["default"]] or 0.0
+    return {
+        "sample": name,
+        "twin": twin,
+        "estimate_s": own,
+        "interval_s": [benefit.low_s, benefit.high_s],
+        "measured_s": measured,
+        "ratio": own / measured if measured > 0 else None,
+        "holds": benefit.low_s is not None
+        and benefit.high_s is not None
+        and benefit.low_s <= measured <= benefit.high_s,
+        "estimators_s": by,
+        "ratios": {key: value / measured if value is not None and measured > 0 else None for key, value in by.items()},
+        "named": found["named"],
+        "named_share": found["share"],
+        "explained_share": found["explained"],
+        "bare_s": bare,
+        "twin_s": fixed,
+        "median_of_pairs_s": median(pairs),
+    }
+
+
+def optional(value: float | None, digits: int = 4) -> str:
+    """Format a number that is perhaps not known."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print the table."""
+    table = Table(title="Estimate and measured saving, seconds")
+    for header in ("twin", "bare", "measured", "pairs", "estimate", "from", "to", "ratio", "carry", "bound", "named"):
+        table.add_column(header, justify="left" if header == "twin" else "right")
+    for one in rows:
+        table.add_row(
+            one["twin"],
+            optional(min(one["bare_s"]), 3),
+            optional(one["measured_s"]),
+            optional(one["median_of_pairs_s"]),
+            optional(one["estimate_s"]),
+            optional(one["interval_s"][0]),
+            optional(one["interval_s"][1]),
+            optional(one["ratio"], 2),
+            optional(one["ratios"]["carry"], 2),
+            optional(one["ratios"]["bound"], 2),
+            f"{one['named_share']:.0%}",
+        )
+    Console(width=140).print(table)
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Draw each twin's ratios with the interval; nothing where matplotlib is missing."""
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+    except ImportError:
+        print("no picture: matplotlib is not installed (`pip install --group bench`)")
+        return
+    shown = [one for one in rows if one["measured_s"] > 0]
+    figure, axes = plt.subplots(figsize=(8, 0.5 * len(shown) + 1.6))
+    axes.axvspan(*GOAL, color="#cce8cc", label="goal")
+    for place, one in enumerate(reversed(shown)):
+        low, high = ((bound or 0.0) / one["measured_s"] for bound in one["interval_s"])
+        axes.plot([low, high], [place, place], color="#4477aa", linewidth=3, solid_capstyle="butt")
+        for name, mark, colour in (("bound", "^", "#bbbbbb"), ("carry", "s", "#cc9955"), ("replay", "o", "#224466")):
+            if one["ratios"][name] is not None:
+                axes.plot(one["ratios"][name], place, mark, color=colour, label=name if place == 0 else None)
+    axes.set_yticks(range(len(shown)), [one["twin"] for one in reversed(shown)])
+    axes.set_xlim(0, 2)
+    axes.set_xlabel("estimate / measured saving; the bar is the interval")
+    axes.legend(loc="upper right")
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    """Measure, print and write."""
+    names = sorted(path.name.removesuffix(".truth.toml") for path in SAMPLES.glob("*.truth.toml"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", action="append", choices=names, help="default: all")
+    parser.add_argument("--rounds", type=int, default=9, help="runs of each program [9]")
+    parser.add_argument("--measurements", type=int, default=3, help="runs of stage 2, of which the fastest counts [3]")
+    arguments = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    for name in arguments.sample or names:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                rows += measure(name, arguments.rounds, arguments.measurements, ResultsFolder(Path(folder)))
+            except Exception as error:
+                print(f"{name}: {error}")
+                continue
+        show(rows[-1:])
+    show(rows)
+    known = [one["ratio"] for one in rows if one["ratio"] is not None]
+    met = sum(GOAL[0] <= ratio <= GOAL[1] for ratio in known)
+    print(f"{met} of {len(rows)} ratios lie within {GOAL[0]} to {GOAL[1]}.")
+    kept = {} if arguments.sample is None or not RESULTS.exists() else json.loads(RESULTS.read_text())
+    old = [one for one in kept.get("rows", []) if one["twin"] not in {new["twin"] for new in rows}]
+    everything = sorted(old + rows, key=lambda one: one["twin"])
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps({**description(), "goal": GOAL, "rows": everything}, indent=2) + "\n")
+    draw(everything, RESULTS.with_suffix(".png"))
+
+
+if __name__ == "__main__":
+    main()

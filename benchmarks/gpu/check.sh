@@ -1,0 +1,34 @@
+#!/bin/sh
+# Checks ffm on this machine's GPU, in less than nine minutes and without a network.
+#
+#   benchmarks/gpu/check.sh OUTPUT_FOLDER [--virtual] [--seconds N] [--only STEP,...]
+#
+# Needs an NVIDIA GPU with its driver, nvcc, gcc and Python 3.12; --virtual goes the same way on the virtual GPU. What
+# else it needs lies in the folder PACK (default build/gpu-pack), made by pack.sh; without it, the packages of PYTHON
+# (default python3) must do. Prints what failed and goes on. Writes OUTPUT_FOLDER/check.json and check.txt.
+set -eu
+[ $# -ge 1 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+cd "$(dirname "$0")/../.."
+root=$PWD
+pack=${PACK:-build/gpu-pack}
+python=${PYTHON:-python3}
+mkdir -p "$1"
+
+site=$root/build/gpu-site
+if [ -d "$pack/wheels" ] && "$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 12))'; then
+    "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir --upgrade --target "$site" \
+        "$pack"/wheels/*.whl
+    PYTHONPATH=$root:$site${PYTHONPATH:+:$PYTHONPATH}
+else
+    PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH}
+fi
+
+# What was built for this machine stays; a fresh checkout takes what was packed.
+if [ -d "$pack/native" ]; then
+    (cd "$pack/native" && find . -name '*.so*') | while read -r library; do
+        [ -e "$library" ] || { mkdir -p "$(dirname "$library")" && cp "$pack/native/$library" "$library"; }
+    done
+fi
+PYTHONPATH=$root/benchmarks:$PYTHONPATH
+export PYTHONPATH
+exec "$python" benchmarks/gpu/check.py "$@"

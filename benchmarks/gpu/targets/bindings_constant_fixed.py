@@ -1,0 +1,24 @@
+"""Uploads the constant once."""
+
+import ctypes
+
+from cuda.bindings import driver
+
+
+def checked(answer):
+    """Return what a call of the driver answers. Raises `RuntimeError` when it failed."""
+    if answer[0] != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(answer[0])
+    return answer[1] if len(answer) > 1 else None
+
+
+BYTES = 4 << 20
+checked(driver.cuInit(0))
+context = checked(driver.cuDevicePrimaryCtxRetain(checked(driver.cuDeviceGet(0))))
+checked(driver.cuCtxSetCurrent(context))
+table = ctypes.create_string_buffer(b"\x01" * BYTES, BYTES)
+answer = ctypes.create_string_buffer(4)
+memory = checked(driver.cuMemAlloc(BYTES))
+checked(driver.cuMemcpyHtoD(memory, ctypes.addressof(table), BYTES))
+checked(driver.cuMemcpyDtoH(ctypes.addressof(answer), memory, 4))
+print(answer.raw.hex())

@@ -1,0 +1,153 @@
+"""Which calls wait for the GPU, measured call by call: `python benchmarks/gpu/waiting.py [LIBRARY]`.
+
+The GPU is kept busy, the call is made in a thread of its own, and that thread still being in it after a while means
+that it waits. Prints one JSON object: call -> [waits, what the virtual GPU claims]; a call that failed has a text.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import mmap
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ffm.instrument.probe import Probe
+from ffm.instrument.probe_driver import Driver, ProbeError
+
+BYTES = 1 << 20
+PAUSE = 0.08
+"""Seconds after which a call that has not returned waits. Calls that do not wait take less than a millisecond."""
+PATIENCE = 10.0
+MANAGED_GLOBAL = 1
+"""`CU_MEM_ATTACH_GLOBAL` of cuda.h."""
+
+_MODULE = b".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing()\n{\n    ret;\n}\n"
+
+Call = tuple[str, tuple[Any, ...]]
+
+
+class Measured:
+    """A context whose stream can be kept busy, with memory of each kind."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.here = Probe(driver).surroundings
+        self.size = ctypes.c_size_t(BYTES)
+        self.device, self.other = self.device_memory(), self.device_memory()
+        self.pinned = self.pinned_memory()
+        self.pageable = ctypes.create_string_buffer(BYTES)
+
+    def device_memory(self) -> ctypes.c_uint64:
+        """Return device memory of `BYTES` bytes."""
+        address = ctypes.c_uint64()
+        self.driver("cuMemAlloc_v2", ctypes.byref(address), self.size)
+        return address
+
+    def pinned_memory(self) -> ctypes.c_void_p:
+        """Return pinned host memory of `BYTES` bytes."""
+        address = ctypes.c_void_p()
+        self.driver("cuMemAllocHost_v2", ctypes.byref(address), self.size)
+        return address
+
+    def managed_memory(self) -> ctypes.c_uint64:
+        """Return managed memory of `BYTES` bytes."""
+        address = ctypes.c_uint64()
+        self.driver("cuMemAllocManaged", ctypes.byref(address), self.size, ctypes.c_uint(MANAGED_GLOBAL))
+        return address
+
+    def registered_memory(self) -> ctypes.c_void_p:
+        """Return registered host memory of `BYTES` bytes."""
+        pages = mmap.mmap(-1, BYTES)
+        address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(pages)))
+        self.driver("cuMemHostRegister_v2", address, self.size, ctypes.c_uint(0))
+        return address
+
+    def module(self) -> ctypes.c_void_p:
+        """Return a loaded module."""
+        module = ctypes.c_void_p()
+        self.driver("cuModuleLoadData", ctypes.byref(module), _MODULE)
+        return module
+
+    def waits(self, call: Call) -> bool:
+        """Return whether a call waits for the GPU. Raises `ProbeError` when it fails."""
+        name, arguments = call
+        failure: list[str] = []
+
+        def make() -> None:
+            try:
+                self.driver("cuCtxSetCurrent", self.here.context)
+                self.driver(name, *arguments)
+            except ProbeError as error:
+                failure.append(str(error))
+
+        self.here.occupation.occupy()
+        self.driver("cuEventRecord", self.here.event, self.here.stream)
+        thread = threading.Thread(target=make, daemon=True)
+        thread.start()
+        thread.join(PAUSE)
+        waited = thread.is_alive()
+        self.here.occupation.release()
+        thread.join(PATIENCE)
+        if thread.is_alive():
+            raise ProbeError("it did not return when the GPU went on")
+        self.driver("cuCtxSynchronize")
+        if failure:
+            raise ProbeError(failure[0])
+        return waited
+
+
+def cases(gpu: Measured) -> Iterator[tuple[str, bool, Callable[[], Call]]]:
+    """Return the calls: what it is called, whether the virtual GPU claims that it waits, how to make it."""
+    here, size, byte = gpu.here, gpu.size, ctypes.c_ubyte(1)
+    flags = ctypes.c_uint(0)
+    stream, event = here.stream, here.event
+    device, other, pinned, pageable = gpu.device, gpu.other, gpu.pinned, gpu.pageable
+    taken = ctypes.c_uint64()
+    yield "cuCtxSynchronize", True, lambda: ("cuCtxSynchronize", ())
+    yield "cuStreamSynchronize", True, lambda: ("cuStreamSynchronize", (stream,))
+    yield "cuEventSynchronize", True, lambda: ("cuEventSynchronize", (event,))
+    yield "cuMemcpyDtoH, pageable", True, lambda: ("cuMemcpyDtoH_v2", (pageable, device, size))
+    yield "cuMemcpyDtoH, pinned", True, lambda: ("cuMemcpyDtoH_v2", (pinned, device, size))
+    yield "cuMemcpyDtoHAsync, pageable", True, lambda: ("cuMemcpyDtoHAsync_v2", (pageable, device, size, stream))
+    yield "cuMemcpyDtoHAsync, pinned", False, lambda: ("cuMemcpyDtoHAsync_v2", (pinned, device, size, stream))
+    yield "cuMemcpyHtoD, pageable", True, lambda: ("cuMemcpyHtoD_v2", (device, pageable, size))
+    yield "cuMemcpyHtoD, pinned", True, lambda: ("cuMemcpyHtoD_v2", (device, pinned, size))
+    yield "cuMemcpyHtoDAsync, pageable", False, lambda: ("cuMemcpyHtoDAsync_v2", (device, pageable, size, stream))
+    yield "cuMemcpyHtoDAsync, pinned", False, lambda: ("cuMemcpyHtoDAsync_v2", (device, pinned, size, stream))
+    yield "cuMemcpyDtoD", False, lambda: ("cuMemcpyDtoD_v2", (device, other, size))
+    yield "cuMemcpyDtoDAsync", False, lambda: ("cuMemcpyDtoDAsync_v2", (device, other, size, stream))
+    yield "cuMemsetD8, device", False, lambda: ("cuMemsetD8_v2", (device, byte, size))
+    yield "cuMemsetD8, pinned", True, lambda: ("cuMemsetD8_v2", (pinned, byte, size))
+    yield "cuMemsetD8, managed", True, lambda: ("cuMemsetD8_v2", (gpu.managed_memory(), byte, size))
+    yield "cuMemsetD8Async", False, lambda: ("cuMemsetD8Async", (device, byte, size, stream))
+    yield "cuMemFree", True, lambda: ("cuMemFree_v2", (gpu.device_memory(),))
+    yield "cuMemFree, managed", True, lambda: ("cuMemFree_v2", (gpu.managed_memory(),))
+    yield "cuMemFreeHost", True, lambda: ("cuMemFreeHost", (gpu.pinned_memory(),))
+    yield "cuMemHostUnregister", True, lambda: ("cuMemHostUnregister", (gpu.registered_memory(),))
+    yield "cuModuleUnload", True, lambda: ("cuModuleUnload", (gpu.module(),))
+    yield "cuMemAlloc", False, lambda: ("cuMemAlloc_v2", (ctypes.byref(taken), size))
+    yield "cuMemAllocHost", False, lambda: ("cuMemAllocHost_v2", (ctypes.byref(taken), size))
+    yield "cuMemAllocAsync", False, lambda: ("cuMemAllocAsync", (ctypes.byref(taken), size, stream))
+    yield "cuMemFreeAsync", False, lambda: ("cuMemFreeAsync", (gpu.device_memory(), stream))
+    yield "cuEventRecord", False, lambda: ("cuEventRecord", (event, stream))
+    yield "cuStreamWaitEvent", False, lambda: ("cuStreamWaitEvent", (stream, event, flags))
+
+
+def main(path: str) -> int:
+    """Measure all calls on the driver at `path`; return the exit status."""
+    gpu = Measured(Driver(path))
+    found: dict[str, list[Any]] = {}
+    for name, claimed, prepare in cases(gpu):
+        try:
+            found[name] = [gpu.waits(prepare()), claimed]
+        except ProbeError as error:
+            found[name] = [str(error), claimed]
+    print(json.dumps(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "libcuda.so.1"))

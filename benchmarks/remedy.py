@@ -1,0 +1,190 @@
+"""What a corrected call costs: matching its stack against the plan, and the pool beside the driver's own.
+
+    python benchmarks/remedy.py
+    python benchmarks/remedy.py --rounds 9
+
+`programs/remedied.c` makes the same calls over and over from 16 frames deep, and times itself:
+
+- `cuMemFree(0)`, the cheapest call that can be planned: as it is; under the correcting library with other functions
+  planned, so that nothing is looked up; and with its own stack planned. The last two differ by the lookup: unwinding,
+  hashing, and finding the site;
+- `cuMemAlloc` and `cuMemFree` of 256 KiB as they are and pooled, beside `cuMemAllocAsync` and `cuMemFreeAsync`;
+- `cuCtxSynchronize` of an idle GPU as it is and skipped, which leaves an order on the device instead.
+
+In turn, in several rounds, the fastest batch of each round; the median of the rounds. The calls that the library itself
+makes last as long as configured for the virtual GPU, which resembles an H200 (ffm/vgpu/README.md): a pooled free
+records one event, 0.6 microseconds. Prints a table; writes `benchmarks/results/remedy.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from machine import description, watch_others
+
+from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.instrument.recording import read_recordings
+from ffm.instrument.runner import Instruments, run_instrumented
+from ffm.remedy.correct import LIBRARY
+from ffm.remedy.layout import constant, extra_functions, read_counters
+from ffm.remedy.selection import Planned, write_plan
+from ffm.vgpu.paths import library_folder
+
+RESULTS = Path(__file__).parent / "results" / "remedy.json"
+SOURCE = Path(__file__).parent / "programs" / "remedied.c"
+GOAL_NS = 200
+"""Issue "Remedies": matching a call's stack against the plan, for known sites."""
+FRAMES = 16
+CALLS, BATCHES = 2000, 30
+
+FUNCTIONS = [function.name for function in load_catalogue().of_kind(*(frozenset(Kind) - {Kind.ENTRY}))]
+ACTIONS = {"cuMemAlloc_v2": "POOL_ALLOCATION", "cuMemFree_v2": "POOL_FREE", "cuCtxSynchronize": "SKIP"}
+
+
+class NoWaitFunction:
+    """None is needed."""
+
+    offsets: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Way:
+    """A row of the table: what the program does (its argument WAY), and how it is run."""
+
+    title: str
+    work: str
+    planned: str
+    """`no`: the bare program; `others`: under the library, its calls not planned; `yes`: planned."""
+
+
+WAYS = (
+    Way("cuMemFree(0), as it is", "nothing", "no"),
+    Way("cuMemFree(0), hooked", "nothing", "others"),
+    Way("cuMemFree(0), hooked and looked up", "nothing", "yes"),
+    Way("cuMemAlloc + cuMemFree, as they are", "plain", "no"),
+    Way("cuMemAlloc + cuMemFree, pooled", "plain", "yes"),
+    Way("cuMemAllocAsync + cuMemFreeAsync", "ordered", "no"),
+    Way("cuCtxSynchronize, as it is", "skip", "no"),
+    Way("cuCtxSynchronize, skipped", "skip", "yes"),
+)
+
+
+def build(folder: Path) -> Path:
+    """Compile the program against the virtual GPU."""
+    include = next(Path(path) / "nvidia/cu13/include" for path in sys.path if (Path(path) / "nvidia/cu13").is_dir())
+    program = folder / "remedied"
+    subprocess.run(
+        [
+            "gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", str(SOURCE), "-o", str(program), "-isystem", str(include),
+            f"-L{library_folder()}", "-l:libcuda.so.1", f"-Wl,-rpath,{library_folder()}",
+        ],
+        check=True,
+    )  # fmt: skip
+    return program
+
+
+def run_under(command: list[str], folder: Path, instruments: Instruments) -> None:
+    """Run the program with instruments; it must end well."""
+    outcome = run_instrumented(command, instruments, output=folder / "log")
+    if not outcome.ending.sound:
+        raise RuntimeError(f"The program {outcome.ending}: {(folder / 'log').read_text()}")
+
+
+def plan_of(program: Path, work: str, folder: Path) -> list[Planned]:
+    """Trace a few calls, and plan what they do."""
+    with tempfile.TemporaryDirectory(dir=folder) as recordings:
+        command = [str(program), str(folder / "times"), "2", "1", work]
+        instruments = Instruments(Path(recordings), FUNCTIONS, 0, None, lambda driver: NoWaitFunction())
+        run_under(command, folder, instruments)
+        (recording,) = read_recordings(Path(recordings))
+    catalogue = load_catalogue()
+    calls = set(zip(recording.operations["stack"].tolist(), recording.operations["function"].tolist(), strict=True))
+    planned = [
+        Planned(
+            site=0,
+            key=bytes.fromhex(recording.stacks[stack].key),
+            function=function,
+            actions=constant(f"FFM_REMEDY_{ACTIONS[catalogue[function].name]}"),
+            remedies=(),
+        )
+        for stack, function in calls
+        if catalogue[function].name in ACTIONS
+    ]
+    depths = {len(recording.stacks[stack].frames) for stack, function in calls if catalogue[function].name in ACTIONS}
+    if depths != {FRAMES}:
+        raise RuntimeError(f"The calls have stacks of {depths} frames, not {FRAMES}.")
+    return planned
+
+
+def fastest(program: Path, way: Way, plans: dict[str, list[Planned]], folder: Path) -> float:
+    """Run the program once; nanoseconds of a call in the fastest batch."""
+    output = folder / "times"
+    command = [str(program), str(output), str(CALLS), str(BATCHES), way.work]
+    if way.planned == "no":
+        subprocess.run(command, check=True)
+    else:
+        other = load_catalogue()["cuMemAllocHost_v2"].index  # is never called
+        planned = plans[way.work]
+        if way.planned == "others":
+            planned = [dataclasses.replace(site, function=other) for site in planned]
+        write_plan(planned, folder / "plan")
+        with tempfile.TemporaryDirectory(dir=folder) as counts:
+            find: Callable[[Path], NoWaitFunction] = lambda driver: NoWaitFunction()  # noqa: E731
+            instruments = Instruments(Path(counts), FUNCTIONS, 0, folder / "plan", find, LIBRARY, extra_functions())
+            run_under(command, folder, instruments)
+            (path,) = Path(counts).glob("remedy-*.ffm")
+            calls = sum(tally.calls for tally in read_counters(path).tallies)
+        if (calls >= CALLS * BATCHES) != (way.planned == "yes"):
+            raise RuntimeError(f"{way.title}: {calls} calls were matched.")
+    return min(float(line) for line in output.read_text().split())
+
+
+def main() -> int:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    rounds = parser.parse_args().rounds
+    times: dict[str, list[float]] = {way.title: [] for way in WAYS}
+    with tempfile.TemporaryDirectory(prefix="ffm-remedy-") as scratch, watch_others() as others:
+        folder = Path(scratch)
+        program = build(folder)
+        plans = {work: plan_of(program, work, folder) for work in ("nothing", "plain", "skip")}
+        for _ in range(rounds):
+            for way in WAYS:
+                times[way.title].append(fastest(program, way, plans, folder))
+    for title, seen in times.items():
+        print(f"{median(seen):10.0f} ns  {title}")
+    lookups = [
+        planned - hooked
+        for planned, hooked in zip(
+            times["cuMemFree(0), hooked and looked up"], times["cuMemFree(0), hooked"], strict=True
+        )
+    ]
+    lookup = median(lookups)
+    verdict = "reached" if lookup <= GOAL_NS else "missed"
+    print(f"{lookup:10.0f} ns  lookup at a known site, {FRAMES} frames deep; goal {GOAL_NS}: {verdict}")
+    print(others)
+    RESULTS.parent.mkdir(exist_ok=True)
+    content = {
+        **description(),
+        "others": str(others),
+        "nanoseconds": times,
+        "lookup_ns": lookups,
+        "lookup_median_ns": lookup,
+        "goal_ns": GOAL_NS,
+    }
+    RESULTS.write_text(json.dumps(content, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

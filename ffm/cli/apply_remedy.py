@@ -1,0 +1,169 @@
+"""`ffm apply-remedy`: run the program with fixes applied; before, after, estimate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ffm.cli.options import json_option, open_chosen, results_option, view_command
+from ffm.stages.errors import FfmError
+
+if TYPE_CHECKING:
+    from ffm.remedy.selection import Remedy
+    from ffm.stages.results import Results
+
+
+@click.command(name="apply-remedy", cls=view_command("ffm.remedy.outcome:Outcome"))
+@click.option("--cudaFree-hoist", "hoist", is_flag=True, help="Keep device memory in a pool; frees do not wait.")
+@click.option("--skip-syncs", "skip", is_flag=True, help="Explicit synchronizations return at once.")
+@click.option(
+    "--async-transfers", "asynchronous", is_flag=True, help="Synchronous transfers go through pinned staging."
+)
+@click.option("--reuse-uploads", "reuse", is_flag=True, help="Repeated uploads become copies on the device.")
+@click.option("--all", "everything", is_flag=True, help="All of these.")
+@click.option("--site", "chosen", type=int, multiple=True, metavar="N", help="Only this site, as in `ffm site N`.")
+@click.option("--sequence", type=int, metavar="N", help="Only the sites of this sequence, as in `ffm sequence N`.")
+@click.option(
+    "--runs", type=click.IntRange(min=1), default=3, show_default=True, help="How often to run each, in turn."
+)
+@click.option(
+    "--compare",
+    "files",
+    type=click.Path(path_type=Path, dir_okay=False),
+    multiple=True,
+    metavar="FILE",
+    help="A file that the program writes, to be compared too.",
+)
+@click.option(
+    "--twin",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="PROGRAM",
+    help="A version corrected by hand, to run beside with the same arguments.",
+)
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="End a run after this.")
+@results_option
+@json_option
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def apply_remedy(
+    hoist: bool,
+    skip: bool,
+    asynchronous: bool,
+    reuse: bool,
+    everything: bool,
+    chosen: tuple[int, ...],
+    sequence: int | None,
+    runs: int,
+    files: tuple[Path, ...],
+    twin: Path | None,
+    timeout: float | None,
+    folder: Path | None,
+    as_json: bool,
+    arguments: tuple[str, ...],
+) -> None:
+    """Run the unmodified program with fixes applied, by call stack, and compare.
+
+    Without -- ./app ARGUMENTS it runs the measured command. START END after --sequence N choose a part of it. With
+    --site or --sequence all fixes that fit are applied, unless some are named.
+
+    The exit status is 1 where the corrected program ends or writes differently.
+    """
+    from ffm.remedy.selection import Remedy
+
+    results = open_chosen(folder)
+    named = zip(Remedy, (hoist, skip, asynchronous, reuse), strict=True)
+    remedies = [remedy for remedy, wanted in named if wanted or everything]
+    part, command = _split(arguments, sequence)
+    if not remedies and not chosen and sequence is None:
+        raise click.UsageError("say what to apply: --cudaFree-hoist, --skip-syncs, --all, --site N, ... (see --help)")
+    _apply(
+        results,
+        remedies or list(Remedy),
+        _among(results, chosen, sequence, part),
+        command or results.document.command,
+        runs=runs,
+        files=list(files),
+        twin=twin,
+        timeout_s=timeout,
+        as_json=as_json,
+    )
+
+
+def _split(arguments: tuple[str, ...], sequence: int | None) -> tuple[tuple[int, int] | None, list[str]]:
+    """Take START and END, which follow --sequence N, from the front of the command."""
+    words = list(arguments)
+    if sequence is not None and len(words) >= 2 and words[0].isdigit() and words[1].isdigit():
+        return (int(words[0]), int(words[1])), words[2:]
+    return None, words
+
+
+def _among(
+    results: Results, chosen: tuple[int, ...], sequence: int | None, part: tuple[int, int] | None
+) -> set[int] | None:
+    """The sites that the options choose; None for all."""
+    from ffm.stages.results import sequence_operations
+
+    count = len(results.document.sites)
+    for number in chosen:
+        if not 1 <= number <= count:
+            raise FfmError(f"there is no site {number}: {results.document.application} has 1 to {count}.")
+    among = {number - 1 for number in chosen}
+    if sequence is not None:
+        operations = sequence_operations(results.document, sequence)
+        start, end = part or (1, len(operations))
+        if not 1 <= start <= end <= len(operations):
+            raise FfmError(
+                f"sequence {sequence} has operations 1 to {len(operations)}, so {start} to {end} is not a part of it."
+            )
+        among |= {operation.site for operation in operations[start - 1 : end]}
+    return among if chosen or sequence is not None else None
+
+
+def _apply(
+    results: Results,
+    remedies: list[Remedy],
+    among: set[int] | None,
+    command: list[str],
+    *,
+    runs: int,
+    files: list[Path],
+    twin: Path | None,
+    timeout_s: float | None,
+    as_json: bool,
+) -> None:
+    import dataclasses
+
+    import orjson
+    from rich.console import Console
+
+    from ffm.remedy.correct import compare_runs
+    from ffm.remedy.outcome import outcome
+    from ffm.remedy.screen import lines
+    from ffm.remedy.selection import plan
+
+    planned = plan(results.document, remedies, among)
+    if not any(site.remedies for site in planned):
+        raise FfmError(
+            f"nothing to apply: no chosen site of {results.document.application} is fit for "
+            f"{', '.join(f'--{remedy}' for remedy in remedies)}. Only sites are corrected whose every observed "
+            "occurrence was unnecessary; `ffm report` shows the problems."
+        )
+    with Console(stderr=True).status("") as status:
+        comparison = compare_runs(
+            command,
+            planned,
+            runs=runs,
+            files=files,
+            twin=None if twin is None else [str(twin.absolute()), *command[1:]],
+            timeout_s=timeout_s,
+            progress=lambda line: status.update(line),
+        )
+    answer = outcome(results, comparison, command)
+    if as_json:
+        click.echo(orjson.dumps(dataclasses.asdict(answer), option=orjson.OPT_INDENT_2))
+    else:
+        for line in lines(answer):
+            click.echo(line)
+    if answer.differences:
+        raise FfmError("the corrected program is not the same program. " + " ".join(answer.differences))

@@ -1,0 +1,82 @@
+"""Which GPUs a program or library holds code for, read from its file.
+
+nvcc puts containers ("fat binaries") into a section. Each holds the device code of one source, for one architecture or
+more: machine code (cubin) for GPUs of the same generation, and PTX, which the driver compiles for any later GPU when
+it loads it. The containers' layout is not documented; it was read off files that nvcc 13.0 made.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+
+SECTION = ".nv_fatbin"
+_MAGIC = 0xBA55ED50
+_HEADER = struct.Struct("<IHHQ")
+"""Magic, version, size of this header, size of what follows."""
+_ENTRY = struct.Struct("<HHIQ12xI")
+"""Kind, version, size of this header, size of the code, then the architecture."""
+_PTX, _CUBIN = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCode:
+    """The device code of one source. Architectures are 10 * major + minor, such as 90."""
+
+    machine: tuple[int, ...]
+    """Architectures that it holds machine code for."""
+    portable: tuple[int, ...]
+    """Architectures of its PTX."""
+
+    def compiled_for(self, capability: int) -> bool:
+        """Whether the driver has to compile it for a GPU of this compute capability."""
+        ready = any(code // 10 == capability // 10 and code <= capability for code in self.machine)
+        return not ready and any(code <= capability for code in self.portable)
+
+
+def device_code(path: Path) -> list[DeviceCode]:
+    """Return the device code in the program or library at `path`, source by source; nothing where it has none.
+
+    A file that cannot be read, or is no ELF file, has none.
+    """
+    try:
+        with path.open("rb") as file:
+            section = ELFFile(file).get_section_by_name(SECTION)
+            return [] if section is None else _containers(section.data())
+    except (OSError, ELFError, struct.error):
+        return []
+
+
+def _containers(data: bytes) -> list[DeviceCode]:
+    found: list[DeviceCode] = []
+    place = 0
+    while place + _HEADER.size <= len(data):
+        magic, _, header, size = _HEADER.unpack_from(data, place)
+        if magic != _MAGIC:
+            place += 8  # containers are padded to a multiple of eight bytes
+            continue
+        code = _entries(data[place + header : place + header + size])
+        if code.machine or code.portable:
+            found.append(code)
+        place += header + size
+    return found
+
+
+def _entries(data: bytes) -> DeviceCode:
+    machine: set[int] = set()
+    portable: set[int] = set()
+    place = 0
+    while place + _ENTRY.size <= len(data):
+        kind, _, header, size, architecture = _ENTRY.unpack_from(data, place)
+        if kind == _CUBIN:
+            machine.add(architecture)
+        elif kind == _PTX:
+            portable.add(architecture)
+        if header < _ENTRY.size:
+            break  # no layout that we know
+        place += header + size
+    return DeviceCode(tuple(sorted(machine)), tuple(sorted(portable)))

@@ -1,0 +1,302 @@
+#include "python_frames.h"
+
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "modules.h"
+#include "python_layout.h"
+#include "sink.h"
+
+enum { CODES = 1 << 16, LONGEST_FILE = 1024, LONGEST_NAME = 512 };
+
+bool ffm_python_readable;
+
+static struct {
+    ffm_python_layout at;
+    const char *(*thread_state)(void);
+    const char *code_type; /* the type of code objects, once one was met */
+    bool dedicated;
+} python;
+
+/* A function by its code object's identity. */
+static struct {
+    ffm_stream stream;
+    uint32_t count;
+    struct {
+        uint64_t words[2];
+        uint64_t hash; /* of file, name and first line: the same in every run */
+        uint32_t number;
+        bool used;
+    } slots[CODES]; /* open addressing */
+} codes;
+
+static inline uint64_t word_at(const char *address, uint32_t offset)
+{
+    uint64_t word;
+    memcpy(&word, address + offset, sizeof word);
+    return word;
+}
+
+static inline const char *pointer_at(const char *address, uint32_t offset)
+{
+    return (const char *)word_at(address, offset); // NOLINT(performance-no-int-to-ptr)
+}
+
+static inline uint32_t number_at(const char *address, uint32_t offset)
+{
+    uint32_t number;
+    memcpy(&number, address + offset, sizeof number);
+    return number;
+}
+
+void ffm_python_found(const ffm_python *found)
+{
+    if (ffm_python_readable)
+        return;
+    bool known = ffm_python_layout_of(found->version, found->runtime, &python.at);
+    ffm_sink_note_python(found->version, known);
+    if (!known)
+        return;
+    memcpy(&python.thread_state, &found->thread_state, sizeof python.thread_state);
+    python.dedicated = found->dedicated;
+    __atomic_store_n(&ffm_python_readable, true, __ATOMIC_RELEASE);
+}
+
+static bool is_code(const char *object)
+{
+    const char *type = pointer_at(object, python.at.object - 8);
+    if (__builtin_expect(type == python.code_type, 1))
+        return true;
+    if (strcmp(pointer_at(type, python.at.object + 8), "code") != 0)
+        return false;
+    python.code_type = type;
+    return true;
+}
+
+/* Whether the interpreter made the frame for itself, to see to what `__init__` returns: the file's and the function's
+ * name are one string then, and there is no line. */
+static inline bool is_aid(const char *code)
+{
+    return pointer_at(code, python.at.file) == pointer_at(code, python.at.name) &&
+           number_at(code, python.at.first_line) == 0;
+}
+
+/* A code object is freed with its function, and another one can take its place with the same instruction addresses.
+ * Addresses of its parts are not enough, since they are freed together: the text of the name, by the hash that Python
+ * keeps in a string, and the beginning of the line table are read too. */
+static inline uint64_t identity_of(const char *code)
+{
+    const char *name = pointer_at(code, python.at.name), *table = pointer_at(code, python.at.line_table);
+    uint64_t mixed = word_at(code, python.at.object) ^ (uint64_t)number_at(code, python.at.first_line) << 32;
+    const uint64_t parts[] = {(uint64_t)pointer_at(code, python.at.file),
+                              (uint64_t)name,
+                              word_at(name, python.at.object + 8),
+                              (uint64_t)table,
+                              word_at(table, python.at.object),
+                              word_at(table, python.at.object) < 8 ? 0 : word_at(table, python.at.object + 16)};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        mixed = (mixed ^ parts[i]) * 0x9E3779B97F4A7C15u;
+        mixed ^= mixed >> 29;
+    }
+    return mixed;
+}
+
+/* The words of an entry into the interpreter that has no function (yet, or any more). */
+static const uint64_t bare_entry[FFM_PYTHON_WORDS] = {0, FFM_PYTHON_ENTRY, 0};
+
+uint32_t ffm_python_walk(uint64_t *words, bool *truncated)
+{
+    const ffm_python_layout *at = &python.at;
+    const char *state = python.thread_state();
+    if (state == NULL)
+        return 0;
+    const char *frame = pointer_at(state, at->current_frame);
+    if (at->through_cframe)
+        frame = pointer_at(frame, at->cframe_frame);
+    uint64_t *out = words;
+    for (; frame != NULL; frame = pointer_at(frame, at->previous)) {
+        uint8_t owner = (uint8_t)frame[at->owner];
+        if (out == words + (size_t)FFM_MAX_PYTHON_FRAMES * FFM_PYTHON_WORDS) {
+            *truncated = true;
+            break;
+        }
+        if (owner < at->shim) {
+            const char *code = (const char *)(word_at(frame, at->code) & ~at->tag); // NOLINT
+            if (code == NULL || !is_code(code) || is_aid(code))
+                continue;
+            bool entry = at->is_entry != 0 && frame[at->is_entry];
+            out[0] = (uint64_t)code;
+            out[1] = word_at(frame, at->instruction) | (entry ? FFM_PYTHON_ENTRY : 0); /* two bytes an instruction */
+            out[2] = identity_of(code);
+            out += FFM_PYTHON_WORDS;
+        } else if (owner == at->shim) {
+            if (out != words && !(out[1 - FFM_PYTHON_WORDS] & FFM_PYTHON_ENTRY)) {
+                out[1 - FFM_PYTHON_WORDS] |= FFM_PYTHON_ENTRY;
+            } else {
+                memcpy(out, bare_entry, sizeof bare_entry);
+                out += FFM_PYTHON_WORDS;
+            }
+        }
+    }
+    return (uint32_t)(out - words);
+}
+
+static size_t put_utf8(uint32_t point, char *out)
+{
+    if (point < 0x80) {
+        out[0] = (char)point;
+        return 1;
+    }
+    size_t more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+    for (size_t i = more; i > 0; i--, point >>= 6)
+        out[i] = (char)(0x80 | (point & 0x3F));
+    out[0] = (char)((0xF0u << (3 - more)) | point);
+    return more + 1;
+}
+
+/* A string as UTF-8, at most `room` bytes. Its state is a word of bits: 2 for interning, 3 for the bytes of a
+ * character, then "compact" (all but those of subclasses) and "ASCII" (Include/cpython/unicodeobject.h). */
+static size_t copy_text(const char *string, char *out, size_t room)
+{
+    const ffm_python_layout *at = &python.at;
+    uint64_t length = word_at(string, at->object);
+    uint32_t state = number_at(string, at->object + 16), width = state >> 2 & 7;
+    if (!(state & 0x20))
+        return 0;
+    const char *text = string + (state & 0x40 ? at->ascii : at->compact);
+    size_t used = 0;
+    for (uint64_t i = 0; i < length && used + 4 <= room; i++) {
+        uint32_t point = 0;
+        memcpy(&point, text + i * width, width);
+        used += put_utf8(point, out + used);
+    }
+    return used;
+}
+
+static uint32_t record(const char *code, uint64_t *hash)
+{
+    static char text[LONGEST_FILE + LONGEST_NAME];
+    size_t file = copy_text(pointer_at(code, python.at.file), text, LONGEST_FILE);
+    size_t name = copy_text(pointer_at(code, python.at.name), text + file, LONGEST_NAME);
+    uint32_t first_line = number_at(code, python.at.first_line);
+    *hash = XXH3_64bits_withSeed(text, file + name, (uint64_t)first_line << 32 | file);
+    size_t padded = (file + name + 7) & ~(size_t)7;
+    ffm_python_code *out = ffm_sink_reserve(&codes.stream, FFM_CHUNK_PYTHON_CODES, 0, sizeof *out + padded);
+    if (out == NULL)
+        return FFM_NO_CODE;
+    *out = (ffm_python_code){
+        .number = codes.count, .first_line = first_line, .file_bytes = (uint32_t)file, .name_bytes = (uint32_t)name};
+    memcpy(out + 1, text, file + name);
+    ffm_sink_commit(&codes.stream, sizeof *out + padded);
+    return codes.count++;
+}
+
+static uint32_t code_number(const uint64_t *words, uint64_t *hash)
+{
+    uint32_t slot = (uint32_t)words[2] & (CODES - 1);
+    for (; codes.slots[slot].used; slot = (slot + 1) & (CODES - 1)) {
+        if (codes.slots[slot].words[0] == words[0] && codes.slots[slot].words[1] == words[2]) {
+            *hash = codes.slots[slot].hash;
+            return codes.slots[slot].number;
+        }
+    }
+    uint32_t number = record((const char *)words[0], hash); // NOLINT(performance-no-int-to-ptr)
+    /* A table that is three quarters full stays as it is: later functions are recorded each time they are met. */
+    if (number != FFM_NO_CODE && codes.count < CODES / 4 * 3) {
+        codes.slots[slot].words[0] = words[0];
+        codes.slots[slot].words[1] = words[2];
+        codes.slots[slot].hash = *hash;
+        codes.slots[slot].number = number;
+        codes.slots[slot].used = true;
+    }
+    return number;
+}
+
+static uint32_t read_varint(const uint8_t **at)
+{
+    uint32_t value = **at & 0x3F;
+    for (uint32_t shift = 6; *(*at)++ & 0x40; shift += 6)
+        value |= (uint32_t)(**at & 0x3F) << shift;
+    return value;
+}
+
+static int32_t read_signed_varint(const uint8_t **at)
+{
+    uint32_t value = read_varint(at);
+    return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
+}
+
+/* Line and first column (from 1; 0 where there is none) of an instruction, counted in code units of two bytes, by the
+ * code object's location table (CPython 3.11 and later: Objects/locations.md, InternalDocs/code_objects.md). */
+static void locate(const char *code, uint64_t instruction, uint32_t *line, uint32_t *column)
+{
+    const char *table = pointer_at(code, python.at.line_table);
+    const uint8_t *at = (const uint8_t *)table + python.at.object + 16;
+    const uint8_t *end = at + word_at(table, python.at.object);
+    uint64_t first = (uint64_t)code + python.at.instructions;
+    uint32_t current = number_at(code, python.at.first_line);
+    *line = current;
+    *column = 0;
+    if (instruction < first) /* not started yet */
+        return;
+    uint64_t wanted = (instruction - first) / 2, position = 0;
+    while (at < end) {
+        uint32_t kind = *at >> 3 & 15;
+        position += (*at++ & 7u) + 1;
+        uint32_t start = 0;
+        bool known = true;
+        if (kind < 10) {
+            start = kind * 8 + (*at++ >> 4 & 7) + 1;
+        } else if (kind < 13) {
+            current += kind - 10;
+            start = *at + 1u;
+            at += 2;
+        } else if (kind == 13) {
+            current += (uint32_t)read_signed_varint(&at);
+        } else if (kind == 14) {
+            current += (uint32_t)read_signed_varint(&at);
+            read_varint(&at);
+            start = read_varint(&at);
+            read_varint(&at);
+        } else {
+            known = false;
+        }
+        if (position > wanted) {
+            if (known) {
+                *line = current;
+                *column = start;
+            }
+            return;
+        }
+    }
+}
+
+ffm_python_place ffm_python_place_of(const uint64_t *words)
+{
+    uint32_t entry = (uint32_t)words[1] & FFM_PYTHON_ENTRY;
+    ffm_python_place place = {.frame = {.code = FFM_NO_CODE, .flags = entry}};
+    if (words[0] == 0)
+        return place;
+    const char *code = (const char *)words[0]; // NOLINT(performance-no-int-to-ptr)
+    place.frame.code = code_number(words, &place.identity[0]);
+    locate(code, words[1] & ~(uint64_t)FFM_PYTHON_ENTRY, &place.frame.line, &place.frame.column);
+    place.identity[1] = (uint64_t)place.frame.line << 32 | place.frame.column;
+    return place;
+}
+
+bool ffm_python_is_interpreter(uint64_t module_base)
+{
+    uint64_t address;
+    memcpy(&address, &python.thread_state, sizeof address);
+    return python.dedicated && ffm_module_of(address).base == module_base;
+}
+
+void ffm_python_after_fork(void)
+{
+    if (codes.count == 0)
+        return;
+    ffm_sink_release(&codes.stream);
+    memset(&codes, 0, sizeof codes);
+}

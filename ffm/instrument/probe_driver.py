@@ -1,0 +1,70 @@
+"""A driver whose functions are called by name, in this very process; for the probe and the examination."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+_PR_SET_PTRACER = 0x59616D61
+_PR_SET_PTRACER_ANY = ctypes.c_ulong(-1).value
+
+
+class ProbeError(Exception):
+    """The driver refused something that the probe needs."""
+
+
+class Driver:
+    """The driver's functions, called by name."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            self._library = ctypes.CDLL(path)
+        except OSError as error:
+            raise ProbeError(f"the driver cannot be loaded: {error}") from error
+
+    def has(self, name: str) -> bool:
+        """Return whether the driver exports `name`."""
+        return hasattr(self._library, name)
+
+    def address(self, name: str) -> int:
+        """Return the address of the exported function `name`."""
+        return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
+
+    def __call__(self, name: str, *arguments: Any) -> None:
+        """Call `name`. Raises `ProbeError` when the driver does not export it or answers an error."""
+        result = self.result(name, *arguments)
+        if result != 0:
+            raise ProbeError(f"{name} returned the error {result}{self.meaning(result)}")
+
+    def result(self, name: str, *arguments: Any) -> int:
+        """Call `name`; return its result, a `CUresult`. Raises `ProbeError` when the driver does not export it."""
+        if not self.has(name):
+            raise ProbeError(f"the driver does not export {name}")
+        return int(getattr(self._library, name)(*arguments))
+
+    def meaning(self, result: int) -> str:
+        """Return the name of an error in brackets, empty where the driver does not tell."""
+        text = ctypes.c_char_p()
+        if self.has("cuGetErrorName") and self._library.cuGetErrorName(result, ctypes.byref(text)) == 0:
+            return f" ({(text.value or b'').decode()})"
+        return ""
+
+
+def loaded_at(address: int) -> tuple[int, str]:
+    """Return the base address and the path of the module of this process that holds `address`."""
+    rows = [line.split(maxsplit=5) for line in Path("/proc/self/maps").read_text().splitlines()]
+    files: dict[str, list[tuple[int, int]]] = {}
+    for row in rows:
+        if len(row) == 6:
+            first, last = (int(part, 16) for part in row[0].split("-"))
+            files.setdefault(row[5], []).append((first, last))
+    for path, ranges in files.items():
+        if any(first <= address < last for first, last in ranges):
+            return min(first for first, _ in ranges), path
+    raise ProbeError("the driver is not in the process's list of mapped files")
+
+
+def traceable_by_anyone() -> None:
+    """Let a process that is not our parent attach, where the Yama security module restricts that."""
+    ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(_PR_SET_PTRACER_ANY), 0, 0, 0)

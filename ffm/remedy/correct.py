@@ -1,0 +1,168 @@
+"""Runs a program as it is and corrected, in turn, and compares what came of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.instrument.errors import InstrumentError
+from ffm.instrument.program import Ending, ending_of, resolve_program
+from ffm.instrument.runner import Instruments, Library, run_instrumented
+from ffm.remedy.layout import Counted, extra_functions, guarded_functions, read_counters
+from ffm.remedy.selection import Planned, makes_downloads_late, write_plan
+from ffm.stages.errors import ProgramError
+
+LIBRARY = Library("libffm_remedy.so", "ffm_remedy")
+
+SEEN_KINDS = frozenset(Kind) - {Kind.ENTRY}
+"""What the library sees: nearly all, since what is enqueued or asked unseen could tell a correction."""
+
+
+PRIVATE_TABLES = "cuGetExportTable"
+"""Of the rest: who asks for the driver's private interface may write memory unseen."""
+
+
+class _NoWaitFunction:
+    """The library needs no wait function."""
+
+    offset: int | None = None
+    offsets: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRun:
+    """One run: seconds, how it ended, and digests of what it wrote. Files that it did not write have none."""
+
+    wall_s: float
+    ending: Ending
+    output: bytes
+    files: dict[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All runs. `counted` holds the processes of the last corrected run, in the plan's order of sites; `twin` the runs
+    of a version corrected by hand, if there is one."""
+
+    bare: list[ProgramRun]
+    corrected: list[ProgramRun]
+    planned: list[Planned]
+    counted: list[Counted]
+    twin: list[ProgramRun]
+
+    @property
+    def bare_s(self) -> float:
+        """Median seconds of the program as it is."""
+        return statistics.median(run.wall_s for run in self.bare)
+
+    @property
+    def corrected_s(self) -> float:
+        """Median seconds of the corrected program."""
+        return statistics.median(run.wall_s for run in self.corrected)
+
+    @property
+    def twin_s(self) -> float | None:
+        """Median seconds of the version corrected by hand; None where there is none."""
+        return statistics.median(run.wall_s for run in self.twin) if self.twin else None
+
+
+def compare_runs(
+    command: list[str],
+    planned: list[Planned],
+    *,
+    runs: int,
+    files: list[Path],
+    twin: list[str] | None = None,
+    timeout_s: float | None = None,
+    progress: Callable[[str], None] = lambda line: None,
+) -> Comparison:
+    """Run the command bare and corrected, in turn, `runs` times each, and so the command `twin` where it is given.
+
+    Raises:
+        ProgramError: the program cannot be started or instrumented, or loads no driver.
+    """
+    with tempfile.TemporaryDirectory(prefix="ffm-remedy-") as scratch:
+        folder = Path(scratch)
+        ordered = write_plan(planned, folder / "plan")
+        late = any(makes_downloads_late(site) for site in planned)
+        bare: list[ProgramRun] = []
+        corrected: list[ProgramRun] = []
+        by_hand: list[ProgramRun] = []
+        counted: list[Counted] = []
+        for turn in range(runs):
+            progress(f"run {turn + 1} of {runs}: as it is")
+            bare.append(_run_bare(command, folder, files, timeout_s))
+            progress(f"run {turn + 1} of {runs}: corrected")
+            run, counted = _run_corrected(command, folder, turn, files, timeout_s, late=late)
+            corrected.append(run)
+            if twin is not None:
+                progress(f"run {turn + 1} of {runs}: corrected by hand")
+                by_hand.append(_run_bare(twin, folder, [], timeout_s))
+    return Comparison(bare, corrected, ordered, counted, by_hand)
+
+
+def _digests(files: list[Path]) -> dict[str, str | None]:
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None for path in files}
+
+
+def _run_bare(command: list[str], folder: Path, files: list[Path], timeout_s: float | None) -> ProgramRun:
+    output = folder / "output"
+    try:
+        resolved = resolve_program(command)
+        with output.open("wb") as sink:
+            began = time.monotonic()
+            program = subprocess.Popen(
+                command, executable=resolved, stdout=sink, stderr=subprocess.STDOUT, start_new_session=True
+            )
+            timed_out = False
+            try:
+                program.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                timed_out = True
+            finally:
+                if program.returncode is None:
+                    os.killpg(program.pid, signal.SIGKILL)
+                    program.wait()
+            wall_s = time.monotonic() - began
+    except (OSError, InstrumentError) as error:
+        raise ProgramError(str(error)) from error
+    code = program.returncode
+    ending = ending_of(code << 8 if code >= 0 else -code, timed_out=timed_out)
+    return ProgramRun(wall_s, ending, output.read_bytes(), _digests(files))
+
+
+def _run_corrected(
+    command: list[str], folder: Path, turn: int, files: list[Path], timeout_s: float | None, *, late: bool
+) -> tuple[ProgramRun, list[Counted]]:
+    output, counts = folder / "output", folder / f"counts-{turn}"
+    counts.mkdir()
+    functions = [function.name for function in load_catalogue().of_kind(*SEEN_KINDS)] + [PRIVATE_TABLES]
+    instruments = Instruments(
+        counts,
+        functions,
+        0,
+        folder / "plan",
+        lambda driver: _NoWaitFunction(),
+        LIBRARY,
+        extra_functions(),
+        guarded_functions() if late else (),
+    )
+    try:
+        outcome = run_instrumented(command, instruments, output=output, timeout_s=timeout_s)
+    except InstrumentError as error:
+        raise ProgramError(str(error)) from error
+    counted = [read_counters(path) for path in sorted(counts.glob("remedy-*.ffm"))]
+    if not counted and outcome.ending.sound:
+        raise ProgramError(
+            f"{command[0]} ran to its end without loading a CUDA driver (libcuda.so). There is nothing to correct."
+        )
+    return ProgramRun(outcome.wall_s, outcome.ending, output.read_bytes(), _digests(files)), counted

@@ -1,0 +1,188 @@
+#include "dispatch.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "cache.h"
+#include "calls.h"
+#include "downloads.h"
+#include "driver.h"
+#include "kernel_arguments.h"
+#include "plan.h"
+#include "pool.h"
+#include "stacks.h"
+#include "state.h"
+
+typedef uint64_t word;
+typedef word (*narrow_function)(word, word, word, word, word, word);
+typedef word (*wide_function)(word, word, word, word, word, word, word, word, word, word, word, word);
+
+static void *originals[FFM_FUNCTION_COUNT];
+static const void *addresses[FFM_FUNCTION_COUNT];
+static ffm_handler handlers[FFM_FUNCTION_COUNT];
+
+static bool ready;
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+
+/* Driver calls inside driver calls are the driver's own. */
+static __thread uint32_t depth __attribute__((tls_model("initial-exec")));
+
+void *ffm_call_original(uint32_t index)
+{
+    return __atomic_load_n(&originals[index], __ATOMIC_ACQUIRE);
+}
+
+const void *ffm_call_address(uint32_t index)
+{
+    return __atomic_load_n(&addresses[index], __ATOMIC_ACQUIRE);
+}
+
+void ffm_call_bind(uint32_t index, const void *address, void *original)
+{
+    __atomic_store_n(&addresses[index], address, __ATOMIC_RELEASE);
+    __atomic_store_n(&originals[index], original, __ATOMIC_RELEASE);
+}
+
+void *ffm_call_original_named(const char *name)
+{
+    for (uint32_t i = 0; i < FFM_FUNCTION_COUNT; i++)
+        if (strcmp(ffm_catalogue[i].name, name) == 0)
+            return ffm_call_original(i);
+    return NULL;
+}
+
+static word forward(uint32_t index, const word *a)
+{
+    void *original;
+    /* Another thread can be here between the patch and the bind that follows it. */
+    while (__builtin_expect((original = ffm_call_original(index)) == NULL, 0))
+        __builtin_ia32_pause();
+    if (ffm_catalogue[index].arity > 6)
+        return ((wide_function)original)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11]);
+    return ((narrow_function)original)(a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+static bool give_back(void)
+{
+    bool pooled = ffm_pool_give_back();
+    return ffm_cache_give_back() || pooled;
+}
+
+uint64_t ffm_forward(const ffm_program_call *call)
+{
+    word result = forward(call->index, call->arguments);
+    if (__builtin_expect((int)result == FFM_CUDA_OUT_OF_MEMORY, 0) && give_back())
+        result = forward(call->index, call->arguments);
+    return result;
+}
+
+uint64_t ffm_fall_back(const ffm_program_call *call, uint64_t *why)
+{
+    ffm_count(why);
+    if (call->tally != NULL)
+        ffm_count(&call->tally->waited);
+    return ffm_forward(call);
+}
+
+bool ffm_may(const ffm_program_call *call, uint32_t action)
+{
+    if (call->site == NULL || !(call->site->actions & action) || ffm_stopped())
+        return false;
+    if (__builtin_expect(ffm_capturing(), 0)) {
+        FFM_COUNT(waits_capture);
+        ffm_count(&call->tally->waited);
+        return false;
+    }
+    return true;
+}
+
+bool ffm_is(const ffm_function *function, const char *base)
+{
+    size_t length = strlen(base);
+    const char *rest = function->name + length;
+    return strncmp(function->name, base, length) == 0 &&
+           (*rest == '\0' || (*rest == '_' && (rest[1] == 'v' || rest[1] == 'p')));
+}
+
+/* Before the first call all hooks are in place. */
+static void prepare(void)
+{
+    if (!ffm_driver_resolve())
+        ffm_stop(FFM_STOP_FUNCTIONS);
+    __atomic_store_n(&ready, true, __ATOMIC_RELEASE);
+}
+
+/* Deliver what the driver, or a kernel, may read or write for this call. */
+static void deliver_for(const ffm_program_call *call)
+{
+    const ffm_function *function = call->function;
+    if (function->kind == FFM_KIND_SYNCHRONIZATION || function->kind == FFM_KIND_QUERY)
+        return;
+    ffm_operation operation = {0};
+    ffm_arguments_before(function, call->arguments, &operation);
+    if (operation.destination != 0 && operation.bytes != 0)
+        ffm_downloads_deliver(operation.destination, operation.destination + operation.bytes,
+                              &ffm_counters->deliveries_called);
+    if (operation.source != 0 && operation.bytes != 0)
+        ffm_downloads_deliver(operation.source, operation.source + operation.bytes, &ffm_counters->deliveries_called);
+    ffm_downloads_before_call(call->arguments, function->arity);
+    if (function->kind == FFM_KIND_LAUNCH)
+        ffm_kernel_deliver(call);
+    else if (function->kind == FFM_KIND_HOST_FUNCTION || function->shape == FFM_SHAPE_BATCH ||
+             function->shape == FFM_SHAPE_BATCH_3D || function->shape == FFM_SHAPE_OPAQUE)
+        ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
+}
+
+__attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *arguments)
+{
+    ffm_handler handler = handlers[index];
+    if (__builtin_expect(!__atomic_load_n(&ready, __ATOMIC_ACQUIRE), 0))
+        pthread_once(&prepared, prepare);
+    if (depth != 0 || handler == NULL)
+        return forward(index, arguments);
+    ffm_program_call call = {.index = index, .function = &ffm_catalogue[index], .arguments = arguments};
+    if (ffm_plan_has_function(index)) {
+        bool truncated;
+        uint32_t stack = ffm_stack_here(2, &truncated); /* without ffm_call and the wrapper */
+        ffm_counters->lookup_calls++;
+        call.site = truncated ? NULL : ffm_plan_site(index, stack);
+        if (call.site != NULL) {
+            call.tally = &ffm_tallies[ffm_plan_number(call.site)];
+            ffm_count(&call.tally->calls);
+        } else {
+            FFM_COUNT(unknown_calls);
+        }
+    }
+    depth = 1;
+    if (ffm_downloads_pending())
+        deliver_for(&call);
+    word result = handler(&call);
+    depth = 0;
+    return result;
+}
+
+static uint64_t forward_only(const ffm_program_call *call)
+{
+    return ffm_forward(call);
+}
+
+/* What may fail for want of device memory. */
+static bool may_allocate(const ffm_function *function)
+{
+    return function->kind == FFM_KIND_ALLOCATION || function->kind == FFM_KIND_LAUNCH ||
+           function->kind == FFM_KIND_MODULE || function->kind == FFM_KIND_GRAPH;
+}
+
+void ffm_dispatch_open(void)
+{
+    ffm_handler (*const choices[])(const ffm_function *) = {ffm_memory_handler, ffm_waits_handler, ffm_objects_handler,
+                                                            ffm_work_handler};
+    for (uint32_t i = 0; i < FFM_FUNCTION_COUNT; i++) {
+        handlers[i] = NULL;
+        for (size_t choice = 0; choice < sizeof choices / sizeof *choices && handlers[i] == NULL; choice++)
+            handlers[i] = choices[choice](&ffm_catalogue[i]);
+        if (handlers[i] == NULL && may_allocate(&ffm_catalogue[i]))
+            handlers[i] = forward_only;
+    }
+}

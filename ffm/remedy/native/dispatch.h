@@ -1,0 +1,51 @@
+/* From a driver call of the program to what is done about it. */
+#ifndef FFM_REMEDY_DISPATCH_H
+#define FFM_REMEDY_DISPATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "catalogue.h"
+#include "counters.h"
+#include "remedy_records.h"
+
+typedef struct {
+    uint32_t index; /* in the catalogue */
+    const ffm_function *function;
+    const uint64_t *arguments;
+    const ffm_remedy_site *site; /* NULL where the call is not planned */
+    ffm_remedy_tally *tally;     /* of the site */
+} ffm_program_call;
+
+/* Runs in place of a driver function; returns its CUresult. */
+typedef uint64_t (*ffm_handler)(const ffm_program_call *call);
+
+/* The original function. Where the device's memory is short, what is pooled is given back first. */
+uint64_t ffm_forward(const ffm_program_call *call);
+
+/* A planned call that waits as it would uncorrected; `why` is the fallback's counter. */
+uint64_t ffm_fall_back(const ffm_program_call *call, uint64_t *why);
+
+/* Whether a planned call has an action and may be corrected now; where not, and it was planned, the reason is counted.
+ */
+bool ffm_may(const ffm_program_call *call, uint32_t action);
+
+/* Argument by its position in the catalogue; 0 where the function has none. */
+static inline uint64_t ffm_argument(const ffm_program_call *call, int8_t position)
+{
+    return position < 0 ? 0 : call->arguments[position];
+}
+
+/* Whether a function is `base`, in any version and flavour. */
+bool ffm_is(const ffm_function *function, const char *base);
+
+/* Choose the handler of each function. */
+void ffm_dispatch_open(void);
+
+/* Handlers, by file. */
+ffm_handler ffm_memory_handler(const ffm_function *function);
+ffm_handler ffm_waits_handler(const ffm_function *function);
+ffm_handler ffm_objects_handler(const ffm_function *function);
+ffm_handler ffm_work_handler(const ffm_function *function);
+
+#endif

@@ -1,0 +1,59 @@
+#include "downloads.h"
+#include "driver.h"
+#include "host_memory.h"
+#include "order.h"
+#include "pool.h"
+#include "transfers.h"
+
+static bool enqueue(const ffm_download_late *late, uint64_t from)
+{
+    return ffm_driver.download(late->into, from, late->bytes, late->stream) == FFM_CUDA_SUCCESS &&
+           ffm_driver.set_words((uint64_t)late->done, 1, 1, late->stream) == FFM_CUDA_SUCCESS;
+}
+
+/* As the call is without corrections: what it waited for is over. */
+static uint64_t download_now(const ffm_program_call *call, uint64_t stream)
+{
+    ffm_order_mark before = ffm_order_now();
+    uint64_t result = ffm_forward(call);
+    if (result == FFM_CUDA_SUCCESS) {
+        ffm_order_waited(FFM_SCOPE_STREAM, stream, before);
+        ffm_downloads_settle();
+    }
+    return result;
+}
+
+uint64_t ffm_download(const ffm_program_call *call)
+{
+    const ffm_function *function = call->function;
+    ffm_download_late late = {.to = ffm_argument(call, function->destination),
+                              .bytes = ffm_argument(call, function->bytes),
+                              .stream = ffm_order_stream(0, function->per_thread_stream)};
+    uint64_t from = ffm_argument(call, function->source);
+    late.direct = ffm_host_memory_holds(late.to) && ffm_host_memory_holds(late.to + late.bytes - 1);
+    if (!ffm_may(call, FFM_REMEDY_ASYNCHRONOUS) || !(call->site->actions & FFM_REMEDY_NO_WAIT) || late.bytes == 0 ||
+        !ffm_pool_holds(from, late.bytes) || (!late.direct && ffm_host_memory_holds(late.to)))
+        return download_now(call, late.stream);
+    uint64_t *why = &ffm_counters->waits_host_memory;
+    if (!ffm_order_has_effects()) {
+        why = &ffm_counters->waits_destination;
+        if (ffm_downloads_begin(&late)) {
+            why = &ffm_counters->waits_driver;
+            if (enqueue(&late, from)) {
+                ffm_downloads_close(&late);
+                if (ffm_order_fence(FFM_SCOPE_STREAM, late.stream))
+                    FFM_COUNT(transfer_waits);
+                else
+                    ffm_driver.stream_synchronize(late.stream);
+                FFM_COUNT(downloads_staged);
+                ffm_count(&call->tally->corrected);
+                return FFM_CUDA_SUCCESS;
+            }
+            ffm_driver.stream_synchronize(late.stream);
+            ffm_staging_release(&late.piece);
+        }
+    }
+    ffm_count(why);
+    ffm_count(&call->tally->waited);
+    return download_now(call, late.stream);
+}

@@ -1,0 +1,164 @@
+#include "extras.h"
+
+#include <cuda.h>
+
+#include "cache.h"
+#include "pool.h"
+
+static void *originals[FFM_EXTRA_COUNT];
+static const void *addresses[FFM_EXTRA_COUNT];
+
+static void *original(uint32_t extra)
+{
+    void *code;
+    /* Another thread can be here between the patch and the bind that follows it. */
+    while ((code = __atomic_load_n(&originals[extra], __ATOMIC_ACQUIRE)) == NULL)
+        __builtin_ia32_pause();
+    return code;
+}
+
+#define ORIGINAL(name, parameters) ((CUresult(*) parameters)original(FFM_EXTRA_##name))
+
+/* What is pooled or cached is free, as the program sees it. */
+static CUresult memory_info(size_t *free, size_t *total)
+{
+    CUresult result = ORIGINAL(cuMemGetInfo_v2, (size_t *, size_t *))(free, total);
+    if (result == CUDA_SUCCESS && free != NULL)
+        *free += ffm_pool_hidden_bytes() + ffm_cache_bytes();
+    return result;
+}
+
+/* A pooled block may be larger than what the program asked for. */
+static CUresult address_range(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
+{
+    CUresult result = ORIGINAL(cuMemGetAddressRange_v2, (CUdeviceptr *, size_t *, CUdeviceptr))(base, bytes, address);
+    uint64_t asked_base;
+    size_t asked_bytes;
+    if (result == CUDA_SUCCESS && bytes != NULL && ffm_pool_range(address, &asked_base, &asked_bytes))
+        *bytes = asked_bytes;
+    return result;
+}
+
+static void correct_attribute(CUpointer_attribute attribute, void *value, CUdeviceptr address)
+{
+    uint64_t base;
+    size_t bytes;
+    if (attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE && ffm_pool_range(address, &base, &bytes))
+        *(size_t *)value = bytes;
+}
+
+static CUresult pointer_attribute(void *value, CUpointer_attribute attribute, CUdeviceptr address)
+{
+    CUresult result =
+        ORIGINAL(cuPointerGetAttribute, (void *, CUpointer_attribute, CUdeviceptr))(value, attribute, address);
+    if (result == CUDA_SUCCESS)
+        correct_attribute(attribute, value, address);
+    return result;
+}
+
+static CUresult pointer_attributes(unsigned count, CUpointer_attribute *attributes, void **values, CUdeviceptr address)
+{
+    CUresult result = ORIGINAL(cuPointerGetAttributes, (unsigned, CUpointer_attribute *, void **, CUdeviceptr))(
+        count, attributes, values, address);
+    for (unsigned i = 0; result == CUDA_SUCCESS && i < count; i++)
+        correct_attribute(attributes[i], values[i], address);
+    return result;
+}
+
+/* An attribute stays with the memory: the block must not come back as new. */
+static CUresult set_pointer_attribute(const void *value, CUpointer_attribute attribute, CUdeviceptr address)
+{
+    ffm_pool_share(address);
+    return ORIGINAL(cuPointerSetAttribute, (const void *, CUpointer_attribute, CUdeviceptr))(value, attribute, address);
+}
+
+/* Another process, or a device, keeps the memory's name. */
+static CUresult share_memory(CUipcMemHandle *handle, CUdeviceptr address)
+{
+    ffm_pool_share(address);
+    return ORIGINAL(cuIpcGetMemHandle, (CUipcMemHandle *, CUdeviceptr))(handle, address);
+}
+
+static CUresult share_range(void *handle, CUdeviceptr address, size_t bytes, CUmemRangeHandleType type,
+                            unsigned long long flags)
+{
+    ffm_pool_share(address);
+    return ORIGINAL(cuMemGetHandleForAddressRange, (void *, CUdeviceptr, size_t, CUmemRangeHandleType,
+                                                    unsigned long long))(handle, address, bytes, type, flags);
+}
+
+static CUresult primary_state(CUdevice device, unsigned *flags, int *active)
+{
+    return ORIGINAL(cuDevicePrimaryCtxGetState, (CUdevice, unsigned *, int *))(device, flags, active);
+}
+
+static CUresult function_parameter(CUfunction function, size_t index, size_t *offset, size_t *bytes)
+{
+    return ORIGINAL(cuFuncGetParamInfo, (CUfunction, size_t, size_t *, size_t *))(function, index, offset, bytes);
+}
+
+static CUresult kernel_parameter(CUkernel kernel, size_t index, size_t *offset, size_t *bytes)
+{
+    return ORIGINAL(cuKernelGetParamInfo, (CUkernel, size_t, size_t *, size_t *))(kernel, index, offset, bytes);
+}
+
+void *ffm_extra_wrapper(uint32_t extra)
+{
+    static void *const wrappers[FFM_EXTRA_COUNT] = {
+        [FFM_EXTRA_cuMemGetInfo_v2] = memory_info,
+        [FFM_EXTRA_cuMemGetAddressRange_v2] = address_range,
+        [FFM_EXTRA_cuPointerGetAttribute] = pointer_attribute,
+        [FFM_EXTRA_cuPointerGetAttributes] = pointer_attributes,
+        [FFM_EXTRA_cuPointerSetAttribute] = set_pointer_attribute,
+        [FFM_EXTRA_cuIpcGetMemHandle] = share_memory,
+        [FFM_EXTRA_cuMemGetHandleForAddressRange] = share_range,
+        [FFM_EXTRA_cuDevicePrimaryCtxGetState] = primary_state,
+        [FFM_EXTRA_cuFuncGetParamInfo] = function_parameter,
+        [FFM_EXTRA_cuKernelGetParamInfo] = kernel_parameter,
+    };
+    return extra < FFM_EXTRA_COUNT ? wrappers[extra] : NULL;
+}
+
+void ffm_extra_bind(uint32_t extra, const void *address, void *code)
+{
+    __atomic_store_n(&addresses[extra], address, __ATOMIC_RELEASE);
+    __atomic_store_n(&originals[extra], code, __ATOMIC_RELEASE);
+}
+
+bool ffm_extra_is_bound(const void *address)
+{
+    for (uint32_t i = 0; i < FFM_EXTRA_COUNT; i++)
+        if (__atomic_load_n(&addresses[i], __ATOMIC_ACQUIRE) == address)
+            return true;
+    return false;
+}
+
+bool ffm_primary_active(uint64_t device)
+{
+    unsigned flags;
+    int active = 1;
+    if (originals[FFM_EXTRA_cuDevicePrimaryCtxGetState] == NULL ||
+        primary_state((CUdevice)device, &flags, &active) != CUDA_SUCCESS)
+        return true;
+    return active != 0;
+}
+
+size_t ffm_device_memory(void)
+{
+    size_t free = 0, total = 0;
+    if (originals[FFM_EXTRA_cuMemGetInfo_v2] == NULL ||
+        ORIGINAL(cuMemGetInfo_v2, (size_t *, size_t *))(&free, &total) != CUDA_SUCCESS)
+        return 0;
+    return total;
+}
+
+bool ffm_parameters_known(void)
+{
+    return originals[FFM_EXTRA_cuFuncGetParamInfo] != NULL && originals[FFM_EXTRA_cuKernelGetParamInfo] != NULL;
+}
+
+int ffm_parameter(uint64_t function, bool kernel, size_t index, size_t *offset, size_t *bytes)
+{
+    return kernel ? (int)kernel_parameter((CUkernel)function, index, offset, bytes)
+                  : (int)function_parameter((CUfunction)function, index, offset, bytes);
+}

@@ -1,0 +1,261 @@
+/* Guards over the C library, while downloads are late: the kernel does not fault on closed pages, it refuses them. */
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "downloads.h"
+#include "maps.h"
+#include "system_calls.h"
+
+typedef uint64_t word;
+typedef word (*plain_function)(word, word, word, word, word, word);
+
+enum {
+#define BUFFER(name, address, bytes) GUARD_##name,
+#define VECTOR(name) GUARD_##name,
+#define MESSAGES(name, many) GUARD_##name,
+#define STRUCTURE(name) GUARD_##name,
+#define OTHER(name) GUARD_##name,
+#define WHOLE(name) GUARD_##name,
+#include "guarded_functions.def"
+#undef BUFFER
+#undef VECTOR
+#undef MESSAGES
+#undef STRUCTURE
+#undef OTHER
+#undef WHOLE
+    GUARDS
+};
+
+static plain_function originals[GUARDS];
+static const void *addresses[GUARDS];
+
+static plain_function original(uint32_t guard)
+{
+    plain_function code;
+    /* Another thread can be here between the patch and the bind that follows it. */
+    while ((code = __atomic_load_n(&originals[guard], __ATOMIC_ACQUIRE)) == NULL)
+        __builtin_ia32_pause();
+    return code;
+}
+
+#define PARAMETERS word a, word b, word c, word d, word e, word f
+#define ARGUMENTS a, b, c, d, e, f
+
+static void deliver(word start, word bytes)
+{
+    ffm_downloads_deliver(start, start + bytes, &ffm_counters->deliveries_called);
+}
+
+static void deliver_all(void)
+{
+    ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
+}
+
+static void deliver_vector(const struct iovec *buffers, word count)
+{
+    for (word i = 0; buffers != NULL && i < count; i++)
+        if (buffers[i].iov_len > 0)
+            deliver((word)buffers[i].iov_base, buffers[i].iov_len);
+}
+
+/* A struct msghdr, or an array of struct mmsghdr. */
+static void deliver_messages(word first, bool many, uint32_t count)
+{
+    const struct mmsghdr *several = (const struct mmsghdr *)first;
+    for (uint32_t i = 0; first != 0 && i < (many ? count : 1); i++) {
+        const struct msghdr *one = many ? &several[i].msg_hdr : (const struct msghdr *)first;
+        deliver_vector(one->msg_iov, one->msg_iovlen);
+    }
+}
+
+#define BUFFER(name, address, bytes)                                                                                   \
+    static word guard_##name(PARAMETERS)                                                                               \
+    {                                                                                                                  \
+        const word arguments[] = {ARGUMENTS};                                                                          \
+        if (ffm_downloads_pending() && arguments[bytes] > 0)                                                           \
+            deliver(arguments[address], arguments[bytes]);                                                             \
+        return original(GUARD_##name)(ARGUMENTS);                                                                      \
+    }
+#define VECTOR(name)                                                                                                   \
+    static word guard_##name(PARAMETERS)                                                                               \
+    {                                                                                                                  \
+        if (ffm_downloads_pending())                                                                                   \
+            deliver_vector((const struct iovec *)b, c);                                                                \
+        return original(GUARD_##name)(ARGUMENTS);                                                                      \
+    }
+#define MESSAGES(name, many)                                                                                           \
+    static word guard_##name(PARAMETERS)                                                                               \
+    {                                                                                                                  \
+        if (ffm_downloads_pending())                                                                                   \
+            deliver_messages(b, many, (uint32_t)c);                                                                    \
+        return original(GUARD_##name)(ARGUMENTS);                                                                      \
+    }
+#define STRUCTURE(name)                                                                                                \
+    static word guard_##name(PARAMETERS)                                                                               \
+    {                                                                                                                  \
+        word result = original(GUARD_##name)(ARGUMENTS);                                                               \
+        if (ffm_downloads_pending() && (result == (word) - 1 || (int)result == -1) && errno == EFAULT) {               \
+            deliver_all();                                                                                             \
+            result = original(GUARD_##name)(ARGUMENTS);                                                                \
+        }                                                                                                              \
+        return result;                                                                                                 \
+    }
+#define OTHER(name)
+#define WHOLE(name)
+#include "guarded_functions.def"
+#undef BUFFER
+#undef VECTOR
+#undef MESSAGES
+#undef STRUCTURE
+#undef OTHER
+#undef WHOLE
+
+static word guard_mmap(PARAMETERS) /* (address, bytes, protection, flags, file, offset) */
+{
+    if (ffm_downloads_pending() && (d & (MAP_FIXED | MAP_FIXED_NOREPLACE)))
+        deliver(a, b);
+    word mapped = original(GUARD_mmap)(ARGUMENTS);
+    if (mapped != (word)MAP_FAILED && (d & MAP_STACK))
+        ffm_maps_stack(mapped, mapped + b);
+    ffm_maps_changed();
+    return mapped;
+}
+
+/* The shortest functions of the C library have no room for a detour to the original: these are written anew. */
+static word system_call(int64_t number, word a, word b, word c)
+{
+    int64_t result = ffm_system_call(number, a, b, c, 0);
+    if (result >= 0)
+        return (word)result;
+    errno = (int)-result;
+    return (word)-1;
+}
+
+static word guard_syscall(PARAMETERS)
+{
+    const word arguments[] = {ARGUMENTS};
+    for (int i = 1; i < 6 && ffm_downloads_pending(); i++)
+        deliver(arguments[i], 1);
+    return original(GUARD_syscall)(ARGUMENTS);
+}
+
+static word guard_munmap(word a, word b)
+{
+    if (ffm_downloads_pending())
+        deliver(a, b);
+    word result = system_call(SYS_munmap, a, b, 0);
+    ffm_maps_unmapped(a, a + b);
+    return result;
+}
+
+/* (address, bytes, …): what is there goes, or changes its protection. */
+#define CHANGING(name)                                                                                                 \
+    static word guard_##name(word a, word b, word c)                                                                   \
+    {                                                                                                                  \
+        if (ffm_downloads_pending())                                                                                   \
+            deliver(a, b);                                                                                             \
+        word result = system_call(SYS_##name, a, b, c);                                                                \
+        ffm_maps_changed();                                                                                            \
+        return result;                                                                                                 \
+    }
+CHANGING(mprotect)
+CHANGING(madvise)
+
+static word guard_mremap(PARAMETERS)
+{
+    if (ffm_downloads_pending())
+        deliver(a, b);
+    word result = original(GUARD_mremap)(ARGUMENTS);
+    ffm_maps_unmapped(a, a + b);
+    return result;
+}
+
+/* By readv, which is a point of cancellation as read is. */
+static word guard_read(word a, word b, word c)
+{
+    if (ffm_downloads_pending() && c > 0)
+        deliver(b, c);
+    const struct iovec buffer = {(void *)b, c};
+    return original(GUARD_readv)(a, (word)&buffer, 1, 0, 0, 0);
+}
+
+/* A program with a handler of its own for faults: nothing may be late any more. */
+static void hand_over(int number)
+{
+    if (number == SIGSEGV)
+        ffm_downloads_deliver_all(&ffm_counters->deliveries_called, true);
+}
+
+static word guard_sigaction(PARAMETERS)
+{
+    if (b != 0)
+        hand_over((int)a);
+    return original(GUARD_sigaction)(ARGUMENTS);
+}
+
+static word guard_signal(PARAMETERS)
+{
+    hand_over((int)a);
+    return original(GUARD_signal)(ARGUMENTS);
+}
+
+/* A fault while its signal is blocked would end the program. (sigprocmask calls this function.) */
+static word guard_pthread_sigmask(PARAMETERS)
+{
+    if (b == 0 || (int)a == SIG_UNBLOCK || sigismember((const sigset_t *)b, SIGSEGV) != 1)
+        return original(GUARD_pthread_sigmask)(ARGUMENTS);
+    sigset_t without = *(const sigset_t *)b;
+    sigdelset(&without, SIGSEGV);
+    return original(GUARD_pthread_sigmask)(a, (word)&without, c, d, e, f);
+}
+
+int ffm_unguarded_sigaction(int number, const struct sigaction *action, struct sigaction *previous)
+{
+    return (int)original(GUARD_sigaction)((word)number, (word)action, (word)previous, 0, 0, 0);
+}
+
+void *ffm_guard_wrapper(uint32_t guard)
+{
+    static void *const wrappers[GUARDS] = {
+#define BUFFER(name, address, bytes) [GUARD_##name] = guard_##name,
+#define VECTOR(name) [GUARD_##name] = guard_##name,
+#define MESSAGES(name, many) [GUARD_##name] = guard_##name,
+#define STRUCTURE(name) [GUARD_##name] = guard_##name,
+#define OTHER(name) [GUARD_##name] = guard_##name,
+#define WHOLE(name) [GUARD_##name] = guard_##name,
+#include "guarded_functions.def"
+    };
+    return guard < GUARDS ? wrappers[guard] : NULL;
+}
+
+void ffm_guard_bind(uint32_t guard, const void *address, void *code)
+{
+    if (guard >= GUARDS)
+        return;
+    __atomic_store_n(&addresses[guard], address, __ATOMIC_RELEASE);
+    __atomic_store_n(&originals[guard], (plain_function)code, __ATOMIC_RELEASE);
+}
+
+bool ffm_guard_is_bound(const void *address)
+{
+    for (uint32_t i = 0; i < GUARDS; i++)
+        if (__atomic_load_n(&addresses[i], __ATOMIC_ACQUIRE) == address)
+            return true;
+    return false;
+}
+
+/* Those without which late downloads could be noticed in usual programs. */
+bool ffm_guarded(void)
+{
+    static const uint32_t essential[] = {GUARD_read,   GUARD_write,   GUARD_mmap,      GUARD_munmap,
+                                         GUARD_writev, GUARD_madvise, GUARD_sigaction, GUARD_pthread_sigmask};
+    for (uint32_t i = 0; i < sizeof essential / sizeof *essential; i++)
+        if (originals[essential[i]] == NULL)
+            return false;
+    return true;
+}

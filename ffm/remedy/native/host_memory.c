@@ -1,0 +1,47 @@
+#include "host_memory.h"
+
+#include "blocks.h"
+
+/* CU_MEMHOSTALLOC_DEVICEMAP and CU_MEMHOSTREGISTER_DEVICEMAP of cuda.h. */
+enum { DEVICE_MAP = 2 };
+
+static uint32_t blocks, open_blocks;
+
+void ffm_host_memory_allocated(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation)
+{
+    if (function->memory != FFM_MEMORY_PINNED && function->memory != FFM_MEMORY_REGISTERED &&
+        function->memory != FFM_MEMORY_MANAGED)
+        return;
+    ffm_blocks_note(function, operation);
+    __atomic_add_fetch(&blocks, 1, __ATOMIC_RELAXED);
+    /* (…, bytes, flags): cuMemHostAlloc and cuMemHostRegister; cuMemAllocHost has no flags. */
+    bool mapped = function->arity == 3 && function->memory != FFM_MEMORY_MANAGED && (arguments[2] & DEVICE_MAP);
+    if (mapped || function->memory == FFM_MEMORY_MANAGED)
+        ffm_host_memory_mapped();
+}
+
+void ffm_host_memory_freed(uint64_t address)
+{
+    if (ffm_host_memory_any())
+        ffm_blocks_remove(address);
+}
+
+void ffm_host_memory_mapped(void)
+{
+    __atomic_add_fetch(&open_blocks, 1, __ATOMIC_RELAXED);
+}
+
+bool ffm_host_memory_open(void)
+{
+    return __atomic_load_n(&open_blocks, __ATOMIC_RELAXED) > 0;
+}
+
+bool ffm_host_memory_any(void)
+{
+    return __atomic_load_n(&blocks, __ATOMIC_RELAXED) > 0;
+}
+
+bool ffm_host_memory_holds(uint64_t address)
+{
+    return ffm_host_memory_any() && ffm_blocks_hold(address);
+}

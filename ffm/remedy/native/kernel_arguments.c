@@ -1,0 +1,125 @@
+#include "kernel_arguments.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "downloads.h"
+#include "extras.h"
+#include "host_memory.h"
+
+enum { KERNELS = 4096, PARAMETERS = 64, LARGEST_BUFFER = 1 << 15 };
+
+/* cuda.h: CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE. */
+enum { EXTRA_POINTER = 1, EXTRA_SIZE = 2 };
+
+/* Sizes of a kernel's parameters. A function's handle is its place; two kernels in one place evict each other. */
+typedef struct {
+    uint64_t function;
+    uint32_t count;
+    bool known;
+    uint16_t bytes[PARAMETERS];
+} layout;
+
+static struct {
+    pthread_mutex_t lock;
+    layout table[KERNELS];
+} kernels = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool read_layout(uint64_t function, bool kernel, layout *out)
+{
+    size_t offset, bytes;
+    int result = 0;
+    out->function = function;
+    for (out->count = 0; out->count < PARAMETERS; out->count++) {
+        result = ffm_parameter(function, kernel, out->count, &offset, &bytes);
+        if (result != 0 || bytes > UINT16_MAX)
+            break;
+        out->bytes[out->count] = (uint16_t)bytes;
+    }
+    /* The end of the list is an invalid value (1); any other error, or a longer list, leaves it unknown. */
+    out->known = result == 1;
+    return out->known;
+}
+
+static layout layout_of(uint64_t function)
+{
+    pthread_mutex_lock(&kernels.lock);
+    layout *entry = &kernels.table[(function >> 4) % KERNELS];
+    if (entry->function != function && !read_layout(function, false, entry))
+        read_layout(function, true, entry); /* a CUkernel in place of a CUfunction */
+    layout found = *entry;
+    pthread_mutex_unlock(&kernels.lock);
+    return found;
+}
+
+/* Whether some aligned word in the bytes is an address of host memory. */
+static bool mentions_host(const char *bytes, size_t count)
+{
+    for (size_t at = 0; at + sizeof(uint64_t) <= count; at += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, bytes + at, sizeof word);
+        if (ffm_host_memory_holds(word))
+            return true;
+    }
+    return false;
+}
+
+static bool buffer_mentions_host(void *const *extra)
+{
+    const char *buffer = NULL;
+    size_t bytes = 0;
+    for (int i = 0; extra[i] != NULL; i += 2) {
+        if (extra[i] == (void *)EXTRA_POINTER)
+            buffer = extra[i + 1];
+        else if (extra[i] == (void *)EXTRA_SIZE)
+            bytes = *(const size_t *)extra[i + 1];
+        else
+            return true;
+    }
+    return buffer == NULL || bytes > LARGEST_BUFFER || mentions_host(buffer, bytes);
+}
+
+bool ffm_kernel_reaches_host(const ffm_program_call *launch)
+{
+    bool configured = launch->function->shape == FFM_SHAPE_LAUNCH_CONFIGURATION;
+    const uint64_t *a =
+        launch->arguments; /* (function, grid, block, shared, stream, …), (configuration, function, …) */
+    uint64_t function = configured ? a[1] : a[0];
+    void *const *parameters = (void *const *)(configured ? a[2] : a[9]);
+    void *const *extra = (void *const *)(configured ? a[3] : a[10]);
+    if (parameters == NULL)
+        return extra != NULL && buffer_mentions_host(extra);
+    if (!ffm_parameters_known()) {
+        FFM_COUNT(launches_unread);
+        return false;
+    }
+    layout known = layout_of(function);
+    for (uint32_t i = 0; known.known && i < known.count; i++)
+        if (mentions_host(parameters[i], known.bytes[i]))
+            return true;
+    return !known.known;
+}
+
+void ffm_kernel_deliver(const ffm_program_call *launch)
+{
+    bool configured = launch->function->shape == FFM_SHAPE_LAUNCH_CONFIGURATION;
+    bool plain = ffm_is(launch->function, "cuLaunchKernel");
+    void *const *parameters = plain || configured ? (void *const *)launch->arguments[configured ? 2 : 9] : NULL;
+    layout known = {0};
+    if (parameters != NULL && ffm_parameters_known())
+        known = layout_of(launch->arguments[configured ? 1 : 0]);
+    if (!known.known) {
+        ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
+        return;
+    }
+    ffm_downloads_deliver((uint64_t)parameters, (uint64_t)(parameters + known.count), &ffm_counters->deliveries_called);
+    for (uint32_t i = 0; i < known.count; i++) {
+        uint64_t start = (uint64_t)parameters[i];
+        ffm_downloads_deliver(start, start + known.bytes[i], &ffm_counters->deliveries_called);
+        for (size_t at = 0; at + sizeof(uint64_t) <= known.bytes[i]; at += sizeof(uint64_t)) {
+            uint64_t word;
+            memcpy(&word, (const char *)parameters[i] + at, sizeof word);
+            ffm_downloads_before_call(&word, 1);
+        }
+    }
+}

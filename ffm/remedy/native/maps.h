@@ -1,0 +1,31 @@
+/* The process's mappings, and guards over the C library's functions that change or use them. */
+#ifndef FFM_REMEDY_MAPS_H
+#define FFM_REMEDY_MAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Whether all pages of [start, end) are readable, writable, this process's alone, and no thread's stack: they can be
+ * closed, and written while they are. Not the heap, which can shrink unseen (brk). */
+bool ffm_maps_private(uint64_t start, uint64_t end);
+
+/* Mappings changed. */
+void ffm_maps_changed(void);
+
+/* A mapping for a thread's stack was made; a mapping went. */
+void ffm_maps_stack(uint64_t start, uint64_t end);
+void ffm_maps_unmapped(uint64_t start, uint64_t end);
+
+/* Whether the guards are in place. */
+bool ffm_guarded(void);
+
+/* The C library's sigaction. */
+struct sigaction;
+int ffm_unguarded_sigaction(int number, const struct sigaction *action, struct sigaction *previous);
+
+/* Code to put in place of a function of the C library, by its place in guarded_functions.def; NULL beyond. */
+void *ffm_guard_wrapper(uint32_t guard);
+void ffm_guard_bind(uint32_t guard, const void *address, void *original);
+bool ffm_guard_is_bound(const void *address);
+
+#endif

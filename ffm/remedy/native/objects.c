@@ -1,0 +1,118 @@
+/* Streams, contexts and captures: what corrections must know of them. */
+#include "dispatch.h"
+#include "downloads.h"
+#include "extras.h"
+#include "held.h"
+#include "order.h"
+#include "state.h"
+
+enum { NON_BLOCKING = 1 }; /* CU_STREAM_NON_BLOCKING */
+
+static uint64_t make_stream(const ffm_program_call *call)
+{
+    uint64_t result = ffm_forward(call);
+    if (result == 0) /* (stream, flags, …) */
+        ffm_order_stream_made(*(const uint64_t *)call->arguments[0], call->arguments[1] & NON_BLOCKING);
+    return result;
+}
+
+static uint64_t destroy_stream(const ffm_program_call *call)
+{
+    ffm_order_stream_gone(ffm_argument(call, call->function->handle));
+    return ffm_forward(call);
+}
+
+/* Contexts made or made current. */
+static uint64_t meet_context(const ffm_program_call *call)
+{
+    uint64_t result = ffm_forward(call);
+    if (result == 0 && call->function->result >= 0)
+        ffm_context_seen(*(const uint64_t *)ffm_argument(call, call->function->result));
+    else if (result == 0)
+        ffm_context_seen(ffm_argument(call, call->function->handle));
+    return result;
+}
+
+static uint64_t end_context(const ffm_program_call *call)
+{
+    ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
+    uint64_t result = ffm_forward(call);
+    if (result == 0)
+        ffm_context_ends();
+    return result;
+}
+
+/* Releasing the primary context destroys it with the last reference only. */
+static uint64_t release_primary(const ffm_program_call *call)
+{
+    ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
+    uint64_t result = ffm_forward(call);
+    if (result == 0 && !ffm_primary_active(call->arguments[0]))
+        ffm_context_ends();
+    return result;
+}
+
+/* Several GPUs' or parts of a GPU's memory and streams at once: orders would have to reach further. */
+static uint64_t stop(const ffm_program_call *call)
+{
+    ffm_stop(FFM_STOP_SHARED);
+    return ffm_forward(call);
+}
+
+static uint64_t begin_capture(const ffm_program_call *call)
+{
+    ffm_capture(true);
+    uint64_t result = ffm_forward(call);
+    if (result != 0)
+        ffm_capture(false);
+    return result;
+}
+
+static uint64_t end_capture(const ffm_program_call *call)
+{
+    uint64_t result = ffm_forward(call);
+    ffm_capture(false);
+    return result;
+}
+
+/* The driver's private interface: work may be enqueued by calls that nobody sees. */
+static uint64_t hand_out_table(const ffm_program_call *call)
+{
+    ffm_held_unknowable();
+    return ffm_forward(call);
+}
+
+ffm_handler ffm_objects_handler(const ffm_function *function)
+{
+    static const struct {
+        const char *base;
+        ffm_handler handler;
+    } table[] = {
+        {"cuStreamCreate", make_stream},
+        {"cuStreamCreateWithPriority", make_stream},
+        {"cuStreamDestroy", destroy_stream},
+        {"cuCtxCreate", meet_context},
+        {"cuCtxPushCurrent", meet_context},
+        {"cuCtxSetCurrent", meet_context},
+        {"cuDevicePrimaryCtxRetain", meet_context},
+        {"cuCtxDestroy", end_context},
+        {"cuDevicePrimaryCtxReset", end_context},
+        {"cuDevicePrimaryCtxRelease", release_primary},
+        {"cuGreenCtxCreate", stop},
+        {"cuCtxFromGreenCtx", stop},
+        {"cuGreenCtxStreamCreate", stop},
+        {"cuCtxEnablePeerAccess", stop},
+        {"cuIpcGetEventHandle", stop},
+        {"cuStreamBeginCapture", begin_capture},
+        {"cuStreamBeginCaptureToGraph", begin_capture},
+        {"cuStreamBeginRecaptureToGraph", begin_capture},
+        {"cuStreamBeginCaptureToCig", begin_capture},
+        {"cuStreamEndCapture", end_capture},
+        {"cuStreamEndCaptureToCig", end_capture},
+        {"cuGetExportTable", hand_out_table},
+    };
+    for (uint32_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (ffm_is(function, table[i].base))
+            return table[i].handler;
+    return NULL;
+}

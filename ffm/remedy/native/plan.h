@@ -1,0 +1,28 @@
+/* Which call sites are corrected, and how. */
+#ifndef FFM_REMEDY_PLAN_H
+#define FFM_REMEDY_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "remedy_records.h"
+
+/* Map the plan, an array of ffm_remedy_site sorted by key. False where it cannot be read. */
+bool ffm_plan_open(const char *path);
+
+uint32_t ffm_plan_sites(void);
+
+/* Place of a site in the plan. */
+uint32_t ffm_plan_number(const ffm_remedy_site *site);
+
+/* Whether some site calls this function: only then its stack is worth taking. */
+bool ffm_plan_has_function(uint32_t function);
+
+/* The site of a call by its stack's number (ffm_stack_here); NULL where the plan has none. After the first call from
+ * a stack, an array access. */
+const ffm_remedy_site *ffm_plan_site(uint32_t function, uint32_t stack);
+
+/* In a forked child stacks are numbered anew. */
+void ffm_plan_after_fork(void);
+
+#endif

@@ -1,0 +1,136 @@
+#include "staging.h"
+
+#include "counters.h"
+#include "driver.h"
+#include "state.h"
+
+enum { RINGS = 8, SLOTS = 256, ALIGNMENT = 256, DISABLE_TIMING = 2 };
+
+static const size_t first_ring = (size_t)4 << 20, all_rings = (size_t)512 << 20;
+
+enum { FREE, TAKEN, ENQUEUED };
+
+/* A piece of a ring, from its taking until its work is done. */
+typedef struct {
+    size_t end; /* offset behind it */
+    ffm_handle event;
+    int state; /* FREE, TAKEN or ENQUEUED */
+} slot;
+
+/* Memory that is handed out in a circle: pieces are given back in the order of their taking. */
+typedef struct {
+    char *memory;
+    size_t bytes;
+    size_t head, tail; /* offsets: the oldest piece begins at tail, the next one at head */
+    uint32_t first, count;
+    slot slots[SLOTS];
+} ring;
+
+static struct {
+    ring rings[RINGS];
+    uint32_t count;
+    size_t bytes;
+} staging;
+
+static slot *nth(ring *of, uint32_t place)
+{
+    return &of->slots[(of->first + place) % SLOTS];
+}
+
+/* Take back the oldest pieces, as far as their work is done. */
+static void reclaim(ring *from)
+{
+    while (from->count > 0) {
+        slot *oldest = nth(from, 0);
+        int state = __atomic_load_n(&oldest->state, __ATOMIC_ACQUIRE);
+        if (state == TAKEN || (state == ENQUEUED && ffm_driver.event_query(oldest->event) != FFM_CUDA_SUCCESS))
+            return;
+        from->tail = oldest->end;
+        from->first = (from->first + 1) % SLOTS;
+        from->count--;
+    }
+    from->head = from->tail = 0;
+}
+
+static bool take_from(ring *from, uint32_t number, size_t bytes, ffm_staged *piece)
+{
+    if (bytes > from->bytes)
+        return false;
+    reclaim(from);
+    if (from->count == SLOTS)
+        return false;
+    size_t start = from->head;
+    bool wrapped = from->count > 0 && from->head <= from->tail;
+    if (wrapped ? from->tail - from->head < bytes : from->bytes - from->head < bytes) {
+        if (wrapped || from->tail < bytes)
+            return false;
+        start = 0;
+    }
+    slot *taken = nth(from, from->count++);
+    from->head = taken->end = start + bytes;
+    taken->state = TAKEN;
+    *piece = (ffm_staged){from->memory + start, number, (uint32_t)(taken - from->slots)};
+    return true;
+}
+
+/* A new ring, larger than those before. */
+static bool add_ring(size_t bytes)
+{
+    size_t size = staging.count == 0 ? first_ring : staging.rings[staging.count - 1].bytes * 2;
+    while (size < 2 * bytes)
+        size *= 2;
+    if (staging.count == RINGS || staging.bytes + size > all_rings)
+        return false;
+    ring *added = &staging.rings[staging.count];
+    void *memory;
+    if (ffm_driver.allocate_host(&memory, size) != FFM_CUDA_SUCCESS)
+        return false;
+    *added = (ring){.memory = memory, .bytes = size};
+    staging.count++;
+    staging.bytes += size;
+    ffm_counters->staging_bytes = staging.bytes;
+    return true;
+}
+
+bool ffm_staging_take(size_t bytes, ffm_staged *piece)
+{
+    if (bytes > all_rings)
+        return false;
+    bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    pthread_mutex_lock(&ffm_lock);
+    bool found = false;
+    for (uint32_t i = staging.count; i > 0 && !found; i--)
+        found = take_from(&staging.rings[i - 1], i - 1, bytes, piece);
+    if (!found && add_ring(bytes))
+        found = take_from(&staging.rings[staging.count - 1], staging.count - 1, bytes, piece);
+    pthread_mutex_unlock(&ffm_lock);
+    return found;
+}
+
+bool ffm_staging_enqueued(const ffm_staged *piece, uint64_t stream)
+{
+    pthread_mutex_lock(&ffm_lock);
+    slot *used = &staging.rings[piece->ring].slots[piece->slot];
+    bool done = (used->event != 0 || ffm_driver.event_create(&used->event, DISABLE_TIMING) == FFM_CUDA_SUCCESS) &&
+                ffm_driver.event_record(used->event, stream) == FFM_CUDA_SUCCESS;
+    if (done)
+        used->state = ENQUEUED;
+    pthread_mutex_unlock(&ffm_lock);
+    return done;
+}
+
+/* Without the lock, since a signal handler may release. The state alone is written, and read under the lock. */
+void ffm_staging_release(const ffm_staged *piece)
+{
+    __atomic_store_n(&staging.rings[piece->ring].slots[piece->slot].state, FREE, __ATOMIC_RELEASE);
+}
+
+void ffm_staging_forget(void)
+{
+    pthread_mutex_lock(&ffm_lock);
+    for (uint32_t i = 0; i < staging.count; i++)
+        staging.rings[i] = (ring){0};
+    staging.count = 0;
+    staging.bytes = 0;
+    pthread_mutex_unlock(&ffm_lock);
+}

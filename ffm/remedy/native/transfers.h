@@ -1,0 +1,14 @@
+/* Synchronous transfers at planned stacks. */
+#ifndef FFM_REMEDY_TRANSFERS_H
+#define FFM_REMEDY_TRANSFERS_H
+
+#include "dispatch.h"
+
+/* cuMemcpyHtoD: bytes that the device holds already are copied there; others go through pinned staging, so that the
+ * program need not wait, and may write the source at once. */
+uint64_t ffm_upload(const ffm_program_call *call);
+
+/* cuMemcpyDtoH: delivered when the program waits next, or touches the destination (downloads.h). */
+uint64_t ffm_download(const ffm_program_call *call);
+
+#endif

@@ -1,0 +1,77 @@
+/* Explicit synchronizations, and questions about the state of work. */
+#include "dispatch.h"
+#include "downloads.h"
+#include "order.h"
+#include "state.h"
+
+typedef struct {
+    ffm_scope scope;
+    uint64_t handle;
+} awaited;
+
+static awaited awaited_by(const ffm_program_call *call)
+{
+    const ffm_function *function = call->function;
+    if (ffm_is(function, "cuStreamSynchronize"))
+        return (awaited){FFM_SCOPE_STREAM,
+                         ffm_order_stream(ffm_argument(call, function->stream), function->per_thread_stream)};
+    if (ffm_is(function, "cuEventSynchronize"))
+        return (awaited){FFM_SCOPE_EVENT, ffm_argument(call, function->handle)};
+    return (awaited){FFM_SCOPE_CONTEXT, 0};
+}
+
+static uint64_t wait_for(const ffm_program_call *call, awaited work)
+{
+    ffm_order_mark before = ffm_order_now();
+    uint64_t result = ffm_forward(call);
+    if (result == 0) {
+        ffm_order_waited(work.scope, work.handle, before);
+        ffm_downloads_settle();
+    }
+    return result;
+}
+
+static uint64_t synchronize(const ffm_program_call *call)
+{
+    awaited work = awaited_by(call);
+    if (!ffm_may(call, FFM_REMEDY_SKIP))
+        return wait_for(call, work);
+    uint64_t *why = &ffm_counters->waits_host_memory;
+    if (!ffm_order_has_effects()) {
+        if (ffm_order_fence(work.scope, work.handle)) {
+            FFM_COUNT(synchronizations);
+            ffm_count(&call->tally->corrected);
+            return 0;
+        }
+        why = &ffm_counters->waits_driver;
+    }
+    ffm_count(why);
+    ffm_count(&call->tally->waited);
+    return wait_for(call, work);
+}
+
+/* What a removed wait promised is over when the program asks. */
+static uint64_t question(const ffm_program_call *call)
+{
+    if (ffm_order_owes()) {
+        FFM_COUNT(waits_questions);
+        ffm_order_pay();
+    }
+    if (!ffm_is(call->function, "cuStreamQuery"))
+        return ffm_forward(call);
+    ffm_order_mark before = ffm_order_now();
+    uint64_t stream = ffm_order_stream(ffm_argument(call, call->function->stream), call->function->per_thread_stream);
+    uint64_t result = ffm_forward(call);
+    if (result == 0)
+        ffm_order_waited(FFM_SCOPE_STREAM, stream, before);
+    return result;
+}
+
+ffm_handler ffm_waits_handler(const ffm_function *function)
+{
+    if (function->kind == FFM_KIND_SYNCHRONIZATION)
+        return synchronize;
+    if (function->kind == FFM_KIND_QUERY || function->kind == FFM_KIND_TIMING)
+        return question;
+    return NULL;
+}

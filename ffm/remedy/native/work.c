@@ -1,0 +1,110 @@
+/* Work that goes to the GPU: transfers, sets, launches, host functions. */
+#include <stddef.h>
+
+#include "arguments.h"
+#include "dispatch.h"
+#include "held.h"
+#include "host_memory.h"
+#include "kernel_arguments.h"
+#include "order.h"
+#include "transfers.h"
+
+static uint64_t stream_of(const ffm_program_call *call, uint64_t handle)
+{
+    return ffm_order_stream(handle, call->function->per_thread_stream);
+}
+
+/* Copies and sets that return before they are done, and may work on host memory. */
+static uint64_t enqueue(const ffm_program_call *call)
+{
+    const ffm_function *function = call->function;
+    ffm_operation operation = {0};
+    ffm_arguments_before(function, call->arguments, &operation);
+    uint64_t stream = stream_of(call, operation.stream);
+    uint64_t result = ffm_forward(call);
+    ffm_held_lost();
+    bool opaque = function->shape == FFM_SHAPE_BATCH || function->shape == FFM_SHAPE_BATCH_3D ||
+                  function->shape == FFM_SHAPE_OPAQUE || function->shape == FFM_SHAPE_NARROW;
+    if (result == 0 && (opaque || ffm_host_memory_open() || ffm_host_memory_holds(operation.destination) ||
+                        ffm_host_memory_holds(operation.source)))
+        ffm_order_effect(stream);
+    return result;
+}
+
+/* Writes and waits of values, by the GPU. */
+static uint64_t order_values(const ffm_program_call *call)
+{
+    const ffm_function *function = call->function;
+    uint64_t stream = stream_of(call, ffm_argument(call, function->stream));
+    uint64_t result = ffm_forward(call);
+    ffm_held_lost();
+    if (result == 0 && (function->destination < 0 || ffm_host_memory_open() ||
+                        ffm_host_memory_holds(call->arguments[function->destination])))
+        ffm_order_effect(stream);
+    return result;
+}
+
+/* Only what stream it means: a thread's own default stream must be known before it is used. */
+static uint64_t note_stream(const ffm_program_call *call)
+{
+    stream_of(call, ffm_argument(call, call->function->stream));
+    uint64_t result = ffm_forward(call);
+    if (call->function->kind == FFM_KIND_TRANSFER)
+        ffm_held_lost();
+    return result;
+}
+
+/* Code that runs on the CPU in the stream's order, or work that cannot be looked into. */
+static uint64_t enqueue_unknown(const ffm_program_call *call)
+{
+    uint64_t stream = stream_of(call, ffm_argument(call, call->function->stream));
+    uint64_t result = ffm_forward(call);
+    ffm_held_lost();
+    if (result == 0)
+        ffm_order_effect(stream);
+    return result;
+}
+
+static uint64_t launch(const ffm_program_call *call)
+{
+    ffm_operation operation = {0};
+    ffm_arguments_before(call->function, call->arguments, &operation);
+    uint64_t stream = stream_of(call, operation.stream);
+    bool reaches = ffm_host_memory_open() || (ffm_host_memory_any() && ffm_kernel_reaches_host(call));
+    uint64_t result = ffm_forward(call);
+    ffm_held_lost();
+    if (result == 0 && reaches)
+        ffm_order_effect(stream);
+    return result;
+}
+
+ffm_handler ffm_work_handler(const ffm_function *function)
+{
+    switch (function->kind) {
+    case FFM_KIND_TRANSFER:
+        if (ffm_is(function, "cuMemcpyHtoD") && function->shape == FFM_SHAPE_PLAIN)
+            return ffm_upload;
+        if (ffm_is(function, "cuMemcpyDtoH") && function->shape == FFM_SHAPE_PLAIN)
+            return ffm_download;
+        /* Copies between host and device by the synchronous calls are done when they return. */
+        if (!function->asynchronous && (function->direction == FFM_DIRECTION_HOST_TO_DEVICE ||
+                                        function->direction == FFM_DIRECTION_DEVICE_TO_HOST))
+            return note_stream;
+        return enqueue;
+    case FFM_KIND_SET:
+        return enqueue;
+    case FFM_KIND_LAUNCH:
+        return ffm_is(function, "cuLaunchKernel") || ffm_is(function, "cuLaunchKernelEx") ? launch : enqueue_unknown;
+    case FFM_KIND_HOST_FUNCTION:
+        return enqueue_unknown;
+    case FFM_KIND_ORDER:
+        if (ffm_is(function, "cuStreamWriteValue32") || ffm_is(function, "cuStreamWriteValue64") ||
+            ffm_is(function, "cuStreamBatchMemOp"))
+            return order_values;
+        return function->stream >= 0 ? note_stream : NULL;
+    case FFM_KIND_MIGRATION:
+        return note_stream;
+    default:
+        return NULL;
+    }
+}

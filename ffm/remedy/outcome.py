@@ -1,0 +1,260 @@
+"""What applying remedies did: times, operations removed, and whether the program noticed (dissertation 7.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ffm.remedy.correct import Comparison, ProgramRun
+from ffm.remedy.layout import constant
+from ffm.remedy.selection import Planned, Remedy
+from ffm.stages.results import Results
+
+REMOVED = {
+    "synchronizations": "explicit synchronizations that returned at once",
+    "free_waits": "waits of frees",
+    "frees": "frees that never reached the driver",
+    "allocations": "allocations served from the pool",
+    "transfer_waits": "waits of transfers",
+    "uploads_copied": "uploads replaced by a copy on the device",
+    "uploads_nothing": "uploads replaced by nothing",
+    "uploads_staged": "synchronous uploads made asynchronous",
+    "downloads_staged": "synchronous downloads made asynchronous",
+}
+"""Counters of what corrections took away, in words."""
+
+WAITS = ("synchronizations", "free_waits", "transfer_waits")
+"""Those that are synchronization operations removed, as the dissertation's Table 7.2 counts them."""
+
+FALLBACKS = {
+    "waits_host_memory": "waits kept because the GPU was working on host memory",
+    "waits_questions": "waits made up for because the program asked for the state or times of work",
+    "waits_capture": "calls left as they are during a stream capture",
+    "waits_driver": "calls left as they are because the driver refused part of the correction",
+    "deliveries_touched": "downloads delivered early because the program touched their destination",
+    "deliveries_called": "downloads delivered early because a call was about to touch their destination",
+}
+"""Counters of corrections that were not safe at some occurrence, in words."""
+
+MEMORY = {
+    "pool_peak_bytes": "device memory idle in the pool, at most",
+    "cache_bytes": "device memory that holds copies of uploads",
+    "staging_bytes": "pinned host memory for staging",
+}
+
+STOPPED = {
+    "FFM_STOP_FUNCTIONS": "a driver function that corrections build on is missing or could not be replaced",
+    "FFM_STOP_CONTEXTS": "the program uses several contexts",
+    "FFM_STOP_STREAMS": "the program uses more streams than corrections keep in order",
+    "FFM_STOP_SHARED": "the program shares memory, events or contexts with others",
+}
+
+
+WORTH_A_RATIO = 0.005
+"""Estimates below this share of the run drown in the noise between runs: a ratio to them says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemedyCount:
+    """One kind of remedy: call sites corrected at least once, of those planned, and calls corrected there."""
+
+    remedy: str
+    planned: int
+    remedied: int
+    corrected: int
+    waited: int
+
+
+@dataclass(frozen=True, slots=True)
+class SiteCount:
+    """A planned call site, numbered as in `ffm site`: its calls, those corrected, those that fell back to waiting."""
+
+    site: int
+    place: str
+    remedies: list[str]
+    calls: int
+    corrected: int
+    waited: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The whole answer of `ffm apply-remedy`.
+
+    Seconds are medians of the runs; `ratio` is saving by estimate, none where the estimate is below 0.5 % of the run;
+    `twin_s` and `twin_saving_s` are those of a version that was corrected by hand, where one was named.
+    """
+
+    application: str
+    command: list[str]
+    runs: int
+    bare_s: float
+    corrected_s: float
+    saving_s: float
+    saving_percent: float
+    estimator: str
+    estimate_s: float
+    estimate_low_s: float | None
+    estimate_high_s: float | None
+    ratio: float | None
+    twin_s: float | None
+    twin_saving_s: float | None
+    bare_runs_s: list[float]
+    corrected_runs_s: list[float]
+    twin_runs_s: list[float]
+    remedies: list[RemedyCount]
+    synchronizations_removed: int
+    removed: dict[str, int]
+    fallbacks: dict[str, int]
+    memory: dict[str, int]
+    sites: list[SiteCount]
+    differences: list[str]
+    """Why the corrected program is not the same program; empty where it is."""
+    notes: list[str]
+
+
+def outcome(results: Results, comparison: Comparison, command: list[str]) -> Outcome:
+    """Sum up what the runs showed."""
+    document = results.document
+    totals = {
+        name: sum(process.values[name] for process in comparison.counted) for name in (*REMOVED, *FALLBACKS, *MEMORY)
+    }
+    sites = _sites(results, comparison)
+    problems = [site.site for site in comparison.planned if site.remedies]
+    bound_s = np.array([sum(document.sites[site].benefit.bound_s for site in problems)])
+    benefit = results.estimates.of_sites([problems], bound_s)[0]
+    estimate_s = benefit.carry_s if benefit.replay_s is None else benefit.replay_s
+    saving_s = comparison.bare_s - comparison.corrected_s
+    differences, notes = compare_outputs(comparison.bare, comparison.corrected)
+    return Outcome(
+        application=document.application,
+        command=command,
+        runs=len(comparison.bare),
+        bare_s=comparison.bare_s,
+        corrected_s=comparison.corrected_s,
+        saving_s=saving_s,
+        saving_percent=100 * saving_s / comparison.bare_s if comparison.bare_s else 0.0,
+        estimator="carry" if benefit.replay_s is None else "replay",
+        estimate_s=estimate_s,
+        estimate_low_s=benefit.low_s,
+        estimate_high_s=benefit.high_s,
+        ratio=saving_s / estimate_s if estimate_s > WORTH_A_RATIO * comparison.bare_s else None,
+        twin_s=comparison.twin_s,
+        twin_saving_s=None if comparison.twin_s is None else comparison.bare_s - comparison.twin_s,
+        bare_runs_s=[run.wall_s for run in comparison.bare],
+        corrected_runs_s=[run.wall_s for run in comparison.corrected],
+        twin_runs_s=[run.wall_s for run in comparison.twin],
+        remedies=_remedies(comparison.planned, sites),
+        synchronizations_removed=sum(totals[name] for name in WAITS),
+        removed={name: totals[name] for name in REMOVED if totals[name]},
+        fallbacks={name: totals[name] for name in FALLBACKS if totals[name]},
+        memory={name: totals[name] for name in MEMORY if totals[name]},
+        sites=sites,
+        differences=differences,
+        notes=notes + _notes(comparison, command, results),
+    )
+
+
+def _sites(results: Results, comparison: Comparison) -> list[SiteCount]:
+    counts = []
+    for place, planned in enumerate(comparison.planned):
+        site = results.document.sites[planned.site]
+        tallies = [process.tallies[place] for process in comparison.counted]
+        where = f" {site.file.rpartition('/')[2]}:{site.line}" if site.line else ""
+        counts.append(
+            SiteCount(
+                site=planned.site + 1,
+                place=site.call + where,
+                remedies=[remedy.value for remedy in planned.remedies],
+                calls=sum(tally.calls for tally in tallies),
+                corrected=sum(tally.corrected for tally in tallies),
+                waited=sum(tally.waited for tally in tallies),
+            )
+        )
+    return sorted(counts, key=lambda count: count.site)
+
+
+def _remedies(planned: Sequence[Planned], sites: Sequence[SiteCount]) -> list[RemedyCount]:
+    counts = []
+    for remedy in Remedy:
+        mine = [site for site in sites if remedy.value in site.remedies]
+        if mine:
+            counts.append(
+                RemedyCount(
+                    remedy=remedy.value,
+                    planned=len(mine),
+                    remedied=sum(1 for site in mine if site.corrected),
+                    corrected=sum(site.corrected for site in mine),
+                    waited=sum(site.waited for site in mine),
+                )
+            )
+    return counts
+
+
+def _notes(comparison: Comparison, command: list[str], results: Results) -> list[str]:
+    notes = []
+    stopped = {constant(name): why for name, why in STOPPED.items()}
+    for reason in sorted({process.values["stopped"] for process in comparison.counted} - {0}):
+        notes.append(f"Corrections stopped: {stopped[reason]}.")
+    unread = sum(process.values["launches_unread"] for process in comparison.counted)
+    if unread:
+        notes.append(
+            f"{unread} kernels were launched beside pinned memory by a driver that does not tell their parameters "
+            "(it is older than CUDA 12.4): one that writes such memory by its host address would not be seen."
+        )
+    if command != results.document.command:
+        notes.append("The command is not the measured one: stacks that were not measured run as they are.")
+    if not any(tally.calls for process in comparison.counted for tally in process.tallies):
+        notes.append(
+            "None of the planned stacks occurred: the program or the driver was built anew since it was measured. "
+            "Measure again with `snakemake --config app=./program`."
+        )
+    return notes
+
+
+def compare_outputs(bare: Sequence[ProgramRun], corrected: Sequence[ProgramRun]) -> tuple[list[str], list[str]]:
+    """Compare how the runs ended and what they wrote: (differences, notes).
+
+    Lines that differ between runs of the uncorrected program, such as times, are left out of the comparison.
+    """
+    differences, notes = [], []
+    endings = {str(run.ending) for run in bare}
+    for run in corrected:
+        if str(run.ending) not in endings:
+            differences.append(f"The program {' or '.join(sorted(endings))}; corrected it {run.ending}.")
+            break
+    texts = [run.output.splitlines() for run in bare]
+    if len({len(lines) for lines in texts}) > 1:
+        notes.append("What the program writes differs from run to run in its length: it was not compared.")
+    else:
+        stable = [len(set(versions)) == 1 for versions in zip(*texts, strict=True)]
+        if not all(stable):
+            notes.append(f"{stable.count(False)} lines of the output differ from run to run and were not compared.")
+        for run in corrected:
+            difference = _first_difference(texts[0], run.output.splitlines(), stable)
+            if difference:
+                differences.append(difference)
+                break
+    for name in bare[0].files:
+        digests = {run.files[name] for run in bare}
+        if None in digests:
+            differences.append(f"The program does not write {name}: it cannot be compared.")
+        elif len(digests) > 1:
+            notes.append(f"{name} differs from run to run: it was not compared.")
+        elif {run.files[name] for run in corrected} != digests:
+            differences.append(f"The corrected program wrote another {name}.")
+    return differences, notes
+
+
+def _first_difference(expected: list[bytes], actual: list[bytes], stable: list[bool]) -> str:
+    if len(expected) != len(actual):
+        return f"The program writes {len(expected)} lines; corrected it wrote {len(actual)}."
+    for number, (line, other, compared) in enumerate(zip(expected, actual, stable, strict=True), 1):
+        if compared and line != other:
+            return (
+                f"Line {number} of the output is {line.decode(errors='replace')!r}; the corrected program wrote "
+                f"{other.decode(errors='replace')!r}."
+            )
+    return ""

@@ -1,0 +1,59 @@
+"""The answer of `ffm apply-remedy` as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ffm.remedy.outcome import FALLBACKS, MEMORY, REMOVED, Outcome
+
+UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def lines(outcome: Outcome) -> Iterator[str]:
+    """Lay out the outcome."""
+    yield f"{outcome.application}: {' '.join(outcome.command)}"
+    yield f"  {outcome.runs} runs each, in turn; medians"
+    yield ""
+    yield f"  as it is    {outcome.bare_s:9.3f} s"
+    yield f"  corrected   {outcome.corrected_s:9.3f} s"
+    yield f"  saved       {outcome.saving_s:9.3f} s  {outcome.saving_percent:.1f} % of the run"
+    if outcome.twin_saving_s is not None:
+        share = 100 * outcome.twin_saving_s / outcome.bare_s
+        yield f"  by hand     {outcome.twin_saving_s:9.3f} s  {share:.1f} % of the run"
+    yield f"  estimated   {outcome.estimate_s:9.3f} s  by {outcome.estimator}{_interval(outcome)}"
+    if outcome.ratio is not None:
+        yield f"  saved by estimated {outcome.ratio:.2f}"
+    yield ""
+    yield "Remedies               call sites      calls    waited"
+    for count in outcome.remedies:
+        sites = f"{count.remedied} of {count.planned}"
+        yield f"  {count.remedy:<18} {sites:>12} {count.corrected:>10,} {count.waited:>9,}"
+    yield ""
+    yield f"Removed: {outcome.synchronizations_removed:,} synchronization operations"
+    for name, number in outcome.removed.items():
+        yield f"  {number:>10,}  {REMOVED[name]}"
+    if outcome.fallbacks:
+        yield "Not safe at some occurrences, so done as before"
+        for name, number in outcome.fallbacks.items():
+            yield f"  {number:>10,}  {FALLBACKS[name]}"
+    if outcome.memory:
+        yield "Memory"
+        for name, number in outcome.memory.items():
+            yield f"  {_bytes(number):>10}  {MEMORY[name]}"
+    for note in outcome.notes:
+        yield f"Note: {note}"
+    if not outcome.differences:
+        yield "The corrected program ended and wrote as the program does."
+
+
+def _interval(outcome: Outcome) -> str:
+    if outcome.estimate_low_s is None or outcome.estimate_high_s is None:
+        return ""
+    return f", from {outcome.estimate_low_s:.3f} to {outcome.estimate_high_s:.3f} s"
+
+
+def _bytes(number: int) -> str:
+    for size, unit in UNITS:
+        if number >= size:
+            return f"{number / size:.1f} {unit}"
+    return f"{number} B"

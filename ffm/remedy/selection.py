@@ -1,0 +1,147 @@
+"""Which call sites to correct, and how (dissertation 7.2, Figure 7.1).
+
+A wait is removed only at sites whose every observed occurrence was unnecessary. A transfer is staged or reused only
+where the results say that this saves something; that its bytes are right is checked at each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from ffm.driver.catalogue import load_catalogue
+from ffm.model.necessity import REASONS, Reason
+from ffm.remedy.layout import SITE, constant
+from ffm.stages.documents import Analysis, Site, Verdict
+from ffm.stages.errors import FfmError
+
+UNNECESSARY = ("unnecessary", "conditionally unnecessary")
+REPEATED = ("no-op", "repeat", "copy")
+
+ALLOCATE, FREE = "cuMemAlloc_v2", "cuMemFree_v2"
+UPLOADS = ("cuMemcpyHtoD_v2", "cuMemcpyHtoD_v2_ptds")
+DOWNLOADS = ("cuMemcpyDtoH_v2", "cuMemcpyDtoH_v2_ptds")
+
+
+class Remedy(StrEnum):
+    """A kind of correction; the values are the command's options."""
+
+    HOIST = "cudaFree-hoist"
+    SKIP = "skip-syncs"
+    ASYNCHRONOUS = "async-transfers"
+    REUSE = "reuse-uploads"
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A site with what is to be done there: a sum of `FFM_REMEDY_` flags."""
+
+    site: int
+    key: bytes
+    function: int
+    actions: int
+    remedies: tuple[Remedy, ...]
+    """The problems remedied; none at sites that only take part, such as the allocations of what is freed."""
+
+
+def plan(analysis: Analysis, remedies: Collection[Remedy], among: Collection[int] | None = None) -> list[Planned]:
+    """Choose from all problem sites, or from the sites `among`, those that the remedies fit.
+
+    Raises:
+        FfmError: the results were imported, so that their stacks cannot be recognised.
+    """
+    if analysis.origin != "ffm":
+        raise FfmError(
+            f"these results were imported from {analysis.origin}: their stacks cannot be recognised in a running "
+            "program. Measure it with `snakemake --config app=./program` first."
+        )
+    chosen = range(len(analysis.sites)) if among is None else among
+    flags: dict[int, dict[Remedy | None, int]] = {}
+
+    def add(site: int, remedy: Remedy | None, *names: str) -> None:
+        actions = flags.setdefault(site, {})
+        actions[remedy] = actions.get(remedy, 0) | sum(constant(f"FFM_REMEDY_{name}") for name in names)
+
+    for number in chosen:
+        site = analysis.sites[number]
+        idle = ["NO_WAIT"] if never_needed(site) else []
+        if Remedy.SKIP in remedies and site.kind == "synchronization" and never_needed(site):
+            add(number, Remedy.SKIP, "SKIP")
+        if Remedy.ASYNCHRONOUS in remedies and _can_be_staged(site):
+            add(number, Remedy.ASYNCHRONOUS, "ASYNCHRONOUS", "NO_WAIT")
+        if Remedy.REUSE in remedies and _repeats(site):
+            add(number, Remedy.REUSE, "REUSE", *idle)
+            for first in _firsts(site):
+                add(first, None, "REUSE", *(["NO_WAIT"] if never_needed(analysis.sites[first]) else []))
+    if Remedy.HOIST in remedies:
+        for link in analysis.allocations:
+            if link.role != "frees" or link.site not in chosen or link.allocation is None:
+                continue
+            free, allocation = analysis.sites[link.site], analysis.sites[link.allocation]
+            if free.function == FREE and allocation.function == ALLOCATE and never_needed(free):
+                add(link.site, Remedy.HOIST, "POOL_FREE")
+                add(link.allocation, None, "POOL_ALLOCATION")
+    catalogue = load_catalogue()
+    return [
+        Planned(
+            site=number,
+            key=bytes.fromhex(analysis.stacks[analysis.sites[number].stack].key),
+            function=catalogue[analysis.sites[number].function].index,
+            actions=_union(actions.values()),
+            remedies=tuple(remedy for remedy in actions if remedy is not None),
+        )
+        for number, actions in sorted(flags.items())
+        if analysis.sites[number].function in catalogue
+    ]
+
+
+def write_plan(planned: Iterable[Planned], path: Path) -> list[Planned]:
+    """Write the sites for the correcting library; return them in the file's order."""
+    ordered = sorted(planned, key=lambda site: (site.key, site.function))
+    path.write_bytes(b"".join(SITE.pack(site.key, site.function, site.actions) for site in ordered))
+    return ordered
+
+
+def makes_downloads_late(planned: Planned) -> bool:
+    """Whether downloads of a site are delivered after the call, so that their destinations must be watched."""
+    name = load_catalogue()[planned.function].name
+    return name in DOWNLOADS and bool(planned.actions & constant("FFM_REMEDY_ASYNCHRONOUS"))
+
+
+def never_needed(site: Site) -> bool:
+    """Whether every occurrence of the site was seen to wait for nothing."""
+    return _all(site, lambda verdict: verdict.kind in UNNECESSARY)
+
+
+def _all(site: Site, good: Callable[[Verdict], bool]) -> bool:
+    seen = sum(verdict.occurrences for verdict in site.synchronization if good(verdict))
+    return seen == site.count > 0 and all(good(verdict) for verdict in site.synchronization)
+
+
+def _can_be_staged(site: Site) -> bool:
+    """An upload's wait may also have served the program to overwrite its source: staging takes the bytes before."""
+
+    def staged(verdict: Verdict) -> bool:
+        return verdict.kind in UNNECESSARY or verdict.reason == REASONS[Reason.SOURCE_OVERWRITTEN]
+
+    if site.function in UPLOADS:
+        return _all(site, staged)
+    return site.function in DOWNLOADS and never_needed(site)
+
+
+def _repeats(site: Site) -> bool:
+    return site.function in UPLOADS and any(verdict.kind in REPEATED for verdict in site.transfer)
+
+
+def _firsts(site: Site) -> list[int]:
+    """Other sites whose uploads this one repeats: the cache must hold them."""
+    return [verdict.first for verdict in site.transfer if verdict.first is not None and verdict.kind in REPEATED]
+
+
+def _union(actions: Iterable[int]) -> int:
+    result = 0
+    for action in actions:
+        result |= action
+    return result

@@ -1,0 +1,73 @@
+"""The parts of a sequence that are worth fixing first: seconds against places to change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ffm.report.numbers import Estimator, Saving, Scale
+from ffm.report.places import Place, place
+from ffm.stages.documents import Analysis
+from ffm.stages.parts import BestPart
+
+
+@dataclass(frozen=True, slots=True)
+class PartRow:
+    """A part of the sequence: operations `start` to `end`, and how many places in the source would change for it.
+
+    `share` is the part of the whole sequence's saving, in percent; `command` opens its own screen.
+    """
+
+    start: int
+    end: int
+    places: int
+    saving: Saving
+    share: float
+    first: Place
+    last: Place
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class BestView:
+    """Everything on the screen of `ffm subsequence --best`. Each part saves more than any with as few places."""
+
+    application: str
+    wall_s: float
+    estimator: Estimator
+    sequence: int
+    operations_in_sequence: int
+    whole: Saving
+    parts: list[PartRow]
+
+
+def best(analysis: Analysis, number: int, parts: Sequence[BestPart], estimator: Estimator) -> BestView:
+    """Lay out the best parts of sequence `number`, which exists."""
+    scale = Scale(analysis.wall_s)
+    sequence = analysis.sequences[number - 1]
+    whole = scale.saving(sequence.benefit)
+    which = f" --sequence {number}" if number != 1 else ""
+    rows = [
+        PartRow(
+            start=part.start,
+            end=part.end,
+            places=part.places,
+            saving=scale.saving(part.benefit),
+            share=100 * scale.saving(part.benefit).seconds(estimator) / whole.seconds(estimator)
+            if whole.seconds(estimator) > 0
+            else 0.0,
+            first=place(analysis, sequence.operations[part.start - 1].site),
+            last=place(analysis, sequence.operations[part.end - 1].site),
+            command=f"ffm subsequence {part.start} {part.end}{which}",
+        )
+        for part in parts
+    ]
+    return BestView(
+        application=analysis.application,
+        wall_s=analysis.wall_s,
+        estimator=estimator,
+        sequence=number,
+        operations_in_sequence=len(sequence.operations),
+        whole=whole,
+        parts=rows,
+    )

@@ -1,0 +1,41 @@
+"""Builds the virtual driver in many shapes (`shapes/CMakeLists.txt`), as if they were other versions."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+from cuda_header import header_path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "shapes"
+
+
+@cache
+def _built() -> Path:
+    """Build all shapes, unless they are; return the folder that holds a folder for each."""
+    configure = ["cmake", "-S", str(Path(__file__).parent / "shapes"), "-B", str(BUILD), "-G", "Ninja"]
+    for command in (
+        [*configure, f"-DCUDA_INCLUDE_DIR={header_path().parent}"],
+        ["cmake", "--build", str(BUILD), "--parallel", "2"],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.fail(f"{' '.join(command)}\n{done.stdout[-4000:]}\n{done.stderr[-2000:]}")
+    return BUILD
+
+
+def shape(name: str) -> Path:
+    """Return the driver library of the shape `name`."""
+    return _built() / name / "libcuda.so.1"
+
+
+def symbol_at(library: Path, offset: int) -> str:
+    """Return the name of the function of a shape that starts at `offset`, without arguments and namespace."""
+    for line in Path(f"{library}.symbols").read_text().splitlines():
+        words = line.split(maxsplit=2)
+        if len(words) == 3 and words[1] in "tT" and int(words[0], 16) == offset:
+            return words[2].split("(")[0].removeprefix("vgpu::") or words[2]
+    raise AssertionError(f"no function of {library} starts at {offset:#x}")

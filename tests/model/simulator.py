@@ -1,0 +1,197 @@
+"""An exact simulator: a small program on CPU threads and a GPU, lived through call by call.
+
+What a trace would hold of the run comes out as a timeline; what fixing its problems saves comes from living through the
+fixed program. Written without a look at the replay: one plain loop, times in nanoseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ffm.model.device import Action, DeviceWork
+from ffm.model.timeline import Kind, Problem, Timeline
+
+SYNC = Problem.UNNECESSARY_SYNCHRONIZATION
+TRANSFER = Problem.UNNECESSARY_TRANSFER
+MISPLACED = Problem.MISPLACED_SYNCHRONIZATION
+
+LEGACY = 0
+"""The number of the legacy default stream."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One driver call, the GPU work it enqueues, and the CPU work after it. `event` counts from 0."""
+
+    action: Action
+    kind: Kind
+    own: int = 0
+    gpu: int = 0
+    gap: int = 0
+    stream: int = LEGACY
+    event: int = -1
+    problem: Problem = Problem.NONE
+    first_use: int = 0
+
+
+@dataclass(frozen=True)
+class Lived:
+    """A run: start, duration and wait of each call (0 for what was left out), and when it ended."""
+
+    start: list[int]
+    duration: list[int]
+    wait: list[int]
+    end: int
+
+
+def live(calls: list[Call], fixed: list[bool]) -> Lived:
+    """Live through a program of one thread; where `fixed`, the problems of a call are."""
+    over: dict[int, int] = {}  # when each stream's work is over
+    recorded: dict[int, int] = {}
+    now = 0
+    starts, durations, waits = [], [], []
+    moved: tuple[int, int] | None = None  # CPU work left until the first use, and what is waited for there
+
+    def work(nanoseconds: int) -> None:
+        """The CPU works; a moved wait happens in between."""
+        nonlocal now, moved
+        if moved is not None and nanoseconds >= moved[0]:
+            now = max(now + moved[0], moved[1]) + nanoseconds - moved[0]
+            moved = None
+        else:
+            now += nanoseconds
+            if moved is not None:
+                moved = (moved[0] - nanoseconds, moved[1])
+
+    def enqueue(call: Call) -> int:
+        others = over.values() if call.stream == LEGACY else [over.get(call.stream, 0), over.get(LEGACY, 0)]
+        over[call.stream] = max([now, *others]) + call.gpu
+        return over[call.stream]
+
+    def everything() -> int:
+        return max(over.values(), default=0)
+
+    for call, repaired in zip(calls, fixed, strict=True):
+        without_wait = repaired and bool(call.problem & SYNC)
+        without_call = repaired and (
+            bool(call.problem & TRANSFER) or (without_wait and call.kind == Kind.SYNCHRONIZATION)
+        )
+        later = repaired and bool(call.problem & MISPLACED)
+        own = 0 if without_call else call.own
+        began, waited = now, 0
+        if call.action in (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT):
+            if not (repaired and call.problem & TRANSFER):
+                enqueue(call)
+            work(own)
+        if call.action in (Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.WAIT_STREAM):
+            target = everything() if call.stream == LEGACY else over.get(call.stream, 0)
+        elif call.action == Action.WAIT_CONTEXT:
+            target = everything()
+        elif call.action == Action.WAIT_EVENT:
+            target = recorded.get(call.event, 0)
+        else:
+            target = 0
+        if later:
+            moved = (
+                (call.own + call.first_use, target)
+                if call.action != Action.ENQUEUE_AND_WAIT
+                else (call.first_use, target)
+            )
+        elif target > now and not without_wait:
+            waited = target - now
+            now = target
+        if call.action not in (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT):
+            work(own)
+        if call.action == Action.WAIT_AND_ENQUEUE and not (repaired and call.problem & TRANSFER):
+            enqueue(call)
+        if call.action == Action.RECORD_EVENT:
+            recorded[call.event] = everything() if call.stream == LEGACY else over.get(call.stream, 0)
+        if call.action == Action.STREAM_WAIT_EVENT:
+            over[call.stream] = max(over.get(call.stream, 0), recorded.get(call.event, 0))
+        starts.append(began)
+        durations.append(now - began)
+        waits.append(waited)
+        work(call.gap)
+    return Lived(starts, durations, waits, now)
+
+
+def traced(calls: list[Call]) -> tuple[Timeline, DeviceWork, NDArray[np.int64]]:
+    """What a trace of the program shows, and the GPU's true times beside it."""
+    lived = live(calls, [False] * len(calls))
+    number = len(calls)
+    timeline = Timeline(
+        thread=np.zeros(number, np.int32),
+        start=np.array(lived.start, np.int64),
+        duration=np.array(lived.duration, np.int64),
+        wait=np.array(lived.wait, np.int64),
+        gap=np.array([call.gap for call in calls], np.int64),
+        site=np.arange(number, dtype=np.int32),
+        kind=np.array([call.kind for call in calls], np.uint8),
+        problem=np.array([call.problem for call in calls], np.uint8),
+        first_use=np.array([call.first_use for call in calls], np.int64),
+        occurrences=np.ones(number, np.int64),
+    )
+    uses_stream = [call.action not in (Action.NONE, Action.WAIT_CONTEXT, Action.WAIT_EVENT) for call in calls]
+    work = DeviceWork(
+        action=np.array([call.action for call in calls], np.uint8),
+        stream=np.array([call.stream if used else -1 for call, used in zip(calls, uses_stream, strict=True)], np.int32),
+        event=np.array([call.event for call in calls], np.int32),
+        partner=np.full(number, -1, np.int32),
+        copied=np.zeros(number, np.int64),
+        process_of_thread=np.zeros(1 if number else 0, np.int32),
+        legacy=np.zeros(1, np.int32),
+        stream_process=np.zeros(max((call.stream for call in calls), default=0) + 1, np.int32),
+        events=max((call.event for call in calls), default=-1) + 1,
+    )
+    return timeline, work, np.array([call.gpu for call in calls], np.int64)
+
+
+KINDS = {
+    Action.NONE: Kind.OTHER,
+    Action.ENQUEUE: Kind.LAUNCH,
+    Action.ENQUEUE_AND_WAIT: Kind.TRANSFER,
+    Action.WAIT_AND_ENQUEUE: Kind.TRANSFER,
+    Action.WAIT_CONTEXT: Kind.SYNCHRONIZATION,
+    Action.WAIT_STREAM: Kind.SYNCHRONIZATION,
+    Action.WAIT_EVENT: Kind.SYNCHRONIZATION,
+    Action.RECORD_EVENT: Kind.OTHER,
+    Action.STREAM_WAIT_EVENT: Kind.OTHER,
+}
+
+
+@st.composite
+def programs(draw: st.DrawFn, *, streams: int = 1, misplaced: bool = False, max_size: int = 14) -> list[Call]:
+    """Programs with every action; with one stream, without events."""
+    actions = [action for action in KINDS if streams > 1 or action not in (6, 7, 8)]
+    times = st.integers(0, 6).map(lambda value: 10_000 * value)
+    calls = []
+    for _ in range(draw(st.integers(0, max_size))):
+        action = draw(st.sampled_from(actions))
+        waits = Action.ENQUEUE_AND_WAIT <= action <= Action.WAIT_EVENT
+        enqueues = Action.ENQUEUE <= action <= Action.WAIT_AND_ENQUEUE
+        problems = [Problem.NONE]
+        if waits:
+            problems.append(SYNC)
+        if action in (Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE):
+            problems += [TRANSFER, SYNC | TRANSFER]
+        if misplaced and action in (Action.WAIT_CONTEXT, Action.WAIT_STREAM):
+            problems.append(MISPLACED)
+        problem = draw(st.sampled_from(problems))
+        calls.append(
+            Call(
+                action=action,
+                kind=KINDS[action],
+                own=draw(times),
+                gpu=draw(times) if enqueues else 0,
+                gap=draw(times),
+                stream=draw(st.integers(0, streams - 1)),
+                event=draw(st.integers(0, 1)) if action >= Action.WAIT_EVENT else -1,
+                problem=problem,
+                first_use=draw(st.integers(1, 12)) * 10_000 if problem & MISPLACED else 0,
+            )
+        )
+    return calls

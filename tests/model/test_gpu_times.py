@@ -1,0 +1,135 @@
+"""The GPU's times, inferred from waits alone, against programs whose GPU times are known."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from simulator import SYNC, Call, live, programs, traced
+
+from ffm.model import compiled
+from ffm.model.device import Action
+from ffm.model.gpu_times import Inference, infer_gpu_times
+from ffm.model.replay import Replay
+from ffm.model.timeline import Kind, Problem
+
+MICROSECOND = 1_000
+
+
+def launch(gpu: int, own: int = 0, gap: int = 0) -> Call:
+    return Call(Action.ENQUEUE, Kind.LAUNCH, own=own * MICROSECOND, gpu=gpu * MICROSECOND, gap=gap * MICROSECOND)
+
+
+def wait(gap: int = 0, problem: Problem = SYNC) -> Call:
+    return Call(Action.WAIT_CONTEXT, Kind.SYNCHRONIZATION, gap=gap * MICROSECOND, problem=problem)
+
+
+def infer(calls: list[Call], sites: list[int] | None = None, late: list[int] | None = None) -> Inference:
+    """Infer from a trace; `late` microseconds pass from the end of the work until each wait ends."""
+    timeline, work, _ = traced(calls)
+    if sites is not None:
+        timeline = dataclasses.replace(timeline, site=np.array(sites, np.int32))
+    if late is not None:
+        extra = np.array(late, np.int64) * MICROSECOND
+        before = np.cumsum(extra) - extra
+        timeline = dataclasses.replace(
+            timeline, start=timeline.start + before, duration=timeline.duration + extra, wait=timeline.wait + extra
+        )
+    return infer_gpu_times(timeline, work)
+
+
+def test_what_is_waited_for_at_once_is_known() -> None:
+    found = infer([launch(300), wait(gap=50), launch(70), wait()])
+    assert found.likely.gpu.tolist() == [300_000, 0, 70_000, 0]
+    assert found.likely.explained == found.likely.waited == 370_000
+
+
+def test_work_that_nobody_waited_for_is_bounded_by_the_next_wait() -> None:
+    """The GPU is done before the CPU asks, 500 us later: the kernel took anything up to that."""
+    found = infer([launch(100, gap=500), wait()])
+    assert found.slow.gpu[0] == 500_000
+    assert found.fast.gpu[0] == 0
+
+
+def test_equal_work_elsewhere_tells_of_work_that_nobody_waited_for() -> None:
+    calls = [launch(100), wait(gap=10), launch(100, gap=500), wait()]
+    assert infer(calls, sites=[1, 2, 1, 3]).likely.gpu[2] == 100_000
+
+
+def test_several_operations_share_what_was_waited_for() -> None:
+    found = infer([launch(100), launch(200), launch(300), wait()])
+    assert found.likely.gpu.sum() == 600_000
+
+
+def test_the_shortest_of_many_equal_waits_is_the_work_and_the_rest_latency() -> None:
+    late = [0, 5, 8, 12, 6, 9, 7, 11, 10, 6]
+    calls = [call for _ in late for call in (launch(1000), wait(gap=20))]
+    found = infer(calls, sites=[1, 2] * len(late), late=[part for extra in late for part in (0, extra)])
+    assert set(found.likely.gpu[::2].tolist()) == {1_000_000}
+    assert found.likely.latency[1::2].tolist() == [extra * MICROSECOND for extra in late]
+    assert found.slow.gpu[::2].sum() == (1000 * len(late) + sum(late)) * MICROSECOND
+
+
+def test_a_wait_far_above_the_usual_was_for_longer_work() -> None:
+    late = [0, 5, 8, 12, 6, 9, 7, 11, 10, 6, 800]
+    calls = [call for _ in late for call in (launch(1000), wait(gap=20))]
+    found = infer(calls, sites=[1, 2] * len(late), late=[part for extra in late for part in (0, extra)])
+    assert found.likely.gpu[-2] == pytest.approx(1_800_000, abs=20_000)
+
+
+def test_work_that_differs_each_time_is_taken_as_it_is() -> None:
+    lengths = [100, 900, 400, 2000, 50, 700]
+    calls = [call for length in lengths for call in (launch(length), wait(gap=20))]
+    found = infer(calls, sites=[1, 2] * len(lengths))
+    usual = found.latency_ns
+    assert found.likely.gpu[::2].tolist() == [max(length * MICROSECOND - usual, 0) for length in lengths]
+
+
+def test_a_wait_for_nothing_known_is_not_explained() -> None:
+    """A call of unknown effect waits; nothing was enqueued before."""
+    timeline, work, _ = traced([wait(gap=10)])
+    timeline = dataclasses.replace(timeline, duration=np.array([90_000]), wait=np.array([90_000]))
+    found = infer_gpu_times(timeline, work)
+    assert (found.likely.explained, found.likely.waited) == (0, 90_000)
+    assert Replay(timeline, work, found).selected(np.array([True])).likely_s == 90e-6
+
+
+@given(programs(streams=3))
+@settings(max_examples=200, deadline=None)
+def test_no_work_lasts_beyond_a_wait_for_all_of_it(calls: list[Call]) -> None:
+    """Whatever is inferred, the run with these times of the GPU waits no longer than it was seen to."""
+    timeline, work, _ = traced(calls)
+    for times in (found := infer_gpu_times(timeline, work)).likely, found.slow, found.fast:
+        assert (times.gpu >= 0).all()
+        assert times.explained <= times.waited == timeline.wait.sum()
+        ends = timeline.start + timeline.wait
+        context = timeline.kind == Kind.SYNCHRONIZATION
+        whole = np.flatnonzero(context & (work.action == Action.WAIT_CONTEXT))
+        assert (times.ready[whole[1:]] >= 0).all() and (ends >= 0).all()
+        following = whole[whole + 1 < len(timeline)] + 1
+        assert (times.ready[following] <= np.maximum(ends[following - 1], timeline.start[following - 1])).all()
+
+
+@given(programs())
+@settings(max_examples=200, deadline=None)
+def test_the_interval_encloses_the_estimate(calls: list[Call]) -> None:
+    timeline, work, _ = traced(calls)
+    found = Replay(timeline, work).selected(np.ones(len(calls), bool))
+    assert 0 <= found.low_s <= found.likely_s <= found.high_s <= live(calls, [False] * len(calls)).end / 1e9
+
+
+@given(programs(streams=2))
+@settings(max_examples=20, deadline=None)
+def test_compiled_and_plain_infer_the_same(calls: list[Call]) -> None:
+    timeline, work, _ = traced(calls)
+    plain = infer_gpu_times(timeline, work)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "PLAIN_ROWS", -1)
+        again = infer_gpu_times(timeline, work)
+    for first, second in zip(
+        (plain.likely, plain.slow, plain.fast), (again.likely, again.slow, again.fast), strict=True
+    ):
+        assert first.gpu.tolist() == second.gpu.tolist()
+        assert first.latency.tolist() == second.latency.tolist()

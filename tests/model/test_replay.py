@@ -1,0 +1,254 @@
+"""The replay: against an exact simulation, by hand, and by laws that must hold."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulator import SYNC, TRANSFER, Call, live, programs, traced
+
+from ffm.model import compiled
+from ffm.model.device import Action, DeviceWork
+from ffm.model.gpu_times import given_gpu_times
+from ffm.model.replay import Replay
+from ffm.model.timeline import Kind, Problem, Timeline
+
+SECOND = 1_000_000_000
+
+
+def exact(calls: list[Call]) -> Replay:
+    """A replay that is told the GPU's times."""
+    timeline, work, gpu = traced(calls)
+    return Replay(timeline, work, given_gpu_times(timeline, work, gpu))
+
+
+def true_saving(calls: list[Call], fixed: list[bool]) -> float:
+    """What the simulated program saves, in seconds."""
+    return (live(calls, [False] * len(calls)).end - live(calls, fixed).end) / SECOND
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_with_the_true_times_of_the_gpu_the_true_saving_comes_out(data: st.DataObject) -> None:
+    calls = data.draw(programs())
+    fixed = [data.draw(st.booleans()) for _ in calls]
+    assert exact(calls).selected(np.array(fixed, bool)).likely_s == pytest.approx(
+        max(true_saving(calls, fixed), 0), abs=1e-9
+    )
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_streams_and_events_keep_their_order(data: st.DataObject) -> None:
+    calls = data.draw(programs(streams=3))
+    fixed = [data.draw(st.booleans()) for _ in calls]
+    assert exact(calls).selected(np.array(fixed, bool)).likely_s == pytest.approx(
+        max(true_saving(calls, fixed), 0), abs=1e-9
+    )
+
+
+@given(programs(), st.data())
+@settings(max_examples=200, deadline=None)
+def test_skipping_what_runs_as_before_changes_nothing(calls: list[Call], data: st.DataObject) -> None:
+    rows = np.array([data.draw(st.booleans()) for _ in calls], bool)
+    replay = exact(calls)
+    skipping = replay.selected(rows)
+    replay._jump = False
+    assert replay.selected(rows) == skipping
+
+
+@given(programs(streams=2), st.data())
+@settings(max_examples=200, deadline=None)
+def test_fixing_more_never_saves_less_nor_more_than_the_run(calls: list[Call], data: st.DataObject) -> None:
+    some = np.array([data.draw(st.booleans()) for _ in calls], bool)
+    replay = exact(calls)
+    everything = replay.selected(np.ones(len(calls), bool))
+    assert replay.selected(some).likely_s <= everything.likely_s + 1e-12
+    assert everything.likely_s <= live(calls, [False] * len(calls)).end / SECOND
+
+
+@given(programs(), st.data())
+@settings(max_examples=100, deadline=None)
+def test_groups_are_replayed_as_if_each_were_selected(calls: list[Call], data: st.DataObject) -> None:
+    groups = np.array([data.draw(st.integers(-1, 2)) for _ in calls], np.int32)
+    replay = exact(calls)
+    together = replay.by_group(groups, np.arange(3, dtype=np.int32), 3)
+    assert together == [replay.selected(groups == number) for number in range(3)]
+
+
+@given(programs(streams=2))
+@settings(max_examples=20, deadline=None)
+def test_compiled_and_plain_say_the_same(calls: list[Call]) -> None:
+    rows = np.ones(len(calls), bool)
+    plain = exact(calls).selected(rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "PLAIN_ROWS", -1)
+        assert exact(calls).selected(rows) == plain
+
+
+def launch(gpu: int, gap: int = 0) -> Call:
+    return Call(Action.ENQUEUE, Kind.LAUNCH, gpu=gpu, gap=gap)
+
+
+def wait(gap: int = 0, problem: Problem = SYNC) -> Call:
+    return Call(Action.WAIT_CONTEXT, Kind.SYNCHRONIZATION, gap=gap, problem=problem)
+
+
+def seconds(calls: list[Call]) -> list[Call]:
+    """The same with all times in seconds instead of nanoseconds."""
+    return [
+        dataclasses.replace(
+            call,
+            own=call.own * SECOND,
+            gpu=call.gpu * SECOND,
+            gap=call.gap * SECOND,
+            first_use=call.first_use * SECOND,
+        )
+        for call in calls
+    ]
+
+
+def saved(calls: list[Call]) -> float:
+    return exact(seconds(calls)).selected(np.ones(len(calls), bool)).likely_s
+
+
+def test_a_busy_gpu_saves_only_what_it_was_idle() -> None:
+    """Ten times: kernel of 8 s, wait, 1 s of CPU work. Without the waits the GPU is never idle, and the last wait takes
+    what is left."""
+    loop = [launch(8), wait(gap=1)] * 10
+    assert saved([*loop, wait(problem=Problem.NONE)]) == 10  # the last second of work overlaps the last kernel
+
+
+def test_an_idle_gpu_saves_the_whole_wait() -> None:
+    """Kernel of 1 s, wait, 5 s of CPU work: the work hides the kernel."""
+    assert saved([launch(1), wait(gap=5), wait(problem=Problem.NONE)]) == 1
+
+
+def test_a_next_wait_takes_up_what_was_not_saved() -> None:
+    """Dissertation, Figure 4.4, limited benefit: 5 s of waiting, 2 s of work, then a needed wait."""
+    assert saved([launch(5), wait(gap=2), launch(1), wait(problem=Problem.NONE)]) == 2
+
+
+def test_a_repeated_copy_goes_with_its_time_on_the_gpu() -> None:
+    copy = Call(Action.ENQUEUE_AND_WAIT, Kind.TRANSFER, own=1, gpu=3, gap=1, problem=SYNC | TRANSFER)
+    assert saved([copy, launch(2), wait(problem=Problem.NONE)]) == 3
+
+
+def test_memory_that_the_cpu_can_reach_is_set_by_the_cpu() -> None:
+    """The set takes the GPU 3 s and the CPU no time to speak of; 2 s of work hide two of the 5 s before it."""
+    timeline, work, gpu = traced(
+        seconds(
+            [
+                launch(5),
+                Call(Action.ENQUEUE_AND_WAIT, Kind.TRANSFER, gpu=3, gap=2, problem=SYNC),
+                wait(problem=Problem.NONE),
+            ]
+        )
+    )
+    work.action[1] = Action.SET_AND_WAIT
+    replay = Replay(timeline, work, given_gpu_times(timeline, work, gpu))
+    assert replay.selected(np.ones(3, bool)).likely_s == 3 + 2
+
+
+def test_a_copy_whose_wait_is_needed_leaves_a_wait_for_what_was_before() -> None:
+    copy = Call(Action.ENQUEUE_AND_WAIT, Kind.TRANSFER, own=1, gpu=3, gap=1, problem=TRANSFER)
+    assert saved([launch(6), copy]) == 3  # the wait for the launch stays, the copy's own time lay within it
+
+
+def test_a_misplaced_wait_saves_what_the_cpu_does_until_the_first_use() -> None:
+    moved = Call(
+        Action.WAIT_CONTEXT,
+        Kind.SYNCHRONIZATION,
+        gap=2,
+        problem=Problem.MISPLACED_SYNCHRONIZATION,
+        first_use=3,
+    )
+    rest = Call(Action.NONE, Kind.OTHER, own=1, gap=4)
+    assert saved([launch(10), moved, rest]) == 3
+
+
+def free(problem: Problem = SYNC) -> Call:
+    return Call(Action.WAIT_CONTEXT, Kind.FREE, own=2, gap=1, problem=problem)
+
+
+def test_a_free_goes_with_the_allocation_that_could_have_its_memory() -> None:
+    """Free and allocation in a loop: 2 s and 3 s of the calls; of the last free only the wait goes."""
+    allocation = Call(Action.NONE, Kind.ALLOCATION, own=3)
+    timeline, work, gpu = traced(seconds([allocation, launch(1), free(), allocation, launch(1), free()]))
+    work.partner[2], work.partner[3] = 3, 2
+    replay = Replay(timeline, work, given_gpu_times(timeline, work, gpu))
+    assert replay.selected(timeline.kind == Kind.FREE).likely_s == 2 + 3 + 1 + 1
+    assert replay.selected(np.arange(6) == 5).likely_s == 1  # nothing takes its memory over
+
+
+def test_doing_without_a_needed_wait_keeps_the_order_of_streams() -> None:
+    calls = [
+        Call(Action.ENQUEUE, Kind.LAUNCH, gpu=5, stream=1),
+        Call(Action.WAIT_STREAM, Kind.SYNCHRONIZATION, stream=1, gap=1),
+        Call(Action.ENQUEUE, Kind.LAUNCH, gpu=4, gap=3, stream=2),
+        wait(problem=Problem.NONE),
+    ]
+    replay = exact(seconds(calls))
+    assert replay.selected(np.arange(4) == 1).likely_s == 0  # it is no problem
+    # The second kernel still begins after the first, at 5 s instead of 6 s.
+    assert replay.without(np.arange(4) == 1).likely_s == 1
+
+
+def two_threads(process_of_thread: list[int], first: list[Call], second: list[Call]) -> tuple[Timeline, DeviceWork]:
+    """Two traces beside each other, each on streams of its own."""
+    parts = [traced(seconds(calls)) for calls in (first, second)]
+    processes = max(process_of_thread) + 1
+    columns = {
+        field.name: np.concatenate([getattr(timeline, field.name) for timeline, _, _ in parts])
+        for field in dataclasses.fields(Timeline)
+    }
+    columns["thread"] = np.repeat(np.arange(2, dtype=np.int32), [len(first), len(second)])
+    works = [work for _, work, _ in parts]
+    shifted = [np.where(work.stream >= 0, work.stream + number, -1) for number, work in enumerate(works)]
+    legacy = [0, 1] if processes == 2 else [-1]
+    work = DeviceWork(
+        action=np.concatenate([work.action for work in works]),
+        stream=np.concatenate(shifted).astype(np.int32),
+        event=np.concatenate([work.event for work in works]),
+        partner=np.concatenate([work.partner for work in works]),
+        copied=np.concatenate([work.copied for work in works]),
+        process_of_thread=np.array(process_of_thread, np.int32),
+        legacy=np.array(legacy, np.int32),
+        stream_process=np.array(process_of_thread, np.int32),
+        events=0,
+    )
+    return Timeline(**columns), work
+
+
+def test_a_run_of_several_processes_saves_what_the_slowest_saves() -> None:
+    """Rank 0 could save 5 s, rank 1 only 2 s: they end together, and do not add up."""
+    first = [launch(5), wait(gap=9), wait(problem=Problem.NONE)]
+    second = [launch(2), wait(gap=12), wait(problem=Problem.NONE)]
+    timeline, work = two_threads([0, 1], first, second)
+    gpu = np.array([5, 0, 0, 2, 0, 0], np.int64) * SECOND
+    found = Replay(timeline, work, given_gpu_times(timeline, work, gpu)).selected(np.ones(6, bool))
+    assert (found.likely_s, found.high_s) == (2, 5)
+
+
+def test_a_thread_that_another_started_and_joined_lets_it_end_earlier() -> None:
+    """The first thread makes one call before and one after the second lives, in its gap of 30 s."""
+    main = [Call(Action.NONE, Kind.OTHER, own=1, gap=30), Call(Action.NONE, Kind.OTHER, own=1, gap=1)]
+    stream = [
+        Call(Action.NONE, Kind.OTHER, own=3),
+        Call(Action.ENQUEUE, Kind.LAUNCH, gpu=5),
+        Call(Action.WAIT_STREAM, Kind.SYNCHRONIZATION, gap=9, problem=SYNC),
+        Call(Action.WAIT_STREAM, Kind.SYNCHRONIZATION),
+    ]
+    timeline, work = two_threads([0, 0], main, stream)
+    gpu = np.array([0, 0, 0, 5, 0, 0], np.int64) * SECOND
+    found = Replay(timeline, work, given_gpu_times(timeline, work, gpu)).selected(np.ones(6, bool))
+    assert found.likely_s == 5
+
+
+def test_a_program_without_calls_saves_nothing() -> None:
+    timeline, work, _ = traced([])
+    found = Replay(timeline, work).selected(np.zeros(0, bool))
+    assert (found.likely_s, found.low_s, found.high_s) == (0, 0, 0)

@@ -1,0 +1,86 @@
+"""Applies corrections to a program, at every call that they could be applied to, whether it is safe or not."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+
+from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.instrument.recording import read_recordings
+from ffm.instrument.runner import Instruments, run_instrumented
+from ffm.remedy.correct import Comparison, compare_runs
+from ffm.remedy.layout import constant
+from ffm.remedy.outcome import compare_outputs
+from ffm.remedy.selection import Planned, Remedy
+
+ACTIONS = {
+    "cuMemAlloc_v2": ("POOL_ALLOCATION",),
+    "cuMemFree_v2": ("POOL_FREE",),
+    "cuCtxSynchronize": ("SKIP",),
+    "cuStreamSynchronize": ("SKIP",),
+    "cuStreamSynchronize_ptsz": ("SKIP",),
+    "cuEventSynchronize": ("SKIP",),
+    "cuMemcpyHtoD_v2": ("ASYNCHRONOUS", "REUSE", "NO_WAIT"),
+    "cuMemcpyHtoD_v2_ptds": ("ASYNCHRONOUS", "REUSE", "NO_WAIT"),
+    "cuMemcpyDtoH_v2": ("ASYNCHRONOUS", "NO_WAIT"),
+    "cuMemcpyDtoH_v2_ptds": ("ASYNCHRONOUS", "NO_WAIT"),
+}
+"""What could be done at a call of each function."""
+
+
+class _NoWaitFunction:
+    offset: int | None = None
+    offsets: tuple[int, ...] = ()
+
+
+def every_correction(command: list[str], folder: Path) -> list[Planned]:
+    """Trace the program once, and plan all corrections at all stacks that occurred."""
+    recordings = folder / "recordings"
+    recordings.mkdir()
+    functions = [function.name for function in load_catalogue().of_kind(*(set(Kind) - {Kind.ENTRY}))]
+    instruments = Instruments(recordings, functions, 0, None, lambda driver: _NoWaitFunction())
+    run_instrumented(command, instruments, output=folder / "output", timeout_s=60)
+    catalogue = load_catalogue()
+    calls = {
+        (recording.stacks[stack].key, function)
+        for recording in read_recordings(recordings)
+        for stack, function in zip(
+            recording.operations["stack"].tolist(), recording.operations["function"].tolist(), strict=True
+        )
+        if function < len(catalogue) and catalogue[function].name in ACTIONS
+    }
+    number = itertools.count()
+    assert calls, (folder / "output").read_text()
+    return [
+        Planned(
+            site=next(number),
+            key=bytes.fromhex(key),
+            function=function,
+            actions=sum(constant(f"FFM_REMEDY_{action}") for action in ACTIONS[catalogue[function].name]),
+            remedies=(Remedy.SKIP,),
+        )
+        for key, function in sorted(calls)
+    ]
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A program that ran bare and corrected: what it counted, and how the runs differ."""
+
+    comparison: Comparison
+    differences: list[str]
+    output: str
+    counts: dict[str, int]
+    """Sums over the processes of the last corrected run."""
+
+
+def correct(command: list[str], folder: Path, *, runs: int = 1, files: tuple[Path, ...] = ()) -> Corrected:
+    """Run a program bare and with every correction."""
+    comparison = compare_runs(command, every_correction(command, folder), runs=runs, files=list(files), timeout_s=60)
+    differences, _ = compare_outputs(comparison.bare, comparison.corrected)
+    counts: dict[str, int] = {}
+    for process in comparison.counted:
+        for name, value in process.values.items():
+            counts[name] = counts.get(name, 0) + value
+    return Corrected(comparison, differences, comparison.corrected[-1].output.decode(), counts)

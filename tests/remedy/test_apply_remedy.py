@@ -1,0 +1,120 @@
+"""`ffm apply-remedy` on the sample `als`: its planted problems go, what it computes stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ffm.vgpu.paths import sample
+from tests.conftest import Ffm
+
+ITERATIONS = 6
+
+
+@pytest.fixture(scope="module")
+def folder(ffm: Ffm, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working folder with results of `als`."""
+    working = tmp_path_factory.mktemp("als")
+    results = working / "results" / "als"
+    for stage in ("baseline", "tracing", "memory", "sync-use"):
+        done = ffm("stage", stage, "--results", results, "--timeout", 60, "--", sample("als"), ITERATIONS)
+        assert done.code == 0, done.err
+    done = ffm("stage", "analysis", "--results", results)
+    assert done.code == 0, done.err
+    return working
+
+
+@pytest.fixture(scope="module")
+def everything(ffm: Ffm, folder: Path) -> dict[str, Any]:
+    done = ffm("apply-remedy", "--all", "--runs", 2, "--json", folder=folder)
+    assert done.code == 0, done.err
+    answer: dict[str, Any] = json.loads(done.out)
+    return answer
+
+
+def test_all_problems_of_a_kind_are_remedied(everything: dict[str, Any]) -> None:
+    for count in everything["remedies"]:
+        assert count["remedied"] == count["planned"] > 0, count
+    assert {count["remedy"] for count in everything["remedies"]} == {
+        "cudaFree-hoist",
+        "skip-syncs",
+        "async-transfers",
+        "reuse-uploads",
+    }
+
+
+def test_the_operations_in_the_loop_are_removed(everything: dict[str, Any]) -> None:
+    removed = everything["removed"]
+    assert removed["synchronizations"] == 9 * ITERATIONS
+    assert removed["frees"] >= 17 * ITERATIONS
+    assert removed["allocations"] >= 16 * (ITERATIONS - 1)
+    assert removed["uploads_copied"] >= 7 * (ITERATIONS - 1)
+    assert everything["synchronizations_removed"] > 34 * ITERATIONS
+
+
+def test_the_program_computes_the_same(everything: dict[str, Any]) -> None:
+    assert everything["differences"] == []
+
+
+def test_the_answer_names_times_estimate_and_memory(everything: dict[str, Any]) -> None:
+    assert len(everything["bare_runs_s"]) == len(everything["corrected_runs_s"]) == 2
+    assert everything["saving_s"] == pytest.approx(everything["bare_s"] - everything["corrected_s"])
+    assert everything["estimate_s"] > 0
+    assert everything["ratio"] == pytest.approx(everything["saving_s"] / everything["estimate_s"])
+    assert everything["memory"]["pool_peak_bytes"] > 0
+
+
+def test_the_command_of_the_design_works_as_it_stands(ffm: Ffm, folder: Path) -> None:
+    done = ffm("apply-remedy", "--cudaFree-hoist", folder=folder)
+    assert done.code == 0, done.err
+    assert "cudaFree-hoist" in done.out
+    assert "as it is" in done.out and "corrected" in done.out and "estimated" in done.out
+    assert "The corrected program ended and wrote as the program does." in done.out
+
+
+def test_sites_are_numbered_as_on_the_screens(ffm: Ffm, folder: Path) -> None:
+    remedies = json.loads(ffm("remedies", "--json", "--all", folder=folder).out)["remedies"]
+    free = next(remedy["where"] for remedy in remedies if remedy["kind"] == "memory management")
+    done = ffm("apply-remedy", "--site", free["site"], "--runs", 1, "--json", "--", sample("als"), 1, folder=folder)
+    assert done.code == 0, done.err
+    chosen = [site for site in json.loads(done.out)["sites"] if site["remedies"]]
+    assert [(site["site"], site["place"]) for site in chosen] == [(free["site"], f"{free['call']} {free['place']}")]
+    last = ffm("apply-remedy", "--site", 0, folder=folder)
+    assert last.code == 1
+    assert "there is no site 0" in last.err
+
+
+def test_part_of_a_sequence_on_other_arguments(ffm: Ffm, folder: Path) -> None:
+    done = ffm("apply-remedy", "--sequence", 1, "--runs", 1, "--json", "1", "6", "--", sample("als"), 3, folder=folder)
+    assert done.code == 0, done.err
+    answer = json.loads(done.out)
+    assert answer["command"][-1] == "3"
+    assert any("not the measured one" in note for note in answer["notes"])
+    assert 0 < sum(1 for site in answer["sites"] if site["remedies"]) <= 6
+
+
+def test_a_program_that_notices_is_an_error(ffm: Ffm, folder: Path) -> None:
+    """The gate's variable is in the corrected program's environment alone."""
+    done = ffm(
+        "apply-remedy", "--all", "--runs", 1, "--",
+        "/bin/sh", "-c", f"{sample('als')} 1 > /dev/null; echo ${{FFM_GATE:+corrected}}",
+        folder=folder,
+    )  # fmt: skip
+    assert done.code == 1
+    assert "the corrected program is not the same program" in done.err
+
+
+def test_it_must_be_said_what_to_apply(ffm: Ffm, folder: Path) -> None:
+    done = ffm("apply-remedy", folder=folder)
+    assert done.code != 0
+    assert "--cudaFree-hoist" in done.err
+
+
+def test_nothing_fit_is_an_error(ffm: Ffm, folder: Path) -> None:
+    done = ffm("apply-remedy", "--skip-syncs", "--site", 12, folder=folder)
+    assert done.code == 1
+    assert "nothing to apply" in done.err
+    assert ffm("apply-remedy", "--site", 9999, folder=folder).code == 1

@@ -1,0 +1,52 @@
+"""When a corrected program counts as the same program."""
+
+from __future__ import annotations
+
+from ffm.instrument.program import Ending
+from ffm.remedy.correct import ProgramRun
+from ffm.remedy.outcome import compare_outputs
+
+ENDED = Ending(code=0, signal=None, timed_out=False)
+
+
+def run(output: str, *, ending: Ending = ENDED, **files: str | None) -> ProgramRun:
+    return ProgramRun(1.0, ending, output.encode(), files)
+
+
+def test_equal_runs_have_no_differences() -> None:
+    assert compare_outputs([run("a\nb\n"), run("a\nb\n")], [run("a\nb\n")]) == ([], [])
+
+
+def test_the_first_different_line_is_named() -> None:
+    differences, _ = compare_outputs([run("a\nb\n")], [run("a\nb\n"), run("a\nc\n")])
+    assert differences == ["Line 2 of the output is 'b'; the corrected program wrote 'c'."]
+
+
+def test_lines_that_always_differ_are_not_compared() -> None:
+    differences, notes = compare_outputs([run("a\n1 ms\n"), run("a\n2 ms\n")], [run("a\n3 ms\n"), run("a\n4 ms\n")])
+    assert differences == []
+    assert notes == ["1 lines of the output differ from run to run and were not compared."]
+    differences, _ = compare_outputs([run("a\n1 ms\n"), run("a\n2 ms\n")], [run("b\n3 ms\n")])
+    assert len(differences) == 1
+
+
+def test_missing_lines_are_a_difference() -> None:
+    assert compare_outputs([run("a\nb\n")], [run("a\n")])[0] == ["The program writes 2 lines; corrected it wrote 1."]
+
+
+def test_another_ending_is_a_difference() -> None:
+    failed = Ending(code=None, signal="SIGSEGV", timed_out=False)
+    assert compare_outputs([run("a\n")], [run("a\n", ending=failed)])[0] == [
+        "The program exited with code 0; corrected it was ended by the signal SIGSEGV."
+    ]
+    assert compare_outputs([run("a\n", ending=failed)], [run("a\n", ending=failed)])[0] == []
+
+
+def test_files_are_compared() -> None:
+    assert compare_outputs([run("", out="1")], [run("", out="1")]) == ([], [])
+    assert compare_outputs([run("", out="1")], [run("", out="2")])[0] == ["The corrected program wrote another out."]
+    assert compare_outputs([run("", out=None)], [run("", out=None)])[0] == [
+        "The program does not write out: it cannot be compared."
+    ]
+    varying = compare_outputs([run("", out="1"), run("", out="2")], [run("", out="3")])
+    assert varying == ([], ["out differs from run to run: it was not compared."])

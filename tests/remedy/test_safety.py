@@ -1,0 +1,169 @@
+"""Situations in which a correction could be noticed: it is made safe, or not made; the program sees no difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ffm.remedy.correct import compare_runs
+from ffm.remedy.layout import constant
+from ffm.remedy.outcome import compare_outputs
+from tests.remedy.applying import Corrected, correct, every_correction
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+CONFIGURATION = """
+kernel.fill = 20000
+device.memory = 0.0625
+copy.host_to_device.pinned = 0.5
+copy.device_to_host.pinned = 0.5
+"""
+"""A kernel of 20 ms, so that whoever comes too early sees old bytes, and 64 MiB of device memory."""
+
+Play = Callable[[str], Corrected]
+
+
+@pytest.fixture
+def play(build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+    """Run a scene bare and with every correction; they must not differ."""
+    configuration = tmp_path / "slow.vgpu"
+    configuration.write_text(CONFIGURATION)
+    monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))
+    program = build_program(PROGRAMS / "edges.cu")
+
+    def run(scene: str) -> Corrected:
+        corrected = correct([str(program), scene], tmp_path)
+        assert corrected.differences == []
+        return corrected
+
+    return run
+
+
+def test_the_pool_gives_back_before_memory_runs_out(play: Play) -> None:
+    counts = play("memory_runs_out").counts
+    assert counts["frees"] >= 6
+    assert counts["pool_returned"] >= 2
+
+
+def test_free_memory_is_told_as_if_nothing_were_pooled(play: Play) -> None:
+    counts = play("sizes_change").counts
+    assert counts["frees"] == 41
+    assert counts["allocations"] > 20
+
+
+def test_blocks_have_the_size_that_was_asked_for(play: Play) -> None:
+    assert play("sizes_are_told").counts["allocations"] > 0
+
+
+def test_freeing_a_pooled_block_again_is_an_error(play: Play) -> None:
+    assert play("freed_twice").counts["frees"] == 1
+
+
+def test_questions_about_time_wait_first(play: Play) -> None:
+    counts = play("event_times").counts
+    assert counts["synchronizations"] == 2
+    assert counts["waits_questions"] > 0
+
+
+@pytest.mark.parametrize("scene", ["host_functions", "managed_memory", "mapped_memory"])
+def test_waits_stay_while_the_gpu_works_on_host_memory(scene: str, play: Play) -> None:
+    counts = play(scene).counts
+    assert counts["waits_host_memory"] == 1
+    assert counts["synchronizations"] == 0
+
+
+def test_a_kernel_that_is_given_pinned_memory_keeps_its_wait(
+    build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = tmp_path / "slow.vgpu"
+    configuration.write_text(CONFIGURATION)
+    monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))
+    corrected = correct([str(build_program(PROGRAMS / "edges.cu")), "unified_addresses"], tmp_path)
+    if corrected.counts["launches_unread"]:
+        pytest.skip("this driver does not tell the parameters of kernels (cuFuncGetParamInfo)")
+    assert corrected.differences == []
+    assert corrected.counts["waits_host_memory"] == 1
+
+
+def test_the_source_of_an_upload_may_be_overwritten_at_once(play: Play) -> None:
+    counts = play("source_is_overwritten").counts
+    assert counts["uploads_staged"] + counts["uploads_copied"] == 3
+
+
+def test_contents_that_come_back_are_copied_on_the_device(play: Play) -> None:
+    assert play("contents_come_back").counts["uploads_copied"] >= 4
+
+
+def test_contents_that_are_there_are_not_sent_again_unless_something_was_written_since(play: Play) -> None:
+    counts = play("contents_are_there").counts
+    assert counts["uploads_nothing"] == 7
+    assert counts["uploads_copied"] >= 5
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        "result_is_read",
+        "result_is_overwritten",
+        "result_is_written",
+        "result_is_read_over",
+        "result_is_freed",
+        "child_reads",
+        "reads_at_exit",
+        "own_handler",
+        "blocked_signals",
+    ],
+)
+def test_downloads_are_delivered_before_anything_can_tell(scene: str, play: Play) -> None:
+    counts = play(scene).counts
+    assert counts["downloads_staged"] >= 1
+    assert counts["deliveries"] == counts["downloads_staged"]
+    assert counts["deliveries_touched"] + counts["deliveries_called"] >= 1
+
+
+@pytest.mark.parametrize("scene", ["fault_of_its_own", "signal_from_outside"])
+def test_a_program_that_crashes_does_so_corrected(scene: str, play: Play) -> None:
+    corrected = play(scene)
+    assert "SIGSEGV" in str(corrected.comparison.corrected[0].ending)
+    assert corrected.counts["downloads_staged"] == 1
+
+
+@pytest.mark.parametrize("scene", ["result_is_on_the_stack", "result_is_shared"])
+def test_downloads_to_memory_that_cannot_be_closed_stay_synchronous(scene: str, play: Play) -> None:
+    counts = play(scene).counts
+    assert counts["downloads_staged"] == 0
+    assert counts["waits_destination"] >= 1
+
+
+def test_threads_work_at_once(play: Play) -> None:
+    counts = play("threads_at_once").counts
+    assert counts["frees"] == 64
+    assert counts["allocations"] > 0
+
+
+def test_a_program_may_reset_the_device_and_go_on(play: Play) -> None:
+    assert play("starts_again").counts["frees"] == 2
+
+
+def test_a_second_context_ends_all_corrections(play: Play) -> None:
+    corrected = play("two_contexts")
+    assert corrected.comparison.counted[0].values["stopped"] == constant("FFM_STOP_CONTEXTS")
+    assert corrected.counts["frees"] == 0
+
+
+def test_stacks_that_were_not_measured_run_as_they_are(
+    build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = tmp_path / "slow.vgpu"
+    configuration.write_text(CONFIGURATION)
+    monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))
+    program = str(build_program(PROGRAMS / "edges.cu"))
+    planned = every_correction([program, "freed_twice"], tmp_path)
+    comparison = compare_runs([program, "memory_runs_out"], planned, runs=1, files=[])
+    differences, _ = compare_outputs(comparison.bare, comparison.corrected)
+    assert differences == []
+    counts = comparison.counted[0].values
+    assert counts["unknown_calls"] >= 9
+    assert counts["frees"] == 0

@@ -1,0 +1,152 @@
+"""Which call sites are corrected, from what the stages saw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ffm.driver.catalogue import load_catalogue
+from ffm.model.necessity import REASONS, Reason
+from ffm.remedy.layout import SITE, constant, declarations, guarded_functions
+from ffm.remedy.selection import Planned, Remedy, makes_downloads_late, plan, write_plan
+from ffm.stages.documents import AllocationLink, Analysis, Benefit, Site, Stack, Verdict
+from ffm.stages.errors import FfmError
+
+UNNECESSARY = REASONS[Reason.NOTHING_RELIES]
+
+
+def verdict(kind: str, occurrences: int, reason: str = UNNECESSARY, **more: int) -> Verdict:
+    return Verdict(kind=kind, reason=reason, occurrences=occurrences, **more)
+
+
+def site(
+    number: int,
+    kind: str,
+    function: str,
+    synchronization: list[Verdict] | None = None,
+    transfer: list[Verdict] | None = None,
+) -> Site:
+    return Site(
+        call="call",
+        function=function,
+        caller="main",
+        file="main.cu",
+        line=number,
+        stack=number,
+        kind=kind,
+        count=10,
+        total_s=1.0,
+        wait_s=1.0,
+        gap_s=0.0,
+        bytes=100,
+        problem_count=10,
+        synchronization=synchronization or [],
+        transfer=transfer or [],
+        benefit=Benefit(carry_s=0.5, bound_s=0.5),
+    )
+
+
+def analysis(*sites: Site, allocations: list[AllocationLink] | None = None, origin: str = "ffm") -> Analysis:
+    return Analysis(
+        stacks=[Stack(key=f"{number:032x}", frames=[]) for number in range(len(sites))],
+        application="app",
+        origin=origin,
+        command=["./app"],
+        wall_s=10.0,
+        timeline="timeline.arrow",
+        sites=list(sites),
+        points=[],
+        folds=[],
+        sequences=[],
+        costs=[],
+        matching=None,
+        allocations=allocations or [],
+    )
+
+
+def actions(planned: list[Planned]) -> dict[int, set[str]]:
+    names = [name for name in dir(declarations().dlopen(None)) if name.startswith("FFM_REMEDY_")]
+    names.remove("FFM_REMEDY_VERSION")
+    return {
+        one.site: {name.removeprefix("FFM_REMEDY_") for name in names if one.actions & constant(name)}
+        for one in planned
+    }
+
+
+def test_synchronizations_are_skipped_where_every_occurrence_was_unnecessary() -> None:
+    document = analysis(
+        site(0, "synchronization", "cuCtxSynchronize", [verdict("unnecessary", 10)]),
+        site(1, "synchronization", "cuCtxSynchronize", [verdict("unnecessary", 9), verdict("required", 1)]),
+        site(2, "synchronization", "cuCtxSynchronize", [verdict("unnecessary", 9)]),  # one was not matched
+        site(3, "synchronization", "cuStreamSynchronize", [verdict("conditionally unnecessary", 10)]),
+        site(4, "synchronization", "cuCtxSynchronize"),
+    )
+    assert actions(plan(document, {Remedy.SKIP})) == {0: {"SKIP"}, 3: {"SKIP"}}
+
+
+def test_frees_are_hoisted_with_the_allocations_of_what_they_free() -> None:
+    document = analysis(
+        site(0, "allocation", "cuMemAlloc_v2"),
+        site(1, "free", "cuMemFree_v2", [verdict("unnecessary", 10)]),
+        site(2, "allocation", "cuMemAlloc_v2"),
+        site(3, "free", "cuMemFree_v2", [verdict("required", 10)]),
+        site(4, "allocation", "cuMemAllocHost_v2"),
+        site(5, "free", "cuMemFreeHost", [verdict("unnecessary", 10)]),
+        allocations=[
+            AllocationLink(site=one, role="frees", memory="device", allocation=one - 1, release=one, occurrences=10)
+            for one in (1, 3, 5)
+        ],
+    )
+    planned = plan(document, {Remedy.HOIST})
+    assert actions(planned) == {0: {"POOL_ALLOCATION"}, 1: {"POOL_FREE"}}
+    assert [one.remedies for one in planned] == [(), (Remedy.HOIST,)]
+
+
+def test_an_upload_may_have_waited_for_its_source_to_be_overwritten() -> None:
+    overwritten = verdict("required", 4, REASONS[Reason.SOURCE_OVERWRITTEN])
+    used = verdict("required", 4, REASONS[Reason.RESULT_USED])
+    document = analysis(
+        site(0, "transfer", "cuMemcpyHtoD_v2", [verdict("unnecessary", 6), overwritten]),
+        site(1, "transfer", "cuMemcpyHtoD_v2", [verdict("unnecessary", 6), used]),
+        site(2, "transfer", "cuMemcpyDtoH_v2", [verdict("unnecessary", 10)]),
+        site(3, "transfer", "cuMemcpyDtoH_v2", [verdict("unnecessary", 6), overwritten]),
+        site(4, "transfer", "cuMemcpyHtoDAsync_v2", [verdict("unnecessary", 10)]),
+    )
+    planned = plan(document, {Remedy.ASYNCHRONOUS})
+    assert actions(planned) == {0: {"ASYNCHRONOUS", "NO_WAIT"}, 2: {"ASYNCHRONOUS", "NO_WAIT"}}
+    assert [makes_downloads_late(one) for one in planned] == [False, True]
+
+
+def test_repeated_uploads_are_reused_and_wait_where_that_was_needed() -> None:
+    document = analysis(
+        site(0, "transfer", "cuMemcpyHtoD_v2", [verdict("unnecessary", 10)]),
+        site(1, "transfer", "cuMemcpyHtoD_v2", [verdict("required", 10)], [verdict("copy", 1, first=0)]),
+        site(2, "transfer", "cuMemcpyHtoD_v2", [verdict("unnecessary", 10)], [verdict("needed", 10)]),
+    )
+    assert actions(plan(document, {Remedy.REUSE})) == {0: {"REUSE", "NO_WAIT"}, 1: {"REUSE"}}
+
+
+def test_single_sites_can_be_chosen() -> None:
+    sites = [site(number, "synchronization", "cuCtxSynchronize", [verdict("unnecessary", 10)]) for number in range(3)]
+    assert set(actions(plan(analysis(*sites), set(Remedy), {1}))) == {1}
+
+
+def test_imported_results_cannot_be_applied() -> None:
+    with pytest.raises(FfmError, match="imported from diogenes"):
+        plan(analysis(origin="diogenes"), set(Remedy))
+
+
+def test_the_plan_is_sorted_by_key(tmp_path: Path) -> None:
+    function = load_catalogue()["cuCtxSynchronize"].index
+    sites = [Planned(number, bytes([number]) * 16, function, 4, (Remedy.SKIP,)) for number in (3, 1, 2)]
+    ordered = write_plan(sites, tmp_path / "plan")
+    assert [one.site for one in ordered] == [1, 2, 3]
+    written = (tmp_path / "plan").read_bytes()
+    assert [SITE.unpack_from(written, place * SITE.size)[0][0] for place in range(3)] == [1, 2, 3]
+    assert declarations().sizeof("ffm_remedy_site") == SITE.size
+
+
+def test_only_guards_that_are_written_anew_do_without_their_original() -> None:
+    assert {name for name, whole in guarded_functions() if whole} == {"read", "munmap", "mprotect", "madvise"}
+    assert len(guarded_functions()) == len(dict(guarded_functions()))

@@ -1,0 +1,89 @@
+"""Just-in-time compilation is named, with how long it takes and what to build for."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fat_binaries import CUBIN, PTX, container, library_with, source_with
+
+from ffm.driver.catalogue import load_catalogue
+from ffm.stages.baseline import run_baseline
+from ffm.stages.compiling import compilation_notes, loading_seconds
+from ffm.stages.documents import Module, Tracing
+from ffm.stages.folder import ResultsFolder
+from ffm.stages.measure import Request
+from ffm.stages.tables import read_table
+from ffm.stages.tracing import run_tracing
+from ffm.vgpu.paths import library_folder
+
+CATALOGUE = load_catalogue()
+
+
+def columns(**milliseconds: float) -> dict[str, np.ndarray]:
+    return {
+        "function": np.array([CATALOGUE[name].index for name in milliseconds], np.int32),
+        "duration": np.array([time * 1e6 for time in milliseconds.values()], np.int64),
+    }
+
+
+def tracing(library: Path | None, capability: int) -> Tracing:
+    modules = [] if library is None else [Module(path=str(library), build_id="")]
+    return Tracing(run=None, modules=modules, stacks=[], events="", probe_cost_ns=0.0, compute_capability=capability)
+
+
+TABLE = columns(cuModuleLoadData=300.0, cuLibraryGetKernel=200.0, cuModuleUnload=1000.0, cuCtxSynchronize=4000.0)
+
+
+def test_only_calls_that_load_code_are_counted() -> None:
+    assert loading_seconds(TABLE) == pytest.approx(0.5)
+
+
+def test_the_note_says_how_long_and_what_to_build_for(tmp_path: Path) -> None:
+    library = library_with(tmp_path, container((CUBIN, 75), (PTX, 75)))
+    (note,) = compilation_notes(tracing(library, 90), TABLE, 5.0)
+    assert "libdevice_code.so" in note
+    assert "0.50 s, 10% of the run" in note
+    assert "machine code for sm_75 only" in note
+    assert "nvcc -arch=sm_90" in note
+
+
+def test_ready_code_gets_no_advice(tmp_path: Path) -> None:
+    library = library_with(tmp_path, container((CUBIN, 90), (PTX, 90)))
+    assert compilation_notes(tracing(library, 90), TABLE, 5.0) == ["Loading device code took 0.50 s, 10% of the run."]
+    assert compilation_notes(tracing(library, 90), TABLE, 500.0) == []
+
+
+def test_a_traced_program_is_asked_about_its_gpu_where_it_holds_ptx(tmp_path: Path) -> None:
+    """On the virtual GPU nothing is compiled, but the program's file and the device's number are looked at."""
+    code = source_with(tmp_path / "code.cpp", container((PTX, 80)))
+    source = tmp_path / "program.cpp"
+    source.write_text(
+        """
+        extern "C" int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int);
+        extern "C" int cuCtxSetCurrent(void *), cuCtxSynchronize();
+        int main()
+        {
+            void *context;
+            return cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context) || cuCtxSynchronize();
+        }
+        """
+    )
+    program = tmp_path / "program"
+    libraries = library_folder()
+    subprocess.run(
+        ["g++", "-o", str(program), str(source), str(code), f"-L{libraries}", "-l:libcuda.so.1",
+         f"-Wl,-rpath,{libraries}"],
+        check=True,
+    )  # fmt: skip
+    folder = ResultsFolder(tmp_path / "results")
+    folder.root.mkdir()
+    request = Request([str(program)], folder, 60.0)
+    run_baseline(request)
+    document = run_tracing(request)
+    assert document.compute_capability == 90
+    (note,) = compilation_notes(document, read_table(folder.root / document.events), 1.0)
+    assert "device code of program" in note
+    assert "PTX only" in note

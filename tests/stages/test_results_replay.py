@@ -1,0 +1,162 @@
+"""Benefits with a replay: their interval, what all problems save together, runs of several processes."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_results import ITERATIONS, loop_findings, loop_timeline
+
+from ffm.model.device import DeviceWork, simple_device_work
+from ffm.model.timeline import Kind, Timeline
+from ffm.stages.documents import Benefit, Group
+from ffm.stages.errors import FfmError
+from ffm.stages.parts import best_subsequences
+from ffm.stages.results import Findings, Results, analyse, open_results, subsequence, write_results
+from ffm.stages.timeline_file import load_results_timeline, save_timeline
+
+
+def measured(timeline: Timeline | None = None) -> Findings:
+    """The loop of `test_results`, with what its calls do on the GPU."""
+    table = loop_timeline() if timeline is None else timeline
+    return dataclasses.replace(loop_findings(table), work=simple_device_work(table), probes_s=0.001)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    write_results(measured(), tmp_path)
+    return open_results(tmp_path)
+
+
+def replayed(benefit: Benefit | None) -> tuple[float, float, float]:
+    assert benefit is not None
+    assert benefit.replay_s is not None and benefit.low_s is not None and benefit.high_s is not None
+    return benefit.low_s, benefit.replay_s, benefit.high_s
+
+
+def all_groups(results: Results) -> list[Group]:
+    document = results.document
+    return [*document.points, *document.folds, *(part for fold in document.folds for part in fold.parts)]
+
+
+def test_every_benefit_has_an_interval_and_says_what_it_rests_on(results: Results) -> None:
+    benefits = [group.benefit for group in all_groups(results)]
+    benefits += [sequence.benefit for sequence in results.document.sequences]
+    benefits += [site.benefit for site in results.document.sites]
+    for benefit in benefits:
+        low, seconds, high = replayed(benefit)
+        assert 0 <= low <= seconds <= high <= results.document.wall_s
+        assert benefit.rests_on
+
+
+def test_overlapping_groups_never_save_more_than_everything(results: Results) -> None:
+    _, everything, _ = replayed(results.document.everything)
+    assert 0 < everything <= results.document.wall_s
+    for group in all_groups(results):
+        assert replayed(group.benefit)[1] <= everything + 1e-12
+    assert sum(replayed(found.benefit)[1] for found in results.document.sequences) <= everything + 1e-12
+
+
+def test_the_replay_is_what_views_show_first(results: Results) -> None:
+    assert results.document.estimator == "replay"
+    answer = subsequence(results, 1, 1, 3)
+    assert answer.estimator == "replay"
+    assert answer.seconds == answer.benefit.replay_s == pytest.approx(results.document.sequences[0].benefit.replay_s)
+
+
+def test_without_a_trace_carry_counts_and_says_so() -> None:
+    analysis, _ = analyse(loop_findings())
+    assert (analysis.estimator, analysis.explained) == ("carry", None)
+    free = analysis.sites[2].benefit
+    assert free.replay_s is None
+    assert (free.low_s, free.high_s) == tuple(sorted((free.carry_s, free.bound_s)))
+    assert "carry and bound" in free.rests_on
+
+
+def test_a_replay_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    write_results(loop_findings(), tmp_path)
+    with pytest.raises(FfmError, match="--estimator carry or bound"):
+        subsequence(open_results(tmp_path), 1, 1, 1, "replay")
+
+
+def test_the_time_of_the_run_is_explained(results: Results) -> None:
+    """20 calls: 14 ms in them for each iteration, 10 ms of it waiting, and 10 ms between them."""
+    explained = results.document.explained
+    assert explained is not None
+    assert explained.calls_s == pytest.approx(ITERATIONS * 4 / 1000)
+    assert explained.work_s == pytest.approx(ITERATIONS * 10 / 1000)
+    assert explained.wait_s + explained.unexplained_wait_s == pytest.approx(ITERATIONS * 10 / 1000)
+    assert 0 < explained.share <= 1
+
+
+def several_ranks(ranks: int) -> Findings:
+    """The same loop in each of several processes at once."""
+    one = loop_timeline()
+    columns = {field.name: np.tile(getattr(one, field.name), ranks) for field in dataclasses.fields(Timeline)}
+    columns["thread"] = np.repeat(np.arange(ranks, dtype=np.int32), len(one))
+    table = Timeline(**columns)
+    simple = simple_device_work(one)
+    work = DeviceWork(
+        action=np.tile(simple.action, ranks),
+        stream=np.concatenate([np.where(simple.stream >= 0, rank, -1) for rank in range(ranks)]).astype(np.int32),
+        event=np.tile(simple.event, ranks),
+        partner=np.tile(simple.partner, ranks),
+        copied=np.tile(simple.copied, ranks),
+        process_of_thread=np.arange(ranks, dtype=np.int32),
+        legacy=np.arange(ranks, dtype=np.int32),
+        stream_process=np.arange(ranks, dtype=np.int32),
+        events=0,
+    )
+    wall_s = float((one.duration + one.gap).sum()) / 1e9
+    return dataclasses.replace(loop_findings(table), work=work, wall_s=wall_s)
+
+
+def test_ranks_save_together_what_one_saves() -> None:
+    alone, _ = analyse(measured())
+    together, _ = analyse(several_ranks(3))
+    for one, all_three in zip(alone.sites, together.sites, strict=True):
+        assert all_three.count == 3 * one.count
+        assert all_three.benefit.carry_s == pytest.approx(one.benefit.carry_s)
+        assert all_three.benefit.bound_s == pytest.approx(one.benefit.bound_s)
+        assert replayed(all_three.benefit) == pytest.approx(replayed(one.benefit))
+    assert together.sequences[0].recurrences == 3 * ITERATIONS
+    assert any("3 processes" in note for note in together.notes)
+    assert not any("processes" in note for note in alone.notes)
+
+
+def test_what_happens_on_the_gpu_survives_its_file(tmp_path: Path) -> None:
+    findings = several_ranks(2)
+    assert findings.work is not None
+    save_timeline(findings.timeline, tmp_path / "t.arrow", None, findings.work)
+    timeline, _, work = load_results_timeline(tmp_path / "t.arrow")
+    assert work is not None
+    assert (timeline.start == findings.timeline.start).all()
+    for field in dataclasses.fields(DeviceWork):
+        before, after = getattr(findings.work, field.name), getattr(work, field.name)
+        assert np.array_equal(before, after), field.name
+
+
+def test_the_best_parts_end_with_the_whole_sequence(results: Results) -> None:
+    parts = best_subsequences(results, 1, 5, "replay")
+    assert (parts[-1].start, parts[-1].end) == (1, 3)
+    assert parts[-1].benefit == results.document.sequences[0].benefit
+    savings = [part.benefit.replay_s or 0.0 for part in parts]
+    assert savings == sorted(savings)
+    assert [part.places for part in parts] == sorted({part.places for part in parts})
+    assert best_subsequences(results, 1, 1, "replay") == parts[-1:]
+
+
+def test_best_parts_of_imported_results_go_by_carry(tmp_path: Path) -> None:
+    write_results(loop_findings(), tmp_path)
+    parts = best_subsequences(open_results(tmp_path), 1, 5, "carry")
+    assert parts[-1].benefit.replay_s is None
+    with pytest.raises(FfmError, match="from 1"):
+        best_subsequences(open_results(tmp_path), 1, 0, "carry")
+
+
+def test_frees_alone_are_worth_their_waits(results: Results) -> None:
+    """No allocation takes the memory over: the calls stay, the waits go as far as the GPU lets them."""
+    frees = results.timeline.kind == Kind.FREE
+    assert replayed(results.estimates.of_rows(frees))[1] <= results.timeline.wait[frees].sum() / 1e9
