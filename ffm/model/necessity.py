@@ -249,8 +249,8 @@ def needed_synchronizations(
 
     if len(operations.streams.kind) > 1 or len(clocks.time) or (operations.action == Action.RELEASE).any():
         more, covers = sweep.run(_is_required(reason), orders=True)
-        for value, why in _REASON_OF_NEED.items():
-            _require(reason, more[more[:, 0] == value, 1], why)
+        for need, why in _REASON_OF_NEED.items():
+            _require(reason, more[more[:, 0] == need, 1], why)
         kept = np.concatenate([kept, more])
 
     keep = np.full(count, -1, np.int64)

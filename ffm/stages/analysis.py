@@ -48,7 +48,12 @@ at the call site changes them all. The last turn of a loop needs less than the o
 REPEATED = (Repetition.NO_OP, Repetition.REPEAT)
 """What counts as an unnecessary transfer: its bytes need not be sent again."""
 
-VERDICTS = {Repetition.NO_OP: "no-op", Repetition.REPEAT: "repeat", Repetition.COPY: "copy"}
+VERDICTS = {
+    Repetition.NO_OP: "no-op",
+    Repetition.REPEAT: "repeat",
+    Repetition.COPY: "copy",
+    Repetition.PARTIAL: "partial",
+}
 """Names of the verdicts on transfers; all else is `needed`."""
 
 LISTED_MISMATCHES = 20

@@ -89,7 +89,7 @@ def _write(request: Request, name: str, parts: list[Columns]) -> None:
 
 
 def _may_write_unseen(columns: Columns) -> bool:
-    """Whether a library makes private calls while there is host memory that kernels reach: its launches are not seen."""
+    """Whether a library makes private calls, whose launches are not seen, beside host memory that kernels reach."""
     reached = [
         function.index
         for function in load_catalogue().functions

@@ -71,7 +71,9 @@ def operations_of(columns: Columns) -> Operations:
     action = np.full(len(functions), Action.NOTHING, np.uint8)
     order = kinds[Kind.ORDER] & ~records & ~named["cuStreamWaitEvent"]
     frees = kinds[Kind.FREE] & done
-    action[(copies | kinds[Kind.LAUNCH] | kinds[Kind.HOST_FUNCTION] | order | (frees & asynchronous)) & done] = Action.WORK
+    action[(copies | kinds[Kind.LAUNCH] | kinds[Kind.HOST_FUNCTION] | order | (frees & asynchronous)) & done] = (
+        Action.WORK
+    )
     action[records & done] = Action.RECORD
     action[named["cuStreamWaitEvent"] & done] = Action.WAIT_EVENT
     waiting_frees = where([f for f in catalogue.of_kind(Kind.FREE) if f.memory in _WAITS_ITSELF])
@@ -85,7 +87,9 @@ def operations_of(columns: Columns) -> Operations:
         judged=judged,
         stream=stream,
         context=context,
-        event=_events(columns, records | named["cuEventSynchronize"] | named["cuEventQuery"] | named["cuStreamWaitEvent"]),
+        event=_events(
+            columns, records | named["cuEventSynchronize"] | named["cuEventQuery"] | named["cuStreamWaitEvent"]
+        ),
         action=action,
         streams=streams,
     )

@@ -24,7 +24,7 @@ class Model:
 
     def upload(self, step):
         batch = bytes([step]) * BYTES
-        check(cuda.cuMemcpyHtoD(self.device, batch, BYTES))  # cuMemcpyHtoD_v2: needed
+        check(cuda.cuMemcpyHtoD(self.device, batch, BYTES))  # cuMemcpyHtoD_v2: unnecessary
 
     def upload_again(self):
         check(cuda.cuMemcpyHtoD(int(self.device) + BYTES, self.weights, BYTES))  # cuMemcpyHtoD_v2: unnecessary
