@@ -3,17 +3,35 @@
 # Each rule is one `ffm stage` command, so that the stages can also be run by hand, or on a cluster through Snakemake's
 # executor plugins. The measured runs depend on each other, so that they never overlap.
 #
-# Other settings: timeout=SECONDS for each run, results=FOLDER (default: results/<program>).
+# Other settings: timeout=SECONDS for each run, results=FOLDER (default: results/<program>); or, in place of app,
+# sample=NAME and arguments="1 2 3" for a bundled program. Files of settings lie in configs/:
+#
+#   snakemake --configfile configs/als.yaml
 
+import os
 import shlex
 import shutil
 import sys
 from pathlib import Path
 
+from ffm.vgpu.paths import NotBuiltError, sample
+
+
+def command():
+    """The words of the program to measure. Raises ValueError, NotBuiltError."""
+    if "app" in config or "sample" not in config:
+        return shlex.split(str(config.get("app", "")))
+    program = os.path.relpath(sample(str(config["sample"])))
+    return [program, *shlex.split(str(config.get("arguments", "")))]
+
+
 try:
-    COMMAND = shlex.split(str(config.get("app", "")))
+    COMMAND = command()
 except ValueError as error:
-    print(f"ffm: app={config['app']} cannot be split into words: {error}", file=sys.stderr)
+    print(f"ffm: the program and its arguments cannot be split into words: {error}", file=sys.stderr)
+    raise SystemExit(1) from None
+except NotBuiltError as error:
+    print(f"ffm: {error}", file=sys.stderr)
     raise SystemExit(1) from None
 if not COMMAND:
     print("ffm: name the program to measure: snakemake --config app=./program", file=sys.stderr)

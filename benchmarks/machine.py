@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +69,17 @@ def description() -> dict[str, Any]:
         "versions": {
             "ffm": commit(),
             "python": platform.python_version(),
-            **{package: version(package) for package in PACKAGES},
+            **{package: installed_version(package) for package in PACKAGES},
         },
     }
+
+
+def installed_version(package: str) -> str:
+    """Return the version of an installed package, or say that it is not there."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def cpu_model() -> str:
@@ -83,12 +91,15 @@ def cpu_model() -> str:
 
 
 def commit() -> str:
-    """Return the commit of this checkout, marked where the sources differ from it."""
-    described = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return described.stdout.strip() or "no checkout"
+    """Return the commit of this checkout, marked where the sources differ from it; a copy without git has none."""
+    try:
+        described = subprocess.run(
+            ["git", "describe", "--always", "--dirty"],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout.strip()
+    except OSError:
+        described = ""
+    return described or "no checkout"

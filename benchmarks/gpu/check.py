@@ -3,130 +3,124 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
+import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
-from dataclasses import asdict
-from importlib.metadata import version
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from driver_steps import check_doctor, check_facts, check_waiting
 from machine import description
+from machine_steps import check_machine, check_packages
 from measured import measure_samples, measure_targets
-from steps import FailedStep, Machine, Row, SkippedStep, last_line
+from planted import check_planted
+from programs import Build
+from steps import FailedStep, Machine, Row, SkippedStep
 
 from ffm.vgpu.paths import library_folder
 
 SECONDS = 520.0
 """For all steps together: less than nine minutes, with what comes before and after them."""
 
-DISTRIBUTIONS = {"elftools": "pyelftools"}
 
-NEEDED = ("click", "jinja2", "numba", "numpy", "pyarrow", "rich")
-"""Packages that pack.sh leaves out because a machine for GPU programs has them."""
+@dataclass(slots=True)
+class Report:
+    """What was found so far; written after each row, so that a check that is ended keeps it."""
 
+    head: dict[str, Any]
+    output: Path
+    steps: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-def check_packages(_: Machine) -> list[Row]:
-    """What ffm imports must be there."""
-    rows = []
-    for name in (*NEEDED, "frida", "msgspec", "orjson", "platformdirs", "elftools", "capstone", "cffi"):
-        try:
-            importlib.import_module(name)
-            rows.append(Row(name, True, version(DISTRIBUTIONS.get(name, name))))
-        except ImportError as error:
-            rows.append(Row(name, False, str(error)))
-    return rows
+    def write(self, machine: Machine) -> None:
+        """Write `check.json` and `check.txt`."""
+        self.head |= {"device": machine.device, "driver": machine.driver, "architecture": machine.architecture}
+        (self.output / "check.json").write_text(json.dumps({**self.head, "steps": self.steps}, indent=1) + "\n")
+        (self.output / "check.txt").write_text(f"{self._title()}\n\n" + "\n".join(self._tables()))
 
+    def failed(self) -> list[str]:
+        """Return the names of the steps in which something failed."""
+        return [name for name, step in self.steps.items() if step["state"] == "failed"]
 
-def check_doctor(machine: Machine) -> list[Row]:
-    """Driver, permissions, wait function, and the hooking table over every export and entry point."""
-    arguments = ["doctor", "--probe", "--every-export", "--json"]
-    if machine.driver:
-        arguments += ["--driver", machine.driver]
-    done = machine.run([sys.executable, "-m", "ffm", *arguments], 90)
-    try:
-        found = json.loads(done.stdout)
-    except ValueError:
-        raise FailedStep(last_line(done.stderr)) from None
-    (machine.output / "doctor.json").write_text(done.stdout)
-    examination = found["examination"]
-    if examination and examination["compute_capability"]:
-        machine.driver = examination["path"]
-        machine.device = examination["device"]
-        machine.architecture = "sm_{}{}".format(*examination["compute_capability"])
-    rows = [Row(item["subject"], item["state"] != "missing", item["says"]) for item in found["findings"]]
-    for trial in found["trials"] or []:
-        if trial["how"] != "replace-fast":
-            names = ", ".join(trial["names"]) or hex(trial["offset"])
-            rows.append(Row(names, trial["how"] != "failed", f"{trial['how']}: {trial['reason']}"))
-    return rows
+    def summary(self) -> str:
+        """Return a line for each step."""
+        lines = []
+        for name, step in self.steps.items():
+            wrong = sum(row["good"] is False for row in step["rows"])
+            good = sum(row["good"] is True for row in step["rows"])
+            lines.append(f"{name:9} {step['state']:8} {good:4} ok {wrong:4} failed  [{step['seconds']:.0f} s]")
+        return "\n".join([self._title(), *lines])
+
+    def _title(self) -> str:
+        words = (self.head["date"], self.head["device"] or "no GPU", self.head["driver"] or "no driver")
+        return "  ".join((*words, f"ffm {self.head['versions']['ffm']}"))
+
+    def _tables(self) -> Iterator[str]:
+        for name, step in self.steps.items():
+            yield f"{name}: {step['state']} [{step['seconds']:.0f} s]\n"
+            yield from (f"{line(row)}\n" for row in step["rows"])
 
 
-def check_waiting(machine: Machine) -> list[Row]:
-    """What the virtual GPU claims about waiting (design, section 9), call by call."""
-    command = [sys.executable, str(Path(__file__).with_name("waiting.py")), machine.driver or "libcuda.so.1"]
-    done = machine.run(command, 60)
-    if done.returncode:
-        raise FailedStep(last_line(done.stderr))
-    rows = []
-    for call, (waits, claimed) in json.loads(done.stdout).items():
-        if isinstance(waits, str):
-            rows.append(Row(call, None, waits))
-        else:
-            says = "waits" if waits else "does not wait"
-            rows.append(Row(call, waits == claimed, says + ("" if waits == claimed else ", other than claimed")))
-    return rows
+def line(row: dict[str, Any]) -> str:
+    """Return a row as a line of text."""
+    mark = {True: "ok", False: "FAILED", None: "-"}[row["good"]]
+    return f"  {mark:6}  {row['subject']:34}  {row['says']}"
 
 
-def check_cases(machine: Machine) -> list[Row]:
-    """The planted cases. They run ffm in this process, so that a missing package ends this step alone."""
-    from planted import check_planted
-
-    return check_planted(machine)
+Step = Callable[[Machine], Iterator[Row]]
 
 
-STEPS: dict[str, tuple[Callable[[Machine], list[Row]], float]] = {
-    "packages": (check_packages, 20),
-    "doctor": (check_doctor, 90),
-    "waiting": (check_waiting, 60),
-    "targets": (measure_targets, 190),
-    "samples": (measure_samples, 150),
-    "planted": (check_cases, 400),
-}
-"""Each step, and the seconds that it may take."""
+def steps_of(build: Build) -> dict[str, tuple[Step, float, float]]:
+    """Return each step, the seconds that it may take, and the seconds to leave for those behind it.
+
+    The steps of most value come first. Programs are compiled beside those that measure no times.
+    """
+    return {
+        "machine": (check_machine, 20, 0),
+        "packages": (check_packages, 30, 0),
+        "doctor": (check_doctor, 120, 0),
+        "facts": (check_facts, 30, 0),
+        "waiting": (check_waiting, 40, 0),
+        "build": (build.results, 90, 0),
+        "samples": (measure_samples, 200, 120),
+        "targets": (measure_targets, 170, 70),
+        "planted": (check_planted, 400, 0),
+    }
 
 
 def main() -> int:
-    """Run the steps, write what they found after each; return 0 when nothing failed."""
+    """Run the steps, write what they find; return 0 when nothing failed."""
     arguments = _arguments()
     output: Path = arguments.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("check.py: ended from outside; what was found is written"))
     end = time.monotonic() + arguments.seconds
-    machine = Machine(output, arguments.virtual, end)
+    machine = Machine(output, arguments.virtual, end, programs=output / "programs")
     if arguments.virtual:
         library = library_folder()
         machine.driver = str(library / "libcuda.so.1")
         machine.environment["LD_LIBRARY_PATH"] = str(library)
-    report: dict[str, Any] = {**description(), "virtual": arguments.virtual, "steps": {}}
-    for name, (step, seconds) in STEPS.items():
-        if arguments.only and name not in arguments.only.split(","):
+    chosen = set(filter(None, arguments.only.split(",")))
+    head = description()
+    if arguments.commit:
+        head["versions"]["ffm"] = arguments.commit
+    report = Report({**head, "virtual": arguments.virtual}, output)
+    build = Build(chosen)
+    steps = steps_of(build)
+    if chosen - set(steps):
+        raise SystemExit(f"check.py: there is no step {', '.join(sorted(chosen - set(steps)))}")
+    for name, (step, seconds, reserved) in steps.items():
+        if chosen and name not in chosen and not (name == "build" and chosen & {"samples", "planted"}):
             continue
-        began = time.monotonic()
-        machine.deadline = min(end, began + seconds)
-        state, rows = _outcome(step, machine)
-        report["steps"][name] = {
-            "state": state,
-            "seconds": round(time.monotonic() - began, 1),
-            "rows": [asdict(row) for row in rows],
-        }
-        report |= {"device": machine.device, "driver": machine.driver, "architecture": machine.architecture}
-        _write(report, output)
-        print(_table(name, report["steps"][name]), flush=True)
+        build.start(machine)
+        machine.deadline = min(end - reserved, time.monotonic() + seconds)
+        _carry_out(name, step, machine, report)
+    print(report.summary())
     print(f"written: {output / 'check.json'}, {output / 'check.txt'}")
-    return 1 if any(step["state"] == "failed" for step in report["steps"].values()) else 0
+    return 1 if report.failed() else 0
 
 
 def _arguments() -> argparse.Namespace:
@@ -134,37 +128,41 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("output", type=Path)
     parser.add_argument("--virtual", action="store_true", help="go the same way on the virtual GPU")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for all steps together")
-    parser.add_argument("--only", default="", help="steps, separated by commas: " + ",".join(STEPS))
+    parser.add_argument("--only", default="", help="steps, separated by commas")
+    parser.add_argument("--commit", default="", help="of the sources, where this is a copy without git")
     return parser.parse_args()
 
 
-def _outcome(step: Callable[[Machine], list[Row]], machine: Machine) -> tuple[str, list[Row]]:
+def _carry_out(name: str, step: Step, machine: Machine, report: Report) -> None:
+    """Do one step; whatever happens in it, the others go on."""
+    began = time.monotonic()
+    rows: list[dict[str, Any]] = []
+    entry: dict[str, Any] = {"state": "running", "seconds": 0.0, "rows": rows}
+    report.steps[name] = entry
+    print(f"{name}:", flush=True)
+
+    def add(row: Row) -> None:
+        rows.append(asdict(row))
+        entry["seconds"] = round(time.monotonic() - began, 1)
+        print(line(rows[-1]), flush=True)
+        report.write(machine)
+
     try:
-        rows = step(machine)
+        for row in step(machine):
+            add(row)
     except SkippedStep as reason:
-        return "skipped", [Row("skipped", None, str(reason))]
+        entry["state"] = "skipped"
+        add(Row("skipped", None, str(reason)))
     except FailedStep as reason:
-        return "failed", [Row("failed", False, str(reason))]
-    except Exception as error:  # whatever it is, the other steps go on
+        add(Row("failed", False, str(reason)))
+    except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        return "failed", [Row("failed", False, f"{error!r} ({Path(where.filename).name}:{where.lineno})")]
-    return "failed" if any(row.good is False for row in rows) else "passed", rows
-
-
-def _write(report: dict[str, Any], output: Path) -> None:
-    (output / "check.json").write_text(json.dumps(report, indent=1) + "\n")
-    words = (report["date"], report["device"] or "no GPU", report["driver"], f"ffm {report['versions']['ffm']}")
-    head = "  ".join(words)
-    tables = [_table(name, step) for name, step in report["steps"].items()]
-    (output / "check.txt").write_text("\n".join([head, "", *tables]) + "\n")
-
-
-def _table(name: str, step: dict[str, Any]) -> str:
-    lines = [f"{name}: {step['state']} [{step['seconds']:.0f} s]"]
-    for row in step["rows"]:
-        mark = {True: "ok", False: "FAILED", None: "-"}[row["good"]]
-        lines.append(f"  {mark:6}  {row['subject']:34}  {row['says']}")
-    return "\n".join(lines) + "\n"
+        add(Row("failed", False, f"{error!r} ({Path(where.filename).name}:{where.lineno})"))
+    if entry["state"] == "running":
+        entry["state"] = "failed" if any(row["good"] is False for row in rows) else "passed"
+    entry["seconds"] = round(time.monotonic() - began, 1)
+    report.write(machine)
+    print(f"{name}: {entry['state']} [{entry['seconds']:.0f} s]\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,19 +5,25 @@
 #
 # Needs an NVIDIA GPU with its driver, nvcc, gcc and Python 3.12; --virtual goes the same way on the virtual GPU. What
 # else it needs lies in the folder PACK (default build/gpu-pack), made by pack.sh; without it, the packages of PYTHON
-# (default python3) must do. Prints what failed and goes on. Writes OUTPUT_FOLDER/check.json and check.txt.
+# (default python3) must do. Prints what failed and goes on. Writes OUTPUT_FOLDER/check.json and check.txt, after each
+# line that it prints.
 set -eu
-[ $# -ge 1 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+mkdir -p "$1"
+output=$(cd "$1" && pwd)
+shift
 cd "$(dirname "$0")/../.."
 root=$PWD
 pack=${PACK:-build/gpu-pack}
 python=${PYTHON:-python3}
-mkdir -p "$1"
 
-site=$root/build/gpu-site
+# The packed wheels are unpacked beside the machine's own packages, and come first.
 if [ -d "$pack/wheels" ] && "$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 12))'; then
-    "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir --upgrade --target "$site" \
-        "$pack"/wheels/*.whl
+    site=$root/build/gpu-site
+    mkdir -p "$site"
+    for wheel in "$pack"/wheels/*.whl; do
+        "$python" -m zipfile -e "$wheel" "$site" || echo "check.sh: $wheel cannot be unpacked" >&2
+    done
     PYTHONPATH=$root:$site${PYTHONPATH:+:$PYTHONPATH}
 else
     PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH}
@@ -29,6 +35,10 @@ if [ -d "$pack/native" ]; then
         [ -e "$library" ] || { mkdir -p "$(dirname "$library")" && cp "$pack/native/$library" "$library"; }
     done
 fi
+if [ -f "$pack/commit" ] && ! git rev-parse HEAD >/dev/null 2>&1; then
+    set -- "$@" --commit "$(cat "$pack/commit")"
+fi
 PYTHONPATH=$root/benchmarks:$PYTHONPATH
-export PYTHONPATH
-exec "$python" benchmarks/gpu/check.py "$@"
+PYTHONUNBUFFERED=1
+export PYTHONPATH PYTHONUNBUFFERED
+exec "$python" benchmarks/gpu/check.py "$output" "$@"

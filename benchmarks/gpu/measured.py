@@ -3,182 +3,216 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
-import statistics
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steps import ROOT, FailedStep, Machine, Row, SkippedStep, last_line
+from problems import problem_rows
+from programs import NAMES
+from steps import FailedStep, Machine, Row, last_line
 
-from ffm.vgpu.paths import sample
-
-SAMPLES = ROOT / "ffm" / "vgpu" / "samples"
 TARGETS = Path(__file__).with_name("targets")
 STAGES = ("baseline", "tracing", "memory", "sync-use")
-ROUNDS = 3
-_MARK = re.compile(r"# problem: (\w+)")
+SAMPLE_ROUNDS = 3
+TARGET_ROUNDS = 2
+
+LEAST_SECONDS = 8.0
+"""With less, a program is not begun."""
+
+ARGUMENTS = {"als": ["40"]}
+"""Arguments of the samples that would run for long without."""
+
+ORDER = ("bindings", "torch_item", "cupy", "numba", "jax", "torch_unused", "torch_pageable", "torch_timing")
+"""The targets by value, as far as there is time: each framework once, then the others."""
+
+MODULES = {"bindings": "cuda.bindings.driver"}
+"""What a target of this name imports, where that is not its name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """A program and its corrected twin."""
+class Program:
+    """A program and its corrected twins."""
 
     name: str
-    program: list[str]
-    fixed: list[str]
-    source: Path | None = None
-    """With lines that are marked as problems; None where nothing is marked."""
+    command: list[str]
+    twins: dict[str, list[str]]
 
 
-def measure_samples(machine: Machine) -> list[Row]:
-    """Every sample with its twin, and the automatic correction of each."""
-    folder = sample("als").parent if machine.virtual else _build_samples(machine)
-    names = sorted(path.name.removesuffix("_fixed") for path in folder.glob("*_fixed"))
-    if not names:
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Seconds of bare runs, the fastest, by program; and what each printed."""
+
+    seconds: dict[str, float]
+    outputs: dict[str, str]
+
+
+def measure_samples(machine: Machine) -> Iterator[Row]:
+    """Measure every sample with its twins, then correct each of them automatically."""
+    if machine.virtual:
+        from ffm.vgpu.paths import sample
+
+        folder = sample("als").parent
+    else:
+        folder = machine.programs / "samples"
+    names = [name for name in NAMES if "_fixed" not in name]
+    programs = [
+        Program(name, _sample(folder, name, name), {twin: _sample(folder, twin, name) for twin in _twins(name)})
+        for name in names
+        if (folder / name).exists()
+    ]
+    if not programs:
         raise FailedStep(f"no samples in {folder}")
-    pairs = [Pair(name, [str(folder / name)], [str(folder / f"{name}_fixed")]) for name in names]
-    return [row for pair in pairs for row in _measured(machine, pair, correct=True)]
+    for program in programs:
+        yield from _guarded(machine, program.name, _sample_rows(machine, program))
+        yield from _guarded(machine, f"{program.name} corrected", _corrected(machine, program))
 
 
-def measure_targets(machine: Machine) -> list[Row]:
-    """Scripts of users of CuPy, PyTorch, JAX and Numba, as far as these are installed."""
-    rows: list[Row] = []
-    for source in sorted(TARGETS.glob("*.py")):
-        if source.stem.endswith("_fixed"):
+def _twins(name: str) -> list[str]:
+    return [twin for twin in NAMES if twin.startswith(f"{name}_fixed")]
+
+
+def _sample(folder: Path, program: str, name: str) -> list[str]:
+    return [str(folder / program), *ARGUMENTS.get(name, [])]
+
+
+def measure_targets(machine: Machine) -> Iterator[Row]:
+    """Measure scripts of users of CuPy, PyTorch, JAX and Numba, as far as these are installed."""
+    sources = [path for path in TARGETS.glob("*.py") if not path.stem.endswith("_fixed")]
+    installed: dict[str, str] = {}
+    for source in sorted(sources, key=_place):
+        framework = source.stem.split("_")[0]
+        if machine.virtual and framework != "bindings":
+            yield Row(source.stem, None, "skipped: the virtual GPU runs no code of NVIDIA's runtime")
+            continue
+        if framework not in installed:
+            installed[framework] = _refusal(machine, MODULES.get(framework, framework))
+        if installed[framework]:
+            yield Row(source.stem, None, f"skipped: {installed[framework]}")
             continue
         twin = source.with_name(f"{source.stem}_fixed.py")
-        if machine.virtual and not source.stem.startswith("bindings_"):
-            rows.append(Row(source.stem, None, "skipped: the virtual GPU runs no code of NVIDIA's runtime"))
-            continue
-        module = {"bindings": "cuda.bindings.driver"}.get(source.stem.split("_")[0], source.stem.split("_")[0])
-        if machine.run([sys.executable, "-c", f"import {module}"], 60).returncode:
-            rows.append(Row(source.stem, None, f"skipped: {module} is not installed"))
-            continue
-        pair = Pair(source.stem, [sys.executable, str(source)], [sys.executable, str(twin)], source)
-        rows += _measured(machine, pair, correct=False)
-    return rows
+        program = Program(source.stem, [sys.executable, str(source)], {twin.stem: [sys.executable, str(twin)]})
+        yield from _guarded(machine, source.stem, _target_rows(machine, program, source))
 
 
-def _build_samples(machine: Machine) -> Path:
-    if shutil.which("nvcc") is None:
-        raise SkippedStep("there is no nvcc")
-    folder = machine.output / "samples"
-    done = machine.run(
-        ["sh", str(SAMPLES / "build_nvcc.sh"), str(folder)], 120, CUDA_ARCH=machine.architecture or "native"
-    )
-    if done.returncode:
-        raise FailedStep(f"build_nvcc.sh: {last_line(done.stderr)}")
-    return folder
+def _place(source: Path) -> int:
+    return next((place for place, start in enumerate(ORDER) if source.stem.startswith(start)), len(ORDER))
 
 
-def _measured(machine: Machine, pair: Pair, *, correct: bool) -> list[Row]:
-    """Measure one pair; what goes wrong becomes a row."""
+def _refusal(machine: Machine, module: str) -> str:
+    """Return why a module cannot be imported, or an empty text."""
+    done = machine.run([sys.executable, "-c", f"import {module}"], 90)
+    return last_line(done.stderr) if done.returncode else ""
+
+
+def _guarded(machine: Machine, subject: str, rows: Iterator[Row]) -> Iterator[Row]:
+    """Return the rows; what goes wrong becomes one, and the next program gets its turn."""
+    if machine.deadline - time.monotonic() < LEAST_SECONDS:
+        yield Row(subject, None, "not measured: no time was left")
+        return
     try:
-        return _measure(machine, pair, correct=correct)
-    except FailedStep as error:
-        return [Row(pair.name, False, str(error))]
+        yield from rows
+    except FailedStep as reason:
+        yield Row(subject, False, str(reason))
 
 
-def _measure(machine: Machine, pair: Pair, *, correct: bool) -> list[Row]:
-    results = machine.output / "results" / pair.name
-    shutil.rmtree(results, ignore_errors=True)
-    bare, fixed = _in_turn(machine, pair)
-    saved = bare - fixed
-    ratios: list[float] = []
-    for stage in STAGES:
-        machine.ffm("stage", stage, "--results", str(results), "--", *pair.program, at_most=120)
-    machine.ffm("stage", "analysis", "--results", str(results), at_most=60)
+def _sample_rows(machine: Machine, program: Program) -> Iterator[Row]:
+    runs = _in_turn(machine, program, SAMPLE_ROUNDS)
+    results, data = _measure(machine, program, runs)
+    yield _cost_row(program, data)
+    script = [sys.executable, str(Path(__file__).with_name("estimates.py")), str(results), program.name]
+    done = machine.run(script, 60)
+    if done.returncode:
+        raise FailedStep(f"estimates.py: {last_line(done.stderr)}")
+    for twin, found in json.loads(done.stdout).items():
+        if twin not in runs.seconds:
+            yield Row(twin, False, "the twin is not built")
+            continue
+        saved = runs.seconds[program.name] - runs.seconds[twin]
+        says = _comparison(saved, found["estimate_s"]) + f"; {found['named_share']:.0%} of its waits named as problems"
+        yield Row(twin, None, says, {**found, "saved_s": saved})
+
+
+def _target_rows(machine: Machine, program: Program, source: Path) -> Iterator[Row]:
+    runs = _in_turn(machine, program, TARGET_ROUNDS)
+    if len(set(runs.outputs.values())) != 1:
+        said = " instead of ".join(output.strip() for output in reversed(runs.outputs.values()))
+        yield Row(program.name, False, f"the twin prints {said}")
+    results, data = _measure(machine, program, runs)
+    yield _cost_row(program, data)
     analysis: dict[str, Any] = json.loads((results / "analysis.json").read_text())
-    ratios = [cost["ratio"] for cost in analysis["costs"]]
     everything = analysis.get("everything") or {}
     estimate = everything.get("replay_s") or everything.get("carry_s") or 0.0
-    data = {
+    for twin in program.twins:
+        saved = runs.seconds[program.name] - runs.seconds[twin]
+        yield Row(twin, None, _comparison(saved, estimate), {"estimate": everything, "saved_s": saved})
+    yield from problem_rows(program.name, source, analysis)
+
+
+def _comparison(saved: float, estimate: float) -> str:
+    share = f"{estimate / saved:.2f} of that" if saved > 0 else "it saves nothing"
+    return f"saves {saved:.3f} s, estimated {estimate:.3f} s ({share})"
+
+
+def _cost_row(program: Program, data: dict[str, Any]) -> Row:
+    stages = ", ".join(f"{ratio:.2f}" for ratio in data["stage_ratios"].values())
+    says = f"{data['bare_s']:.2f} s; stages cost {stages} of that; {data['problem_sites']} sites with problems"
+    return Row(program.name, None, "; ".join([says, *data["notes"]]), data)
+
+
+def _measure(machine: Machine, program: Program, runs: Runs) -> tuple[Path, dict[str, Any]]:
+    """Run the stages; return the folder of results, and what they cost."""
+    results = machine.output / "results" / program.name
+    shutil.rmtree(results, ignore_errors=True)
+    for stage in STAGES:
+        machine.ffm("stage", stage, "--results", str(results), "--timeout", "60", "--", *program.command, at_most=120)
+    machine.ffm("stage", "analysis", "--results", str(results), at_most=90)
+    analysis: dict[str, Any] = json.loads((results / "analysis.json").read_text())
+    bare = runs.seconds[program.name]
+    walls = {stage: json.loads((results / f"{stage}.json").read_text())["run"]["wall_s"] for stage in STAGES}
+    return results, {
+        "seconds": runs.seconds,
         "bare_s": bare,
-        "fixed_s": fixed,
-        "saved_s": saved,
-        "estimate": everything,
-        "stage_ratios": dict(zip(STAGES, ratios, strict=False)),
+        "stage_ratios": {stage: wall / bare for stage, wall in walls.items()},
+        "estimate": analysis.get("everything"),
         "problem_sites": sum(1 for site in analysis["sites"] if site["problem_count"]),
         "notes": analysis["notes"],
     }
-    share = f"{estimate / saved:.0%} of that" if saved > 0 else "it saves nothing"
-    stages = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-    rows = [
-        Row(
-            pair.name,
-            None,
-            f"{bare:.2f} s, twin saves {saved:.2f} s, estimated {estimate:.2f} s ({share}); stages cost {stages}",
-            data,
-        )
-    ]
-    if pair.source is not None:
-        rows += _problems(pair, analysis)
-    if correct:
-        rows += _corrected(machine, pair, results)
-    return rows
 
 
-def _in_turn(machine: Machine, pair: Pair) -> tuple[float, float]:
-    """Return the medians of both programs' seconds, run in turn. Both must print the same."""
-    seconds: tuple[list[float], list[float]] = ([], [])
-    outputs: list[str] = []
-    for _ in range(ROUNDS):
-        for command, times in zip((pair.program, pair.fixed), seconds, strict=True):
+def _in_turn(machine: Machine, program: Program, rounds: int) -> Runs:
+    """Run a program and its twins in turn; what else a machine does only adds to a time, so the fastest runs count."""
+    seconds: dict[str, float] = {}
+    outputs: dict[str, str] = {}
+    for _ in range(rounds):
+        for name, command in {program.name: program.command, **program.twins}.items():
             began = time.monotonic()
             done = machine.run(command, 60)
-            times.append(time.monotonic() - began)
+            took = time.monotonic() - began
             if done.returncode:
-                raise FailedStep(f"{Path(command[-1]).name} fails: {last_line(done.stderr or done.stdout)}")
-            outputs.append(done.stdout)
-    if pair.source is not None and len(set(outputs)) != 1:
-        raise FailedStep(f"the twin prints {outputs[1].strip()} instead of {outputs[0].strip()}")
-    return statistics.median(seconds[0]), statistics.median(seconds[1])
+                raise FailedStep(f"{name} fails: {last_line(done.stderr or done.stdout)}")
+            seconds[name] = min(took, seconds.get(name, took))
+            outputs[name] = done.stdout
+    return Runs(seconds, outputs)
 
 
-def _problems(pair: Pair, analysis: dict[str, Any]) -> list[Row]:
-    """Whether each marked line of the script is found as what it is."""
-    assert pair.source is not None
-    rows: list[Row] = []
-    for number, line in enumerate(pair.source.read_text().splitlines(), 1):
-        mark = _MARK.search(line)
-        if mark is None:
-            continue
-        sites = [site for site in analysis["sites"] if _passes(analysis, site, pair.source, number)]
-        found = {verdict["kind"] for site in sites for verdict in (*site["synchronization"], *site["transfer"])}
-        problems = sum(site["problem_count"] for site in sites)
-        kind = mark[1]
-        good = {
-            "unnecessary": bool(found & {"unnecessary", "conditionally unnecessary"}),
-            "misplaced": problems > 0,
-            "transfer": bool(found & {"no-op", "repeat", "copy"}),
-            "any": problems > 0,
-        }[kind]
-        says = f"{kind}: {', '.join(sorted(found)) or 'nothing found'}; {problems} problems in {len(sites)} sites"
-        rows.append(Row(f"{pair.name}:{number}", good, says))
-    return rows
-
-
-def _passes(analysis: dict[str, Any], site: dict[str, Any], source: Path, line: int) -> bool:
-    """Whether a site's stack goes through a line of a script."""
-    if Path(site["file"]).name == source.name and site["line"] == line:
-        return True
-    frames = analysis["stacks"][site["stack"]]["frames"]
-    return any(Path(frame.get("file") or "").name == source.name and frame.get("line") == line for frame in frames)
-
-
-def _corrected(machine: Machine, pair: Pair, results: Path) -> list[Row]:
+def _corrected(machine: Machine, program: Program) -> Iterator[Row]:
     """The automatic correction, beside the estimate."""
-    done = machine.run(
-        [sys.executable, "-m", "ffm", "apply-remedy", "--all", "--runs", "2", "--results", str(results), "--json"], 120
-    )
+    results = machine.output / "results" / program.name
+    if not (results / "analysis.json").exists():
+        raise FailedStep("there is no analysis")
+    command = ["apply-remedy", "--all", "--runs", "2", "--timeout", "60", "--results", str(results), "--json"]
+    done = machine.run([sys.executable, "-m", "ffm", *command], 120)
     try:
         found = json.loads(done.stdout)
     except ValueError:
-        return [Row(f"{pair.name} corrected", False, last_line(done.stderr or done.stdout))]
-    says = f"saves {found['saving_s']:.2f} s of {found['bare_s']:.2f} s, estimated {found['estimate_s']:.2f} s"
+        said = last_line(done.stderr or done.stdout)
+        # Some samples have only problems that nothing but another program corrects.
+        yield Row(f"{program.name} corrected", None if "nothing to apply" in done.stderr else False, said)
+        return
+    says = f"saves {found['saving_s']:.3f} s of {found['bare_s']:.2f} s, estimated {found['estimate_s']:.3f} s"
     differences = found["differences"]
-    return [Row(f"{pair.name} corrected", not differences, "; ".join([says, *differences]), found)]
+    yield Row(f"{program.name} corrected", not differences, "; ".join([says, *differences]), found)

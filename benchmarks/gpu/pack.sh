@@ -43,6 +43,8 @@ if [ "$built" = 0 ]; then
     cp -L "$folder"/*.so* "$pack/native/ffm/instrument/lib/"
 fi
 
+git describe --always --dirty > "$pack/commit" 2>/dev/null || echo "no checkout" > "$pack/commit"
+
 bytes=$(find "$pack" -type f -exec cat {} + | wc -c)
 (cd "$pack" && find . -type f | sort)
 echo "$pack: $bytes bytes"

@@ -2,98 +2,81 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
 import subprocess
-import tempfile
+import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 
-from steps import ROOT, FailedStep, Machine, Row, SkippedStep, last_line
+from steps import ROOT, Machine, Row, end_group
 
-from ffm.stages.errors import FfmError
-from tests.planted.building import INCLUDES, Programs
-from tests.planted.labels import PROGRAMS, Case, planted_cases
-from tests.planted.measuring import Answer, answers_for
-from tests.planted.report import disagreements, score
+WORKERS = 8
+"""Measurements at a time at most: verdicts do not depend on how fast a run is, but a case has a time limit."""
 
-RESERVE = 5.0
-"""Seconds that a case may need."""
+KNOWN = ROOT / "tests" / "planted" / "known.txt"
 
 
-class NvccPrograms(Programs):
-    """The programs as nvcc builds them."""
+def check_planted(machine: Machine) -> Iterator[Row]:
+    """Measure the cases and compare the verdicts with the labels, as far as there is time."""
+    import msgspec
+    from planted_worker import Measured
 
-    def __init__(self, folder: Path, architecture: str, driver: str) -> None:
-        """Keep executables for GPUs of `architecture` in `folder`, linked with the library `driver`."""
-        super().__init__(folder)
-        self._driver = driver
-        self._programs = folder
-        self._architecture = architecture
-        self.refused: dict[str, str] = {}
-        """Why nvcc did not compile a program, by its name."""
+    from tests.planted.labels import planted_cases
+    from tests.planted.measuring import Answer
+    from tests.planted.report import disagreements, score
 
-    def executable(self, source: Path) -> Path:
-        """Compile a program if it is not yet. Raises `FfmError` where nvcc refuses it."""
-        program = self._programs / source.stem
-        if program.exists():
-            return program
-        done = subprocess.run(
-            [
-                "nvcc", "-std=c++17", "-O1", "-g", f"-arch={self._architecture}", f"-I{PROGRAMS}", f"-I{INCLUDES}",
-                "-include", "planted.h", "-x", "cu", str(source), "-o", str(program), "-Xlinker", self._driver,
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-        )  # fmt: skip
-        if done.returncode:
-            self.refused[source.stem] = last_line(done.stderr or done.stdout)
-            raise FfmError(f"nvcc refuses {source.name}: {self.refused[source.stem]}")
-        return program
-
-    def build(self, cases: list[Case]) -> None:
-        """Compile what is not refused, as many at a time as there are processors."""
-
-        def attempt(source: Path) -> None:
-            # A refusal is said again when the case's turn comes.
-            with contextlib.suppress(FfmError):
-                self.executable(source)
-
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(attempt, sorted({case.source for case in cases})))
+    folder = machine.output / "planted"
+    folder.mkdir(exist_ok=True)
+    workers = max(1, min(WORKERS, (os.cpu_count() or 1) // 2))
+    machine.environment["FFM_PLANTED_VIRTUAL"] = "1" if machine.virtual else ""
+    running = [_worker(machine, folder, number, workers) for number in range(workers)]
+    failures: list[str] = []
+    answers: list[Answer] = []
+    known = frozenset(KNOWN.read_text().splitlines())
+    measured = 0
+    for text in _lines(machine, running):
+        case = msgspec.json.decode(text, type=Measured)
+        measured += 1
+        if case.failure:
+            failures.append(case.name)
+            yield Row(case.name, None if case.name in known else False, case.failure)
+        answers += case.answers
+        for difference in disagreements(case.answers):
+            if case.name in known:
+                yield Row("verdict", None, f"{difference} (as on the virtual GPU)")
+            else:
+                yield Row("verdict", False, difference)
+    said = f"{score(answers)}; {measured} of {len(planted_cases())} cases, {len(failures)} failed"
+    yield Row("all", measured > 0, said)
+    for process, path in running:
+        if process.returncode not in (0, -9):
+            yield Row("worker", False, f"ended with {process.returncode}; see {path.with_suffix('.txt')}")
 
 
-def check_planted(machine: Machine) -> list[Row]:
-    """Measure every case and compare the verdicts with the labels, as far as there is time."""
-    cases = planted_cases()
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "programs"
-        programs: Programs
-        if machine.virtual:
-            programs = Programs(folder)
-            os.environ["LD_LIBRARY_PATH"] = str(ROOT / "ffm" / "vgpu" / "lib")
-        else:
-            if shutil.which("nvcc") is None:
-                raise SkippedStep("there is no nvcc")
-            if not machine.architecture:
-                raise FailedStep("the GPU's architecture is not known")
-            compiled = NvccPrograms(folder, machine.architecture, machine.driver)
-            compiled.build(cases)
-            programs = compiled
-        answers: list[Answer] = []
-        failures: list[Row] = []
-        done = 0
-        for case in cases:
-            if time.monotonic() > machine.deadline - RESERVE:
-                break
-            done += 1
-            try:
-                answers += answers_for(case, programs, Path(scratch) / "results", "pages")
-            except Exception as error:  # one case does not hide the others
-                failures.append(Row(case.name, False, str(error)))
-    rows = [Row("all", None, f"{score(answers)}; {done} of {len(cases)} cases, {len(failures)} failed")]
-    rows += [Row("verdict", False, difference) for difference in disagreements(answers)]
-    return rows + failures
+def _worker(machine: Machine, folder: Path, number: int, workers: int) -> tuple[subprocess.Popen[str], Path]:
+    path = folder / f"worker-{number}.jsonl"
+    script = str(Path(__file__).with_name("planted_worker.py"))
+    command = [sys.executable, script, str(machine.programs), str(folder), str(number), str(workers)]
+    with path.open("w") as output, path.with_suffix(".txt").open("w") as errors:
+        return machine.start(command, output, errors), path
+
+
+def _lines(machine: Machine, running: list[tuple[subprocess.Popen[str], Path]]) -> Iterator[bytes]:
+    """Return what the workers print, until they or the time are at their end."""
+    places = dict.fromkeys((path for _, path in running), 0)
+    while True:
+        alive = [process for process, _ in running if process.poll() is None]
+        late = time.monotonic() > machine.deadline
+        for process in alive if late else ():
+            end_group(process)
+            process.wait()
+        for path, place in places.items():
+            with path.open("rb") as stream:
+                stream.seek(place)
+                whole = stream.read().rpartition(b"\n")[0]
+            places[path] += len(whole) + 1 if whole else 0
+            yield from whole.splitlines()
+        if late or not alive:
+            return
+        time.sleep(0.2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import signal
 import subprocess
@@ -9,7 +11,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,6 +36,8 @@ class Machine:
     device: str = ""
     architecture: str = ""
     """Such as `sm_90`."""
+    programs: Path = Path()
+    """Where the compiled samples and planted programs lie."""
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def left(self, at_most: float) -> float:
@@ -43,32 +47,43 @@ class Machine:
             raise FailedStep("no time was left")
         return seconds
 
-    def run(self, command: list[str], at_most: float = 60.0, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end, and return what it wrote. Raises `FailedStep` when it takes too long."""
-        seconds = self.left(at_most)
-        with subprocess.Popen(
+    def start(self, command: list[str], output: IO[Any] | int, error: IO[Any] | int) -> subprocess.Popen[str]:
+        """Start a command in a process group of its own, which ends with this process at the latest."""
+        process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env={**self.environment, **environment},
+            env=self.environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=output,
+            stderr=error,
             text=True,
             errors="replace",
             start_new_session=True,
-        ) as process:
+        )
+        _groups.add(process.pid)
+        return process
+
+    def run(self, command: list[str], at_most: float = 60.0) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, and return what it wrote. Raises `FailedStep` when it takes too long."""
+        seconds = self.left(at_most)
+        try:
+            process = self.start(command, subprocess.PIPE, subprocess.PIPE)
+        except OSError as error:
+            raise FailedStep(f"{command[0]} cannot be started: {error.strerror}") from None
+        with process:
             try:
-                out, error = process.communicate(timeout=seconds)
+                out, errors = process.communicate(timeout=seconds)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                raise FailedStep(f"{' '.join(command[:4])} took more than {seconds:.0f} s") from None
-        return subprocess.CompletedProcess(command, process.returncode, out, error)
+                raise FailedStep(f"{' '.join(command[:5])} took more than {seconds:.0f} s") from None
+            finally:
+                end_group(process)
+        return subprocess.CompletedProcess(command, process.returncode, out, errors)
 
     def ffm(self, *arguments: str, at_most: float = 60.0) -> subprocess.CompletedProcess[str]:
         """Run `ffm`, and return what it wrote. Raises `FailedStep` when it fails."""
         done = self.run([sys.executable, "-m", "ffm", *arguments], at_most)
         if done.returncode:
-            raise FailedStep(f"ffm {' '.join(arguments[:3])}: {last_line(done.stderr or done.stdout)}")
+            raise FailedStep(f"ffm {' '.join(arguments[:2])}: {last_line(done.stderr or done.stdout)}")
         return done
 
 
@@ -81,6 +96,24 @@ class Row:
     """None where there is nothing to be right or wrong about."""
     says: str
     data: Any = None
+
+
+_groups: set[int] = set()
+
+
+def end_group(process: subprocess.Popen[str]) -> None:
+    """End a command and all that it started."""
+    _groups.discard(process.pid)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@atexit.register
+def end_all_groups() -> None:
+    """End what is still running."""
+    for group in _groups:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
 
 
 def last_line(text: str) -> str:

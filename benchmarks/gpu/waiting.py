@@ -1,7 +1,8 @@
 """Which calls wait for the GPU, measured call by call: `python benchmarks/gpu/waiting.py [LIBRARY]`.
 
 The GPU is kept busy, the call is made in a thread of its own, and that thread still being in it after a while means
-that it waits. Prints one JSON object: call -> [waits, what the virtual GPU claims]; a call that failed has a text.
+that it waits. Prints a line of JSON for each, [call, [waits, what the virtual GPU claims]]; a call that failed has a
+text.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Measured:
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
         self.here = Probe(driver).surroundings
+        self._kept: list[mmap.mmap] = []
         self.size = ctypes.c_size_t(BYTES)
         self.device, self.other = self.device_memory(), self.device_memory()
         self.pinned = self.pinned_memory()
@@ -61,6 +63,7 @@ class Measured:
     def registered_memory(self) -> ctypes.c_void_p:
         """Return registered host memory of `BYTES` bytes."""
         pages = mmap.mmap(-1, BYTES)
+        self._kept.append(pages)  # it is unmapped with its last user
         address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(pages)))
         self.driver("cuMemHostRegister_v2", address, self.size, ctypes.c_uint(0))
         return address
@@ -139,13 +142,13 @@ def cases(gpu: Measured) -> Iterator[tuple[str, bool, Callable[[], Call]]]:
 def main(path: str) -> int:
     """Measure all calls on the driver at `path`; return the exit status."""
     gpu = Measured(Driver(path))
-    found: dict[str, list[Any]] = {}
     for name, claimed, prepare in cases(gpu):
+        answer: bool | str
         try:
-            found[name] = [gpu.waits(prepare()), claimed]
+            answer = gpu.waits(prepare())
         except ProbeError as error:
-            found[name] = [str(error), claimed]
-    print(json.dumps(found))
+            answer = str(error)
+        print(json.dumps([name, [answer, claimed]]), flush=True)
     return 0
 
 

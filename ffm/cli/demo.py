@@ -32,9 +32,9 @@ def demo(sample: str, rounds: int) -> None:
         program, twin = sample_path(sample), sample_path(f"{sample}_fixed")
     except NotBuiltError as error:
         raise FfmError(str(error)) from error
-    shown = os.path.relpath(program, ROOT)
-    _say(f"$ snakemake --config app={shown}")
-    snakemake = [sys.executable, "-m", "snakemake", "--forceall", "--config", f"app={shown}"]
+    settings = os.path.relpath(ROOT / "configs" / f"{sample}.yaml", ROOT)
+    _say(f"$ snakemake --configfile {settings}")
+    snakemake = [sys.executable, "-m", "snakemake", "--forceall", "--configfile", settings]
     if subprocess.run(snakemake, cwd=ROOT, check=False).returncode:
         raise FfmError("the measurement failed; the messages above say why.")
     results = ROOT / "results" / program.name

@@ -7,6 +7,7 @@ it loads it. The containers' layout is not documented; it was read off files tha
 
 from __future__ import annotations
 
+import mmap
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,31 +47,34 @@ def device_code(path: Path) -> list[DeviceCode]:
     try:
         with path.open("rb") as file:
             section = ELFFile(file).get_section_by_name(SECTION)
-            return [] if section is None else _containers(section.data())
-    except (OSError, ELFError, struct.error):
+            if section is None:
+                return []
+            first, size = section["sh_offset"], section["sh_size"]
+            # Mapped, not read: libraries with a gigabyte of code are common, and only the headers are looked at.
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                return _containers(content, first, min(first + size, len(content)))
+    except (OSError, ValueError, ELFError, struct.error):
         return []
 
 
-def _containers(data: bytes) -> list[DeviceCode]:
+def _containers(data: mmap.mmap, place: int, end: int) -> list[DeviceCode]:
     found: list[DeviceCode] = []
-    place = 0
-    while place + _HEADER.size <= len(data):
+    while place + _HEADER.size <= end:
         magic, _, header, size = _HEADER.unpack_from(data, place)
         if magic != _MAGIC:
             place += 8  # containers are padded to a multiple of eight bytes
             continue
-        code = _entries(data[place + header : place + header + size])
+        code = _entries(data, place + header, min(place + header + size, end))
         if code.machine or code.portable:
             found.append(code)
         place += header + size
     return found
 
 
-def _entries(data: bytes) -> DeviceCode:
+def _entries(data: mmap.mmap, place: int, end: int) -> DeviceCode:
     machine: set[int] = set()
     portable: set[int] = set()
-    place = 0
-    while place + _ENTRY.size <= len(data):
+    while place + _ENTRY.size <= end:
         kind, _, header, size, architecture = _ENTRY.unpack_from(data, place)
         if kind == _CUBIN:
             machine.add(architecture)

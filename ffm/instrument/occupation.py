@@ -64,9 +64,9 @@ class KernelOccupation:
         self._driver, self._stream = driver, stream
         self._rounds = 0
         module = ctypes.c_void_p()
-        self._function = ctypes.c_void_p()
+        self.function = ctypes.c_void_p()
         driver("cuModuleLoadData", ctypes.byref(module), _KERNEL)
-        driver("cuModuleGetFunction", ctypes.byref(self._function), module, b"wait_for_host")
+        driver("cuModuleGetFunction", ctypes.byref(self.function), module, b"wait_for_host")
         self._word = _MappedWord(driver)
 
     def occupy(self) -> None:
@@ -75,7 +75,7 @@ class KernelOccupation:
         expected = ctypes.c_uint32(self._rounds)
         parameters = (ctypes.c_void_p * 2)(ctypes.addressof(self._word.address), ctypes.addressof(expected))
         sizes = [ctypes.c_uint(1)] * 6  # one block of one thread
-        self._driver("cuLaunchKernel", self._function, *sizes, ctypes.c_uint(0), self._stream, parameters, None)
+        self._driver("cuLaunchKernel", self.function, *sizes, ctypes.c_uint(0), self._stream, parameters, None)
 
     def release(self) -> None:
         """Let the stream go on."""

@@ -6,6 +6,7 @@ than one, for example where the compiler put it into one of its callers; then ea
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,10 @@ from ffm.driver.library import read_library
 FORMAT_VERSION = 2
 LIMIT = 60.0
 """Seconds that finding the function may take; starting a real GPU alone can take several."""
+
+
+FAILURE_REMEMBERED = 600.0
+"""Seconds. The cause of a failure may pass, but the stages of one measurement must not each search in vain."""
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,27 +86,23 @@ def wait_function(driver: Path) -> WaitFunction:
     """Return the wait function of the driver at `driver`: remembered for this build, or found now.
 
     Raises `ffm.driver.library.DriverFileError` when the file is no driver. Takes up to `LIMIT` seconds the
-    first time. What was not found is not remembered, since the cause may pass. Not for use in a Frida
+    first time. That nothing was found is remembered for `FAILURE_REMEMBERED` seconds. Not for use in a Frida
     callback.
     """
-    return known_wait_function(driver) or find_and_remember(driver)
+    return known_wait_function(driver) or _recent_failure(driver) or find_and_remember(driver)
 
 
 def known_wait_function(driver: Path) -> WaitFunction | None:
     """Return what is remembered of the driver's build, or None. Raises `DriverFileError` when it is no driver."""
     identity = identity_of(read_library(driver))
-    try:
-        known = msgspec.json.decode(_memory(identity).read_bytes(), type=WaitFunction)
-    except (OSError, msgspec.MsgspecError):
-        return None
-    return known if known.version == FORMAT_VERSION and known.identity == identity else None
+    return _read(_memory(identity), identity)
 
 
 def find_and_remember(driver: Path, tell: Callable[[str], None] = nobody) -> WaitFunction:
-    """Find the wait function now, and remember it; a failure is not remembered. As `find_wait_function`."""
+    """Find the wait function now, and remember what came of it. As `find_wait_function`."""
     found = find_wait_function(driver, tell=tell)
-    if found.offset is not None:
-        write_atomically(_memory(found.identity), msgspec.json.encode(found))
+    memory = _memory if found.offset is not None else _memory_of_failure
+    write_atomically(memory(found.identity), msgspec.json.encode(found))
     return found
 
 
@@ -117,5 +118,28 @@ def find_wait_function(driver: Path, limit: float = LIMIT, tell: Callable[[str],
     return search(driver, limit, tell)
 
 
+def _recent_failure(driver: Path) -> WaitFunction | None:
+    identity = identity_of(read_library(driver))
+    path = _memory_of_failure(identity)
+    try:
+        if not 0 <= time.time() - path.stat().st_mtime < FAILURE_REMEMBERED:
+            return None
+    except OSError:
+        return None
+    return _read(path, identity)
+
+
+def _read(path: Path, identity: str) -> WaitFunction | None:
+    try:
+        known = msgspec.json.decode(path.read_bytes(), type=WaitFunction)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return known if known.version == FORMAT_VERSION and known.identity == identity else None
+
+
 def _memory(identity: str) -> Path:
     return cache_folder() / f"{identity}.wait.json"
+
+
+def _memory_of_failure(identity: str) -> Path:
+    return cache_folder() / f"{identity}.no-wait.json"

@@ -12,6 +12,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.instrument.layout import constant
 from ffm.instrument.recording import Recording
 from ffm.model.timeline import Kind
+from ffm.stages.driver_threads import of_driver_threads
 from ffm.stages.stack_table import StackTable
 from ffm.stages.tables import Columns
 
@@ -63,7 +64,7 @@ def kinds_of(functions: NDArray[np.int32]) -> NDArray[np.uint8]:
 
 
 def operation_columns(recordings: list[Recording], stacks: StackTable) -> Columns:
-    """Return all operations of a run, sorted by process, thread and start.
+    """Return all operations of a run, sorted by process, thread and start; waits of the driver's own threads are none.
 
     Adds to `COLUMNS`: `process` (place among the run's processes), `thread` (within the process), `stack` (number in
     `stacks`), `kind` (of the model), `occurrence` (how often this process and thread performed this stack before).
@@ -71,7 +72,7 @@ def operation_columns(recordings: list[Recording], stacks: StackTable) -> Column
     parts: list[Columns] = []
     for process, recording in enumerate(recordings):
         numbers = stacks.add(recording)
-        rows = recording.operations
+        rows = recording.operations[~of_driver_threads(recording)]
         order = np.lexsort((rows["start"], rows["thread"]))
         rows = rows[order]
         part: Columns = {name: rows[name].astype(kind) for name, kind in COLUMNS.items()}

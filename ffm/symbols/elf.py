@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import mmap
-from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection, SymbolTableSection
 from elftools.elf.segments import NoteSegment
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,8 @@ class ElfFile:
     path: Path
     build_id: str
     base: int
+    has_lines: bool
+    """Whether it holds debug information that tells files and lines."""
 
 
 def read_elf(path: Path) -> ElfFile:
@@ -36,7 +39,8 @@ def read_elf(path: Path) -> ElfFile:
         if not starts:
             raise ValueError(f"{path} has nothing to load")
         # The loader maps whole pages, so the lowest mapped address is the start of the first segment's page.
-        return ElfFile(path, _build_id(elf), min(starts) & ~(mmap.PAGESIZE - 1))
+        has_lines = elf.get_section_by_name(".debug_line") is not None
+        return ElfFile(path, _build_id(elf), min(starts) & ~(mmap.PAGESIZE - 1), has_lines)
 
 
 def _open(path: Path, stream: Any) -> Any:
@@ -55,52 +59,57 @@ def _build_id(elf: Any) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Function:
-    address: int
-    size: int
-    name: str
+_SYMBOL = np.dtype(
+    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("address", "<u8"), ("size", "<u8")]
+)
+"""`Elf64_Sym` of the System V ABI."""
+_FUNCTION, _INDIRECT_FUNCTION = 2, 10
+_LOCAL = 0
+_UNDEFINED = 0
 
 
 class SymbolTable:
     """The functions of a module by link-time address, from `.symtab` and `.dynsym`.
 
-    Where several names share an address, an exported one wins over a local one, as callers know it by that.
+    Where several names share an address, an exported one wins over a local one, as callers know it by that. Libraries
+    with hundreds of thousands of symbols are common, so that a name is read only when it is asked for.
     """
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as stream:
-            functions = _functions(_open(path, stream))
-        self._functions = functions
-        self._starts = [function.address for function in functions]
+            tables, self._strings = _tables(_open(path, stream))
+        symbols = np.concatenate([*tables, np.empty(0, _SYMBOL)])
+        sections = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
+        kind, binding = symbols["info"] & 15, symbols["info"] >> 4
+        functions = np.isin(kind, (_FUNCTION, _INDIRECT_FUNCTION))
+        chosen = functions & (symbols["section"] != _UNDEFINED) & (symbols["name"] != 0)
+        symbols, sections, binding = symbols[chosen], sections[chosen], binding[chosen]
+        worse = np.where(symbols["size"] > 0, 0, 2) + (binding == _LOCAL)
+        order = np.lexsort((np.arange(len(symbols)), worse, symbols["address"]))
+        _, first = np.unique(symbols["address"][order], return_index=True)
+        self._symbols = symbols[order][first]
+        self._sections = sections[order][first]
 
     def name_at(self, address: int) -> str | None:
         """The mangled name of the function that holds a link-time address, or None.
 
         A symbol without a size (assembly) reaches to the next symbol.
         """
-        index = bisect_right(self._starts, address) - 1
+        index = int(np.searchsorted(self._symbols["address"], np.uint64(address), side="right")) - 1
         if index < 0:
             return None
-        function = self._functions[index]
-        if function.size and address >= function.address + function.size:
+        function = self._symbols[index]
+        if function["size"] and address >= int(function["address"]) + int(function["size"]):
             return None
-        return function.name
+        names: bytes = self._strings[self._sections[index]]
+        start = int(function["name"])
+        return names[start : names.index(b"\0", start)].decode(errors="replace")
 
 
-def _functions(elf: Any) -> list[_Function]:
-    """Functions sorted by address, one for each address."""
-    best: dict[int, tuple[tuple[bool, bool], _Function]] = {}
-    for section in elf.iter_sections():
-        if not isinstance(section, SymbolTableSection):
-            continue
-        for symbol in section.iter_symbols():
-            kind, binding = symbol["st_info"]["type"], symbol["st_info"]["bind"]
-            if kind not in ("STT_FUNC", "STT_LOOS") or symbol["st_shndx"] == "SHN_UNDEF" or not symbol.name:
-                continue  # STT_LOOS is GNU's indirect function
-            function = _Function(symbol["st_value"], symbol["st_size"], symbol.name)
-            rank = (function.size > 0, binding != "STB_LOCAL")
-            known = best.get(function.address)
-            if known is None or rank > known[0]:
-                best[function.address] = (rank, function)
-    return [best[address][1] for address in sorted(best)]
+def _tables(elf: Any) -> tuple[list[NDArray[Any]], list[bytes]]:
+    """Return the symbol tables, and the names that go with each."""
+    sections = [section for section in elf.iter_sections() if isinstance(section, SymbolTableSection)]
+    if elf.elfclass != 64 or not elf.little_endian:
+        return [], []
+    tables = [np.frombuffer(section.data(), _SYMBOL) for section in sections]
+    return tables, [elf.get_section(section["sh_link"]).data() for section in sections]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
+from ffm.symbols.addr2line import Addr2lineError, find_addr2line, look_up
 from ffm.symbols.demangle import demangle
 from ffm.symbols.elf import ElfFile, SymbolTable, read_elf
 from ffm.symbols.llvm import SymbolizerError, find_llvm_symbolizer, symbolize
@@ -12,20 +13,21 @@ from ffm.symbols.locations import Location, SourceFrame
 
 
 class Symbolizer:
-    """Resolves code addresses with llvm-symbolizer, or where that is missing with the modules' symbol tables.
+    """Resolves code addresses with llvm-symbolizer, else with addr2line, else with the modules' symbol tables.
 
     Symbol tables give function names only: no files, lines or inlined functions. What could not be done as
     well as possible is said in `notes`, a sentence for each cause.
     """
 
-    def __init__(self, program: str | None = None, *, use_llvm: bool = True) -> None:
-        """Use the given llvm-symbolizer, the one that is installed, or (`use_llvm=False`) none."""
+    def __init__(self, program: str | None = None, *, use_llvm: bool = True, use_addr2line: bool = True) -> None:
+        """Use the given llvm-symbolizer, or what is installed and allowed."""
         self._program = (program or find_llvm_symbolizer()) if use_llvm else None
+        self._addr2line = find_addr2line() if use_addr2line and self._program is None else None
         self._modules: dict[tuple[str, str], ElfFile | None] = {}
         self._tables: dict[Path, SymbolTable] = {}
         self._known: dict[Location, list[SourceFrame]] = {}
         self._notes: dict[str, None] = {}
-        if self._program is None:
+        if self._program is None and self._addr2line is None:
             self._note(
                 "llvm-symbolizer is not installed, so stacks show functions without files, lines and inlined "
                 "functions; install it (Debian, Ubuntu: `apt install llvm`) and analyse again."
@@ -33,8 +35,8 @@ class Symbolizer:
 
     @property
     def method(self) -> str:
-        """What resolves the addresses: the path of an llvm-symbolizer, or `symbol tables`."""
-        return self._program or "symbol tables"
+        """What resolves the addresses: the path of llvm-symbolizer or addr2line, or `symbol tables`."""
+        return self._program or self._addr2line or "symbol tables"
 
     @property
     def notes(self) -> list[str]:
@@ -95,6 +97,14 @@ class Symbolizer:
             except (SymbolizerError, OSError) as error:
                 self._note(
                     f"{self._program} failed on {module.path} ({error}), so that its functions come from its "
+                    "symbol table, without files and lines."
+                )
+        if self._addr2line is not None and module.has_lines:
+            try:
+                return look_up(self._addr2line, module.path, addresses)
+            except (Addr2lineError, OSError) as error:
+                self._note(
+                    f"{self._addr2line} failed on {module.path} ({error}), so that its functions come from its "
                     "symbol table, without files and lines."
                 )
         table = self._tables.get(module.path)

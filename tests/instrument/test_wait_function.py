@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import platformdirs
@@ -11,7 +12,13 @@ from small_driver import WITHOUT_UNWIND_TABLES, addresses, build
 import ffm.vgpu
 from ffm.driver.analysis import WAITING_CALLS
 from ffm.driver.library import DriverFileError
-from ffm.instrument.wait_function import WaitFunction, find_wait_function, wait_function
+from ffm.instrument.wait_function import (
+    FAILURE_REMEMBERED,
+    WaitFunction,
+    find_wait_function,
+    known_wait_function,
+    wait_function,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -127,10 +134,25 @@ def test_what_was_found_is_remembered_for_the_build(tmp_path: Path, monkeypatch:
     assert wait_function(library) == first
 
 
-def test_a_failure_is_not_remembered(tmp_path: Path) -> None:
+def test_a_failure_is_remembered_for_a_while_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = build(tmp_path, "-DNO_DEVICE")
-    assert wait_function(library).offset is None
-    assert list((tmp_path / "cache").rglob("*.wait.json")) == []
+    failure = wait_function(library)
+    assert failure.offset is None
+    assert known_wait_function(library) is None
+    searches: list[Path] = []
+
+    def search(driver: Path, **_: object) -> WaitFunction:
+        searches.append(driver)
+        return failure
+
+    monkeypatch.setattr("ffm.instrument.wait_function.find_wait_function", search)
+    assert wait_function(library) == failure
+    assert searches == []
+    (stored,) = (tmp_path / "cache").rglob("*.no-wait.json")
+    long_ago = stored.stat().st_mtime - FAILURE_REMEMBERED - 1
+    os.utime(stored, (long_ago, long_ago))
+    assert wait_function(library) == failure
+    assert searches == [library]
 
 
 def test_a_damaged_memory_is_ignored(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from ffm.stages.baseline import run_baseline
 from ffm.stages.documents import Baseline, Tracing
 from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request
-from ffm.stages.operations import function_name
+from ffm.stages.operations import PRIVATE, function_name
 from ffm.stages.tables import read_table
 from ffm.stages.tracing import run_tracing
 
@@ -33,6 +33,7 @@ FOUND = {
     "spinning_and_blocking": {"wait_for_gpu", "spin_for_gpu"},
     "by_scheduling": {"wait_for_gpu"},
     "short_entries": {"wait_for_gpu"},
+    "own_threads": {"wait_for_gpu"},
 }
 """Functions to be found in each shape."""
 
@@ -104,12 +105,13 @@ WAITS = Counter(
 """What `waiting.cu` waits in."""
 
 
-@pytest.mark.parametrize("name", ["two", "spinning_and_blocking", "inlined", "sliced", "short_entries"])
+@pytest.mark.parametrize("name", ["two", "spinning_and_blocking", "inlined", "sliced", "short_entries", "own_threads"])
 def test_every_wait_is_seen_and_named(
     name: str, measured: Callable[[str], tuple[Baseline, Tracing, Counter[str]]]
 ) -> None:
     baseline, tracing, waits = measured(name)
     assert {function: waits[function] for function in WAITS} == WAITS
+    assert waits[PRIVATE] == 0  # the driver's own threads are no part of the program
     assert set(WAITS) <= set(baseline.functions)
     assert baseline.run is not None and tracing.run is not None
     assert all(hook.how != "failed" for hook in tracing.run.hooks)

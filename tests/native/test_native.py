@@ -84,9 +84,9 @@ def test_watches_end_as_the_program_used_the_memory(recordings: list[Recording])
     parent = recordings[0]
     kinds = parent.accesses["kind"].tolist()
     read, write = constant("FFM_ACCESS_READ"), constant("FFM_ACCESS_WRITE")
-    overwritten = constant("FFM_ACCESS_OVERWRITTEN")
-    # Sources: written twice, then sent again unchanged. Results: read, overwritten, written, read.
-    assert kinds == [write, write, overwritten, read, overwritten, write, read]
+    # A result that is read, one that was overwritten by the next transfer before it is written, one beside other data.
+    # The sources are pageable: they were staged when the calls returned.
+    assert kinds == [read, write, read]
 
 
 def test_contents_tell_what_the_device_holds_already(recordings: list[Recording]) -> None:
@@ -94,8 +94,9 @@ def test_contents_tell_what_the_device_holds_already(recordings: list[Recording]
     uploads = operations_of(parent, "cuMemcpyHtoD_v2")["number"]
     contents = parent.contents[np.isin(parent.contents["operation"], uploads)]
     known = (contents["flags"] & constant("FFM_CONTENT_DESTINATION_KNOWN")) != 0
-    assert known.tolist() == [False, False, False, True]
-    assert (contents["hash"][3] == contents["destination_hash"][3]).all()
+    assert known.all()
+    held = (contents["hash"] == contents["destination_hash"]).all(axis=1)
+    assert held.tolist() == [True, False, False, True]
     assert (contents["hash"][0] == contents["hash"][2]).all()
     assert (contents["hash"][0] != contents["hash"][1]).any()
 

@@ -27,7 +27,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("als") / "results"
     snakemake = Path(sys.executable).with_name("snakemake")
     done = subprocess.run(
-        [str(snakemake), "--config", f"app={sample('als')} {ITERATIONS}", f"results={folder}", "timeout=60"],
+        [snakemake, "--configfile", "configs/als.yaml", "--config", f"arguments={ITERATIONS}", f"results={folder}"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -61,7 +61,7 @@ class Answer:
         )
 
 
-def answers_for(case: Case, programs: Programs, results: Path, watch: str) -> list[Answer]:
+def answers_for(case: Case, programs: Programs, results: Path, watch: str, timeout_s: float = SECONDS) -> list[Answer]:
     """Measure a case with all stages, and return what ffm said of each call in the program.
 
     Raises:
@@ -70,7 +70,7 @@ def answers_for(case: Case, programs: Programs, results: Path, watch: str) -> li
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
     folder = ResultsFolder(results)
-    request = _request([str(programs.executable(case.source)), case.variant], folder, watch)
+    request = _request([str(programs.executable(case.source)), case.variant], folder, watch, timeout_s)
     for run in MEASURING_STAGES.values():
         run(request)
     answers = list(_compare(case, run_analysis(folder)))
@@ -78,10 +78,10 @@ def answers_for(case: Case, programs: Programs, results: Path, watch: str) -> li
     return answers
 
 
-def _request(command: list[str], folder: ResultsFolder, watch: str) -> Request:
+def _request(command: list[str], folder: ResultsFolder, watch: str, timeout_s: float) -> Request:
     if watch == "pages":
-        return Request(command, folder, SECONDS)
-    return Request(command, folder, SECONDS, watch=watch)  # type: ignore[call-arg]
+        return Request(command, folder, timeout_s)
+    return Request(command, folder, timeout_s, watch=watch)  # type: ignore[call-arg]
 
 
 def _compare(case: Case, analysis: Analysis) -> Iterator[Answer]:

@@ -13,11 +13,22 @@ import pytest
 from symbol_programs import Program, build_in, line_of
 
 from ffm.symbols import Location, SourceFrame, Symbolizer
+from ffm.symbols.addr2line import find_addr2line
 from ffm.symbols.elf import SymbolTable, read_elf
 from ffm.symbols.llvm import find_llvm_symbolizer
 
 Build = Callable[..., Program]
 needs_llvm = pytest.mark.skipif(find_llvm_symbolizer() is None, reason="llvm-symbolizer is not installed")
+needs_addr2line = pytest.mark.skipif(find_addr2line() is None, reason="addr2line is not installed")
+LLVM: dict[str, bool] = {}
+ADDR2LINE = {"use_llvm": False}
+TABLES = {"use_llvm": False, "use_addr2line": False}
+READERS = pytest.mark.parametrize(
+    "ways", [pytest.param(LLVM, marks=needs_llvm), pytest.param(ADDR2LINE, marks=needs_addr2line)]
+)
+ANY = pytest.mark.parametrize(
+    "ways", [pytest.param(LLVM, marks=needs_llvm), pytest.param(ADDR2LINE, marks=needs_addr2line), TABLES]
+)
 LINKS = pytest.mark.parametrize("link", ["-pie", "-no-pie"])
 
 
@@ -26,11 +37,13 @@ def build(tmp_path: Path) -> Build:
     return build_in(tmp_path)
 
 
-@needs_llvm
+@READERS
 @LINKS
-def test_inlined_functions_come_innermost_first_with_their_lines(build: Build, link: str) -> None:
+def test_inlined_functions_come_innermost_first_with_their_lines(
+    build: Build, link: str, ways: dict[str, bool]
+) -> None:
     program = build("-g", "-fPIE" if link == "-pie" else "-fno-pie", link)
-    symbolizer = Symbolizer()
+    symbolizer = Symbolizer(**ways)
     [frames] = symbolizer.resolve([program.location("inlined")])
     assert [(frame.function, Path(frame.file).name, frame.line) for frame in frames] == [
         ("inner()", "probe.cpp", line_of("INNER")),
@@ -43,31 +56,31 @@ def test_inlined_functions_come_innermost_first_with_their_lines(build: Build, l
 @LINKS
 def test_symbol_tables_give_the_real_function_without_lines(build: Build, link: str) -> None:
     program = build("-g", "-fPIE" if link == "-pie" else "-fno-pie", link)
-    symbolizer = Symbolizer(use_llvm=False)
+    symbolizer = Symbolizer(**TABLES)
     assert symbolizer.resolve([program.location("inlined")]) == [[SourceFrame("outer::Table<int>::add(int)")]]
     assert symbolizer.method == "symbol tables"
     assert "llvm-symbolizer is not installed" in symbolizer.notes[0]
 
 
-@pytest.mark.parametrize("use_llvm", [pytest.param(True, marks=needs_llvm), False])
-def test_a_split_function_keeps_its_name(build: Build, use_llvm: bool) -> None:
+@ANY
+def test_a_split_function_keeps_its_name(build: Build, ways: dict[str, bool]) -> None:
     program = build("-g", "-freorder-blocks-and-partition")
     listing = subprocess.run(["nm", str(program.path)], check=True, capture_output=True, text=True).stdout
     assert "split.cold" in listing, "the compiler did not split the function, so this test says nothing"
-    [frames] = Symbolizer(use_llvm=use_llvm).resolve([program.location("cold")])
+    [frames] = Symbolizer(**ways).resolve([program.location("cold")])
     assert frames[-1].function == "split"
 
 
-@pytest.mark.parametrize("use_llvm", [pytest.param(True, marks=needs_llvm), False])
-def test_a_call_at_the_very_end_belongs_to_its_own_function(build: Build, use_llvm: bool) -> None:
+@ANY
+def test_a_call_at_the_very_end_belongs_to_its_own_function(build: Build, ways: dict[str, bool]) -> None:
     program = build("-g")
     location = program.location("last")
-    [frames] = Symbolizer(use_llvm=use_llvm).resolve([location])
+    [frames] = Symbolizer(**ways).resolve([location])
     assert frames[-1].function == "last_thing()"
 
 
-@pytest.mark.parametrize("use_llvm", [pytest.param(True, marks=needs_llvm), False])
-def test_a_return_address_is_looked_up_one_byte_earlier(build: Build, use_llvm: bool) -> None:
+@pytest.mark.parametrize("ways", [pytest.param(LLVM, marks=needs_llvm), TABLES])  # addr2line counts padding too
+def test_a_return_address_is_looked_up_one_byte_earlier(build: Build, ways: dict[str, bool]) -> None:
     program = build("-g")
     elf = read_elf(program.path)
     names = subprocess.run(["nm", "-S", str(program.path)], check=True, capture_output=True, text=True).stdout
@@ -75,13 +88,13 @@ def test_a_return_address_is_looked_up_one_byte_earlier(build: Build, use_llvm: 
     end = int(start, 16) + int(size, 16) - elf.base
     behind = Location(str(program.path), elf.build_id, end, return_address=True)
     exact = Location(str(program.path), elf.build_id, end)
-    frames_behind, frames_exact = Symbolizer(use_llvm=use_llvm).resolve([behind, exact])
+    frames_behind, frames_exact = Symbolizer(**ways).resolve([behind, exact])
     assert frames_behind[-1].function == "main"
     assert [frame.function for frame in frames_exact] != ["main"]
 
 
-@pytest.mark.parametrize("use_llvm", [pytest.param(True, marks=needs_llvm), False])
-def test_exports_of_a_stripped_library_keep_their_names(tmp_path: Path, use_llvm: bool) -> None:
+@ANY
+def test_exports_of_a_stripped_library_keep_their_names(tmp_path: Path, ways: dict[str, bool]) -> None:
     source, library = tmp_path / "library.cpp", tmp_path / "libexports.so"
     source.write_text(
         'namespace gpu { void wait(int) { asm volatile("nop;nop"); } }\n'
@@ -89,8 +102,9 @@ def test_exports_of_a_stripped_library_keep_their_names(tmp_path: Path, use_llvm
         'extern "C" __attribute__((visibility("hidden"))) int hidden(int a) { return a * a + 5; }\n'
     )
     subprocess.run(["g++", "-O1", "-shared", "-fPIC", "-Wl,--build-id", str(source), "-o", str(library)], check=True)
-    unstripped = SymbolTable(library)
-    hidden = next(f.address for f in unstripped._functions if f.name == "hidden")
+    listing = subprocess.run(["nm", str(library)], check=True, capture_output=True, text=True).stdout
+    hidden = next(int(line.split()[0], 16) for line in listing.splitlines() if line.endswith(" hidden"))
+    assert SymbolTable(library).name_at(hidden) == "hidden"
     subprocess.run(["strip", str(library)], check=True)
     elf = read_elf(library)
     loaded = ctypes.CDLL(str(library))
@@ -102,7 +116,7 @@ def test_exports_of_a_stripped_library_keep_their_names(tmp_path: Path, use_llvm
         for line in Path("/proc/self/maps").read_text().splitlines()
         if line.endswith(str(library))
     )
-    found = Symbolizer(use_llvm=use_llvm).resolve(
+    found = Symbolizer(**ways).resolve(
         [Location(str(library), elf.build_id, offset) for offset in (place - base + 1, other - base, hidden)]
     )
     assert found == [[SourceFrame("cudaExported")], [SourceFrame("gpu::wait(int)")], []]

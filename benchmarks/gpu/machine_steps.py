@@ -1,0 +1,63 @@
+"""What the machine is, and whether what ffm needs is on it."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import shutil
+from collections.abc import Iterator
+
+from machine import installed_version
+from steps import FailedStep, Machine, Row, last_line
+
+DISTRIBUTIONS = {"elftools": "pyelftools"}
+
+NEEDED = ("click", "jinja2", "numba", "numpy", "pyarrow", "rich")
+"""Packages that pack.sh leaves out because a machine for GPU programs has them."""
+
+PACKED = ("frida", "msgspec", "orjson", "platformdirs", "elftools", "capstone", "cffi")
+
+FRAMEWORKS = ("cuda-bindings", "cupy-cuda13x", "jax", "numba-cuda", "pycuda", "torch")
+
+QUESTIONS = {
+    "GPU": ["nvidia-smi", "--query-gpu=name,driver_version,compute_cap,memory.total", "--format=csv,noheader"],
+    "nvcc": ["nvcc", "--version"],
+    "gcc": ["gcc", "-dumpfullversion"],
+    "addr2line": ["addr2line", "--version"],
+    "llvm-symbolizer": ["llvm-symbolizer", "--version"],
+}
+"""Programs that answer what there is. None of them is missed where another one does its work."""
+
+
+def check_machine(machine: Machine) -> Iterator[Row]:
+    """Say what there is."""
+    library = " ".join(platform.libc_ver())
+    yield Row("system", None, f"{platform.platform()}, {library}, Python {platform.python_version()}")
+    for subject, command in QUESTIONS.items():
+        if shutil.which(command[0]) is None:
+            yield Row(subject, None, f"no {command[0]}")
+            continue
+        try:
+            done = machine.run(command, 15)
+        except FailedStep as reason:
+            yield Row(subject, None, str(reason))
+            continue
+        text = done.stdout.strip() or done.stderr.strip()
+        says = last_line(text) if subject in ("nvcc", "GPU") else (text.splitlines() or ["it said nothing"])[0]
+        if subject == "GPU" and done.returncode == 0 and not machine.virtual:
+            _, _, capability, _ = (part.strip() for part in says.split(","))
+            machine.architecture = f"sm_{capability.replace('.', '')}"
+        yield Row(subject, None, says)
+    for package in FRAMEWORKS:
+        yield Row(package, None, installed_version(package))
+
+
+def check_packages(_: Machine) -> Iterator[Row]:
+    """Check that what ffm imports is there."""
+    for name in (*NEEDED, *PACKED):
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # a package can refuse another one's version in its own words
+            yield Row(name, False, f"{type(error).__name__}: {error}")
+        else:
+            yield Row(name, True, installed_version(DISTRIBUTIONS.get(name, name)))

@@ -1,0 +1,74 @@
+"""Measures every so many of the planted cases: `python planted_worker.py PROGRAMS SCRATCH NUMBER WORKERS`.
+
+The first variant of each program comes before all others. Prints a line of JSON for each case.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+from programs import planted_program
+
+from ffm.stages.errors import FfmError
+from tests.planted.building import Programs
+from tests.planted.labels import Case, planted_cases
+from tests.planted.measuring import Answer, answers_for
+
+SECONDS = 40.0
+"""For each run of a program: many of them share the GPU, and each makes a context of its own."""
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """What came of one case."""
+
+    name: str
+    answers: list[Answer]
+    failure: str = ""
+
+
+class BuiltPrograms(Programs):
+    """Programs that nvcc has built."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take them from `folder`; nothing is compiled."""
+        self._built = folder
+
+    def executable(self, source: Path) -> Path:
+        """Return a program. Raises `FfmError` where nvcc refused it."""
+        program = planted_program(self._built, source)
+        if not program.exists():
+            raise FfmError(f"{source.name} is not compiled")
+        return program
+
+
+def in_order(cases: list[Case]) -> list[Case]:
+    """Return the cases, the first variant of each program before all second ones."""
+    turns: dict[Path, int] = {}
+    keyed = []
+    for case in cases:
+        turns[case.source] = turns.get(case.source, -1) + 1
+        keyed.append((turns[case.source], case))
+    return [case for _, case in sorted(keyed, key=lambda item: item[0])]
+
+
+def main(programs_folder: Path, scratch: Path, number: int, workers: int) -> int:
+    """Measure the cases of worker `number`; return the exit status."""
+    results = scratch / f"results-{number}"
+    virtual = bool(os.environ.get("FFM_PLANTED_VIRTUAL"))
+    programs = Programs(scratch / f"programs-{number}") if virtual else BuiltPrograms(programs_folder)
+    for case in in_order(planted_cases())[number::workers]:
+        try:
+            found = Measured(case.name, answers_for(case, programs, results, "pages", SECONDS))
+        except Exception as error:  # one case does not hide the others
+            told = str(error) if isinstance(error, FfmError) else f"{type(error).__name__}: {error}"
+            found = Measured(case.name, [], told)
+        sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
+        sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])))

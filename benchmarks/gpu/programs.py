@@ -1,0 +1,132 @@
+"""Compiles the samples and the planted programs for this machine's GPU, beside the steps that measure no times.
+
+`python benchmarks/gpu/programs.py FOLDER ARCHITECTURE DRIVER SORT...` compiles those of each SORT, `samples` or
+`planted`, and prints a line of JSON for each program, [name, what nvcc refuses or an empty text].
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from steps import ROOT, FailedStep, Machine, Row, SkippedStep, end_group
+
+SAMPLES = ROOT / "ffm" / "vgpu" / "samples"
+PLANTED = ROOT / "tests" / "planted" / "programs"
+INCLUDES = ROOT / "ffm" / "vgpu" / "include"
+NAMES = (
+    *("als", "als_fixed", "fft", "fft_fixed", "ibm", "ibm_fixed", "train", "train_fixed"),
+    *("overlap", "overlap_fixed_wait", "overlap_fixed_order", "flag", "flag_fixed"),
+    *("gaussian", "gaussian_fixed", "amg", "amg_fixed"),
+)
+"""The samples, those first that are measured first."""
+
+
+class Build:
+    """The compilation, under way in the background as soon as the GPU's architecture is known."""
+
+    def __init__(self, chosen: set[str]) -> None:
+        """Compile what the chosen steps need; all where none is named."""
+        self._sorts = [sort for sort in ("samples", "planted") if not chosen or sort in chosen]
+        self._process: subprocess.Popen[str] | None = None
+        self._answers = Path()
+
+    def start(self, machine: Machine) -> None:
+        """Start where that is possible and not done yet."""
+        if self._process is not None or machine.virtual or not machine.architecture or shutil.which("nvcc") is None:
+            return
+        machine.programs.mkdir(parents=True, exist_ok=True)
+        self._answers = machine.programs / "answers.jsonl"
+        script = [sys.executable, __file__, str(machine.programs), machine.architecture, machine.driver]
+        with self._answers.open("w") as answers, (machine.programs / "errors.txt").open("w") as errors:
+            self._process = machine.start(["nice", *script, *self._sorts], answers, errors)
+
+    def results(self, machine: Machine) -> Iterator[Row]:
+        """Wait for the compiler, and say what it refused."""
+        if machine.virtual:
+            raise SkippedStep("the samples of the virtual GPU are built; planted programs are compiled when they run")
+        if self._process is None:
+            reason = "there is no nvcc" if shutil.which("nvcc") is None else "the GPU's architecture is not known"
+            raise FailedStep(reason)
+        in_time = True
+        try:
+            self._process.wait(machine.left(1000.0))
+        except subprocess.TimeoutExpired:
+            in_time = False
+            end_group(self._process)
+        answers = dict(map(json.loads, self._answers.read_text().splitlines()))
+        for name, refusal in answers.items():
+            if refusal:
+                yield Row(name, False, refusal)
+        compiled = sum(not refusal for refusal in answers.values())
+        yield Row("compiled", compiled > 0, f"{compiled} of {len(answers)} programs for {machine.architecture}")
+        if not in_time:
+            raise FailedStep("not all programs were compiled in time")
+        if self._process.returncode:
+            raise FailedStep(
+                f"programs.py ended with {self._process.returncode}; see {machine.programs / 'errors.txt'}"
+            )
+
+
+def planted_program(folder: Path, source: Path) -> Path:
+    """Where the planted program of a source is built."""
+    return folder / "planted" / source.stem
+
+
+def _sample(name: str, folder: Path, architecture: str) -> str:
+    script = ["sh", str(SAMPLES / "build_nvcc.sh"), str(folder / "samples"), name]
+    return _refusal(script, {**os.environ, "CUDA_ARCH": architecture, "PYTHON": sys.executable})
+
+
+def _planted(source: Path, folder: Path, architecture: str, driver: str) -> str:
+    program = planted_program(folder, source)
+    # Under another name until it is whole.
+    unfinished = program.with_suffix(".unfinished")
+    command = [
+        "nvcc", "-std=c++17", "-O1", "-g", f"-arch={architecture}", f"-I{PLANTED}", f"-I{INCLUDES}",
+        "-include", "planted.h", "-x", "cu", str(source), "-o", str(unfinished), "-Xlinker", driver,
+    ]  # fmt: skip
+    refusal = _refusal(command, dict(os.environ))
+    if not refusal:
+        unfinished.rename(program)
+    return refusal
+
+
+def _refusal(command: list[str], environment: dict[str, str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    if done.returncode == 0:
+        return ""
+    said = [text for text in (done.stderr + done.stdout).splitlines() if text.strip()]
+    wrong = [text for text in said if "error" in text.lower()]
+    return (wrong or said or [f"exit status {done.returncode}"])[0].strip()
+
+
+def main(folder: Path, architecture: str, driver: str, sorts: list[str]) -> int:
+    """Compile as many programs at a time as there are processors; return the exit status."""
+    from ffm.driver.search import find_driver
+
+    library = driver or str(find_driver() or "-lcuda")
+    (folder / "planted").mkdir(parents=True, exist_ok=True)
+    jobs: list[tuple[str, Callable[[], str]]] = []
+    if "samples" in sorts:
+        jobs += [(name, lambda name=name: _sample(name, folder, architecture)) for name in NAMES]  # type: ignore[misc]
+    if "planted" in sorts:
+        jobs += [
+            (source.stem, lambda source=source: _planted(source, folder, architecture, library))  # type: ignore[misc]
+            for source in sorted(PLANTED.glob("*.cu"))
+        ]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        running = {pool.submit(job): name for name, job in jobs}
+        for done in as_completed(running):
+            print(json.dumps([running[done], done.result()]), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4:]))
