@@ -12,6 +12,7 @@ import os
 import shlex
 import shutil
 import sys
+from datetime import datetime
 from pathlib import Path
 
 from ffm.vgpu.paths import NotBuiltError, sample
@@ -49,11 +50,18 @@ def program(_wildcards):
     return [PROGRAM] if PROGRAM else []
 
 
+ANALYSIS = Path(RESULTS) / "analysis.json"
+ANALYSED = ANALYSIS.stat().st_mtime if ANALYSIS.exists() else None
+
+
+# It has something to do, so that `onsuccess` comes also when all results are up to date.
 rule all:
     default_target: True
     input:
-        f"{RESULTS}/analysis.json",
+        str(ANALYSIS),
     localrule: True
+    shell:
+        "true"
 
 
 rule baseline:
@@ -119,10 +127,13 @@ rule analysis:
         memory=rules.memory.output,
         sync_use=rules.sync_use.output,
     output:
-        f"{RESULTS}/analysis.json",
+        str(ANALYSIS),
     shell:
         "{FFM} stage analysis --results {RESULTS:q}"
 
 
 onsuccess:
-    print("Look at the results: ffm report")
+    if ANALYSED is not None and ANALYSIS.stat().st_mtime == ANALYSED:
+        when = datetime.fromtimestamp(ANALYSED).strftime("%Y-%m-%d %H:%M")
+        print(f"Nothing has changed since {COMMAND[0]} was measured ({when}); --forceall measures it again.")
+        print(f"The results are in {RESULTS}. Look: ffm report --results {shlex.quote(RESULTS)}")

@@ -17,10 +17,10 @@ from ffm.stages.errors import FfmError
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["json", "speedscope"]),
+    type=click.Choice(["json", "speedscope", "perfetto"]),
     default="json",
     show_default=True,
-    help="`json`: the analysis and its columns; `speedscope`: profiles by call stack.",
+    help="`json`: the analysis and its columns; `speedscope`: profiles by call stack; `perfetto`: the run in time.",
 )
 @click.option(
     "--stage",
@@ -39,6 +39,10 @@ def export(folder: Path | None, kind: str, stage: str | None, output: Path | Non
 
     A speedscope file opens in https://www.speedscope.app: time inside CUDA calls, time waiting for the GPU,
     and recoverable time by either estimator, each by call stack.
+
+    A Perfetto trace opens in https://ui.perfetto.dev, which keeps it on your machine: each thread's CUDA calls with
+    their waits, its problems with verdict and benefit on a track below it, and what each stream did on the GPU, as
+    far as the waits show it.
     """
     from ffm.report.export import json_chunks, speedscope
 
@@ -50,8 +54,15 @@ def export(folder: Path | None, kind: str, stage: str | None, output: Path | Non
     results = open_chosen(folder)
     if kind == "json":
         _write(json_chunks(results.document, results.timeline), output)
-    else:
+    elif kind == "speedscope":
         _write([speedscope(results.document)], output)
+    else:
+        from ffm.report.numbers import chosen_estimator
+        from ffm.report.perfetto import perfetto_chunks
+
+        if output is None and sys.stdout.isatty():
+            raise click.UsageError("a Perfetto trace is not text: name a file with -o FILE")
+        _write(perfetto_chunks(results, chosen_estimator(results.document, None)), output)
 
 
 def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:

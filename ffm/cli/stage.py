@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -108,6 +109,8 @@ def analysis(results: Path | None, command: tuple[str, ...]) -> None:
         raise FfmError(f"There is no results folder {results}. {PREPARE.format('baseline')}")
     with running("analysis", str(results)) as line:
         found = run_analysis(ResultsFolder(results))
+        # Without --results the newest below ./results is shown, which this one is.
+        chosen = "" if results.parent == Path("results") else f" --results {shlex.quote(str(results))}"
         places = sum(1 for site in found.sites if site.problem_count)
-        line.say(f"{places} call sites with problems, {len(found.sequences)} sequences. Look: ffm report")
+        line.say(f"{places} call sites with problems, {len(found.sequences)} sequences. Look: ffm report{chosen}")
     sys.stdout.flush()

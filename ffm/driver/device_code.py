@@ -7,6 +7,7 @@ it loads it. The containers' layout is not documented; it was read off files tha
 
 from __future__ import annotations
 
+import functools
 import mmap
 import struct
 from dataclasses import dataclass
@@ -42,19 +43,26 @@ class DeviceCode:
 def device_code(path: Path) -> list[DeviceCode]:
     """Return the device code in the program or library at `path`, source by source; nothing where it has none.
 
-    A file that cannot be read, or is no ELF file, has none.
+    A file that cannot be read, or is no ELF file, has none. It is read again only when it has changed.
     """
     try:
-        with path.open("rb") as file:
-            section = ELFFile(file).get_section_by_name(SECTION)
-            if section is None:
-                return []
-            first, size = section["sh_offset"], section["sh_size"]
-            # Mapped, not read: libraries with a gigabyte of code are common, and only the headers are looked at.
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                return _containers(content, first, min(first + size, len(content)))
+        status = path.stat()
+        return list(_read_once(path, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)))
     except (OSError, ValueError, ELFError, struct.error):
         return []
+
+
+@functools.lru_cache(maxsize=4096)
+def _read_once(path: Path, _state: tuple[int, ...]) -> tuple[DeviceCode, ...]:
+    """Read the device code of the file that is at `path` in this state."""
+    with path.open("rb") as file:
+        section = ELFFile(file).get_section_by_name(SECTION)
+        if section is None:
+            return ()
+        first, size = section["sh_offset"], section["sh_size"]
+        # Mapped, not read: libraries with a gigabyte of code are common, and only the headers are looked at.
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return tuple(_containers(content, first, min(first + size, len(content))))
 
 
 def _containers(data: mmap.mmap, place: int, end: int) -> list[DeviceCode]:

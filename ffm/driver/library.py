@@ -6,6 +6,7 @@ because the first segment of a shared library lies at 0. Source: System V ABI, A
 
 from __future__ import annotations
 
+import functools
 import io
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,11 +105,21 @@ class Library:
 
 
 def read_library(path: Path) -> Library:
-    """Read the library at `path`. Raises `DriverFileError` when it is missing or no x86-64 library."""
+    """Read the library at `path`; again only when the file has changed since.
+
+    Raises `DriverFileError` when it is missing or no x86-64 library.
+    """
     try:
-        return _read(path, path.read_bytes())
+        status = path.stat()
+        return _read_once(path, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
     except (OSError, ValueError, ELFError) as error:
         raise DriverFileError(f"{path} cannot be read as a shared library: {error}") from error
+
+
+@functools.lru_cache(maxsize=2)
+def _read_once(path: Path, _state: tuple[int, ...]) -> Library:
+    """Read the library that is at `path` in this state. A process meets one driver, at most two; they are large."""
+    return _read(path, path.read_bytes())
 
 
 def _read(path: Path, content: bytes) -> Library:

@@ -114,7 +114,7 @@ def run_instrumented(
     What the program writes goes to the file `output`. Recordings stay in `instruments.folder` however it ends.
 
     Raises:
-        InstrumentError: the program cannot be started, or Frida cannot attach to it.
+        InstrumentError: the program cannot be started, or Frida cannot attach to it, or the program's end is not known.
     """
     resolved = resolve_program(command)
     run = _Run(instruments)
@@ -132,7 +132,14 @@ def run_instrumented(
         except OSError as error:
             raise InstrumentError(f"The program {command[0]} cannot be started: {error.strerror}.") from error
         run.root = program.pid
-        status, usage, timed_out = _await_end(program, timeout_s)
+        try:
+            status, usage, timed_out = _await_end(program, timeout_s)
+        except ChildProcessError:  # Frida, which waits for the stops of what it attaches to, took the end as well
+            run.raise_failure()
+            raise InstrumentError(
+                f"Frida failed while it attached to {command[0]}, and how the program ended is not known. "
+                "Run the stage again."
+            ) from None
         ended = time.monotonic()
     run.raise_failure()
     if not run.arrived:
@@ -153,6 +160,9 @@ def _await_end(program: subprocess.Popen[bytes], timeout_s: float | None) -> tup
 
     Frida traces the program from this very process while it attaches. Waiting for the child directly would take the
     stops that Frida waits for, hence the pidfd, which is readable only at the end.
+
+    Raises:
+        ChildProcessError: somebody else in this process has taken the child's status.
     """
     handle = os.pidfd_open(program.pid)
     timed_out = False

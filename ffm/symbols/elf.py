@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import mmap
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,12 +28,19 @@ class ElfFile:
 
 
 def read_elf(path: Path) -> ElfFile:
-    """Read a module's build-id and base.
+    """Read a module's build-id and base; again only when the file has changed since.
 
     Raises:
         OSError: the file cannot be opened.
         ValueError: it is not an ELF file.
     """
+    status = path.stat()
+    return _read_once(path, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
+
+
+@functools.lru_cache(maxsize=4096)
+def _read_once(path: Path, _state: tuple[int, ...]) -> ElfFile:
+    """Read the module that is at `path` in this state."""
     with path.open("rb") as stream:
         elf = _open(path, stream)
         starts = [segment["p_vaddr"] for segment in elf.iter_segments("PT_LOAD")]

@@ -36,29 +36,37 @@ def find_llvm_symbolizer() -> str | None:
 
 
 class SymbolizerError(Exception):
-    """llvm-symbolizer failed on a module; the message is one phrase."""
+    """llvm-symbolizer failed; the message is one phrase."""
 
 
-def symbolize(program: str, module: Path, addresses: Sequence[int]) -> list[list[SourceFrame]]:
-    """Look up link-time addresses of one module.
+def symbolize(program: str, places: Sequence[tuple[Path, int]]) -> list[list[SourceFrame]]:
+    """Look up link-time addresses of any modules, in one process: starting it costs more than a look-up.
 
     Returns:
-        For each address its frames, innermost inlined function first; empty where nothing is known.
+        For each module and address the frames there, innermost inlined function first; empty where nothing is known.
 
     Raises:
         SymbolizerError: the program failed, or answered something else than was asked.
     """
-    questions = "".join(f"{address:#x}\n" for address in addresses)
-    # An address that stands alone on a line is looked up in --obj, whatever characters its path holds.
-    command = [program, f"--obj={module}", "--inlining", "--functions=linkage", "--demangle"]
+    questions = "".join(f"{_quoted(module)} {address:#x}\n" for module, address in places)
+    command = [program, "--inlining", "--functions=linkage", "--demangle"]
     answer = subprocess.run(command, input=questions, capture_output=True, text=True, errors="replace", check=False)
     if answer.returncode != 0:
         complaint = answer.stderr.strip().splitlines()
         raise SymbolizerError(complaint[-1] if complaint else f"exit status {answer.returncode}")
     blocks = answer.stdout.split("\n\n")
-    if len(blocks) != len(addresses) + 1 or blocks[-1].strip():
-        raise SymbolizerError(f"{len(blocks) - 1} answers to {len(addresses)} questions")
+    if len(blocks) != len(places) + 1 or blocks[-1].strip():
+        raise SymbolizerError(f"{len(blocks) - 1} answers to {len(places)} questions")
     return [_frames(block.strip("\n").split("\n")) for block in blocks[:-1]]
+
+
+def _quoted(module: Path) -> str:
+    """The path as llvm-symbolizer reads it: in quotes of one kind, which the path then may not hold."""
+    path = str(module)
+    mark = "'" if '"' in path else '"'
+    if mark in path or "\n" in path:
+        raise SymbolizerError("its path holds both kinds of quotation marks, or a line break")
+    return f"{mark}{path}{mark}"
 
 
 def _frames(lines: list[str]) -> list[SourceFrame]:

@@ -44,7 +44,7 @@ class Symbolizer:
         return list(self._notes)
 
     def resolve(self, locations: list[Location]) -> list[list[SourceFrame]]:
-        """Resolve many locations at once: one external process for each module.
+        """Resolve many locations at once: one external process for all of them, or for each module with addr2line.
 
         Returns:
             For each location the functions that are there, innermost inlined one first; the last one is
@@ -55,10 +55,14 @@ class Symbolizer:
         for location in dict.fromkeys(locations):
             if location not in self._known:
                 wanted[location.path, location.build_id].append(location)
+        groups: dict[ElfFile, list[Location]] = {}
         for (path, build_id), group in wanted.items():
             module = self._module(path, build_id)
-            frames = self._look_up(module, group) if module else [[] for _ in group]
-            self._known.update(zip(group, frames, strict=True))
+            if module is None:
+                self._known.update((location, []) for location in group)
+            else:
+                groups[module] = group
+        self._look_up(groups)
         return [self._known[location] for location in locations]
 
     def _note(self, sentence: str) -> None:
@@ -89,11 +93,21 @@ class Symbolizer:
             self._note(f"{path} has no build-id, so nothing shows whether it is the file that was measured.")
         return module
 
-    def _look_up(self, module: ElfFile, group: list[Location]) -> list[list[SourceFrame]]:
-        addresses = [module.base + location.offset - location.return_address for location in group]
+    def _look_up(self, groups: dict[ElfFile, list[Location]]) -> None:
+        """Look up the locations in each module: together, or where that fails, module by module."""
+        if self._program is not None and len(groups) > 1:
+            try:
+                self._know(groups, self._symbolized(groups))
+                return
+            except (SymbolizerError, OSError):
+                pass  # the module that it failed on is found below
+        for module, group in groups.items():
+            self._know({module: group}, self._look_up_one(module, group))
+
+    def _look_up_one(self, module: ElfFile, group: list[Location]) -> list[list[SourceFrame]]:
         if self._program is not None:
             try:
-                return symbolize(self._program, module.path, addresses)
+                return self._symbolized({module: group})
             except (SymbolizerError, OSError) as error:
                 self._note(
                     f"{self._program} failed on {module.path} ({error}), so that its functions come from its "
@@ -101,7 +115,7 @@ class Symbolizer:
                 )
         if self._addr2line is not None and module.has_lines:
             try:
-                return look_up(self._addr2line, module.path, addresses)
+                return look_up(self._addr2line, module.path, [_address(module, location) for location in group])
             except (Addr2lineError, OSError) as error:
                 self._note(
                     f"{self._addr2line} failed on {module.path} ({error}), so that its functions come from its "
@@ -110,5 +124,18 @@ class Symbolizer:
         table = self._tables.get(module.path)
         if table is None:
             table = self._tables[module.path] = SymbolTable(module.path)
-        names = [table.name_at(address) for address in addresses]
+        names = [table.name_at(_address(module, location)) for location in group]
         return [[SourceFrame(demangle(name))] if name else [] for name in names]
+
+    def _symbolized(self, groups: dict[ElfFile, list[Location]]) -> list[list[SourceFrame]]:
+        assert self._program is not None
+        places = [(module.path, _address(module, location)) for module, group in groups.items() for location in group]
+        return symbolize(self._program, places)
+
+    def _know(self, groups: dict[ElfFile, list[Location]], frames: list[list[SourceFrame]]) -> None:
+        locations = (location for group in groups.values() for location in group)
+        self._known.update(zip(locations, frames, strict=True))
+
+
+def _address(module: ElfFile, location: Location) -> int:
+    return module.base + location.offset - location.return_address

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,14 @@ BUILD = ROOT / "build" / "shapes"
 
 @cache
 def _built() -> Path:
-    """Build all shapes, unless they are; return the folder that holds a folder for each."""
+    """Build all shapes, unless they are, one process at a time; return the folder that holds a folder for each."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with (BUILD / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _build()
+
+
+def _build() -> Path:
     configure = ["cmake", "-S", str(Path(__file__).parent / "shapes"), "-B", str(BUILD), "-G", "Ninja"]
     for command in (
         [*configure, f"-DCUDA_INCLUDE_DIR={header_path().parent}"],

@@ -6,11 +6,13 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from ffm.stages.documents import Analysis, Site
 from ffm.stages.results import open_results
@@ -25,9 +27,15 @@ TRUTH = ROOT / "ffm" / "vgpu" / "samples" / "als.truth.toml"
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Measure with the workflow, as a user does."""
     folder = tmp_path_factory.mktemp("als") / "results"
-    snakemake = Path(sys.executable).with_name("snakemake")
+    printed = snakemake(folder)
+    assert "Nothing has changed" not in printed
+    return folder
+
+
+def snakemake(results: Path) -> str:
+    program = Path(sys.executable).with_name("snakemake")
     done = subprocess.run(
-        [snakemake, "--configfile", "configs/als.yaml", "--config", f"arguments={ITERATIONS}", f"results={folder}"],
+        [str(program), "--configfile", "configs/als.yaml", "--config", f"arguments={ITERATIONS}", f"results={results}"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -35,12 +43,20 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return folder
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
 def analysis(results: Path) -> Analysis:
     return open_results(results).document
+
+
+def test_what_is_up_to_date_is_not_measured_again_but_named(results: Path) -> None:
+    measured = (results / "analysis.json").stat().st_mtime_ns
+    printed = snakemake(results)
+    assert "Nothing has changed since" in printed
+    assert f"ffm report --results {results}" in printed
+    assert (results / "analysis.json").stat().st_mtime_ns == measured
 
 
 def line_of(site: Site) -> tuple[str, int]:
@@ -173,3 +189,20 @@ def test_sarif_points_at_the_lines(ffm: Ffm, results: Path, tmp_path: Path) -> N
     }  # fmt: skip
     needed = {(entry["file"], entry["line"]) for entry in truth() if entry["synchronization"] == "required"}
     assert len(lines) >= 17 and not lines & needed
+
+
+def test_the_run_can_be_looked_at_in_perfetto(results: Path, analysis: Analysis, tmp_path: Path, ffm: Ffm) -> None:
+    file = tmp_path / "als.pftrace"
+    done = ffm("export", "--results", results, "--format", "perfetto", "-o", file)
+    assert done.code == 0, done.err
+    trace = Trace()
+    trace.ParseFromString(file.read_bytes())
+    begun = Counter(
+        packet.track_event.name for packet in trace.packet if packet.track_event.type == TrackEvent.TYPE_SLICE_BEGIN
+    )
+    ended = sum(packet.track_event.type == TrackEvent.TYPE_SLICE_END for packet in trace.packet)
+    assert ended == begun.total()
+    frees = sum(site.count for site in analysis.sites if site.call == "cudaFree")
+    assert begun["cudaFree"] == frees
+    assert begun["unnecessary synchronization: cudaFree"] > frees / 2
+    assert begun["wait for the GPU"] >= frees

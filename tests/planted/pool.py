@@ -17,6 +17,9 @@ from tests.planted.building import Programs
 from tests.planted.labels import Case
 from tests.planted.measuring import Answer, answers_for
 
+GIVE_WAY = 4
+"""Niceness: what is proved meanwhile depends on a program not being kept from its processor for long."""
+
 
 class UnmeasuredError(Exception):
     """A stage of ffm failed on a case; the message is its sentence, or names an error that it did not expect."""
@@ -28,7 +31,9 @@ class Measurements:
     def __init__(self, cases: Iterable[Case], programs: Programs, scratch: Path, watch: str) -> None:
         """Begin to measure the cases, with results below `scratch`."""
         # A case waits for its program a third of the time: one more than there are cores keeps them busy.
-        self._pool = ProcessPoolExecutor((os.cpu_count() or 1) + 1, multiprocessing.get_context("spawn"))
+        self._pool = ProcessPoolExecutor(
+            (os.cpu_count() or 1) + 1, multiprocessing.get_context("spawn"), initializer=os.nice, initargs=(GIVE_WAY,)
+        )
         self._answers: dict[str, Future[list[Answer]]] = {
             case.name: self._pool.submit(_measure, case, programs, scratch / case.name, watch) for case in cases
         }

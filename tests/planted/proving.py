@@ -12,6 +12,9 @@ from tests.planted.labels import Case, Line
 REPEATS = 2
 """Right output of a program that waits too little could be luck."""
 
+ATTEMPTS = 3
+"""A program that waits too little comes out right where it was kept from its processor until the GPU was ready."""
+
 
 def disproved(case: Case, programs: Programs) -> list[str]:
     """What the runs say against the labels, one sentence each; nothing where the labels are proved."""
@@ -28,10 +31,13 @@ def disproved(case: Case, programs: Programs) -> list[str]:
             break
     for line in waits:
         if _needed(line) and _proved(line):
-            ran = programs.run(case, spare | {line.name})
-            if ran.right:
+            runs = (programs.run(case, spare | {line.name}) for _ in range(ATTEMPTS))
+            ran = next((one for one in runs if not one.right), whole)
+            if ran is whole:
                 place = f"{case.source.name}:{line.number}"
-                found.append(f"{place}: without {line.name} the output of {case.variant} is still right:\n{ran.output}")
+                found.append(
+                    f"{place}: without {line.name} the output of {case.variant} is still right:\n{whole.output}"
+                )
     return found
 
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,36 @@ def test_a_failing_symbolizer_is_said_and_replaced_by_symbol_tables(build: Build
     symbolizer = Symbolizer(str(broken))
     assert symbolizer.resolve([program.location("inlined")]) == [[SourceFrame("outer::Table<int>::add(int)")]]
     assert "out of order" in symbolizer.notes[0]
+
+
+@needs_llvm
+@pytest.mark.parametrize("name", ["it's here.so", 'a "b" c.so', "0x10"])
+def test_modules_with_unusual_names_are_looked_up_together(build: Build, tmp_path: Path, name: str) -> None:
+    program = build("-g")
+    copy = tmp_path / name
+    shutil.copy(program.path, copy)
+    location = program.location("inlined")
+    there = replace(location, path=str(copy))
+    symbolizer = Symbolizer()
+    found = symbolizer.resolve([location, there, location])
+    assert [[frame.function for frame in frames] for frames in found] == [
+        ["inner()", "middle()", "outer::Table<int>::add(int)"]
+    ] * 3
+    assert symbolizer.notes == []
+
+
+@needs_llvm
+def test_a_module_that_cannot_be_looked_up_leaves_the_others_their_lines(build: Build, tmp_path: Path) -> None:
+    program = build("-g")
+    copy = tmp_path / """both ' and ".so"""
+    shutil.copy(program.path, copy)
+    location = program.location("inlined")
+    symbolizer = Symbolizer()
+    whole, plain = symbolizer.resolve([location, replace(location, path=str(copy))])
+    assert len(whole) == 3
+    assert plain == [SourceFrame("outer::Table<int>::add(int)")]
+    assert len(symbolizer.notes) == 1
+    assert str(copy) in symbolizer.notes[0]
 
 
 @needs_llvm

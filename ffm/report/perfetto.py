@@ -1,0 +1,199 @@
+"""A run as a trace for Perfetto (ui.perfetto.dev): its CPU threads, the GPU's streams, waits and problems.
+
+Format: TrackEvent of the Perfetto trace (perfetto.dev/docs/reference/synthetic-track-event). Each operation is a slice
+on the track of its thread, its waiting a slice within. Beside a thread with problems lies a track that shows these
+alone, with verdict and benefit. Streams are tracks of their own; arrows lead from each call to its work. The times of
+the GPU are inferred (`ffm.model.gpu_times`), as no driver call tells them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket, TrackEvent
+
+from ffm.model.device import Action, DeviceWork
+from ffm.model.gpu_spans import gpu_spans
+from ffm.model.gpu_times import infer_gpu_times
+from ffm.model.timeline import Problem, Timeline
+from ffm.report.numbers import Estimator, Scale
+from ffm.report.places import findings, place, site_saving
+from ffm.stages.documents import Analysis
+from ffm.stages.errors import FfmError
+from ffm.stages.results import Results
+
+WAIT = "wait for the GPU"
+FIRST_USE = "first use"
+
+_PROCESS, _THREAD, _PROBLEMS, _STREAM = (kind << 32 for kind in range(1, 5))
+"""Added to a number, the identity of a track."""
+_SEQUENCE = 1
+_PACKETS = 10_000
+"""Written at once."""
+
+
+def perfetto_chunks(results: Results, estimator: Estimator) -> Iterator[bytes]:
+    """The trace, in pieces. Its clock begins with the run's first operation.
+
+    Raises:
+        FfmError: the results were imported, and hold totals instead of single operations.
+    """
+    work = results.work
+    if work is None:
+        raise FfmError(
+            f"{results.folder} holds totals for each call stack, not single operations: imported results have no "
+            "timeline to show. Use --format speedscope."
+        )
+    packets = _packets(results, work, estimator)
+    trace = Trace()
+    for packet in packets:
+        trace.packet.append(packet)
+        if len(trace.packet) == _PACKETS:
+            yield trace.SerializeToString()
+            trace = Trace()
+    yield trace.SerializeToString()
+
+
+def _packets(results: Results, work: DeviceWork, estimator: Estimator) -> Iterator[TracePacket]:
+    writer = _Writer(int(results.timeline.start.min(initial=np.iinfo(np.int64).max)))
+    yield from _tracks(results.document, results.timeline, work)
+    yield from _calls(results, work, writer)
+    yield from _problems(results, writer, estimator)
+    yield from _streams(results, work, writer)
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Makes packets of events, `begin` being the trace's time 0."""
+
+    begin: int
+
+    def event(self, time: int, kind: TrackEvent.Type, track: int, name: str = "", category: str = "") -> TracePacket:
+        """One event. Ends have no name."""
+        packet = TracePacket(timestamp=time - self.begin, trusted_packet_sequence_id=_SEQUENCE)
+        packet.track_event.type = kind
+        packet.track_event.track_uuid = track
+        if name:
+            packet.track_event.name = name
+        if category:
+            packet.track_event.categories.append(category)
+        return packet
+
+    def end(self, time: int, track: int) -> TracePacket:
+        """The end of the slice that began last on a track."""
+        return self.event(time, TrackEvent.TYPE_SLICE_END, track)
+
+    def slice(self, time: int, track: int, name: str, category: str) -> TracePacket:
+        """The begin of a slice."""
+        return self.event(time, TrackEvent.TYPE_SLICE_BEGIN, track, name, category)
+
+
+def _annotate(packet: TracePacket, **values: str | int | float) -> None:
+    """Add what Perfetto shows as the arguments of a slice."""
+    for name, value in values.items():
+        annotation = packet.track_event.debug_annotations.add(name=name.replace("_", " "))
+        if isinstance(value, str):
+            annotation.string_value = value
+        elif isinstance(value, int):
+            annotation.int_value = value
+        else:
+            annotation.double_value = value
+
+
+def _tracks(analysis: Analysis, timeline: Timeline, work: DeviceWork) -> Iterator[TracePacket]:
+    """Describe processes, their threads and streams, and the threads' problems."""
+    processes = analysis.run.processes if analysis.run is not None else []
+    for number in range(work.processes):
+        packet = _track(_PROCESS + number)
+        known = processes[number] if number < len(processes) else None
+        packet.track_descriptor.process.pid = known.process_id if known is not None else number + 1
+        rank = f", rank {known.rank}" if known is not None and known.rank is not None else ""
+        packet.track_descriptor.process.process_name = f"{analysis.application}{rank}"
+        yield packet
+    troubled = set(timeline.thread[timeline.problem != 0].tolist())
+    for number, process in enumerate(work.process_of_thread.tolist()):
+        yield _track(_THREAD + number, f"CPU thread {number + 1}", _PROCESS + process)
+        if number in troubled:
+            yield _track(_PROBLEMS + number, f"problems of thread {number + 1}", _PROCESS + process)
+    for number, process in enumerate(work.stream_process.tolist()):
+        name = "default stream" if number == work.legacy[process] else f"stream {number + 1}"
+        yield _track(_STREAM + number, f"GPU {name} (inferred)", _PROCESS + process)
+
+
+def _track(identity: int, name: str = "", parent: int | None = None) -> TracePacket:
+    packet = TracePacket(trusted_packet_sequence_id=_SEQUENCE)
+    packet.track_descriptor.uuid = identity
+    if name:
+        packet.track_descriptor.name = name
+    if parent is not None:
+        packet.track_descriptor.parent_uuid = parent
+    return packet
+
+
+def _calls(results: Results, work: DeviceWork, writer: _Writer) -> Iterator[TracePacket]:
+    """Each operation, with its waiting inside."""
+    analysis, timeline = results.document, results.timeline
+    where = [place(analysis, index) for index in range(len(analysis.sites))]
+    waits_first = np.isin(work.action, (Action.WAIT_AND_ENQUEUE, Action.WAIT_CONTEXT))
+    for row in range(len(timeline)):
+        track = _THREAD + int(timeline.thread[row])
+        start = int(timeline.start[row])
+        end, wait = start + int(timeline.duration[row]), int(timeline.wait[row])
+        site = int(timeline.site[row])
+        packet = writer.slice(start, track, where[site].call, "problem" if timeline.problem[row] else "call")
+        packet.track_event.flow_ids.append(row + 1)
+        _annotate(packet, site=site + 1, place=where[site].place)
+        yield packet
+        if wait > 0:
+            begin = start if waits_first[row] else end - wait
+            yield writer.slice(begin, track, WAIT, "wait")
+            yield writer.end(begin + wait, track)
+        yield writer.end(end, track)
+
+
+def _problems(results: Results, writer: _Writer, estimator: Estimator) -> Iterator[TracePacket]:
+    """Each operation with a problem once more, under the name of the problem; and where misplaced, the first use."""
+    analysis, timeline = results.document, results.timeline
+    scale = Scale(analysis.wall_s)
+    for row in np.flatnonzero(timeline.problem).tolist():
+        site, problem = int(timeline.site[row]), Problem(int(timeline.problem[row]))
+        track, start = _PROBLEMS + int(timeline.thread[row]), int(timeline.start[row])
+        end = start + int(timeline.duration[row])
+        packet = writer.slice(start, track, f"{_name(problem)}: {analysis.sites[site].call}", "problem")
+        saving = site_saving(analysis, site)
+        seconds, percent = saving.seconds(estimator), saving.percent(estimator)
+        _annotate(
+            packet,
+            site=site + 1,
+            verdicts="; ".join(f"{found.verdict}: {found.reason}" for found in findings(analysis, site)),
+            site_would_save=f"{scale.seconds(seconds)} ({percent:.2f} % of the run)",
+            estimator=estimator,
+        )
+        yield packet
+        yield writer.end(end, track)
+        if timeline.first_use[row] > 0:
+            used = end + int(timeline.first_use[row])
+            packet = writer.event(used, TrackEvent.TYPE_INSTANT, track, FIRST_USE, "problem")
+            _annotate(packet, of_site=site + 1)
+            yield packet
+
+
+def _name(problem: Problem) -> str:
+    """`unnecessary synchronization and transfer`, in the words of the problem's flags."""
+    words = [flag.name.lower().replace("_", " ") for flag in problem if flag.name is not None]
+    return " and ".join(words)
+
+
+def _streams(results: Results, work: DeviceWork, writer: _Writer) -> Iterator[TracePacket]:
+    """What the GPU did for each operation, as the model infers it."""
+    spans = gpu_spans(results.timeline, work, infer_gpu_times(results.timeline, work))
+    sites = results.document.sites
+    for row, begin, end in zip(spans.row.tolist(), spans.begin.tolist(), spans.end.tolist(), strict=True):
+        track, site = _STREAM + int(work.stream[row]), int(results.timeline.site[row])
+        packet = writer.slice(begin, track, sites[site].call, "GPU")
+        packet.track_event.terminating_flow_ids.append(row + 1)
+        _annotate(packet, site=site + 1)
+        yield packet
+        yield writer.end(end, track)

@@ -1,0 +1,145 @@
+"""The Perfetto trace holds every operation, wait, problem and work of the GPU, at its time and on its track."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
+from sample_analysis import sample_analysis
+
+from ffm.model.device import Action, DeviceWork
+from ffm.model.gpu_spans import gpu_spans
+from ffm.model.gpu_times import given_gpu_times
+from ffm.model.timeline import Kind, Problem, Timeline
+from ffm.report.perfetto import FIRST_USE, WAIT, perfetto_chunks
+from ffm.stages.errors import FfmError
+from ffm.stages.results import Results
+from ffm.stages.timeline_file import save_timeline
+
+BEGIN = 1_000_000
+
+
+def run(
+    rows: list[tuple[int, int, int, Action, int, int]], *, streams: int = 2, legacy: int = -1, events: int = 1
+) -> tuple[Timeline, DeviceWork]:
+    """Rows are (start, duration, wait, action, stream, event), all of one thread."""
+    start, duration, wait, action, stream, event = np.array(rows, np.int64).reshape(-1, 6).T
+    zeros = np.zeros(len(rows), np.int64)
+    timeline = Timeline(
+        thread=zeros.astype(np.int32),
+        start=start + BEGIN,
+        duration=duration,
+        wait=wait,
+        gap=zeros,
+        site=zeros.astype(np.int32),
+        kind=np.full(len(rows), Kind.LAUNCH, np.uint8),
+        problem=zeros.astype(np.uint8),
+        first_use=zeros.copy(),
+        occurrences=zeros + 1,
+    )
+    work = DeviceWork(
+        action=action.astype(np.uint8),
+        stream=stream.astype(np.int32),
+        event=event.astype(np.int32),
+        partner=np.full(len(rows), -1, np.int32),
+        copied=zeros,
+        process_of_thread=np.zeros(1, np.int32),
+        legacy=np.array([legacy], np.int32),
+        stream_process=np.zeros(streams, np.int32),
+        events=events,
+    )
+    return timeline, work
+
+
+def spans(timeline: Timeline, work: DeviceWork, gpu: list[int]) -> dict[int, tuple[int, int]]:
+    found = gpu_spans(timeline, work, given_gpu_times(timeline, work, np.array(gpu, np.int64)))
+    return {
+        row: (begin - BEGIN, end - BEGIN)
+        for row, begin, end in zip(found.row.tolist(), found.begin.tolist(), found.end.tolist(), strict=True)
+    }
+
+
+def test_work_of_a_stream_comes_in_order_and_not_before_its_call() -> None:
+    rows = [(0, 5, 0, Action.ENQUEUE, 0, -1), (10, 5, 0, Action.ENQUEUE, 0, -1), (900, 5, 0, Action.ENQUEUE, 1, -1)]
+    assert spans(*run(rows), [100, 50, 7]) == {0: (0, 100), 1: (100, 150), 2: (900, 907)}
+
+
+def test_a_stream_waits_for_the_event_of_another() -> None:
+    rows = [
+        (0, 5, 0, Action.ENQUEUE, 0, -1),
+        (10, 1, 0, Action.RECORD_EVENT, 0, 0),
+        (20, 1, 0, Action.STREAM_WAIT_EVENT, 1, 0),
+        (30, 5, 0, Action.ENQUEUE, 1, -1),
+    ]
+    assert spans(*run(rows), [100, 0, 0, 50]) == {0: (0, 100), 3: (100, 150)}
+
+
+def test_the_legacy_stream_orders_all_streams_of_its_process() -> None:
+    rows = [(time, 5, 0, Action.ENQUEUE, stream, -1) for time, stream in [(0, 1), (10, 0), (20, 1)]]
+    assert spans(*run(rows, legacy=0), [100, 50, 7]) == {0: (0, 100), 1: (100, 150), 2: (150, 157)}
+
+
+Slices = dict[str, list[tuple[str, int, int, dict[str, Any]]]]
+
+
+def slices(content: bytes) -> Slices:
+    """Name, begin, end and arguments of each slice, by the name of its track; events without length end at -1."""
+    trace = Trace()
+    trace.ParseFromString(content)
+    names: dict[int, str] = {}
+    found: Slices = defaultdict(list)
+    begun: dict[int, list[tuple[str, int, dict[str, Any]]]] = defaultdict(list)
+    for packet in trace.packet:
+        if packet.HasField("track_descriptor"):
+            names[packet.track_descriptor.uuid] = packet.track_descriptor.name
+            continue
+        event, time = packet.track_event, packet.timestamp
+        arguments = {note.name: getattr(note, str(note.WhichOneof("value"))) for note in event.debug_annotations}
+        if event.type == TrackEvent.TYPE_SLICE_BEGIN:
+            begun[event.track_uuid].append((event.name, time, arguments))
+        elif event.type == TrackEvent.TYPE_SLICE_END:
+            name, begin, arguments = begun[event.track_uuid].pop()
+            found[names[event.track_uuid]].append((name, begin, time, arguments))
+        else:
+            found[names[event.track_uuid]].append((event.name, time, -1, arguments))
+    assert not any(begun.values()), "a slice has no end"
+    return found
+
+
+def results_of(folder: Path, timeline: Timeline, work: DeviceWork | None) -> Results:
+    analysis = sample_analysis()
+    save_timeline(timeline, folder / analysis.timeline, work=work)
+    return Results(folder, analysis)
+
+
+def test_calls_waits_problems_and_work_lie_on_their_tracks(tmp_path: Path) -> None:
+    rows = [(0, 10_000, 0, Action.ENQUEUE, 0, -1), (20_000, 80_000, 75_000, Action.WAIT_STREAM, 0, -1)]
+    timeline, work = run(rows, streams=1)
+    timeline.problem[1] = Problem.MISPLACED_SYNCHRONIZATION
+    timeline.first_use[1] = 33_000
+    found = slices(b"".join(perfetto_chunks(results_of(tmp_path, timeline, work), "carry")))
+    assert found.keys() == {"CPU thread 1", "problems of thread 1", "GPU stream 1 (inferred)"}
+    assert [row[:3] for row in found["CPU thread 1"]] == [
+        ("cudaFree", 0, 10_000),
+        (WAIT, 25_000, 100_000),
+        ("cudaFree", 20_000, 100_000),
+    ]
+    problem, first_use = found["problems of thread 1"]
+    assert problem[:3] == ("misplaced synchronization: cudaFree", 20_000, 100_000)
+    assert problem[3]["site"] == 1
+    assert problem[3]["site would save"] == "10.000 s (1.00 % of the run)"
+    assert "nothing on the host uses" in problem[3]["verdicts"]
+    assert first_use[:3] == (FIRST_USE, 133_000, -1)
+    [(name, begin, end, _)] = found["GPU stream 1 (inferred)"]
+    assert (name, begin) == ("cudaFree", 0)
+    assert 90_000 < end <= 100_000
+
+
+def test_imported_totals_are_no_trace(tmp_path: Path) -> None:
+    timeline, _ = run([(0, 1, 0, Action.NONE, -1, -1)])
+    with pytest.raises(FfmError, match="holds totals"):
+        list(perfetto_chunks(results_of(tmp_path, timeline, None), "carry"))
