@@ -3,7 +3,7 @@
 const DRIVER = /^libcuda\.so(\.|$)/;
 const PYTHON = /^(lib)?python\d/; // the interpreter itself, not a program that has one linked in
 
-const INSTRUMENTS = /frida|libffm_/;
+const INSTRUMENTS = /frida|libffm_(collector|remedy)/;
 const RUNTIME = /^libcudart\.so/;
 
 const WATCH = 2; // FFM_MODE_WATCH of collector.h
@@ -19,7 +19,8 @@ rpc.exports = {
     loadCollector();
     guardLibrary();
     if ((configuration.mode & WATCH) !== 0) {
-      hookLibrary();
+      collector.arrive();
+      hookClocks();
     }
     Process.attachModuleObserver({
       onAdded(module) {
@@ -51,10 +52,10 @@ function loadCollector() {
     bind: bound("bind", "void", ["uint", "pointer", "pointer"]),
     isBound: bound("is_bound", "bool", ["pointer"]),
     modulesChanged: bound("modules_changed", "void", []),
-    libraryName: optional("library_name", "pointer", ["uint"]),
-    libraryWrapper: optional("library_wrapper", "pointer", ["uint"]),
-    libraryBind: optional("library_bind", "void", ["uint", "pointer"]),
-    libraryIsBound: optional("library_is_bound", "bool", ["uint"]),
+    arrive: optional("arrive", "void", []),
+    clockName: optional("clock_name", "pointer", ["uint"]),
+    clockWrapper: optional("clock_wrapper", "pointer", ["uint"]),
+    clockBind: optional("clock_bind", "void", ["uint", "pointer"]),
     foreign: optional("foreign", "void", ["pointer", "uint64", "bool"]),
     ask: optional("ask", "void", ["pointer", "pointer", "pointer", "pointer"]),
     python: optional("python", "void", ["pointer", "pointer", "uint", "uint"]),
@@ -132,35 +133,21 @@ function findPython(module) {
   collector.python(threadState, exported("_PyRuntime") ?? NULL, version.readU32(), alone ? 1 : 0);
 }
 
-// The C library's calls that the watch must see. A function that the library lacks has no caller either; what cannot be
-// replaced is told.
-function hookLibrary() {
+// A function that the library lacks has no caller either.
+function hookClocks() {
   const library = Process.getModuleByName("libc.so.6");
-  const failed = [];
   for (let place = 0; ; place++) {
-    const name = collector.libraryName(place);
+    const name = collector.clockName(place);
     if (name.isNull()) {
       break;
     }
     const address = library.findExportByName(name.readUtf8String());
-    if (address === null || collector.libraryIsBound(place)) {
-      continue;
-    }
-    const wrapper = collector.libraryWrapper(place);
-    if (Process.findModuleByAddress(address)?.base.equals(library.base) !== true) {
-      collector.libraryBind(place, NULL); // one of the kernel's own functions, which the collector overwrites itself
-      continue;
-    }
-    try {
-      collector.libraryBind(place, Interceptor.replaceFast(address, wrapper));
-    } catch (error) {
-      failed.push([name.readUtf8String(), error.message]);
+    const wrapper = collector.clockWrapper(place);
+    if (address !== null && !wrapper.isNull()) {
+      collector.clockBind(place, Interceptor.replaceFast(address, wrapper));
     }
   }
   Interceptor.flush();
-  if (failed.length > 0) {
-    send({ type: "library", failed });
-  }
 }
 
 // The observer runs inside the program's dlopen, before the driver is relocated: its code can be patched then, but not

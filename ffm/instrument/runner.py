@@ -36,7 +36,8 @@ AGENT = Path(__file__).with_name("agent.js")
 COLLECTOR_FAILURES = {
     -1: "the recording could not be created (is the disk full, or the results folder not writable?)",
     -2: "the plan of what to watch could not be read",
-    -3: "the handlers of SIGSEGV and SIGTRAP could not be installed",
+    -3: "the handlers of SIGSEGV, SIGTRAP and SIGSYS could not be installed",
+    -4: "this kernel cannot dispatch system calls to the process (Linux 5.11 or newer does)",
 }
 """What `ffm_collector_open` returns; see `collector/collector.h`."""
 
@@ -285,8 +286,6 @@ class _Run:
             elif content["type"] == "hooks":
                 process.hooks += [tuple(outcome) for outcome in content["outcomes"]]
                 self._count_preparation(process.process_id, time.monotonic() - content["seconds"])
-            elif content["type"] == "library":
-                process.hooks += [(name, "failed", reason) for name, reason in content["failed"]]
             elif content["type"] == "failed":
                 why = COLLECTOR_FAILURES.get(content["status"], f"status {content['status']}")
                 process.failure = why

@@ -9,6 +9,7 @@
 #include "collector.h"
 #include "contents.h"
 #include "contexts.h"
+#include "dispatch.h"
 #include "invocation.h"
 #include "stacks.h"
 #include "thread.h"
@@ -127,6 +128,7 @@ __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *argu
     operation.stack = ffm_stack_here(2, &truncated); /* without ffm_call and the wrapper */
     if (truncated)
         operation.flags |= FFM_OPERATION_TRUNCATED;
+    ffm_dispatch_pause(); /* the driver's own system calls are not the program's */
     begin(index, arguments, thread, &operation);
     thread->depth = 1;
     operation.start = ffm_now();
@@ -136,6 +138,7 @@ __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *argu
     thread->depth = 0;
     operation.result = (int32_t)result;
     end(index, arguments, thread, &operation);
+    ffm_dispatch_resume(true);
     return result;
 }
 
@@ -156,6 +159,7 @@ void ffm_collector_call_enter(void *opaque)
     uint32_t index = attached_index(invocation->function);
     if (thread == NULL || thread->bypass != 0 || index == FFM_FUNCTION_COUNT || thread->depth++ != 0)
         return;
+    ffm_dispatch_pause();
     const gum_cpu_context *cpu = invocation->cpu_context;
     const word registers[6] = {cpu->rdi, cpu->rsi, cpu->rdx, cpu->rcx, cpu->r8, cpu->r9};
     memcpy(thread->attached_arguments, registers, sizeof registers);
@@ -181,4 +185,5 @@ void ffm_collector_call_leave(void *opaque)
     thread->attached.duration = now - thread->attached.start;
     thread->attached.result = (int32_t)invocation->cpu_context->rax;
     end(thread->attached.function, thread->attached_arguments, thread, &thread->attached);
+    ffm_dispatch_resume(true);
 }

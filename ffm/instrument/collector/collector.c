@@ -11,8 +11,8 @@
 #include "calls.h"
 #include "contents.h"
 #include "contexts.h"
+#include "dispatch.h"
 #include "kernels.h"
-#include "library_calls.h"
 #include "modules.h"
 #include "python_frames.h"
 #include "sink.h"
@@ -32,6 +32,7 @@ static void after_fork(void)
     if (ffm_call_mode() & FFM_MODE_WATCH)
         ffm_watch_after_fork();
     ffm_contents_after_fork();
+    ffm_dispatch_after_fork();
 }
 
 static const uint8_t *map_plan(const char *path, uint64_t *keys)
@@ -48,6 +49,11 @@ static const uint8_t *map_plan(const char *path, uint64_t *keys)
     return pages == MAP_FAILED ? NULL : pages;
 }
 
+void ffm_collector_arrive(void)
+{
+    ffm_dispatch_spare_instruments();
+}
+
 int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
 {
     const uint8_t *plan = NULL;
@@ -60,6 +66,8 @@ int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
     if (mode & FFM_MODE_WATCH && !ffm_watch_open(plan, keys))
         return -3;
     ffm_call_set_mode(mode);
+    if (mode & FFM_MODE_WATCH && !ffm_dispatch_open())
+        return -4;
     pthread_atfork(NULL, NULL, after_fork);
     return 0;
 }
@@ -93,26 +101,6 @@ void ffm_collector_python(const void *thread_state, const void *runtime, uint32_
 void ffm_collector_modules_changed(void)
 {
     ffm_modules_forget();
-}
-
-const char *ffm_collector_library_name(uint32_t place)
-{
-    return ffm_library_call_name(place);
-}
-
-void *ffm_collector_library_wrapper(uint32_t place)
-{
-    return ffm_library_call_wrapper(place);
-}
-
-void ffm_collector_library_bind(uint32_t place, void *original)
-{
-    ffm_library_call_bind(place, original);
-}
-
-bool ffm_collector_library_is_bound(uint32_t place)
-{
-    return ffm_library_call_is_bound(place);
 }
 
 void ffm_collector_foreign(void *start, uint64_t bytes, bool driver)

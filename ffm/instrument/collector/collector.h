@@ -1,7 +1,7 @@
 /* What the agent calls: the whole interface between Frida and the collector.
  *
- * Order: ffm_collector_open, then for each driver function ffm_collector_bind with the code that calls the original,
- * before any other thread can enter it. */
+ * Order: ffm_collector_arrive while the program is at the gate, ffm_collector_open, then for each driver function
+ * ffm_collector_bind with the code that calls the original, before any other thread can enter it. */
 #ifndef FFM_COLLECTOR_H
 #define FFM_COLLECTOR_H
 
@@ -17,8 +17,12 @@ enum {
     FFM_MODE_PLAN = 4      /* watch only transfers whose stack is in the plan (stage 4) */
 };
 
+/* The agent is in the process, and the program has not begun. */
+FFM_EXPORT void ffm_collector_arrive(void);
+
 /* Start recording into `folder`. `plan` is a file of stack keys (FFM_KEY_BYTES each), or NULL. Returns 0, or a
- * negative number: -1 the recording cannot be made, -2 the plan cannot be read, -3 no signal handler. */
+ * negative number: -1 the recording cannot be made, -2 the plan cannot be read, -3 no signal handler, -4 system calls
+ * cannot be seen. */
 FFM_EXPORT int ffm_collector_open(const char *folder, uint32_t mode, const char *plan);
 
 /* Code to put in place of a driver function, by its index in the catalogue. */
@@ -35,11 +39,11 @@ FFM_EXPORT bool ffm_collector_is_bound(const void *address);
  * the version is known. */
 FFM_EXPORT void ffm_collector_python(const void *thread_state, const void *runtime, uint32_t version, bool dedicated);
 
-/* Functions of the C library to replace: name, replacement and original by place. Names end with NULL. */
-FFM_EXPORT const char *ffm_collector_library_name(uint32_t place);
-FFM_EXPORT void *ffm_collector_library_wrapper(uint32_t place);
-FFM_EXPORT void ffm_collector_library_bind(uint32_t place, void *original);
-FFM_EXPORT bool ffm_collector_library_is_bound(uint32_t place);
+/* Functions of the C library that read a clock, to be replaced: name, replacement (NULL where it is in place already)
+ * and original by place. Names end with NULL. */
+FFM_EXPORT const char *ffm_collector_clock_name(uint32_t place);
+FFM_EXPORT void *ffm_collector_clock_wrapper(uint32_t place);
+FFM_EXPORT void ffm_collector_clock_bind(uint32_t place, void *original);
 
 /* Code that is not the program's: the driver, or the instruments. */
 FFM_EXPORT void ffm_collector_foreign(void *start, uint64_t bytes, bool driver);

@@ -6,6 +6,7 @@
 #include <ucontext.h>
 
 #include "clock.h"
+#include "dispatch.h"
 #include "instruction.h"
 #include "ranges.h"
 #include "signals.h"
@@ -102,21 +103,17 @@ static bool try_again(uint64_t address, const ucontext_t *context)
     return true;
 }
 
-static void on_fault(int number, siginfo_t *info, void *opaque)
+/* Whether the fault was ours. */
+static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
 {
-    uint64_t time = ffm_now();
-    int error = errno;
-    ucontext_t *context = opaque;
     uint64_t address = (uint64_t)info->si_addr;
     bool writing = context->uc_mcontext.gregs[REG_ERR] & WRITE_FAULT;
-    if (info->si_code <= 0 || !ffm_watch_active()) {
-        if (info->si_code <= 0 || !try_again(address, context))
-            ffm_signals_pass(number, info, opaque);
-        errno = error;
-        return;
-    }
-    ffm_ranges_lock_in_handler();
+    if (info->si_code <= 0)
+        return false;
+    if (!ffm_watch_active())
+        return try_again(address, context);
     uint64_t end = address + ffm_instruction_bytes((const uint8_t *)context->uc_mcontext.gregs[REG_RIP]);
+    ffm_ranges_lock_in_handler();
     bool ours = forbidden(address, end, writing);
     ffm_ranges_unlock_in_handler();
     uint32_t stack = 0;
@@ -124,7 +121,10 @@ static void on_fault(int number, siginfo_t *info, void *opaque)
     if (ours && (thread == NULL || ffm_watch_wants_stacks())) {
         bool truncated;
         ffm_registers registers = registers_of(context);
+        /* The unwinder holds signals back for a while, which has to be seen: it reads pages that may be watched. */
+        ffm_dispatch_resume(true);
         stack = ffm_stack_from(&registers, &truncated);
+        ffm_dispatch_pause();
     }
     ffm_ranges_lock_in_handler();
     if (ours && !by_driver(stack))
@@ -132,7 +132,17 @@ static void on_fault(int number, siginfo_t *info, void *opaque)
     if (step(address, time, context))
         ours = true;
     ffm_ranges_unlock_in_handler();
-    if (!ours && !try_again(address, context))
+    return ours || try_again(address, context);
+}
+
+static void on_fault(int number, siginfo_t *info, void *opaque)
+{
+    uint64_t time = ffm_now();
+    int error = errno;
+    bool paused = ffm_dispatch_pause();
+    bool ours = handle(info, opaque, time);
+    ffm_dispatch_resume(paused);
+    if (!ours)
         ffm_signals_pass(number, info, opaque);
     errno = error;
 }
@@ -146,11 +156,13 @@ static void on_trap(int number, siginfo_t *info, void *opaque)
         errno = error;
         return;
     }
+    bool paused = ffm_dispatch_pause();
     ffm_ranges_lock_in_handler();
     while (stepping.count > 0)
         ffm_ranges_close_page(&stepping.pages[--stepping.count]);
     ffm_ranges_unlock_in_handler();
     context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    ffm_dispatch_resume(paused);
     errno = error;
 }
 
@@ -192,5 +204,5 @@ bool ffm_faults_open(void)
 {
     ffm_signals_unblock();
     ffm_sink_set_fault_cost(fault_cost());
-    return ffm_signals_open(on_fault, on_trap);
+    return ffm_signals_open(on_fault, on_trap, ffm_dispatch_signal);
 }

@@ -1,19 +1,28 @@
-/* System calls that no hook sees and that leave errno alone. */
+/* System calls that are not the program's: straight to the kernel, without errno. */
 #ifndef FFM_KERNEL_H
 #define FFM_KERNEL_H
 
 #include <stdint.h>
 
-/* Returns what the kernel does: a negative number is an error. */
-static inline int64_t ffm_kernel(int64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+/* A system call with its six arguments. Returns what the kernel does: a negative number is an error. */
+static inline int64_t ffm_kernel_call(uint64_t number, const uint64_t *a)
 {
     int64_t result;
-    register uint64_t fourth __asm__("r10") = d;
+    register uint64_t fourth __asm__("r10") = a[3];
+    register uint64_t fifth __asm__("r8") = a[4];
+    register uint64_t sixth __asm__("r9") = a[5];
     __asm__ volatile("syscall"
                      : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth)
+                     : "a"(number), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(fourth), "r"(fifth), "r"(sixth)
                      : "rcx", "r11", "memory");
     return result;
+}
+
+/* The same for calls with up to four. */
+static inline int64_t ffm_kernel(uint64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+    const uint64_t arguments[6] = {a, b, c, d, 0, 0};
+    return ffm_kernel_call(number, arguments);
 }
 
 #endif

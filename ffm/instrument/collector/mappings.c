@@ -77,3 +77,9 @@ bool ffm_mappings_shared(uint64_t start, uint64_t end)
     pthread_mutex_unlock(&mappings.lock);
     return !alone;
 }
+
+void ffm_mappings_after_fork(void)
+{
+    pthread_mutex_init(&mappings.lock, NULL);
+    ffm_mappings_changed();
+}

@@ -12,4 +12,7 @@ bool ffm_mappings_shared(uint64_t start, uint64_t end);
 /* Mappings went or were replaced: what was known of them is not. Safe in signal handlers. */
 void ffm_mappings_changed(void);
 
+/* In a forked child: a thread that is gone may have been asking. */
+void ffm_mappings_after_fork(void);
+
 #endif

@@ -1,7 +1,6 @@
 #include "ranges.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -17,7 +16,7 @@ static struct {
     ffm_range *ranges;
 } watched;
 
-static __thread sigset_t held __attribute__((tls_model("initial-exec")));
+static __thread uint64_t held __attribute__((tls_model("initial-exec")));
 
 /* A mutex may not be taken in a signal handler. */
 void ffm_ranges_lock_in_handler(void)
@@ -33,20 +32,16 @@ void ffm_ranges_unlock_in_handler(void)
 
 void ffm_ranges_lock(void)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    sigdelset(&all, SIGSEGV);
-    sigdelset(&all, SIGTRAP);
-    ffm_signals_mask(SIG_SETMASK, &all, &before);
+    const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS);
     ffm_ranges_lock_in_handler();
     held = before;
 }
 
 void ffm_ranges_unlock(void)
 {
-    sigset_t before = held;
+    const uint64_t before = held;
     ffm_ranges_unlock_in_handler();
-    ffm_signals_mask(SIG_SETMASK, &before, NULL);
+    ffm_signals_set_mask(before);
 }
 
 void ffm_ranges_lock_after_fork(void)

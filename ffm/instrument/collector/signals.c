@@ -1,22 +1,39 @@
 #include "signals.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "kernel.h"
 
-enum { OURS = 2, KERNEL_SET_BYTES = 8 };
+enum { OURS = 3, SET_BYTES = 8 };
 
-typedef int (*sigaction_function)(int, const struct sigaction *, struct sigaction *);
-typedef int (*sigmask_function)(int, const sigset_t *, sigset_t *);
+static const uint64_t RESTORER = 0x04000000; /* SA_RESTORER: the kernel's flag, in no header of the C library */
 
-static const int numbers[OURS] = {SIGSEGV, SIGTRAP};
+static const int numbers[OURS] = {SIGSEGV, SIGTRAP, SIGSYS};
 
 static struct {
     bool open;
-    struct sigaction program[OURS]; /* what the program asked for */
+    ffm_signal_action program[OURS]; /* what the program asked for */
 } handlers;
+
+/* Those of ours that the program believes it holds back. */
+static __thread uint64_t withheld __attribute__((tls_model("initial-exec")));
+
+/* Ends a handler. In our own code, so that it is no system call of the program's; unwinders know a handler's frame by
+ * these very bytes. */
+__asm__(".text\n"
+        ".balign 16\n"
+        ".globl ffm_signals_return\n"
+        ".hidden ffm_signals_return\n"
+        ".type ffm_signals_return, @function\n"
+        "nop\n"
+        "ffm_signals_return:\n"
+        "mov $15, %rax\n"
+        "syscall\n"
+        ".size ffm_signals_return, . - ffm_signals_return\n");
 
 static int place_of(int number)
 {
@@ -26,36 +43,38 @@ static int place_of(int number)
     return -1;
 }
 
-static void without_ours(sigset_t *set)
+static int64_t install(int number, const ffm_signal_action *wanted, ffm_signal_action *before)
 {
-    for (int i = 0; i < OURS; i++)
-        sigdelset(set, numbers[i]);
+    return ffm_kernel(SYS_rt_sigaction, (uint64_t)number, (uint64_t)wanted, (uint64_t)before, SET_BYTES);
 }
 
-void ffm_signals_mask(int how, const sigset_t *set, sigset_t *before)
+uint64_t ffm_signals_set_mask(uint64_t mask)
 {
-    ffm_kernel(SYS_rt_sigprocmask, (uint64_t)how, (uint64_t)set, (uint64_t)before, KERNEL_SET_BYTES);
+    uint64_t before = 0;
+    ffm_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (uint64_t)&mask, (uint64_t)&before, SET_BYTES);
+    return before;
 }
 
 void ffm_signals_unblock(void)
 {
-    sigset_t ours;
-    sigemptyset(&ours);
-    for (int i = 0; i < OURS; i++)
-        sigaddset(&ours, numbers[i]);
-    ffm_signals_mask(SIG_UNBLOCK, &ours, NULL);
+    const uint64_t ours = FFM_SIGNALS_OURS;
+    ffm_kernel(SYS_rt_sigprocmask, SIG_UNBLOCK, (uint64_t)&ours, 0, SET_BYTES);
 }
 
-bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap)
+bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_signal_handler system_call)
 {
-    const ffm_signal_handler ours[OURS] = {fault, trap};
+    const ffm_signal_handler ours[OURS] = {fault, trap, system_call};
     if (handlers.open) /* in a forked child, which has its parent's */
         return true;
     for (int i = 0; i < OURS; i++) {
-        struct sigaction action = {.sa_sigaction = ours[i], .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
-        sigfillset(&action.sa_mask);
-        without_ours(&action.sa_mask);
-        if (sigaction(numbers[i], &action, &handlers.program[i]) != 0)
+        const ffm_signal_action action = {
+            .handler = (uint64_t)ours[i],
+            .flags = RESTORER | SA_SIGINFO | SA_ONSTACK | SA_NODEFER | (numbers[i] == SIGSYS ? SA_RESTART : 0),
+            .restorer = (uint64_t)ffm_signals_return,
+            /* The program's system calls go on inside the handler of SIGSYS, interrupted as they are without it. */
+            .mask = numbers[i] == SIGSYS ? 0 : ~FFM_SIGNALS_OURS,
+        };
+        if (install(numbers[i], &action, &handlers.program[i]) != 0)
             return false;
     }
     ffm_signals_unblock();
@@ -63,63 +82,78 @@ bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap)
     return true;
 }
 
+/* Let it happen again, with the effect that it has without us. A signal that was sent does not repeat. */
+static void let_go(int number, bool sent)
+{
+    const ffm_signal_action usual = {.handler = (uint64_t)SIG_DFL};
+    handlers.open = false;
+    install(number, &usual, NULL);
+    if (sent)
+        ffm_kernel(SYS_tgkill, (uint64_t)getpid(), (uint64_t)gettid(), (uint64_t)number, 0);
+}
+
 void ffm_signals_pass(int number, siginfo_t *info, void *context)
 {
-    struct sigaction *wanted = &handlers.program[place_of(number)];
-    struct sigaction action = *wanted;
-    if (!(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_IGN && info->si_code <= 0)
-        return; /* sent by a process, not by the CPU */
-    if (!(action.sa_flags & SA_SIGINFO) && (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)) {
-        /* Let it happen again, with the effect that it has without us. A signal that was sent does not repeat. */
-        struct sigaction usual = {.sa_handler = SIG_DFL};
-        handlers.open = false;
-        sigaction(number, &usual, NULL);
-        if (info->si_code <= 0)
-            syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
+    ffm_signal_action *wanted = &handlers.program[place_of(number)];
+    const ffm_signal_action action = *wanted;
+    const bool sent = info->si_code <= 0; /* by a process, not by the CPU */
+    if (action.handler == (uint64_t)SIG_IGN && sent)
+        return;
+    if (action.handler == (uint64_t)SIG_DFL || action.handler == (uint64_t)SIG_IGN) {
+        let_go(number, sent);
         return;
     }
-    if (action.sa_flags & (int)SA_RESETHAND)
-        *wanted = (struct sigaction){.sa_handler = SIG_DFL};
-    sigset_t mask = action.sa_mask;
-    without_ours(&mask);
+    if (action.flags & SA_RESETHAND)
+        *wanted = (ffm_signal_action){.handler = (uint64_t)SIG_DFL};
     const ucontext_t *interrupted = context;
-    sigset_t during;
-    sigorset(&during, &mask, &interrupted->uc_sigmask);
-    ffm_signals_mask(SIG_SETMASK, &during, NULL);
-    if (action.sa_flags & SA_SIGINFO)
-        action.sa_sigaction(number, info, context);
+    uint64_t during = *(const uint64_t *)&interrupted->uc_sigmask | action.mask;
+    ffm_signals_set_mask(during & ~FFM_SIGNALS_OURS);
+    if (action.flags & SA_SIGINFO)
+        ((ffm_signal_handler)action.handler)(number, info, context);
     else
-        action.sa_handler(number);
+        ((void (*)(int))action.handler)(number);
     /* The kernel puts the interrupted thread's mask back. */
 }
 
-int ffm_signals_sigaction(int number, const struct sigaction *action, struct sigaction *before, void *original)
+int64_t ffm_signals_program_action(int number, const ffm_signal_action *wanted, ffm_signal_action *before)
 {
-    sigaction_function real = (sigaction_function)(uintptr_t)original;
+    ffm_signal_action copy = {0};
+    if (wanted != NULL)
+        copy = *wanted;
     int place = place_of(number);
-    if (!__atomic_load_n(&handlers.open, __ATOMIC_ACQUIRE))
-        return real(number, action, before);
-    if (place >= 0) {
-        struct sigaction wanted = action == NULL ? (struct sigaction){0} : *action;
-        if (before != NULL)
-            *before = handlers.program[place];
-        if (action != NULL)
-            handlers.program[place] = wanted;
-        return 0;
+    if (place < 0 || !__atomic_load_n(&handlers.open, __ATOMIC_ACQUIRE)) {
+        copy.mask &= ~FFM_SIGNALS_OURS;
+        return install(number, wanted == NULL ? NULL : &copy, before);
     }
-    if (action == NULL)
-        return real(number, action, before);
-    struct sigaction lenient = *action;
-    without_ours(&lenient.sa_mask);
-    return real(number, &lenient, before);
+    if (before != NULL)
+        *before = handlers.program[place];
+    if (wanted != NULL)
+        handlers.program[place] = copy;
+    return 0;
 }
 
-int ffm_signals_sigmask(int how, const sigset_t *set, sigset_t *before, void *original)
+int64_t ffm_signals_program_mask(int how, const uint64_t *set, uint64_t *before, uint64_t *mask)
 {
-    sigmask_function real = (sigmask_function)(uintptr_t)original;
-    if (set == NULL || how == SIG_UNBLOCK)
-        return real(how, set, before);
-    sigset_t lenient = *set;
-    without_ours(&lenient);
-    return real(how, &lenient, before);
+    const uint64_t old = (*mask & ~FFM_SIGNALS_OURS) | withheld;
+    uint64_t wanted = old;
+    if (set != NULL) {
+        switch (how) {
+        case SIG_BLOCK:
+            wanted = old | *set;
+            break;
+        case SIG_UNBLOCK:
+            wanted = old & ~*set;
+            break;
+        case SIG_SETMASK:
+            wanted = *set;
+            break;
+        default:
+            return -EINVAL;
+        }
+    }
+    if (before != NULL)
+        *before = old;
+    withheld = wanted & FFM_SIGNALS_OURS;
+    *mask = wanted & ~FFM_SIGNALS_OURS;
+    return 0;
 }

@@ -1,27 +1,40 @@
-/* SIGSEGV and SIGTRAP belong to the watch. The program's own handlers of them are kept here, and called for what is not
- * the watch's; the program sees them as if they were installed. */
+/* SIGSEGV, SIGTRAP and SIGSYS belong to the watch. The program's own handlers of them are kept here, and called for
+ * what is not the watch's; the program sees them as if they were installed. */
 #ifndef FFM_SIGNALS_H
 #define FFM_SIGNALS_H
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef void (*ffm_signal_handler)(int, siginfo_t *, void *);
 
-/* Take the two signals. Handlers run with all other signals held back. */
-bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap);
+/* The kernel's own form of struct sigaction on x86-64. */
+typedef struct {
+    uint64_t handler, flags, restorer, mask;
+} ffm_signal_action;
+
+/* Take the three signals. Handlers of faults and traps run with all other signals held back. */
+bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_signal_handler system_call);
 
 /* Let the program have a signal that was not ours, as it asked for it. */
 void ffm_signals_pass(int number, siginfo_t *info, void *context);
 
-/* Never hold the two signals back in this thread: the kernel ends a process that faults with SIGSEGV blocked. */
+/* Never hold the three signals back in this thread: the kernel ends a process that faults with SIGSEGV blocked. */
 void ffm_signals_unblock(void);
 
-/* pthread_sigmask without the hook. */
-void ffm_signals_mask(int how, const sigset_t *set, sigset_t *before);
+/* The code that ends a handler. */
+extern const char ffm_signals_return[] __attribute__((visibility("hidden")));
 
-/* What stands in for the program's calls; `original` is the function without its hook. */
-int ffm_signals_sigaction(int number, const struct sigaction *action, struct sigaction *before, void *original);
-int ffm_signals_sigmask(int how, const sigset_t *set, sigset_t *before, void *original);
+/* The three, as a set. */
+#define FFM_SIGNALS_OURS ((1ULL << (SIGSEGV - 1)) | (1ULL << (SIGTRAP - 1)) | (1ULL << (SIGSYS - 1)))
+
+/* Set the thread's mask of signals, and return the one before it. */
+uint64_t ffm_signals_set_mask(uint64_t mask);
+
+/* What stands in for the program's rt_sigaction and rt_sigprocmask: they answer as the kernel does. `mask` is the
+ * thread's, which takes effect when the handler of the system call returns. */
+int64_t ffm_signals_program_action(int number, const ffm_signal_action *wanted, ffm_signal_action *before);
+int64_t ffm_signals_program_mask(int how, const uint64_t *set, uint64_t *before, uint64_t *mask);
 
 #endif

@@ -21,7 +21,7 @@ typedef struct {
     uint32_t wait_stack; /* of a wait under no public call */
     uint32_t wait_probe;
     bool wait_truncated;
-    bool signals_ready;     /* the watch's signals are not held back */
+    bool memory_known;      /* ffm_thread_memory_here was called */
     ffm_operation attached; /* the call under way in a function that was attached to */
     uint64_t attached_arguments[12];
 } ffm_thread;

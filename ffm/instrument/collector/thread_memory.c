@@ -7,7 +7,7 @@
 
 /* glibc's `struct pthread`, which begins at the thread pointer and holds what the kernel knows of a thread, is smaller.
  */
-enum { PAGE = 4096, CONTROL_BLOCK = 4096, CAPACITY = 1 << 12 };
+enum { PAGE = 4096, CONTROL_BLOCK = 4096, CAPACITY = 1 << 12, STATIC_VARIABLES = 1 << 16 };
 
 static struct {
     bool locked, overflown;
@@ -63,22 +63,23 @@ bool ffm_thread_memory_holds(uint64_t start, uint64_t end)
     return found;
 }
 
-/* The calling thread's variables of one module. */
+/* The calling thread's variables of one module, as far as they lie with its control block, where the collector's do
+ * that handlers and the kernel use. Those of libraries that came later are ordinary memory of the heap. */
 static int note_variables(struct dl_phdr_info *info, size_t size, void *opaque)
 {
-    if (size < offsetof(struct dl_phdr_info, dlpi_tls_data) + sizeof info->dlpi_tls_data || info->dlpi_tls_data == NULL)
+    const uint64_t self = *(const uint64_t *)opaque, start = (uint64_t)info->dlpi_tls_data;
+    if (size < offsetof(struct dl_phdr_info, dlpi_tls_data) + sizeof info->dlpi_tls_data || start == 0 ||
+        start > self || self - start > STATIC_VARIABLES)
         return 0;
     for (size_t i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_TLS)
-            ffm_thread_memory_note(*(const uint64_t *)opaque, (uint64_t)info->dlpi_tls_data,
-                                   (uint64_t)info->dlpi_tls_data + info->dlpi_phdr[i].p_memsz);
+            ffm_thread_memory_note(self, start, start + info->dlpi_phdr[i].p_memsz);
     return 0;
 }
 
 void ffm_thread_memory_here(void)
 {
     uint64_t self = (uint64_t)pthread_self();
-    ffm_thread_memory_gone(self); /* of an earlier thread */
     ffm_thread_memory_note(self, self, self + CONTROL_BLOCK);
     dl_iterate_phdr(note_variables, &self);
     pthread_attr_t attributes;

@@ -4,16 +4,16 @@
 
 #include "blocks.h"
 #include "clock.h"
+#include "dispatch.h"
 #include "faults.h"
 #include "kernels.h"
 #include "mappings.h"
-#include "neighbours.h"
-#include "signals.h"
 #include "stacks.h"
 #include "thread_memory.h"
 #include "waits.h"
 
 enum { SUSPENDED = 16, SEPARATE_ROWS = 64, PAGE = 4096, DORMANT_RANGES = 2048 };
+enum { BRIEF = 50000 }; /* nanoseconds; a system call that does not sleep takes less */
 
 static struct {
     const uint8_t *plan;
@@ -153,10 +153,9 @@ static void before_copy(const ffm_copy *copy, const ffm_operation *operation)
 void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
                       ffm_thread *thread)
 {
-    if (!thread->signals_ready) {
-        ffm_signals_unblock();
+    if (!thread->memory_known) {
         ffm_thread_memory_here();
-        thread->signals_ready = true;
+        thread->memory_known = true;
     }
     /* Freed by the driver: it waits itself. Unregistered memory stays the program's. */
     if (function->kind == FFM_KIND_FREE && operation->destination != 0) {
@@ -191,14 +190,12 @@ static void drop_equal(const ffm_range *range)
     }
 }
 
-/* Memory that may not be protected: a thread runs on it, or the kernel reads it while no system call names it. Not
- * under the lock: to find out takes memory. */
+/* Memory that may not be protected, since a thread runs on it, or is seen elsewhere too. Not under the lock. */
 static bool unwatchable(const ffm_box *box)
 {
     uint64_t end = ffm_box_end(box);
     return ffm_thread_memory_holds(box->address, end) ||
-           (!ffm_blocks_own_pages(box->address) &&
-            (ffm_mappings_shared(box->address, end) || ffm_neighbours_at(box->address, end)));
+           (!ffm_blocks_own_pages(box->address) && ffm_mappings_shared(box->address, end));
 }
 
 static void add(ffm_range *range, bool watchable, uint32_t stack)
@@ -371,12 +368,14 @@ void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, co
         wait_ended(&cover, thread);
 }
 
-/* ---- the C library ----------------------------------------------------------------------------------------------- */
+/* ---- system calls -------------------------------------------------------------------------------------------------
+ */
 
 /* Ranges beside a buffer that the kernel works on, on pages that it shares with them. They are known by where they
  * begin, since places change. */
 static __thread struct {
     uint32_t count;
+    uint64_t since;
     struct {
         uint64_t operation, start;
         uint32_t thread;
@@ -393,6 +392,8 @@ static void suspend(uint64_t start, uint64_t end, bool writing)
             ffm_watch_touched(i - 1, FFM_ACCESS_UNWATCHED, range->start, ffm_now(), 0);
             continue;
         }
+        if (suspended.count == 0)
+            suspended.since = ffm_now();
         suspended.ranges[suspended.count].operation = range->operation;
         suspended.ranges[suspended.count].start = range->start;
         suspended.ranges[suspended.count++].thread = range->thread;
@@ -437,14 +438,18 @@ void ffm_watch_system_call_over(void)
 {
     if (suspended.count == 0)
         return;
+    /* In a call that slept other threads had the time to touch what lay open. */
+    const bool missed = ffm_dispatch_threads() > 1 && ffm_now() - suspended.since > BRIEF;
     ffm_ranges_lock();
     for (; suspended.count > 0; suspended.count--) {
-        for (uint32_t i = 0; i < ffm_ranges_count(); i++) {
-            ffm_range *range = ffm_ranges_at(i);
-            if (range->state == FFM_RANGE_OPEN && range->operation == suspended.ranges[suspended.count - 1].operation &&
-                range->thread == suspended.ranges[suspended.count - 1].thread &&
-                range->start == suspended.ranges[suspended.count - 1].start)
-                ffm_ranges_arm(range);
+        for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+            ffm_range *range = ffm_ranges_at(i - 1);
+            if (range->state != FFM_RANGE_OPEN || range->operation != suspended.ranges[suspended.count - 1].operation ||
+                range->thread != suspended.ranges[suspended.count - 1].thread ||
+                range->start != suspended.ranges[suspended.count - 1].start)
+                continue;
+            if (missed || !ffm_ranges_arm(range))
+                ffm_watch_touched(i - 1, FFM_ACCESS_UNWATCHED, range->start, suspended.since, 0);
         }
     }
     ffm_ranges_unlock();
@@ -453,7 +458,6 @@ void ffm_watch_system_call_over(void)
 void ffm_watch_released(uint64_t start, uint64_t bytes)
 {
     uint64_t end = (start + bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-    ffm_mappings_changed();
     if (bytes == 0 || !ffm_watch_active())
         return;
     bool any = false;
@@ -539,6 +543,7 @@ bool ffm_watch_open(const uint8_t *plan, uint64_t keys)
 void ffm_watch_after_fork(void)
 {
     ffm_thread_memory_after_fork();
+    ffm_mappings_after_fork();
     ffm_ranges_lock_after_fork();
     ffm_sink_release(&watch.accesses);
     watch.accesses = (ffm_stream){0};

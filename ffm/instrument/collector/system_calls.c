@@ -1,0 +1,223 @@
+#include "system_calls.h"
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/times.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "mappings.h"
+#include "watch.h"
+
+typedef uint64_t word;
+
+enum { VECTORS = 1024, PAGE = 4096, CALLS = 512 }; /* the kernel takes no more vectors (UIO_MAXIOV) */
+
+static void reads(word start, word bytes)
+{
+    ffm_watch_system_call(start, bytes, false);
+}
+
+static void writes(word start, word bytes)
+{
+    ffm_watch_system_call(start, bytes, true);
+}
+
+static void text(word start)
+{
+    if (start != 0)
+        reads(start, strlen((const char *)start) + 1);
+}
+
+static void vectors(word start, word count, bool writing)
+{
+    const struct iovec *vector = (const struct iovec *)start;
+    if (vector == NULL || count > VECTORS)
+        return;
+    reads(start, count * sizeof *vector);
+    for (word i = 0; i < count; i++)
+        ffm_watch_system_call((word)vector[i].iov_base, vector[i].iov_len, writing);
+}
+
+static void message(word start, bool writing)
+{
+    const struct msghdr *header = (const struct msghdr *)start;
+    if (header == NULL)
+        return;
+    ffm_watch_system_call(start, sizeof *header, writing);
+    ffm_watch_system_call((word)header->msg_name, header->msg_namelen, writing);
+    ffm_watch_system_call((word)header->msg_control, header->msg_controllen, writing);
+    vectors((word)header->msg_iov, header->msg_iovlen, writing);
+}
+
+static void messages(word start, word count, bool writing)
+{
+    struct mmsghdr *headers = (struct mmsghdr *)start;
+    if (headers == NULL || count > VECTORS)
+        return;
+    writes(start, count * sizeof *headers);
+    for (word i = 0; i < count; i++)
+        message((word)&headers[i].msg_hdr, writing);
+}
+
+/* What a process does to its own memory by this way. */
+static void other_process(const word *a, bool writing)
+{
+    vectors(a[1], a[2], !writing);
+    if (a[0] == (word)getpid())
+        vectors(a[3], a[4], writing);
+    else
+        reads(a[3], a[4] * sizeof(struct iovec));
+}
+
+static void gone(word start, word bytes)
+{
+    ffm_watch_released(start, bytes);
+}
+
+static void mapped(const word *a)
+{
+    if (a[3] & MAP_FIXED)
+        gone(a[0], a[1]);
+}
+
+static void remapped(const word *a)
+{
+    gone(a[0], a[1]);
+    if (a[3] & MREMAP_FIXED)
+        gone(a[4], a[2]);
+}
+
+static void advised(const word *a)
+{
+    if (a[2] == MADV_DONTNEED || a[2] == MADV_FREE || a[2] == MADV_REMOVE)
+        gone(a[0], a[1]);
+}
+
+static void heap_end(word wanted)
+{
+    const word now = (word)sbrk(0);
+    if (wanted != 0 && wanted < now)
+        gone(wanted, now - wanted);
+}
+
+static void clock_read(void)
+{
+    ffm_watch_clock(NULL);
+}
+
+/* Pages go to another program, or the kernel works on them at a time of its own. */
+static void everything(void)
+{
+    ffm_watch_aside(PAGE, UINT64_MAX);
+}
+
+/* A call that is not known here: whatever it is given may be an address, of something smaller than a page. */
+static void unknown(const word *a)
+{
+    for (int i = 0; i < 6; i++) {
+        if (a[i] < PAGE || !ffm_ranges_overlap(a[i], a[i] + PAGE))
+            continue;
+        writes(a[i], 1);
+        ffm_watch_aside(a[i], a[i] + PAGE);
+    }
+}
+
+/* X(name, what it touches), with its arguments in the words a[]. Calls of which nothing is said here are `unknown`. */
+#define SYSTEM_CALLS(X)                                                                                                \
+    X(read, writes(a[1], a[2]))                                                                                        \
+    X(write, reads(a[1], a[2]))                                                                                        \
+    X(pread64, writes(a[1], a[2]))                                                                                     \
+    X(pwrite64, reads(a[1], a[2]))                                                                                     \
+    X(readv, vectors(a[1], a[2], true))                                                                                \
+    X(writev, vectors(a[1], a[2], false))                                                                              \
+    X(preadv, vectors(a[1], a[2], true))                                                                               \
+    X(pwritev, vectors(a[1], a[2], false))                                                                             \
+    X(preadv2, vectors(a[1], a[2], true))                                                                              \
+    X(pwritev2, vectors(a[1], a[2], false))                                                                            \
+    X(vmsplice, vectors(a[1], a[2], false))                                                                            \
+    X(process_vm_readv, other_process(a, false))                                                                       \
+    X(process_vm_writev, other_process(a, true))                                                                       \
+    X(sendto, (reads(a[1], a[2]), reads(a[4], a[5])))                                                                  \
+    X(recvfrom, (writes(a[1], a[2]), writes(a[4], sizeof(struct sockaddr_storage)), writes(a[5], sizeof(socklen_t))))  \
+    X(sendmsg, message(a[1], false))                                                                                   \
+    X(recvmsg, message(a[1], true))                                                                                    \
+    X(sendmmsg, messages(a[1], a[2], false))                                                                           \
+    X(recvmmsg, messages(a[1], a[2], true))                                                                            \
+    X(getrandom, writes(a[0], a[1]))                                                                                   \
+    X(getdents64, writes(a[1], a[2]))                                                                                  \
+    X(getcwd, writes(a[0], a[1]))                                                                                      \
+    X(poll, writes(a[0], a[1] * sizeof(struct pollfd)))                                                                \
+    X(ppoll, (writes(a[0], a[1] * sizeof(struct pollfd)), reads(a[2], sizeof(struct timespec)), reads(a[3], a[4])))    \
+    X(epoll_wait, writes(a[1], a[2] * sizeof(struct epoll_event)))                                                     \
+    X(epoll_pwait, (writes(a[1], a[2] * sizeof(struct epoll_event)), reads(a[4], a[5])))                               \
+    X(open, text(a[0]))                                                                                                \
+    X(openat, text(a[1]))                                                                                              \
+    X(stat, (text(a[0]), writes(a[1], sizeof(struct stat))))                                                           \
+    X(lstat, (text(a[0]), writes(a[1], sizeof(struct stat))))                                                          \
+    X(fstat, writes(a[1], sizeof(struct stat)))                                                                        \
+    X(newfstatat, (text(a[1]), writes(a[2], sizeof(struct stat))))                                                     \
+    X(access, text(a[0]))                                                                                              \
+    X(readlink, (text(a[0]), writes(a[1], a[2])))                                                                      \
+    X(readlinkat, (text(a[1]), writes(a[2], a[3])))                                                                    \
+    X(unlink, text(a[0]))                                                                                              \
+    X(rename, (text(a[0]), text(a[1])))                                                                                \
+    X(mkdir, text(a[0]))                                                                                               \
+    X(chdir, text(a[0]))                                                                                               \
+    X(nanosleep, (reads(a[0], sizeof(struct timespec)), writes(a[1], sizeof(struct timespec))))                        \
+    X(clock_nanosleep, (reads(a[2], sizeof(struct timespec)), writes(a[3], sizeof(struct timespec))))                  \
+    X(times, (writes(a[0], sizeof(struct tms)), clock_read()))                                                         \
+    X(getrusage, (writes(a[1], sizeof(struct rusage)), clock_read()))                                                  \
+    X(munmap, gone(a[0], a[1]))                                                                                        \
+    X(mmap, mapped(a))                                                                                                 \
+    X(mremap, remapped(a))                                                                                             \
+    X(madvise, advised(a))                                                                                             \
+    X(mprotect, gone(a[0], a[1]))                                                                                      \
+    X(pkey_mprotect, gone(a[0], a[1]))                                                                                 \
+    X(brk, heap_end(a[0]))                                                                                             \
+    X(execve, everything())                                                                                            \
+    X(execveat, everything())                                                                                          \
+    X(io_submit, everything())                                                                                         \
+    X(io_uring_enter, everything())                                                                                    \
+    X(close, (void)0)                                                                                                  \
+    X(lseek, (void)0)                                                                                                  \
+    X(sched_yield, (void)0)                                                                                            \
+    X(getpid, (void)0)                                                                                                 \
+    X(gettid, (void)0)                                                                                                 \
+    X(exit, (void)0)                                                                                                   \
+    X(exit_group, (void)0)
+
+#define PLACE(name, touch) PLACE_##name,
+enum { PLACE_unknown, SYSTEM_CALLS(PLACE) };
+#define NUMBER(name, touch) [SYS_##name] = PLACE_##name,
+static const uint8_t places[CALLS] = {SYSTEM_CALLS(NUMBER)};
+
+void ffm_system_call_before(uint64_t number, const uint64_t *a)
+{
+    if (number == SYS_munmap || number == SYS_mremap || (number == SYS_mmap && (a[3] & MAP_FIXED)))
+        ffm_mappings_changed();
+    if (!ffm_watch_active() && number != SYS_times && number != SYS_getrusage)
+        return;
+#define CASE(name, touch)                                                                                              \
+    case PLACE_##name:                                                                                                 \
+        touch;                                                                                                         \
+        break;
+    switch (number < CALLS ? places[number] : PLACE_unknown) {
+        SYSTEM_CALLS(CASE)
+    default:
+        unknown(a);
+    }
+}
+
+void ffm_system_call_after(void)
+{
+    ffm_watch_system_call_over();
+}
