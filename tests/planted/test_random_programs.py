@@ -129,5 +129,6 @@ def test_verdicts_end_to_end(interpreter: Path, tmp_path: Path, script: Script) 
     table = read_table(folder.root / run_memory(request).synchronizations)
     waits = waits_of(script)
     note(text_of(script))
+    note(f"reasons: {[Reason(reason).name for reason in table['reason'].tolist()]}")
     assert len(table["reason"]) == len(waits), "each wait of the script is one synchronization, in its order"
     check_verdicts(script, [row for row, reason in zip(waits, table["reason"], strict=True) if reason in REQUIRED])

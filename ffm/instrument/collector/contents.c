@@ -7,6 +7,7 @@
 
 #include "blocks.h"
 #include "hashes.h"
+#include "peek.h"
 #include "readback.h"
 #include "waits.h"
 #include "watch.h"
@@ -106,9 +107,9 @@ static void record_part(void *opaque, uint64_t place, const ffm_hash *hash)
 /* Hash a box of host memory; what is watched there is not touched by it. */
 static ffm_hash hash_host(const ffm_box *box, part_context *parts)
 {
-    ffm_watch_aside(box->address, ffm_box_end(box));
-    ffm_hash hash = ffm_hash_box(box, parts == NULL ? NULL : record_part, parts);
-    ffm_watch_system_call_over();
+    ffm_box readable = ffm_peek(box);
+    ffm_hash hash = ffm_hash_box(&readable, parts == NULL ? NULL : record_part, parts);
+    ffm_peek_over();
     return hash;
 }
 
@@ -160,9 +161,9 @@ static void before_upload(const ffm_function *function, const ffm_operation *ope
     content.hash[0] = hash.low;
     content.hash[1] = hash.high;
     if (ffm_blocks_count() != 0) {
-        ffm_watch_aside(source->address, ffm_box_end(source));
-        scan(source);
-        ffm_watch_system_call_over();
+        ffm_box readable = ffm_peek(source);
+        scan(&readable);
+        ffm_peek_over();
     }
     bool again = sent_before(&content);
     ffm_hash there;
@@ -278,4 +279,5 @@ void ffm_contents_after_fork(void)
 {
     pthread_mutex_init(&contents.lock, NULL);
     contents.arrivals = 0;
+    ffm_peek_after_fork();
 }

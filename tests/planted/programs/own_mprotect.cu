@@ -1,4 +1,5 @@
-// The program sets the protection of the pages itself before it reads what came there; or it never reads.
+// The program sets the protection of the pages itself before it reads what came there; or it never reads. From then
+// on it owns their protection, so that the wait counts as needed also where it is not.
 // variants: read, never
 #include "planted.h"
 
@@ -12,7 +13,7 @@ void program()
     int *host = static_cast<int *>(memory);
     host[0] = 0;
     fill(device, count, 7);
-    DOWNLOAD(copy, host, device, bytes); // sync: read required, never unnecessary
+    DOWNLOAD(copy, host, device, bytes); // sync: read required, never required (undecidable)
     expect("protected", mprotect(host, bytes, planted::keeps("copy") ? PROT_READ : PROT_READ | PROT_WRITE), 0);
     if (variant("read"))
         expect("sum", sum(host, count), 7 * count);

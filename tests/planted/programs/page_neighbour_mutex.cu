@@ -1,4 +1,5 @@
 // A lock for which threads wait in the kernel lies on the page of a download; the download is read at the end or not.
+// While a thread waits in the kernel the page lies open, so that the wait for the GPU counts as needed in both.
 // variants: end, never
 #include "planted.h"
 
@@ -21,7 +22,7 @@ void program()
     Page *page = new (pinned_integers(1024)) Page{};
     fill(device, count, 7);
     DOWNLOAD_ASYNC(page->host, device, count * sizeof(int));
-    WAIT(last, cudaStreamSynchronize(nullptr)); // sync: end required, never unnecessary
+    WAIT(last, cudaStreamSynchronize(nullptr)); // sync: end required, never unnecessary or required (undecidable)
     if (variant("end") && !planted::arguments.without.empty())
         expect("early", sum(page->host, count), 7 * count);
     std::thread other([&] {

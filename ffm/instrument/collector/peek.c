@@ -1,0 +1,80 @@
+#include "peek.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "watch.h"
+
+/* The kernel reads pages through this file whatever their protection (proc_pid_mem(5)). Page-locked memory of some
+ * drivers it does not read; that is opened. */
+static struct {
+    pthread_mutex_t lock;
+    char *copy;
+    uint64_t bytes;
+} peek = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static __thread enum { DIRECT, COPIED, OPENED } way __attribute__((tls_model("initial-exec")));
+
+static bool room_for(uint64_t bytes)
+{
+    if (peek.bytes >= bytes)
+        return true;
+    if (peek.copy != NULL)
+        munmap(peek.copy, peek.bytes);
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    peek.copy = pages == MAP_FAILED ? NULL : pages;
+    peek.bytes = peek.copy == NULL ? 0 : bytes;
+    return peek.copy != NULL;
+}
+
+static bool copy_all(uint64_t start, uint64_t bytes)
+{
+    int memory =
+        open("/proc/self/mem", O_RDONLY | O_CLOEXEC); /* each time: a program may close what it does not know */
+    if (memory < 0)
+        return false;
+    uint64_t done = 0;
+    ssize_t some = room_for(bytes) ? 1 : 0;
+    while (done < bytes && some > 0) {
+        some = pread(memory, peek.copy + done, bytes - done, (off_t)(start + done));
+        done += some > 0 ? (uint64_t)some : 0;
+    }
+    close(memory);
+    return done == bytes;
+}
+
+ffm_box ffm_peek(const ffm_box *box)
+{
+    ffm_box readable = *box;
+    uint64_t end = ffm_box_end(box);
+    way = DIRECT;
+    if (!ffm_ranges_overlap(box->address, end))
+        return readable;
+    pthread_mutex_lock(&peek.lock);
+    if (copy_all(box->address, end - box->address)) {
+        way = COPIED;
+        readable.address = (uint64_t)peek.copy;
+        return readable;
+    }
+    pthread_mutex_unlock(&peek.lock);
+    way = OPENED;
+    ffm_watch_aside(box->address, end);
+    return readable;
+}
+
+void ffm_peek_over(void)
+{
+    if (way == COPIED)
+        pthread_mutex_unlock(&peek.lock);
+    else if (way == OPENED)
+        ffm_watch_system_call_over();
+    way = DIRECT;
+}
+
+void ffm_peek_after_fork(void)
+{
+    pthread_mutex_init(&peek.lock, NULL);
+}
