@@ -167,9 +167,12 @@ def _measure(machine: Machine, program: Program, runs: Runs) -> tuple[Path, dict
     """Run the stages; return the folder of results, and what they cost."""
     results = machine.output / "results" / program.name
     shutil.rmtree(results, ignore_errors=True)
-    for stage in STAGES:
-        machine.ffm("stage", stage, "--results", str(results), "--timeout", "60", "--", *program.command, at_most=120)
-    machine.ffm("stage", "analysis", "--results", str(results), at_most=90)
+    took: dict[str, float] = {}
+    for stage in (*STAGES, "analysis"):
+        began = time.monotonic()
+        command = [] if stage == "analysis" else ["--timeout", "60", "--", *program.command]
+        machine.ffm("stage", stage, "--results", str(results), *command, at_most=120)
+        took[stage] = round(time.monotonic() - began, 2)
     analysis: dict[str, Any] = json.loads((results / "analysis.json").read_text())
     bare = runs.seconds[program.name]
     walls = {stage: json.loads((results / f"{stage}.json").read_text())["run"]["wall_s"] for stage in STAGES}
@@ -177,6 +180,7 @@ def _measure(machine: Machine, program: Program, runs: Runs) -> tuple[Path, dict
         "seconds": runs.seconds,
         "bare_s": bare,
         "stage_ratios": {stage: wall / bare for stage, wall in walls.items()},
+        "stage_seconds": took,
         "estimate": analysis.get("everything"),
         "problem_sites": sum(1 for site in analysis["sites"] if site["problem_count"]),
         "notes": analysis["notes"],
