@@ -46,7 +46,8 @@ bool accessible(std::uintptr_t first, std::uintptr_t behind, bool writing)
     for (std::string line; first < behind && std::getline(maps, line);) {
         std::uintptr_t start = 0, end = 0;
         char read = '-', write = '-';
-        if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %c%c", &start, &end, &read, &write) != 4 || end <= first)
+        if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %c%c", &start, &end, &read, &write) != 4 ||
+            end <= first)
             continue;
         if (start > first || read != 'r' || (writing && write != 'w'))
             return false;
