@@ -27,6 +27,7 @@ from ffm.stages.documents import (
 )
 from ffm.stages.errors import DocumentError
 from ffm.stages.folder import ResultsFolder, application_name
+from ffm.stages.host_memory import functions_of_stacks
 from ffm.stages.matching import match, translate
 from ffm.stages.named_stacks import name_stacks, unread_python
 from ffm.stages.operations import function_name
@@ -90,6 +91,7 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
             f"The documents in {folder.root} come from different commands. Run all stages again on one of them."
         )
     columns = read_table(folder.root / tracing.events)
+    host_memory = read_table(folder.root / tracing.host_memory) if tracing.host_memory else None
     joined = _join(columns, tracing, memory, sync_use, folder)
     wall_s = baseline.run.wall_s if baseline.run else 0.0
     order = np.lexsort((columns["start"], columns["thread"], columns["process"]))
@@ -101,13 +103,13 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         command=command,
         wall_s=wall_s,
         timeline=timeline,
-        sites=_sites(columns, joined, len(named.stacks)),
+        sites=_sites(columns, joined, len(named.stacks), functions_of_stacks(host_memory)),
         stacks=named.stacks,
         modules=named.modules,
         run=tracing.run,
         costs=[_cost(document, baseline) for document in (baseline, tracing, memory, sync_use)],
         matching=_matching(columns, joined),
-        allocations=allocation_links(columns),
+        allocations=allocation_links(columns, host_memory),
         work=device_work({name: column[order] for name, column in columns.items()}, timeline.thread),
         probes_s=float(columns["probe"].sum()) / 1e9,
         notes=named.notes + unread_python(tracing.run) + _notes(tracing) + compilation_notes(tracing, columns, wall_s),
@@ -194,7 +196,7 @@ def _distinct_threads(process: NDArray[np.int32], thread: NDArray[np.int32]) -> 
     return np.concatenate(([0], np.cumsum(new))).astype(np.int32)
 
 
-def _sites(columns: Columns, joined: _Joined, stacks: int) -> list[SiteDescription]:
+def _sites(columns: Columns, joined: _Joined, stacks: int, allocators: dict[int, str]) -> list[SiteDescription]:
     """Describe each stack: its function, bytes and verdicts. A stack without operations gets an empty one."""
     function = np.full(stacks, -1, np.int64)
     function[columns["stack"]] = columns["function"]
@@ -217,7 +219,7 @@ def _sites(columns: Columns, joined: _Joined, stacks: int) -> list[SiteDescripti
     return [
         SiteDescription(
             stack=stack,
-            function=function_name(int(function[stack])) if function[stack] >= 0 else "",
+            function=function_name(int(function[stack])) if function[stack] >= 0 else allocators.get(stack, ""),
             bytes=int(moved[stack]),
             synchronization=synchronization[stack],
             transfer=transfer[stack],

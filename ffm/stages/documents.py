@@ -175,6 +175,8 @@ class Tracing(Document, frozen=True, kw_only=True):
     events: str
     probe_cost_ns: float
     """Measured cost of the probe itself for one traced call, already taken out of the columns."""
+    host_memory: str = ""
+    """Columnar file of where pageable host memory of transfers comes from (`ffm.stages.host_memory`)."""
     compute_capability: int = 0
     """Of the first GPU, 10 * major + minor; 0 where it was not asked, since the program holds no device code."""
 
@@ -302,7 +304,7 @@ class AllocationLink(Record, frozen=True, kw_only=True):
     memory: str
     """A memory of the driver's catalogue (`device`, `pinned`, `managed`, ...), or `pageable`."""
     allocation: int | None
-    """Site of the allocation; None where no call of the driver made it."""
+    """Site of the allocation, of the driver or of the C library; None where it is not known."""
     release: int | None
     """Site that frees it; None where it was not freed."""
     occurrences: int
