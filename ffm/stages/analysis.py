@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +12,11 @@ from ffm.model.necessity import REASONS, REQUIRED, Reason
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import REPETITIONS, Repetition
 from ffm.stages.allocations import allocation_links
+from ffm.stages.buffer_names import BufferNames
 from ffm.stages.compiling import compilation_notes
 from ffm.stages.device_work import device_work
 from ffm.stages.documents import (
+    AllocationLink,
     Analysis,
     Baseline,
     Document,
@@ -98,18 +101,21 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
     timeline = _timeline(columns, joined, order, wall_s)
     named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
     command = baseline.run.command if baseline.run else []
+    links = allocation_links(columns, host_memory)
+    sites = _sites(columns, joined, len(named.stacks), functions_of_stacks(host_memory))
+    _name_buffers(sites, links, timeline, BufferNames(named.stacks, named.modules))
     findings = Findings(
         application=application_name(command),
         command=command,
         wall_s=wall_s,
         timeline=timeline,
-        sites=_sites(columns, joined, len(named.stacks), functions_of_stacks(host_memory)),
+        sites=sites,
         stacks=named.stacks,
         modules=named.modules,
         run=tracing.run,
         costs=[_cost(document, baseline) for document in (baseline, tracing, memory, sync_use)],
         matching=_matching(columns, joined),
-        allocations=allocation_links(columns, host_memory),
+        allocations=links,
         work=device_work({name: column[order] for name, column in columns.items()}, timeline.thread),
         probes_s=float(columns["probe"].sum()) / 1e9,
         notes=named.notes + unread_python(tracing.run) + _notes(tracing) + compilation_notes(tracing, columns, wall_s),
@@ -194,6 +200,19 @@ def _distinct_threads(process: NDArray[np.int32], thread: NDArray[np.int32]) -> 
         return np.empty(0, np.int32)
     new = (process[1:] != process[:-1]) | (thread[1:] != thread[:-1])
     return np.concatenate(([0], np.cumsum(new))).astype(np.int32)
+
+
+def _name_buffers(
+    sites: list[SiteDescription], links: list[AllocationLink], timeline: Timeline, names: BufferNames
+) -> None:
+    """Name the memory of the sites with problems, and of the allocations and frees that belong to them."""
+    wanted: set[int] = set(np.unique(timeline.site[timeline.problem != 0]).tolist())
+    linked: set[int] = set()
+    for link in links:
+        if link.site in wanted:
+            linked.update(site for site in (link.allocation, link.release) if site is not None)
+    for site, name in names.names((site, sites[site].function) for site in wanted | linked).items():
+        sites[site] = dataclasses.replace(sites[site], buffer=name)
 
 
 def _sites(columns: Columns, joined: _Joined, stacks: int, allocators: dict[int, str]) -> list[SiteDescription]:

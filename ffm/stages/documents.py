@@ -261,6 +261,9 @@ class Site(Record, frozen=True, kw_only=True):
     synchronization: list[Verdict]
     transfer: list[Verdict]
     benefit: Benefit
+    buffer: str = ""
+    """What the program calls the memory: what an allocation fills, what a free frees, the host memory of a transfer.
+    Empty where that is not known, or the site has no problem."""
 
 
 class Group(Record, frozen=True, kw_only=True):

@@ -93,6 +93,11 @@ def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int
     return Place(call, caller.function, source_file(caller.file), caller.line)
 
 
+def starts_a_thread(function: str) -> bool:
+    """Whether a function of the C library starts a program or a thread: it is around all stacks, and tells nothing."""
+    return _STARTS_A_THREAD.fullmatch(function) is not None
+
+
 def place_of_allocation(frames: Sequence[Frame], function: str) -> Place:
     """Find the line of the program that allocates or frees host memory through a function of the C library.
 
@@ -104,7 +109,7 @@ def place_of_allocation(frames: Sequence[Frame], function: str) -> Place:
         return Place(function, "", "", 0)
     caller = next((frame for frame in own if frame.line and not _LIBRARY_HEADER.search(frame.file)), own[0])
     inner = own[: own.index(caller)]
-    operator = next((match[0] for frame in inner if (match := _OPERATOR.match(frame.function))), function)
+    operator = next((match[0] for frame in reversed(inner) if (match := _OPERATOR.match(frame.function))), function)
     containers = (_CONTAINER.match(frame.function) for frame in reversed(inner))
     container = next((match[1] for match in containers if match), "")
     return Place(f"{operator} ({container})" if container else operator, caller.function, caller.file, caller.line)

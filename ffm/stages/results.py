@@ -68,6 +68,8 @@ class SiteDescription:
     """Bytes that all its transfers moved."""
     synchronization: list[Verdict] = field(default_factory=list)
     transfer: list[Verdict] = field(default_factory=list)
+    buffer: str = ""
+    """As in `documents.Site`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +200,7 @@ def _sites(
             caller=place.caller,
             file=place.file,
             line=place.line,
+            buffer=description.buffer,
             stack=description.stack,
             kind=Kind(int(sums.kind[index])).name.lower(),
             count=int(sums.count[index]),
