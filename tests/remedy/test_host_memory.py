@@ -17,7 +17,7 @@ SOURCE = Path(__file__).parent / "programs" / "host_memory.cu"
 ALLOCATES = {
     "malloc": "malloc",
     "vector": "operator new (std::vector)",
-    "new": "operator new[]",
+    "new": "operator new",
     "calloc": "calloc",
     "posix_memalign": "posix_memalign",
     "mmap": "mmap",
@@ -49,7 +49,8 @@ def test_every_origin_is_told_with_its_line(analysis: dict[str, Any]) -> None:
     sites = analysis["sites"]
     links = [link for link in analysis["allocations"] if link["memory"] == "pageable"]
     told = {
-        (sites[link["allocation"]]["call"], sites[link["allocation"]]["line"])
+        # The C++ library's `operator new[]` may jump to `operator new`, which then stands alone in the stack.
+        (sites[link["allocation"]]["call"].replace("new[]", "new"), sites[link["allocation"]]["line"])
         for link in links
         if link["allocation"] is not None
     }

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "host_blocks.h"
+#include "python_frames.h"
 
 /* What one does inside another, or inside of ours, is not the program's. */
 static __thread uint32_t inside __attribute__((tls_model("initial-exec")));
@@ -65,10 +66,11 @@ static __attribute__((noinline)) void note_release(uint32_t number, uint32_t all
     errno = error;
 }
 
-/* Whether a call is to be kept in mind once it has succeeded. */
+/* Whether a call is to be kept in mind once it has succeeded. Not in Python, where nearly all memory comes from the
+ * interpreter's own allocator, and its frames cannot be read at every moment at which that allocates. */
 static inline bool large(size_t bytes)
 {
-    return __builtin_expect(bytes >= FFM_HOST_BLOCK_LEAST && inside == 1, 0);
+    return __builtin_expect(bytes >= FFM_HOST_BLOCK_LEAST && inside == 1, 0) && !ffm_python_readable;
 }
 
 static void *wrap_malloc(size_t bytes)
