@@ -92,6 +92,14 @@ def test_the_source_of_an_upload_may_be_overwritten_at_once(play: Play) -> None:
     assert counts["uploads_staged"] + counts["uploads_copied"] == 3
 
 
+@pytest.mark.parametrize(("scene", "waits"), [("transfers_under_way", 9), ("freed_under_way", 4), ("handed_over", 8)])
+def test_waits_for_transfers_move_to_where_their_memory_is_touched(scene: str, waits: int, play: Play) -> None:
+    counts = play(scene).counts
+    assert counts["synchronizations"] + counts["waits_host_memory"] == waits
+    assert counts["synchronizations"] >= waits / 2
+    assert counts["deliveries_touched"] + counts["deliveries_called"] > 0
+
+
 def test_contents_that_come_back_are_copied_on_the_device(play: Play) -> None:
     assert play("contents_come_back").counts["uploads_copied"] >= 4
 

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "blocks.h"
 #include "driver.h"
 #include "maps.h"
 #include "staging.h"
@@ -326,7 +327,8 @@ bool ffm_downloads_begin(download *it)
     if (__atomic_load_n(&downloads.off, __ATOMIC_ACQUIRE))
         return false;
     ffm_downloads_deliver(it->to, it->to + it->bytes, &ffm_counters->deliveries_called);
-    if (!it->direct && !(ffm_maps_private(page_of(it->to), page_after(it->to + it->bytes)) && has_own_pages(it)))
+    if (!(it->direct && ffm_blocks_own_pages(it->to)) &&
+        !(ffm_maps_private(page_of(it->to), page_after(it->to + it->bytes)) && has_own_pages(it)))
         return false;
     lock();
     bool open = ffm_downloads_late < LATE && open_watch();
@@ -344,7 +346,7 @@ void ffm_downloads_close(const download *it)
 {
     lock();
     change(); /* before the page closes: whoever faults on it waits until it is known why (try_again) */
-    bool closed = !downloads.off && ffm_downloads_late < LATE && protect(it, PROT_NONE);
+    bool closed = !downloads.off && ffm_downloads_late < LATE && protect(it, it->source ? PROT_READ : PROT_NONE);
     if (closed) {
         downloads.late[ffm_downloads_late] = *it;
         __atomic_store_n(&ffm_downloads_late, ffm_downloads_late + 1, __ATOMIC_RELEASE);
@@ -356,6 +358,19 @@ void ffm_downloads_close(const download *it)
     if (await(it) && !it->direct)
         memcpy((void *)it->to, it->into, it->bytes);
     ffm_staging_release(&it->piece);
+}
+
+bool ffm_downloads_close_transfer(uint64_t start, size_t bytes, bool source, uint64_t stream)
+{
+    download it = {.to = start, .bytes = bytes, .direct = true, .source = source, .stream = stream};
+    if (!ffm_downloads_begin(&it))
+        return false;
+    if (ffm_driver.set_words((uint64_t)it.done, 1, 1, stream) != FFM_CUDA_SUCCESS) {
+        ffm_staging_release(&it.piece);
+        return false;
+    }
+    ffm_downloads_close(&it);
+    return true;
 }
 
 void ffm_downloads_after_fork(void)
