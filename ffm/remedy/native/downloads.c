@@ -121,7 +121,7 @@ static bool any_on(uint64_t first, uint64_t last)
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         if (version % 2 == 0 && version == __atomic_load_n(&downloads.version, __ATOMIC_RELAXED))
             return found;
-        __builtin_ia32_pause();
+        ffm_system_call(SYS_sched_yield, 0, 0, 0, 0); /* the list changes for as long as a system call lasts */
     }
 }
 
@@ -183,10 +183,9 @@ static uint32_t deliver_pages(uint64_t first, uint64_t last)
     return count;
 }
 
-bool ffm_downloads_deliver(uint64_t start, uint64_t end, uint64_t *why)
+static bool deliver(uint64_t first, uint64_t last, uint64_t *why)
 {
-    uint64_t first = page_of(start), last = page_after(end);
-    if (!ffm_downloads_pending() || !any_on(first, last))
+    if (!any_on(first, last))
         return false;
     int error = errno;
     lock();
@@ -195,6 +194,11 @@ bool ffm_downloads_deliver(uint64_t start, uint64_t end, uint64_t *why)
     errno = error;
     __atomic_fetch_add(why, count, __ATOMIC_RELAXED);
     return count > 0;
+}
+
+bool ffm_downloads_deliver(uint64_t start, uint64_t end, uint64_t *why)
+{
+    return ffm_downloads_pending() && deliver(page_of(start), page_after(end), why);
 }
 
 void ffm_downloads_deliver_all(uint64_t *why, bool off)
@@ -251,7 +255,9 @@ static void on_fault(int number, siginfo_t *info, void *context)
     const struct sigaction *previous = &downloads.previous;
     uint64_t address = (uint64_t)info->si_addr;
     bool sent = info->si_code <= 0; /* by a process, not by the CPU */
-    if (!sent && (ffm_downloads_deliver(address, address + 1, &ffm_counters->deliveries_touched) || try_again(address)))
+    /* Even where nothing seems to be late: another thread may be closing the page right now. */
+    if (!sent &&
+        (deliver(page_of(address), page_after(address + 1), &ffm_counters->deliveries_touched) || try_again(address)))
         return;
     if (previous->sa_flags & SA_SIGINFO)
         previous->sa_sigaction(number, info, context);
