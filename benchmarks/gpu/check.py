@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from driver_steps import check_doctor, check_facts, check_waiting
+from driver_steps import check_doctor, check_facts, check_waiting, keep_awake
 from machine import description
 from machine_steps import check_machine, check_packages
 from measured import measure_samples, measure_targets
@@ -98,7 +98,8 @@ def main() -> int:
     output.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("check.py: ended from outside; what was found is written"))
     end = time.monotonic() + arguments.seconds
-    machine = Machine(output, arguments.virtual, end, programs=output / "programs")
+    machine = Machine(output, arguments.virtual, end)
+    machine.work.mkdir(exist_ok=True)
     if arguments.virtual:
         library = library_folder()
         machine.driver = str(library / "libcuda.so.1")
@@ -116,6 +117,8 @@ def main() -> int:
         if chosen and name not in chosen and not (name == "build" and chosen & {"samples", "planted"}):
             continue
         build.start(machine)
+        if name == "facts":
+            keep_awake(machine)
         machine.deadline = min(end - reserved, time.monotonic() + seconds)
         _carry_out(name, step, machine, report)
     print(report.summary())

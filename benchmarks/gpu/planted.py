@@ -26,7 +26,7 @@ def check_planted(machine: Machine) -> Iterator[Row]:
     from tests.planted.measuring import Answer
     from tests.planted.report import disagreements, score
 
-    folder = machine.output / "planted"
+    folder = machine.work / "planted"
     folder.mkdir(exist_ok=True)
     workers = max(1, min(WORKERS, (os.cpu_count() or 1) // 2))
     machine.environment["FFM_PLANTED_VIRTUAL"] = "1" if machine.virtual else ""

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 
 from steps import ROOT, FailedStep, Machine, Row, SkippedStep, end_group
@@ -26,6 +27,9 @@ NAMES = (
     *("gaussian", "gaussian_fixed", "amg", "amg_fixed"),
 )
 """The samples, those first that are measured first."""
+
+CUBLAS = "samples_cublas"
+"""Folder of the sample als as it calls cuBLAS, whose calls of the driver are private."""
 
 
 class Build:
@@ -74,14 +78,26 @@ class Build:
             )
 
 
+def cublas_folder() -> Path | None:
+    """Return a folder that holds cuBLAS and its header: a toolkit's, or that of the package nvidia-cublas."""
+    toolkits = [Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))]
+    packages = [Path(folder) / "nvidia" / "cu13" for folder in sys.path]
+    for folder in (*packages, *toolkits):
+        libraries = [*folder.glob("lib/libcublas.so.*"), *folder.glob("lib64/libcublas.so.*")]
+        if libraries and (folder / "include" / "cublas_v2.h").exists():
+            return folder
+    return None
+
+
 def planted_program(folder: Path, source: Path) -> Path:
     """Where the planted program of a source is built."""
     return folder / "planted" / source.stem
 
 
-def _sample(name: str, folder: Path, architecture: str) -> str:
-    script = ["sh", str(SAMPLES / "build_nvcc.sh"), str(folder / "samples"), name]
-    return _refusal(script, {**os.environ, "CUDA_ARCH": architecture, "PYTHON": sys.executable})
+def _sample(name: str, folder: Path, architecture: str, cublas: Path | None = None) -> str:
+    script = ["sh", str(SAMPLES / "build_nvcc.sh"), str(folder / ("samples" if cublas is None else CUBLAS)), name]
+    more = {} if cublas is None else {"CUBLAS": str(cublas)}
+    return _refusal(script, {**os.environ, "CUDA_ARCH": architecture, "PYTHON": sys.executable, **more})
 
 
 def _planted(source: Path, folder: Path, architecture: str, driver: str) -> str:
@@ -115,12 +131,14 @@ def main(folder: Path, architecture: str, driver: str, sorts: list[str]) -> int:
     (folder / "planted").mkdir(parents=True, exist_ok=True)
     jobs: list[tuple[str, Callable[[], str]]] = []
     if "samples" in sorts:
-        jobs += [(name, lambda name=name: _sample(name, folder, architecture)) for name in NAMES]  # type: ignore[misc]
+        jobs += [(name, partial(_sample, name, folder, architecture)) for name in NAMES]
+    cublas = cublas_folder()
+    if "samples" in sorts and cublas is not None:
+        for name in ("als", "als_fixed"):
+            jobs.append((f"{name} with cuBLAS", partial(_sample, name, folder, architecture, cublas)))
     if "planted" in sorts:
-        jobs += [
-            (source.stem, lambda source=source: _planted(source, folder, architecture, library))  # type: ignore[misc]
-            for source in sorted(PLANTED.glob("*.cu"))
-        ]
+        for source in sorted(PLANTED.glob("*.cu")):
+            jobs.append((source.stem, partial(_planted, source, folder, architecture, library)))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         running = {pool.submit(job): name for name, job in jobs}
         for done in as_completed(running):
