@@ -27,6 +27,10 @@ SECONDS = 520.0
 """For all steps together: less than nine minutes, with what comes before and after them."""
 
 
+BEFORE_OTHERS = ("machine", "packages", "doctor")
+"""Steps that find out what there is; what works beside the others is started behind them."""
+
+
 @dataclass(slots=True)
 class Report:
     """What was found so far; written after each row, so that a check that is ended keeps it."""
@@ -113,12 +117,15 @@ def main() -> int:
     steps = steps_of(build)
     if chosen - set(steps):
         raise SystemExit(f"check.py: there is no step {', '.join(sorted(chosen - set(steps)))}")
+    awake = False
     for name, (step, seconds, reserved) in steps.items():
         if chosen and name not in chosen and not (name == "build" and chosen & {"samples", "planted"}):
             continue
         build.start(machine)
-        if name == "facts":
+        if name not in BEFORE_OTHERS and not awake:
             keep_awake(machine)
+            build.warm(machine)
+            awake = True
         machine.deadline = min(end - reserved, time.monotonic() + seconds)
         _carry_out(name, step, machine, report)
     print(report.summary())

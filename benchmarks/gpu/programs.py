@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
 
-from steps import ROOT, FailedStep, Machine, Row, SkippedStep, end_group
+from steps import ROOT, FailedStep, Machine, Row, SkippedStep, end_group, last_line
 
 SAMPLES = ROOT / "ffm" / "vgpu" / "samples"
 PLANTED = ROOT / "tests" / "planted" / "programs"
@@ -40,6 +40,7 @@ class Build:
         self._sorts = [sort for sort in ("samples", "planted") if not chosen or sort in chosen]
         self._process: subprocess.Popen[str] | None = None
         self._answers = Path()
+        self._warming: subprocess.Popen[str] | None = None
 
     def start(self, machine: Machine) -> None:
         """Start where that is possible and not done yet."""
@@ -51,8 +52,18 @@ class Build:
         with self._answers.open("w") as answers, (machine.programs / "errors.txt").open("w") as errors:
             self._process = machine.start(["nice", *script, *self._sorts], answers, errors)
 
+    def warm(self, machine: Machine) -> None:
+        """Let the model's kernels be compiled too, by Numba, where programs will be measured."""
+        if not self._sorts:
+            return
+        script = [sys.executable, str(Path(__file__).with_name("warm.py")), str(machine.work / "warm")]
+        with (machine.work / "warm.txt").open("w") as errors:
+            self._warming = machine.start(["nice", *script], subprocess.DEVNULL, errors)
+
     def results(self, machine: Machine) -> Iterator[Row]:
-        """Wait for the compiler, and say what it refused."""
+        """Wait for the compilers, and say what they refused."""
+        if self._warming is not None:
+            yield self._warmed(self._warming, machine)
         if machine.virtual:
             raise SkippedStep("the samples of the virtual GPU are built; planted programs are compiled when they run")
         if self._process is None:
@@ -76,6 +87,17 @@ class Build:
             raise FailedStep(
                 f"programs.py ended with {self._process.returncode}; see {machine.programs / 'errors.txt'}"
             )
+
+    @staticmethod
+    def _warmed(process: subprocess.Popen[str], machine: Machine) -> Row:
+        subject = "kernels of the model"
+        try:
+            process.wait(machine.left(1000.0))
+        except subprocess.TimeoutExpired:
+            end_group(process)
+            return Row(subject, None, "not compiled in time; the first large table takes that much longer")
+        said = last_line((machine.work / "warm.txt").read_text())
+        return Row(subject, None, "compiled" if process.returncode == 0 else f"not compiled beforehand: {said}")
 
 
 def cublas_folder() -> Path | None:
