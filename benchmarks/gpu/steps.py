@@ -127,5 +127,5 @@ def end_all_groups() -> None:
 
 def last_line(text: str) -> str:
     """Return the last line that says something."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
     return lines[-1] if lines else "it said nothing"
