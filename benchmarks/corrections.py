@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from accuracy import SAMPLES, command_of, truth_of
+from accuracy import ARGUMENTS, SAMPLES, truth_of
 from machine import description, watch_others
 from rich.console import Console
 from rich.table import Table
@@ -27,15 +27,23 @@ from ffm.remedy.correct import compare_runs
 from ffm.remedy.outcome import Outcome, outcome
 from ffm.remedy.selection import Remedy, plan
 from ffm.stages.analysis import run_analysis
+from ffm.stages.errors import FfmError
 from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
 from ffm.stages.results import Results, open_results
+from ffm.vgpu.paths import sample as path_of
 
 RESULTS = Path(__file__).parent / "results" / "corrections.json"
 NOISE = 0.02
 """Savings that differ by less than this share of the run are the same: so much do medians of runs vary."""
 LONGEST_S = 300.0
+
+
+def command_of(program: str, name: str) -> list[str]:
+    """The command line of a sample or twin. In one process: what Frida's start costs is taken out of the time of the
+    first process alone, and several ranks would wait for each other's."""
+    return [str(path_of(program)), *ARGUMENTS.get(name, [])]
 
 
 def measured(name: str, folder: Path) -> Results:
@@ -48,10 +56,17 @@ def measured(name: str, folder: Path) -> Results:
 
 
 def compared(name: str, twin: str, results: Results, runs: int) -> Outcome:
-    """Run a sample as it is, corrected, and corrected by hand."""
+    """Run a sample as it is, corrected, and corrected by hand.
+
+    Raises:
+        FfmError: nothing in it is fit for a correction.
+    """
+    planned = plan(results.document, list(Remedy))
+    if not any(site.remedies for site in planned):
+        raise FfmError("no call site is fit for a correction")
     comparison = compare_runs(
         command_of(name, name),
-        plan(results.document, list(Remedy)),
+        planned,
         runs=runs,
         files=[],
         twin=command_of(twin, name),
@@ -145,8 +160,12 @@ def main() -> None:
     with watch_others() as others:
         for name in arguments.sample or names:
             with tempfile.TemporaryDirectory() as folder:
-                results = measured(name, Path(folder))
-                rows += [row(name, twin, compared(name, twin, results, arguments.runs)) for twin in truth_of(name)]
+                try:
+                    results = measured(name, Path(folder))
+                    rows += [row(name, twin, compared(name, twin, results, arguments.runs)) for twin in truth_of(name)]
+                except FfmError as error:
+                    print(f"{name}: {error}")
+                    continue
             show(rows[-1:])
     show(rows)
     met = sum(one["as_good_as_by_hand"] for one in rows)

@@ -10,6 +10,7 @@ import pytest
 from ffm.remedy.correct import compare_runs
 from ffm.remedy.layout import constant
 from ffm.remedy.outcome import compare_outputs
+from tests.conftest import Ffm
 from tests.remedy.applying import Corrected, correct, every_correction
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -149,6 +150,18 @@ def test_threads_work_at_once(play: Play) -> None:
     counts = play("threads_at_once").counts
     assert counts["frees"] == 64
     assert counts["allocations"] > 0
+
+
+def test_threads_at_once_can_be_measured(
+    ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = tmp_path / "slow.vgpu"
+    configuration.write_text(CONFIGURATION)
+    monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))
+    program = build_program(PROGRAMS / "edges.cu")
+    for stage in ("baseline", "tracing", "memory", "sync-use"):
+        done = ffm("stage", stage, "--results", tmp_path / "results", "--", program, "threads_at_once", folder=tmp_path)
+        assert done.code == 0, done.err
 
 
 def test_a_program_may_reset_the_device_and_go_on(play: Play) -> None:

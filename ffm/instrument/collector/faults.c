@@ -25,9 +25,9 @@ static __thread struct {
     uint32_t count;
 } stepping __attribute__((tls_model("initial-exec")));
 
-/* The last fault of this thread that was nobody's. */
+/* The last fault of this thread that was nobody's, and ffm_ranges_changes then. */
 static __thread struct {
-    uint64_t address, instruction;
+    uint64_t address, changes;
 } unclaimed __attribute__((tls_model("initial-exec")));
 
 static ffm_registers registers_of(const ucontext_t *context)
@@ -90,14 +90,14 @@ static bool by_driver(uint32_t stack)
     return (thread == NULL || thread->depth == 0) && ffm_watch_in_driver(stack);
 }
 
-/* A page may have been given back to the program between the fault and now: the access is tried once more. */
-static bool try_again(uint64_t address, const ucontext_t *context)
+/* A page may have been given back to the program between the fault and now: the access is tried once more. Where it
+ * faults again though no page has changed since, it was never ours. */
+static bool try_again(uint64_t address, uint64_t changes)
 {
-    uint64_t instruction = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
-    if (unclaimed.address == address && unclaimed.instruction == instruction)
+    if (unclaimed.address == address && unclaimed.changes == changes)
         return false;
     unclaimed.address = address;
-    unclaimed.instruction = instruction;
+    unclaimed.changes = changes;
     return true;
 }
 
@@ -108,9 +108,8 @@ static void on_fault(int number, siginfo_t *info, void *opaque)
     ucontext_t *context = opaque;
     uint64_t address = (uint64_t)info->si_addr;
     bool writing = context->uc_mcontext.gregs[REG_ERR] & WRITE_FAULT;
-    if (info->si_code <= 0 || !ffm_watch_active()) {
-        if (info->si_code <= 0 || !try_again(address, context))
-            ffm_signals_pass(number, info, opaque);
+    if (info->si_code <= 0) { /* sent by a process, not by the CPU */
+        ffm_signals_pass(number, info, opaque);
         errno = error;
         return;
     }
@@ -129,8 +128,9 @@ static void on_fault(int number, siginfo_t *info, void *opaque)
         touched(address, writing, time, stack);
     if (step(address, time, context))
         ours = true;
+    uint64_t changes = ffm_ranges_changes();
     ffm_ranges_unlock_in_handler();
-    if (!ours && !try_again(address, context))
+    if (!ours && !try_again(address, changes))
         ffm_signals_pass(number, info, opaque);
     errno = error;
 }
