@@ -29,12 +29,12 @@ from ffm.stages.documents import (
     read_document,
 )
 from ffm.stages.errors import DocumentError
+from ffm.stages.findings import Findings, SiteDescription, write_results
 from ffm.stages.folder import ResultsFolder, application_name
 from ffm.stages.host_memory import functions_of_stacks
 from ffm.stages.matching import match, translate
 from ffm.stages.named_stacks import name_stacks, unread_python
 from ffm.stages.operations import function_name
-from ffm.stages.results import Findings, SiteDescription, write_results
 from ffm.stages.tables import Columns, read_table
 from ffm.symbols.symbolizer import Symbolizer
 
