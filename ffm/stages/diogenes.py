@@ -39,8 +39,8 @@ from ffm.model.sequences import FoundSequence, Line, Membership, offsets_of
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.stages.documents import Analysis, Frame, Module, Stack, Verdict
 from ffm.stages.errors import DocumentError
+from ffm.stages.findings import Findings, SiteDescription, write_results
 from ffm.stages.places import place_of_call
-from ffm.stages.results import Findings, SiteDescription, write_results
 
 STACKS_FILE = "combined_stacks.json"
 TIME_FILE = "ttime.txt"

@@ -1,309 +1,32 @@
-"""Stage 5's document from what the stages before found, and how the viewing commands read it again.
-
-Results that ffm measured and results that it imported take the same way: a timeline, a description of each
-site (call stack), and what it means. In a measured timeline each row is one operation; in an imported one it
-sums up a stack.
-"""
+"""Results as the viewing commands read them: stage 5's document, and the timeline beside it."""
 
 from __future__ import annotations
 
 import functools
-from collections import abc
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.bound import Totals, bound_by_stack, totals
 from ffm.model.copies import copy_times
 from ffm.model.device import DeviceWork
-from ffm.model.names import base_name
-from ffm.model.sequences import FoundSequence, Membership, find_sequences, offsets_of
-from ffm.model.timeline import Kind, Problem, Timeline
+from ffm.model.sequences import Membership, offsets_of
+from ffm.model.timeline import Timeline
 from ffm.stages.benefits import Estimates
 from ffm.stages.documents import (
-    AllocationLink,
     Analysis,
     Benefit,
-    Explained,
-    Group,
-    Matching,
-    Module,
-    Run,
-    Sequence,
     SequenceOperation,
-    Site,
-    Stack,
-    StageCost,
-    Verdict,
     read_document,
-    write_document,
 )
 from ffm.stages.errors import FfmError
-from ffm.stages.places import Place, place_of_call, runtime_modules
-from ffm.stages.timeline_file import load_results_timeline, save_timeline
+from ffm.stages.timeline_file import load_results_timeline
 
 ANALYSIS_FILE = "analysis.json"
 TIMELINE_FILE = "timeline.arrow"
-LISTED_SEQUENCES = 1000
-"""The document lists the sequences that save most; a note says how many there are beyond."""
-
 Estimator = Literal["replay", "carry", "bound"]
-
-
-@dataclass(frozen=True, slots=True)
-class SiteDescription:
-    """What is known about a site besides its rows. `stack` counts `Findings.stacks`, frames innermost
-    first."""
-
-    stack: int
-    function: str
-    """The driver function, `private` where a library waited without one, or empty where it is not known."""
-    bytes: int = 0
-    """Bytes that all its transfers moved."""
-    synchronization: list[Verdict] = field(default_factory=list)
-    transfer: list[Verdict] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """Everything that the analysis document is made from.
-
-    `sites[i]` describes the rows with `timeline.site == i`. `sequences` and `bound_s` are for imports:
-    sequences that
-    cannot be found in the rows, and seconds for each site that another tool computed from more than the rows
-    hold.
-    """
-
-    application: str
-    command: list[str]
-    wall_s: float
-    timeline: Timeline
-    sites: list[SiteDescription]
-    stacks: list[Stack]
-    modules: list[Module]
-    origin: str = "ffm"
-    run: Run | None = None
-    costs: list[StageCost] = field(default_factory=list)
-    matching: Matching | None = None
-    allocations: list[AllocationLink] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    sequences: tuple[list[FoundSequence], Membership] | None = None
-    bound_s: NDArray[np.float64] | None = None
-    work: DeviceWork | None = None
-    """What the operations do on the GPU; None where no trace tells."""
-    probes_s: float = 0.0
-    """The probes' own time, over all threads."""
-
-
-def write_results(findings: Findings, folder: Path) -> Analysis:
-    """Analyse, and write the document and its timeline into a folder, which is made if need be.
-
-    The document comes last, so that a folder with a document has all of its files.
-    """
-    analysis, membership = analyse(findings)
-    folder.mkdir(parents=True, exist_ok=True)
-    save_timeline(findings.timeline, folder / TIMELINE_FILE, membership.line, findings.work)
-    write_document(analysis, folder / ANALYSIS_FILE)
-    return analysis
-
-
-def analyse(findings: Findings) -> tuple[Analysis, Membership]:
-    """Compute benefits and groups. The membership's sequences count those of the document; other rows have
-    -1."""
-    timeline, number = findings.timeline, len(findings.sites)
-    each_site = np.arange(number, dtype=np.int32)
-    sums = totals(timeline, timeline.site, each_site, number)
-    bound_s = bound_by_stack(sums) if findings.bound_s is None else findings.bound_s
-    moved = np.array([site.bytes for site in findings.sites], np.int64) * (sums.kind == Kind.TRANSFER)
-    copy_time = copy_times(moved, sums.count, sums.total, sums.wait)
-    estimates = Estimates(timeline, findings.work, copy_time, findings.wall_s)
-    benefits = estimates.of_sites([[index] for index in range(number)], bound_s)
-    runtime = runtime_modules(findings.modules)
-    places = [place_of_call(findings.stacks[site.stack].frames, site.function, runtime) for site in findings.sites]
-    sites = _sites(findings, places, sums, benefits)
-    sequences, membership, note = _sequences(findings, estimates, number)
-    analysis = Analysis(
-        run=findings.run,
-        modules=findings.modules,
-        stacks=findings.stacks,
-        application=findings.application,
-        origin=findings.origin,
-        command=findings.command,
-        wall_s=findings.wall_s,
-        timeline=TIMELINE_FILE,
-        sites=sites,
-        points=_points(sites),
-        folds=_folds(estimates, sites, bound_s),
-        sequences=sequences,
-        costs=findings.costs,
-        matching=findings.matching,
-        allocations=findings.allocations,
-        estimator="carry" if estimates.replay is None else "replay",
-        everything=estimates.of_everything(),
-        explained=_explained(findings, estimates),
-        notes=findings.notes + note + _process_note(findings),
-    )
-    return analysis, membership
-
-
-def _explained(findings: Findings, estimates: Estimates) -> Explained | None:
-    """How much of the traced run's time is accounted for."""
-    if estimates.replay is None or findings.work is None:
-        return None
-    timeline, inference = findings.timeline, estimates.replay.inference
-    wall_s = findings.run.wall_s if findings.run is not None else findings.wall_s
-    waited = inference.likely.waited
-    return Explained(
-        run_s=wall_s * len(findings.work.process_of_thread),
-        calls_s=float(timeline.duration.sum() - waited) / 1e9,
-        work_s=float(timeline.gap.sum()) / 1e9,
-        wait_s=inference.likely.explained / 1e9,
-        unexplained_wait_s=(waited - inference.likely.explained) / 1e9,
-        probes_s=findings.probes_s,
-        latency_s=inference.latency_ns / 1e9,
-    )
-
-
-def _process_note(findings: Findings) -> list[str]:
-    processes = 1 if findings.work is None else findings.work.processes
-    if processes < 2:
-        return []
-    return [
-        f"{processes} processes called the driver. Counts and times of sites are sums over them; savings are those of "
-        "the run, which ends with its last process: the least that any process with such calls saves."
-    ]
-
-
-def _sites(
-    findings: Findings,
-    places: list[Place],
-    sums: Totals,
-    benefits: list[Benefit],
-) -> list[Site]:
-    return [
-        Site(
-            call=place.call,
-            function=description.function,
-            caller=place.caller,
-            file=place.file,
-            line=place.line,
-            stack=description.stack,
-            kind=Kind(int(sums.kind[index])).name.lower(),
-            count=int(sums.count[index]),
-            total_s=float(sums.total[index]),
-            wait_s=float(sums.wait[index]),
-            gap_s=float(sums.gap[index]),
-            bytes=description.bytes,
-            problem_count=int(sums.problems[index]),
-            synchronization=description.synchronization,
-            transfer=description.transfer,
-            benefit=benefits[index],
-        )
-        for index, (description, place) in enumerate(zip(findings.sites, places, strict=True))
-    ]
-
-
-def _worth_listing(site: Site) -> bool:
-    return site.problem_count > 0 or site.benefit.bound_s > 0
-
-
-def _conditional(sites: list[Site], members: list[int]) -> bool:
-    return any(verdict.keep is not None for index in members for verdict in sites[index].synchronization)
-
-
-def _order(group: Group) -> tuple[float, float]:
-    return _worth(group.benefit)
-
-
-def _worth(benefit: Benefit) -> tuple[float, float]:
-    """Sorts what saves most to the front."""
-    if benefit.replay_s is not None:
-        return (-benefit.replay_s, -benefit.carry_s)
-    return (-max(benefit.carry_s, benefit.bound_s), -benefit.bound_s)
-
-
-def _points(sites: list[Site]) -> list[Group]:
-    """One group for each call stack by address, most saved first."""
-    points = [
-        Group(
-            name=f"{site.call} {site.file.rpartition('/')[2]}:{site.line}" if site.line else site.call,
-            sites=[index],
-            count=site.count,
-            benefit=site.benefit,
-            conditional=_conditional(sites, [index]),
-        )
-        for index, site in enumerate(sites)
-        if _worth_listing(site)
-    ]
-    return sorted(points, key=_order)
-
-
-def _folds(estimates: Estimates, sites: list[Site], bound_s: NDArray[np.float64]) -> list[Group]:
-    """Group by CUDA call, and within by calling function, template arguments dropped (Figure 5.3)."""
-    calls: dict[str, dict[str, list[int]]] = {}
-    for index, site in enumerate(sites):
-        if _worth_listing(site):
-            calls.setdefault(site.call, {}).setdefault(base_name(site.caller), []).append(index)
-    parts = [(call, caller, members) for call, callers in calls.items() for caller, members in callers.items()]
-    whole = {call: [site for part in callers.values() for site in part] for call, callers in calls.items()}
-
-    def benefits(groups: list[list[int]]) -> list[Benefit]:
-        return estimates.of_sites(groups, np.array([bound_s[members].sum() for members in groups]))
-
-    def group(name: str, members: list[int], benefit: Benefit, parts: list[Group]) -> Group:
-        return Group(
-            name=name,
-            sites=members,
-            count=sum(sites[index].count for index in members),
-            benefit=benefit,
-            conditional=_conditional(sites, members),
-            parts=sorted(parts, key=_order),
-        )
-
-    by_call: dict[str, list[Group]] = {call: [] for call in calls}
-    for (call, caller, members), benefit in zip(parts, benefits([part[2] for part in parts]), strict=True):
-        by_call[call].append(group(caller, members, benefit, []))
-    folds = [
-        group(call, whole[call], benefit, by_call[call])
-        for call, benefit in zip(whole, benefits(list(whole.values())), strict=True)
-    ]
-    return sorted(folds, key=_order)
-
-
-def _sequences(findings: Findings, estimates: Estimates, sites: int) -> tuple[list[Sequence], Membership, list[str]]:
-    """The sequences that save most, the rows that belong to them, and a note if there are more."""
-    found: abc.Sequence[FoundSequence]
-    if findings.sequences:
-        found, given = findings.sequences
-        membership = Membership(given.line.copy(), given.offsets)
-    else:
-        found, membership = find_sequences(findings.timeline, sites)
-    benefits = estimates.of_groups(membership.line, membership.sequence_of_line(), len(found))
-    order = np.array(sorted(range(len(found)), key=lambda index: _worth(benefits[index]))[:LISTED_SEQUENCES], np.int64)
-    listed = [(found[index], benefits[index]) for index in order]
-    sequences = [
-        Sequence(
-            operations=[
-                SequenceOperation(site=line.site, count=line.count, issues=_issues(line.problem))
-                for line in sequence.lines
-            ],
-            recurrences=sequence.recurrences,
-            ends_at=sequence.ends_at,
-            benefit=benefit,
-        )
-        for sequence, benefit in listed
-    ]
-    note = [f"{len(found)} different sequences were found; the {LISTED_SEQUENCES} that save most are listed."]
-    return sequences, membership.reorder(order), note if len(found) > LISTED_SEQUENCES else []
-
-
-def _issues(problem: Problem) -> list[str]:
-    synchronization = Problem.UNNECESSARY_SYNCHRONIZATION | Problem.MISPLACED_SYNCHRONIZATION
-    names = {"synchronization": synchronization, "transfer": Problem.UNNECESSARY_TRANSFER}
-    return [name for name, flags in names.items() if problem & flags]
 
 
 class Results:

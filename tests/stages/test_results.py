@@ -14,15 +14,8 @@ from ffm.model.carry import carry
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.stages.documents import Frame, Module, Stack, Verdict
 from ffm.stages.errors import DocumentError, FfmError
-from ffm.stages.results import (
-    Findings,
-    Results,
-    SiteDescription,
-    analyse,
-    open_results,
-    subsequence,
-    write_results,
-)
+from ffm.stages.findings import Findings, SiteDescription, analyse, write_results
+from ffm.stages.results import Results, open_results, subsequence
 from ffm.stages.timeline_file import load_timeline, save_timeline
 
 ITERATIONS = 4

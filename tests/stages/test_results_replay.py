@@ -13,8 +13,9 @@ from ffm.model.device import DeviceWork, simple_device_work
 from ffm.model.timeline import Kind, Timeline
 from ffm.stages.documents import Benefit, Group
 from ffm.stages.errors import FfmError
+from ffm.stages.findings import Findings, analyse, write_results
 from ffm.stages.parts import best_subsequences
-from ffm.stages.results import Findings, Results, analyse, open_results, subsequence, write_results
+from ffm.stages.results import Results, open_results, subsequence
 from ffm.stages.timeline_file import load_results_timeline, save_timeline
 
 
