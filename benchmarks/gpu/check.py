@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from driver_steps import check_doctor, check_facts, check_waiting
+from driver_steps import check_doctor, check_facts, check_waiting, keep_awake
 from machine import description
 from machine_steps import check_machine, check_packages
 from measured import measure_samples, measure_targets
@@ -25,6 +25,10 @@ from ffm.vgpu.paths import library_folder
 
 SECONDS = 520.0
 """For all steps together: less than nine minutes, with what comes before and after them."""
+
+
+BEFORE_OTHERS = ("machine", "packages", "doctor")
+"""Steps that find out what there is; what works beside the others is started behind them."""
 
 
 @dataclass(slots=True)
@@ -98,7 +102,8 @@ def main() -> int:
     output.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("check.py: ended from outside; what was found is written"))
     end = time.monotonic() + arguments.seconds
-    machine = Machine(output, arguments.virtual, end, programs=output / "programs")
+    machine = Machine(output, arguments.virtual, end)
+    machine.work.mkdir(exist_ok=True)
     if arguments.virtual:
         library = library_folder()
         machine.driver = str(library / "libcuda.so.1")
@@ -112,11 +117,17 @@ def main() -> int:
     steps = steps_of(build)
     if chosen - set(steps):
         raise SystemExit(f"check.py: there is no step {', '.join(sorted(chosen - set(steps)))}")
+    awake = False
     for name, (step, seconds, reserved) in steps.items():
         if chosen and name not in chosen and not (name == "build" and chosen & {"samples", "planted"}):
             continue
         build.start(machine)
-        machine.deadline = min(end - reserved, time.monotonic() + seconds)
+        if name not in BEFORE_OTHERS and not awake:
+            keep_awake(machine)
+            build.warm(machine)
+            awake = True
+        # A step that is chosen alone may take all the time.
+        machine.deadline = end if len(chosen) == 1 else min(end - reserved, time.monotonic() + seconds)
         _carry_out(name, step, machine, report)
     print(report.summary())
     print(f"written: {output / 'check.json'}, {output / 'check.txt'}")

@@ -17,7 +17,7 @@ root=$PWD
 pack=${PACK:-build/gpu-pack}
 python=${PYTHON:-python3}
 
-# The packed wheels are unpacked beside the machine's own packages, and come first.
+# The packed wheels are unpacked beside the machine's own packages, and come first; so do the packed native parts.
 if [ -d "$pack/wheels" ] && "$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 12))'; then
     site=$root/build/gpu-site
     mkdir -p "$site"
@@ -25,16 +25,11 @@ if [ -d "$pack/wheels" ] && "$python" -c 'import sys; sys.exit(sys.version_info[
         "$python" -m zipfile -e "$wheel" "$site" || echo "check.sh: $wheel cannot be unpacked" >&2
     done
     PYTHONPATH=$root:$site${PYTHONPATH:+:$PYTHONPATH}
+    cp -R "$pack/native/." .
 else
     PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH}
 fi
 
-# What was built for this machine stays; a fresh checkout takes what was packed.
-if [ -d "$pack/native" ]; then
-    (cd "$pack/native" && find . -name '*.so*') | while read -r library; do
-        [ -e "$library" ] || { mkdir -p "$(dirname "$library")" && cp "$pack/native/$library" "$library"; }
-    done
-fi
 if [ -f "$pack/commit" ] && ! git rev-parse HEAD >/dev/null 2>&1; then
     set -- "$@" --commit "$(cat "$pack/commit")"
 fi

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,6 +49,15 @@ def check_doctor(machine: Machine) -> Iterator[Row]:
         if trial["how"] != "replace-fast":
             names = ", ".join(trial["names"]) or hex(trial["offset"])
             yield Row(names, trial["how"] != "failed", f"{trial['how']}: {trial['reason']}")
+
+
+_KEEPER = "import ctypes, sys, time; ctypes.CDLL(sys.argv[1]).cuInit(0); time.sleep(3600)"
+
+
+def keep_awake(machine: Machine) -> None:
+    """Keep the driver in use until the check ends: where its persistence is off, each first user waits for the GPU."""
+    if not machine.virtual and machine.driver:
+        machine.start([sys.executable, "-c", _KEEPER, machine.driver], subprocess.DEVNULL, subprocess.DEVNULL)
 
 
 def check_waiting(machine: Machine) -> Iterator[Row]:

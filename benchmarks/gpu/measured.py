@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from problems import problem_rows
-from programs import NAMES
+from programs import CUBLAS, NAMES
 from steps import FailedStep, Machine, Row, last_line
 
 TARGETS = Path(__file__).with_name("targets")
@@ -40,6 +40,8 @@ class Program:
     name: str
     command: list[str]
     twins: dict[str, list[str]]
+    truth: str = ""
+    """The sample whose truth file says what the twins correct."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,14 @@ def measure_samples(machine: Machine) -> Iterator[Row]:
         folder = machine.programs / "samples"
     names = [name for name in NAMES if "_fixed" not in name]
     programs = [
-        Program(name, _sample(folder, name, name), {twin: _sample(folder, twin, name) for twin in _twins(name)})
+        Program(name, _sample(folder, name, name), {twin: _sample(folder, twin, name) for twin in _twins(name)}, name)
         for name in names
         if (folder / name).exists()
     ]
+    private = machine.programs / CUBLAS
+    if (private / "als").exists() and (private / "als_fixed").exists():
+        command, fixed = _sample(private, "als", "als"), _sample(private, "als_fixed", "als")
+        programs.insert(1, Program("als_cublas", command, {"als_fixed": fixed}, "als"))
     if not programs:
         raise FailedStep(f"no samples in {folder}")
     for program in programs:
@@ -123,7 +129,7 @@ def _sample_rows(machine: Machine, program: Program) -> Iterator[Row]:
     runs = _in_turn(machine, program, SAMPLE_ROUNDS)
     results, data = _measure(machine, program, runs)
     yield _cost_row(program, data)
-    script = [sys.executable, str(Path(__file__).with_name("estimates.py")), str(results), program.name]
+    script = [sys.executable, str(Path(__file__).with_name("estimates.py")), str(results), program.truth]
     done = machine.run(script, 60)
     if done.returncode:
         raise FailedStep(f"estimates.py: {last_line(done.stderr)}")
@@ -165,11 +171,14 @@ def _cost_row(program: Program, data: dict[str, Any]) -> Row:
 
 def _measure(machine: Machine, program: Program, runs: Runs) -> tuple[Path, dict[str, Any]]:
     """Run the stages; return the folder of results, and what they cost."""
-    results = machine.output / "results" / program.name
+    results = machine.work / "results" / program.name
     shutil.rmtree(results, ignore_errors=True)
-    for stage in STAGES:
-        machine.ffm("stage", stage, "--results", str(results), "--timeout", "60", "--", *program.command, at_most=120)
-    machine.ffm("stage", "analysis", "--results", str(results), at_most=90)
+    took: dict[str, float] = {}
+    for stage in (*STAGES, "analysis"):
+        began = time.monotonic()
+        command = [] if stage == "analysis" else ["--timeout", "60", "--", *program.command]
+        machine.ffm("stage", stage, "--results", str(results), *command, at_most=120)
+        took[stage] = round(time.monotonic() - began, 2)
     analysis: dict[str, Any] = json.loads((results / "analysis.json").read_text())
     bare = runs.seconds[program.name]
     walls = {stage: json.loads((results / f"{stage}.json").read_text())["run"]["wall_s"] for stage in STAGES}
@@ -177,6 +186,7 @@ def _measure(machine: Machine, program: Program, runs: Runs) -> tuple[Path, dict
         "seconds": runs.seconds,
         "bare_s": bare,
         "stage_ratios": {stage: wall / bare for stage, wall in walls.items()},
+        "stage_seconds": took,
         "estimate": analysis.get("everything"),
         "problem_sites": sum(1 for site in analysis["sites"] if site["problem_count"]),
         "notes": analysis["notes"],
@@ -201,7 +211,7 @@ def _in_turn(machine: Machine, program: Program, rounds: int) -> Runs:
 
 def _corrected(machine: Machine, program: Program) -> Iterator[Row]:
     """The automatic correction, beside the estimate."""
-    results = machine.output / "results" / program.name
+    results = machine.work / "results" / program.name
     if not (results / "analysis.json").exists():
         raise FailedStep("there is no analysis")
     command = ["apply-remedy", "--all", "--runs", "2", "--timeout", "60", "--results", str(results), "--json"]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Gathers what check.sh needs beside a machine's own packages: wheels for Python 3.12 and the built native parts.
+# Gathers what check.sh needs beside a machine's own packages: wheels for Python 3.12 and the native parts, built now.
 #
 #   benchmarks/gpu/pack.sh [FOLDER]      default: build/gpu-pack; less than 60 MB
 #
@@ -26,22 +26,19 @@ done
     --implementation cp $platforms --platform manylinux2014_x86_64 --platform manylinux1_x86_64 --dest "$pack/wheels" \
     "frida==$frida" msgspec orjson platformdirs pyelftools capstone cffi pycparser ${MORE:-}
 
-built=0
-for folder in ffm/instrument/lib ffm/remedy/lib; do
-    for library in "$folder"/*.so*; do
-        [ -e "$library" ] || continue
-        mkdir -p "$pack/native/$folder"
-        cp -L "$library" "$pack/native/$folder/"
-        built=$((built + 1))
-    done
-done
-if [ "$built" = 0 ]; then
-    folder=$("$python" -c 'import ffm.instrument, sys; print(*(p for p in ffm.instrument.__path__ if p))' | tr ' ' '\n' |
-        while read -r path; do [ ! -e "$path/lib/libffm_collector.so" ] || echo "$path/lib"; done | head -n 1)
-    [ -n "$folder" ] || { echo "pack.sh: the native parts are not built; run make setup" >&2; exit 1; }
-    mkdir -p "$pack/native/ffm/instrument/lib"
-    cp -L "$folder"/*.so* "$pack/native/ffm/instrument/lib/"
-fi
+# Built anew: what lies in the checkout may be older than its sources.
+build=build/gpu-native
+lib=$pack/native/ffm/instrument/lib
+cmake -S . -B "$build" -G Ninja -DPython3_EXECUTABLE="$(command -v "$python")" >"$build.log" 2>&1 &&
+    cmake --build "$build" --target ffm_collector ffm_gate ffm_remedy >>"$build.log" 2>&1 || {
+    tail -n 20 "$build.log" >&2
+    echo "pack.sh: the native parts cannot be built; see $build.log" >&2
+    exit 1
+}
+mkdir -p "$lib"
+find "$build" -name 'libffm_*.so' -exec cp {} "$lib/" \;
+# Which libunwind they were linked with, under the name that they ask for.
+cp -L "$(sed -n 's/^LIBUNWIND_LIBRARY:FILEPATH=//p' "$build/CMakeCache.txt")" "$lib/libunwind.so.8"
 
 git describe --always --dirty > "$pack/commit" 2>/dev/null || echo "no checkout" > "$pack/commit"
 

@@ -20,13 +20,13 @@ KNOWN = ROOT / "tests" / "planted" / "known.txt"
 def check_planted(machine: Machine) -> Iterator[Row]:
     """Measure the cases and compare the verdicts with the labels, as far as there is time."""
     import msgspec
-    from planted_worker import Measured
+    from planted_worker import NOT_COMPILED, Measured
 
     from tests.planted.labels import planted_cases
     from tests.planted.measuring import Answer
     from tests.planted.report import disagreements, score
 
-    folder = machine.output / "planted"
+    folder = machine.work / "planted"
     folder.mkdir(exist_ok=True)
     workers = max(1, min(WORKERS, (os.cpu_count() or 1) // 2))
     machine.environment["FFM_PLANTED_VIRTUAL"] = "1" if machine.virtual else ""
@@ -34,11 +34,13 @@ def check_planted(machine: Machine) -> Iterator[Row]:
     failures: list[str] = []
     answers: list[Answer] = []
     known = frozenset(KNOWN.read_text().splitlines())
-    measured = 0
+    measured = missing = 0
     for text in _lines(machine, running):
         case = msgspec.json.decode(text, type=Measured)
         measured += 1
-        if case.failure:
+        if case.failure == NOT_COMPILED:
+            missing += 1
+        elif case.failure:
             failures.append(case.name)
             yield Row(case.name, None if case.name in known else False, case.failure)
         answers += case.answers
@@ -47,8 +49,9 @@ def check_planted(machine: Machine) -> Iterator[Row]:
                 yield Row("verdict", None, f"{difference} (as on the virtual GPU)")
             else:
                 yield Row("verdict", False, difference)
-    said = f"{score(answers)}; {measured} of {len(planted_cases())} cases, {len(failures)} failed"
-    yield Row("all", measured > 0, said)
+    counts = f"{measured - missing} of {len(planted_cases())} cases, {len(failures)} failed, {missing} not compiled"
+    said = f"{score(answers)}; {counts}"
+    yield Row("all", measured > missing, said)
     for process, path in running:
         if process.returncode not in (0, -9):
             yield Row("worker", False, f"ended with {process.returncode}; see {path.with_suffix('.txt')}")

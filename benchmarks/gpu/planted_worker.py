@@ -17,6 +17,8 @@ from tests.planted.building import Programs
 from tests.planted.labels import Case, planted_cases
 from tests.planted.measuring import Answer, answers_for
 
+NOT_COMPILED = "not compiled"
+
 SECONDS = 40.0
 """For each run of a program: many of them share the GPU, and each makes a context of its own."""
 
@@ -40,7 +42,7 @@ class BuiltPrograms(Programs):
         """Return a program. Raises `FfmError` where nvcc refused it."""
         program = planted_program(self._built, source)
         if not program.exists():
-            raise FfmError(f"{source.name} is not compiled")
+            raise FfmError(NOT_COMPILED)
         return program
 
 

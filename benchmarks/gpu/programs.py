@@ -13,9 +13,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 
-from steps import ROOT, FailedStep, Machine, Row, SkippedStep, end_group
+from steps import ROOT, FailedStep, Machine, Row, SkippedStep, end_group, last_line
 
 SAMPLES = ROOT / "ffm" / "vgpu" / "samples"
 PLANTED = ROOT / "tests" / "planted" / "programs"
@@ -27,6 +28,12 @@ NAMES = (
 )
 """The samples, those first that are measured first."""
 
+WARMING = 75.0
+"""Seconds to wait for Numba, which began with the first steps."""
+
+CUBLAS = "samples_cublas"
+"""Folder of the sample als as it calls cuBLAS, whose calls of the driver are private."""
+
 
 class Build:
     """The compilation, under way in the background as soon as the GPU's architecture is known."""
@@ -36,6 +43,7 @@ class Build:
         self._sorts = [sort for sort in ("samples", "planted") if not chosen or sort in chosen]
         self._process: subprocess.Popen[str] | None = None
         self._answers = Path()
+        self._warming: subprocess.Popen[str] | None = None
 
     def start(self, machine: Machine) -> None:
         """Start where that is possible and not done yet."""
@@ -47,8 +55,18 @@ class Build:
         with self._answers.open("w") as answers, (machine.programs / "errors.txt").open("w") as errors:
             self._process = machine.start(["nice", *script, *self._sorts], answers, errors)
 
+    def warm(self, machine: Machine) -> None:
+        """Let the model's kernels be compiled too, by Numba, where programs will be measured."""
+        if not self._sorts:
+            return
+        script = [sys.executable, str(Path(__file__).with_name("warm.py")), str(machine.work / "warm")]
+        with (machine.work / "warm.txt").open("w") as errors:
+            self._warming = machine.start(["nice", *script], subprocess.DEVNULL, errors)
+
     def results(self, machine: Machine) -> Iterator[Row]:
-        """Wait for the compiler, and say what it refused."""
+        """Wait for the compilers, and say what they refused."""
+        if self._warming is not None:
+            yield self._warmed(self._warming, machine)
         if machine.virtual:
             raise SkippedStep("the samples of the virtual GPU are built; planted programs are compiled when they run")
         if self._process is None:
@@ -73,15 +91,37 @@ class Build:
                 f"programs.py ended with {self._process.returncode}; see {machine.programs / 'errors.txt'}"
             )
 
+    @staticmethod
+    def _warmed(process: subprocess.Popen[str], machine: Machine) -> Row:
+        subject = "kernels of the model"
+        try:
+            process.wait(machine.left(WARMING))
+        except subprocess.TimeoutExpired:
+            return Row(subject, None, "not compiled yet; that goes on beside the next steps")
+        said = last_line((machine.work / "warm.txt").read_text())
+        return Row(subject, None, "compiled" if process.returncode == 0 else f"not compiled beforehand: {said}")
+
+
+def cublas_folder() -> Path | None:
+    """Return a folder that holds cuBLAS and its header: a toolkit's, or that of the package nvidia-cublas."""
+    toolkits = [Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))]
+    packages = [Path(folder) / "nvidia" / "cu13" for folder in sys.path]
+    for folder in (*packages, *toolkits):
+        libraries = [*folder.glob("lib/libcublas.so.*"), *folder.glob("lib64/libcublas.so.*")]
+        if libraries and (folder / "include" / "cublas_v2.h").exists():
+            return folder
+    return None
+
 
 def planted_program(folder: Path, source: Path) -> Path:
     """Where the planted program of a source is built."""
     return folder / "planted" / source.stem
 
 
-def _sample(name: str, folder: Path, architecture: str) -> str:
-    script = ["sh", str(SAMPLES / "build_nvcc.sh"), str(folder / "samples"), name]
-    return _refusal(script, {**os.environ, "CUDA_ARCH": architecture, "PYTHON": sys.executable})
+def _sample(name: str, folder: Path, architecture: str, cublas: Path | None = None) -> str:
+    script = ["sh", str(SAMPLES / "build_nvcc.sh"), str(folder / ("samples" if cublas is None else CUBLAS)), name]
+    more = {} if cublas is None else {"CUBLAS": str(cublas)}
+    return _refusal(script, {**os.environ, "CUDA_ARCH": architecture, "PYTHON": sys.executable, **more})
 
 
 def _planted(source: Path, folder: Path, architecture: str, driver: str) -> str:
@@ -115,12 +155,14 @@ def main(folder: Path, architecture: str, driver: str, sorts: list[str]) -> int:
     (folder / "planted").mkdir(parents=True, exist_ok=True)
     jobs: list[tuple[str, Callable[[], str]]] = []
     if "samples" in sorts:
-        jobs += [(name, lambda name=name: _sample(name, folder, architecture)) for name in NAMES]  # type: ignore[misc]
+        jobs += [(name, partial(_sample, name, folder, architecture)) for name in NAMES]
+    cublas = cublas_folder()
+    if "samples" in sorts and cublas is not None:
+        for name in ("als", "als_fixed"):
+            jobs.append((f"{name} with cuBLAS", partial(_sample, name, folder, architecture, cublas)))
     if "planted" in sorts:
-        jobs += [
-            (source.stem, lambda source=source: _planted(source, folder, architecture, library))  # type: ignore[misc]
-            for source in sorted(PLANTED.glob("*.cu"))
-        ]
+        for source in sorted(PLANTED.glob("*.cu")):
+            jobs.append((source.stem, partial(_planted, source, folder, architecture, library)))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         running = {pool.submit(job): name for name, job in jobs}
         for done in as_completed(running):

@@ -29,6 +29,7 @@ class Machine:
     """What the steps work on and with."""
 
     output: Path
+    """For the three files that are the answer: `check.json`, `check.txt`, `doctor.json`."""
     virtual: bool
     deadline: float
     """On the clock `time.monotonic`."""
@@ -36,9 +37,17 @@ class Machine:
     device: str = ""
     architecture: str = ""
     """Such as `sm_90`."""
-    programs: Path = Path()
-    """Where the compiled samples and planted programs lie."""
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    @property
+    def work(self) -> Path:
+        """For programs, results and all else that is written on the way."""
+        return self.output / "work"
+
+    @property
+    def programs(self) -> Path:
+        """Where the compiled samples and planted programs lie."""
+        return self.work / "programs"
 
     def left(self, at_most: float) -> float:
         """Return the seconds that a command may take. Raises `FailedStep` when none are left."""
@@ -118,5 +127,5 @@ def end_all_groups() -> None:
 
 def last_line(text: str) -> str:
     """Return the last line that says something."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
     return lines[-1] if lines else "it said nothing"

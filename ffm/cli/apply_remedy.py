@@ -147,7 +147,7 @@ def _apply(
         raise FfmError(
             f"nothing to apply: no chosen site of {results.document.application} is fit for "
             f"{', '.join(f'--{remedy}' for remedy in remedies)}. Only sites are corrected whose every observed "
-            "occurrence was unnecessary; `ffm report` shows the problems."
+            "occurrence was unnecessary, or only ordered streams; `ffm report` shows the problems."
         )
     with Console(stderr=True).status("") as status:
         comparison = compare_runs(

@@ -102,7 +102,8 @@ def remedies_view(analysis: Analysis, *, show_all: bool = False) -> RemediesView
         places = []
         for changed in remedy.places:
             where = place(analysis, changed.site)
-            places.append(RemedyPlace(changed.role, where, source_line(where.file, where.line)))
+            buffer = analysis.sites[changed.site].buffer
+            places.append(RemedyPlace(changed.role, where, buffer, source_line(where.file, where.line)))
         views.append(
             RemedyView(
                 number=number,

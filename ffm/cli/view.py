@@ -34,9 +34,10 @@ def report(estimator: Estimator | None, folder: Path | None, as_json: bool, show
     analysis = open_chosen(folder).document
     chosen = chosen_estimator(analysis, estimator)
     if html is not None:
+        from ffm.cli.remedies import remedies_view
         from ffm.report.html import write_html
 
-        write_html(analysis, html, chosen, show_all=show_all)
+        write_html(analysis, html, chosen, remedies_view(analysis, show_all=show_all), show_all=show_all)
         click.echo(f"Wrote {html}.")
         return
     _show(overview(analysis, chosen, show_all=show_all), render_overview, as_json)

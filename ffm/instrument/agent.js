@@ -7,6 +7,7 @@ const INSTRUMENTS = /frida|libffm_(collector|remedy)/;
 const RUNTIME = /^libcudart\.so/;
 
 const WATCH = 2; // FFM_MODE_WATCH of collector.h
+const HOST = 8; // FFM_MODE_HOST
 
 let collector = null;
 let configuration = null;
@@ -21,6 +22,9 @@ rpc.exports = {
     if ((configuration.mode & WATCH) !== 0) {
       collector.arrive();
       hookClocks();
+    }
+    if ((configuration.mode & HOST) !== 0) {
+      hookAllocators();
     }
     Process.attachModuleObserver({
       onAdded(module) {
@@ -56,6 +60,10 @@ function loadCollector() {
     clockName: optional("clock_name", "pointer", ["uint"]),
     clockWrapper: optional("clock_wrapper", "pointer", ["uint"]),
     clockBind: optional("clock_bind", "void", ["uint", "pointer"]),
+    allocatorName: optional("allocator_name", "pointer", ["uint"]),
+    allocatorWrapper: optional("allocator_wrapper", "pointer", ["uint"]),
+    allocatorBind: optional("allocator_bind", "void", ["uint", "pointer"]),
+    allocatorIsBound: optional("allocator_is_bound", "bool", ["uint"]),
     foreign: optional("foreign", "void", ["pointer", "uint64", "bool"]),
     ask: optional("ask", "void", ["pointer", "pointer", "pointer", "pointer"]),
     python: optional("python", "void", ["pointer", "pointer", "uint", "uint"]),
@@ -93,6 +101,27 @@ function guardLibrary() {
         overwrite(address, wrapper);
         collector.bind(index, address, wrapper); // its original is not needed
       }
+    }
+  }
+  Interceptor.flush();
+}
+
+// The allocators that the program calls: its own, where it brings some. One that cannot be replaced stays as it is: of
+// what it allocates the origin is then not known.
+function hookAllocators() {
+  for (let place = 0; ; place++) {
+    const name = collector.allocatorName(place);
+    if (name.isNull()) {
+      break;
+    }
+    const address = Module.findGlobalExportByName(name.readUtf8String());
+    if (address === null || collector.allocatorIsBound(place)) {
+      continue;
+    }
+    try {
+      collector.allocatorBind(place, Interceptor.replaceFast(address, collector.allocatorWrapper(place)));
+    } catch (error) {
+      // Too short.
     }
   }
   Interceptor.flush();

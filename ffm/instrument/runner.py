@@ -9,8 +9,6 @@ from __future__ import annotations
 import atexit
 import os
 import queue
-import select
-import signal
 import subprocess
 import threading
 import time
@@ -27,6 +25,7 @@ from ffm.instrument.errors import InstrumentError
 from ffm.instrument.gate import FORKED, Gate
 from ffm.instrument.library import native_library
 from ffm.instrument.program import Ending, ending_of, reason_unreached, resolve_program
+from ffm.instrument.program_end import await_end
 
 # Frida's helper is a file in the temporary directory, which stays behind unless Frida is shut down.
 atexit.register(frida.shutdown)
@@ -133,7 +132,7 @@ def run_instrumented(
             raise InstrumentError(f"The program {command[0]} cannot be started: {error.strerror}.") from error
         run.root = program.pid
         try:
-            status, usage, timed_out = _await_end(program, timeout_s)
+            end = await_end(program, timeout_s)
         except ChildProcessError:  # Frida, which waits for the stops of what it attaches to, took the end as well
             run.raise_failure()
             raise InstrumentError(
@@ -148,36 +147,11 @@ def run_instrumented(
         command=command,
         wall_s=ended - began - run.preparation_s,
         preparation_s=run.preparation_s,
-        user_s=usage.ru_utime,
-        system_s=usage.ru_stime,
-        ending=ending_of(status, timed_out=timed_out),
+        user_s=end.user_s,
+        system_s=end.system_s,
+        ending=ending_of(end.status, timed_out=end.timed_out),
         processes=[process for process in run.processes.values() if process.driver is not None],
     )
-
-
-def _await_end(program: subprocess.Popen[bytes], timeout_s: float | None) -> tuple[int, Any, bool]:
-    """Wait for the program; end it and all it started when the time is up, or when we are interrupted.
-
-    Frida traces the program from this very process while it attaches. Waiting for the child directly would take the
-    stops that Frida waits for, hence the pidfd, which is readable only at the end.
-
-    Raises:
-        ChildProcessError: somebody else in this process has taken the child's status.
-    """
-    handle = os.pidfd_open(program.pid)
-    timed_out = False
-    try:
-        poll = select.poll()
-        poll.register(handle, select.POLLIN)
-        timed_out = not poll.poll(None if timeout_s is None else timeout_s * 1000)
-    finally:
-        if timed_out or not select.select([handle], [], [], 0)[0]:
-            os.killpg(program.pid, signal.SIGKILL)
-        select.select([handle], [], [])
-        os.close(handle)
-        _, status, usage = os.wait4(program.pid, 0)
-        program.returncode = os.waitstatus_to_exitcode(status)
-    return status, usage, timed_out
 
 
 class _Run:

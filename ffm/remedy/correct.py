@@ -18,7 +18,7 @@ from ffm.instrument.errors import InstrumentError
 from ffm.instrument.program import Ending, ending_of, resolve_program
 from ffm.instrument.runner import Instruments, Library, run_instrumented
 from ffm.remedy.layout import Counted, extra_functions, guarded_functions, read_counters
-from ffm.remedy.selection import Planned, makes_downloads_late, write_plan
+from ffm.remedy.selection import Planned, closes_host_memory, write_plan
 from ffm.stages.errors import ProgramError
 
 LIBRARY = Library("libffm_remedy.so", "ffm_remedy")
@@ -93,7 +93,7 @@ def compare_runs(
     with tempfile.TemporaryDirectory(prefix="ffm-remedy-") as scratch:
         folder = Path(scratch)
         ordered = write_plan(planned, folder / "plan")
-        late = any(makes_downloads_late(site) for site in planned)
+        closing = any(closes_host_memory(site) for site in planned)
         bare: list[ProgramRun] = []
         corrected: list[ProgramRun] = []
         by_hand: list[ProgramRun] = []
@@ -102,7 +102,7 @@ def compare_runs(
             progress(f"run {turn + 1} of {runs}: as it is")
             bare.append(_run_bare(command, folder, files, timeout_s))
             progress(f"run {turn + 1} of {runs}: corrected")
-            run, counted = _run_corrected(command, folder, turn, files, timeout_s, late=late)
+            run, counted = _run_corrected(command, folder, turn, files, timeout_s, closing=closing)
             corrected.append(run)
             if twin is not None:
                 progress(f"run {turn + 1} of {runs}: corrected by hand")
@@ -141,7 +141,7 @@ def _run_bare(command: list[str], folder: Path, files: list[Path], timeout_s: fl
 
 
 def _run_corrected(
-    command: list[str], folder: Path, turn: int, files: list[Path], timeout_s: float | None, *, late: bool
+    command: list[str], folder: Path, turn: int, files: list[Path], timeout_s: float | None, *, closing: bool
 ) -> tuple[ProgramRun, list[Counted]]:
     output, counts = folder / "output", folder / f"counts-{turn}"
     counts.mkdir()
@@ -154,7 +154,7 @@ def _run_corrected(
         lambda driver: _NoWaitFunction(),
         LIBRARY,
         extra_functions(),
-        guarded_functions() if late else (),
+        guarded_functions() if closing else (),
     )
     try:
         outcome = run_instrumented(command, instruments, output=output, timeout_s=timeout_s)

@@ -1,7 +1,7 @@
 """Which call sites to correct, and how (dissertation 7.2, Figure 7.1).
 
-A wait is removed only at sites whose every observed occurrence was unnecessary. A transfer is staged or reused only
-where the results say that this saves something; that its bytes are right is checked at each call.
+A wait is removed only at sites whose every observed occurrence was unnecessary, or only ordered streams. A transfer is
+staged or reused only where the results say that this saves something; that its bytes are right is checked at each call.
 """
 
 from __future__ import annotations
@@ -104,15 +104,18 @@ def write_plan(planned: Iterable[Planned], path: Path) -> list[Planned]:
     return ordered
 
 
-def makes_downloads_late(planned: Planned) -> bool:
-    """Whether downloads of a site are delivered after the call, so that their destinations must be watched."""
-    name = load_catalogue()[planned.function].name
-    return name in DOWNLOADS and bool(planned.actions & constant("FFM_REMEDY_ASYNCHRONOUS"))
+def closes_host_memory(planned: Planned) -> bool:
+    """Whether a correction may close host memory until the GPU is done with it, so that what the C library does there
+    must be seen: where a wait is removed, transfers may be under way."""
+    waits = ("SKIP", "NO_WAIT", "POOL_FREE", "ASYNCHRONOUS")
+    return any(planned.actions & constant(f"FFM_REMEDY_{action}") for action in waits)
 
 
 def never_needed(site: Site) -> bool:
-    """Whether every occurrence of the site was seen to wait for nothing."""
-    return _all(site, lambda verdict: verdict.kind in UNNECESSARY)
+    """Whether every occurrence of the site was seen to wait for nothing, or only so that work on another stream comes
+    later: that order is kept on the device where a wait is removed (`native/order.h`)."""
+    order = REASONS[Reason.ORDERS_STREAMS]
+    return _all(site, lambda verdict: verdict.kind in UNNECESSARY or verdict.reason == order)
 
 
 def _all(site: Site, good: Callable[[Verdict], bool]) -> bool:

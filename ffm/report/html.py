@@ -23,6 +23,7 @@ from ffm.report.numbers import (
 )
 from ffm.report.overview import nothing_found, overview
 from ffm.report.pictures import Picture, calls_picture, run_picture, sequence_picture
+from ffm.report.remedies import RemediesView
 from ffm.report.sequence import SequenceView, sequence
 from ffm.report.site import site
 from ffm.stages.documents import Analysis
@@ -37,19 +38,32 @@ class DrawnSequence:
     picture: Picture
 
 
-def write_html(analysis: Analysis, path: Path, estimator: Estimator = "carry", *, show_all: bool = False) -> None:
-    """Write the report to a file.
+def write_html(
+    analysis: Analysis,
+    path: Path,
+    estimator: Estimator = "carry",
+    remedies: RemediesView | None = None,
+    *,
+    show_all: bool = False,
+) -> None:
+    """Write the report to a file, with the remedies where they are given.
 
     Raises:
         FfmError: the file cannot be written.
     """
     try:
-        path.write_text(html(analysis, estimator, show_all=show_all), encoding="utf-8")
+        path.write_text(html(analysis, estimator, remedies, show_all=show_all), encoding="utf-8")
     except OSError as error:
         raise FfmError(f"cannot write {path}: {error.strerror}.") from error
 
 
-def html(analysis: Analysis, estimator: Estimator = "carry", *, show_all: bool = False) -> str:
+def html(
+    analysis: Analysis,
+    estimator: Estimator = "carry",
+    remedies: RemediesView | None = None,
+    *,
+    show_all: bool = False,
+) -> str:
     """The report as the text of one HTML file. Names out of the measured program are escaped.
 
     As on the terminal, rows below 0.1 % of the run are counted instead of listed unless `show_all` is set.
@@ -83,17 +97,20 @@ def html(analysis: Analysis, estimator: Estimator = "carry", *, show_all: bool =
         calls=calls_picture(analysis, estimator),
         sequences=sequences,
         folds=folds,
-        sites=[site(analysis, number, estimator) for number in _mentioned(analysis, sequences)],
+        remedies=remedies,
+        sites=[site(analysis, number, estimator) for number in _mentioned(analysis, sequences, remedies)],
         size=pictures,
     )
 
 
-def _mentioned(analysis: Analysis, sequences: list[DrawnSequence]) -> list[int]:
+def _mentioned(analysis: Analysis, sequences: list[DrawnSequence], remedies: RemediesView | None) -> list[int]:
     """Numbers of the sites that the report speaks of: those with problems, and those they refer to."""
     numbers = {number for number, found in enumerate(analysis.sites, 1) if found.problem_count}
     numbers |= {index + 1 for group in (*analysis.points, *analysis.folds) for index in group.sites}
     numbers |= {operation.where.site for drawn in sequences for operation in drawn.view.operations}
     numbers |= {drawn.view.ends_at.site for drawn in sequences if drawn.view.ends_at is not None}
+    for remedy in remedies.remedies if remedies is not None else []:
+        numbers |= {where.site for where in (*(place.where for place in remedy.places), *remedy.keep)}
     for index in list(numbers):
         found = analysis.sites[index - 1]
         verdicts = (*found.synchronization, *found.transfer)

@@ -112,7 +112,7 @@ def calls_picture(analysis: Analysis, estimator: Estimator) -> Picture:
             None,
             _call_shares(total[call], wait[call]),
             recoverable.get(call, 0.0),
-            f"{scale.seconds(total[call])}, {scale.seconds(recoverable.get(call, 0.0))} recoverable",
+            _value(scale, total[call], recoverable.get(call, 0.0), "recoverable"),
         )
         for call in sorted(total, key=lambda name: -total[name])
         if scale.share(total[call]) >= SMALLEST_SHARE
@@ -133,10 +133,16 @@ def sequence_picture(analysis: Analysis, number: int, estimator: Estimator) -> P
                 where.site,
                 _call_shares(site.total_s, site.wait_s),
                 recoverable,
-                f"{scale.seconds(site.total_s)}, {scale.seconds(recoverable)} recoverable alone",
+                _value(scale, site.total_s, recoverable, "recoverable alone"),
             )
         )
     return _draw(rows, scale)
+
+
+def _value(scale: Scale, total_s: float, recoverable_s: float, words: str) -> str:
+    recoverable = scale.seconds(recoverable_s)
+    nothing = recoverable == scale.seconds(0.0)
+    return scale.seconds(total_s) if nothing else f"{scale.seconds(total_s)}, {recoverable} {words}"
 
 
 def _call_shares(total_s: float, wait_s: float) -> list[Share]:

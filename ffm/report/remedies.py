@@ -11,10 +11,12 @@ from ffm.report.places import Place, StackFrame
 
 @dataclass(frozen=True, slots=True)
 class RemedyPlace:
-    """A place that must change. `source` is its line of source where the file is at hand, else empty."""
+    """A place that must change. `buffer` is what the program calls the memory there, and `source` the line of source
+    where the file is at hand; else they are empty."""
 
     role: str
     where: Place
+    buffer: str
     source: str
 
 

@@ -54,7 +54,8 @@ def _result(remedy: RemedyView, root: Path) -> dict[str, Any]:
 
 
 def _related(place: RemedyPlace, root: Path) -> dict[str, Any]:
-    return {**_location(place.where.file, place.where.line, root), "message": {"text": place.role}}
+    text = f"{place.role} {place.buffer}: {place.where.call}" if place.buffer else f"{place.role}: {place.where.call}"
+    return {**_location(place.where.file, place.where.line, root), "message": {"text": text}}
 
 
 def _location(file: str, line: int, root: Path) -> dict[str, Any]:

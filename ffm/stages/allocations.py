@@ -16,25 +16,42 @@ HOST_MEMORIES = (Memory.PINNED, Memory.MANAGED, Memory.REGISTERED)
 
 PAGEABLE = "pageable"
 
+Link = tuple[int, str, str, int | None, int | None]
+"""Site, role, memory, site of the allocation, site of the release."""
 
-def allocation_links(columns: Columns) -> list[AllocationLink]:
+
+def allocation_links(columns: Columns, host_memory: Columns | None = None) -> list[AllocationLink]:
     """Link each site that frees, uploads or downloads to the sites that allocate and free its memory.
 
-    Columns are those of `ffm.stages.operations`; sites are stack numbers. Most frequent links first.
+    Columns are those of `ffm.stages.operations` and `ffm.stages.host_memory`; sites are stack numbers. Most frequent
+    links first.
     """
-    counts: dict[tuple[int, str, str, int | None, int | None], int] = {}
+    counts: dict[Link, int] = {}
     for process in np.unique(columns["process"]):
         rows = np.flatnonzero(columns["process"] == process)
         rows = rows[np.argsort(columns["start"][rows], kind="stable")]
         part = {name: column[rows] for name, column in columns.items()}
         for link, count in _of_process(part).items():
             counts[link] = counts.get(link, 0) + count
+    if host_memory is not None:
+        _tell_pageable(counts, host_memory)
     return [
         AllocationLink(
             site=site, role=role, memory=memory, allocation=allocation, release=release, occurrences=occurrences
         )
         for (site, role, memory, allocation, release), occurrences in sorted(counts.items(), key=lambda item: -item[1])
     ]
+
+
+def _tell_pageable(counts: dict[Link, int], host_memory: Columns) -> None:
+    """Put allocations of the C library in the places of unknown ones of pageable memory."""
+    names = ("user", "allocation", "release", "blocks")
+    for user, allocation, release, blocks in zip(*(host_memory[name].tolist() for name in names), strict=True):
+        unknown = (user, "host memory", PAGEABLE, None, None)
+        if unknown in counts:
+            counts[user, "host memory", PAGEABLE, allocation, release if release >= 0 else None] = blocks
+    for user in set(host_memory["user"].tolist()):
+        counts.pop((user, "host memory", PAGEABLE, None, None), None)
 
 
 class _Blocks:
@@ -84,10 +101,10 @@ class _Blocks:
         return np.where(found >= 0, mine[np.maximum(found, 0)], -1) if len(mine) else found
 
 
-def _of_process(columns: Columns) -> dict[tuple[int, str, str, int | None, int | None], int]:
+def _of_process(columns: Columns) -> dict[Link, int]:
     blocks = _Blocks(columns)
     stack = columns["stack"]
-    links: dict[tuple[int, str, str, int | None, int | None], int] = {}
+    links: dict[Link, int] = {}
 
     def count(rows: NDArray[np.int64], found: NDArray[np.int64], role: str, otherwise: str | None) -> None:
         """Add up the links of some operations to their blocks."""

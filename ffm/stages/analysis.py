@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +12,11 @@ from ffm.model.necessity import REASONS, REQUIRED, Reason
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import REPETITIONS, Repetition
 from ffm.stages.allocations import allocation_links
+from ffm.stages.buffer_names import BufferNames
 from ffm.stages.compiling import compilation_notes
 from ffm.stages.device_work import device_work
 from ffm.stages.documents import (
+    AllocationLink,
     Analysis,
     Baseline,
     Document,
@@ -27,6 +30,7 @@ from ffm.stages.documents import (
 )
 from ffm.stages.errors import DocumentError
 from ffm.stages.folder import ResultsFolder, application_name
+from ffm.stages.host_memory import functions_of_stacks
 from ffm.stages.matching import match, translate
 from ffm.stages.named_stacks import name_stacks, unread_python
 from ffm.stages.operations import function_name
@@ -90,24 +94,28 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
             f"The documents in {folder.root} come from different commands. Run all stages again on one of them."
         )
     columns = read_table(folder.root / tracing.events)
+    host_memory = read_table(folder.root / tracing.host_memory) if tracing.host_memory else None
     joined = _join(columns, tracing, memory, sync_use, folder)
     wall_s = baseline.run.wall_s if baseline.run else 0.0
     order = np.lexsort((columns["start"], columns["thread"], columns["process"]))
     timeline = _timeline(columns, joined, order, wall_s)
     named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
     command = baseline.run.command if baseline.run else []
+    links = allocation_links(columns, host_memory)
+    sites = _sites(columns, joined, _misplaced(timeline, order), len(named.stacks), functions_of_stacks(host_memory))
+    _name_buffers(sites, links, timeline, BufferNames(named.stacks, named.modules))
     findings = Findings(
         application=application_name(command),
         command=command,
         wall_s=wall_s,
         timeline=timeline,
-        sites=_sites(columns, joined, _misplaced(timeline, order), len(named.stacks)),
+        sites=sites,
         stacks=named.stacks,
         modules=named.modules,
         run=tracing.run,
         costs=[_cost(document, baseline) for document in (baseline, tracing, memory, sync_use)],
         matching=_matching(columns, joined),
-        allocations=allocation_links(columns),
+        allocations=links,
         work=device_work({name: column[order] for name, column in columns.items()}, timeline.thread),
         probes_s=float(columns["probe"].sum()) / 1e9,
         notes=named.notes + unread_python(tracing.run) + _notes(tracing) + compilation_notes(tracing, columns, wall_s),
@@ -201,7 +209,22 @@ def _misplaced(timeline: Timeline, order: NDArray[np.int64]) -> NDArray[np.bool_
     return misplaced
 
 
-def _sites(columns: Columns, joined: _Joined, misplaced: NDArray[np.bool_], stacks: int) -> list[SiteDescription]:
+def _name_buffers(
+    sites: list[SiteDescription], links: list[AllocationLink], timeline: Timeline, names: BufferNames
+) -> None:
+    """Name the memory of the sites with problems, and of the allocations and frees that belong to them."""
+    wanted: set[int] = set(np.unique(timeline.site[timeline.problem != 0]).tolist())
+    linked: set[int] = set()
+    for link in links:
+        if link.site in wanted:
+            linked.update(site for site in (link.allocation, link.release) if site is not None)
+    for site, name in names.names((site, sites[site].function) for site in wanted | linked).items():
+        sites[site] = dataclasses.replace(sites[site], buffer=name)
+
+
+def _sites(
+    columns: Columns, joined: _Joined, misplaced: NDArray[np.bool_], stacks: int, allocators: dict[int, str]
+) -> list[SiteDescription]:
     """Describe each stack: its function, bytes and verdicts. A stack without operations gets an empty one."""
     function = np.full(stacks, -1, np.int64)
     function[columns["stack"]] = columns["function"]
@@ -225,7 +248,7 @@ def _sites(columns: Columns, joined: _Joined, misplaced: NDArray[np.bool_], stac
     return [
         SiteDescription(
             stack=stack,
-            function=function_name(int(function[stack])) if function[stack] >= 0 else "",
+            function=function_name(int(function[stack])) if function[stack] >= 0 else allocators.get(stack, ""),
             bytes=int(moved[stack]),
             synchronization=synchronization[stack],
             transfer=transfer[stack],

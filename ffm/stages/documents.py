@@ -175,6 +175,8 @@ class Tracing(Document, frozen=True, kw_only=True):
     events: str
     probe_cost_ns: float
     """Measured cost of the probe itself for one traced call, already taken out of the columns."""
+    host_memory: str = ""
+    """Columnar file of where pageable host memory of transfers comes from (`ffm.stages.host_memory`)."""
     compute_capability: int = 0
     """Of the first GPU, 10 * major + minor; 0 where it was not asked, since the program holds no device code."""
 
@@ -259,6 +261,9 @@ class Site(Record, frozen=True, kw_only=True):
     synchronization: list[Verdict]
     transfer: list[Verdict]
     benefit: Benefit
+    buffer: str = ""
+    """What the program calls the memory: what an allocation fills, what a free frees, the host memory of a transfer.
+    Empty where that is not known, or the site has no problem."""
 
 
 class Group(Record, frozen=True, kw_only=True):
@@ -302,7 +307,7 @@ class AllocationLink(Record, frozen=True, kw_only=True):
     memory: str
     """A memory of the driver's catalogue (`device`, `pinned`, `managed`, ...), or `pageable`."""
     allocation: int | None
-    """Site of the allocation; None where no call of the driver made it."""
+    """Site of the allocation, of the driver or of the C library; None where it is not known."""
     release: int | None
     """Site that frees it; None where it was not freed."""
     occurrences: int

@@ -26,6 +26,11 @@ _INTERPRETER = re.compile(r"(lib)?python\d")
 _PYTHON_LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|lib(64|32)?/python\d[\d.]*t?)/|<frozen ")
 """Files that come with Python or were installed into it: a program's own lie elsewhere."""
 
+_LIBRARY_HEADER = re.compile(r"/c\+\+/|/libstdc\+\+|/bits/|^/usr/include/")
+_OPERATOR = re.compile(r"operator (new|delete)(\[\])?")
+_CONTAINER = re.compile(r"(?:[\w:&*<> ]* )?(std::(?!_|allocator)\w+)<")
+"""A container's member function, such as `std::vector<float, std::allocator<float> >::resize(unsigned long)`."""
+
 _NVCC_TEMPORARY = re.compile(r"tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_(?P<stem>.+?)(?:\.compute_\w+)?\.cudafe\d*\.\w+")
 
 
@@ -86,6 +91,28 @@ def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int
         call = [frame for frame in frames if frame.module == library][-1].function or function or PRIVATE
     caller = own_line or next((frame for frame in own if frame.line), frames[0])
     return Place(call, caller.function, source_file(caller.file), caller.line)
+
+
+def starts_a_thread(function: str) -> bool:
+    """Whether a function of the C library starts a program or a thread: it is around all stacks, and tells nothing."""
+    return _STARTS_A_THREAD.fullmatch(function) is not None
+
+
+def place_of_allocation(frames: Sequence[Frame], function: str) -> Place:
+    """Find the line of the program that allocates or frees host memory through a function of the C library.
+
+    The call tells what the programmer wrote: `malloc`, `operator new`, or the container of the C++ library around it.
+    The caller is the innermost frame with a line outside of the library's headers.
+    """
+    own = [frame for frame in frames if not _STARTS_A_THREAD.fullmatch(frame.function)] or list(frames)
+    if not own:
+        return Place(function, "", "", 0)
+    caller = next((frame for frame in own if frame.line and not _LIBRARY_HEADER.search(frame.file)), own[0])
+    inner = own[: own.index(caller)]
+    operator = next((match[0] for frame in reversed(inner) if (match := _OPERATOR.match(frame.function))), function)
+    containers = (_CONTAINER.match(frame.function) for frame in reversed(inner))
+    container = next((match[1] for match in containers if match), "")
+    return Place(f"{operator} ({container})" if container else operator, caller.function, caller.file, caller.line)
 
 
 def _own_line(frames: Sequence[Frame], runtime: frozenset[int]) -> Frame | None:

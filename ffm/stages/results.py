@@ -42,13 +42,16 @@ from ffm.stages.documents import (
     write_document,
 )
 from ffm.stages.errors import FfmError
-from ffm.stages.places import Place, place_of_call, runtime_modules
+from ffm.stages.host_memory import ALLOCATORS, FREE
+from ffm.stages.places import Place, place_of_allocation, place_of_call, runtime_modules
 from ffm.stages.timeline_file import load_results_timeline, save_timeline
 
 ANALYSIS_FILE = "analysis.json"
 TIMELINE_FILE = "timeline.arrow"
 LISTED_SEQUENCES = 1000
 """The document lists the sequences that save most; a note says how many there are beyond."""
+
+HOST_FUNCTIONS = frozenset((*ALLOCATORS, FREE))
 
 Estimator = Literal["replay", "carry", "bound"]
 
@@ -65,6 +68,8 @@ class SiteDescription:
     """Bytes that all its transfers moved."""
     synchronization: list[Verdict] = field(default_factory=list)
     transfer: list[Verdict] = field(default_factory=list)
+    buffer: str = ""
+    """As in `documents.Site`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +127,12 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
     estimates = Estimates(timeline, findings.work, copy_time, findings.wall_s)
     benefits = estimates.of_sites([[index] for index in range(number)], bound_s)
     runtime = runtime_modules(findings.modules)
-    places = [place_of_call(findings.stacks[site.stack].frames, site.function, runtime) for site in findings.sites]
+    places = [
+        place_of_allocation(findings.stacks[site.stack].frames, site.function)
+        if site.function in HOST_FUNCTIONS
+        else place_of_call(findings.stacks[site.stack].frames, site.function, runtime)
+        for site in findings.sites
+    ]
     sites = _sites(findings, places, sums, benefits)
     sequences, membership, note = _sequences(findings, estimates, number)
     analysis = Analysis(
@@ -190,6 +200,7 @@ def _sites(
             caller=place.caller,
             file=place.file,
             line=place.line,
+            buffer=description.buffer,
             stack=description.stack,
             kind=Kind(int(sums.kind[index])).name.lower(),
             count=int(sums.count[index]),

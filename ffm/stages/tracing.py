@@ -10,6 +10,7 @@ from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.instrument.device import compute_capability
 from ffm.stages.compiling import compiled_modules
 from ffm.stages.documents import Baseline, Tracing, read_document, write_document
+from ffm.stages.host_memory import host_memory_columns
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.operations import operation_columns
 from ffm.stages.stack_table import StackTable
@@ -35,6 +36,9 @@ TRACED_KINDS = (
 """What is traced whatever stage 1 saw: all that enqueues, orders, waits for or frees work of the GPU."""
 
 
+HOST = 8
+"""The flag `FFM_MODE_HOST` of `ffm/instrument/collector/collector.h`."""
+
 NEWEST_CAPABILITY = 9999
 """A GPU later than all: code that not even it needs compiled is not PTX."""
 
@@ -55,7 +59,7 @@ def run_tracing(request: Request) -> Tracing:
         ProgramError: the program could not be measured, or failed.
     """
     baseline = read_document(Baseline, request.folder.document("baseline"))
-    measured = measure("tracing", request, functions=traced_functions(baseline))
+    measured = measure("tracing", request, functions=traced_functions(baseline), mode=HOST)
     return record_tracing(measured, request)
 
 
@@ -70,13 +74,16 @@ def record_tracing(measured: Measurement, request: Request) -> Tracing:
     """Write down a traced run."""
     stacks = StackTable()
     columns = operation_columns(measured.recordings, stacks)
+    host_memory = host_memory_columns(measured.recordings, stacks)
     cost = float(np.median(columns["probe"])) if len(columns["probe"]) else 0.0
     write_table(columns, request.folder.table("tracing-events"))
+    write_table(host_memory, request.folder.table("tracing-host-memory"))
     document = Tracing(
         run=measured.run,
         modules=stacks.modules,
         stacks=stacks.stacks,
         events=request.folder.table("tracing-events").name,
+        host_memory=request.folder.table("tracing-host-memory").name,
         probe_cost_ns=cost,
         compute_capability=_capability(measured, stacks),
     )

@@ -10,6 +10,7 @@ import pytest
 from ffm.remedy.correct import compare_runs
 from ffm.remedy.layout import constant
 from ffm.remedy.outcome import compare_outputs
+from tests.conftest import Ffm
 from tests.remedy.applying import Corrected, correct, every_correction
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -92,6 +93,14 @@ def test_the_source_of_an_upload_may_be_overwritten_at_once(play: Play) -> None:
     assert counts["uploads_staged"] + counts["uploads_copied"] == 3
 
 
+@pytest.mark.parametrize(("scene", "waits"), [("transfers_under_way", 9), ("freed_under_way", 4), ("handed_over", 8)])
+def test_waits_for_transfers_move_to_where_their_memory_is_touched(scene: str, waits: int, play: Play) -> None:
+    counts = play(scene).counts
+    assert counts["synchronizations"] + counts["waits_host_memory"] == waits
+    assert counts["synchronizations"] >= waits / 2
+    assert counts["deliveries_touched"] + counts["deliveries_called"] > 0
+
+
 def test_contents_that_come_back_are_copied_on_the_device(play: Play) -> None:
     assert play("contents_come_back").counts["uploads_copied"] >= 4
 
@@ -141,6 +150,18 @@ def test_threads_work_at_once(play: Play) -> None:
     counts = play("threads_at_once").counts
     assert counts["frees"] == 64
     assert counts["allocations"] > 0
+
+
+def test_threads_at_once_can_be_measured(
+    ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = tmp_path / "slow.vgpu"
+    configuration.write_text(CONFIGURATION)
+    monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))
+    program = build_program(PROGRAMS / "edges.cu")
+    for stage in ("baseline", "tracing", "memory", "sync-use"):
+        done = ffm("stage", stage, "--results", tmp_path / "results", "--", program, "threads_at_once", folder=tmp_path)
+        assert done.code == 0, done.err
 
 
 def test_a_program_may_reset_the_device_and_go_on(play: Play) -> None:

@@ -9,7 +9,7 @@ import pytest
 from ffm.driver.catalogue import load_catalogue
 from ffm.model.necessity import REASONS, Reason
 from ffm.remedy.layout import SITE, constant, declarations, guarded_functions
-from ffm.remedy.selection import Planned, Remedy, makes_downloads_late, plan, write_plan
+from ffm.remedy.selection import Planned, Remedy, closes_host_memory, plan, write_plan
 from ffm.stages.documents import AllocationLink, Analysis, Benefit, Site, Stack, Verdict
 from ffm.stages.errors import FfmError
 
@@ -85,6 +85,15 @@ def test_synchronizations_are_skipped_where_every_occurrence_was_unnecessary() -
     assert actions(plan(document, {Remedy.SKIP})) == {0: {"SKIP"}, 3: {"SKIP"}}
 
 
+def test_an_order_of_streams_is_kept_where_its_wait_is_removed() -> None:
+    order = verdict("required", 4, REASONS[Reason.ORDERS_STREAMS])
+    document = analysis(
+        site(0, "synchronization", "cuStreamSynchronize", [verdict("unnecessary", 6), order]),
+        site(1, "synchronization", "cuStreamSynchronize", [order, verdict("required", 6, REASONS[Reason.TIMING])]),
+    )
+    assert actions(plan(document, {Remedy.SKIP})) == {0: {"SKIP"}}
+
+
 def test_frees_are_hoisted_with_the_allocations_of_what_they_free() -> None:
     document = analysis(
         site(0, "allocation", "cuMemAlloc_v2"),
@@ -101,6 +110,7 @@ def test_frees_are_hoisted_with_the_allocations_of_what_they_free() -> None:
     planned = plan(document, {Remedy.HOIST})
     assert actions(planned) == {0: {"POOL_ALLOCATION"}, 1: {"POOL_FREE"}}
     assert [one.remedies for one in planned] == [(), (Remedy.HOIST,)]
+    assert [closes_host_memory(one) for one in planned] == [False, True]
 
 
 def test_an_upload_may_have_waited_for_its_source_to_be_overwritten() -> None:
@@ -115,7 +125,7 @@ def test_an_upload_may_have_waited_for_its_source_to_be_overwritten() -> None:
     )
     planned = plan(document, {Remedy.ASYNCHRONOUS})
     assert actions(planned) == {0: {"ASYNCHRONOUS", "NO_WAIT"}, 2: {"ASYNCHRONOUS", "NO_WAIT"}}
-    assert [makes_downloads_late(one) for one in planned] == [False, True]
+    assert all(closes_host_memory(one) for one in planned)
 
 
 def test_repeated_uploads_are_reused_and_wait_where_that_was_needed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 from sample_analysis import benefit, sample_analysis
 
+from ffm.cli.remedies import remedies_view
 from ffm.report.html import html, write_html
 from ffm.report.pictures import BARS, LABEL, MOST_ROWS, WIDTH, calls_picture, run_picture, sequence_picture
 from ffm.stages.errors import FfmError
@@ -53,6 +55,23 @@ def test_every_link_leads_to_a_site_in_the_file_and_none_outside() -> None:
     assert {link.removeprefix("#") for link in checker.links} <= set(checker.identifiers)
     assert not checker.tags & {"script", "link", "img", "iframe"}
     assert len(checker.identifiers) == len(set(checker.identifiers))
+
+
+def test_remedies_stand_with_every_place_that_must_change() -> None:
+    analysis = sample_analysis()
+    remedies = remedies_view(analysis, show_all=True)
+    assert remedies.remedies
+    text = html(analysis, "carry", remedies)
+    checker = checked(text)
+    assert {link.removeprefix("#") for link in checker.links} <= set(checker.identifiers)
+    assert "What to change" in text
+    for remedy in remedies.remedies:
+        assert all(escape(step, quote=False) in unescape_quotes(text) for step in remedy.steps)
+    assert "What to change" not in html(analysis)
+
+
+def unescape_quotes(text: str) -> str:
+    return text.replace("&#39;", "'").replace("&#34;", '"')
 
 
 def test_it_says_what_the_screens_say() -> None:

@@ -14,7 +14,7 @@ import pytest
 from symbol_programs import Program, build_in, line_of
 
 from ffm.symbols import Location, SourceFrame, Symbolizer
-from ffm.symbols.addr2line import find_addr2line
+from ffm.symbols.addr2line import _frames, find_addr2line
 from ffm.symbols.elf import SymbolTable, read_elf
 from ffm.symbols.llvm import find_llvm_symbolizer
 
@@ -208,3 +208,16 @@ def test_a_versioned_symbolizer_is_found(tmp_path: Path, monkeypatch: pytest.Mon
         assert find_llvm_symbolizer() == os.fspath(tmp_path / "llvm-symbolizer-14")
     finally:
         find_llvm_symbolizer.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("lines", "frame"),
+    [
+        (["cudaFree", ":?"], SourceFrame("cudaFree")),
+        (["cudaFree", "??:0"], SourceFrame("cudaFree")),
+        (["run()", "/a:b/main.cu:12 (discriminator 3)"], SourceFrame("run()", "/a:b/main.cu", 12)),
+        (["run() [clone .cold]", "main.cu:?"], SourceFrame("run()", "main.cu")),
+    ],
+)
+def test_places_as_addr2line_writes_them(lines: list[str], frame: SourceFrame) -> None:
+    assert _frames([*lines, "??", "??:0"]) == [frame]

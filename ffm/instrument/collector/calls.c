@@ -10,6 +10,7 @@
 #include "contents.h"
 #include "contexts.h"
 #include "dispatch.h"
+#include "host_blocks.h"
 #include "invocation.h"
 #include "stacks.h"
 #include "thread.h"
@@ -77,7 +78,13 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
     ffm_arguments_before(function, arguments, operation);
     thread->wait = 0;
     thread->waits = 0;
-    if (mode != 0) {
+    if (mode & FFM_MODE_HOST) {
+        if (operation->flags & FFM_OPERATION_HOST_SOURCE)
+            ffm_host_blocks_used(operation->source, operation->stack);
+        if (operation->flags & FFM_OPERATION_HOST_DESTINATION)
+            ffm_host_blocks_used(operation->destination, operation->stack);
+    }
+    if (mode & ~(uint32_t)FFM_MODE_HOST) {
         thread->bypass++;
         operation->flags |= (uint16_t)(ffm_context_number() << FFM_OPERATION_CONTEXT_SHIFT);
         ffm_boxes_mark(function, arguments, operation);
@@ -101,7 +108,7 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
     uint64_t number = thread->operations.written;
     *out = *operation;
     ffm_sink_commit(&thread->operations, sizeof *operation);
-    if (mode != 0) {
+    if (mode & ~(uint32_t)FFM_MODE_HOST) {
         thread->bypass++;
         if (mode & FFM_MODE_CONTENTS)
             ffm_contents_after(function, arguments, operation, number, thread);

@@ -7,11 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "allocators.h"
 #include "boxes.h"
 #include "calls.h"
 #include "contents.h"
 #include "contexts.h"
 #include "dispatch.h"
+#include "host_blocks.h"
 #include "kernels.h"
 #include "modules.h"
 #include "python_frames.h"
@@ -32,6 +34,7 @@ static void after_fork(void)
     if (ffm_call_mode() & FFM_MODE_WATCH)
         ffm_watch_after_fork();
     ffm_contents_after_fork();
+    ffm_host_blocks_after_fork();
     ffm_dispatch_after_fork();
 }
 
@@ -113,4 +116,24 @@ void ffm_collector_ask(void *pointer_attribute, void *function_parameter, void *
     ffm_boxes_ask(pointer_attribute);
     ffm_kernels_ask(function_parameter, kernel_parameter);
     ffm_contexts_ask(current_context);
+}
+
+const char *ffm_collector_allocator_name(uint32_t place)
+{
+    return ffm_allocator_name(place);
+}
+
+void *ffm_collector_allocator_wrapper(uint32_t place)
+{
+    return ffm_allocator_wrapper(place);
+}
+
+void ffm_collector_allocator_bind(uint32_t place, void *original)
+{
+    ffm_allocator_bind(place, original);
+}
+
+bool ffm_collector_allocator_is_bound(uint32_t place)
+{
+    return ffm_allocator_is_bound(place);
 }

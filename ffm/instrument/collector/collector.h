@@ -14,7 +14,8 @@
 enum {
     FFM_MODE_CONTENTS = 1, /* hash what transfers carry (stage 3) */
     FFM_MODE_WATCH = 2,    /* watch the host memory that transfers write or read (stages 3 and 4) */
-    FFM_MODE_PLAN = 4      /* watch only transfers whose stack is in the plan (stage 4) */
+    FFM_MODE_PLAN = 4,     /* watch only transfers whose stack is in the plan (stage 4) */
+    FFM_MODE_HOST = 8      /* tell where the pageable host memory of transfers comes from (stage 2) */
 };
 
 /* The agent is in the process, and the program has not begun. */
@@ -51,6 +52,12 @@ FFM_EXPORT void ffm_collector_foreign(void *start, uint64_t bytes, bool driver);
 /* Functions of the driver that the collector asks itself; NULL where the driver lacks one. */
 FFM_EXPORT void ffm_collector_ask(void *pointer_attribute, void *function_parameter, void *kernel_parameter,
                                   void *current_context);
+
+/* Allocators of the C library to replace for FFM_MODE_HOST, likewise. */
+FFM_EXPORT const char *ffm_collector_allocator_name(uint32_t place);
+FFM_EXPORT void *ffm_collector_allocator_wrapper(uint32_t place);
+FFM_EXPORT void ffm_collector_allocator_bind(uint32_t place, void *original);
+FFM_EXPORT bool ffm_collector_allocator_is_bound(uint32_t place);
 
 /* A module was unloaded. */
 FFM_EXPORT void ffm_collector_modules_changed(void);

@@ -27,9 +27,9 @@ static __thread struct {
     uint32_t count;
 } stepping __attribute__((tls_model("initial-exec")));
 
-/* The last fault of this thread that was nobody's. */
+/* The last fault of this thread that was nobody's, and ffm_ranges_changes then. */
 static __thread struct {
-    uint64_t address, instruction;
+    uint64_t address, changes;
 } unclaimed __attribute__((tls_model("initial-exec")));
 
 static ffm_registers registers_of(const ucontext_t *context)
@@ -92,14 +92,14 @@ static bool by_driver(uint32_t stack)
     return (thread == NULL || thread->depth == 0) && ffm_watch_in_driver(stack);
 }
 
-/* A page may have been given back to the program between the fault and now: the access is tried once more. */
-static bool try_again(uint64_t address, const ucontext_t *context)
+/* A page may have been given back to the program between the fault and now: the access is tried once more. Where it
+ * faults again though no page has changed since, it was never ours. */
+static bool try_again(uint64_t address, uint64_t changes)
 {
-    uint64_t instruction = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
-    if (unclaimed.address == address && unclaimed.instruction == instruction)
+    if (unclaimed.address == address && unclaimed.changes == changes)
         return false;
     unclaimed.address = address;
-    unclaimed.instruction = instruction;
+    unclaimed.changes = changes;
     return true;
 }
 
@@ -108,10 +108,8 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
 {
     uint64_t address = (uint64_t)info->si_addr;
     bool writing = context->uc_mcontext.gregs[REG_ERR] & WRITE_FAULT;
-    if (info->si_code <= 0)
+    if (info->si_code <= 0) /* sent by a process, not by the CPU */
         return false;
-    if (!ffm_watch_active())
-        return try_again(address, context);
     uint64_t end = address + ffm_instruction_bytes((const uint8_t *)context->uc_mcontext.gregs[REG_RIP]);
     ffm_ranges_lock_in_handler();
     bool ours = forbidden(address, end, writing);
@@ -131,8 +129,9 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
         touched(address, end, writing, time, stack);
     if (step(address, time, context))
         ours = true;
+    uint64_t changes = ffm_ranges_changes();
     ffm_ranges_unlock_in_handler();
-    return ours || try_again(address, context);
+    return ours || try_again(address, changes);
 }
 
 static void on_fault(int number, siginfo_t *info, void *opaque)

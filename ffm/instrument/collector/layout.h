@@ -34,7 +34,10 @@ enum {
     FFM_CHUNK_CONTENTS = 4,
     FFM_CHUNK_ACCESSES = 5,
     FFM_CHUNK_PYTHON_CODES = 6,
-    FFM_CHUNK_PARTS = 7
+    FFM_CHUNK_PARTS = 7,
+    FFM_CHUNK_HOST_BLOCKS = 8,
+    FFM_CHUNK_HOST_RELEASES = 9,
+    FFM_CHUNK_HOST_USES = 10
 };
 
 typedef struct {
@@ -186,3 +189,39 @@ typedef struct {
     uint16_t flags;
     uint32_t thread_id; /* kernel's number of the accessing thread */
 } ffm_access;
+
+/* Functions that allocate or free pageable host memory. */
+enum {
+    FFM_ALLOCATOR_MALLOC = 1,
+    FFM_ALLOCATOR_CALLOC = 2,
+    FFM_ALLOCATOR_REALLOC = 3,
+    FFM_ALLOCATOR_REALLOCARRAY = 4,
+    FFM_ALLOCATOR_MEMALIGN = 5,
+    FFM_ALLOCATOR_ALIGNED_ALLOC = 6,
+    FFM_ALLOCATOR_POSIX_MEMALIGN = 7,
+    FFM_ALLOCATOR_MMAP = 8,
+    FFM_ALLOCATOR_FREE = 9
+};
+
+/* A block of pageable host memory that a transfer used (stage 2). */
+typedef struct {
+    uint64_t bytes;
+    uint32_t number; /* from 1 */
+    uint32_t stack;  /* of its allocation */
+    uint32_t allocator;
+    uint32_t reserved;
+} ffm_host_block;
+
+/* Where such a block was freed. */
+typedef struct {
+    uint32_t number;
+    uint32_t stack;
+    uint32_t allocator;
+    uint32_t reserved;
+} ffm_host_release;
+
+/* Transfers at a stack used a block. The same pair may come again. */
+typedef struct {
+    uint32_t number;
+    uint32_t stack;
+} ffm_host_use;

@@ -13,6 +13,7 @@ enum { CAPACITY = 1 << 16, PAGE = 4096, HUGE_PAGE = 2 << 20 };
 static struct {
     bool locked;
     uint32_t count;
+    uint64_t changes;
     ffm_range *ranges;
 } watched;
 
@@ -100,12 +101,18 @@ static int wanted_at(uint64_t page, uint64_t *until)
 static bool apply(uint64_t first, uint64_t last)
 {
     bool done = true;
+    watched.changes++;
     for (uint64_t until; first < last; first = until) {
         until = last;
         int wanted = wanted_at(first, &until);
         done = ffm_kernel(SYS_mprotect, first, until - first, (uint64_t)wanted, 0) == 0 && done;
     }
     return done;
+}
+
+uint64_t ffm_ranges_changes(void)
+{
+    return watched.changes;
 }
 
 bool ffm_ranges_add(const ffm_range *range)
@@ -214,6 +221,7 @@ bool ffm_ranges_open_page(uint64_t address, ffm_page *page)
             page->bytes = range->page;
     }
     page->start = address & ~((uint64_t)page->bytes - 1);
+    watched.changes++;
     return page->bytes != 0 && ffm_kernel(SYS_mprotect, page->start, page->bytes, PROT_READ | PROT_WRITE, 0) == 0;
 }
 

@@ -75,6 +75,9 @@ bool ffm_range_shares_page(const ffm_range *range, uint64_t start, uint64_t end)
 /* Take the lock in a forked child, where a thread that is gone may have held it. */
 void ffm_ranges_lock_after_fork(void);
 
+/* How often the protection of pages has changed. Locked. */
+uint64_t ffm_ranges_changes(void);
+
 /* Open the page around an address for one instruction; false where no armed range is on it. Closing protects it as the
  * ranges that are armed then want. */
 bool ffm_ranges_open_page(uint64_t address, ffm_page *page);

@@ -316,6 +316,11 @@ uint32_t ffm_stack_at_entry(const ffm_registers *registers, bool *truncated)
     return intern_here(frames, (uint32_t)depth, truncated);
 }
 
+uint32_t ffm_stack_number(const uint64_t *frames, uint32_t depth)
+{
+    return intern(frames, depth, 0, false);
+}
+
 const uint8_t *ffm_stack_key(uint32_t number)
 {
     return stacks.by_number[number]->key;

@@ -28,6 +28,9 @@ uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated);
  * probes, from which an unwinder cannot find the way out by itself. */
 uint32_t ffm_stack_at_entry(const ffm_registers *registers, bool *truncated);
 
+/* Number of a stack whose native frames were taken before, innermost first. Python functions are not in it. */
+uint32_t ffm_stack_number(const uint64_t *frames, uint32_t depth);
+
 /* Key of a stack by its number; the same in every run. */
 const uint8_t *ffm_stack_key(uint32_t number);
 

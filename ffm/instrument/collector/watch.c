@@ -150,6 +150,27 @@ static void before_copy(const ffm_copy *copy, const ffm_operation *operation)
         touch(copy->source.address, ffm_box_end(&copy->source), false, FFM_ACCESS_DRIVER, operation->stack);
 }
 
+/* The system pins the pages of memory that is registered, and would refuse protected ones. */
+static bool registers(const ffm_function *function)
+{
+    return function->kind == FFM_KIND_ALLOCATION && function->memory == FFM_MEMORY_REGISTERED;
+}
+
+/* While the driver registers memory, its own system calls must not protect the pages again. */
+static __thread bool registering __attribute__((tls_model("initial-exec")));
+
+static void suspend(uint64_t start, uint64_t end, bool writing);
+
+static void set_aside(uint64_t start, uint64_t end)
+{
+    if (!ffm_ranges_overlap(start, end))
+        return;
+    ffm_ranges_lock();
+    suspend(start, end, true);
+    ffm_ranges_unlock();
+    registering = true;
+}
+
 void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
                       ffm_thread *thread)
 {
@@ -169,6 +190,10 @@ void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, c
     }
     if (!ffm_watch_active())
         return;
+    if (registers(function)) {
+        set_aside(operation->destination, operation->destination + operation->bytes);
+        return;
+    }
     ffm_copy copy;
     for (uint32_t place = 0; ffm_copy_of(function, arguments, operation, place, &copy); place++) {
         ffm_ranges_lock();
@@ -356,6 +381,10 @@ static bool adds_work(const ffm_function *function, const ffm_operation *operati
 void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
                      uint64_t number, ffm_thread *thread)
 {
+    if (registering) {
+        registering = false;
+        ffm_watch_system_call_over();
+    }
     ffm_blocks_note(function, operation);
     if (function->kind == FFM_KIND_ORDER) {
         ffm_waits_note(function, operation, thread);
@@ -436,7 +465,7 @@ bool ffm_watch_in_flight(uint64_t start, uint64_t end)
 
 void ffm_watch_system_call_over(void)
 {
-    if (suspended.count == 0)
+    if (suspended.count == 0 || registering)
         return;
     /* In a call that slept other threads had the time to touch what lay open. */
     const bool missed = ffm_dispatch_threads() > 1 && ffm_now() - suspended.since > BRIEF;

@@ -113,6 +113,13 @@ static void prepare(void)
     __atomic_store_n(&ready, true, __ATOMIC_RELEASE);
 }
 
+/* All of a block goes, while the call's argument names its start. */
+static bool frees_host_memory(const ffm_function *function)
+{
+    return function->kind == FFM_KIND_FREE &&
+           (function->memory == FFM_MEMORY_PINNED || function->memory == FFM_MEMORY_REGISTERED);
+}
+
 /* Deliver what the driver, or a kernel, may read or write for this call. */
 static void deliver_for(const ffm_program_call *call)
 {
@@ -129,8 +136,9 @@ static void deliver_for(const ffm_program_call *call)
     ffm_downloads_before_call(call->arguments, function->arity);
     if (function->kind == FFM_KIND_LAUNCH)
         ffm_kernel_deliver(call);
-    else if (function->kind == FFM_KIND_HOST_FUNCTION || function->shape == FFM_SHAPE_BATCH ||
-             function->shape == FFM_SHAPE_BATCH_3D || function->shape == FFM_SHAPE_OPAQUE)
+    else if (frees_host_memory(function) || function->kind == FFM_KIND_HOST_FUNCTION ||
+             function->shape == FFM_SHAPE_BATCH || function->shape == FFM_SHAPE_BATCH_3D ||
+             function->shape == FFM_SHAPE_OPAQUE)
         ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
 }
 

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "blocks.h"
 #include "driver.h"
 #include "maps.h"
 #include "staging.h"
@@ -120,7 +121,7 @@ static bool any_on(uint64_t first, uint64_t last)
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         if (version % 2 == 0 && version == __atomic_load_n(&downloads.version, __ATOMIC_RELAXED))
             return found;
-        __builtin_ia32_pause();
+        ffm_system_call(SYS_sched_yield, 0, 0, 0, 0); /* the list changes for as long as a system call lasts */
     }
 }
 
@@ -182,10 +183,9 @@ static uint32_t deliver_pages(uint64_t first, uint64_t last)
     return count;
 }
 
-bool ffm_downloads_deliver(uint64_t start, uint64_t end, uint64_t *why)
+static bool deliver(uint64_t first, uint64_t last, uint64_t *why)
 {
-    uint64_t first = page_of(start), last = page_after(end);
-    if (!ffm_downloads_pending() || !any_on(first, last))
+    if (!any_on(first, last))
         return false;
     int error = errno;
     lock();
@@ -194,6 +194,11 @@ bool ffm_downloads_deliver(uint64_t start, uint64_t end, uint64_t *why)
     errno = error;
     __atomic_fetch_add(why, count, __ATOMIC_RELAXED);
     return count > 0;
+}
+
+bool ffm_downloads_deliver(uint64_t start, uint64_t end, uint64_t *why)
+{
+    return ffm_downloads_pending() && deliver(page_of(start), page_after(end), why);
 }
 
 void ffm_downloads_deliver_all(uint64_t *why, bool off)
@@ -250,7 +255,9 @@ static void on_fault(int number, siginfo_t *info, void *context)
     const struct sigaction *previous = &downloads.previous;
     uint64_t address = (uint64_t)info->si_addr;
     bool sent = info->si_code <= 0; /* by a process, not by the CPU */
-    if (!sent && (ffm_downloads_deliver(address, address + 1, &ffm_counters->deliveries_touched) || try_again(address)))
+    /* Even where nothing seems to be late: another thread may be closing the page right now. */
+    if (!sent &&
+        (deliver(page_of(address), page_after(address + 1), &ffm_counters->deliveries_touched) || try_again(address)))
         return;
     if (previous->sa_flags & SA_SIGINFO)
         previous->sa_sigaction(number, info, context);
@@ -326,7 +333,8 @@ bool ffm_downloads_begin(download *it)
     if (__atomic_load_n(&downloads.off, __ATOMIC_ACQUIRE))
         return false;
     ffm_downloads_deliver(it->to, it->to + it->bytes, &ffm_counters->deliveries_called);
-    if (!it->direct && !(ffm_maps_private(page_of(it->to), page_after(it->to + it->bytes)) && has_own_pages(it)))
+    if (!(it->direct && ffm_blocks_own_pages(it->to)) &&
+        !(ffm_maps_private(page_of(it->to), page_after(it->to + it->bytes)) && has_own_pages(it)))
         return false;
     lock();
     bool open = ffm_downloads_late < LATE && open_watch();
@@ -344,7 +352,7 @@ void ffm_downloads_close(const download *it)
 {
     lock();
     change(); /* before the page closes: whoever faults on it waits until it is known why (try_again) */
-    bool closed = !downloads.off && ffm_downloads_late < LATE && protect(it, PROT_NONE);
+    bool closed = !downloads.off && ffm_downloads_late < LATE && protect(it, it->source ? PROT_READ : PROT_NONE);
     if (closed) {
         downloads.late[ffm_downloads_late] = *it;
         __atomic_store_n(&ffm_downloads_late, ffm_downloads_late + 1, __ATOMIC_RELEASE);
@@ -356,6 +364,19 @@ void ffm_downloads_close(const download *it)
     if (await(it) && !it->direct)
         memcpy((void *)it->to, it->into, it->bytes);
     ffm_staging_release(&it->piece);
+}
+
+bool ffm_downloads_close_transfer(uint64_t start, size_t bytes, bool source, uint64_t stream)
+{
+    download it = {.to = start, .bytes = bytes, .direct = true, .source = source, .stream = stream};
+    if (!ffm_downloads_begin(&it))
+        return false;
+    if (ffm_driver.set_words((uint64_t)it.done, 1, 1, stream) != FFM_CUDA_SUCCESS) {
+        ffm_staging_release(&it.piece);
+        return false;
+    }
+    ffm_downloads_close(&it);
+    return true;
 }
 
 void ffm_downloads_after_fork(void)

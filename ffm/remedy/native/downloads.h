@@ -27,6 +27,7 @@ typedef struct {
     uint64_t to;
     size_t bytes;
     bool direct; /* the GPU writes the destination itself, which is pinned */
+    bool source; /* direct, and the GPU only reads it: it is closed to writes alone */
     ffm_staged piece;
     void *into;     /* where the GPU writes */
     uint32_t *done; /* what it sets to 1 afterwards */
@@ -38,6 +39,10 @@ bool ffm_downloads_begin(ffm_download_late *download);
 
 /* It was enqueued: close its destination. Where that fails, wait for it, and deliver. */
 void ffm_downloads_close(const ffm_download_late *download);
+
+/* A transfer of the program's own was enqueued on a stream, from (`source`) or to pinned memory, and a wait for it is
+ * left out: close that memory until the transfer is done. False where that is not possible. */
+bool ffm_downloads_close_transfer(uint64_t start, size_t bytes, bool source, uint64_t stream);
 
 /* Deliver what is there already. */
 void ffm_downloads_settle(void);

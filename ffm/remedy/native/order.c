@@ -3,10 +3,11 @@
 #include <stddef.h>
 
 #include "counters.h"
+#include "downloads.h"
 #include "driver.h"
 #include "state.h"
 
-enum { STREAMS = 256, DISABLE_TIMING = 2 };
+enum { STREAMS = 256, TRANSFERS = 64, DISABLE_TIMING = 2 };
 
 typedef struct {
     uint64_t handle;
@@ -15,7 +16,17 @@ typedef struct {
     uint64_t effects; /* number of the last effect on it, 0 where none is under way */
 } known_stream;
 
+/* A transfer under way on host memory. */
+typedef struct {
+    uint64_t number; /* of the effect */
+    uint64_t stream, start;
+    size_t bytes;
+    bool source;
+} transfer_effect;
+
 static struct {
+    transfer_effect transfers[TRANSFERS];
+    uint32_t transfer_count;
     known_stream made[STREAMS];
     uint32_t count;
     known_stream legacy, per_thread;
@@ -90,6 +101,13 @@ void ffm_order_stream_gone(uint64_t stream)
     if (gone != NULL) {
         if (gone->effects > order.orphans)
             order.orphans = gone->effects;
+        for (uint32_t i = order.transfer_count; i > 0; i--) {
+            if (order.transfers[i - 1].stream != stream)
+                continue;
+            if (order.transfers[i - 1].number > order.orphans)
+                order.orphans = order.transfers[i - 1].number;
+            order.transfers[i - 1] = order.transfers[--order.transfer_count];
+        }
         ffm_handle event = gone->event;
         *gone = order.made[--order.count];
         order.made[order.count] = (known_stream){.event = event}; /* for the next stream */
@@ -107,6 +125,27 @@ void ffm_order_effect(uint64_t stream)
     else
         order.orphans = number;
     pthread_mutex_unlock(&ffm_lock);
+}
+
+void ffm_order_transfer_effect(uint64_t stream, uint64_t start, size_t bytes, bool source)
+{
+    pthread_mutex_lock(&ffm_lock);
+    bool room = order.transfer_count < TRANSFERS;
+    if (room)
+        order.transfers[order.transfer_count++] = (transfer_effect){++order.effects, stream, start, bytes, source};
+    pthread_mutex_unlock(&ffm_lock);
+    if (!room)
+        ffm_order_effect(stream);
+}
+
+/* Transfers up to an effect, on a stream or (0) on all, are done. Locked. */
+static void settle_transfers(uint64_t stream, uint64_t last)
+{
+    for (uint32_t i = order.transfer_count; i > 0; i--) {
+        const transfer_effect *at = &order.transfers[i - 1];
+        if (at->number <= last && (stream == 0 || at->stream == stream))
+            order.transfers[i - 1] = order.transfers[--order.transfer_count];
+    }
 }
 
 ffm_order_mark ffm_order_now(void)
@@ -129,6 +168,7 @@ void ffm_order_waited(ffm_scope scope, uint64_t stream, ffm_order_mark before)
             settle(&order.made[i], before);
         settle(&order.legacy, before);
         settle(&order.per_thread, before);
+        settle_transfers(0, before.effects);
         if (order.orphans <= before.effects)
             order.orphans = 0;
         if (before.fences > order.paid)
@@ -136,8 +176,10 @@ void ffm_order_waited(ffm_scope scope, uint64_t stream, ffm_order_mark before)
     } else if (scope == FFM_SCOPE_STREAM) {
         known_stream *waited = find(stream);
         /* A thread's wait for its own default stream says nothing of the others'. */
-        if (waited != NULL && (waited != &order.per_thread || order.thread_count <= 1))
+        if (waited != NULL && (waited != &order.per_thread || order.thread_count <= 1)) {
             settle(waited, before);
+            settle_transfers(stream, before.effects);
+        }
     }
     pthread_mutex_unlock(&ffm_lock);
 }
@@ -156,14 +198,45 @@ static bool busy(known_stream *stream, uint64_t handle)
     return false;
 }
 
+/* Transfers on streams that this thread may not ask are left as they are. Locked. */
+static bool is_own(uint64_t stream)
+{
+    return stream != FFM_PER_THREAD_STREAM || (order.thread_count <= 1 && own_stream_generation == generation);
+}
+
+/* Close what a transfer works on, without the lock: where that waits, others go on. */
+static bool close_transfer(const transfer_effect *under_way)
+{
+    if (!ffm_downloads_close_transfer(under_way->start, under_way->bytes, under_way->source, under_way->stream))
+        return false;
+    pthread_mutex_lock(&ffm_lock);
+    for (uint32_t i = order.transfer_count; i > 0; i--)
+        if (order.transfers[i - 1].number == under_way->number)
+            order.transfers[i - 1] = order.transfers[--order.transfer_count];
+    pthread_mutex_unlock(&ffm_lock);
+    return true;
+}
+
 bool ffm_order_has_effects(void)
 {
+    transfer_effect under_way[TRANSFERS];
     pthread_mutex_lock(&ffm_lock);
     bool found =
         order.orphans != 0 || busy(&order.legacy, FFM_LEGACY_STREAM) || busy(&order.per_thread, FFM_PER_THREAD_STREAM);
     for (uint32_t i = 0; i < order.count && !found; i++)
         found = busy(&order.made[i], order.made[i].handle);
+    for (uint32_t i = order.transfer_count; i > 0 && !found; i--) {
+        const transfer_effect *at = &order.transfers[i - 1];
+        found = !is_own(at->stream);
+        if (!found && ffm_driver.stream_query(at->stream) == FFM_CUDA_SUCCESS)
+            order.transfers[i - 1] = order.transfers[--order.transfer_count];
+    }
+    uint32_t count = found ? 0 : order.transfer_count;
+    for (uint32_t i = 0; i < count; i++)
+        under_way[i] = order.transfers[i];
     pthread_mutex_unlock(&ffm_lock);
+    for (uint32_t i = 0; i < count && !found; i++)
+        found = !close_transfer(&under_way[i]);
     return found;
 }
 
@@ -274,6 +347,7 @@ void ffm_order_forget(void)
 {
     pthread_mutex_lock(&ffm_lock);
     order.count = 0;
+    order.transfer_count = 0;
     for (uint32_t i = 0; i < STREAMS; i++)
         order.made[i] = (known_stream){0};
     order.legacy = order.per_thread = (known_stream){0};

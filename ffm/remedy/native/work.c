@@ -23,10 +23,18 @@ static uint64_t enqueue(const ffm_program_call *call)
     uint64_t stream = stream_of(call, operation.stream);
     uint64_t result = ffm_forward(call);
     ffm_held_lost();
+    bool to_host = ffm_host_memory_holds(operation.destination), from_host = ffm_host_memory_holds(operation.source);
+    if (result == 0 && function->kind == FFM_KIND_TRANSFER && function->shape == FFM_SHAPE_PLAIN &&
+        !ffm_host_memory_open() && (to_host || from_host)) {
+        if (to_host)
+            ffm_order_transfer_effect(stream, operation.destination, operation.bytes, false);
+        if (from_host)
+            ffm_order_transfer_effect(stream, operation.source, operation.bytes, true);
+        return result;
+    }
     bool opaque = function->shape == FFM_SHAPE_BATCH || function->shape == FFM_SHAPE_BATCH_3D ||
                   function->shape == FFM_SHAPE_OPAQUE || function->shape == FFM_SHAPE_NARROW;
-    if (result == 0 && (opaque || ffm_host_memory_open() || ffm_host_memory_holds(operation.destination) ||
-                        ffm_host_memory_holds(operation.source)))
+    if (result == 0 && (opaque || ffm_host_memory_open() || to_host || from_host))
         ffm_order_effect(stream);
     return result;
 }

@@ -7,11 +7,13 @@ from rich.text import Text
 
 from ffm.report.names import shorten
 from ffm.report.numbers import Scale, count, percent, plural
-from ffm.report.remedies import RemediesView, RemedyView
+from ffm.report.places import StackFrame
+from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView
 from ffm.report.terminal.layout import INDENT, bullet, following, heading, paragraph
+from ffm.stages.places import starts_a_thread
 
-SHOWN_FRAMES = 5
-"""Outermost frames of a stack that the screen shows; `ffm site` shows all."""
+INNER_FRAMES, OUTER_FRAMES = 3, 4
+"""Frames of a stack that the screen shows, outwards from the call; `ffm site` shows all."""
 LONGEST_NAME = 48
 """Columns for a function's name."""
 
@@ -49,11 +51,30 @@ def _remedy(remedy: RemedyView, scale: Scale) -> list[RenderableType]:
     ]
     parts += [bullet(step) for step in remedy.steps]
     for place in remedy.places:
-        parts.append(paragraph(f"{place.role}: {place.where.place} in {shorten(place.where.caller, LONGEST_NAME)}"))
+        parts.append(paragraph(f"{place.role}{_what(place)} {place.where.place} in {_shortened(place.where.caller)}"))
         if place.source:
             parts.append(paragraph(place.source, indent=2 * INDENT, style="cyan"))
     parts += [paragraph(f"keep: {kept}") for kept in remedy.keep]
-    outside = [frame for frame in remedy.stack if frame.function][-SHOWN_FRAMES:]
-    calls = " < ".join(f"{shorten(frame.function, LONGEST_NAME)} {frame.place}" for frame in outside)
-    parts.append(paragraph(f"reached by: {calls}"))
+    calls = [f"{_shortened(frame.function)} {frame.place}" for frame in _reached_by(remedy)]
+    if len(calls) > INNER_FRAMES + OUTER_FRAMES:
+        calls[INNER_FRAMES:-OUTER_FRAMES] = ["..."]
+    if calls:
+        parts.append(paragraph(f"reached by: {' < '.join(calls)}"))
     return parts
+
+
+def _shortened(name: str) -> str:
+    return shorten(name, LONGEST_NAME)
+
+
+def _what(place: RemedyPlace) -> str:
+    """The memory by its name, and how host memory is allocated."""
+    name = f" `{place.buffer}`" if place.buffer else ""
+    return f"{name}:" if place.role == "call" else f"{name}: {place.where.call} at"
+
+
+def _reached_by(remedy: RemedyView) -> list[StackFrame]:
+    """The frames around the call's line, outwards to `main`."""
+    lines = [frame.place for frame in remedy.stack]
+    first = lines.index(remedy.where.place) + 1 if remedy.where.place in lines else 0
+    return [frame for frame in remedy.stack[first:] if frame.function and not starts_a_thread(frame.function)]

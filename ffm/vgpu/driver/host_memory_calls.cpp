@@ -1,6 +1,10 @@
 /* Host memory that the GPU reaches: page-locked and registered. */
-#include <sys/mman.h>
 #include <unistd.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+#include <string>
 
 #include "configuration.h"
 #include "context.h"
@@ -35,6 +39,23 @@ CUresult allocate_host(void **pointer, std::size_t size, unsigned flags)
     return CUDA_SUCCESS;
 }
 
+/* Whether the program may access all pages of [first, behind), as it must for the real driver to pin them. */
+bool accessible(std::uintptr_t first, std::uintptr_t behind, bool writing)
+{
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; first < behind && std::getline(maps, line);) {
+        std::uintptr_t start = 0, end = 0;
+        char read = '-', write = '-';
+        if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %c%c", &start, &end, &read, &write) != 4 ||
+            end <= first)
+            continue;
+        if (start > first || read != 'r' || (writing && write != 'w'))
+            return false;
+        first = end;
+    }
+    return first >= behind;
+}
+
 CUresult register_host(void *pointer, std::size_t size, unsigned flags)
 {
     Context *context;
@@ -50,11 +71,10 @@ CUresult register_host(void *pointer, std::size_t size, unsigned flags)
     Allocation existing;
     if (find_allocation(address, existing) || find_allocation(address + size - 1, existing))
         return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-    /* Every page must be mapped, as it must for the real driver to pin it. */
     std::uintptr_t page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
     std::uintptr_t first = address / page * page;
     std::uintptr_t behind = (address + size + page - 1) / page * page;
-    if (msync(reinterpret_cast<void *>(first), behind - first, MS_ASYNC) != 0)
+    if (!accessible(first, behind, (flags & CU_MEMHOSTREGISTER_READ_ONLY) == 0))
         return CUDA_ERROR_INVALID_VALUE;
     Allocation allocation;
     allocation.gpu_view = map_again(first, behind - first, address - first);

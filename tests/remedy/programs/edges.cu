@@ -211,6 +211,80 @@ void source_is_overwritten()
     }
 }
 
+int *pinned(std::size_t size = bytes)
+{
+    int *memory = nullptr;
+    REQUIRE(cudaMallocHost(reinterpret_cast<void **>(&memory), size));
+    return memory;
+}
+
+/* The program's own asynchronous transfers: their waits go, and the CPU waits where it touches the memory. */
+void transfers_under_way()
+{
+    int *source = pinned(), *result = pinned(), *block = on_device(), *other = on_device();
+    cudaStream_t stream;
+    REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (int turn = 0; turn < 3; ++turn) {
+        for (int i = 0; i < count; ++i)
+            source[i] = turn * i;
+        LAUNCH(fill, dim3(count / 256), dim3(256), 0, stream, other, turn, count);
+        REQUIRE(cudaMemcpyAsync(block, source, bytes, cudaMemcpyHostToDevice, stream));
+        REQUIRE(cudaStreamSynchronize(stream));
+        std::printf("%d\n", sum(source));
+        source[turn] = -1;
+        REQUIRE(cudaMemcpyAsync(result, block, bytes, cudaMemcpyDeviceToHost, stream));
+        REQUIRE(cudaStreamSynchronize(stream));
+        std::printf("%d\n", sum(result));
+        REQUIRE(cudaMemcpyAsync(result, other, bytes / 2, cudaMemcpyDeviceToHost, stream));
+        REQUIRE(cudaMemcpyAsync(source + 100, result + count / 2, 4000, cudaMemcpyHostToHost, stream));
+        REQUIRE(cudaDeviceSynchronize());
+        std::printf("%d %d\n", sum(result), source[100]);
+    }
+    REQUIRE(cudaStreamDestroy(stream));
+}
+
+/* Memory goes that transfers still work on, from its middle, and its addresses are taken again. */
+void freed_under_way()
+{
+    int *block = on_device();
+    for (int turn = 0; turn < 4; ++turn) {
+        int *memory = pinned(4 * bytes);
+        start_fill(block, turn);
+        REQUIRE(cudaMemcpyAsync(memory + 2 * count, block, bytes, cudaMemcpyDeviceToHost, nullptr));
+        REQUIRE(cudaDeviceSynchronize());
+        if (turn % 2)
+            std::printf("%d\n", sum(memory + 2 * count));
+        REQUIRE(cudaFreeHost(memory));
+        int *again = on_host();
+        std::printf("%d\n", sum(again));
+        std::free(again);
+    }
+}
+
+/* Two threads hand a pinned buffer over; only waits for all work keep it whole. */
+void handed_over()
+{
+    int *memory = pinned(), *block = on_device();
+    for (int turn = 0; turn < 4; ++turn) {
+        start_fill(block, turn);
+        REQUIRE(cudaMemcpyAsync(memory, block, bytes, cudaMemcpyDeviceToHost, nullptr));
+        REQUIRE(cudaStreamSynchronize(nullptr));
+        std::thread([memory] {
+            std::printf("%d\n", sum(memory));
+            std::memset(memory, 0, bytes);
+        }).join();
+        int ends[2], fetched = 0;
+        REQUIRE(cudaMemcpyAsync(memory, block, bytes, cudaMemcpyDeviceToHost, nullptr));
+        REQUIRE(cudaStreamSynchronize(nullptr));
+        if (pipe(ends) != 0 || write(ends[1], memory + 7, sizeof fetched) != sizeof fetched ||
+            read(ends[0], &fetched, sizeof fetched) != sizeof fetched)
+            std::exit(1);
+        close(ends[0]);
+        close(ends[1]);
+        std::printf("%d\n", fetched);
+    }
+}
+
 void contents_come_back()
 {
     int *host = on_host(), *block = on_device();
@@ -497,6 +571,9 @@ const struct {
     {"mapped_memory", mapped_memory},
     {"unified_addresses", unified_addresses},
     {"source_is_overwritten", source_is_overwritten},
+    {"transfers_under_way", transfers_under_way},
+    {"freed_under_way", freed_under_way},
+    {"handed_over", handed_over},
     {"contents_come_back", contents_come_back},
     {"contents_are_there", contents_are_there},
     {"result_is_read", result_is_read},

@@ -1,0 +1,183 @@
+"""Does correcting automatically save as much as correcting by hand? All samples, `apply-remedy --all`.
+
+    python benchmarks/corrections.py                              # all samples, 7 runs each
+    python benchmarks/corrections.py --sample als --runs 15
+
+For each sample and each of its twins, which are the sample corrected by hand: the stages once, then the sample as it
+is, corrected in the running process, and the twin, in turn. Prints the problems remedied, the operations removed, the
+medians of the times, and the savings beside each other and beside the estimate; whether the corrected program wrote
+the same in every run. Writes `benchmarks/results/corrections.json` and a picture beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from accuracy import ARGUMENTS, SAMPLES, truth_of
+from machine import description, watch_others
+from rich.console import Console
+from rich.table import Table
+
+from ffm.remedy.correct import compare_runs
+from ffm.remedy.outcome import Outcome, outcome
+from ffm.remedy.selection import Remedy, plan
+from ffm.stages.analysis import run_analysis
+from ffm.stages.errors import FfmError
+from ffm.stages.folder import ResultsFolder
+from ffm.stages.measure import Request
+from ffm.stages.registry import MEASURING_STAGES
+from ffm.stages.results import Results, open_results
+from ffm.vgpu.paths import sample as path_of
+
+RESULTS = Path(__file__).parent / "results" / "corrections.json"
+NOISE = 0.02
+"""Savings that differ by less than this share of the run are the same: so much do medians of runs vary."""
+LONGEST_S = 300.0
+
+
+def command_of(program: str, name: str) -> list[str]:
+    """The command line of a sample or twin. In one process: what Frida's start costs is taken out of the time of the
+    first process alone, and several ranks would wait for each other's."""
+    return [str(path_of(program)), *ARGUMENTS.get(name, [])]
+
+
+def measured(name: str, folder: Path) -> Results:
+    """Measure a sample once."""
+    request = Request(command_of(name, name), ResultsFolder(folder), LONGEST_S)
+    for stage in ("baseline", "tracing", "memory", "sync-use"):
+        MEASURING_STAGES[stage](request)
+    run_analysis(request.folder)
+    return open_results(folder)
+
+
+def compared(name: str, twin: str, results: Results, runs: int) -> Outcome:
+    """Run a sample as it is, corrected, and corrected by hand.
+
+    Raises:
+        FfmError: nothing in it is fit for a correction.
+    """
+    planned = plan(results.document, list(Remedy))
+    if not any(site.remedies for site in planned):
+        raise FfmError("no call site is fit for a correction")
+    comparison = compare_runs(
+        command_of(name, name),
+        planned,
+        runs=runs,
+        files=[],
+        twin=command_of(twin, name),
+        timeout_s=LONGEST_S,
+    )
+    return outcome(results, comparison, results.document.command)
+
+
+def row(name: str, twin: str, found: Outcome) -> dict[str, Any]:
+    """A row of the result."""
+    by_hand = found.twin_saving_s or 0.0
+    return {
+        "sample": name,
+        "twin": twin,
+        "as_good_as_by_hand": found.saving_s >= by_hand - NOISE * found.bare_s,
+        "share_of_by_hand": found.saving_s / by_hand if by_hand > NOISE * found.bare_s else None,
+        "unchanged": not found.differences,
+        **{key: value for key, value in dataclasses.asdict(found).items() if key not in ("application", "command")},
+    }
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print the table."""
+    table = Table(title="Correcting automatically and by hand: medians, seconds")
+    for header in (
+        "twin",
+        "call sites",
+        "syncs removed",
+        "bare",
+        "corrected",
+        "saved",
+        "by hand",
+        "estimated",
+        "output",
+    ):
+        table.add_column(header, justify="left" if header == "twin" else "right")
+    for one in rows:
+        counts = one["remedies"]
+        table.add_row(
+            one["twin"],
+            f"{sum(count['remedied'] for count in counts)} of {sum(count['planned'] for count in counts)}",
+            f"{one['synchronizations_removed']:,}",
+            f"{one['bare_s']:.3f}",
+            f"{one['corrected_s']:.3f}",
+            f"{one['saving_s']:.3f}",
+            f"{one['twin_saving_s']:.3f}",
+            f"{one['estimate_s']:.3f}",
+            "the same" if one["unchanged"] else "CHANGED",
+        )
+    Console(width=140).print(table)
+    for one in rows:
+        told = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in one["removed"].items())
+        print(f"{one['twin']}: {told or 'nothing removed'}")
+        for difference in one["differences"]:
+            print(f"  {difference}")
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Draw the savings as shares of the run; nothing where matplotlib is missing."""
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+    except ImportError:
+        print("no picture: matplotlib is not installed (`pip install --group bench`)")
+        return
+    figure, axes = plt.subplots(figsize=(8, 0.7 * len(rows) + 1.4))
+    bars = (("saving_s", "corrected automatically", "#224466"), ("twin_saving_s", "corrected by hand", "#99bbcc"))
+    for place, one in enumerate(reversed(rows)):
+        for shift, (key, label, colour) in enumerate(bars):
+            share = 100 * one[key] / one["bare_s"]
+            axes.barh(place + 0.2 - 0.4 * shift, share, 0.36, color=colour, label=None if place else label)
+        estimate = 100 * one["estimate_s"] / one["bare_s"]
+        axes.plot([estimate] * 2, [place - 0.4, place + 0.4], color="#cc6633", label=None if place else "estimate")
+    axes.set_yticks(range(len(rows)), [one["twin"].replace("_fixed", "") for one in reversed(rows)])
+    axes.set_xlabel("saved, % of the run")
+    axes.legend(loc="best")
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    """Measure, print and write."""
+    names = sorted(path.name.removesuffix(".truth.toml") for path in SAMPLES.glob("*.truth.toml"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", action="append", choices=names, help="default: all")
+    parser.add_argument("--runs", type=int, default=7, help="of each program [7]")
+    arguments = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    with watch_others() as others:
+        for name in arguments.sample or names:
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    results = measured(name, Path(folder))
+                    rows += [row(name, twin, compared(name, twin, results, arguments.runs)) for twin in truth_of(name)]
+                except FfmError as error:
+                    print(f"{name}: {error}")
+                    continue
+            show(rows[-1:])
+    show(rows)
+    met = sum(one["as_good_as_by_hand"] for one in rows)
+    print(f"{met} of {len(rows)} save as much as by hand, within {NOISE:.0%} of the run; {others}.")
+    kept = {} if arguments.sample is None or not RESULTS.exists() else json.loads(RESULTS.read_text())
+    old = [one for one in kept.get("rows", []) if one["twin"] not in {new["twin"] for new in rows}]
+    everything = sorted(old + rows, key=lambda one: str(one["twin"]))
+    RESULTS.parent.mkdir(exist_ok=True)
+    head = {**description(), "other_cores": others.cores, "noise": NOISE}
+    RESULTS.write_text(json.dumps({**head, "rows": everything}, indent=2) + "\n")
+    draw(everything, RESULTS.with_suffix(".png"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Where the pageable host memory of transfers was allocated and freed (dissertation 6.1.1), as stage 2 recorded it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.instrument.layout import constant
+from ffm.instrument.recording import Recording
+from ffm.stages.stack_table import StackTable
+from ffm.stages.tables import Columns
+
+ALLOCATORS = ("malloc", "calloc", "realloc", "reallocarray", "memalign", "aligned_alloc", "posix_memalign", "mmap")
+FREE = "free"
+
+COLUMNS = ("user", "allocation", "allocator", "release", "release_allocator", "blocks")
+
+
+def allocator_names() -> dict[int, str]:
+    """Return the C library's function behind each recorded `FFM_ALLOCATOR_…`."""
+    return {constant(f"FFM_ALLOCATOR_{name.upper()}"): name for name in (*ALLOCATORS, FREE)}
+
+
+def functions_of_stacks(host_memory: Columns | None) -> dict[int, str]:
+    """Return the C library's function that each stack calls which allocates or frees host memory of transfers."""
+    if host_memory is None:
+        return {}
+    names = allocator_names()
+    pairs = [
+        *zip(host_memory["allocation"].tolist(), host_memory["allocator"].tolist(), strict=True),
+        *zip(host_memory["release"].tolist(), host_memory["release_allocator"].tolist(), strict=True),
+    ]
+    return {stack: names[function] for stack, function in pairs if stack >= 0}
+
+
+def host_memory_columns(recordings: list[Recording], stacks: StackTable) -> Columns:
+    """Return the distinct ways of host memory through transfers, with how many blocks took each.
+
+    Columns of numbers in `stacks`: `user` (of the transfers), `allocation`, `release` (-1 where it was not freed
+    before the recording ended); `allocator` and `release_allocator` are recorded functions; `blocks` is a count.
+    """
+    parts = [_of_process(recording, stacks.add(recording)) for recording in recordings]
+    table = np.concatenate([np.empty((0, 5), np.int64), *parts])
+    distinct, blocks = np.unique(table, axis=0, return_counts=True)
+    columns = {name: distinct[:, place].astype(np.int32) for place, name in enumerate(COLUMNS[:-1])}
+    return {**columns, "blocks": blocks.astype(np.int64)}
+
+
+def _of_process(recording: Recording, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Rows of the first five columns, one for each block and user."""
+    blocks, releases = recording.host_blocks, recording.host_releases
+    last = int(max(blocks["number"].max(initial=0), releases["number"].max(initial=0)))
+    of_block = np.full((last + 1, 4), -1, np.int64)
+    of_block[blocks["number"], 0] = numbers[blocks["stack"]]
+    of_block[blocks["number"], 1] = blocks["allocator"]
+    of_block[releases["number"], 2] = numbers[releases["stack"]]
+    of_block[releases["number"], 3] = releases["allocator"]
+    uses = np.unique(np.column_stack([recording.host_uses["number"], recording.host_uses["stack"]]), axis=0)
+    uses = uses[uses[:, 0] <= last]
+    rows = np.column_stack([numbers[uses[:, 1]], of_block[uses[:, 0]]]).astype(np.int64)
+    return rows[rows[:, 1] >= 0]

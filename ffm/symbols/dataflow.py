@@ -1,0 +1,128 @@
+"""What a function passes in a register at a call, from its machine code (x86-64): followed back to where it comes from.
+
+Only within straight-line code before the call, where compilers put a call's arguments in place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import capstone
+from capstone import x86
+
+ARGUMENTS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
+"""Registers of integer and pointer arguments (System V ABI)."""
+
+KEPT = frozenset({"rbx", "rbp", "rsp", "r12", "r13", "r14", "r15"})
+"""Registers that a call leaves as they were."""
+
+LONGEST = 64
+"""Instructions looked at, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a register holds when the instruction at an address begins."""
+
+    register: str
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A link-time address, as of a global variable."""
+
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plus:
+    """Another value and a constant."""
+
+    value: Value
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What lies in memory at an address."""
+
+    address: Value
+
+
+Value = Held | Fixed | Plus | Loaded
+
+
+class Code:
+    """The instructions of a part of a function, from its start at a link-time address up to a call's end."""
+
+    def __init__(self, content: bytes, start: int) -> None:
+        decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+        decoder.detail = True
+        self._instructions = list(decoder.disasm(content, start))
+        self._targets = {
+            instruction.operands[0].imm
+            for instruction in self._instructions
+            if instruction.group(capstone.CS_GRP_JUMP) and instruction.operands[0].type == x86.X86_OP_IMM
+        }
+
+    def argument(self, place: int) -> Value | None:
+        """Return what the last instruction, a call, is given as its argument of a place from 0; None if it is none."""
+        if not self._instructions or not self._instructions[-1].group(capstone.CS_GRP_CALL):
+            return None
+        return self._value(ARGUMENTS[place], len(self._instructions) - 1)
+
+    def step_back(self, held: Held) -> Value | None:
+        """Return where a register's content comes from; None where that is not to be seen."""
+        index = next((i for i, at in enumerate(self._instructions) if at.address == held.address), 0)
+        found = self._value(held.register, index)
+        return None if found == held or (isinstance(found, Held) and found.register == held.register) else found
+
+    def _value(self, register: str, before: int) -> Value:
+        for index in range(before - 1, max(before - 1 - LONGEST, -1), -1):
+            instruction, following = self._instructions[index], self._instructions[index + 1]
+            here = Held(register, following.address)
+            if following.address in self._targets or instruction.mnemonic in ("jmp", "ret"):
+                return here
+            if instruction.group(capstone.CS_GRP_CALL):
+                if register not in KEPT:
+                    return here
+                continue
+            written = {self._whole(instruction, number) for number in instruction.regs_access()[1]}
+            if register in written:
+                return self._source(instruction) or here
+        return Held(register, self._instructions[0].address)
+
+    def _source(self, instruction: capstone.CsInsn) -> Value | None:
+        """What an instruction puts into its destination; None for all but moves and sums with a constant."""
+        if instruction.mnemonic == "add" and instruction.operands[1].type == x86.X86_OP_IMM:
+            register = self._whole(instruction, instruction.operands[0].reg)
+            return Plus(Held(register, instruction.address), instruction.operands[1].imm)
+        if instruction.mnemonic not in ("mov", "lea", "movabs"):
+            return None
+        source = instruction.operands[1]
+        if source.type == x86.X86_OP_REG:
+            return Held(self._whole(instruction, source.reg), instruction.address)
+        if source.type == x86.X86_OP_IMM:
+            return Fixed(source.imm)
+        address = self._address(instruction, source.mem)
+        if address is None or instruction.mnemonic == "lea":
+            return address
+        return Loaded(address)
+
+    def _address(self, instruction: capstone.CsInsn, memory: x86.X86OpMem) -> Value | None:
+        if memory.index != 0 or memory.segment != 0:
+            return None
+        if memory.base == x86.X86_REG_RIP:
+            return Fixed(instruction.address + instruction.size + memory.disp)
+        if memory.base == 0:
+            return Fixed(memory.disp)
+        return Plus(Held(self._whole(instruction, memory.base), instruction.address), memory.disp)
+
+    @staticmethod
+    def _whole(instruction: capstone.CsInsn, number: int) -> str:
+        """Name of the 64-bit register that a register is part of: writing its lower half clears the rest."""
+        name = str(instruction.reg_name(number))
+        if name.startswith("e") and len(name) == 3 and name != "eip":
+            return "r" + name[1:]
+        return name[:-1] if name.startswith("r") and name.endswith("d") else name

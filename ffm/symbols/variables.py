@@ -1,0 +1,272 @@
+"""Variables of a program by where they lie (DWARF 2 to 5): in registers, on the stack, as members of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from elftools.dwarf.callframe import FDE
+from elftools.dwarf.dwarf_expr import DWARFExprParser
+from elftools.dwarf.locationlists import LocationEntry, LocationExpr, LocationParser
+
+REGISTERS = (
+    "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
+    "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+)  # fmt: skip
+"""Names of DWARF's register numbers on x86-64 (System V ABI, figure 3.36)."""
+
+SCOPES = ("DW_TAG_subprogram", "DW_TAG_inlined_subroutine", "DW_TAG_lexical_block", "DW_TAG_namespace")
+ALIASES = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_restrict_type")
+POINTERS = ("DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
+RECORDS = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type")
+POINTER_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable, and where it is at some address: in a register, or at an offset from the frame's base (the canonical
+    frame address)."""
+
+    name: str
+    kind: Any
+    """DIE of its type."""
+    register: str | None
+    frame_offset: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """The part of a function around an address."""
+
+    start: int
+    variables: list[Variable]
+
+
+class Variables:
+    """The variables of a module, by link-time addresses."""
+
+    def __init__(self, dwarf: Any) -> None:
+        self._dwarf = dwarf
+        self._lists = LocationParser(dwarf.location_lists())
+        self._frames: list[Any] | None = None
+        self._units: list[Any] | None = None
+
+    def function_at(self, address: int, line: int = 0) -> Function | None:
+        """Return the function around an address with its variables at that place, innermost scopes first.
+
+        `line` is that of the innermost inlined function there, 0 where it is not known. What is declared behind it is
+        left out: its place on the stack may still be another variable's.
+        """
+        if self._units is None:
+            self._units = [unit.get_top_DIE() for unit in self._dwarf.iter_CUs()]
+        for top in self._units:
+            if _has_range(top) and self._start(top, address) is None:
+                continue
+            scopes = list(self._scopes(top, address))
+            physical = [scope for scope in scopes if scope.tag == "DW_TAG_subprogram"]
+            if not physical:
+                continue
+            start = self._start(physical[-1], address)
+            found: list[Variable] = []
+            reached = line
+            for scope in reversed(scopes):
+                found += self._declared(scope, address, reached)
+                if scope.tag == "DW_TAG_inlined_subroutine":
+                    reached = _number(scope, "DW_AT_call_line")
+            return None if start is None else Function(start, found)
+        return None
+
+    def frame_base(self, address: int) -> tuple[str, int] | None:
+        """Return (register, offset) whose sum is the canonical frame address at an address; None where it is not so
+        simple."""
+        if self._frames is None:
+            entries = self._dwarf.EH_CFI_entries() if self._dwarf.has_EH_CFI() else self._dwarf.CFI_entries()
+            self._frames = [entry for entry in entries if isinstance(entry, FDE)]
+        for entry in self._frames:
+            first = entry["initial_location"]
+            if not first <= address < first + entry["address_range"]:
+                continue
+            return _frame_rule(entry, address)
+        return None
+
+    def _scopes(self, die: Any, address: int) -> Iterator[Any]:
+        """Scopes around an address below a DIE, outermost first."""
+        for child in die.iter_children():
+            if child.tag not in SCOPES:
+                continue
+            if child.tag == "DW_TAG_namespace":
+                yield from self._scopes(child, address)
+            elif self._start(child, address) is not None:
+                yield child
+                yield from self._scopes(child, address)
+
+    def _start(self, die: Any, address: int) -> int | None:
+        """Start of the range of a DIE that holds an address, or None."""
+        attributes = die.attributes
+        if "DW_AT_high_pc" in attributes:
+            low = attributes["DW_AT_low_pc"].value
+            high = attributes["DW_AT_high_pc"]
+            end = high.value if high.form == "DW_FORM_addr" else low + high.value
+            return int(low) if low <= address < end else None
+        if "DW_AT_ranges" not in attributes:
+            return None
+        base = die.cu.get_top_DIE().attributes.get("DW_AT_low_pc")
+        offset = 0 if base is None else base.value
+        for entry in self._dwarf.range_lists().get_range_list_at_offset(attributes["DW_AT_ranges"].value, die.cu):
+            if not hasattr(entry, "begin_offset"):
+                offset = entry.base_address
+                continue
+            first, last = entry.begin_offset, entry.end_offset
+            if not getattr(entry, "is_absolute", False):
+                first, last = first + offset, last + offset
+            if first <= address < last:
+                return int(first)
+        return None
+
+    def _declared(self, scope: Any, address: int, line: int) -> Iterator[Variable]:
+        for die in scope.iter_children():
+            if die.tag not in ("DW_TAG_variable", "DW_TAG_formal_parameter") or "DW_AT_location" not in die.attributes:
+                continue
+            if line and _number(_origin(die), "DW_AT_decl_line") > line:
+                continue
+            name, kind = _name(die), type_of(die)
+            place = self._place(die, address)
+            if name and not name.startswith("__") and kind is not None and place is not None:
+                yield Variable(name, kind, *place)
+
+    def _place(self, die: Any, address: int) -> tuple[str | None, int | None] | None:
+        """(register, None) or (None, offset from the frame's base)."""
+        expression = self._expression(die, address)
+        if expression is None:
+            return None
+        operations = DWARFExprParser(die.cu.structs).parse_expr(expression)
+        if len(operations) != 1:
+            return None
+        name, arguments = operations[0].op_name, operations[0].args
+        if name.startswith("DW_OP_reg") and name[9:].isdigit() and int(name[9:]) < len(REGISTERS):
+            return REGISTERS[int(name[9:])], None
+        return (None, arguments[0]) if name == "DW_OP_fbreg" else None
+
+    def _expression(self, die: Any, address: int) -> Any:
+        location = self._lists.parse_from_attribute(die.attributes["DW_AT_location"], die.cu["version"], die)
+        if isinstance(location, LocationExpr):
+            return location.loc_expr
+        base = die.cu.get_top_DIE().attributes.get("DW_AT_low_pc")
+        offset = 0 if base is None else base.value
+        for entry in location:
+            if not isinstance(entry, LocationEntry):
+                offset = getattr(entry, "base_address", offset)
+                continue
+            first, last = entry.begin_offset, entry.end_offset
+            if not entry.is_absolute:
+                first, last = first + offset, last + offset
+            if first <= address < last:
+                return entry.loc_expr
+        return None
+
+
+def _frame_rule(entry: Any, address: int) -> tuple[str, int] | None:
+    """The rule for the frame's base at an address, by the instructions of its table (DWARF 5, section 6.4.2).
+
+    (The library's own decoding stops at GCC's DW_CFA_GNU_args_size.)
+    """
+    place = entry["initial_location"]
+    rule: tuple[int, int] | None = None
+    remembered: list[tuple[int, int] | None] = []
+    for instruction in (*entry.cie.instructions, *entry.instructions):
+        name, arguments = instruction.opcode.FQN.removeprefix("DW_CFA_"), instruction.args
+        if name.startswith("advance_loc"):
+            place += arguments[0] * entry.cie["code_alignment_factor"]
+        elif name == "set_loc":
+            place = arguments[0]
+        if place > address:
+            break
+        if name == "def_cfa":
+            rule = arguments[0], arguments[1]
+        elif name == "def_cfa_register" and rule is not None:
+            rule = arguments[0], rule[1]
+        elif name == "def_cfa_offset" and rule is not None:
+            rule = rule[0], arguments[0]
+        elif name.startswith("def_cfa"):
+            rule = None
+        elif name == "remember_state":
+            remembered.append(rule)
+        elif name == "restore_state":
+            rule = remembered.pop()
+    return None if rule is None else (REGISTERS[rule[0]], rule[1])
+
+
+def _has_range(die: Any) -> bool:
+    return "DW_AT_ranges" in die.attributes or "DW_AT_high_pc" in die.attributes
+
+
+def _origin(die: Any) -> Any:
+    """The DIE that describes what this one is an instance of."""
+    for link in ("DW_AT_abstract_origin", "DW_AT_specification"):
+        if link in die.attributes:
+            return _origin(die.get_DIE_from_attribute(link))
+    return die
+
+
+def _name(die: Any) -> str:
+    attribute = _origin(die).attributes.get("DW_AT_name")
+    return "" if attribute is None else attribute.value.decode(errors="replace")
+
+
+def _number(die: Any, name: str) -> int:
+    """A number that a DIE has, or 0."""
+    attribute = die.attributes.get(name)
+    return attribute.value if attribute is not None and isinstance(attribute.value, int) else 0
+
+
+def type_of(die: Any) -> Any:
+    """Return the DIE of a variable's or pointer's type without its names and qualifiers; None for none."""
+    origin = _origin(die)
+    if "DW_AT_type" not in origin.attributes:
+        return None
+    kind = origin.get_DIE_from_attribute("DW_AT_type")
+    return type_of(kind) if kind.tag in ALIASES else kind
+
+
+def size_of(kind: Any) -> int:
+    """Return a type's size in bytes; 0 where it is not known."""
+    if kind is None:
+        return 0
+    if "DW_AT_byte_size" in kind.attributes:
+        return int(kind.attributes["DW_AT_byte_size"].value)
+    if kind.tag == "DW_TAG_array_type":
+        count = 1
+        for bound in kind.iter_children():
+            upper = bound.attributes.get("DW_AT_upper_bound")
+            count *= 0 if upper is None or not isinstance(upper.value, int) else upper.value + 1
+        return count * size_of(type_of(kind))
+    return POINTER_BYTES if kind.tag in POINTERS else 0
+
+
+def member_at(kind: Any, offset: int) -> str:
+    """Return the path to what lies at an offset in a type, such as `.slots[2].blurred`; empty for the whole.
+
+    Members of the C++ library's own types, whose names begin with `_`, are left out: a vector is named, not its parts.
+    """
+    if kind is None:
+        return ""
+    if kind.tag == "DW_TAG_array_type":
+        element = type_of(kind)
+        size = size_of(element)
+        return f"[{offset // size}]{member_at(element, offset % size)}" if size else ""
+    if kind.tag not in RECORDS:
+        return ""
+    for child in kind.iter_children():
+        start = child.attributes.get("DW_AT_data_member_location")
+        if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance") or start is None:
+            continue
+        part = type_of(child)
+        if not isinstance(start.value, int) or not start.value <= offset < start.value + max(size_of(part), 1):
+            continue
+        inner = member_at(part, offset - start.value)
+        name = _name(child)
+        if child.tag == "DW_TAG_inheritance" or not name:
+            return inner
+        return "" if name.startswith("_") else f".{name}{inner}"
+    return ""
