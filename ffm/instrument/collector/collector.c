@@ -34,8 +34,8 @@ static void after_fork(void)
     if (ffm_call_mode() & FFM_MODE_WATCH)
         ffm_watch_after_fork();
     ffm_contents_after_fork();
-    ffm_dispatch_after_fork();
     ffm_host_blocks_after_fork();
+    ffm_dispatch_after_fork();
 }
 
 static const uint8_t *map_plan(const char *path, uint64_t *keys)
