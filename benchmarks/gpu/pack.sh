@@ -30,7 +30,7 @@ done
 build=build/gpu-native
 lib=$pack/native/ffm/instrument/lib
 cmake -S . -B "$build" -G Ninja -DPython3_EXECUTABLE="$(command -v "$python")" >"$build.log" 2>&1 &&
-    cmake --build "$build" --target ffm_collector ffm_gate ffm_remedy >>"$build.log" 2>&1 || {
+    cmake --build "$build" --target ffm_collector ffm_gate ffm_pages ffm_remedy >>"$build.log" 2>&1 || {
     tail -n 20 "$build.log" >&2
     echo "pack.sh: the native parts cannot be built; see $build.log" >&2
     exit 1

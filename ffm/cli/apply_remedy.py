@@ -159,6 +159,9 @@ def _apply(
             timeout_s=timeout_s,
             progress=lambda line: status.update(line),
         )
+    ending = comparison.bare[0].ending
+    if ending.signal is not None or ending.timed_out:
+        raise FfmError(f"{command[0]} {ending} as it is, without corrections: mend it, or its arguments, first.")
     answer = outcome(results, comparison, command)
     if as_json:
         click.echo(orjson.dumps(dataclasses.asdict(answer), option=orjson.OPT_INDENT_2))

@@ -49,13 +49,13 @@ class Gate:
         self._socket.close()
         self._folder.cleanup()
 
-    def environment(self, base: dict[str, str]) -> dict[str, str]:
-        """Return the environment in which a program meets the gate."""
-        library = str(native_library("libffm_gate.so"))
+    def environment(self, base: dict[str, str], preloaded: tuple[str, ...] = ()) -> dict[str, str]:
+        """Return the environment in which a program meets the gate, and loads more of our libraries before its own."""
+        libraries = [str(native_library(name)) for name in ("libffm_gate.so", *preloaded)]
         earlier = base.get("LD_PRELOAD")
         return {
             **base,
-            "LD_PRELOAD": f"{library}:{earlier}" if earlier else library,
+            "LD_PRELOAD": ":".join([*libraries, earlier] if earlier else libraries),
             "FFM_GATE": str(self.path),
         }
 

@@ -39,7 +39,7 @@ def check_machine() -> list[Check]:
 
 def _compiled_parts() -> Check:
     found: list[str] = []
-    for name in ("libffm_gate.so", "libffm_collector.so"):
+    for name in ("libffm_gate.so", "libffm_pages.so", "libffm_collector.so"):
         try:
             path = native_library(name)
             ctypes.CDLL(str(path))

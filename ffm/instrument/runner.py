@@ -76,6 +76,8 @@ class Instruments:
     guarded_functions: tuple[tuple[str, bool], ...] = ()
     """Names of the C library that the library replaces from the start, and whether it does without the originals;
     their indices follow those."""
+    own_pages: bool = False
+    """Give large blocks of the heap pages of their own (`pages.c`): for a watch that protects pages."""
 
 
 @dataclass(slots=True)
@@ -123,7 +125,7 @@ def run_instrumented(
             program = subprocess.Popen(
                 command,
                 executable=resolved,
-                env=gate.environment(dict(os.environ)),
+                env=gate.environment(dict(os.environ), ("libffm_pages.so",) if instruments.own_pages else ()),
                 stdout=sink,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # so that the time limit can end all that it started

@@ -130,3 +130,14 @@ def _last_word(text: str) -> str:
         elif text[index] == " " and depth == 0:
             return text[index + 1 :].lstrip("*& ")
     return text.lstrip("*& ")
+
+
+_STARTS_A_THREAD = re.compile(r"_start|generic_start_main.*|__libc_start_.*|start_thread|thread_start|_*clone3?")
+
+
+def starts_a_thread(function: str) -> bool:
+    """Whether a function of the C library starts a program or a thread: it is around all stacks, and tells nothing.
+
+    Machines with the C library's debug information know its lines, too.
+    """
+    return _STARTS_A_THREAD.fullmatch(function) is not None

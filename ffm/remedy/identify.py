@@ -153,12 +153,17 @@ def _repeated_transfer(problem: ProblemSite) -> Remedy:
 
 def _synchronous_transfer(problem: ProblemSite) -> Remedy:
     steps = ["Use cudaMemcpyAsync (cudaMemsetAsync) on the stream of the work that the data belong to."]
-    pageable = any(link.role == "host memory" and link.memory == "pageable" for link in problem.memory)
+    pageable = [link for link in problem.memory if link.role == "host memory" and link.memory == "pageable"]
     if pageable:
         steps.append(
             "Pin the host memory, or the copy waits all the same: allocate it with cudaMallocHost instead of malloc or "
             "new, and free it with cudaFreeHost, or register it once with cudaHostRegister."
         )
+        if any(link.allocation is None for link in pageable):
+            steps.append(
+                "Where it is allocated was not seen, at least not always: it lies on a stack or in a global variable, "
+                "is smaller than 1 KiB, or the program runs in Python."
+            )
     elif problem.memory:
         steps.append("The host memory is pinned already: nothing else has to change.")
     if problem.keep:

@@ -41,8 +41,9 @@ def measure(
     functions: Sequence[str] = (),
     mode: int = 0,
     plan: Path | None = None,
+    own_pages: bool = False,
 ) -> Measurement:
-    """Run the program with a stage's instruments.
+    """Run the program with a stage's instruments; `own_pages` is for a watch that protects pages.
 
     The run is described and its recordings stay readable also where the program failed; it is the caller who
     decides (`require_sound`) whether a failed run is good enough.
@@ -61,7 +62,7 @@ def measure(
     try:
         outcome = run_instrumented(
             request.command,
-            Instruments(folder, list(functions), mode, plan, find),
+            Instruments(folder, list(functions), mode, plan, find, own_pages=own_pages),
             output=request.folder.output(stage),
             timeout_s=request.timeout_s,
         )

@@ -45,7 +45,7 @@ def run_memory(request: Request) -> Memory:
         ProgramError: the program could not be measured, or failed.
     """
     baseline = read_document(Baseline, request.folder.document("baseline"))
-    measured = measure("memory", request, functions=traced_functions(baseline), mode=CONTENTS | WATCH)
+    measured = measure("memory", request, functions=traced_functions(baseline), mode=CONTENTS | WATCH, own_pages=True)
     stacks = StackTable()
     columns = operation_columns(measured.recordings, stacks)
     synchronizations: list[Columns] = []

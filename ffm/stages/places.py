@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from ffm.model.names import starts_a_thread
 from ffm.stages.documents import Frame, Module
 
 PRIVATE = "private"
@@ -17,9 +18,6 @@ _CUDA_ENTRY = re.compile(r"cu(?:da)?[A-Z]\w*")
 `cufft…`."""
 
 _RUNTIME_LIBRARY = re.compile(r"libcuda(rt)?[.-]")
-
-_STARTS_A_THREAD = re.compile(r"_start|generic_start_main.*|__libc_start_.*|start_thread|thread_start|_*clone3?")
-"""Functions of the C library around `main` and a thread's function; machines with its debug information know lines."""
 
 _INTERPRETER = re.compile(r"(lib)?python\d")
 
@@ -84,7 +82,7 @@ def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int
     call = frames[entry].function if entry is not None else function
     if not frames:
         return Place(call, "", "", 0)
-    own = [frame for frame in frames if not _STARTS_A_THREAD.fullmatch(frame.function)]
+    own = [frame for frame in frames if not starts_a_thread(frame.function)]
     if entry is None and function in ("", PRIVATE):
         # The driver's own frames come first and have no names; the library that called it has.
         library = next((frame.module for frame in own if frame.function and not frame.python), frames[0].module)
@@ -93,18 +91,13 @@ def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int
     return Place(call, caller.function, source_file(caller.file), caller.line)
 
 
-def starts_a_thread(function: str) -> bool:
-    """Whether a function of the C library starts a program or a thread: it is around all stacks, and tells nothing."""
-    return _STARTS_A_THREAD.fullmatch(function) is not None
-
-
 def place_of_allocation(frames: Sequence[Frame], function: str) -> Place:
     """Find the line of the program that allocates or frees host memory through a function of the C library.
 
     The call tells what the programmer wrote: `malloc`, `operator new`, or the container of the C++ library around it.
     The caller is the innermost frame with a line outside of the library's headers.
     """
-    own = [frame for frame in frames if not _STARTS_A_THREAD.fullmatch(frame.function)] or list(frames)
+    own = [frame for frame in frames if not starts_a_thread(frame.function)] or list(frames)
     if not own:
         return Place(function, "", "", 0)
     caller = next((frame for frame in own if frame.line and not _LIBRARY_HEADER.search(frame.file)), own[0])
@@ -127,7 +120,7 @@ def _own_line(frames: Sequence[Frame], runtime: frozenset[int]) -> Frame | None:
         if frame.line
         and frame.module not in runtime
         and not _PYTHON_LIBRARY.search(frame.file)
-        and not _STARTS_A_THREAD.fullmatch(frame.function)
+        and not starts_a_thread(frame.function)
     )
     return next(candidates, python[0])
 

@@ -34,7 +34,7 @@ def run_sync_use(request: Request) -> SyncUse:
     accesses = read_table(request.folder.root / memory.accesses)
     plan = _write_plan(accesses, memory.stacks, request)
     functions = _functions(accesses)
-    measured = measure("sync-use", request, functions=functions, mode=WATCH | PLAN, plan=plan)
+    measured = measure("sync-use", request, functions=functions, mode=WATCH | PLAN, plan=plan, own_pages=True)
     stacks = StackTable()
     columns = operation_columns(measured.recordings, stacks)
     table = _first_uses(measured, columns, stacks.stacks, memory.stacks, accesses)

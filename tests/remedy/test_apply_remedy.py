@@ -107,6 +107,13 @@ def test_a_program_that_notices_is_an_error(ffm: Ffm, folder: Path) -> None:
     assert "the corrected program is not the same program" in done.err
 
 
+def test_a_program_that_crashes_by_itself_is_an_error(ffm: Ffm, folder: Path) -> None:
+    crash = ("apply-remedy", "--all", "--runs", 1, "--", "/bin/sh", "-c", f"{sample('als')} 1; kill -SEGV $$")
+    done = ffm(*crash, folder=folder)
+    assert done.code == 1
+    assert "was ended by the signal SIGSEGV as it is" in done.err
+
+
 def test_it_must_be_said_what_to_apply(ffm: Ffm, folder: Path) -> None:
     done = ffm("apply-remedy", folder=folder)
     assert done.code != 0

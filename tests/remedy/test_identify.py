@@ -45,6 +45,16 @@ def test_a_synchronous_transfer_of_pinned_memory_changes_alone_at_its_call() -> 
 def test_a_synchronous_transfer_of_pageable_memory_has_to_be_pinned() -> None:
     (remedy,) = identify_remedies([replace(TRANSFER, memory=(PAGEABLE,))])
     assert any("cudaMallocHost" in step for step in remedy.steps)
+    assert any("was not seen" in step for step in remedy.steps)
+    assert [place.role for place in remedy.places] == ["call"]
+
+
+def test_host_memory_is_pinned_where_it_is_allocated_and_freed() -> None:
+    memory = MemoryLink("host memory", "pageable", allocation=5, release=6)
+    (remedy,) = identify_remedies([replace(TRANSFER, memory=(memory,))])
+    assert PlaceToChange("allocation of the host memory", 5) in remedy.places
+    assert PlaceToChange("free of the host memory", 6) in remedy.places
+    assert not any("was not seen" in step for step in remedy.steps)
 
 
 def test_a_repeated_upload_names_the_buffer_to_keep() -> None:

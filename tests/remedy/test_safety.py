@@ -132,6 +132,20 @@ def test_downloads_are_delivered_before_anything_can_tell(scene: str, play: Play
     assert counts["deliveries_touched"] + counts["deliveries_called"] >= 1
 
 
+def test_a_program_with_system_calls_of_its_own_keeps_its_downloads(
+    build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = tmp_path / "slow.vgpu"
+    configuration.write_text(CONFIGURATION)
+    monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))
+    program = build_program(PROGRAMS / "raw_edges.cu")
+    corrected = correct([str(program), "result_is_written_raw"], tmp_path)
+    assert corrected.differences == []
+    assert corrected.output.splitlines() == ["8", "8 1 2"]
+    assert corrected.counts["downloads_staged"] == 0
+    assert corrected.counts["waits_destination"] == 1
+
+
 @pytest.mark.parametrize("scene", ["fault_of_its_own", "signal_from_outside"])
 def test_a_program_that_crashes_does_so_corrected(scene: str, play: Play) -> None:
     corrected = play(scene)

@@ -156,8 +156,8 @@ static bool registers(const ffm_function *function)
     return function->kind == FFM_KIND_ALLOCATION && function->memory == FFM_MEMORY_REGISTERED;
 }
 
-/* While the driver registers memory, its own system calls must not protect the pages again. */
-static __thread bool registering __attribute__((tls_model("initial-exec")));
+/* While the driver works on pages that are open for it, its own system calls must not protect them again. */
+static __thread bool opened __attribute__((tls_model("initial-exec")));
 
 static void suspend(uint64_t start, uint64_t end, bool writing);
 
@@ -168,7 +168,19 @@ static void set_aside(uint64_t start, uint64_t end)
     ffm_ranges_lock();
     suspend(start, end, true);
     ffm_ranges_unlock();
-    registering = true;
+    opened = true;
+}
+
+/* What the driver copies on the CPU it would have to be stepped through on pages that it shares with watched ranges:
+ * ten microseconds for each vector of a copy. A program with one thread touches nothing meanwhile. */
+static void open_beside(const ffm_copy *copy)
+{
+    if (ffm_dispatch_threads() > 1)
+        return;
+    if (copy->source.host && copy->source.address != 0)
+        set_aside(copy->source.address, ffm_box_end(&copy->source));
+    if (copy->destination.host && copy->destination.address != 0)
+        set_aside(copy->destination.address, ffm_box_end(&copy->destination));
 }
 
 void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
@@ -199,6 +211,7 @@ void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, c
         ffm_ranges_lock();
         before_copy(&copy, operation);
         ffm_ranges_unlock();
+        open_beside(&copy);
     }
 }
 
@@ -381,8 +394,8 @@ static bool adds_work(const ffm_function *function, const ffm_operation *operati
 void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
                      uint64_t number, ffm_thread *thread)
 {
-    if (registering) {
-        registering = false;
+    if (opened) {
+        opened = false;
         ffm_watch_system_call_over();
     }
     ffm_blocks_note(function, operation);
@@ -465,7 +478,7 @@ bool ffm_watch_in_flight(uint64_t start, uint64_t end)
 
 void ffm_watch_system_call_over(void)
 {
-    if (suspended.count == 0 || registering)
+    if (suspended.count == 0 || opened)
         return;
     /* In a call that slept other threads had the time to touch what lay open. */
     const bool missed = ffm_dispatch_threads() > 1 && ffm_now() - suspended.since > BRIEF;

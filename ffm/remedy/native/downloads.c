@@ -16,6 +16,7 @@
 #include "blocks.h"
 #include "driver.h"
 #include "maps.h"
+#include "raw_calls.h"
 #include "staging.h"
 #include "system_calls.h"
 
@@ -330,7 +331,7 @@ static bool has_own_pages(const download *it)
 
 bool ffm_downloads_begin(download *it)
 {
-    if (__atomic_load_n(&downloads.off, __ATOMIC_ACQUIRE))
+    if (__atomic_load_n(&downloads.off, __ATOMIC_ACQUIRE) || ffm_raw_calls_anywhere())
         return false;
     ffm_downloads_deliver(it->to, it->to + it->bytes, &ffm_counters->deliveries_called);
     if (!(it->direct && ffm_blocks_own_pages(it->to)) &&

@@ -133,5 +133,6 @@ def _legend(view: Overview) -> list[RenderableType]:
         if section.rows
     ]
     if commands:
+        commands.append(("ffm remedies", "what to change, and every place that must change"))
         parts += [heading("Next"), following(*commands)]
     return parts

@@ -5,12 +5,12 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from ffm.model.names import starts_a_thread
 from ffm.report.names import shorten
 from ffm.report.numbers import Scale, count, percent, plural
 from ffm.report.places import StackFrame
 from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView
 from ffm.report.terminal.layout import INDENT, bullet, following, heading, paragraph
-from ffm.stages.places import starts_a_thread
 
 INNER_FRAMES, OUTER_FRAMES = 3, 4
 """Frames of a stack that the screen shows, outwards from the call; `ffm site` shows all."""

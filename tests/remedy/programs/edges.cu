@@ -363,19 +363,28 @@ void result_is_on_the_stack()
     }).join();
 }
 
+/* The next two numbers in a pipe. */
+void show_next(int end)
+{
+    int fetched[2] = {};
+    const ssize_t length = read(end, fetched, sizeof fetched);
+    std::printf("%zd %d %d\n", length, fetched[0], fetched[1]);
+}
+
 void result_is_written()
 {
     int *host = download(on_host(), 1);
     std::fflush(stdout);
-    int ends[2], fetched[2] = {};
+    int ends[2];
+    const int other = 9;
     if (pipe(ends) != 0)
         std::exit(1);
-    std::printf("%zd\n", write(ends[1], host, sizeof fetched));
-    std::printf("%zd %d %d\n", read(ends[0], fetched, sizeof fetched), fetched[0], fetched[1]);
+    std::printf("%zd\n", write(ends[1], host, 2 * sizeof *host));
+    show_next(ends[0]);
     download(host, 3);
-    iovec pieces[2] = {{fetched, 4}, {host + 1, 4}};
+    iovec pieces[2] = {{const_cast<int *>(&other), 4}, {host + 1, 4}};
     std::printf("%zd\n", writev(ends[1], pieces, 2));
-    std::printf("%zd %d %d\n", read(ends[0], fetched, sizeof fetched), fetched[0], fetched[1]);
+    show_next(ends[0]);
     FILE *file = std::tmpfile();
     download(host, 5);
     std::printf("%zu\n", std::fwrite(host, 1, bytes, file));
@@ -383,6 +392,24 @@ void result_is_written()
     int *again = on_host();
     std::printf("%zu %d\n", std::fread(again, 1, bytes, file), sum(again));
 }
+
+#ifdef RAW_SYSTEM_CALLS
+/* Past the C library, as a Go runtime does. */
+void result_is_written_raw()
+{
+    int ends[2];
+    if (pipe(ends) != 0)
+        std::exit(1);
+    int *host = download(on_host(), 1);
+    long written;
+    __asm__ volatile("mov $1, %%eax\n\tsyscall" /* write */
+                     : "=a"(written)
+                     : "D"(ends[1]), "S"(host), "d"(2 * sizeof *host)
+                     : "rcx", "r11", "memory");
+    std::printf("%ld\n", written);
+    show_next(ends[0]);
+}
+#endif
 
 void result_is_read_over()
 {
@@ -580,6 +607,9 @@ const struct {
     {"result_is_overwritten", result_is_overwritten},
     {"result_is_on_the_stack", result_is_on_the_stack},
     {"result_is_written", result_is_written},
+#ifdef RAW_SYSTEM_CALLS
+    {"result_is_written_raw", result_is_written_raw},
+#endif
     {"result_is_read_over", result_is_read_over},
     {"result_is_freed", result_is_freed},
     {"result_is_shared", result_is_shared},
