@@ -125,8 +125,7 @@ def fit(
     events: int,
     threshold: int,
     tolerance: int,
-    firm_tolerance: int,
-    firm: Columns,
+    allowed: Columns,
     gpu: Columns,
     ready: Columns,
     latency: Columns,
@@ -134,9 +133,9 @@ def fit(
     """Live through the run as it was, and make the GPU's times agree with what was waited for.
 
     `gpu` holds for each enqueuing row the nanoseconds that its work is expected to take, and is corrected in place: no
-    work lasts beyond the end of a wait that waited for it; and a wait that ends much later than expected shows that the
-    last work took longer, all but `tolerance` of that time. Much is more than `tolerance`, or, where `firm` says that
-    the expectation is sure, more than `firm_tolerance`. What remains of a wait goes into `latency`: from the end of the
+    work lasts beyond the end of a wait that waited for it; and a wait that ends later than expected by more than
+    `allowed` for the last work shows that this work took longer, all but `tolerance` of that time. What remains of a
+    wait goes into `latency`: from the end of the
     work until the CPU goes on; or, as a negative number (-1 - wait), where nothing was waited for. `ready` gets, for
     each row, when all of its process's earlier work was over.
 
@@ -219,7 +218,7 @@ def fit(
                 elif blocks and does != 6 and end - tolerance > target:
                     number = last_anywhere[process] if whole else lane
                     work = last[number] if number >= 0 else -1
-                    if work >= 0 and firm[work] and end - firm_tolerance <= target:
+                    if work >= 0 and end - allowed[work] <= target:
                         work = -1
                     if work >= 0 and end - tolerance > begun[work]:
                         over[number] = end - tolerance

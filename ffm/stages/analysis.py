@@ -117,6 +117,7 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         matching=_matching(columns, joined),
         allocations=links,
         work=device_work({name: column[order] for name, column in columns.items()}, timeline.thread),
+        wait_latency=tracing.wait_latency,
         probes_s=float(columns["probe"].sum()) / 1e9,
         notes=named.notes + unread_python(tracing.run) + _notes(tracing) + compilation_notes(tracing, columns, wall_s),
     )

@@ -45,7 +45,7 @@ class Results:
     @functools.cached_property
     def estimates(self) -> Estimates:
         """The estimators on this run."""
-        return Estimates(self.timeline, self.work, self.copy_time, self.document.wall_s)
+        return Estimates(self.timeline, self.work, self.copy_time, self.document.wall_s, self.document.wait_latency)
 
     @property
     def work(self) -> DeviceWork | None:
