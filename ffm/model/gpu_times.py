@@ -6,11 +6,11 @@ each *segment* (work between two moments at which a stream was known to be idle)
 waited, and only upper ones where it came later than the GPU was done.
 
 A wait ends a little after the work: the GPU reports, the operating system wakes the thread. How long that takes at
-least, the trace cannot tell, since each wait has it; it is measured apart and given (`latency`). Where the same work is
-waited for again and again, the shortest of those times, less part of that latency, is what the GPU needs, and what others last
-longer is latency too; it goes when the wait goes. So it is also where a few of many equal waits last much longer: the
-thread came late to a busy CPU. Where the times differ too much for that, the work itself differs, and each time counts
-as it is, less the usual latency.
+least, the trace cannot tell, since each wait has it; it is measured apart and given (`latency_ns`). Where the same work
+is waited for again and again, the shortest of those times, less part of that latency, is what the GPU needs, and what
+others last longer is latency too; it goes when the wait goes. So it is also where a few of many equal waits last much
+longer: the thread came late to a busy CPU. Where the times differ too much for that, the work itself differs, and each
+time counts as it is, less the usual latency.
 
 Three timelines come out: the likely one; a *slow* one, in which all that was waited for was work of the GPU, and work
 that nobody waited for took as long as it could; and a *fast* one, in which latency was as large, and the GPU as idle,

@@ -274,6 +274,9 @@ def replay_group(
     strict: int,
     jump: int,
     set_bytes_a_nanosecond: int,
+    probe: Columns,
+    new_start: Columns,
+    new_wait: Columns,
 ) -> tuple[Columns, int]:
     """Live through the run with one group's problems fixed; nanoseconds by which each thread ends earlier.
 
@@ -286,6 +289,9 @@ def replay_group(
     follows on other streams waits for the same work. With `jump` (each process has one stream and one thread) stretches
     are skipped in which the CPU and the GPU are both early by the same time: there the run is the one that was
     measured. Also returns how many rows were visited.
+
+    `probe`, where it is not empty, is the time before each row that was not the program's, and goes; then no row is
+    skipped, and `new_start` and `new_wait` get each row's own.
     """
     threads = len(process_of_thread)
     streams = len(stream_process)
@@ -301,7 +307,8 @@ def replay_group(
     ended = np.zeros(threads, np.int64)
     rows = len(order)
     visited = 0
-    if len(members) == 0:
+    timed = len(probe) > 0
+    if len(members) == 0 and not timed:
         return early, visited
     member = 0
     place = members[0] if jump else 0
@@ -334,6 +341,8 @@ def replay_group(
                 gain = min(early[leader], early[lane_thread] + room)
                 early[lane_thread] = max(early[lane_thread], gain)
             ended[lane_thread] = start[row] + duration[row]
+        if timed:
+            early[lane_thread] += probe[row]
         shift = early[lane_thread]
         if fresh:  # the GPU is early by as much as the CPU
             latest[process] = ready[row] - shift
@@ -348,6 +357,7 @@ def replay_group(
         is_legacy = legacy[process] >= 0 and legacy[process] == lane
         own = duration[row] - wait[row]
         now = start[row] - shift
+        begun = now
         stays_idle = 0
         no_wait = False
         no_call = False
@@ -430,6 +440,9 @@ def replay_group(
                 if does != 2:
                     now += own
         early[lane_thread] = start[row] + duration[row] - now
+        if timed:
+            new_start[row] = begun
+            new_wait[row] = max(now - begun - own, 0)
         place += 1
         if jump:
             settled = moved_until[lane_thread] < 0 and place < rows
