@@ -60,6 +60,9 @@ virtual machine. What differs by more, differs in its work."""
 WORTH_TIMING_BYTES = 64 * 1024
 """Copies of fewer bytes say nothing of the speed."""
 
+SMALL_TRANSFER_NS = 4_000
+"""What the GPU needs to copy or set so few bytes beside longer work: mostly what any such operation takes."""
+
 ENDLESS_NS = 1 << 50
 """Expected of work that nobody ever waited for, in the slow timeline; waits shorten it to what is possible."""
 
@@ -253,6 +256,8 @@ def _expect(
         speed = float((work.copied[rows][timed] / value[timed]).max())
         moved = work.copied[rows] > 0
         value = np.where((value < 0) & moved, work.copied[rows] / speed, value)
+    small = (work.copied[rows] > 0) & ~copies
+    value = np.where((value < 0) & small, SMALL_TRANSFER_NS, value)
     value = np.where(single, length[number] if len(length) else 0, value)
     if (inside & ~single).any():
         value = _share_out(value, inside & ~single, number, length)

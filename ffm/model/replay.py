@@ -169,9 +169,12 @@ class Replay:
         """The timeline as it would be had the probes taken no time.
 
         `probe`, shape (n,): nanoseconds that probes took since the thread's row before. Where the CPU comes to a wait
-        earlier, it waits longer for the GPU, so that the run is not shorter by all of them.
+        earlier, it waits longer for the GPU, so that the run is not shorter by all of them. Where several threads of a
+        process call the driver, who waits for whom is not known well enough to move them against each other: there
+        only the time between calls is less.
         """
-        timeline = self._timeline
+        timeline, process = self._timeline, self._work.process_of_thread
+        alone = (np.bincount(process)[process] == 1)[timeline.thread]
         start, wait = timeline.start.copy(), timeline.wait.copy()
         everything = np.zeros(0, np.int32)
         self._run(
@@ -184,14 +187,14 @@ class Replay:
             False,
             False,
             False,
-            probe.astype(np.int64),
+            np.where(alone, probe, 0),
             start,
             wait,
         )
         duration = timeline.duration - timeline.wait + wait
         gap = timeline.gap.copy()
         following = timeline.thread[1:] == timeline.thread[:-1]
-        between = start[1:] - (start + duration)[:-1]
+        between = start[1:] - (start + duration)[:-1] - np.where(alone, 0, probe)[1:]
         gap[:-1] = np.where(following, np.maximum(between, 0), gap[:-1])
         return replace(timeline, start=start, wait=wait, duration=duration, gap=gap)
 

@@ -433,7 +433,11 @@ def replay_group(
                     if needed:
                         ordered[process] = max(ordered[process], target)
                 else:
-                    if stays_idle < 0:  # nothing was waited for: what the call took, it takes again
+                    if (
+                        stays_idle < 0 and does == 2
+                    ):  # its own work was over quickly: until the CPU goes on, it takes again
+                        now = max(now, target) - 1 - stays_idle
+                    elif stays_idle < 0:  # nothing was waited for: what the call took, it takes again
                         now = max(now - 1 - stays_idle, target)
                     elif target > now:
                         now = target + stays_idle
