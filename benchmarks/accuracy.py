@@ -14,10 +14,10 @@ Where permitted (root), programs run at real-time priority (SCHED_FIFO), so that
 CPU from them; without it, or with more threads than CPUs, expect what single runs differ by to exceed the smaller
 savings.
 
-Where ffm does not name a twin's waits as problems (`named` is false), the estimate is what `ffm site` says that doing
-without them would save. The program needs them as it is (a twin reads the status later, or orders streams by an event),
-or the verdict is wrong, which is not the estimate's fault; `named_share` tells how much of the waiting time has a
-verdict of that kind. Prints a table; writes `benchmarks/results/accuracy.json` and a picture beside it.
+Where the program needs a twin's waits as it is (a twin reads the status later, or orders streams by an event), or ffm
+does not name them as problems, `named` is false, and the estimate is what `ffm site` says that doing without them
+would save; `named_share` tells how much of the waiting time has a verdict as a problem. Prints a table; writes
+`benchmarks/results/accuracy.json` and a picture beside it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ from rich.console import Console
 from rich.table import Table
 
 from ffm.stages.analysis import run_analysis
-from ffm.stages.benefits import DIFFERS
 from ffm.stages.documents import Analysis, Benefit
 from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request
@@ -146,19 +145,12 @@ def estimate(folder: Path, entries: list[dict[str, Any]]) -> dict[str, Any]:
     waited = int(timeline.wait[waiting].sum())
     share = int(timeline.wait[waiting & (timeline.problem != 0)].sum()) / waited if waited else 0.0
     benefit = results.estimates.of_rows(rows)
-    replay = results.estimates.replay
-    if share < NAMED and replay is not None:
-        without = replay.without(waiting)
-        benefit = Benefit(
-            carry_s=benefit.carry_s,
-            bound_s=benefit.bound_s,
-            replay_s=without.likely_s,
-            low_s=without.low_s * (1 - DIFFERS),
-            high_s=without.high_s * (1 + DIFFERS),
-        )
+    needed = all(one["synchronization"] == "required" for one in entries)
+    if needed or share < NAMED:
+        benefit = results.estimates.without(waiting)
     return {
         "benefit": benefit,
-        "named": share >= NAMED,
+        "named": share >= NAMED and not needed,
         "share": share,
         "default": document.estimator,
         "explained": document.explained.share if document.explained else None,

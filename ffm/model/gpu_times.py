@@ -41,6 +41,10 @@ ALIKE_SHARE = 0.05
 times what is usual."""
 ALIKE_TIMES = 4
 
+FEW = 0.05
+"""This share of the segments of the same work may be shorter than what counts as the shortest: part of their work was
+done before they seem to begin."""
+
 HIDDEN_SHARE = 0.5
 """Of the latency of a wait for an idle GPU, what each wait of a program has at least. Part of it is the work's way to
 the GPU, which a busy GPU has behind it; part of it waking the thread, quicker after a short wait. Nothing and all of
@@ -192,6 +196,7 @@ class _Same:
     """How each segment compares with those that consist of the same. Columns as long as there are segments."""
 
     least: NDArray[np.int64]
+    """The shortest, but for a few."""
     median: NDArray[np.int64]
     alike: NDArray[np.bool_]
     """Whether they are the same work."""
@@ -210,7 +215,7 @@ def _compare(length: NDArray[np.int64], key: NDArray[np.int64]) -> _Same:
     counts = np.bincount(which)
     first = np.concatenate(([0], np.cumsum(counts)[:-1]))
     ordered = length[by_key]
-    least, median = ordered[first], ordered[first + counts // 2]
+    least, median = ordered[first + (FEW * counts).astype(np.int64)], ordered[first + counts // 2]
     excess = median - least
     often = counts >= OFTEN
     usual = int(np.quantile(np.repeat(excess[often], counts[often]), 0.25)) if often.any() else 0

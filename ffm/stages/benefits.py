@@ -99,6 +99,14 @@ class Estimates:
         label = selected.view(np.int8) - np.int8(1)
         return self.of_groups(label, np.zeros(1, np.int32), 1)[0]
 
+    def without(self, selected: NDArray[np.bool_]) -> Benefit:
+        """What doing without the selected rows' waits would save, though the program needs them as it is: if it read
+        what they protect later, or ordered streams by events."""
+        waits = selected & (self._timeline.wait > 0)
+        known = self.of_rows(waits)
+        replayed = None if self.replay is None else self.replay.without(waits)
+        return self._benefit(known.carry_s, known.bound_s, replayed)
+
     def of_everything(self) -> Benefit:
         """What fixing all problems of the run saves: no group, and no sum of groups, saves more."""
         return self.of_rows(self._timeline.problem != 0)
