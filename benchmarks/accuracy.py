@@ -30,15 +30,13 @@ import subprocess
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from math import comb
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
 import numpy as np
-from machine import description
+from machine import description, undisturbed
 from rich.console import Console
 from rich.table import Table
 
@@ -74,20 +72,6 @@ def command_of(program: str, name: str) -> list[str]:
     enough = (os.cpu_count() or 1) >= CORES_A_RANK * RANKS.get(name, 0)
     ranks = [launcher, "-n", str(RANKS[name])] if launcher and name in RANKS and enough else []
     return [*ranks, str(path_of(program)), *ARGUMENTS.get(name, [])]
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Start programs at real-time priority, where that is permitted."""
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-    except PermissionError:
-        yield
-        return
-    try:
-        yield
-    finally:
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def run_bare(command: list[str]) -> float:

@@ -279,3 +279,16 @@ def test_threads_are_not_moved_against_each_other_for_the_probes() -> None:
     found = Replay(timeline, work, given_gpu_times(timeline, work, gpu)).without_probes(np.full(4, 100))
     assert found.start.tolist() == timeline.start.tolist()
     assert found.gap.tolist() == [900, timeline.gap[1], 900, timeline.gap[3]]
+
+
+@given(programs(streams=2).filter(bool), st.data())
+@settings(max_examples=200, deadline=None)
+def test_disjoint_groups_never_add_up_to_more_than_the_run(calls: list[Call], data: st.DataObject) -> None:
+    """Whatever the groups: each second of the run is in one of them at most, so that their sum is no more than it."""
+    timeline, work, _gpu = traced(calls)
+    groups = 3
+    label = np.array([data.draw(st.integers(-1, groups - 1)) for _ in calls], np.int32)
+    end = live(calls, [False] * len(calls)).end / SECOND
+    for replay in (exact(calls), Replay(timeline, work)):
+        found = replay.by_group(label, np.arange(groups, dtype=np.int32), groups)
+        assert sum(one.likely_s for one in found) <= end + 1e-9
