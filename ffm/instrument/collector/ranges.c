@@ -220,9 +220,11 @@ bool ffm_ranges_open_page(uint64_t address, ffm_page *page)
             range->page > page->bytes)
             page->bytes = range->page;
     }
+    if (page->bytes == 0)
+        return false;
     page->start = address & ~((uint64_t)page->bytes - 1);
     watched.changes++;
-    return page->bytes != 0 && ffm_kernel(SYS_mprotect, page->start, page->bytes, PROT_READ | PROT_WRITE, 0) == 0;
+    return ffm_kernel(SYS_mprotect, page->start, page->bytes, PROT_READ | PROT_WRITE, 0) == 0;
 }
 
 void ffm_ranges_close_page(const ffm_page *page)
