@@ -103,3 +103,17 @@ def commit() -> str:
     except OSError:
         described = ""
     return described or "no checkout"
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Start programs at real-time priority, where that is permitted."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except PermissionError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))

@@ -1,13 +1,14 @@
 """What each stage costs: the program's time under each stage over its time bare, alternating in one run.
 
-    python benchmarks/overhead.py                                # the sample als, 100 iterations, 5 rounds
-    python benchmarks/overhead.py --sample als_fixed --iterations 40 --rounds 3
+    python benchmarks/overhead.py                                # all samples, 5 rounds
+    python benchmarks/overhead.py --sample als --sample train --rounds 9
 
 Bare is really bare: no gate, no Frida, the same file for its output. Each stage's run follows a bare run of its own,
 and their quotient is one sample. What a stage takes beside the program's run stands apart: the preparation (injection
 and hooks, while the program waits at the gate) and the work after it (reading recordings, writing documents and
-tables). A first pass of all stages is not counted: it fills the driver's cache, and gives each stage what it feeds on.
-Prints a table; writes `benchmarks/results/overhead.json` and a picture beside it.
+tables). Programs run at real-time priority where that is permitted (root). A first pass of all stages is not counted:
+it fills the driver's cache, and gives each stage what it feeds on. Prints a table for each sample; writes
+`benchmarks/results/overhead.json` and a picture beside it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from machine import description, watch_others
+from machine import description, undisturbed, watch_others
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -35,6 +36,12 @@ from ffm.vgpu.paths import sample
 RESULTS = Path(__file__).parent / "results" / "overhead.json"
 GOALS = {"baseline": 1.02, "tracing": 1.15, "memory": 2.0, "sync-use": 1.15}
 """Design, section 10."""
+
+ARGUMENTS: dict[str, list[str]] = {
+    name: ["40"] if name == "als" else []
+    for name in ("als", "amg", "fft", "flag", "gaussian", "ibm", "overlap", "train")
+}
+"""The samples, with arguments for a run of one to two seconds."""
 
 
 @dataclass(slots=True)
@@ -88,8 +95,9 @@ def measure(command: list[str], rounds: int) -> tuple[dict[str, StageCost], dict
             for name in MEASURING_STAGES:
                 progress.update(steps, description=f"round {number} of {rounds}: bare and {name}")
                 cost = (first if number == 0 else costs)[name]
-                cost.bare_s.append(run_bare(command, bare_output))
-                run_stage(name, request, cost)
+                with undisturbed():
+                    cost.bare_s.append(run_bare(command, bare_output))
+                    run_stage(name, request, cost)
                 progress.advance(steps)
     return first, costs
 
@@ -142,53 +150,58 @@ def show(stages: list[dict[str, Any]], command: list[str]) -> None:
     console = Console()
     console.width = max(console.width, 90)  # columns would be cut off
     console.print(table)
+
+
+def explain() -> None:
+    """Print what the columns are."""
     print("median, min to max: of the pairs of a stage's run and the bare run before it; met: by the median")
     print("fastest: the fastest of these runs over the fastest of those; calls: recorded operations")
     print("before, after: preparation at the gate, and reading and writing; neither is part of the ratios")
 
 
-def draw(stages: list[dict[str, Any]], title: str, path: Path) -> None:
-    """Draw the median ratios with their range, and the goals."""
+def draw(samples: list[dict[str, Any]], path: Path) -> None:
+    """Draw the median ratios of each sample with their range, and the goals."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7, 3), layout="constrained")
-    axes = figure.add_subplot()
-    names = [one["stage"] for one in stages]
-    middles = [one["ratio_median"] for one in stages]
-    below = [one["ratio_median"] - one["ratio_min"] for one in stages]
-    above = [one["ratio_max"] - one["ratio_median"] for one in stages]
-    axes.barh(names, middles, xerr=[below, above], color="#76a9d8", capsize=3, label="median, min to max")
-    axes.scatter([one["goal"] for one in stages], names, marker="|", s=400, color="#c0392b", label="goal", zorder=3)
-    axes.axvline(1, color="#555555", linewidth=0.8)
-    axes.invert_yaxis()
-    axes.set_xlabel("time of the program over its bare time")
-    axes.set_title(title)
-    axes.legend(loc="lower right")
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    columns = figure.subplots(1, len(GOALS), sharey=True)
+    for axes, (stage, goal) in zip(columns, GOALS.items(), strict=True):
+        found = [next(one for one in sample["stages"] if one["stage"] == stage) for sample in samples]
+        middles = [one["ratio_median"] for one in found]
+        below = [one["ratio_median"] - one["ratio_min"] for one in found]
+        above = [one["ratio_max"] - one["ratio_median"] for one in found]
+        names = [sample["sample"] for sample in samples]
+        axes.errorbar(middles, names, xerr=[below, above], fmt="o", color="#4477aa", capsize=3)
+        axes.axvline(1, color="#555555", linewidth=0.8)
+        axes.axvline(goal, color="#c0392b", linewidth=0.8)
+        axes.set_title(f"{stage}, goal {goal}", fontsize=9)
+    columns[0].invert_yaxis()
+    figure.supxlabel("time of the program over its bare time: median, min to max")
     figure.savefig(path)
 
 
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sample", default="als", help="program of the virtual GPU (default: als)")
-    parser.add_argument("--iterations", type=int, default=100)
+    parser.add_argument("--sample", action="append", choices=sorted(ARGUMENTS), help="default: all")
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
-    if arguments.iterations < 1 or arguments.rounds < 1:
-        parser.error("--iterations and --rounds must be at least 1")
-    command = [str(sample(arguments.sample)), str(arguments.iterations)]
+    if arguments.rounds < 1:
+        parser.error("--rounds must be at least 1")
     head = description()
+    samples = []
     with watch_others() as others:
-        first, costs = measure(command, arguments.rounds)
-    stages = [summary(name, costs[name], first[name]) for name in MEASURING_STAGES]
-    show(stages, command)
+        for name in arguments.sample or ARGUMENTS:
+            command = [str(sample(name)), *ARGUMENTS[name]]
+            first, costs = measure(command, arguments.rounds)
+            stages = [summary(stage, costs[stage], first[stage]) for stage in MEASURING_STAGES]
+            show(stages, command)
+            samples.append({"sample": name, "arguments": ARGUMENTS[name], "stages": stages})
+    explain()
     print(others)
     RESULTS.parent.mkdir(exist_ok=True)
-    shown = [Path(command[0]).name, *command[1:]]
-    RESULTS.write_text(
-        json.dumps({**head, "others_cores": others.cores, "command": shown, "stages": stages}, indent=2) + "\n"
-    )
-    draw(stages, f"{' '.join(shown)}, {arguments.rounds} rounds", RESULTS.with_suffix(".svg"))
+    RESULTS.write_text(json.dumps({**head, "others_cores": others.cores, "samples": samples}, indent=2) + "\n")
+    draw(samples, RESULTS.with_suffix(".svg"))
     print(f"written to {RESULTS}")
 
 

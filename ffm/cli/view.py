@@ -131,9 +131,12 @@ def site(number: int, estimator: Estimator | None, folder: Path | None, as_json:
     from ffm.report.numbers import chosen_estimator
     from ffm.report.site import site as lay_out
     from ffm.report.terminal import render_site
+    from ffm.stages.results import doing_without
 
-    analysis = open_chosen(folder).document
-    _show(lay_out(analysis, number, chosen_estimator(analysis, estimator)), render_site, as_json)
+    results = open_chosen(folder)
+    analysis = results.document
+    view = lay_out(analysis, number, chosen_estimator(analysis, estimator), doing_without(results, number - 1))
+    _show(view, render_site, as_json)
 
 
 def _show(view: Any, render: Callable[[Any, int], Any], as_json: bool) -> None:

@@ -86,13 +86,19 @@ class Recording:
 
 
 def read_recordings(folder: Path) -> list[Recording]:
-    """Read all recordings in a folder, in order of their processes' start.
+    """Read all recordings in a folder: processes without a rank first, then by rank; of equal ones by their start.
+
+    So a process has the same place in every run of the program, though ranks start in any order.
 
     Raises:
         InstrumentError: a file is no recording, or of another version or catalogue.
     """
     recordings = [read_recording(path) for path in folder.glob("recording-*.ffm")]
-    return sorted(recordings, key=lambda recording: recording.opened)
+
+    def place(recording: Recording) -> tuple[int, int]:
+        return (-1 if recording.rank is None else recording.rank, recording.opened)
+
+    return sorted(recordings, key=place)
 
 
 def read_recording(path: Path) -> Recording:

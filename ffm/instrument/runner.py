@@ -147,8 +147,8 @@ def run_instrumented(
         raise InstrumentError(f"The program {command[0]} could not be instrumented: {reason_unreached(resolved)}.")
     return Outcome(
         command=command,
-        wall_s=ended - began - run.preparation_s,
-        preparation_s=run.preparation_s,
+        wall_s=ended - began - run.preparation_s(),
+        preparation_s=run.preparation_s(),
         user_s=end.user_s,
         system_s=end.system_s,
         ending=ending_of(end.status, timed_out=end.timed_out),
@@ -162,7 +162,7 @@ class _Run:
     def __init__(self, instruments: Instruments) -> None:
         self.root = 0
         self.arrived = False
-        self.preparation_s = 0.0
+        self._prepared: dict[int, float] = {}
         self.processes: dict[int, Instrumented] = {}
         self._instruments = instruments
         self._lock = threading.Lock()
@@ -204,10 +204,22 @@ class _Run:
         self._failure = f"Frida could not attach to the {kind} {process_id}: {why}."
 
     def _count_preparation(self, process_id: int, began: float) -> None:
-        """Only the program's first process counts: what others wait for runs beside it."""
         with self._lock:
-            if process_id == self.root and process_id not in self._at_gate:
-                self.preparation_s += time.monotonic() - began
+            if process_id not in self._at_gate:
+                self._prepared[process_id] = self._prepared.get(process_id, 0.0) + time.monotonic() - began
+
+    def preparation_s(self) -> float:
+        """What the program waited for its processes to be hooked.
+
+        What children wait for runs beside the program's first process, so that this one's time counts; where it only
+        launches others that use the driver (`mpirun`), it waits for them, and that of the slowest of these counts too.
+        """
+        root = self.processes.get(self.root)
+        launched = 0.0
+        if root is None or root.driver is None:
+            users = [number for number, process in self.processes.items() if process.driver is not None]
+            launched = max((self._prepared.get(number, 0.0) for number in users if number != self.root), default=0.0)
+        return self._prepared.get(self.root, 0.0) + launched
 
     def _attach(self, process_id: int) -> None:
         # Frida's own signal handlers would swallow the program's: a fault must end it as it does without us.

@@ -5,10 +5,12 @@ stream does its work in order, and a wait that lasts ends when the work it waite
 each *segment* (work between two moments at which a stream was known to be idle), bounds that are exact where the CPU
 waited, and only upper ones where it came later than the GPU was done.
 
-A wait ends a little after the work: the GPU reports, the operating system wakes the thread. Where the same work is
-waited for again and again, the shortest of those times is what the GPU needs, and what others last longer is this
-latency; it goes when the wait goes. Where the times differ too much for that, the work itself differs, and
-each time counts as it is, less the usual latency.
+A wait ends a little after the work: the GPU reports, the operating system wakes the thread. How long that takes at
+least, the trace cannot tell, since each wait has it; it is measured apart and given (`latency_ns`). Where the same work
+is waited for again and again, the shortest of those times, less part of that latency, is what the GPU needs, and what
+others last longer is latency too; it goes when the wait goes. So it is also where a few of many equal waits last much
+longer: the thread came late to a busy CPU. Where the times differ too much for that, the work itself differs, and each
+time counts as it is, less the usual latency.
 
 Three timelines come out: the likely one; a *slow* one, in which all that was waited for was work of the GPU, and work
 that nobody waited for took as long as it could; and a *fast* one, in which latency was as large, and the GPU as idle,
@@ -39,6 +41,19 @@ ALIKE_SHARE = 0.05
 times what is usual."""
 ALIKE_TIMES = 4
 
+FEW = 0.05
+"""This share of the segments of the same work may be shorter than what counts as the shortest: part of their work was
+done before they seem to begin."""
+
+HIDDEN_SHARE = 0.5
+"""Of the latency of a wait for an idle GPU, what each wait of a program has at least. Part of it is the work's way to
+the GPU, which a busy GPU has behind it; part of it waking the thread, quicker after a short wait. Nothing and all of
+it are the limits of the interval."""
+
+SELDOM = 0.05
+"""When no more than this share of the segments of the same work lasts much longer than the others, it is not the work
+that differs: the waiting threads came late to a CPU."""
+
 SEEN_SHARE = 0.05
 """What is seen of fewer of an operation's occurrences says nothing of the others: it may be the exceptions."""
 
@@ -48,6 +63,9 @@ virtual machine. What differs by more, differs in its work."""
 
 WORTH_TIMING_BYTES = 64 * 1024
 """Copies of fewer bytes say nothing of the speed."""
+
+SMALL_TRANSFER_NS = 4_000
+"""What the GPU needs to copy or set so few bytes beside longer work: mostly what any such operation takes."""
 
 ENDLESS_NS = 1 << 50
 """Expected of work that nobody ever waited for, in the slow timeline; waits shorten it to what is possible."""
@@ -85,14 +103,19 @@ class Inference:
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """What each enqueuing row's work takes; -1 where nothing tells. `firm` where many segments agree on it."""
+    """What each enqueuing row's work takes; -1 where nothing tells. `firm` where many segments agree on it, `sure`
+    where all but a few do."""
 
     gpu: NDArray[np.int64]
     firm: NDArray[np.bool_]
+    sure: NDArray[np.bool_]
 
 
-def infer_gpu_times(timeline: Timeline, work: DeviceWork) -> Inference:
-    """Infer the GPU's times of a whole run. O(n log n)."""
+def infer_gpu_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -> Inference:
+    """Infer the GPU's times of a whole run. O(n log n).
+
+    `latency_ns` is what a wait for an idle GPU lasts at least beyond the GPU's work, as far as that is known.
+    """
     order = _order(timeline, work)
     segment = np.full(len(timeline), -1, np.int32)
     length, key, size = run(
@@ -111,23 +134,28 @@ def infer_gpu_times(timeline: Timeline, work: DeviceWork) -> Inference:
         WAITED_NS,
         segment,
     )
-    least, typical, alike, usual = _compare(length, key)
+    same = _compare(length, key)
     enqueues = np.isin(
         work.action, (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.SET_AND_WAIT)
     )
-    likely = _expect(timeline, work, enqueues, segment, np.where(alike, least, length - usual), alike, size)
-    slow = _expect(timeline, work, enqueues, segment, np.where(alike, typical, length), alike, size)
+    hidden = int(HIDDEN_SHARE * latency_ns)
+    usual = same.usual + hidden
+    shortest = np.where(same.alike, same.least - hidden, length - usual).clip(0)
+    longest = np.where(same.alike, same.median, length)
+    likely = _expect(timeline, work, enqueues, segment, shortest, same, size)
+    slow = _expect(timeline, work, enqueues, segment, longest, same, size)
     unknown = likely.gpu < 0
-    most = ALIKE_TIMES * usual
-    anything = np.zeros(len(timeline), bool)
-    slowest = _fit(timeline, work, order, np.where(unknown & enqueues, ENDLESS_NS, slow.gpu.clip(0)), anything, 0, 0)
+    most = ALIKE_TIMES * same.usual + latency_ns
+    slowest = _fit(timeline, work, order, np.where(unknown & enqueues, ENDLESS_NS, slow.gpu.clip(0)), 0)
     # Of what nobody waited for, half of what is possible is the guess that is wrong by least.
     possible = np.where(slowest.gpu < ENDLESS_NS, slowest.gpu, 0)
+    allowed = np.where(likely.sure, ENDLESS_NS, np.where(likely.firm, most, usual))
+    shorter = (likely.gpu - (latency_ns - hidden)).clip(0)
     return Inference(
         order,
-        _fit(timeline, work, order, np.where(unknown, possible // 2, likely.gpu), likely.firm, usual, most),
+        _fit(timeline, work, order, np.where(unknown, possible // 2, likely.gpu), usual, allowed),
         slowest,
-        _fit(timeline, work, order, np.where(unknown, 0, likely.gpu), likely.firm, most, most),
+        _fit(timeline, work, order, np.where(unknown, 0, shorter), most, np.where(likely.sure, ENDLESS_NS, most)),
         usual,
         _spare_time(timeline),
     )
@@ -136,7 +164,7 @@ def infer_gpu_times(timeline: Timeline, work: DeviceWork) -> Inference:
 def given_gpu_times(timeline: Timeline, work: DeviceWork, gpu: NDArray[np.int64]) -> Inference:
     """The times where a driver or a simulation gives them: shape (n,), nanoseconds, 0 for rows that enqueue nothing."""
     order = _order(timeline, work)
-    times = _fit(timeline, work, order, gpu, np.ones(len(timeline), bool), 0, ENDLESS_NS)
+    times = _fit(timeline, work, order, gpu, 0, np.full(len(timeline), ENDLESS_NS))
     return Inference(order, times, times, times, 0, np.zeros(len(timeline), np.int64))
 
 
@@ -163,26 +191,41 @@ def _order(timeline: Timeline, work: DeviceWork) -> NDArray[np.int64]:
     return np.lexsort((timeline.start, work.process_of_thread[timeline.thread]))
 
 
-def _compare(
-    length: NDArray[np.int64], key: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], int]:
-    """Compare the segments that consist of the same: shortest, median, whether they are the same work; usual excess."""
+@dataclass(frozen=True, slots=True)
+class _Same:
+    """How each segment compares with those that consist of the same. Columns as long as there are segments."""
+
+    least: NDArray[np.int64]
+    """The shortest, but for a few."""
+    median: NDArray[np.int64]
+    alike: NDArray[np.bool_]
+    """Whether they are the same work."""
+    sure: NDArray[np.bool_]
+    """And hardly any lasts much longer than the others."""
+    usual: int
+    """Nanoseconds by which a segment usually exceeds the shortest of the same."""
+
+
+def _compare(length: NDArray[np.int64], key: NDArray[np.int64]) -> _Same:
     if not len(length):
-        empty = np.zeros(0, np.int64)
-        return empty, empty, np.zeros(0, bool), 0
+        empty, nothing = np.zeros(0, np.int64), np.zeros(0, bool)
+        return _Same(empty, empty, nothing, nothing, 0)
     _, which = np.unique(key, return_inverse=True)
     by_key = np.lexsort((length, which))
     counts = np.bincount(which)
     first = np.concatenate(([0], np.cumsum(counts)[:-1]))
     ordered = length[by_key]
-    least, median = ordered[first], ordered[first + counts // 2]
+    least, median = ordered[first + (FEW * counts).astype(np.int64)], ordered[first + counts // 2]
     excess = median - least
     often = counts >= OFTEN
     usual = int(np.quantile(np.repeat(excess[often], counts[often]), 0.25)) if often.any() else 0
     usual = min(usual, WAKING_NS)
-    alike = often & (excess <= np.maximum(ALIKE_SHARE * least, ALIKE_TIMES * usual))
+    allowed = np.maximum(ALIKE_SHARE * least, ALIKE_TIMES * usual)
+    alike = often & (excess <= allowed)
+    late = np.bincount(which, weights=length > (least + allowed)[which])
+    sure = alike & (late <= SELDOM * counts)
     usual = int(np.average(excess[alike], weights=counts[alike])) if alike.any() else 0
-    return least[which], median[which], alike[which], usual
+    return _Same(least[which], median[which], alike[which], sure[which], usual)
 
 
 def _expect(
@@ -191,44 +234,48 @@ def _expect(
     enqueues: NDArray[np.bool_],
     segment: NDArray[np.int32],
     length: NDArray[np.int64],
-    alike: NDArray[np.bool_],
+    same: _Same,
     size: NDArray[np.int64],
 ) -> _Expected:
     """Divide the segments' time among their operations, and expect the same of equal operations elsewhere."""
     rows = np.flatnonzero(enqueues)
     gpu = np.full(len(timeline), -1, np.int64)
-    firm = np.zeros(len(timeline), bool)
+    firm, sure = np.zeros(len(timeline), bool), np.zeros(len(timeline), bool)
     if not len(rows):
-        return _Expected(gpu, firm)
+        return _Expected(gpu, firm, sure)
     # Equal operations: the same call stack moving as many bytes.
     pair = timeline.site[rows].astype(np.int64) * 1_000_003 + work.copied[rows]
-    _, same = np.unique(pair, return_inverse=True)
+    _, equal = np.unique(pair, return_inverse=True)
     part = segment[rows]
     inside = part >= 0
     number = np.where(inside, part, 0)
     single = inside & (size[number] == 1) if len(size) else inside
-    total = np.bincount(same)
+    total = np.bincount(equal)
     known = np.full(len(total), -1.0)
     if single.any():
-        known = _medians(same[single], length[part[single]], total)
-    value = known[same]
+        known = _medians(equal[single], length[part[single]], total)
+    value = known[equal]
     copies = work.copied[rows] >= WORTH_TIMING_BYTES
     timed = copies & (value > 0)
     if timed.any():
         speed = float((work.copied[rows][timed] / value[timed]).max())
         moved = work.copied[rows] > 0
         value = np.where((value < 0) & moved, work.copied[rows] / speed, value)
+    small = (work.copied[rows] > 0) & ~copies
+    value = np.where((value < 0) & small, SMALL_TRANSFER_NS, value)
     value = np.where(single, length[number] if len(length) else 0, value)
     if (inside & ~single).any():
         value = _share_out(value, inside & ~single, number, length)
         left = value < 0
         resolved = ~left & inside
         if left.any() and resolved.any():
-            elsewhere = _medians(same[resolved], value[resolved], total)
-            value = np.where(left, elsewhere[same], value)
+            elsewhere = _medians(equal[resolved], value[resolved], total)
+            value = np.where(left, elsewhere[equal], value)
     gpu[rows] = np.where(value >= 0, value, -1).astype(np.int64)
-    firm[rows] = inside & alike[number] if len(alike) else inside
-    return _Expected(gpu, firm)
+    if len(size):
+        firm[rows] = inside & same.alike[number]
+        sure[rows] = inside & same.sure[number]
+    return _Expected(gpu, firm, sure)
 
 
 def _share_out(
@@ -269,10 +316,10 @@ def _fit(
     work: DeviceWork,
     order: NDArray[np.int64],
     expected: NDArray[np.int64],
-    firm: NDArray[np.bool_],
     tolerance: int,
-    firm_tolerance: int,
+    allowed: NDArray[np.int64] | None = None,
 ) -> GpuTimes:
+    """Without `allowed`, `tolerance` is allowed for all work."""
     gpu = expected.astype(np.int64)
     ready = np.zeros(len(timeline), np.int64)
     latency = np.zeros(len(timeline), np.int64)
@@ -293,8 +340,7 @@ def _fit(
         work.events,
         WAITED_NS,
         tolerance,
-        firm_tolerance,
-        firm,
+        np.full(len(timeline), tolerance, np.int64) if allowed is None else allowed,
         gpu,
         ready,
         latency,

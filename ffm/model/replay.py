@@ -28,7 +28,7 @@ needs it were brought about otherwise: an order of streams by an event, a status
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,8 @@ SET_BYTES_A_NANOSECOND = 10
 
 WORTH_FOLLOWING_NS = 20_000
 """Shorter gaps and waits say nothing of which thread waits for which: waking a thread takes about as long."""
+
+_NOTHING = np.zeros(0, np.int64)
 
 FOLLOWED_OFTEN = 10
 """So many gaps must end with another thread's waits before that is more than chance."""
@@ -157,9 +159,62 @@ class Replay:
         needed: bool,
         strict: bool,
     ) -> NDArray[np.int64]:
-        timeline, work = self._timeline, self._work
         # A jump visits a few rows for each one that is changed.
-        visits = min(len(timeline), 20 * len(members)) if self._jump else len(timeline)
+        visits = min(len(self._timeline), 20 * len(members)) if self._jump else len(self._timeline)
+        return self._run(
+            visits, times, members, label, group_of, group, needed, strict, self._jump, _NOTHING, _NOTHING, _NOTHING
+        )
+
+    def without_probes(self, probe: NDArray[np.int64]) -> Timeline:
+        """The timeline as it would be had the probes taken no time.
+
+        `probe`, shape (n,): nanoseconds that probes took since the thread's row before. Where the CPU comes to a wait
+        earlier, it waits longer for the GPU, so that the run is not shorter by all of them. Where several threads of a
+        process call the driver, who waits for whom is not known well enough to move them against each other: there
+        only the time between calls is less.
+        """
+        timeline, process = self._timeline, self._work.process_of_thread
+        alone = (np.bincount(process)[process] == 1)[timeline.thread]
+        start, wait = timeline.start.copy(), timeline.wait.copy()
+        everything = np.zeros(0, np.int32)
+        self._run(
+            len(timeline),
+            self.inference.likely,
+            _NOTHING,
+            np.full(len(timeline), -1, np.int8),
+            everything,
+            0,
+            False,
+            False,
+            False,
+            np.where(alone, probe, 0),
+            start,
+            wait,
+        )
+        duration = timeline.duration - timeline.wait + wait
+        gap = timeline.gap.copy()
+        following = timeline.thread[1:] == timeline.thread[:-1]
+        between = start[1:] - (start + duration)[:-1] - np.where(alone, 0, probe)[1:]
+        gap[:-1] = np.where(following, np.maximum(between, 0), gap[:-1])
+        return replace(timeline, start=start, wait=wait, duration=duration, gap=gap)
+
+    def _run(
+        self,
+        visits: int,
+        times: GpuTimes,
+        members: NDArray[np.int64],
+        label: NDArray[np.integer],
+        group_of: NDArray[np.integer],
+        group: int,
+        needed: bool,
+        strict: bool,
+        jump: bool,
+        probe: NDArray[np.int64],
+        new_start: NDArray[np.int64],
+        new_wait: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """One pass; arguments as for the kernel. Nanoseconds by which each thread ends earlier."""
+        timeline, work = self._timeline, self._work
         early, _ = run(
             replay_kernels.replay_group,
             3 * self.planned * visits,
@@ -195,8 +250,11 @@ class Replay:
             self._family.joined,
             self._family.follows,
             int(strict),
-            int(self._jump),
+            int(jump),
             SET_BYTES_A_NANOSECOND,
+            probe,
+            new_start,
+            new_wait,
         )
         saved: NDArray[np.int64] = early
         return saved

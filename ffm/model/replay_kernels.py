@@ -125,8 +125,7 @@ def fit(
     events: int,
     threshold: int,
     tolerance: int,
-    firm_tolerance: int,
-    firm: Columns,
+    allowed: Columns,
     gpu: Columns,
     ready: Columns,
     latency: Columns,
@@ -134,9 +133,9 @@ def fit(
     """Live through the run as it was, and make the GPU's times agree with what was waited for.
 
     `gpu` holds for each enqueuing row the nanoseconds that its work is expected to take, and is corrected in place: no
-    work lasts beyond the end of a wait that waited for it; and a wait that ends much later than expected shows that the
-    last work took longer, all but `tolerance` of that time. Much is more than `tolerance`, or, where `firm` says that
-    the expectation is sure, more than `firm_tolerance`. What remains of a wait goes into `latency`: from the end of the
+    work lasts beyond the end of a wait that waited for it; and a wait that ends later than expected by more than
+    `allowed` for the last work shows that this work took longer, all but `tolerance` of that time. What remains of a
+    wait goes into `latency`: from the end of the
     work until the CPU goes on; or, as a negative number (-1 - wait), where nothing was waited for. `ready` gets, for
     each row, when all of its process's earlier work was over.
 
@@ -219,7 +218,7 @@ def fit(
                 elif blocks and does != 6 and end - tolerance > target:
                     number = last_anywhere[process] if whole else lane
                     work = last[number] if number >= 0 else -1
-                    if work >= 0 and firm[work] and end - firm_tolerance <= target:
+                    if work >= 0 and end - allowed[work] <= target:
                         work = -1
                     if work >= 0 and end - tolerance > begun[work]:
                         over[number] = end - tolerance
@@ -275,6 +274,9 @@ def replay_group(
     strict: int,
     jump: int,
     set_bytes_a_nanosecond: int,
+    probe: Columns,
+    new_start: Columns,
+    new_wait: Columns,
 ) -> tuple[Columns, int]:
     """Live through the run with one group's problems fixed; nanoseconds by which each thread ends earlier.
 
@@ -287,6 +289,9 @@ def replay_group(
     follows on other streams waits for the same work. With `jump` (each process has one stream and one thread) stretches
     are skipped in which the CPU and the GPU are both early by the same time: there the run is the one that was
     measured. Also returns how many rows were visited.
+
+    `probe`, where it is not empty, is the time before each row that was not the program's, and goes; then no row is
+    skipped, and `new_start` and `new_wait` get each row's own.
     """
     threads = len(process_of_thread)
     streams = len(stream_process)
@@ -302,7 +307,8 @@ def replay_group(
     ended = np.zeros(threads, np.int64)
     rows = len(order)
     visited = 0
-    if len(members) == 0:
+    timed = len(probe) > 0
+    if len(members) == 0 and not timed:
         return early, visited
     member = 0
     place = members[0] if jump else 0
@@ -335,6 +341,8 @@ def replay_group(
                 gain = min(early[leader], early[lane_thread] + room)
                 early[lane_thread] = max(early[lane_thread], gain)
             ended[lane_thread] = start[row] + duration[row]
+        if timed:
+            early[lane_thread] += probe[row]
         shift = early[lane_thread]
         if fresh:  # the GPU is early by as much as the CPU
             latest[process] = ready[row] - shift
@@ -349,6 +357,7 @@ def replay_group(
         is_legacy = legacy[process] >= 0 and legacy[process] == lane
         own = duration[row] - wait[row]
         now = start[row] - shift
+        begun = now
         stays_idle = 0
         no_wait = False
         no_call = False
@@ -424,13 +433,20 @@ def replay_group(
                     if needed:
                         ordered[process] = max(ordered[process], target)
                 else:
-                    if stays_idle < 0:  # nothing was waited for: what the call took, it takes again
+                    if (
+                        stays_idle < 0 and does == 2
+                    ):  # its own work was over quickly: until the CPU goes on, it takes again
+                        now = max(now, target) - 1 - stays_idle
+                    elif stays_idle < 0:  # nothing was waited for: what the call took, it takes again
                         now = max(now - 1 - stays_idle, target)
                     elif target > now:
                         now = target + stays_idle
                 if does != 2:
                     now += own
         early[lane_thread] = start[row] + duration[row] - now
+        if timed:
+            new_start[row] = begun
+            new_wait[row] = max(now - begun - own, 0)
         place += 1
         if jump:
             settled = moved_until[lane_thread] < 0 and place < rows

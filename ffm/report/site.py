@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ffm.report.numbers import Estimator, Saving
+from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Finding, Place, StackFrame, findings, place, site_saving, stack_frames
-from ffm.stages.documents import Analysis
+from ffm.stages.documents import Analysis, Benefit
 from ffm.stages.errors import FfmError
 
 
@@ -29,12 +29,14 @@ class SiteView:
     saving: Saving
     findings: list[Finding]
     stack: list[StackFrame]
+    without: Saving | None
+    """What doing without its waits would save, where the program needs them as it is."""
     sequences: list[int]
     """Numbers of the sequences that the site is in."""
 
 
-def site(analysis: Analysis, number: int, estimator: Estimator = "carry") -> SiteView:
-    """Lay out the site of a number, from 1.
+def site(analysis: Analysis, number: int, estimator: Estimator = "carry", without: Benefit | None = None) -> SiteView:
+    """Lay out the site of a number, from 1; `without` is what doing without its waits would save.
 
     Raises:
         FfmError: there is no such site.
@@ -63,6 +65,7 @@ def site(analysis: Analysis, number: int, estimator: Estimator = "carry") -> Sit
         saving=site_saving(analysis, number - 1),
         findings=findings(analysis, number - 1),
         stack=stack_frames(analysis, number - 1),
+        without=None if without is None else Scale(analysis.wall_s).saving(without),
         sequences=[
             position
             for position, sequence in enumerate(analysis.sequences, 1)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.gpu_times import infer_gpu_times
 from ffm.model.necessity import REASONS, REQUIRED, Reason
+from ffm.model.replay import Replay
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import REPETITIONS, Repetition
 from ffm.stages.allocations import allocation_links
@@ -98,7 +100,10 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
     joined = _join(columns, tracing, memory, sync_use, folder)
     wall_s = baseline.run.wall_s if baseline.run else 0.0
     order = np.lexsort((columns["start"], columns["thread"], columns["process"]))
+    work = device_work({name: column[order] for name, column in columns.items()}, _threads(columns, order))
     timeline = _timeline(columns, joined, order, wall_s)
+    inference = infer_gpu_times(timeline, work, tracing.wait_latency.least)
+    timeline = Replay(timeline, work, inference).without_probes(columns["probe"][order])
     named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
     command = baseline.run.command if baseline.run else []
     links = allocation_links(columns, host_memory)
@@ -116,7 +121,8 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         costs=[_cost(document, baseline) for document in (baseline, tracing, memory, sync_use)],
         matching=_matching(columns, joined),
         allocations=links,
-        work=device_work({name: column[order] for name, column in columns.items()}, timeline.thread),
+        work=work,
+        wait_latency=tracing.wait_latency,
         probes_s=float(columns["probe"].sum()) / 1e9,
         notes=named.notes + unread_python(tracing.run) + _notes(tracing) + compilation_notes(tracing, columns, wall_s),
     )
@@ -150,16 +156,14 @@ def _join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse,
 
 
 def _timeline(columns: Columns, joined: _Joined, order: NDArray[np.int64], wall_s: float) -> Timeline:
-    """Return the model's table, sorted by `order` (process, thread, start): times corrected for the probe, problems
-    flagged."""
+    """Return the model's table, sorted by `order` (process, thread, start): times as measured, problems flagged."""
     part = {name: column[order] for name, column in columns.items()}
     reason, first_use = joined.reason[order], joined.first_use[order]
-    thread = _distinct_threads(part["process"], part["thread"])
+    thread = _threads(columns, order)
     end = part["start"] + part["duration"]
     same = thread[1:] == thread[:-1]
     gap = np.zeros(len(end), np.int64)
-    # What the probe did before a call lies in the gap before it, and was not the program's.
-    gap[:-1] = np.where(same, part["start"][1:] - part["probe"][1:] - end[:-1], 0)
+    gap[:-1] = np.where(same, part["start"][1:] - end[:-1], 0)
     problem = np.zeros(len(end), np.uint8)
     unnecessary = np.isin(reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
     unnecessary &= _share(unnecessary, reason != 0, part["stack"])[part["stack"]] > MOSTLY
@@ -194,8 +198,9 @@ def _share(some: NDArray[np.bool_], of: NDArray[np.bool_], site: NDArray[np.int3
     return np.bincount(site, weights=some & of, minlength=count) / np.maximum(all_of, 1)
 
 
-def _distinct_threads(process: NDArray[np.int32], thread: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Number the threads of all processes. Rows are sorted by process and thread."""
+def _threads(columns: Columns, order: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Number the threads of all processes, for each row in `order` (by process, thread, start)."""
+    process, thread = columns["process"][order], columns["thread"][order]
     if not len(process):
         return np.empty(0, np.int32)
     new = (process[1:] != process[:-1]) | (thread[1:] != thread[:-1])

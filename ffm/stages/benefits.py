@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from ffm.model.bound import Totals, bound_of_sequence, totals
 from ffm.model.carry import carry_by_group
 from ffm.model.device import DeviceWork
+from ffm.model.gpu_times import infer_gpu_times
 from ffm.model.replay import Replay, Replayed
 from ffm.model.timeline import Timeline
-from ffm.stages.documents import Benefit
+from ffm.stages.documents import Benefit, WaitLatency
 
 REPLAYED_ROWS = 400_000_000
 """So many rows are visited at most in replaying groups, the most promising first: some tens of seconds."""
@@ -39,17 +40,26 @@ class Estimates:
         work: what they do on the GPU; None where no trace tells (imported results).
         copy_time: as for `ffm.model.carry.carry_by_group`.
         wall_s: the run's wall time, which no benefit exceeds.
+        latency: what a wait takes beyond the GPU's work, where that was measured.
     """
 
     def __init__(
-        self, timeline: Timeline, work: DeviceWork | None, copy_time: NDArray[np.int64], wall_s: float
+        self,
+        timeline: Timeline,
+        work: DeviceWork | None,
+        copy_time: NDArray[np.int64],
+        wall_s: float,
+        latency: WaitLatency,
     ) -> None:
         self._timeline, self._work, self._copy_time, self._wall_s = timeline, work, copy_time, wall_s
+        self._latency = latency
 
     @functools.cached_property
     def replay(self) -> Replay | None:
         """The replay of the run; None where nothing is known of the GPU."""
-        return None if self._work is None else Replay(self._timeline, self._work)
+        if self._work is None:
+            return None
+        return Replay(self._timeline, self._work, infer_gpu_times(self._timeline, self._work, self._latency.least))
 
     def sums(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> Totals:
         """Totals of each group over all processes; arguments as for `ffm.model.carry.carry_by_group`."""
@@ -88,6 +98,14 @@ class Estimates:
         """What fixing the problems of the selected rows together saves."""
         label = selected.view(np.int8) - np.int8(1)
         return self.of_groups(label, np.zeros(1, np.int32), 1)[0]
+
+    def without(self, selected: NDArray[np.bool_]) -> Benefit:
+        """What doing without the selected rows' waits would save, though the program needs them as it is: if it read
+        what they protect later, or ordered streams by events."""
+        waits = selected & (self._timeline.wait > 0)
+        known = self.of_rows(waits)
+        replayed = None if self.replay is None else self.replay.without(waits)
+        return self._benefit(known.carry_s, known.bound_s, replayed)
 
     def of_everything(self) -> Benefit:
         """What fixing all problems of the run saves: no group, and no sum of groups, saves more."""

@@ -168,6 +168,20 @@ class Baseline(Document, frozen=True, kw_only=True):
     """Public driver functions that waited, most time first."""
 
 
+class WaitLatency(Record, frozen=True, kw_only=True):
+    """Nanoseconds of a wait for the GPU that are not its work, as this machine and driver have it."""
+
+    least: int
+    """Nine of ten waits have more."""
+    typical: int
+    """The median."""
+    unknown: str = ""
+    """Why it could not be measured, and both are 0; else empty."""
+
+
+NOT_MEASURED = WaitLatency(least=0, typical=0, unknown="it was not measured")
+
+
 class Tracing(Document, frozen=True, kw_only=True):
     """Stage 2 (dissertation 4.2): every operation. `events` names the columnar file (`ffm.instrument.events`)."""
 
@@ -179,6 +193,7 @@ class Tracing(Document, frozen=True, kw_only=True):
     """Columnar file of where pageable host memory of transfers comes from (`ffm.stages.host_memory`)."""
     compute_capability: int = 0
     """Of the first GPU, 10 * major + minor; 0 where it was not asked, since the program holds no device code."""
+    wait_latency: WaitLatency = NOT_MEASURED
 
 
 class Memory(Document, frozen=True, kw_only=True):
@@ -375,6 +390,7 @@ class Analysis(Document, frozen=True, kw_only=True):
     """The estimator that the views show unless told otherwise."""
     everything: Benefit | None = None
     """What fixing all problems together saves. Groups overlap: their benefits do not add up."""
+    wait_latency: WaitLatency = NOT_MEASURED
     explained: Explained | None = None
     """None for imported results, which hold no trace."""
     allocations: list[AllocationLink] = []

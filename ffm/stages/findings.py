@@ -22,6 +22,7 @@ from ffm.model.sequences import FoundSequence, Membership, find_sequences
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.stages.benefits import Estimates
 from ffm.stages.documents import (
+    NOT_MEASURED,
     AllocationLink,
     Analysis,
     Benefit,
@@ -36,6 +37,7 @@ from ffm.stages.documents import (
     Stack,
     StageCost,
     Verdict,
+    WaitLatency,
     write_document,
 )
 from ffm.stages.host_memory import ALLOCATORS, FREE
@@ -92,6 +94,7 @@ class Findings:
     bound_s: NDArray[np.float64] | None = None
     work: DeviceWork | None = None
     """What the operations do on the GPU; None where no trace tells."""
+    wait_latency: WaitLatency = NOT_MEASURED
     probes_s: float = 0.0
     """The probes' own time, over all threads."""
 
@@ -117,7 +120,7 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
     bound_s = bound_by_stack(sums) if findings.bound_s is None else findings.bound_s
     moved = np.array([site.bytes for site in findings.sites], np.int64) * (sums.kind == Kind.TRANSFER)
     copy_time = copy_times(moved, sums.count, sums.total, sums.wait)
-    estimates = Estimates(timeline, findings.work, copy_time, findings.wall_s)
+    estimates = Estimates(timeline, findings.work, copy_time, findings.wall_s, findings.wait_latency)
     benefits = estimates.of_sites([[index] for index in range(number)], bound_s)
     runtime = runtime_modules(findings.modules)
     places = [
@@ -146,6 +149,7 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         allocations=findings.allocations,
         estimator="carry" if estimates.replay is None else "replay",
         everything=estimates.of_everything(),
+        wait_latency=findings.wait_latency,
         explained=_explained(findings, estimates),
         notes=findings.notes + note + _process_note(findings),
     )

@@ -28,7 +28,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A run and what its processes recorded, in order of the processes' start."""
+    """A run and what its processes recorded, in the order of `read_recordings`."""
 
     run: Run
     recordings: list[Recording]

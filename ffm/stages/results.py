@@ -45,7 +45,7 @@ class Results:
     @functools.cached_property
     def estimates(self) -> Estimates:
         """The estimators on this run."""
-        return Estimates(self.timeline, self.work, self.copy_time, self.document.wall_s)
+        return Estimates(self.timeline, self.work, self.copy_time, self.document.wall_s, self.document.wait_latency)
 
     @property
     def work(self) -> DeviceWork | None:
@@ -81,6 +81,20 @@ def open_results(folder: Path) -> Results:
         DocumentError: there is none, or it is truncated, edited, or of another version; one sentence says so.
     """
     return Results(folder, read_document(Analysis, folder / ANALYSIS_FILE))
+
+
+def doing_without(results: Results, site: int) -> Benefit | None:
+    """What doing without a site's waits would save; None where none is needed, nothing waited, or no trace tells.
+
+    `site` counts from 0; one that does not exist has nothing to do without.
+    """
+    if results.work is None or not 0 <= site < len(results.document.sites):
+        return None
+    found = results.document.sites[site]
+    needed = any(verdict.kind in ("required", "misplaced") for verdict in found.synchronization)
+    if not needed or found.wait_s == 0:
+        return None
+    return results.estimates.without(results.timeline.site == site)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ import numpy as np
 
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.instrument.device import compute_capability
+from ffm.instrument.latency import wait_latency
 from ffm.stages.compiling import compiled_modules
-from ffm.stages.documents import Baseline, Tracing, read_document, write_document
+from ffm.stages.documents import Baseline, Tracing, WaitLatency, read_document, write_document
 from ffm.stages.host_memory import host_memory_columns
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.operations import operation_columns
@@ -70,6 +71,14 @@ def _capability(measured: Measurement, stacks: StackTable) -> int:
     return compute_capability(Path(driver.path)) if driver is not None and holds_code else 0
 
 
+def _latency(measured: Measurement) -> WaitLatency:
+    driver = measured.run.driver
+    if driver is None:
+        return WaitLatency(least=0, typical=0, unknown="the driver is not known")
+    found = wait_latency(Path(driver.path))
+    return WaitLatency(least=found.least, typical=found.typical, unknown=found.reason)
+
+
 def record_tracing(measured: Measurement, request: Request) -> Tracing:
     """Write down a traced run."""
     stacks = StackTable()
@@ -86,6 +95,7 @@ def record_tracing(measured: Measurement, request: Request) -> Tracing:
         host_memory=request.folder.table("tracing-host-memory").name,
         probe_cost_ns=cost,
         compute_capability=_capability(measured, stacks),
+        wait_latency=_latency(measured),
     )
     write_document(document, request.folder.document("tracing"))
     require_sound(measured.run, request)

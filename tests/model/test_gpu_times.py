@@ -133,3 +133,38 @@ def test_compiled_and_plain_infer_the_same(calls: list[Call]) -> None:
     ):
         assert first.gpu.tolist() == second.gpu.tolist()
         assert first.latency.tolist() == second.latency.tolist()
+
+
+def test_one_late_wait_of_very_many_is_a_late_thread() -> None:
+    late = [0, 5, 8, 12, 6, 9, 7, 11, 10, 6] * 6
+    late[41] = 800
+    calls = [call for _ in late for call in (launch(1000), wait(gap=20))]
+    found = infer(calls, sites=[1, 2] * len(late), late=[part for extra in late for part in (0, extra)])
+    assert found.likely.gpu[82] == pytest.approx(1_000_000, abs=20_000)
+    assert found.likely.latency[83] == pytest.approx(800_000, abs=20_000)
+    assert found.slow.gpu[82] == pytest.approx(1_800_000, abs=20_000)
+
+
+def test_a_few_short_segments_do_not_say_what_all_work_needs() -> None:
+    """The first of 60 kernels was nearly over when its wait began; the others took a millisecond."""
+    lengths = [300] + [1000] * 59
+    calls = [call for length in lengths for call in (launch(length), wait(gap=20))]
+    found = infer(calls, sites=[1, 2] * len(lengths))
+    assert found.likely.gpu[2::2].tolist() == [1_000_000] * 59
+    assert found.likely.gpu[0] == 300_000
+
+
+def test_a_known_latency_is_not_the_work_s() -> None:
+    timeline, work, _ = traced([call for _ in range(5) for call in (launch(1000), wait(gap=20))])
+    found = infer_gpu_times(timeline, work, 40_000)
+    assert set(found.slow.gpu[::2].tolist()) == {1_000_000}
+    assert set(found.likely.gpu[::2].tolist()) == {980_000}
+    assert set(found.fast.gpu[::2].tolist()) == {960_000}
+    assert set(found.likely.latency[1::2].tolist()) == {20_000}
+
+
+def test_a_small_set_beside_kernels_takes_the_gpu_little() -> None:
+    timeline, work, _ = traced([launch(300), launch(100), launch(300), wait()])
+    work = dataclasses.replace(work, copied=np.array([0, 4096, 0, 0]))
+    found = infer_gpu_times(timeline, work)
+    assert found.likely.gpu.tolist() == [348_000, 4_000, 348_000, 0]

@@ -252,3 +252,43 @@ def test_a_program_without_calls_saves_nothing() -> None:
     timeline, work, _ = traced([])
     found = Replay(timeline, work).selected(np.zeros(0, bool))
     assert (found.likely_s, found.low_s, found.high_s) == (0, 0, 0)
+
+
+@given(programs().filter(bool), st.data())
+@settings(max_examples=100, deadline=None)
+def test_without_the_probes_the_program_ran_as_if_there_were_none(calls: list[Call], data: st.DataObject) -> None:
+    """The simulated program with a probe before each call, and its timeline without them: as the program without."""
+    probe = [data.draw(st.integers(0, 50_000)) for _ in calls]
+    probed = [
+        dataclasses.replace(call, gap=call.gap + later)
+        for call, later in zip(calls, [*probe[1:], 0][: len(calls)], strict=True)
+    ]
+    timeline, work, gpu = traced(probed)
+    replay = Replay(timeline, work, given_gpu_times(timeline, work, gpu))
+    found = replay.without_probes(np.array([0, *probe[1:]]))
+    expected = live(calls, [False] * len(calls))
+    assert (found.start - found.start[0]).tolist() == [start - expected.start[0] for start in expected.start]
+    assert found.duration.tolist() == expected.duration
+    assert found.wait.tolist() == expected.wait
+
+
+def test_threads_are_not_moved_against_each_other_for_the_probes() -> None:
+    timeline, work, gpu = traced([Call(Action.ENQUEUE, Kind.LAUNCH, own=5, gpu=10, gap=1000)] * 4)
+    timeline = dataclasses.replace(timeline, thread=np.array([0, 0, 1, 1], np.int32))
+    work = dataclasses.replace(work, process_of_thread=np.zeros(2, np.int32))
+    found = Replay(timeline, work, given_gpu_times(timeline, work, gpu)).without_probes(np.full(4, 100))
+    assert found.start.tolist() == timeline.start.tolist()
+    assert found.gap.tolist() == [900, timeline.gap[1], 900, timeline.gap[3]]
+
+
+@given(programs(streams=2).filter(bool), st.data())
+@settings(max_examples=200, deadline=None)
+def test_disjoint_groups_never_add_up_to_more_than_the_run(calls: list[Call], data: st.DataObject) -> None:
+    """Whatever the groups: each second of the run is in one of them at most, so that their sum is no more than it."""
+    timeline, work, _gpu = traced(calls)
+    groups = 3
+    label = np.array([data.draw(st.integers(-1, groups - 1)) for _ in calls], np.int32)
+    end = live(calls, [False] * len(calls)).end / SECOND
+    for replay in (exact(calls), Replay(timeline, work)):
+        found = replay.by_group(label, np.arange(groups, dtype=np.int32), groups)
+        assert sum(one.likely_s for one in found) <= end + 1e-9

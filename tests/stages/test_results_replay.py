@@ -15,7 +15,7 @@ from ffm.stages.documents import Benefit, Group
 from ffm.stages.errors import FfmError
 from ffm.stages.findings import Findings, analyse, write_results
 from ffm.stages.parts import best_subsequences
-from ffm.stages.results import Results, open_results, subsequence
+from ffm.stages.results import Results, doing_without, open_results, subsequence
 from ffm.stages.timeline_file import load_results_timeline, save_timeline
 
 
@@ -161,3 +161,14 @@ def test_frees_alone_are_worth_their_waits(results: Results) -> None:
     """No allocation takes the memory over: the calls stay, the waits go as far as the GPU lets them."""
     frees = results.timeline.kind == Kind.FREE
     assert replayed(results.estimates.of_rows(frees))[1] <= results.timeline.wait[frees].sum() / 1e9
+
+
+def test_doing_without_is_asked_of_needed_waits_only(results: Results) -> None:
+    assert doing_without(results, len(results.document.sites)) is None
+    for number, site in enumerate(results.document.sites):
+        needed = any(verdict.kind == "required" for verdict in site.synchronization)
+        found = doing_without(results, number)
+        assert (found is not None) == (needed and site.wait_s > 0)
+        if found is not None:
+            low, seconds, high = replayed(found)
+            assert 0 <= low <= seconds <= high <= results.document.wall_s

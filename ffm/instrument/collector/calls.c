@@ -139,13 +139,15 @@ __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *argu
     begin(index, arguments, thread, &operation);
     thread->depth = 1;
     operation.start = ffm_now();
-    operation.probe = (uint32_t)(operation.start - entered);
+    operation.probe = (uint32_t)(operation.start - entered) + thread->probe_after;
     word result = forward(index, arguments);
-    operation.duration = ffm_now() - operation.start;
+    uint64_t returned = ffm_now();
+    operation.duration = returned - operation.start;
     thread->depth = 0;
     operation.result = (int32_t)result;
     end(index, arguments, thread, &operation);
     ffm_dispatch_resume(true);
+    thread->probe_after = (uint32_t)(ffm_now() - returned);
     return result;
 }
 
@@ -179,7 +181,7 @@ void ffm_collector_call_enter(void *opaque)
     thread->attached.flags = truncated ? FFM_OPERATION_TRUNCATED : 0;
     begin(index, thread->attached_arguments, thread, &thread->attached);
     thread->attached.start = ffm_now();
-    thread->attached.probe = (uint32_t)(thread->attached.start - entered);
+    thread->attached.probe = (uint32_t)(thread->attached.start - entered) + thread->probe_after;
 }
 
 void ffm_collector_call_leave(void *opaque)
@@ -193,4 +195,5 @@ void ffm_collector_call_leave(void *opaque)
     thread->attached.result = (int32_t)invocation->cpu_context->rax;
     end(thread->attached.function, thread->attached_arguments, thread, &thread->attached);
     ffm_dispatch_resume(true);
+    thread->probe_after = (uint32_t)(ffm_now() - now);
 }

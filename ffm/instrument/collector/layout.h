@@ -71,7 +71,7 @@ typedef struct {
     uint64_t stream;
     uint64_t handle; /* event, context, function or other object of the call */
     uint32_t stack;
-    uint32_t probe;    /* nanoseconds spent in the probe before the call */
+    uint32_t probe;    /* nanoseconds spent in the probe since the thread's call before */
     uint32_t waits;    /* entries of the wait function */
     int32_t result;    /* CUresult */
     uint16_t function; /* index in the catalogue, or FFM_FUNCTION_PRIVATE */

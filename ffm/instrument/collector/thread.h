@@ -20,6 +20,7 @@ typedef struct {
     uint32_t waits;      /* and how often */
     uint32_t wait_stack; /* of a wait under no public call */
     uint32_t wait_probe;
+    uint32_t probe_after; /* nanoseconds spent in the probe after the thread's last call */
     bool wait_truncated;
     bool memory_known;      /* ffm_thread_memory_here was called */
     ffm_operation attached; /* the call under way in a function that was attached to */

@@ -38,7 +38,8 @@ void ffm_collector_wait_enter(void *invocation)
         ffm_registers registers = ffm_invocation_registers(invocation);
         thread->wait_stack = ffm_stack_at_entry(&registers, &thread->wait_truncated);
         thread->wait_start = ffm_now();
-        thread->wait_probe = (uint32_t)(thread->wait_start - entered);
+        thread->wait_probe = (uint32_t)(thread->wait_start - entered) + thread->probe_after;
+        thread->probe_after = 0;
     } else {
         thread->wait_start = entered;
     }

@@ -30,12 +30,30 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
         parts += [bullet(finding_text(finding)) for finding in view.findings]
     else:
         parts.append(paragraph("No problem was found at this site."))
+    if view.without is not None:
+        parts += [
+            paragraph(
+                "The program needs these waits as it is. If it read what they protect later, or ordered streams by "
+                "events, doing without them would save:"
+            ),
+            bullet(_without(scale, view)),
+        ]
     parts.append(heading("Stack, innermost first"))
     parts += [_frame(frame, width) for frame in view.stack]
     if view.sequences:
         parts.append(heading("Next"))
         parts.append(following(*((f"ffm sequence {n}", "a sequence with this call") for n in view.sequences[:3])))
     return Group(*parts)
+
+
+def _without(scale: Scale, view: SiteView) -> str:
+    saving = view.without
+    if saving is None:
+        return ""
+    text = f"{scale.seconds(saving.seconds(view.estimator))} ({percent(saving.percent(view.estimator))} of the run)"
+    if saving.low_s is None or saving.high_s is None:
+        return text
+    return f"{text}, at least {scale.seconds(saving.low_s)}, at most {scale.seconds(saving.high_s)}"
 
 
 def _times(view: SiteView, scale: Scale, width: int) -> RenderableType:

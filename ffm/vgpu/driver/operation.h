@@ -65,6 +65,7 @@ struct Operation {
     std::uint64_t sequence = 0;
     int unfinished_predecessors = 0;
     std::vector<OperationReference> successors;
+    Nanoseconds submitted = 0;
     Nanoseconds ready = 0; /* submitted, and every predecessor over */
     Nanoseconds start = 0;
     Nanoseconds end = 0; /* modelled, or later where the work itself took longer */

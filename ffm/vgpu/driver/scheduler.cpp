@@ -9,6 +9,8 @@
 #include <system_error>
 #include <thread>
 
+#include "times.h"
+
 namespace vgpu
 {
 
@@ -55,7 +57,7 @@ bool Scheduler::MoreUrgent::operator()(const OperationReference &left, const Ope
 void Scheduler::submit(const OperationReference &operation, const std::vector<OperationReference> &predecessors)
 {
     operation->sequence = next_sequence_++;
-    operation->ready = now();
+    operation->submitted = operation->ready = now();
     for (const OperationReference &predecessor : predecessors) {
         if (predecessor && !predecessor->complete.load(std::memory_order_relaxed)) {
             predecessor->successors.push_back(operation);
@@ -191,6 +193,7 @@ void Scheduler::work()
         if (operation->engine == Engine::compute)
             occupied_ = running_[engine] == 0 ? 0 : occupied_ - operation->occupancy;
         finish(operation, operation->end);
+        write_times(*operation);
         admit(operation->end, true);
         ++idle_workers_;
     }

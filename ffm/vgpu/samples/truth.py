@@ -55,12 +55,6 @@ REASONS = {
         True,
         "the library waits for its upload and its download, but all results are used only after the loop",
     ),
-    "problem: status that hardly changes": Reason(
-        "required",
-        "none",
-        True,
-        "the CPU reads a status word at once, but it says the same in all steps but the first: a later wait would do",
-    ),
     "problem: set of managed memory": Reason(
         "unnecessary",
         "none",
@@ -84,6 +78,13 @@ REASONS = {
         "none",
         False,
         "work on another stream follows, which nothing else orders after this: an event would do without waiting",
+    ),
+    "needed: status that hardly changes": Reason(
+        "required",
+        "none",
+        False,
+        "the CPU reads a status word at once; it says the same in all steps but the first, so that a program written "
+        "otherwise could read it at its next wait",
     ),
     "needed: upload that changes": Reason(
         "required",

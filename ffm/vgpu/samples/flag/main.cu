@@ -139,7 +139,7 @@ static double step(DeviceState &state, std::vector<Particle> &particles, Referen
         do {
             launch_lists(state);
             if (original) {
-                // problem: status that hardly changes
+                // needed: status that hardly changes [flag_fixed]
                 check(cudaDeviceSynchronize());
             }
         } while (original && grow_if_needed(state));

@@ -108,7 +108,7 @@ static std::vector<double> solve(const LinearSystem &system, ReferenceEliminatio
 
 int main(int count, char **arguments)
 {
-    const LinearSystem system = make_system(count_argument(count, arguments, "UNKNOWNS", 2, 110));
+    const LinearSystem system = make_system(count_argument(count, arguments, "UNKNOWNS", 2, 240));
     ReferenceElimination reference(system);
     const std::vector<double> solution = solve(system, reference);
     const std::vector<double> expected = reference.solution();

@@ -42,7 +42,7 @@ void ReferenceElimination::eliminate_column(int column)
 {
     const std::size_t n = unknowns_, pivot = column;
     for (std::size_t row = pivot + 1; row < n; ++row) {
-        const double factor = matrix_[row * n + pivot] / matrix_[pivot * n + pivot];
+        const long double factor = matrix_[row * n + pivot] / matrix_[pivot * n + pivot];
         for (std::size_t other = pivot; other < n; ++other)
             matrix_[row * n + other] -= factor * matrix_[pivot * n + other];
         right_side_[row] -= factor * right_side_[pivot];
@@ -51,5 +51,5 @@ void ReferenceElimination::eliminate_column(int column)
 
 std::vector<double> ReferenceElimination::solution() const
 {
-    return substitute_back(matrix_, right_side_);
+    return substitute_back({matrix_.begin(), matrix_.end()}, {right_side_.begin(), right_side_.end()});
 }

@@ -17,7 +17,7 @@ LinearSystem make_system(int unknowns);
 /* Solves triangular equations from the last row to the first. */
 std::vector<double> substitute_back(const std::vector<double> &matrix, const std::vector<double> &right_side);
 
-/* Gaussian elimination in double precision, one column at a time: the CPU's own work between its CUDA calls.
+/* Gaussian elimination in extended precision, one column at a time: the CPU's own work between its CUDA calls.
  */
 class ReferenceElimination
 {
@@ -30,6 +30,6 @@ class ReferenceElimination
 
   private:
     int unknowns_;
-    std::vector<double> matrix_;
-    std::vector<double> right_side_;
+    std::vector<long double> matrix_;
+    std::vector<long double> right_side_;
 };

@@ -102,7 +102,7 @@ static std::vector<float> simulate(int steps, ReferenceFlow &reference)
 
 int main(int count, char **arguments)
 {
-    const int steps = count_argument(count, arguments, "STEPS", 1, 25);
+    const int steps = count_argument(count, arguments, "STEPS", 1, 8);
     ReferenceFlow reference(steps);
     const std::vector<float> velocity = simulate(steps, reference);
     sparse::free_kept_temporaries();

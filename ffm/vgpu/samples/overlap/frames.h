@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-constexpr int side = 128;
+constexpr int side = 256;
 constexpr int pixels = side * side;
 constexpr int blur_passes = 3;
 

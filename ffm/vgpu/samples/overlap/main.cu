@@ -130,7 +130,7 @@ static bool sum_frames(Pipeline &pipeline, int frames, std::uint64_t &hash)
 
 int main(int count, char **arguments)
 {
-    const int frames = count_argument(count, arguments, "FRAMES", 1, 1000);
+    const int frames = count_argument(count, arguments, "FRAMES", 1, 250);
     Pipeline pipeline;
     for (int number = 0; number < slot_count; ++number) {
         Slot &slot = pipeline.slots[number];

@@ -1,0 +1,49 @@
+"""Measuring what a wait takes beyond the GPU's work: on the virtual GPU, and where there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ffm.instrument.latency import wait_latency
+from ffm.instrument.latency_probe import REPETITIONS, measured_latencies
+from ffm.instrument.probe_driver import Driver
+from ffm.vgpu.paths import library_folder
+
+
+def test_it_is_known_of_a_driver_with_a_gpu() -> None:
+    found = wait_latency(library_folder() / "libcuda.so.1")
+    assert found.reason == ""
+    assert 0 < found.least <= found.typical
+
+
+def test_without_a_driver_the_reason_is_given(tmp_path: Path) -> None:
+    found = wait_latency(tmp_path / "libcuda.so.1")
+    assert (found.least, found.typical) == (0, 0)
+    assert "cannot be loaded" in found.reason
+
+
+class Recorded(Driver):
+    """A driver whose clock of the GPU says that the work took `work_ms`, and that counts its calls."""
+
+    def __init__(self, work_ms: float) -> None:
+        self.work_ms = work_ms
+        self.calls: list[str] = []
+
+    def has(self, name: str) -> bool:
+        return name != "cuEventElapsedTime"
+
+    def __call__(self, name: str, *arguments: object) -> None:
+        self.calls.append(name)
+        if name == "cuEventElapsedTime_v2":
+            arguments[0]._obj.value = self.work_ms  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("work_ms", [0.0, 1e6])
+def test_the_work_itself_does_not_count(work_ms: float) -> None:
+    driver = Recorded(work_ms)
+    found = measured_latencies(driver)
+    assert len(found) == REPETITIONS
+    assert all((one > 0) == (work_ms == 0) for one in found)
+    assert "cuEventElapsedTime_v2" in driver.calls

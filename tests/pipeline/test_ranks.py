@@ -1,0 +1,53 @@
+"""A program of several ranks under an MPI launcher: one collector and one recording for each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ffm.stages.documents import Analysis, Tracing, read_document
+from ffm.vgpu.paths import sample
+from tests.conftest import Ffm
+
+RANKS = 4
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("mpirun") is None, reason="no mpirun here: install openmpi-bin to run programs of several ranks"
+)
+
+
+@pytest.fixture(scope="module")
+def results(ffm: Ffm, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All stages of `amg` as four ranks, on however few cores."""
+    folder = tmp_path_factory.mktemp("ranks") / "results"
+    with pytest.MonkeyPatch.context() as patch:
+        if os.geteuid() == 0:  # Open MPI refuses root otherwise
+            patch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            patch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        command = ["mpirun", "--oversubscribe", "-n", RANKS, sample("amg"), 2]
+        for stage in ("baseline", "tracing", "memory", "sync-use"):
+            done = ffm("stage", stage, "--results", folder, "--timeout", 120, "--", *command)
+            assert done.code == 0, done.err
+        assert ffm("stage", "analysis", "--results", folder).code == 0
+    return folder
+
+
+def test_each_rank_leaves_its_own_recording_in_order_of_ranks(results: Path) -> None:
+    run = read_document(Tracing, results / "tracing.json").run
+    assert run is not None
+    assert [process.rank for process in run.processes] == list(range(RANKS))
+    assert len({process.recording for process in run.processes}) == RANKS
+    assert len({process.operations for process in run.processes}) == 1
+
+
+def test_ranks_are_analysed_together_and_nothing_is_unmatched(results: Path) -> None:
+    analysis = read_document(Analysis, results / "analysis.json")
+    assert analysis.matching is not None and analysis.matching.unmatched_s == 0
+    assert any(f"{RANKS} processes" in note for note in analysis.notes)
+    counts = [site.count for site in analysis.sites if site.function == "cuCtxSynchronize"]
+    assert counts and all(count % RANKS == 0 for count in counts)
+    assert analysis.everything is not None and analysis.everything.replay_s is not None
+    assert analysis.everything.replay_s <= analysis.wall_s
