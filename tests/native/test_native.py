@@ -19,6 +19,8 @@ HERE = Path(__file__).parent
 COLLECTOR = next(
     Path(folder) / "collector" for folder in ffm.instrument.__path__ if (Path(folder) / "collector").is_dir()
 )
+PRELOADED = ("gate.c", "pages.c")
+"""Libraries of their own."""
 
 
 def cuda_include() -> str:
@@ -40,7 +42,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Recording]:
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fno-sanitize-recover=all",
             "-fsanitize=address,undefined", "-fno-optimize-sibling-calls", f"-I{folder}", f"-I{COLLECTOR}",
             "-isystem", cuda_include(), "-o", str(program), str(HERE / "collector_test.c"),
-            *sorted(str(path) for path in COLLECTOR.glob("*.c") if path.name != "gate.c"), "-lunwind", "-lpthread",
+            *sorted(str(path) for path in COLLECTOR.glob("*.c") if path.name not in PRELOADED), "-lunwind", "-lpthread",
         ],
         check=True,
     )  # fmt: skip

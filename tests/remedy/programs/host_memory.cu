@@ -32,12 +32,13 @@ int main()
     grow(values);
     if (cudaMalloc((void **)&device, bytes) != cudaSuccess)
         return 1;
-    char *array = new char[bytes]; /* allocates: new */
+    char *array = new char[bytes];       /* allocates: new */
     void *zeros = std::calloc(bytes, 1); /* allocates: calloc */
     void *aligned = nullptr;
     if (posix_memalign(&aligned, 4096, bytes) != 0) /* allocates: posix_memalign */
         return 1;
-    void *pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* allocates: mmap */
+    void *pages =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* allocates: mmap */
     static char fixed[bytes];
     for (int turn = 0; turn < 2; ++turn) {
         upload(before_driver);
@@ -51,7 +52,7 @@ int main()
     void *moved = std::realloc(zeros, 4 * bytes); /* frees: calloc */
     upload(moved);
     std::free(before_driver); /* frees: malloc */
-    delete[] array; /* frees: new */
+    delete[] array;           /* frees: new */
     values.clear();
     values.shrink_to_fit(); /* frees: vector */
     std::free(moved);
