@@ -227,7 +227,7 @@ def _accesses_again(script: Script) -> list[Reliance]:
 
 
 def protecting(script: Script, row: int) -> frozenset[int]:
-    """The waits that cover anything which the wait in `row` covers; a record counts, since its time may be asked for."""
+    """The waits that cover what the wait in `row` covers; a record counts, since its time may be asked for."""
     covers = orders(script, range(len(script))).covers
     works = {place for place in covers[row] if script[place].operation in WORKS | {"record"}}
     return frozenset(other for other in covers if works & covers[other])
