@@ -6,10 +6,14 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ffm.stages.errors import FfmError
+
+if TYPE_CHECKING:
+    from ffm.stages.measure import Watch
 
 PREPARE = "Run `ffm stage {}` first; `snakemake --config app=...` runs all stages in order."
 
@@ -40,7 +44,9 @@ def _results(function: Callable[..., None]) -> Callable[..., None]:
     )(function)
 
 
-def _run(name: str, results: Path | None, command: tuple[str, ...], timeout: float | None) -> None:
+def _run(
+    name: str, results: Path | None, command: tuple[str, ...], timeout: float | None, watch: Watch = "pages"
+) -> None:
     """Run a measuring stage with its progress on the terminal, and say in a line what it found."""
     from ffm.cli.progress import running
     from ffm.stages.folder import ResultsFolder, application_name
@@ -49,7 +55,7 @@ def _run(name: str, results: Path | None, command: tuple[str, ...], timeout: flo
 
     words = list(command)
     folder = ResultsFolder(results or Path("results") / application_name(words))
-    request = Request(words, folder, timeout)
+    request = Request(words, folder, timeout, watch)
     with running(name, " ".join(words)) as line:
         try:
             folder.root.mkdir(parents=True, exist_ok=True)
@@ -77,9 +83,16 @@ def tracing(results: Path | None, timeout: float | None, command: tuple[str, ...
 
 @stage.command()
 @_measuring
-def memory(results: Path | None, timeout: float | None, command: tuple[str, ...]) -> None:
+@click.option(
+    "--watch",
+    type=click.Choice(["pages", "trace"]),
+    default="pages",
+    show_default=True,
+    help="How accesses are seen: by protecting pages, or, slowly, by following every load and store.",
+)
+def memory(results: Path | None, timeout: float | None, watch: Watch, command: tuple[str, ...]) -> None:
     """3: watch who uses what each synchronization protects; hash what transfers carry."""
-    _run("memory", results, command, timeout)
+    _run("memory", results, command, timeout, watch)
 
 
 @stage.command(name="sync-use")

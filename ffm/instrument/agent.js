@@ -18,6 +18,9 @@ rpc.exports = {
   start(given) {
     configuration = given;
     loadCollector();
+    if (configuration.translator !== null) {
+      startTrace(configuration.translator);
+    }
     guardLibrary();
     if ((configuration.mode & WATCH) !== 0) {
       collector.arrive();

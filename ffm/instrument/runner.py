@@ -32,6 +32,13 @@ atexit.register(frida.shutdown)
 
 AGENT = Path(__file__).with_name("agent.js")
 
+TRACE_AGENT = Path(__file__).with_name("trace_agent.js")
+TRANSLATOR = (
+    Path(__file__).with_name("collector") / "trace_operand.h",
+    Path(__file__).with_name("trace_translator.c"),
+)
+"""The trace watch: put behind the agent, and compiled inside the program."""
+
 COLLECTOR_FAILURES = {
     -1: "the recording could not be created (is the disk full, or the results folder not writable?)",
     -2: "the plan of what to watch could not be read",
@@ -78,6 +85,8 @@ class Instruments:
     their indices follow those."""
     own_pages: bool = False
     """Give large blocks of the heap pages of their own (`pages.c`): for a watch that protects pages."""
+    trace: bool = False
+    """Watch memory by translating the program's code, instead of protecting its pages."""
 
 
 @dataclass(slots=True)
@@ -193,7 +202,12 @@ class _Run:
                 reason,
                 f"{error}; attaching needs ptrace (see /proc/sys/kernel/yama/ptrace_scope)",
             )
-        except (frida.NotSupportedError, frida.ProcessNotRespondingError, frida.TimedOutError) as error:
+        except (
+            frida.NotSupportedError,
+            frida.ProcessNotRespondingError,
+            frida.RPCException,  # from the agent's start
+            frida.TimedOutError,
+        ) as error:
             self._fail(process_id, reason, str(error))
         with self._lock:
             self._at_gate.discard(process_id)
@@ -224,7 +238,9 @@ class _Run:
     def _attach(self, process_id: int) -> None:
         # Frida's own signal handlers would swallow the program's: a fault must end it as it does without us.
         session = frida.get_local_device().attach(process_id, exceptor="off", exit_monitor=False)
-        script = session.create_script(AGENT.read_text(), name="ffm", runtime="qjs")
+        trace = self._instruments.trace
+        agent = AGENT.read_text() + (TRACE_AGENT.read_text() if trace else "")
+        script = session.create_script(agent, name="ffm", runtime="qjs")
         process = Instrumented(process_id)
         messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
@@ -248,6 +264,7 @@ class _Run:
                 "folder": str(self._instruments.folder.resolve()),
                 "mode": self._instruments.mode,
                 "plan": None if self._instruments.plan is None else str(self._instruments.plan.resolve()),
+                "translator": "".join(part.read_text() for part in TRANSLATOR) if trace else None,
                 "functions": [
                     *([catalogue[name].index, name] for name in self._instruments.functions),
                     *([len(catalogue) + place, name] for place, name in enumerate(self._instruments.extra_functions)),

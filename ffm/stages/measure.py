@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from ffm.driver.analysis import analyse_driver
 from ffm.instrument.errors import InstrumentError
@@ -16,6 +17,8 @@ from ffm.stages.documents import Driver, ExitStatus, HookOutcome, ProcessRecord,
 from ffm.stages.errors import ProgramError
 from ffm.stages.folder import ResultsFolder
 
+Watch = Literal["pages", "trace"]
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -24,6 +27,8 @@ class Request:
     command: list[str]
     folder: ResultsFolder
     timeout_s: float | None
+    watch: Watch = "pages"
+    """How the memory stage sees accesses: by protecting pages, or by following every load and store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +47,9 @@ def measure(
     mode: int = 0,
     plan: Path | None = None,
     own_pages: bool = False,
+    trace: bool = False,
 ) -> Measurement:
-    """Run the program with a stage's instruments; `own_pages` is for a watch that protects pages.
+    """Run the program with a stage's instruments; `own_pages` is for the page watch, `trace` for the other.
 
     The run is described and its recordings stay readable also where the program failed; it is the caller who
     decides (`require_sound`) whether a failed run is good enough.
@@ -62,7 +68,7 @@ def measure(
     try:
         outcome = run_instrumented(
             request.command,
-            Instruments(folder, list(functions), mode, plan, find, own_pages=own_pages),
+            Instruments(folder, list(functions), mode, plan, find, own_pages=own_pages, trace=trace),
             output=request.folder.output(stage),
             timeout_s=request.timeout_s,
         )

@@ -45,7 +45,15 @@ def run_memory(request: Request) -> Memory:
         ProgramError: the program could not be measured, or failed.
     """
     baseline = read_document(Baseline, request.folder.document("baseline"))
-    measured = measure("memory", request, functions=traced_functions(baseline), mode=CONTENTS | WATCH, own_pages=True)
+    trace = request.watch == "trace"
+    measured = measure(
+        "memory",
+        request,
+        functions=traced_functions(baseline),
+        mode=CONTENTS | WATCH,
+        own_pages=not trace,
+        trace=trace,
+    )
     stacks = StackTable()
     columns = operation_columns(measured.recordings, stacks)
     synchronizations: list[Columns] = []
@@ -72,7 +80,7 @@ def run_memory(request: Request) -> Memory:
         run=measured.run,
         modules=stacks.modules,
         stacks=stacks.stacks,
-        watch="pages",
+        watch=request.watch,
         synchronizations=request.folder.table("memory-synchronizations").name,
         transfers=request.folder.table("memory-transfers").name,
         accesses=request.folder.table("memory-accesses").name,

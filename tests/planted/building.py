@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,12 @@ BRIEF = "kernel.slow_fill = 3000\nkernel.slow_add_one = 750\n"
 
 LONG = "kernel.slow_fill = 40000\nkernel.slow_add_one = 10000\n"
 """Long enough that a program that does not wait is surely too early, also on a busy machine. For proving."""
+
+TRACED = "kernel.slow_fill = 300000\nkernel.slow_add_one = 75000\n"
+"""Long enough also while a program's code is translated, which takes a quarter of a second on a busy machine."""
+
+CONFIGURATION = "VGPU_CONFIGURATION"
+"""Variable of the environment that names the virtual GPU's configuration."""
 
 SECONDS = 20.0
 """More than any planted program takes, also on a busy machine."""
@@ -46,11 +53,22 @@ class Programs:
         folder.mkdir(parents=True, exist_ok=True)
         self._long = folder / "long.vgpu"
         self._long.write_text(LONG)
+        self._traced = folder / "traced.vgpu"
+        self._traced.write_text(TRACED)
         self._flags = [
             "-std=c++17", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", f"-I{PROGRAMS}", f"-I{INCLUDES}",
             "-isystem", str(_cuda_include()),
         ]  # fmt: skip
         self._precompiled = False
+
+    @contextmanager
+    def very_slow_gpu(self) -> Iterator[None]:
+        """Have programs that this process starts use a GPU that is slower than their translation by the trace watch."""
+        os.environ[CONFIGURATION] = str(self._traced)
+        try:
+            yield
+        finally:
+            del os.environ[CONFIGURATION]
 
     def executable(self, source: Path) -> Path:
         """Compile a program if it is not yet, with the configuration for measuring beside it."""
@@ -84,7 +102,7 @@ class Programs:
             errors="replace",
             timeout=SECONDS,
             check=False,
-            env={**os.environ, "VGPU_CONFIGURATION": str(self._long)},
+            env={**os.environ, CONFIGURATION: str(self._long)},
         )
         return Ran(done.returncode == 0, done.stdout + done.stderr, done.returncode)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from ffm.stages.analysis import run_analysis
 from ffm.stages.documents import Analysis, Site, Verdict
 from ffm.stages.folder import ResultsFolder
-from ffm.stages.measure import Request
+from ffm.stages.measure import Request, Watch
 from ffm.stages.registry import MEASURING_STAGES
 from tests.planted.building import SECONDS, Programs
 from tests.planted.labels import SYNCHRONIZATION_KINDS, Case, Expected, Label
@@ -70,7 +70,9 @@ class Answer:
         )
 
 
-def answers_for(case: Case, programs: Programs, results: Path, watch: str, timeout_s: float = SECONDS) -> list[Answer]:
+def answers_for(
+    case: Case, programs: Programs, results: Path, watch: Watch, timeout_s: float = SECONDS
+) -> list[Answer]:
     """Measure a case with all stages, and return what ffm said of each call in the program.
 
     Raises:
@@ -80,17 +82,19 @@ def answers_for(case: Case, programs: Programs, results: Path, watch: str, timeo
     results.mkdir(parents=True)
     folder = ResultsFolder(results)
     request = _request([str(programs.executable(case.source)), case.variant], folder, watch, timeout_s)
-    for run in MEASURING_STAGES.values():
-        run(request)
+    for name, run in MEASURING_STAGES.items():
+        if name == "memory" and watch == "trace":
+            with programs.very_slow_gpu():
+                run(request)
+        else:
+            run(request)
     answers = list(_compare(case, run_analysis(folder)))
     shutil.rmtree(results)
     return answers
 
 
-def _request(command: list[str], folder: ResultsFolder, watch: str, timeout_s: float) -> Request:
-    if watch == "pages":
-        return Request(command, folder, timeout_s)
-    return Request(command, folder, timeout_s, watch=watch)  # type: ignore[call-arg]
+def _request(command: list[str], folder: ResultsFolder, watch: Watch, timeout_s: float) -> Request:
+    return Request(command, folder, timeout_s, watch=watch)
 
 
 def _compare(case: Case, analysis: Analysis) -> Iterator[Answer]:

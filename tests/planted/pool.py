@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ffm.stages.errors import FfmError
+from ffm.stages.measure import Watch
 from tests.planted.building import Programs
 from tests.planted.labels import Case
 from tests.planted.measuring import Answer, answers_for
@@ -28,7 +29,7 @@ class UnmeasuredError(Exception):
 class Measurements:
     """The answers for many cases, under way from the beginning."""
 
-    def __init__(self, cases: Iterable[Case], programs: Programs, scratch: Path, watch: str) -> None:
+    def __init__(self, cases: Iterable[Case], programs: Programs, scratch: Path, watch: Watch) -> None:
         """Begin to measure the cases, with results below `scratch`."""
         # A case waits for its program a third of the time: one more than there are cores keeps them busy.
         self._pool = ProcessPoolExecutor(
@@ -55,7 +56,7 @@ class Measurements:
         self._pool.shutdown(cancel_futures=True)
 
 
-def _measure(case: Case, programs: Programs, results: Path, watch: str) -> list[Answer]:
+def _measure(case: Case, programs: Programs, results: Path, watch: Watch) -> list[Answer]:
     try:
         return answers_for(case, programs, results, watch)
     except FfmError as error:

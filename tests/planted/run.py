@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from ffm.stages.measure import Watch
 from tests.planted.building import Programs
 from tests.planted.labels import planted_cases
 from tests.planted.measuring import Answer
@@ -24,7 +25,7 @@ from tests.planted.report import disagreements, score
 @click.option("--prove/--no-prove", default=False, help="Prove the labels by leaving waits out, first.")
 @click.option("--measure/--no-measure", default=True, help="Measure with ffm.")
 @click.option("--programs", type=click.Path(path_type=Path), help="Keep the executables here between calls.")
-def main(rounds: int, watch: str, only: str, prove: bool, measure: bool, programs: Path | None) -> None:
+def main(rounds: int, watch: Watch, only: str, prove: bool, measure: bool, programs: Path | None) -> None:
     """Compare ffm's verdicts with the planted labels; exit with 1 where they differ."""
     cases = [case for case in planted_cases() if any(part in case.name for part in only.split(","))]
     wrong = 0

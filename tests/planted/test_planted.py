@@ -23,12 +23,6 @@ of_each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    """The planted programs, compiled when they are first used."""
-    return Programs(tmp_path_factory.mktemp("planted"))
-
-
-@pytest.fixture(scope="module")
 def measurements(
     request: pytest.FixtureRequest, programs: Programs, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Measurements]:

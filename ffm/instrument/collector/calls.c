@@ -14,6 +14,7 @@
 #include "invocation.h"
 #include "stacks.h"
 #include "thread.h"
+#include "trace.h"
 #include "watch.h"
 
 typedef uint64_t word;
@@ -148,6 +149,7 @@ __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *argu
     end(index, arguments, thread, &operation);
     thread->probe_after = (uint32_t)(ffm_now() - returned);
     ffm_dispatch_resume(true);
+    ffm_trace_follow();
     return result;
 }
 

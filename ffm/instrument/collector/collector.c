@@ -20,6 +20,7 @@
 #include "sink.h"
 #include "stacks.h"
 #include "thread.h"
+#include "trace.h"
 #include "watch.h"
 #include "wrappers.h"
 
@@ -36,6 +37,7 @@ static void after_fork(void)
     ffm_contents_after_fork();
     ffm_host_blocks_after_fork();
     ffm_dispatch_after_fork();
+    ffm_trace_after_fork();
 }
 
 static const uint8_t *map_plan(const char *path, uint64_t *keys)
@@ -69,7 +71,7 @@ int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
     if (mode & FFM_MODE_WATCH && !ffm_watch_open(plan, keys))
         return -3;
     ffm_call_set_mode(mode);
-    if (mode & FFM_MODE_WATCH && !ffm_dispatch_open())
+    if (mode & FFM_MODE_WATCH && !ffm_trace_on() && !ffm_dispatch_open())
         return -4;
     pthread_atfork(NULL, NULL, after_fork);
     return 0;

@@ -59,6 +59,22 @@ FFM_EXPORT void *ffm_collector_allocator_wrapper(uint32_t place);
 FFM_EXPORT void ffm_collector_allocator_bind(uint32_t place, void *original);
 FFM_EXPORT bool ffm_collector_allocator_is_bound(uint32_t place);
 
+/* The trace watch. `follow` makes Stalker follow the calling thread; `original` is pthread_create without its hook,
+ * NULL where it was hooked before. What stands in for pthread_create; NULL where it does already. */
+FFM_EXPORT void ffm_collector_trace_open(void *follow, void *original);
+FFM_EXPORT void *ffm_collector_trace_create(void);
+
+/* What the translated program calls (see ../trace_translator.c). The registers are Frida's GumCpuContext. */
+FFM_EXPORT void ffm_collector_trace_access(const void *registers, const void *operand);
+FFM_EXPORT void ffm_collector_trace_system_call(const void *registers, const void *nothing);
+
+/* Code of the instruments, and whether an instruction is one of it: the translator leaves those as they are. */
+FFM_EXPORT void ffm_collector_trace_skip(uint64_t start, uint64_t bytes);
+FFM_EXPORT bool ffm_collector_trace_skips(uint64_t instruction);
+
+/* By the low bits of a page's number: marks of trace_operand.h. */
+FFM_EXPORT extern uint8_t ffm_collector_trace_pages[];
+
 /* A module was unloaded. */
 FFM_EXPORT void ffm_collector_modules_changed(void);
 

@@ -7,6 +7,7 @@
 
 #include "kernel.h"
 #include "signals.h"
+#include "trace.h"
 
 enum { CAPACITY = 1 << 16, PAGE = 4096, HUGE_PAGE = 2 << 20 };
 
@@ -18,6 +19,7 @@ static struct {
 } watched;
 
 static __thread uint64_t held __attribute__((tls_model("initial-exec")));
+static __thread bool holding __attribute__((tls_model("initial-exec")));
 
 /* A mutex may not be taken in a signal handler. */
 void ffm_ranges_lock_in_handler(void)
@@ -36,11 +38,13 @@ void ffm_ranges_lock(void)
     const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS);
     ffm_ranges_lock_in_handler();
     held = before;
+    holding = true;
 }
 
 void ffm_ranges_unlock(void)
 {
     const uint64_t before = held;
+    holding = false;
     ffm_ranges_unlock_in_handler();
     ffm_signals_set_mask(before);
 }
@@ -49,6 +53,11 @@ void ffm_ranges_lock_after_fork(void)
 {
     ffm_ranges_unlock_in_handler();
     ffm_ranges_lock();
+}
+
+bool ffm_ranges_held(void)
+{
+    return holding;
 }
 
 uint32_t ffm_ranges_count(void)
@@ -100,6 +109,10 @@ static int wanted_at(uint64_t page, uint64_t *until)
 /* Protect [first, last) as the armed ranges want it; no page is open in between. */
 static bool apply(uint64_t first, uint64_t last)
 {
+    if (ffm_trace_on()) {
+        ffm_trace_mark();
+        return true;
+    }
     bool done = true;
     watched.changes++;
     for (uint64_t until; first < last; first = until) {
@@ -130,7 +143,7 @@ bool ffm_ranges_add(const ffm_range *range)
     *added = *range;
     added->start = range->box.address;
     added->end = ffm_box_end(&range->box);
-    added->page = PAGE;
+    added->page = ffm_trace_on() ? 1 : PAGE;
     added->state = FFM_RANGE_PENDING;
     __atomic_store_n(&watched.count, watched.count + 1, __ATOMIC_RELAXED);
     return true;

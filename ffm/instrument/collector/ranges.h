@@ -42,6 +42,9 @@ void ffm_ranges_unlock(void);
 void ffm_ranges_lock_in_handler(void);
 void ffm_ranges_unlock_in_handler(void);
 
+/* Whether the calling thread holds the lock. */
+bool ffm_ranges_held(void);
+
 /* How many ranges there are; may be asked without the lock, to see whether there is anything to do. */
 uint32_t ffm_ranges_count(void);
 

@@ -10,6 +10,7 @@
 #include "mappings.h"
 #include "stacks.h"
 #include "thread_memory.h"
+#include "trace.h"
 #include "waits.h"
 
 enum { SUSPENDED = 16, SEPARATE_ROWS = 64, PAGE = 4096, DORMANT_RANGES = 2048 };
@@ -426,6 +427,8 @@ static __thread struct {
 
 static void suspend(uint64_t start, uint64_t end, bool writing)
 {
+    if (ffm_trace_on())
+        return; /* no page is protected */
     for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
         ffm_range *range = ffm_ranges_at(i - 1);
         if (!ffm_range_shares_page(range, start, end) || (!writing && range->writes_only))
@@ -544,6 +547,14 @@ static bool in_foreign(uint64_t address, bool driver_only)
     return false;
 }
 
+bool ffm_watch_knows_driver(void)
+{
+    for (uint32_t i = 0; i < __atomic_load_n(&foreign.count, __ATOMIC_ACQUIRE); i++)
+        if (foreign.code[i].driver)
+            return true;
+    return false;
+}
+
 bool ffm_watch_in_driver(uint32_t stack)
 {
     uint32_t depth;
@@ -579,7 +590,7 @@ bool ffm_watch_open(const uint8_t *plan, uint64_t keys)
 {
     watch.plan = plan;
     watch.keys = keys;
-    return ffm_faults_open();
+    return ffm_trace_on() || ffm_faults_open();
 }
 
 void ffm_watch_after_fork(void)

@@ -51,6 +51,9 @@ void ffm_watch_clock(const void *caller);
 /* Code whose accesses and clocks are not the program's: the driver, the instruments. */
 void ffm_watch_foreign(uint64_t start, uint64_t end, bool driver);
 
+/* Whether code of the driver's is known. */
+bool ffm_watch_knows_driver(void);
+
 /* In a forked child: what was downloaded before the fork is watched on. */
 void ffm_watch_after_fork(void);
 

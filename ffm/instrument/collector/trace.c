@@ -1,0 +1,239 @@
+#include "trace.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "collector.h"
+#include "invocation.h"
+#include "ranges.h"
+#include "stacks.h"
+#include "system_calls.h"
+#include "thread.h"
+#include "thread_memory.h"
+#include "trace_operand.h"
+#include "watch.h"
+
+enum { LARGEST_OPERAND = 64, INSTRUMENTS = 16, PAGE = 4096, PAGES = FFM_TRACED_PAGES };
+
+typedef int (*create_function)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+uint8_t ffm_collector_trace_pages[PAGES];
+
+static struct {
+    void (*follow)(void);
+    pid_t process; /* that the agent is in */
+    create_function create;
+    uint32_t count;
+    struct {
+        uint64_t start, end;
+    } instruments[INSTRUMENTS];
+} trace;
+
+static __thread bool followed __attribute__((tls_model("initial-exec")));
+
+bool ffm_trace_on(void)
+{
+    return trace.follow != NULL;
+}
+
+void ffm_trace_follow(void)
+{
+    if (trace.follow == NULL || followed)
+        return;
+    followed = true;
+    ffm_thread_memory_here(); /* counts as used, as with the page watch, which cannot protect it */
+    trace.follow();
+}
+
+/* Stalker lets a child of clone run its own code. */
+void ffm_trace_after_fork(void)
+{
+    followed = trace.process != getpid();
+    ffm_trace_follow();
+}
+
+void ffm_collector_trace_skip(uint64_t start, uint64_t bytes)
+{
+    if (trace.count == INSTRUMENTS || ffm_collector_trace_skips(start))
+        return; /* a forked child is told again */
+    trace.instruments[trace.count].start = start;
+    trace.instruments[trace.count].end = start + bytes;
+    __atomic_store_n(&trace.count, trace.count + 1, __ATOMIC_RELEASE);
+}
+
+bool ffm_collector_trace_skips(uint64_t instruction)
+{
+    for (uint32_t i = 0; i < __atomic_load_n(&trace.count, __ATOMIC_ACQUIRE); i++)
+        if (trace.instruments[i].start <= instruction && instruction < trace.instruments[i].end)
+            return true;
+    return false;
+}
+
+static void mark(uint8_t *pages, const ffm_range *range)
+{
+    uint64_t first = (range->start - LARGEST_OPERAND) / PAGE, last = (range->end - 1) / PAGE;
+    if (last - first >= PAGES)
+        last = first + PAGES - 1;
+    for (uint64_t page = first; page <= last; page++)
+        pages[page % PAGES] |= range->writes_only ? FFM_PAGE_WRITTEN : FFM_PAGE_USED;
+}
+
+/* Readers take no lock: a page that stays marked is never unmarked in between. */
+void ffm_trace_mark(void)
+{
+    static uint8_t pages[PAGES];
+    memset(pages, 0, sizeof pages);
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
+        if (ffm_ranges_at(i)->state == FFM_RANGE_ARMED && ffm_ranges_at(i)->end > ffm_ranges_at(i)->start)
+            mark(pages, ffm_ranges_at(i));
+    for (uint32_t i = 0; i < PAGES; i++)
+        if (ffm_collector_trace_pages[i] != pages[i])
+            __atomic_store_n(&ffm_collector_trace_pages[i], pages[i], __ATOMIC_RELEASE);
+}
+
+/* ---- accesses ---------------------------------------------------------------------------------------------------- */
+
+static uint64_t register_of(const gum_cpu_context *registers, uint8_t number)
+{
+    return number == FFM_NO_REGISTER ? 0 : (&registers->rax)[-(int)number];
+}
+
+/* [*start, *end) of an operand; empty for a string instruction that does nothing. */
+static void reach_of(const gum_cpu_context *registers, const ffm_operand *operand, uint64_t *start, uint64_t *end)
+{
+    uint64_t address = register_of(registers, operand->base) + register_of(registers, operand->index) * operand->scale +
+                       (uint64_t)operand->displacement;
+    if (operand->flags & FFM_OPERAND_NARROW)
+        address &= UINT32_MAX;
+    if (operand->flags & FFM_OPERAND_FS)
+        address += (uint64_t)__builtin_thread_pointer();
+    *start = address;
+    *end = address + operand->bytes * (operand->flags & FFM_OPERAND_REPEATED ? registers->rcx : 1);
+}
+
+static bool touches(const ffm_range *range, uint64_t start, uint64_t end, bool writing)
+{
+    return range->state == FFM_RANGE_ARMED && (writing || !range->writes_only) &&
+           ffm_box_touches(&range->box, start, end);
+}
+
+static bool watched(uint64_t start, uint64_t end, bool writing)
+{
+    bool found = false;
+    ffm_ranges_lock();
+    for (uint32_t i = 0; i < ffm_ranges_count() && !found; i++)
+        found = touches(ffm_ranges_at(i), start, end, writing);
+    ffm_ranges_unlock();
+    return found;
+}
+
+/* Whether this thread is in the collector's own work, with the libraries that it calls. */
+static bool in_collector(const ffm_thread *thread)
+{
+    return ffm_ranges_held() || (thread != NULL && thread->bypass != 0);
+}
+
+static uint32_t stack_of(const gum_cpu_context *cpu)
+{
+    const ffm_registers registers = {.instruction = cpu->rip,
+                                     .stack = cpu->rsp,
+                                     .frame = cpu->rbp,
+                                     .rbx = cpu->rbx,
+                                     .r12 = cpu->r12,
+                                     .r13 = cpu->r13,
+                                     .r14 = cpu->r14,
+                                     .r15 = cpu->r15};
+    bool truncated;
+    return ffm_stack_from(&registers, &truncated);
+}
+
+void ffm_collector_trace_access(const void *opaque_registers, const void *opaque_operand)
+{
+    const gum_cpu_context *registers = opaque_registers;
+    const ffm_operand *operand = opaque_operand;
+    const ffm_thread *thread = ffm_thread_peek();
+    bool writing = (operand->flags & FFM_OPERAND_WRITE) != 0;
+    uint64_t start, end;
+    reach_of(registers, operand, &start, &end);
+    if (start >= end || !ffm_watch_active() || in_collector(thread) || !watched(start, end, writing))
+        return;
+    uint64_t time = ffm_now();
+    uint32_t stack = thread == NULL || ffm_watch_wants_stacks() ? stack_of(registers) : 0;
+    /* What the driver does outside of a call is ordered by its streams, and by no wait of the program. */
+    if ((thread == NULL || thread->depth == 0) && ffm_watch_in_driver(stack))
+        return;
+    ffm_ranges_lock();
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        const ffm_range *range = ffm_ranges_at(i - 1);
+        if (touches(range, start, end, writing))
+            ffm_watch_touched(i - 1, writing ? FFM_ACCESS_WRITE : FFM_ACCESS_READ,
+                              start > range->start ? start : range->start, time, stack);
+    }
+    ffm_ranges_unlock();
+}
+
+void ffm_collector_trace_system_call(const void *opaque_registers, const void *nothing)
+{
+    const gum_cpu_context *registers = opaque_registers;
+    (void)nothing;
+    const ffm_thread *thread = ffm_thread_peek();
+    if (in_collector(thread) || (thread != NULL && thread->depth != 0))
+        return; /* what the driver has the kernel do is told by the call's arguments */
+    const uint64_t arguments[6] = {registers->rdi, registers->rsi, registers->rdx,
+                                   registers->r10, registers->r8,  registers->r9};
+    ffm_system_call_before(registers->rax, arguments);
+}
+
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    void *(*run)(void *);
+    void *argument;
+} start;
+
+/* The thread's own function is jumped to (the compiler makes it so at -O2): a frame of ours below it would make the
+ * stacks of this run differ from those of the others. */
+static void *begin(void *opaque)
+{
+    start given = *(start *)opaque;
+    munmap(opaque, sizeof given);
+    ffm_trace_follow();
+    return given.run(given.argument);
+}
+
+static int create(pthread_t *created, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+{
+    while (__atomic_load_n(&trace.create, __ATOMIC_ACQUIRE) == NULL)
+        __builtin_ia32_pause();
+    bool truncated;
+    /* In a forked child, those that Frida makes to come in are not ours either. */
+    bool own = trace.process == getpid() && !ffm_collector_trace_skips((uint64_t)__builtin_return_address(0)) &&
+               !(ffm_watch_knows_driver() && ffm_watch_in_driver(ffm_stack_here(1, &truncated)));
+    /* Not malloc: the program may have replaced it. */
+    start *given =
+        own ? mmap(NULL, sizeof *given, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+    if (given == MAP_FAILED)
+        return trace.create(created, attributes, run, argument);
+    *given = (start){run, argument};
+    int status = trace.create(created, attributes, begin, given);
+    if (status != 0)
+        munmap(given, sizeof *given);
+    return status;
+}
+
+void *ffm_collector_trace_create(void)
+{
+    return trace.create == NULL ? (void *)(uintptr_t)create : NULL;
+}
+
+void ffm_collector_trace_open(void *follow, void *original)
+{
+    trace.process = getpid();
+    trace.follow = (void (*)(void))(uintptr_t)follow;
+    if (original != NULL)
+        __atomic_store_n(&trace.create, (create_function)(uintptr_t)original, __ATOMIC_RELEASE);
+}

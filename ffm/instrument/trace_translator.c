@@ -1,0 +1,303 @@
+/* Runs inside the measured program, compiled there by Frida (CModule): has Stalker translate the program's code so that
+ * every instruction that reads or writes memory where something is watched tells the collector before.
+ *
+ * Only translates: what the instructions do is the collector's business (collector/trace.c). collector/trace_operand.h
+ * is put before this text. */
+
+#define __IBMC__ /* else capstone.h says something by a #pragma that CModule's compiler takes for an error */
+#include <gum/gumstalker.h>
+#include <string.h>
+
+extern void ffm_collector_trace_access(GumCpuContext *registers, gpointer operand);
+extern void ffm_collector_trace_system_call(GumCpuContext *registers, gpointer nothing);
+extern guint8 ffm_collector_trace_pages[FFM_TRACED_PAGES];
+extern gboolean ffm_collector_trace_skips(guint64 instruction);
+
+static guint8 number_of(x86_reg name)
+{
+    switch (name) {
+    case X86_REG_RAX:
+    case X86_REG_EAX:
+        return 0;
+    case X86_REG_RCX:
+    case X86_REG_ECX:
+        return 1;
+    case X86_REG_RDX:
+    case X86_REG_EDX:
+        return 2;
+    case X86_REG_RBX:
+    case X86_REG_EBX:
+        return 3;
+    case X86_REG_RSP:
+    case X86_REG_ESP:
+        return 4;
+    case X86_REG_RBP:
+    case X86_REG_EBP:
+        return 5;
+    case X86_REG_RSI:
+    case X86_REG_ESI:
+        return 6;
+    case X86_REG_RDI:
+    case X86_REG_EDI:
+        return 7;
+    case X86_REG_R8:
+    case X86_REG_R8D:
+        return 8;
+    case X86_REG_R9:
+    case X86_REG_R9D:
+        return 9;
+    case X86_REG_R10:
+    case X86_REG_R10D:
+        return 10;
+    case X86_REG_R11:
+    case X86_REG_R11D:
+        return 11;
+    case X86_REG_R12:
+    case X86_REG_R12D:
+        return 12;
+    case X86_REG_R13:
+    case X86_REG_R13D:
+        return 13;
+    case X86_REG_R14:
+    case X86_REG_R14D:
+        return 14;
+    case X86_REG_R15:
+    case X86_REG_R15D:
+        return 15;
+    default:
+        return FFM_NO_REGISTER;
+    }
+}
+
+/* lea rcx, [base + index * scale + displacement] */
+static void put_address(GumX86Writer *writer, const ffm_operand *operand, gint32 displacement)
+{
+    gboolean based = operand->base != FFM_NO_REGISTER, indexed = operand->index != FFM_NO_REGISTER;
+    guint8 base = based ? operand->base : 5, index = indexed ? operand->index : 4;
+    guint8 scale = operand->scale == 8 ? 3 : operand->scale == 4 ? 2 : operand->scale == 2 ? 1 : 0;
+    guint8 code[8] = {0x48, 0x8d, 0x0c, 0x00, 0, 0, 0, 0};
+    code[0] |= (indexed && index >= 8 ? 2 : 0) | (based && base >= 8 ? 1 : 0);
+    code[2] |= based ? 0x80 : 0;
+    code[3] = scale << 6 | (index & 7) << 3 | (base & 7);
+    memcpy(code + 4, &displacement, sizeof displacement);
+    gum_x86_writer_put_bytes(writer, code, sizeof code);
+}
+
+/* Go to `hit` where the operand begins on a marked page, else to `missed`; all registers and flags stay as they are.
+ * A callout that saves all state costs some 100 ns, this a few. */
+static void put_check(GumX86Writer *writer, const ffm_operand *operand, gconstpointer hit, gconstpointer missed)
+{
+    enum { RED_ZONE = 128, PUSHED = 8, RSP = 4 };
+    /* lea rsp, [rsp - 128]; push rcx */
+    static const guint8 enter[] = {0x48, 0x8d, 0xa4, 0x24, 0x80, 0xff, 0xff, 0xff, 0x51};
+    /* push rax; lahf; seto al; push rax */
+    static const guint8 keep_flags[] = {0x50, 0x9f, 0x0f, 0x90, 0xc0, 0x50};
+    /* shr rcx, 12; movzx ecx, cx; test byte ptr [rax + rcx], mask; pop rax */
+    const guint8 mask = operand->flags & FFM_OPERAND_WRITE ? FFM_PAGE_USED | FFM_PAGE_WRITTEN : FFM_PAGE_USED;
+    const guint8 compare[] = {0x48, 0xc1, 0xe9, 0x0c, 0x0f, 0xb7, 0xc9, 0xf6, 0x04, 0x08, mask, 0x58};
+    /* add al, 127; sahf; pop rax; pop rcx; lea rsp, [rsp + 128] */
+    static const guint8 leave[] = {0x04, 0x7f, 0x9e, 0x58, 0x59, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0};
+    gum_x86_writer_put_bytes(writer, enter, sizeof enter);
+    if (operand->base == FFM_NO_REGISTER && operand->index == FFM_NO_REGISTER)
+        gum_x86_writer_put_mov_reg_u64(writer, GUM_X86_RCX, (guint64)operand->displacement);
+    else
+        put_address(writer, operand, (gint32)operand->displacement + (operand->base == RSP ? RED_ZONE + PUSHED : 0));
+    gum_x86_writer_put_bytes(writer, keep_flags, sizeof keep_flags);
+    gum_x86_writer_put_mov_reg_u64(writer, GUM_X86_RAX, (guint64)ffm_collector_trace_pages);
+    gum_x86_writer_put_bytes(writer, compare, sizeof compare);
+    gum_x86_writer_put_jcc_near_label(writer, X86_INS_JNE, hit, GUM_NO_HINT);
+    gum_x86_writer_put_bytes(writer, leave, sizeof leave);
+    gum_x86_writer_put_jmp_near_label(writer, missed);
+    gum_x86_writer_put_label(writer, hit);
+    gum_x86_writer_put_bytes(writer, leave, sizeof leave);
+}
+
+static void put_access(GumStalkerIterator *iterator, GumX86Writer *writer, const ffm_operand *found)
+{
+    ffm_operand *operand = g_malloc(sizeof *operand);
+    memcpy(operand, found, sizeof *operand);
+    if (operand->flags & (FFM_OPERAND_FS | FFM_OPERAND_GS | FFM_OPERAND_NARROW | FFM_OPERAND_REPEATED)) {
+        gum_stalker_iterator_put_callout(iterator, ffm_collector_trace_access, operand, g_free);
+        return;
+    }
+    gconstpointer hit = operand, missed = (guint8 *)operand + 1; /* labels are any two distinct pointers */
+    put_check(writer, operand, hit, missed);
+    gum_stalker_iterator_put_callout(iterator, ffm_collector_trace_access, operand, g_free);
+    gum_x86_writer_put_label(writer, missed);
+}
+
+/* Instructions that only read what their first operand names. */
+static gboolean reads_first(const cs_insn *instruction)
+{
+    switch (instruction->id) {
+    case X86_INS_CALL:
+    case X86_INS_LCALL:
+    case X86_INS_JMP:
+    case X86_INS_LJMP:
+    case X86_INS_PUSH:
+    case X86_INS_CMP:
+    case X86_INS_TEST:
+    case X86_INS_BT:
+    case X86_INS_MUL:
+    case X86_INS_IMUL:
+    case X86_INS_DIV:
+    case X86_INS_IDIV:
+    case X86_INS_FLD:
+    case X86_INS_FILD:
+    case X86_INS_FBLD:
+    case X86_INS_FLDCW:
+    case X86_INS_FLDENV:
+    case X86_INS_FRSTOR:
+    case X86_INS_FADD:
+    case X86_INS_FIADD:
+    case X86_INS_FMUL:
+    case X86_INS_FIMUL:
+    case X86_INS_FSUB:
+    case X86_INS_FSUBR:
+    case X86_INS_FISUB:
+    case X86_INS_FISUBR:
+    case X86_INS_FDIV:
+    case X86_INS_FDIVR:
+    case X86_INS_FIDIV:
+    case X86_INS_FIDIVR:
+    case X86_INS_FCOM:
+    case X86_INS_FCOMP:
+    case X86_INS_FICOM:
+    case X86_INS_FICOMP:
+    case X86_INS_LDMXCSR:
+    case X86_INS_VLDMXCSR:
+    case X86_INS_FXRSTOR:
+    case X86_INS_FXRSTOR64:
+    case X86_INS_XRSTOR:
+    case X86_INS_XRSTOR64:
+        return TRUE;
+    default:
+        return FALSE;
+    }
+}
+
+/* Capstone 5 takes many stores for loads, MOVUPS and VMOVDQU among them, so what the first operand is for decides too.
+ * To take an access for both is the safe side. */
+static guint8 access_of(const cs_insn *instruction, guint8 place)
+{
+    const cs_x86_op *operand = &instruction->detail->x86.operands[place];
+    guint8 flags = operand->access & CS_AC_WRITE ? FFM_OPERAND_WRITE : 0;
+    if (place == 0 && !reads_first(instruction))
+        flags |= FFM_OPERAND_WRITE;
+    if (operand->access & CS_AC_READ || flags == 0)
+        flags |= FFM_OPERAND_READ;
+    return flags;
+}
+
+static void put_operand(GumStalkerIterator *iterator, GumX86Writer *writer, const cs_insn *instruction, guint8 place)
+{
+    const cs_x86_op *memory = &instruction->detail->x86.operands[place];
+    ffm_operand operand = {.base = number_of(memory->mem.base),
+                           .index = number_of(memory->mem.index),
+                           .scale = (guint8)memory->mem.scale,
+                           .flags = access_of(instruction, place),
+                           .bytes = memory->size != 0 ? memory->size : 8,
+                           .displacement = memory->mem.disp};
+    if (memory->mem.base == X86_REG_RIP)
+        operand.displacement += instruction->address + instruction->size;
+    if (memory->mem.segment == X86_REG_FS)
+        operand.flags |= FFM_OPERAND_FS;
+    if (memory->mem.segment == X86_REG_GS)
+        operand.flags |= FFM_OPERAND_GS;
+    if (instruction->detail->x86.addr_size == 4)
+        operand.flags |= FFM_OPERAND_NARROW;
+    put_access(iterator, writer, &operand);
+}
+
+/* Bytes of an element, and whether there is a repeating prefix, of MOVS, CMPS, STOS, LODS and SCAS; 0 for all else. */
+static guint32 string_instruction(const cs_insn *instruction, guint8 *opcode, gboolean *repeated)
+{
+    const guint8 *code = instruction->bytes;
+    gboolean halved = FALSE, wide = FALSE;
+    *repeated = FALSE;
+    for (;; code++) {
+        if (*code == 0xf2 || *code == 0xf3)
+            *repeated = TRUE;
+        else if (*code == 0x66)
+            halved = TRUE;
+        else if (*code != 0x2e && *code != 0x36 && *code != 0x3e && *code != 0x26 && *code != 0x67)
+            break;
+    }
+    if ((*code & 0xf0) == 0x40)
+        wide = (*code++ & 8) != 0;
+    *opcode = *code & 0xfe;
+    if (*opcode != 0xa4 && *opcode != 0xa6 && *opcode != 0xaa && *opcode != 0xac && *opcode != 0xae)
+        return 0;
+    return (*code & 1) == 0 ? 1 : wide ? 8 : halved ? 2 : 4;
+}
+
+static void put_string(GumStalkerIterator *iterator, GumX86Writer *writer, guint8 opcode, guint32 bytes,
+                       gboolean repeated)
+{
+    enum { MOVS = 0xa4, CMPS = 0xa6, STOS = 0xaa, LODS = 0xac, SCAS = 0xae, RSI = 6, RDI = 7 };
+    ffm_operand operand = {.index = FFM_NO_REGISTER, .scale = 1, .bytes = bytes};
+    guint8 both = repeated ? FFM_OPERAND_REPEATED : 0;
+    if (opcode == MOVS || opcode == CMPS || opcode == LODS) {
+        operand.base = RSI;
+        operand.flags = FFM_OPERAND_READ | both;
+        put_access(iterator, writer, &operand);
+    }
+    if (opcode != LODS) {
+        operand.base = RDI;
+        operand.flags = (opcode == MOVS || opcode == STOS ? FFM_OPERAND_WRITE : FFM_OPERAND_READ) | both;
+        put_access(iterator, writer, &operand);
+    }
+}
+
+/* Instructions with an operand in memory that they do not touch. */
+static gboolean touches_nothing(const cs_insn *instruction)
+{
+    switch (instruction->id) {
+    case X86_INS_LEA:
+    case X86_INS_NOP:
+    case X86_INS_PREFETCH:
+    case X86_INS_PREFETCHNTA:
+    case X86_INS_PREFETCHT0:
+    case X86_INS_PREFETCHT1:
+    case X86_INS_PREFETCHT2:
+    case X86_INS_PREFETCHW:
+    case X86_INS_CLFLUSH:
+    case X86_INS_CLFLUSHOPT:
+    case X86_INS_CLWB:
+        return TRUE;
+    default:
+        return FALSE;
+    }
+}
+
+static void watch_instruction(GumStalkerIterator *iterator, GumX86Writer *writer, const cs_insn *instruction)
+{
+    const cs_x86 *detail = &instruction->detail->x86;
+    guint8 opcode;
+    gboolean repeated;
+    guint32 element = string_instruction(instruction, &opcode, &repeated);
+    if (element != 0) {
+        put_string(iterator, writer, opcode, element, repeated);
+        return;
+    }
+    if (instruction->id == X86_INS_SYSCALL) {
+        gum_stalker_iterator_put_callout(iterator, ffm_collector_trace_system_call, NULL, NULL);
+        return;
+    }
+    if (touches_nothing(instruction))
+        return;
+    for (guint8 i = 0; i < detail->op_count; i++)
+        if (detail->operands[i].type == X86_OP_MEM)
+            put_operand(iterator, writer, instruction, i);
+}
+
+/* A GumStalkerTransformerCallback. */
+void translate(GumStalkerIterator *iterator, GumStalkerOutput *output, gpointer nothing)
+{
+    const cs_insn *instruction;
+    while (gum_stalker_iterator_next(iterator, &instruction)) {
+        if (!ffm_collector_trace_skips(instruction->address))
+            watch_instruction(iterator, output->writer.x86, instruction);
+        gum_stalker_iterator_keep(iterator);
+    }
+}

@@ -1,0 +1,48 @@
+"""The trace watch gives planted synchronizations the verdict of their label, as the page watch does.
+
+A few cases, one for each way in which memory is used; `python -m tests.planted.run --watch trace` measures all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.planted.building import Programs
+from tests.planted.labels import Case, planted_cases
+from tests.planted.pool import Measurements
+from tests.planted.report import disagreements
+
+CHOSEN = (
+    "access_straddles-into",
+    "copy_by_string_instruction-into",
+    "fork_child_reads-read",
+    "libc_memset-source",
+    "managed_read-read",
+    "munmap_destination-unmapped",
+    "own_fault_handler-read",
+    "page_neighbour-beside",
+    "thread_waits_other_reads-read",
+    "upload_source_read-read",
+    "upload_source_read-written",
+    "write_from_destination-destination",
+)
+CASES = [case for case in planted_cases() if case.name in CHOSEN]
+
+
+@pytest.fixture(scope="module")
+def measurements(programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measurements]:
+    """ffm's answers for the chosen cases."""
+    programs.build_all({case.source for case in CASES})
+    with Measurements(CASES, programs, tmp_path_factory.mktemp("trace"), "trace") as measured:
+        yield measured
+
+
+def test_the_chosen_cases_exist() -> None:
+    assert {case.name for case in CASES} == set(CHOSEN)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_verdicts_are_as_labelled(case: Case, measurements: Measurements) -> None:
+    assert disagreements(measurements.answers(case)) == []
