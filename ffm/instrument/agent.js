@@ -6,6 +6,9 @@ const PYTHON = /^(lib)?python\d/; // the interpreter itself, not a program that 
 const INSTRUMENTS = /frida|libffm_(collector|remedy)/;
 const RUNTIME = /^libcudart\.so/;
 
+// Where CPython waits for locks, up to 3.12 and since.
+const INTERPRETER_LOCKS = ["PyThread_acquire_lock_timed", "_PyMutex_LockTimed", "_PySemaphore_Wait"];
+
 const WATCH = 2; // FFM_MODE_WATCH of collector.h
 const HOST = 8; // FFM_MODE_HOST
 
@@ -67,6 +70,7 @@ function loadCollector() {
     allocatorWrapper: optional("allocator_wrapper", "pointer", ["uint"]),
     allocatorBind: optional("allocator_bind", "void", ["uint", "pointer"]),
     allocatorIsBound: optional("allocator_is_bound", "bool", ["uint"]),
+    interpreterLock: optional("interpreter_lock", "void", ["pointer"]),
     foreign: optional("foreign", "void", ["pointer", "uint64", "bool"]),
     ask: optional("ask", "void", ["pointer", "pointer", "pointer", "pointer"]),
     python: optional("python", "void", ["pointer", "pointer", "uint", "uint"]),
@@ -162,6 +166,9 @@ function findPython(module) {
   pythonFound = true;
   const home = Process.findModuleByAddress(threadState);
   const alone = home !== null && PYTHON.test(home.name);
+  for (const name of INTERPRETER_LOCKS) {
+    collector.interpreterLock(exported(name) ?? NULL);
+  }
   collector.python(threadState, exported("_PyRuntime") ?? NULL, version.readU32(), alone ? 1 : 0);
 }
 

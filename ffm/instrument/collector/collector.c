@@ -108,6 +108,11 @@ void ffm_collector_modules_changed(void)
     ffm_modules_forget();
 }
 
+void ffm_collector_interpreter_lock(const void *function)
+{
+    ffm_watch_interpreter_lock((uint64_t)function);
+}
+
 void ffm_collector_foreign(void *start, uint64_t bytes, bool driver)
 {
     ffm_watch_foreign((uint64_t)start, (uint64_t)start + bytes, driver);

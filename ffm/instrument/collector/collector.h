@@ -46,6 +46,9 @@ FFM_EXPORT const char *ffm_collector_clock_name(uint32_t place);
 FFM_EXPORT void *ffm_collector_clock_wrapper(uint32_t place);
 FFM_EXPORT void ffm_collector_clock_bind(uint32_t place, void *original);
 
+/* A function of an interpreter that waits for its locks: the clocks that it reads are not the program's question. */
+FFM_EXPORT void ffm_collector_interpreter_lock(const void *function);
+
 /* Code that is not the program's: the driver, or the instruments. */
 FFM_EXPORT void ffm_collector_foreign(void *start, uint64_t bytes, bool driver);
 

@@ -48,6 +48,9 @@ void ffm_watch_released(uint64_t start, uint64_t bytes);
 /* The program reads a clock; `caller` is the code that does. */
 void ffm_watch_clock(const void *caller);
 
+/* A function of an interpreter that waits for its locks, and reads clocks to do so. */
+void ffm_watch_interpreter_lock(uint64_t function);
+
 /* Code whose accesses and clocks are not the program's: the driver, the instruments. */
 void ffm_watch_foreign(uint64_t start, uint64_t end, bool driver);
 
