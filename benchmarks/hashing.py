@@ -52,7 +52,7 @@ def build(folder: Path) -> ctypes.CDLL:
     if not generated:
         raise FileNotFoundError("the collector's generated headers are not under build/: run `make build` first")
     library = folder / "libhashing.so"
-    sources = [Path(__file__).parent / "programs" / "hashing.c", COLLECTOR / "hashes.c"]
+    sources = [Path(__file__).parent / "programs" / "hashing.c", COLLECTOR / "hashes.c", COLLECTOR / "hashes_avx2.c"]
     includes = [f"-I{path}" for path in (COLLECTOR, generated[-1])]
     subprocess.run(["cc", *FLAGS, *includes, "-o", library, *sources], check=True)
     loaded = ctypes.CDLL(str(library))

@@ -14,6 +14,12 @@ typedef struct {
 ffm_hash ffm_hash_box(const ffm_box *box, void (*part)(void *context, uint64_t place, const ffm_hash *hash),
                       void *context);
 
+/* The two that it chooses from. */
+ffm_hash ffm_hash_box_sse2(const ffm_box *box, void (*part)(void *context, uint64_t place, const ffm_hash *hash),
+                           void *context);
+ffm_hash ffm_hash_box_avx2(const ffm_box *box, void (*part)(void *context, uint64_t place, const ffm_hash *hash),
+                           void *context);
+
 /* The same for equal widths, heights and pitches. */
 uint32_t ffm_hash_shape(const ffm_box *box);
 
