@@ -67,8 +67,14 @@ def resolve_program(command: list[str]) -> Path:
     return path.absolute()
 
 
-def reason_unreached(program: Path) -> str:
-    """Say why a program that ran never came to the gate."""
+UNLOADABLE = 127
+"""Exit code of glibc's dynamic linker where a library is missing."""
+
+
+def reason_unreached(program: Path, status: int, output: Path) -> str:
+    """Say why a program that ran, and ended with this wait status, never came to the gate."""
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == UNLOADABLE:
+        return f"it was not loaded, perhaps for want of a library; {output} holds what it wrote"
     try:
         head = program.read_bytes()[:20]
     except OSError as error:

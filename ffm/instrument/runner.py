@@ -153,7 +153,8 @@ def run_instrumented(
         ended = time.monotonic()
     run.raise_failure()
     if not run.arrived:
-        raise InstrumentError(f"The program {command[0]} could not be instrumented: {reason_unreached(resolved)}.")
+        why = reason_unreached(resolved, end.status, output)
+        raise InstrumentError(f"The program {command[0]} could not be instrumented: {why}.")
     return Outcome(
         command=command,
         wall_s=ended - began - run.preparation_s(),

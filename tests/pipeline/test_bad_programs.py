@@ -71,6 +71,17 @@ def test_a_program_that_fails_before_it_loads_a_driver(ffm: Ffm, tmp_path: Path)
     assert "no data" in (tmp_path / "results" / "baseline.log").read_text()
 
 
+def test_a_program_whose_library_is_missing(ffm: Ffm, tmp_path: Path) -> None:
+    library, program = tmp_path / "libmissing.so", tmp_path / "program"
+    subprocess.run(["gcc", "-shared", "-x", "c", "-o", library, "-"], input=b"int here(void) { return 0; }", check=True)
+    source = b"int here(void); int main(void) { return here(); }"
+    subprocess.run(["gcc", "-x", "c", "-o", program, "-", f"-L{tmp_path}", "-lmissing"], input=source, check=True)
+    library.unlink()
+    sentence = refused(baseline(ffm, tmp_path, program))
+    assert "was not loaded" in sentence
+    assert "libmissing.so" in (tmp_path / "results" / "baseline.log").read_text()
+
+
 def test_a_statically_linked_program(ffm: Ffm, tmp_path: Path) -> None:
     (tmp_path / "static.c").write_text("int main(void) { return 0; }")
     subprocess.run(["gcc", "-static", "-o", "static", "static.c"], cwd=tmp_path, check=True)
