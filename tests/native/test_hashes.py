@@ -48,6 +48,7 @@ def hashing(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     (folder / "catalogue.inc").write_text(include_text(load_catalogue()))
     library = folder / "libhashes.so"
     sources = [str(COLLECTOR / name) for name in ("hashes.c", "hashes_avx2.c")]
+    sources.append(str(Path(__file__).with_name("vector_state.c")))
     includes = [f"-I{folder}", f"-I{COLLECTOR}", "-isystem", cuda_include()]
     subprocess.run(
         ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", *includes, "-o", str(library), *sources],
@@ -69,6 +70,15 @@ def hash_of(function: object, bytes_: np.ndarray, width: int, pitch: int, height
 def test_up_to_a_part_is_plain_xxh3(hashing: ctypes.CDLL, count: int) -> None:
     data = np.random.default_rng(count).integers(0, 256, count, np.uint8)
     assert hash_of(hashing.ffm_hash_box, data, count, count, 1) == xxhash.xxh3_128_intdigest(data.tobytes())
+
+
+@pytest.mark.parametrize("count", [300, PART, 5 * PART + 123])
+def test_the_program_finds_vector_registers_as_it_wants_them(hashing: ctypes.CDLL, count: int) -> None:
+    if not {"avx2", "xgetbv1"} <= set(Path("/proc/cpuinfo").read_text().split()):
+        pytest.skip("this CPU has no AVX2, or does not tell which registers are in use")
+    data = np.zeros(count, np.uint8)
+    box = Box(data.ctypes.data, count, count, 1, count, 1, True)
+    assert hashing.upper_halves_in_use_after(ctypes.byref(box)) == 0
 
 
 @pytest.mark.parametrize("count", [1, 300, PART, PART + 1, 5 * PART + 123])
