@@ -34,6 +34,13 @@ static inline uint64_t ffm_box_end(const ffm_box *box)
     return box->address + (box->depth - 1) * box->slice + (box->height - 1) * box->pitch + box->width;
 }
 
+/* Whether two boxes are the same rows. */
+static inline bool ffm_box_same(const ffm_box *one, const ffm_box *other)
+{
+    return one->address == other->address && one->width == other->width && one->height == other->height &&
+           one->depth == other->depth && one->pitch == other->pitch && one->slice == other->slice;
+}
+
 /* Whether the box, and not only the gaps between its rows, has a byte in [start, end). */
 static inline bool ffm_box_touches(const ffm_box *box, uint64_t start, uint64_t end)
 {

@@ -2,8 +2,8 @@
 
 #include <stddef.h>
 
+#include "clock_reads.h"
 #include "collector.h"
-#include "watch.h"
 
 typedef uint64_t word;
 typedef word (*function)(word, word);
@@ -30,7 +30,7 @@ static function original_at(uint32_t place)
 #define WRAPPER(name)                                                                                                  \
     static word wrap_##name(word p, word q)                                                                            \
     {                                                                                                                  \
-        ffm_watch_clock(__builtin_return_address(0));                                                                  \
+        ffm_clock_read(__builtin_return_address(0));                                                                   \
         return original_at(PLACE_##name)(p, q);                                                                        \
     }
 CLOCKS(WRAPPER)

@@ -10,9 +10,11 @@
 #include "allocators.h"
 #include "boxes.h"
 #include "calls.h"
+#include "clock_reads.h"
 #include "contents.h"
 #include "contexts.h"
 #include "dispatch.h"
+#include "foreign.h"
 #include "host_blocks.h"
 #include "kernels.h"
 #include "modules.h"
@@ -110,12 +112,12 @@ void ffm_collector_modules_changed(void)
 
 void ffm_collector_interpreter_lock(const void *function)
 {
-    ffm_watch_interpreter_lock((uint64_t)function);
+    ffm_clock_interpreter_lock((uint64_t)function);
 }
 
 void ffm_collector_foreign(void *start, uint64_t bytes, bool driver)
 {
-    ffm_watch_foreign((uint64_t)start, (uint64_t)start + bytes, driver);
+    ffm_foreign_add((uint64_t)start, (uint64_t)start + bytes, driver);
 }
 
 void ffm_collector_ask(void *pointer_attribute, void *function_parameter, void *kernel_parameter, void *current_context)

@@ -5,8 +5,10 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include "accesses.h"
 #include "clock.h"
 #include "dispatch.h"
+#include "foreign.h"
 #include "instruction.h"
 #include "ranges.h"
 #include "signals.h"
@@ -45,28 +47,6 @@ static ffm_registers registers_of(const ucontext_t *context)
                            .r15 = (uint64_t)general[REG_R15]};
 }
 
-/* Whether armed ranges in [address, end) forbid the access. */
-static bool forbidden(uint64_t address, uint64_t end, bool writing)
-{
-    for (uint32_t i = 0; i < ffm_ranges_count(); i++) {
-        const ffm_range *range = ffm_ranges_at(i);
-        if (range->state == FFM_RANGE_ARMED && (writing || !range->writes_only) &&
-            ffm_box_touches(&range->box, address, end))
-            return true;
-    }
-    return false;
-}
-
-static void touched(uint64_t address, uint64_t end, bool writing, uint64_t time, uint32_t stack)
-{
-    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
-        const ffm_range *range = ffm_ranges_at(i - 1);
-        if (range->state == FFM_RANGE_ARMED && (writing || !range->writes_only) &&
-            ffm_box_touches(&range->box, address, end))
-            ffm_watch_touched(i - 1, writing ? FFM_ACCESS_WRITE : FFM_ACCESS_READ, address, time, stack);
-    }
-}
-
 /* Let one instruction through on a page with an armed range that it does not touch, or may touch unseen. */
 static bool step(uint64_t address, uint64_t time, ucontext_t *context)
 {
@@ -75,7 +55,7 @@ static bool step(uint64_t address, uint64_t time, ucontext_t *context)
         return false;
     uint32_t *steps = &steps_on_page[page.start / PAGE % BUSY_SLOTS];
     if (__atomic_add_fetch(steps, 1, __ATOMIC_RELAXED) > BUSY_PAGE) {
-        ffm_watch_give_up(&page, time);
+        ffm_access_give_up(&page, time);
         ffm_ranges_close_page(&page);
         return true;
     }
@@ -89,7 +69,7 @@ static bool step(uint64_t address, uint64_t time, ucontext_t *context)
 static bool by_driver(uint32_t stack)
 {
     const ffm_thread *thread = ffm_thread_peek();
-    return (thread == NULL || thread->depth == 0) && ffm_watch_in_driver(stack);
+    return (thread == NULL || thread->depth == 0) && ffm_foreign_driver_in(stack);
 }
 
 /* A page may have been given back to the program between the fault and now: the access is tried once more. Where it
@@ -113,7 +93,7 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
     uint64_t code = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
     uint64_t end = address + (code == address ? 1 : ffm_instruction_bytes((const uint8_t *)code));
     ffm_ranges_lock_in_handler();
-    bool ours = forbidden(address, end, writing);
+    bool ours = ffm_access_forbidden(address, end, writing);
     ffm_ranges_unlock_in_handler();
     uint32_t stack = 0;
     const ffm_thread *thread = ffm_thread_peek();
@@ -127,7 +107,7 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
     }
     ffm_ranges_lock_in_handler();
     if (ours && !by_driver(stack))
-        touched(address, end, writing, time, stack);
+        ffm_access_seen(address, end, writing, time, stack);
     if (step(address, time, context))
         ours = true;
     uint64_t changes = ffm_ranges_changes();

@@ -6,7 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "watch.h"
+#include "aside.h"
+#include "ranges.h"
 
 /* The kernel reads pages through this file whatever their protection (proc_pid_mem(5)). Page-locked memory of some
  * drivers it does not read; that is opened. */
@@ -61,7 +62,7 @@ ffm_box ffm_peek(const ffm_box *box)
     }
     pthread_mutex_unlock(&peek.lock);
     way = OPENED;
-    ffm_watch_aside(box->address, end);
+    ffm_aside(box->address, end);
     return readable;
 }
 
@@ -70,7 +71,7 @@ void ffm_peek_over(void)
     if (way == COPIED)
         pthread_mutex_unlock(&peek.lock);
     else if (way == OPENED)
-        ffm_watch_system_call_over();
+        ffm_aside_over();
     way = DIRECT;
 }
 

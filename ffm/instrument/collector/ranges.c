@@ -182,7 +182,7 @@ static ffm_box piece(uint64_t start, uint64_t end)
     return (ffm_box){start, end - start, end - start, 1, end - start, 1, true};
 }
 
-void ffm_ranges_cut(uint32_t place, uint64_t start, uint64_t end)
+static void cut(uint32_t place, uint64_t start, uint64_t end)
 {
     ffm_range *range = &watched.ranges[place];
     bool plain = range->box.height == 1 && range->box.depth == 1;
@@ -209,6 +209,24 @@ void ffm_ranges_cut(uint32_t place, uint64_t start, uint64_t end)
     }
     if (rest.state == FFM_RANGE_ARMED)
         apply(first, last);
+}
+
+void ffm_ranges_cut(uint64_t start, uint64_t end)
+{
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--)
+        if (watched.ranges[i - 1].start < end && start < watched.ranges[i - 1].end)
+            cut(i - 1, start, end);
+}
+
+void ffm_ranges_cut_box(const ffm_box *box)
+{
+    if (box->height == 1 && box->depth == 1) {
+        ffm_ranges_cut(box->address, ffm_box_end(box));
+        return;
+    }
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--)
+        if (ffm_box_same(&watched.ranges[i - 1].box, box))
+            ffm_ranges_remove(i - 1);
 }
 
 bool ffm_range_shares_page(const ffm_range *range, uint64_t start, uint64_t end)

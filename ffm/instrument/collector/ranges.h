@@ -61,8 +61,12 @@ void ffm_ranges_remove(uint32_t place);
 bool ffm_ranges_arm(ffm_range *range);
 void ffm_ranges_disarm(ffm_range *range, ffm_range_state next);
 
-/* Leave [start, end) out of a range at a place, which may end it or make two of it. */
-void ffm_ranges_cut(uint32_t place, uint64_t start, uint64_t end);
+/* What was to arrive in [start, end), or to be read from there, is over or gone: leave it out of all ranges, which may
+ * end a range or make two of it. */
+void ffm_ranges_cut(uint64_t start, uint64_t end);
+
+/* The same for a box. Of several rows only ranges of just these rows end. */
+void ffm_ranges_cut_box(const ffm_box *box);
 
 /* Whether pages of an armed range lie in [start, end). Without the lock the answer may be old. */
 bool ffm_ranges_overlap(uint64_t start, uint64_t end);
@@ -74,6 +78,13 @@ typedef struct {
 
 /* Whether an armed range has a page in common with [start, end). */
 bool ffm_range_shares_page(const ffm_range *range, uint64_t start, uint64_t end);
+
+/* Whether the range is armed against an access to [start, end). */
+static inline bool ffm_range_forbids(const ffm_range *range, uint64_t start, uint64_t end, bool writing)
+{
+    return range->state == FFM_RANGE_ARMED && (writing || !range->writes_only) &&
+           ffm_box_touches(&range->box, start, end);
+}
 
 /* Take the lock in a forked child, where a thread that is gone may have held it. */
 void ffm_ranges_lock_after_fork(void);

@@ -14,6 +14,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "aside.h"
+#include "clock_reads.h"
 #include "mappings.h"
 #include "watch.h"
 
@@ -23,12 +25,12 @@ enum { VECTORS = 1024, PAGE = 4096, CALLS = 512 }; /* the kernel takes no more v
 
 static void reads(word start, word bytes)
 {
-    ffm_watch_system_call(start, bytes, false);
+    ffm_aside_system_call(start, bytes, false);
 }
 
 static void writes(word start, word bytes)
 {
-    ffm_watch_system_call(start, bytes, true);
+    ffm_aside_system_call(start, bytes, true);
 }
 
 static void text(word start)
@@ -44,7 +46,7 @@ static void vectors(word start, word count, bool writing)
         return;
     reads(start, count * sizeof *vector);
     for (word i = 0; i < count; i++)
-        ffm_watch_system_call((word)vector[i].iov_base, vector[i].iov_len, writing);
+        ffm_aside_system_call((word)vector[i].iov_base, vector[i].iov_len, writing);
 }
 
 static void message(word start, bool writing)
@@ -52,9 +54,9 @@ static void message(word start, bool writing)
     const struct msghdr *header = (const struct msghdr *)start;
     if (header == NULL)
         return;
-    ffm_watch_system_call(start, sizeof *header, writing);
-    ffm_watch_system_call((word)header->msg_name, header->msg_namelen, writing);
-    ffm_watch_system_call((word)header->msg_control, header->msg_controllen, writing);
+    ffm_aside_system_call(start, sizeof *header, writing);
+    ffm_aside_system_call((word)header->msg_name, header->msg_namelen, writing);
+    ffm_aside_system_call((word)header->msg_control, header->msg_controllen, writing);
     vectors((word)header->msg_iov, header->msg_iovlen, writing);
 }
 
@@ -111,13 +113,13 @@ static void heap_end(word wanted)
 
 static void clock_read(void)
 {
-    ffm_watch_clock(NULL);
+    ffm_clock_read(NULL);
 }
 
 /* Pages go to another program, or the kernel works on them at a time of its own. */
 static void everything(void)
 {
-    ffm_watch_aside(PAGE, UINT64_MAX);
+    ffm_aside(PAGE, UINT64_MAX);
 }
 
 /* A call that is not known here: whatever it is given may be an address, of something smaller than a page. */
@@ -127,7 +129,7 @@ static void unknown(const word *a)
         if (a[i] < PAGE || !ffm_ranges_overlap(a[i], a[i] + PAGE))
             continue;
         writes(a[i], 1);
-        ffm_watch_aside(a[i], a[i] + PAGE);
+        ffm_aside(a[i], a[i] + PAGE);
     }
 }
 
@@ -219,5 +221,5 @@ void ffm_system_call_before(uint64_t number, const uint64_t *a)
 
 void ffm_system_call_after(void)
 {
-    ffm_watch_system_call_over();
+    ffm_aside_over();
 }

@@ -6,8 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "accesses.h"
 #include "clock.h"
 #include "collector.h"
+#include "foreign.h"
 #include "invocation.h"
 #include "ranges.h"
 #include "stacks.h"
@@ -115,18 +117,10 @@ static void reach_of(const gum_cpu_context *registers, const ffm_operand *operan
     *end = address + operand->bytes * (operand->flags & FFM_OPERAND_REPEATED ? registers->rcx : 1);
 }
 
-static bool touches(const ffm_range *range, uint64_t start, uint64_t end, bool writing)
-{
-    return range->state == FFM_RANGE_ARMED && (writing || !range->writes_only) &&
-           ffm_box_touches(&range->box, start, end);
-}
-
 static bool watched(uint64_t start, uint64_t end, bool writing)
 {
-    bool found = false;
     ffm_ranges_lock();
-    for (uint32_t i = 0; i < ffm_ranges_count() && !found; i++)
-        found = touches(ffm_ranges_at(i), start, end, writing);
+    bool found = ffm_access_forbidden(start, end, writing);
     ffm_ranges_unlock();
     return found;
 }
@@ -164,15 +158,10 @@ void ffm_collector_trace_access(const void *opaque_registers, const void *opaque
     uint64_t time = ffm_now();
     uint32_t stack = thread == NULL || ffm_watch_wants_stacks() ? stack_of(registers) : 0;
     /* What the driver does outside of a call is ordered by its streams, and by no wait of the program. */
-    if ((thread == NULL || thread->depth == 0) && ffm_watch_in_driver(stack))
+    if ((thread == NULL || thread->depth == 0) && ffm_foreign_driver_in(stack))
         return;
     ffm_ranges_lock();
-    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
-        const ffm_range *range = ffm_ranges_at(i - 1);
-        if (touches(range, start, end, writing))
-            ffm_watch_touched(i - 1, writing ? FFM_ACCESS_WRITE : FFM_ACCESS_READ,
-                              start > range->start ? start : range->start, time, stack);
-    }
+    ffm_access_seen(start, end, writing, time, stack);
     ffm_ranges_unlock();
 }
 
@@ -212,7 +201,7 @@ static int create(pthread_t *created, const pthread_attr_t *attributes, void *(*
     bool truncated;
     /* In a forked child, those that Frida makes to come in are not ours either. */
     bool own = trace.process == getpid() && !ffm_collector_trace_skips((uint64_t)__builtin_return_address(0)) &&
-               !(ffm_watch_knows_driver() && ffm_watch_in_driver(ffm_stack_here(1, &truncated)));
+               !(ffm_foreign_knows_driver() && ffm_foreign_driver_in(ffm_stack_here(1, &truncated)));
     /* Not malloc: the program may have replaced it. */
     start *given =
         own ? mmap(NULL, sizeof *given, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;

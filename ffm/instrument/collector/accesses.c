@@ -1,0 +1,100 @@
+#include "accesses.h"
+
+#include <stddef.h>
+
+#include "arming.h"
+#include "clock.h"
+#include "records.h"
+#include "sink.h"
+#include "thread.h"
+
+static struct {
+    ffm_stream stream; /* of the whole process: any thread can touch */
+    bool inherited;    /* this is a forked child: what is watched is the parent's */
+    uint64_t forked;
+} accesses;
+
+void ffm_access_record(const ffm_range *range, uint32_t kind, uint32_t flags, uint64_t address, uint64_t time,
+                       uint32_t stack)
+{
+    if (accesses.inherited && time > accesses.forked)
+        time = accesses.forked; /* the child sees the memory as it was then */
+    const ffm_thread *thread = ffm_thread_peek();
+    ffm_access *out = ffm_sink_reserve(&accesses.stream, FFM_CHUNK_ACCESSES, 0, sizeof *out);
+    if (out == NULL)
+        return;
+    *out = (ffm_access){.time = time,
+                        .address = address,
+                        .operation = range->operation,
+                        .armed = range->armed,
+                        .operation_thread = range->thread,
+                        .stack = stack,
+                        .kind = (uint16_t)kind,
+                        .flags = (uint16_t)(flags | (accesses.inherited ? FFM_ACCESS_INHERITED : 0)),
+                        .thread_id = thread == NULL ? 0 : thread->kernel_id};
+    ffm_sink_commit(&accesses.stream, sizeof *out);
+}
+
+void ffm_access_to_range(uint32_t place, uint32_t kind, uint64_t address, uint64_t time, uint32_t stack)
+{
+    ffm_range *range = ffm_ranges_at(place);
+    bool last = range->covered && !ffm_arming_several_wait();
+    if (last || kind == FFM_ACCESS_RELEASED || kind == FFM_ACCESS_UNWATCHED || accesses.inherited) {
+        ffm_access_record(range, kind, FFM_ACCESS_LAST, address, time, stack);
+        ffm_ranges_remove(place);
+        return;
+    }
+    ffm_access_record(range, kind, 0, address, time, stack);
+    if (range->covered) {
+        range->done |= range->waited;
+        ffm_ranges_disarm(range, FFM_RANGE_DORMANT);
+    } else {
+        ffm_ranges_disarm(range, FFM_RANGE_PENDING);
+    }
+}
+
+void ffm_access_seen(uint64_t start, uint64_t end, bool writing, uint64_t time, uint32_t stack)
+{
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        const ffm_range *range = ffm_ranges_at(i - 1);
+        if (ffm_range_forbids(range, start, end, writing))
+            ffm_access_to_range(i - 1, writing ? FFM_ACCESS_WRITE : FFM_ACCESS_READ,
+                                start > range->start ? start : range->start, time, stack);
+    }
+}
+
+void ffm_access_unseen(uint64_t start, uint64_t end, bool writing, uint32_t kind, uint32_t stack)
+{
+    uint64_t now = ffm_now();
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        const ffm_range *range = ffm_ranges_at(i - 1);
+        if (ffm_range_forbids(range, start, end, writing))
+            ffm_access_to_range(i - 1, kind, start > range->start ? start : range->start, now, stack);
+    }
+}
+
+bool ffm_access_forbidden(uint64_t start, uint64_t end, bool writing)
+{
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
+        if (ffm_range_forbids(ffm_ranges_at(i), start, end, writing))
+            return true;
+    return false;
+}
+
+void ffm_access_give_up(const ffm_page *page, uint64_t time)
+{
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        const ffm_range *range = ffm_ranges_at(i - 1);
+        if (range->state == FFM_RANGE_ARMED && range->start < page->start + page->bytes && page->start < range->end)
+            ffm_access_to_range(i - 1, FFM_ACCESS_UNWATCHED, page->start, time, 0);
+    }
+}
+
+void ffm_accesses_after_fork(void)
+{
+    ffm_sink_release(&accesses.stream);
+    accesses.stream = (ffm_stream){0};
+    if (!accesses.inherited)
+        accesses.forked = ffm_now();
+    accesses.inherited = true;
+}

@@ -1,0 +1,97 @@
+#include "arming.h"
+
+#include "accesses.h"
+#include "clock.h"
+#include "ranges.h"
+#include "records.h"
+
+enum { DORMANT_RANGES = 2048 };
+
+static struct {
+    uint64_t waiters; /* one bit for each thread that has waited */
+    uint64_t waits;
+} arming;
+
+static uint64_t bit(const ffm_thread *thread)
+{
+    return 1ULL << (thread->number & 63);
+}
+
+bool ffm_arming_several_wait(void)
+{
+    return (arming.waiters & (arming.waiters - 1)) != 0;
+}
+
+uint64_t ffm_arming_waits(void)
+{
+    return __atomic_load_n(&arming.waits, __ATOMIC_RELAXED);
+}
+
+void ffm_arming_event_recorded(void)
+{
+    __atomic_add_fetch(&arming.waits, 1, __ATOMIC_RELAXED);
+}
+
+/* The oldest of many ranges that are only kept for other threads' waits is given up. */
+static void forget_dormant(void)
+{
+    uint32_t dormant = 0, oldest = 0;
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++) {
+        if (ffm_ranges_at(i)->state != FFM_RANGE_DORMANT)
+            continue;
+        if (dormant++ == 0 || ffm_ranges_at(i)->issued < ffm_ranges_at(oldest)->issued)
+            oldest = i;
+    }
+    if (dormant > DORMANT_RANGES)
+        ffm_access_to_range(oldest, FFM_ACCESS_UNWATCHED, ffm_ranges_at(oldest)->start, ffm_now(), 0);
+}
+
+/* A covered range of a launch makes the earlier ones of its block and stream superfluous: the same waits cover them. */
+static bool superseded(const ffm_range *range)
+{
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++) {
+        const ffm_range *other = ffm_ranges_at(i);
+        if (other->launch && other->covered && other->stream == range->stream && other->issued > range->issued &&
+            ffm_box_same(&other->box, &range->box))
+            return true;
+    }
+    return false;
+}
+
+static bool wants_arming(const ffm_range *range, bool covers, const ffm_thread *thread)
+{
+    if (range->state == FFM_RANGE_PENDING)
+        return true;
+    return range->state == FFM_RANGE_DORMANT && covers && (range->done & bit(thread)) == 0;
+}
+
+void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread)
+{
+    __atomic_add_fetch(&arming.waits, 1, __ATOMIC_RELAXED);
+    __atomic_or_fetch(&arming.waiters, bit(thread), __ATOMIC_RELAXED);
+    if (ffm_ranges_count() == 0)
+        return;
+    ffm_ranges_lock();
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        ffm_range *range = ffm_ranges_at(i - 1);
+        bool covers = ffm_covers(cover, range->stream, range->issued);
+        if (covers) {
+            range->covered = true;
+            range->waited |= bit(thread);
+        }
+        if (range->launch && superseded(range)) {
+            ffm_ranges_remove(i - 1);
+        } else if (wants_arming(range, covers, thread)) {
+            range->armed = 0;
+            if (!ffm_ranges_arm(range))
+                ffm_access_to_range(i - 1, FFM_ACCESS_UNWATCHED, range->start, ffm_now(), 0);
+        }
+    }
+    if (ffm_arming_several_wait())
+        forget_dormant();
+    uint64_t resumed = ffm_now();
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
+        if (ffm_ranges_at(i)->armed == 0)
+            ffm_ranges_at(i)->armed = resumed;
+    ffm_ranges_unlock();
+}

@@ -1,0 +1,60 @@
+#include "foreign.h"
+
+#include "stacks.h"
+
+enum { STRETCHES = 8 };
+
+static struct {
+    uint32_t count;
+    struct {
+        uint64_t start, end;
+        bool driver;
+    } code[STRETCHES];
+} foreign;
+
+static uint32_t known(void)
+{
+    return __atomic_load_n(&foreign.count, __ATOMIC_ACQUIRE);
+}
+
+void ffm_foreign_add(uint64_t start, uint64_t end, bool driver)
+{
+    if (foreign.count == STRETCHES)
+        return;
+    foreign.code[foreign.count].start = start;
+    foreign.code[foreign.count].end = end;
+    foreign.code[foreign.count].driver = driver;
+    __atomic_store_n(&foreign.count, foreign.count + 1, __ATOMIC_RELEASE);
+}
+
+static bool holds(uint64_t address, bool driver_only)
+{
+    for (uint32_t i = 0; i < known(); i++)
+        if (foreign.code[i].start <= address && address < foreign.code[i].end &&
+            (foreign.code[i].driver || !driver_only))
+            return true;
+    return false;
+}
+
+bool ffm_foreign_holds(uint64_t address)
+{
+    return holds(address, false);
+}
+
+bool ffm_foreign_knows_driver(void)
+{
+    for (uint32_t i = 0; i < known(); i++)
+        if (foreign.code[i].driver)
+            return true;
+    return false;
+}
+
+bool ffm_foreign_driver_in(uint32_t stack)
+{
+    uint32_t depth;
+    const uint64_t *frames = ffm_stack_frames(stack, &depth);
+    for (uint32_t i = 0; i < depth; i++)
+        if (holds(frames[i], true))
+            return true;
+    return false;
+}

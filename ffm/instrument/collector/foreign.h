@@ -1,0 +1,20 @@
+/* Code whose accesses and clocks are not the program's: the driver, the instruments. */
+#ifndef FFM_FOREIGN_H
+#define FFM_FOREIGN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Note such code. */
+void ffm_foreign_add(uint64_t start, uint64_t end, bool driver);
+
+/* Whether an address lies in any of it. */
+bool ffm_foreign_holds(uint64_t address);
+
+/* Whether code of the driver's is known. */
+bool ffm_foreign_knows_driver(void);
+
+/* Whether a stack has frames of the driver. */
+bool ffm_foreign_driver_in(uint32_t stack);
+
+#endif

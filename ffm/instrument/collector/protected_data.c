@@ -1,0 +1,150 @@
+#include "protected_data.h"
+
+#include <string.h>
+
+#include "accesses.h"
+#include "arming.h"
+#include "blocks.h"
+#include "boxes.h"
+#include "clock.h"
+#include "kernels.h"
+#include "mappings.h"
+#include "ranges.h"
+#include "stacks.h"
+#include "thread_memory.h"
+#include "waits.h"
+
+enum { SEPARATE_ROWS = 64, PAGE = 4096 };
+
+static struct {
+    const uint8_t *keys; /* of stacks */
+    uint64_t count;
+} plan;
+
+void ffm_protected_data_open(const uint8_t *planned, uint64_t keys)
+{
+    plan.keys = planned;
+    plan.count = keys;
+}
+
+static bool is_planned(uint32_t stack)
+{
+    if (plan.keys == NULL)
+        return true;
+    const uint8_t *key = ffm_stack_key(stack);
+    for (uint64_t i = 0; i < plan.count; i++)
+        if (memcmp(plan.keys + i * FFM_KEY_BYTES, key, FFM_KEY_BYTES) == 0)
+            return true;
+    return false;
+}
+
+/* The earlier of two ranges tells nothing that the later one does not: they are the same memory on the same stream, and
+ * no wait can have come between. Or the later one is done after it, and both are only read. */
+static void drop_equal(const ffm_range *range)
+{
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        const ffm_range *other = ffm_ranges_at(i - 1);
+        if (other->stream == range->stream && other->launch == range->launch &&
+            other->writes_only == range->writes_only && ffm_box_same(&other->box, &range->box) &&
+            (range->writes_only || (other->state == FFM_RANGE_PENDING && other->waits == range->waits)))
+            ffm_ranges_remove(i - 1);
+    }
+}
+
+/* Memory that may not be protected, since a thread runs on it, or is seen elsewhere too. Not under the lock. */
+static bool unwatchable(const ffm_box *box)
+{
+    uint64_t end = ffm_box_end(box);
+    return ffm_thread_memory_holds(box->address, end) ||
+           (!ffm_blocks_own_pages(box->address) && ffm_mappings_shared(box->address, end));
+}
+
+static void add(ffm_range *range, bool watchable, uint32_t stack)
+{
+    range->waits = ffm_arming_waits();
+    if (range->launch || range->writes_only)
+        drop_equal(range);
+    if (!watchable || !ffm_ranges_add(range))
+        ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, range->box.address, ffm_now(), stack);
+}
+
+/* Rows with whole pages between them are watched one by one, so that the gaps stay open. */
+static void add_box(ffm_range *range, uint32_t stack)
+{
+    ffm_box box = range->box;
+    bool watchable = !unwatchable(&box);
+    ffm_ranges_lock();
+    if (box.depth > 1 || box.height > SEPARATE_ROWS || box.pitch < box.width + 2 * PAGE) {
+        add(range, watchable, stack);
+    } else {
+        for (uint64_t row = 0; row < box.height; row++) {
+            range->box = (ffm_box){box.address + row * box.pitch, box.width, box.width, 1, box.width, 1, true};
+            add(range, watchable, stack);
+        }
+    }
+    ffm_ranges_unlock();
+}
+
+static void add_copy(const ffm_function *function, const ffm_copy *copy, ffm_range *range, uint32_t stack)
+{
+    if (copy->destination.host && copy->destination.address != 0) {
+        range->box = copy->destination;
+        range->writes_only = false;
+        add_box(range, stack);
+    }
+    /* A pageable source is staged when the call returns: the CPU may write it at once. */
+    if (copy->source.host && copy->source.address != 0 && ffm_blocks_hold(copy->source.address)) {
+        range->box = copy->source;
+        range->writes_only = true;
+        if (function->direction != FFM_DIRECTION_GENERIC || !copy->destination.host || function->asynchronous)
+            add_box(range, stack);
+    }
+}
+
+static void add_launch(const ffm_function *function, const uint64_t *arguments, ffm_range *range, uint32_t stack)
+{
+    range->launch = true;
+    ffm_block block;
+    ffm_kernel_reach reach = {0};
+    ffm_kernel_begin(&reach, function, arguments);
+    while (ffm_kernel_next(&reach, &block)) {
+        range->box = (ffm_box){block.start, block.bytes, block.bytes, 1, block.bytes, 1, true};
+        add_box(range, stack);
+    }
+}
+
+static bool protects(const ffm_function *function, const ffm_operation *operation)
+{
+    switch (function->kind) {
+    case FFM_KIND_TRANSFER:
+    case FFM_KIND_SET:
+        return operation->result == 0 && is_planned(operation->stack);
+    case FFM_KIND_LAUNCH:
+        return operation->result == 0 && ffm_blocks_count() != 0 && is_planned(operation->stack);
+    default:
+        return false;
+    }
+}
+
+void ffm_protected_data_add(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                            uint64_t number, const ffm_thread *thread)
+{
+    if (!protects(function, operation))
+        return;
+    ffm_range range = {.operation = number,
+                       .thread = thread->number,
+                       .stream = ffm_stream_key(function, operation, thread),
+                       .issued = operation->start};
+    if (function->kind == FFM_KIND_LAUNCH) {
+        add_launch(function, arguments, &range, operation->stack);
+        return;
+    }
+    if (operation->flags & FFM_OPERATION_ON_CPU)
+        return;
+    ffm_copy copy;
+    for (uint32_t place = 0; ffm_copy_of(function, arguments, operation, place, &copy); place++) {
+        if (!copy.source.host && !copy.destination.host)
+            continue;
+        add_copy(function, &copy, &range, operation->stack);
+    }
+}

@@ -1,0 +1,16 @@
+/* The host memory that an operation's work writes, or reads on: what a wait for it protects (design, section 5). */
+#ifndef FFM_PROTECTED_DATA_H
+#define FFM_PROTECTED_DATA_H
+
+#include "catalogue.h"
+#include "records.h"
+#include "thread.h"
+
+/* Only operations with one of these stacks count; `plan` is NULL for all. */
+void ffm_protected_data_open(const uint8_t *plan, uint64_t keys);
+
+/* Watch what an operation that was issued protects; after the call. */
+void ffm_protected_data_add(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                            uint64_t number, const ffm_thread *thread);
+
+#endif
