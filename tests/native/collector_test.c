@@ -14,6 +14,7 @@
 #include "calls.h"
 #include "catalogue.h"
 #include "collector.h"
+#include "thread_memory.h"
 
 typedef int (*synchronize)(void);
 typedef int (*download)(void *, uint64_t, size_t);
@@ -105,10 +106,53 @@ static void watch_source(upload up)
     munmap(host, BLOCK);
 }
 
+/* Threads that call nothing of the driver, and go far down their stacks after the collector was opened. */
+static pthread_barrier_t opened;
+
+static __attribute__((noinline)) void stacks_are_known(void)
+{
+    volatile char large[3 << 20];
+    static __thread int variable;
+    const uint64_t start = (uint64_t)large;
+    large[0] = 1;
+    large[sizeof large - 1] = 1;
+    assert(ffm_thread_memory_holds(start, start + 1));
+    assert(ffm_thread_memory_holds(start + sizeof large - 1, start + sizeof large));
+    assert(ffm_thread_memory_holds((uint64_t)&variable, (uint64_t)(&variable + 1)));
+    assert(ffm_thread_memory_holds((uint64_t)pthread_self(), (uint64_t)pthread_self() + 1));
+}
+
+static void *idle(void *nothing)
+{
+    (void)nothing;
+    pthread_barrier_wait(&opened);
+    stacks_are_known();
+    return NULL;
+}
+
+static void *open_collector(void *folder)
+{
+    assert(ffm_collector_open(folder, FFM_MODE_CONTENTS | FFM_MODE_WATCH, NULL) == 0);
+    return NULL;
+}
+
+/* The collector is opened by another thread, as Frida's does it. */
+static void open_beside_idle_threads(char *folder)
+{
+    pthread_t other, opener;
+    pthread_barrier_init(&opened, NULL, 2);
+    pthread_create(&other, NULL, idle, NULL);
+    pthread_create(&opener, NULL, open_collector, folder);
+    pthread_join(opener, NULL);
+    pthread_barrier_wait(&opened);
+    stacks_are_known();
+    pthread_join(other, NULL);
+}
+
 int main(int count, char **arguments)
 {
     assert(count == 2);
-    assert(ffm_collector_open(arguments[1], FFM_MODE_CONTENTS | FFM_MODE_WATCH, NULL) == 0);
+    open_beside_idle_threads(arguments[1]);
     synchronize sync = (synchronize)hook("cuCtxSynchronize", (void *)driver_synchronize);
     download down = (download)hook("cuMemcpyDtoH_v2", (void *)driver_download);
     upload up = (upload)hook("cuMemcpyHtoD_v2", (void *)driver_upload);

@@ -18,6 +18,7 @@ from tests.planted.report import disagreements
 CHOSEN = (
     "access_straddles-into",
     "copy_by_string_instruction-into",
+    "idle_thread_reads-heap",
     "libc_memset-source",
     "managed_read-read",
     "munmap_destination-unmapped",

@@ -236,9 +236,8 @@ static bool intercepted(ucontext_t *context)
 void ffm_dispatch_signal(int number, siginfo_t *info, void *context)
 {
     if (info->si_code == SI_TKILL && info->si_pid == getpid()) {
-        /* Where the stack ends is not to be had in a handler. */
-        const uint64_t here = (uint64_t)__builtin_frame_address(0) - STACK_BELOW / 8;
-        note_thread(control_block_here(), here, here + STACK_BELOW / 4);
+        const ucontext_t *interrupted = context;
+        ffm_thread_memory_in_handler((uint64_t)interrupted->uc_mcontext.gregs[REG_RSP]);
         ffm_dispatch_join();
         return;
     }
@@ -344,6 +343,7 @@ bool ffm_dispatch_open(void)
         dispatch.open = false;
         return false;
     }
+    ffm_thread_memory_measure();
     other_threads(ask);
     if (gettid() != getpid())
         ask(getpid());

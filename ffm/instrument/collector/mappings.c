@@ -1,9 +1,13 @@
 #include "mappings.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+
+#include "kernel.h"
 
 enum { KNOWN = 64, LINE = 512 };
 
@@ -76,6 +80,60 @@ bool ffm_mappings_shared(uint64_t start, uint64_t end)
     }
     pthread_mutex_unlock(&mappings.lock);
     return !alone;
+}
+
+enum { SOME = 1024 };
+
+typedef enum { START, END, REST } column;
+
+/* Reads the addresses at the beginning of each line, whatever part of the file `text` is. */
+typedef struct {
+    uint64_t address, start, end;
+    column at;
+    bool found;
+} search;
+
+static uint64_t digit(char letter)
+{
+    return (uint64_t)(letter <= '9' ? letter - '0' : letter - 'a' + 10);
+}
+
+static void look(search *wanted, const char *text, int64_t length)
+{
+    for (int64_t i = 0; i < length && !wanted->found; i++) {
+        if (text[i] == '\n') {
+            wanted->at = START;
+            wanted->start = wanted->end = 0;
+        } else if (wanted->at == START && text[i] == '-') {
+            wanted->at = END;
+        } else if (wanted->at == START) {
+            wanted->start = wanted->start << 4 | digit(text[i]);
+        } else if (wanted->at == END && text[i] == ' ') {
+            wanted->at = REST;
+            wanted->found = wanted->start <= wanted->address && wanted->address < wanted->end;
+        } else if (wanted->at == END) {
+            wanted->end = wanted->end << 4 | digit(text[i]);
+        }
+    }
+}
+
+bool ffm_mappings_around(uint64_t address, uint64_t *start, uint64_t *end)
+{
+    static const char path[] = "/proc/self/maps";
+    search wanted = {.address = address};
+    char text[SOME];
+    int64_t length;
+    const int64_t file = ffm_kernel(SYS_openat, (uint64_t)AT_FDCWD, (uint64_t)path, O_RDONLY | O_CLOEXEC, 0);
+    if (file < 0)
+        return false;
+    do {
+        length = ffm_kernel(SYS_read, (uint64_t)file, (uint64_t)text, sizeof text, 0);
+        look(&wanted, text, length);
+    } while (length > 0 && !wanted.found);
+    ffm_kernel(SYS_close, (uint64_t)file, 0, 0, 0);
+    *start = wanted.start;
+    *end = wanted.end;
+    return wanted.found;
 }
 
 void ffm_mappings_after_fork(void)

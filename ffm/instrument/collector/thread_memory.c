@@ -2,37 +2,50 @@
 
 #include <link.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stddef.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "kernel.h"
+#include "mappings.h"
+#include "signals.h"
 
 /* glibc's `struct pthread`, which begins at the thread pointer and holds what the kernel knows of a thread, is smaller.
  */
 enum { PAGE = 4096, CONTROL_BLOCK = 4096, CAPACITY = 1 << 12, STATIC_VARIABLES = 1 << 16 };
 
+/* How far a stack without a limit, or of a mapping that cannot be found, is taken to reach. */
+enum { LARGE_STACK = 1 << 30, SOME_STACK = 8 << 20 };
+
 static struct {
     bool locked, overflown;
+    uint64_t static_variables; /* bytes of thread-local storage below the thread pointer */
     uint32_t count;
     struct {
         uint64_t thread_pointer, start, end;
     } regions[CAPACITY];
 } noted;
 
-static void lock(void)
+/* With all signals held back: their handlers take the lock too. Returns what unlock wants. */
+static uint64_t lock(void)
 {
+    const uint64_t before = ffm_signals_set_mask(UINT64_MAX);
     while (__atomic_test_and_set(&noted.locked, __ATOMIC_ACQUIRE))
-        sched_yield();
+        ffm_kernel(SYS_sched_yield, 0, 0, 0, 0);
+    return before;
 }
 
-static void unlock(void)
+static void unlock(uint64_t before)
 {
     __atomic_clear(&noted.locked, __ATOMIC_RELEASE);
+    ffm_signals_set_mask(before);
 }
 
 void ffm_thread_memory_note(uint64_t thread_pointer, uint64_t start, uint64_t end)
 {
     start &= ~(uint64_t)(PAGE - 1);
     end = (end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-    lock();
+    const uint64_t before = lock();
     if (noted.count == CAPACITY) {
         noted.overflown = true;
     } else {
@@ -40,27 +53,70 @@ void ffm_thread_memory_note(uint64_t thread_pointer, uint64_t start, uint64_t en
         noted.regions[noted.count].start = start;
         noted.regions[noted.count++].end = end;
     }
-    unlock();
+    unlock(before);
 }
 
 void ffm_thread_memory_gone(uint64_t thread_pointer)
 {
-    lock();
+    const uint64_t before = lock();
     for (uint32_t i = noted.count; i > 0; i--)
         if (noted.regions[i - 1].thread_pointer == thread_pointer)
             noted.regions[i - 1] = noted.regions[--noted.count];
-    unlock();
+    unlock(before);
 }
 
 bool ffm_thread_memory_holds(uint64_t start, uint64_t end)
 {
     start &= ~(uint64_t)(PAGE - 1);
-    lock();
+    const uint64_t before = lock();
     bool found = noted.overflown;
     for (uint32_t i = 0; i < noted.count && !found; i++)
         found = start < noted.regions[i].end && noted.regions[i].start < end;
-    unlock();
+    unlock(before);
     return found;
+}
+
+/* The calling thread's variables of one module in static thread-local storage, whose place is the same in all threads.
+ */
+static int measure_variables(struct dl_phdr_info *info, size_t size, void *opaque)
+{
+    const uint64_t self = *(const uint64_t *)opaque, start = (uint64_t)info->dlpi_tls_data;
+    if (size < offsetof(struct dl_phdr_info, dlpi_tls_data) + sizeof info->dlpi_tls_data || start == 0 ||
+        start > self || self - start > STATIC_VARIABLES)
+        return 0;
+    if (self - start > noted.static_variables)
+        noted.static_variables = self - start;
+    return 0;
+}
+
+void ffm_thread_memory_measure(void)
+{
+    static __thread char own __attribute__((tls_model("initial-exec"))); /* the collector's are there in any case */
+    uint64_t self = (uint64_t)pthread_self();
+    noted.static_variables = self - (uint64_t)&own + PAGE;
+    dl_iterate_phdr(measure_variables, &self);
+}
+
+static uint64_t lowest_of_stack(uint64_t start, uint64_t end)
+{
+    struct rlimit limit = {0};
+    if (ffm_kernel(SYS_getpid, 0, 0, 0, 0) != ffm_kernel(SYS_gettid, 0, 0, 0, 0))
+        return start;
+    /* That of the first thread grows into unmapped memory. */
+    ffm_kernel(SYS_prlimit64, 0, RLIMIT_STACK, 0, (uint64_t)&limit);
+    const uint64_t most = limit.rlim_cur < LARGE_STACK ? limit.rlim_cur : LARGE_STACK;
+    return start < end - most ? start : end - most;
+}
+
+void ffm_thread_memory_in_handler(uint64_t interrupted)
+{
+    const uint64_t self = (uint64_t)__builtin_thread_pointer();
+    uint64_t start, end;
+    if (ffm_mappings_around(interrupted, &start, &end))
+        ffm_thread_memory_note(self, lowest_of_stack(start, end), end);
+    else
+        ffm_thread_memory_note(self, interrupted - SOME_STACK, interrupted + SOME_STACK);
+    ffm_thread_memory_note(self, self - noted.static_variables, self + CONTROL_BLOCK);
 }
 
 /* The calling thread's variables of one module, as far as they lie with its control block, where the collector's do
@@ -94,7 +150,7 @@ void ffm_thread_memory_here(void)
 
 void ffm_thread_memory_after_fork(void)
 {
-    unlock();
+    __atomic_clear(&noted.locked, __ATOMIC_RELEASE); /* a thread that is gone may have held it */
     noted.count = 0;
     noted.overflown = false;
     ffm_thread_memory_here();

@@ -11,6 +11,14 @@
  * not for signal handlers. */
 void ffm_thread_memory_here(void);
 
+/* The same for a thread that cannot be asked so, as it is in a signal handler: its whole stack, however far it may
+ * still grow, and its thread-local variables as far as the kernel and the collector use them. `interrupted` is the
+ * stack pointer before the handler, which may run on another stack. Safe there. */
+void ffm_thread_memory_in_handler(uint64_t interrupted);
+
+/* Before the first of these: learn how much static thread-local storage threads have. */
+void ffm_thread_memory_measure(void);
+
 /* Note memory of a thread that is known by its thread pointer (the `tls` of clone). */
 void ffm_thread_memory_note(uint64_t thread_pointer, uint64_t start, uint64_t end);
 

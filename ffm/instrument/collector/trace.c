@@ -211,6 +211,7 @@ static int create(pthread_t *created, const pthread_attr_t *attributes, void *(*
     int status = trace.create(created, attributes, begin, given);
     if (status != 0)
         munmap(given, sizeof *given);
+    ffm_trace_follow(); /* it may use what another thread downloads, and never call the driver itself */
     return status;
 }
 

@@ -2,9 +2,9 @@
  * that the page watch is compared with (design, section 5).
  *
  * Frida's Stalker runs a translation of the program's code, made by ../trace_translator.c. Followed are the threads
- * that the program starts, and each thread from its first call of the driver on; not the driver's own threads. Not
- * seen: accesses in signal handlers, accesses of PUSH, POP, CALL and RET to the stack, and lanes of gather and scatter
- * instructions but for the first. */
+ * that the program starts, and each thread from its first call of the driver on, or from when it starts another; not
+ * the driver's own threads. Not seen: accesses in signal handlers, accesses of PUSH, POP, CALL and RET to the stack,
+ * and lanes of gather and scatter instructions but for the first. */
 #ifndef FFM_TRACE_H
 #define FFM_TRACE_H
 
