@@ -166,8 +166,10 @@ function findPython(module) {
   pythonFound = true;
   const home = Process.findModuleByAddress(threadState);
   const alone = home !== null && PYTHON.test(home.name);
-  for (const name of INTERPRETER_LOCKS) {
-    collector.interpreterLock(exported(name) ?? NULL);
+  if (collector.interpreterLock !== null) {
+    for (const name of INTERPRETER_LOCKS) {
+      collector.interpreterLock(exported(name) ?? NULL);
+    }
   }
   collector.python(threadState, exported("_PyRuntime") ?? NULL, version.readU32(), alone ? 1 : 0);
 }

@@ -66,6 +66,9 @@ class Library:
 
 COLLECTOR = Library("libffm_collector.so", "ffm_collector")
 
+PAGES = "libffm_pages.so"
+"""To be preloaded: gives large blocks of the heap pages of their own (`pages.c`), for a watch that protects pages."""
+
 
 @dataclass(frozen=True, slots=True)
 class Instruments:
@@ -83,8 +86,8 @@ class Instruments:
     guarded_functions: tuple[tuple[str, bool], ...] = ()
     """Names of the C library that the library replaces from the start, and whether it does without the originals;
     their indices follow those."""
-    own_pages: bool = False
-    """Give large blocks of the heap pages of their own (`pages.c`): for a watch that protects pages."""
+    preloaded: tuple[str, ...] = ()
+    """Libraries of ours that the program loads before its own."""
     trace: bool = False
     """Watch memory by translating the program's code, instead of protecting its pages."""
 
@@ -134,7 +137,7 @@ def run_instrumented(
             program = subprocess.Popen(
                 command,
                 executable=resolved,
-                env=gate.environment(dict(os.environ), ("libffm_pages.so",) if instruments.own_pages else ()),
+                env=gate.environment(dict(os.environ), instruments.preloaded),
                 stdout=sink,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # so that the time limit can end all that it started

@@ -18,10 +18,14 @@ from ffm.instrument.errors import InstrumentError
 from ffm.instrument.program import Ending, ending_of, resolve_program
 from ffm.instrument.runner import Instruments, Library, run_instrumented
 from ffm.remedy.layout import Counted, extra_functions, guarded_functions, read_counters
-from ffm.remedy.selection import Planned, closes_host_memory, write_plan
+from ffm.remedy.selection import Planned, closes_host_memory, delivers_late, write_plan
 from ffm.stages.errors import ProgramError
 
 LIBRARY = Library("libffm_remedy.so", "ffm_remedy")
+
+HEAP = "libffm_heap.so"
+"""Gives large blocks of the heap pages of their own, and marks them, so that they can be closed while downloads are
+late (`native/marks.c`)."""
 
 SEEN_KINDS = frozenset(Kind) - {Kind.ENTRY}
 """What the library sees: nearly all, since what is enqueued or asked unseen could tell a correction."""
@@ -94,6 +98,7 @@ def compare_runs(
         folder = Path(scratch)
         ordered = write_plan(planned, folder / "plan")
         closing = any(closes_host_memory(site) for site in planned)
+        late = any(delivers_late(site) for site in planned)
         bare: list[ProgramRun] = []
         corrected: list[ProgramRun] = []
         by_hand: list[ProgramRun] = []
@@ -102,7 +107,7 @@ def compare_runs(
             progress(f"run {turn + 1} of {runs}: as it is")
             bare.append(_run_bare(command, folder, files, timeout_s))
             progress(f"run {turn + 1} of {runs}: corrected")
-            run, counted = _run_corrected(command, folder, turn, files, timeout_s, closing=closing)
+            run, counted = _run_corrected(command, folder, turn, files, timeout_s, closing=closing, late=late)
             corrected.append(run)
             if twin is not None:
                 progress(f"run {turn + 1} of {runs}: corrected by hand")
@@ -141,7 +146,14 @@ def _run_bare(command: list[str], folder: Path, files: list[Path], timeout_s: fl
 
 
 def _run_corrected(
-    command: list[str], folder: Path, turn: int, files: list[Path], timeout_s: float | None, *, closing: bool
+    command: list[str],
+    folder: Path,
+    turn: int,
+    files: list[Path],
+    timeout_s: float | None,
+    *,
+    closing: bool,
+    late: bool,
 ) -> tuple[ProgramRun, list[Counted]]:
     output, counts = folder / "output", folder / f"counts-{turn}"
     counts.mkdir()
@@ -155,6 +167,7 @@ def _run_corrected(
         LIBRARY,
         extra_functions(),
         guarded_functions() if closing else (),
+        preloaded=(HEAP,) if late else (),
     )
     try:
         outcome = run_instrumented(command, instruments, output=output, timeout_s=timeout_s)

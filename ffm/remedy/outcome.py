@@ -43,6 +43,7 @@ MEMORY = {
     "pool_peak_bytes": "device memory idle in the pool, at most",
     "cache_bytes": "device memory that holds copies of uploads",
     "staging_bytes": "pinned host memory for staging",
+    "own_pages_bytes": "host memory that large heap blocks on pages of their own cost, at most",
 }
 
 STOPPED = {
@@ -126,7 +127,7 @@ def outcome(results: Results, comparison: Comparison, command: list[str]) -> Out
     problems = [site.site for site in comparison.planned if site.remedies]
     bound_s = np.array([sum(document.sites[site].benefit.bound_s for site in problems)])
     benefit = results.estimates.of_sites([problems], bound_s)[0]
-    estimate_s = benefit.carry_s if benefit.replay_s is None else benefit.replay_s
+    estimate_s = benefit.expected_s
     saving_s = comparison.bare_s - comparison.corrected_s
     differences, notes = compare_outputs(comparison.bare, comparison.corrected)
     return Outcome(

@@ -1,7 +1,9 @@
 """Which call sites to correct, and how (dissertation 7.2, Figure 7.1).
 
-A wait is removed only at sites whose every observed occurrence was unnecessary, or only ordered streams. A transfer is
-staged or reused only where the results say that this saves something; that its bytes are right is checked at each call.
+A wait is removed only at sites whose every observed occurrence was unnecessary, or only ordered streams. The wait of a
+download moves to the first touch of its destination wherever that is (`native/downloads.h`): that is right whether the
+occurrence is needed or not, so that sites with both kinds are chosen where it pays. A transfer is staged or reused only
+where the results say that this saves something; that its bytes are right is checked at each call.
 """
 
 from __future__ import annotations
@@ -21,6 +23,10 @@ UNNECESSARY = ("unnecessary", "conditionally unnecessary")
 REPEATED = ("no-op", "repeat", "copy")
 
 ALLOCATE, FREE = "cuMemAlloc_v2", "cuMemFree_v2"
+LATE_S = 20e-6
+"""What delivering late costs a call at most: its pages closed and opened, a fault, a fence and a word that the GPU
+writes. Sites where some occurrences are needed must save more."""
+
 UPLOADS = ("cuMemcpyHtoD_v2", "cuMemcpyHtoD_v2_ptds")
 DOWNLOADS = ("cuMemcpyDtoH_v2", "cuMemcpyDtoH_v2_ptds")
 
@@ -69,7 +75,7 @@ def plan(analysis: Analysis, remedies: Collection[Remedy], among: Collection[int
         idle = ["NO_WAIT"] if never_needed(site) else []
         if Remedy.SKIP in remedies and site.kind == "synchronization" and never_needed(site):
             add(number, Remedy.SKIP, "SKIP")
-        if Remedy.ASYNCHRONOUS in remedies and _can_be_staged(site):
+        if Remedy.ASYNCHRONOUS in remedies and can_be_staged(site):
             add(number, Remedy.ASYNCHRONOUS, "ASYNCHRONOUS", "NO_WAIT")
         if Remedy.REUSE in remedies and _repeats(site):
             add(number, Remedy.REUSE, "REUSE", *idle)
@@ -111,6 +117,12 @@ def closes_host_memory(planned: Planned) -> bool:
     return any(planned.actions & constant(f"FFM_REMEDY_{action}") for action in waits)
 
 
+def delivers_late(planned: Planned) -> bool:
+    """Whether downloads of the site are delivered late."""
+    name = load_catalogue()[planned.function].name
+    return name in DOWNLOADS and bool(planned.actions & constant("FFM_REMEDY_ASYNCHRONOUS"))
+
+
 def never_needed(site: Site) -> bool:
     """Whether every occurrence of the site was seen to wait for nothing, or only so that work on another stream comes
     later: that order is kept on the device where a wait is removed (`native/order.h`)."""
@@ -123,15 +135,31 @@ def _all(site: Site, good: Callable[[Verdict], bool]) -> bool:
     return seen == site.count > 0 and all(good(verdict) for verdict in site.synchronization)
 
 
-def _can_be_staged(site: Site) -> bool:
-    """An upload's wait may also have served the program to overwrite its source: staging takes the bytes before."""
+def can_be_staged(site: Site) -> bool:
+    """Whether a transfer need not wait, or wait later. An upload's wait may also have served the program to overwrite
+    its source: staging takes the bytes before."""
 
     def staged(verdict: Verdict) -> bool:
         return verdict.kind in UNNECESSARY or verdict.reason == REASONS[Reason.SOURCE_OVERWRITTEN]
 
     if site.function in UPLOADS:
         return _all(site, staged)
-    return site.function in DOWNLOADS and never_needed(site)
+    return site.function in DOWNLOADS and (never_needed(site) or (guards_itself(site) and pays(site)))
+
+
+GUARDED = tuple(REASONS[reason] for reason in (Reason.RESULT_USED, Reason.SOURCE_OVERWRITTEN, Reason.ORDERS_STREAMS))
+"""Needs that a late download sees to: memory is closed until the GPU is done with it, streams are put in order on the
+device. Others, such as a timer of the program's own, would be noticed."""
+
+
+def guards_itself(site: Site) -> bool:
+    """Whether a wait at the first touch serves all that the site's occurrences were needed for."""
+    return _all(site, lambda verdict: verdict.kind in UNNECESSARY or verdict.reason in GUARDED)
+
+
+def pays(site: Site) -> bool:
+    """Whether a site is expected to save more than late delivery costs it."""
+    return site.benefit.expected_s > LATE_S * site.count
 
 
 def _repeats(site: Site) -> bool:

@@ -234,6 +234,11 @@ class Benefit(Record, frozen=True, kw_only=True):
     rests_on: str = ""
     """What the interval rests on, in words."""
 
+    @property
+    def expected_s(self) -> float:
+        """The seconds that everything shows and is ordered by, unless told otherwise: by replay, or else by carry."""
+        return self.carry_s if self.replay_s is None else self.replay_s
+
 
 class Verdict(Record, frozen=True, kw_only=True):
     """What stages 3 and 4 say of the synchronizations or transfers of one site.

@@ -11,7 +11,7 @@ from typing import Literal
 from ffm.driver.analysis import analyse_driver
 from ffm.instrument.errors import InstrumentError
 from ffm.instrument.recording import Recording, read_recordings
-from ffm.instrument.runner import Instruments, Outcome, run_instrumented
+from ffm.instrument.runner import PAGES, Instruments, Outcome, run_instrumented
 from ffm.instrument.wait_function import WaitFunction, wait_function
 from ffm.stages.documents import Driver, ExitStatus, HookOutcome, ProcessRecord, Run
 from ffm.stages.errors import ProgramError
@@ -68,7 +68,9 @@ def measure(
     try:
         outcome = run_instrumented(
             request.command,
-            Instruments(folder, list(functions), mode, plan, find, own_pages=own_pages, trace=trace),
+            Instruments(
+                folder, list(functions), mode, plan, find, preloaded=(PAGES,) if own_pages else (), trace=trace
+            ),
             output=request.folder.output(stage),
             timeout_s=request.timeout_s,
         )

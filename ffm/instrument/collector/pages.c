@@ -51,6 +51,9 @@ static int find_next(void)
     return next.malloc != NULL && next.calloc != NULL && next.memalign != NULL;
 }
 
+/* Where it is linked in (ffm/remedy/native/marks.c), it notes the block, and returns it. */
+extern void *ffm_marks_block(void *block, size_t bytes) __attribute__((weak));
+
 static int is_large(size_t bytes)
 {
     return bytes >= LEAST && bytes <= (size_t)PTRDIFF_MAX - 2 * PAGE;
@@ -58,7 +61,9 @@ static int is_large(size_t bytes)
 
 static void *on_own_pages(size_t alignment, size_t bytes)
 {
-    return next.memalign(alignment > PAGE ? alignment : PAGE, (bytes + PAGE - 1) & ~(size_t)(PAGE - 1));
+    const size_t whole = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1), aligned = alignment > PAGE ? alignment : PAGE;
+    return ffm_marks_block == NULL ? next.memalign(aligned, whole)
+                                   : ffm_marks_block(next.memalign(aligned, whole), whole);
 }
 
 EXPORT void *malloc(size_t bytes)

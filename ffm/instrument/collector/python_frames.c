@@ -175,6 +175,7 @@ static size_t copy_text(const char *string, char *out, size_t room)
     return used;
 }
 
+/* Also where nothing is recorded, as in a corrected program, functions have hashes and numbers. */
 static uint32_t record(const char *code, uint64_t *hash)
 {
     static char text[LONGEST_FILE + LONGEST_NAME];
@@ -184,12 +185,14 @@ static uint32_t record(const char *code, uint64_t *hash)
     *hash = XXH3_64bits_withSeed(text, file + name, (uint64_t)first_line << 32 | file);
     size_t padded = (file + name + 7) & ~(size_t)7;
     ffm_python_code *out = ffm_sink_reserve(&codes.stream, FFM_CHUNK_PYTHON_CODES, 0, sizeof *out + padded);
-    if (out == NULL)
-        return FFM_NO_CODE;
-    *out = (ffm_python_code){
-        .number = codes.count, .first_line = first_line, .file_bytes = (uint32_t)file, .name_bytes = (uint32_t)name};
-    memcpy(out + 1, text, file + name);
-    ffm_sink_commit(&codes.stream, sizeof *out + padded);
+    if (out != NULL) {
+        *out = (ffm_python_code){.number = codes.count,
+                                 .first_line = first_line,
+                                 .file_bytes = (uint32_t)file,
+                                 .name_bytes = (uint32_t)name};
+        memcpy(out + 1, text, file + name);
+        ffm_sink_commit(&codes.stream, sizeof *out + padded);
+    }
     return codes.count++;
 }
 
@@ -204,7 +207,7 @@ static uint32_t code_number(const uint64_t *words, uint64_t *hash)
     }
     uint32_t number = record((const char *)words[0], hash); // NOLINT(performance-no-int-to-ptr)
     /* A table that is three quarters full stays as it is: later functions are recorded each time they are met. */
-    if (number != FFM_NO_CODE && codes.count < CODES / 4 * 3) {
+    if (codes.count < CODES / 4 * 3) {
         codes.slots[slot].words[0] = words[0];
         codes.slots[slot].words[1] = words[2];
         codes.slots[slot].hash = *hash;

@@ -13,6 +13,7 @@
 #include "pool.h"
 #include "stacks.h"
 #include "state.h"
+#include "transfers.h"
 
 typedef uint64_t word;
 typedef word (*narrow_function)(word, word, word, word, word, word);
@@ -124,7 +125,8 @@ static bool frees_host_memory(const ffm_function *function)
 static void deliver_for(const ffm_program_call *call)
 {
     const ffm_function *function = call->function;
-    if (function->kind == FFM_KIND_SYNCHRONIZATION || function->kind == FFM_KIND_QUERY)
+    if (function->kind == FFM_KIND_SYNCHRONIZATION || function->kind == FFM_KIND_QUERY ||
+        handlers[call->index] == ffm_download) /* which may stay late beside others, and delivers itself */
         return;
     ffm_operation operation = {0};
     ffm_arguments_before(function, call->arguments, &operation);

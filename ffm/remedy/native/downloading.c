@@ -14,6 +14,8 @@ static bool enqueue(const ffm_download_late *late, uint64_t from)
 /* As the call is without corrections: what it waited for is over. */
 static uint64_t download_now(const ffm_program_call *call, uint64_t stream)
 {
+    uint64_t to = ffm_argument(call, call->function->destination);
+    ffm_downloads_deliver(to, to + ffm_argument(call, call->function->bytes), &ffm_counters->deliveries_called);
     ffm_order_mark before = ffm_order_now();
     uint64_t result = ffm_forward(call);
     if (result == FFM_CUDA_SUCCESS) {

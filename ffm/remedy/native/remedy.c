@@ -8,6 +8,7 @@
 #include "dispatch.h"
 #include "downloads.h"
 #include "extras.h"
+#include "heap.h"
 #include "maps.h"
 #include "modules.h"
 #include "plan.h"
@@ -19,6 +20,7 @@
 static void after_fork(void)
 {
     ffm_counters_after_fork();
+    ffm_heap_open();
     ffm_downloads_after_fork();
     ffm_modules_after_fork();
     ffm_python_after_fork();
@@ -34,6 +36,7 @@ int ffm_remedy_open(const char *folder, uint32_t mode, const char *plan)
         return -2;
     if (!ffm_counters_open(folder, ffm_plan_sites()))
         return -1;
+    ffm_heap_open();
     ffm_stacks_open();
     ffm_dispatch_open();
     pthread_atfork(NULL, NULL, after_fork);

@@ -1,7 +1,7 @@
 /* The binary layout of what goes into the correcting library and of what it counts. Read by the C compiler and, as it
  * stands, by ffm/remedy/layout.py, so it holds only plain declarations. */
 
-enum { FFM_REMEDY_VERSION = 1 };
+enum { FFM_REMEDY_VERSION = 2 };
 
 /* What may be done at a call site. */
 enum {
@@ -57,16 +57,18 @@ typedef struct {
     uint64_t deliveries_called;  /* downloads delivered because a call was about to read or write it */
     uint64_t unknown_calls;      /* of planned functions, at stacks that are not in the plan */
 
-    uint64_t deliveries;      /* downloads delivered in all */
-    uint64_t fences;          /* orders on the device that stand for removed waits */
-    uint64_t pool_bytes;      /* idle in the pool now */
-    uint64_t pool_peak_bytes; /* at most */
-    uint64_t pool_returned;   /* blocks given back to the driver */
-    uint64_t cache_bytes;     /* device copies of uploads */
-    uint64_t staging_bytes;   /* pinned host memory */
-    uint64_t started;         /* CLOCK_MONOTONIC, nanoseconds */
-    uint64_t lookup_calls;    /* stacks looked up */
-    uint64_t launches_unread; /* kernels whose parameters the driver does not tell, beside pinned memory */
+    uint64_t deliveries;         /* downloads delivered in all */
+    uint64_t deliveries_awaited; /* of these, those for which the GPU had to be waited for */
+    uint64_t fences;             /* orders on the device that stand for removed waits */
+    uint64_t pool_bytes;         /* idle in the pool now */
+    uint64_t pool_peak_bytes;    /* at most */
+    uint64_t pool_returned;      /* blocks given back to the driver */
+    uint64_t cache_bytes;        /* device copies of uploads */
+    uint64_t staging_bytes;      /* pinned host memory */
+    uint64_t own_pages_bytes;    /* host memory that pages of their own cost heap blocks, at most */
+    uint64_t started;            /* CLOCK_MONOTONIC, nanoseconds */
+    uint64_t lookup_calls;       /* stacks looked up */
+    uint64_t launches_unread;    /* kernels whose parameters the driver does not tell, beside pinned memory */
 } ffm_remedy_counters;
 
 typedef struct {

@@ -1,0 +1,302 @@
+#include "late.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "driver.h"
+#include "staging.h"
+#include "system_calls.h"
+
+enum { LATE = 256, PATIENCE_S = 2 };
+
+typedef ffm_download_late download;
+
+static struct {
+    bool locked;
+    bool off;
+    int memory;       /* /proc/self/mem: writes pages that are closed */
+    uint32_t version; /* odd while `list` changes */
+    download list[LATE];
+} late = {.memory = -1};
+
+uint32_t ffm_downloads_late;
+
+/* Of the lock's holder. */
+static __thread uint64_t signals_before __attribute__((tls_model("initial-exec")));
+
+/* The lock is taken in a signal handler too: no signal may interrupt its holder, and nothing under it touches a closed
+ * page. Raw system calls: the library's own are guarded (guards.c). */
+static void lock(void)
+{
+    uint64_t all = ~(uint64_t)0, before;
+    ffm_system_call(SYS_rt_sigprocmask, SIG_SETMASK, (uint64_t)&all, (uint64_t)&before, sizeof all);
+    while (__atomic_test_and_set(&late.locked, __ATOMIC_ACQUIRE))
+        sched_yield();
+    signals_before = before;
+}
+
+static void unlock(void)
+{
+    uint64_t before = signals_before;
+    __atomic_clear(&late.locked, __ATOMIC_RELEASE);
+    ffm_system_call(SYS_rt_sigprocmask, SIG_SETMASK, (uint64_t)&before, 0, sizeof before);
+}
+
+static uint64_t first_page(const download *of)
+{
+    return ffm_page_of(of->to);
+}
+
+static uint64_t last_page(const download *of)
+{
+    return ffm_page_after(of->to + of->bytes);
+}
+
+static bool protect(const download *of, int protection)
+{
+    uint64_t first = first_page(of);
+    return ffm_system_call(SYS_mprotect, first, last_page(of) - first, (uint64_t)protection, 0) == 0;
+}
+
+static bool is_done(const download *it)
+{
+    return __atomic_load_n(it->done, __ATOMIC_ACQUIRE) == 1;
+}
+
+bool ffm_late_open(void)
+{
+    if (late.memory >= 0)
+        close(late.memory);
+    late.memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+    if (late.memory < 0)
+        return false;
+    /* Not every kernel allows it: tried on a page. */
+    void *page = mmap(NULL, FFM_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return false;
+    const char one = 1;
+    bool can = ffm_system_call(SYS_pwrite64, (uint64_t)late.memory, (uint64_t)&one, 1, (uint64_t)page) == 1;
+    munmap(page, FFM_PAGE);
+    return can;
+}
+
+void ffm_late_off(void)
+{
+    __atomic_store_n(&late.off, true, __ATOMIC_RELEASE);
+}
+
+bool ffm_late_is_off(void)
+{
+    return __atomic_load_n(&late.off, __ATOMIC_ACQUIRE);
+}
+
+bool ffm_late_has_room(void)
+{
+    return __atomic_load_n(&ffm_downloads_late, __ATOMIC_ACQUIRE) < LATE;
+}
+
+uint32_t ffm_late_version(void)
+{
+    return __atomic_load_n(&late.version, __ATOMIC_ACQUIRE);
+}
+
+/* Wait without calling the driver; only where that takes unusually long, ask it whether the copy can still happen. */
+bool ffm_late_await(const download *it)
+{
+    struct timespec began, now, pause = {0, 20000};
+    clock_gettime(CLOCK_MONOTONIC, &began);
+    for (uint32_t turn = 0; !is_done(it); turn++) {
+        if (turn < 1000) {
+            __builtin_ia32_pause();
+            continue;
+        }
+        ffm_system_call(SYS_nanosleep, (uint64_t)&pause, 0, 0, 0);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (now.tv_sec - began.tv_sec <= PATIENCE_S)
+            continue;
+        int state = ffm_driver.stream_query(it->stream);
+        if (state != FFM_CUDA_SUCCESS && state != FFM_CUDA_NOT_READY)
+            return false; /* the program will learn of the error from its next call */
+        began = now;
+    }
+    return true;
+}
+
+static bool on_pages(const download *it, const download *of)
+{
+    return first_page(it) < last_page(of) && first_page(of) < last_page(it);
+}
+
+static bool in_the_way(const download *earlier, const download *of)
+{
+    if (of->source)
+        return !earlier->source && on_pages(earlier, of);
+    return earlier->to < of->to + of->bytes && of->to < earlier->to + earlier->bytes;
+}
+
+/* Whether some download is in a relation to another. Without the lock: its holder may be waiting for the GPU, and the
+ * calling thread may be one of the driver's, which the GPU waits for. */
+static bool any(bool (*related)(const download *, const download *), const download *to)
+{
+    while (true) {
+        uint32_t version = __atomic_load_n(&late.version, __ATOMIC_ACQUIRE);
+        uint32_t count = __atomic_load_n(&ffm_downloads_late, __ATOMIC_ACQUIRE);
+        bool found = false;
+        for (uint32_t i = 0; i < count && i < LATE && !found; i++) {
+            download seen = {.to = __atomic_load_n(&late.list[i].to, __ATOMIC_RELAXED),
+                             .bytes = __atomic_load_n(&late.list[i].bytes, __ATOMIC_RELAXED),
+                             .source = __atomic_load_n(&late.list[i].source, __ATOMIC_RELAXED)};
+            found = related(&seen, to);
+        }
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (version % 2 == 0 && version == __atomic_load_n(&late.version, __ATOMIC_RELAXED))
+            return found;
+        ffm_system_call(SYS_sched_yield, 0, 0, 0, 0); /* the list changes for as long as a system call lasts */
+    }
+}
+
+bool ffm_late_is_in_the_way_of(const download *it)
+{
+    return ffm_downloads_pending() && any(in_the_way, it);
+}
+
+/* Around changes of the list. Locked. */
+static void change(void)
+{
+    __atomic_add_fetch(&late.version, 1, __ATOMIC_ACQ_REL);
+}
+
+bool ffm_late_add(const download *it)
+{
+    lock();
+    change(); /* before the page closes: whoever faults on it waits until it is known why (touches.c) */
+    bool closed = !late.off && ffm_downloads_late < LATE && protect(it, it->source ? PROT_READ : PROT_NONE);
+    if (closed) {
+        late.list[ffm_downloads_late] = *it;
+        __atomic_store_n(&ffm_downloads_late, ffm_downloads_late + 1, __ATOMIC_RELEASE);
+    }
+    change();
+    unlock();
+    return closed;
+}
+
+/* Write the destination while its pages are closed, so that no thread sees it half done. Where that fails nothing is
+ * mapped there any more. */
+static void write_closed(const download *it)
+{
+    for (size_t written = 0; written < it->bytes;) {
+        int64_t count = ffm_system_call(SYS_pwrite64, (uint64_t)late.memory, (uint64_t)it->into + written,
+                                        it->bytes - written, it->to + written);
+        if (count <= 0)
+            return;
+        written += (size_t)count;
+    }
+}
+
+/* Mark all on some pages, and all on the pages that those share with others: they can be opened together alone.
+ * Locked. */
+static void choose(uint64_t first, uint64_t last, uint8_t *chosen)
+{
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t i = 0; i < ffm_downloads_late; i++) {
+            const download *it = &late.list[i];
+            if (chosen[i] || first_page(it) >= last || last_page(it) <= first)
+                continue;
+            chosen[i] = 1;
+            more = true;
+            if (first_page(it) < first)
+                first = first_page(it);
+            if (last_page(it) > last)
+                last = last_page(it);
+        }
+    }
+}
+
+/* Deliver what is chosen, which includes all on its pages; returns how many. Locked. */
+static uint32_t deliver_chosen(uint8_t *chosen)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < ffm_downloads_late; i++) {
+        if (!chosen[i])
+            continue;
+        if (!is_done(&late.list[i]))
+            FFM_COUNT(deliveries_awaited);
+        if (ffm_late_await(&late.list[i]) && !late.list[i].direct)
+            write_closed(&late.list[i]);
+    }
+    change();
+    for (uint32_t i = ffm_downloads_late; i > 0; i--) {
+        if (!chosen[i - 1])
+            continue;
+        protect(&late.list[i - 1], PROT_READ | PROT_WRITE);
+        ffm_staging_release(&late.list[i - 1].piece);
+        late.list[i - 1] = late.list[ffm_downloads_late - 1];
+        chosen[i - 1] = chosen[ffm_downloads_late - 1];
+        __atomic_store_n(&ffm_downloads_late, ffm_downloads_late - 1, __ATOMIC_RELEASE);
+        FFM_COUNT(deliveries);
+        count++;
+    }
+    change();
+    return count;
+}
+
+bool ffm_late_deliver(uint64_t first, uint64_t last, uint64_t *why)
+{
+    static uint8_t chosen[LATE]; /* locked */
+    const download pages = {.to = first, .bytes = last - first};
+    if (!any(on_pages, &pages))
+        return false;
+    int error = errno;
+    lock();
+    memset(chosen, 0, sizeof chosen);
+    choose(first, last, chosen);
+    uint32_t count = deliver_chosen(chosen);
+    unlock();
+    errno = error;
+    __atomic_fetch_add(why, count, __ATOMIC_RELAXED);
+    return count > 0;
+}
+
+void ffm_downloads_settle(void)
+{
+    static uint8_t ready[LATE], looked_at[LATE], together[LATE]; /* locked */
+    if (!ffm_downloads_pending())
+        return;
+    lock();
+    memset(ready, 0, sizeof ready);
+    memset(looked_at, 0, sizeof looked_at);
+    bool any_ready = false;
+    for (uint32_t i = 0; i < ffm_downloads_late; i++) {
+        if (looked_at[i])
+            continue;
+        memset(together, 0, sizeof together);
+        choose(first_page(&late.list[i]), last_page(&late.list[i]), together);
+        bool done = true;
+        for (uint32_t j = i; j < ffm_downloads_late; j++)
+            done = done && (!together[j] || is_done(&late.list[j]));
+        for (uint32_t j = i; j < ffm_downloads_late; j++) {
+            looked_at[j] |= together[j];
+            ready[j] |= done && together[j];
+        }
+        any_ready = any_ready || done;
+    }
+    if (any_ready)
+        deliver_chosen(ready);
+    unlock();
+}
+
+void ffm_late_forget(void)
+{
+    late.locked = false;
+    ffm_downloads_late = 0;
+    if (late.memory >= 0)
+        ffm_late_open();
+}

@@ -1,0 +1,156 @@
+/* Marks the pages of heap blocks that have pages of their own, which pages.c gives them: nothing of anybody else lies
+ * there, so that they may be closed for as long as their content is on its way. A bit for each page of the address
+ * space, in memory that comes as it is used. */
+#include "marks.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PAGE_BITS = 12, PAGE = 1 << PAGE_BITS, ADDRESS_BITS = 47 };
+
+/* The header of the C library's block, and the rest of its last page, take a page each at most. */
+enum { COST = 2 * PAGE };
+
+#define EXPORT __attribute__((visibility("default")))
+
+static const uint64_t pages_in_all = (uint64_t)1 << (ADDRESS_BITS - PAGE_BITS);
+
+static uint8_t *bits; /* NULL where there is no address space for them: then no page is marked */
+static uint64_t blocks, most_blocks;
+static const ffm_marks_observer *observer;
+
+static struct {
+    void (*free)(void *);
+    void *(*realloc)(void *, size_t);
+    size_t (*usable)(void *);
+} next;
+
+/* False while they are being looked up by this very thread. */
+static int find_next(void)
+{
+    static __thread int looking __attribute__((tls_model("initial-exec")));
+    if (__builtin_expect(__atomic_load_n(&next.usable, __ATOMIC_ACQUIRE) != NULL, 1))
+        return 1;
+    if (looking)
+        return 0;
+    looking = 1;
+    next.free = (void (*)(void *))(uintptr_t)dlsym(RTLD_NEXT, "free");
+    next.realloc = (void *(*)(void *, size_t))(uintptr_t)dlsym(RTLD_NEXT, "realloc");
+    void *made =
+        mmap(NULL, pages_in_all / 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (made != MAP_FAILED) {
+        madvise(made, pages_in_all / 8, MADV_DONTDUMP);
+        uint8_t *none = NULL;
+        if (!__atomic_compare_exchange_n(&bits, &none, made, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            munmap(made, pages_in_all / 8); /* another thread was faster */
+    }
+    __atomic_store_n(&next.usable, (size_t (*)(void *))(uintptr_t)dlsym(RTLD_NEXT, "malloc_usable_size"),
+                     __ATOMIC_RELEASE);
+    looking = 0;
+    return next.free != NULL && next.realloc != NULL && next.usable != NULL;
+}
+
+static void put(uint64_t page, bool set)
+{
+    const uint8_t bit = (uint8_t)(1 << page % 8);
+    if (set)
+        __atomic_fetch_or(&bits[page / 8], bit, __ATOMIC_RELAXED);
+    else
+        __atomic_fetch_and(&bits[page / 8], (uint8_t)~bit, __ATOMIC_RELAXED);
+}
+
+/* Neighbouring blocks' bits may share the bytes at both ends. */
+static void put_all(uint64_t page, uint64_t end, bool set)
+{
+    for (; page < end && page % 8 != 0; page++)
+        put(page, set);
+    if (page < end)
+        memset(&bits[page / 8], set ? 0xFF : 0, (end - page) / 8);
+    for (page = end - (end - page) % 8; page < end; page++)
+        put(page, set);
+}
+
+static bool is_marked(uint64_t page)
+{
+    return page < pages_in_all && (__atomic_load_n(&bits[page / 8], __ATOMIC_RELAXED) >> page % 8 & 1);
+}
+
+static bool own(uint64_t first, uint64_t last)
+{
+    if (bits == NULL)
+        return false;
+    bool all = first < last;
+    for (uint64_t page = first >> PAGE_BITS; all && page <= (last - 1) >> PAGE_BITS; page++)
+        all = is_marked(page);
+    return all;
+}
+
+static void observe(const ffm_marks_observer *new_observer)
+{
+    *new_observer->peak = __atomic_load_n(&most_blocks, __ATOMIC_RELAXED) * COST;
+    __atomic_store_n(&observer, new_observer, __ATOMIC_RELEASE);
+}
+
+static void count_one(void)
+{
+    uint64_t now = __atomic_add_fetch(&blocks, 1, __ATOMIC_RELAXED);
+    if (now <= __atomic_load_n(&most_blocks, __ATOMIC_RELAXED))
+        return;
+    __atomic_store_n(&most_blocks, now, __ATOMIC_RELAXED);
+    const ffm_marks_observer *told = __atomic_load_n(&observer, __ATOMIC_ACQUIRE);
+    if (told != NULL)
+        __atomic_store_n(told->peak, now * COST, __ATOMIC_RELAXED);
+}
+
+/* pages.c made a block of whole pages. */
+void *ffm_marks_block(void *block, size_t bytes)
+{
+    const uint64_t first = (uint64_t)block >> PAGE_BITS;
+    if (block != NULL && find_next() && bits != NULL && first + (bytes >> PAGE_BITS) <= pages_in_all) {
+        put_all(first, first + (bytes >> PAGE_BITS), true);
+        count_one();
+    }
+    return block;
+}
+
+/* The block's pages go back to the allocator, which may give them to anybody. It can do so without touching them. */
+static void forget(void *block)
+{
+    const uint64_t start = (uint64_t)block;
+    if (start == 0 || start % PAGE != 0 || bits == NULL || !is_marked(start >> PAGE_BITS))
+        return;
+    const uint64_t count = next.usable(block) >> PAGE_BITS;
+    const ffm_marks_observer *told = __atomic_load_n(&observer, __ATOMIC_ACQUIRE);
+    if (told != NULL)
+        told->before_free(start, start + count * PAGE);
+    put_all(start >> PAGE_BITS, (start >> PAGE_BITS) + count, false);
+    __atomic_fetch_sub(&blocks, 1, __ATOMIC_RELAXED);
+}
+
+EXPORT void free(void *block)
+{
+    if (!find_next())
+        return;
+    forget(block);
+    next.free(block);
+}
+
+EXPORT void *realloc(void *block, size_t bytes)
+{
+    if (!find_next()) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    forget(block);
+    return next.realloc(block, bytes);
+}
+
+EXPORT const ffm_marks *ffm_marks_of_heap(void)
+{
+    static const ffm_marks marks = {own, observe};
+    return &marks;
+}

@@ -1,0 +1,97 @@
+#include "touches.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "late.h"
+#include "maps.h"
+#include "system_calls.h"
+
+static struct sigaction previous;
+
+/* The last fault of this thread on a page without late downloads, and the list's version then. */
+static __thread struct {
+    uint64_t address;
+    uint32_t version;
+} unclaimed __attribute__((tls_model("initial-exec")));
+
+/* Another thread may have delivered what lay on the page since the fault: the access is tried once more. Where it
+ * faults again though no page was closed since, it was never ours. */
+static bool try_again(uint64_t address)
+{
+    uint32_t version = ffm_late_version();
+    if (unclaimed.address == address && unclaimed.version == version)
+        return false;
+    unclaimed.address = address;
+    unclaimed.version = version;
+    return true;
+}
+
+/* The signal has its usual effect: a fault happens again, what was sent is sent again. */
+static void end_by(int number, bool sent)
+{
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
+    ffm_unguarded_sigaction(number, &usual, NULL);
+    if (sent)
+        ffm_system_call(SYS_tgkill, (uint64_t)getpid(), (uint64_t)gettid(), (uint64_t)number, 0);
+}
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    uint64_t address = (uint64_t)info->si_addr;
+    bool sent = info->si_code <= 0; /* by a process, not by the CPU */
+    /* Even where nothing seems to be late: another thread may be closing the page right now. */
+    if (!sent &&
+        (ffm_late_deliver(ffm_page_of(address), ffm_page_after(address + 1), &ffm_counters->deliveries_touched) ||
+         try_again(address)))
+        return;
+    if (previous.sa_flags & SA_SIGINFO)
+        previous.sa_sigaction(number, info, context);
+    else if (previous.sa_handler == SIG_DFL || (previous.sa_handler == SIG_IGN && !sent))
+        end_by(number, sent);
+    else if (previous.sa_handler != SIG_IGN)
+        previous.sa_handler(number);
+}
+
+static void at_exit(void)
+{
+    ffm_downloads_deliver_all(&ffm_counters->deliveries_called, true);
+}
+
+static void before_fork(void)
+{
+    ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
+}
+
+static int is_mpi(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    (void)data;
+    return strstr(info->dlpi_name, "/libmpi") != NULL || strstr(info->dlpi_name, "/libpmpi") != NULL;
+}
+
+static bool opened;
+
+/* Memory that another process reads, as MPI may arrange it, would be read before it is delivered. */
+static void open_once(void)
+{
+    struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigfillset(&fault.sa_mask);
+    opened = dl_iterate_phdr(is_mpi, NULL) == 0 && ffm_guarded() && ffm_late_open() &&
+             ffm_unguarded_sigaction(SIGSEGV, &fault, &previous) == 0 && atexit(at_exit) == 0 &&
+             pthread_atfork(before_fork, NULL, NULL) == 0;
+    if (!opened)
+        ffm_late_off();
+}
+
+bool ffm_touches_open(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, open_once);
+    return opened;
+}
