@@ -120,6 +120,18 @@ def _among(
     return among if chosen or sequence is not None else None
 
 
+def _why_nothing(results: Results, among: set[int] | None) -> str:
+    """Why no correction fits the chosen site that would save most."""
+    from ffm.remedy.fitness import left
+
+    sites = results.document.sites
+    reasons = {index: why for index, why in left(results.document, []).items() if among is None or index in among}
+    if not reasons:
+        return "`ffm remedies` says of each problem which options correct it."
+    most = max(reasons, key=lambda index: sites[index].benefit.expected_s)
+    return f"Site {most + 1}, {sites[most].call}: {reasons[most]}. `ffm remedies` says it of each problem."
+
+
 def _apply(
     results: Results,
     remedies: list[Remedy],
@@ -146,8 +158,7 @@ def _apply(
     if not any(site.remedies for site in planned):
         raise FfmError(
             f"nothing to apply: no chosen site of {results.document.application} is fit for "
-            f"{', '.join(f'--{remedy}' for remedy in remedies)}. Only sites are corrected whose every observed "
-            "occurrence was unnecessary, or only ordered streams; `ffm report` shows the problems."
+            f"{', '.join(f'--{remedy}' for remedy in remedies)}. {_why_nothing(results, among)}"
         )
     with Console(stderr=True).status("") as status:
         comparison = compare_runs(
@@ -162,7 +173,7 @@ def _apply(
     ending = comparison.bare[0].ending
     if ending.signal is not None or ending.timed_out:
         raise FfmError(f"{command[0]} {ending} as it is, without corrections: mend it, or its arguments, first.")
-    answer = outcome(results, comparison, command)
+    answer = outcome(results, comparison, command, among)
     if as_json:
         click.echo(orjson.dumps(dataclasses.asdict(answer), option=orjson.OPT_INDENT_2))
     else:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ffm.cli.options import json_option, open_chosen, results_option, view_command
+from ffm.cli.options import estimator_option, json_option, open_chosen, results_option, view_command
 
 if TYPE_CHECKING:
     from ffm.remedy.identify import ProblemSite
+    from ffm.report.numbers import Estimator
     from ffm.report.remedies import RemediesView
     from ffm.stages.documents import Analysis
 
@@ -18,17 +19,20 @@ SMALLEST_PERCENT = 0.1
 
 
 @click.command(cls=view_command("ffm.report.remedies:RemediesView"))
+@estimator_option
 @results_option
 @json_option
 @click.option("--all", "show_all", is_flag=True, help="Show remedies below 0.1 % of the run, too.")
 @click.option(
     "--sarif", type=click.Path(path_type=Path, dir_okay=False), help="Write them as SARIF 2.1.0 to this file."
 )
-def remedies(folder: Path | None, as_json: bool, show_all: bool, sarif: Path | None) -> None:
+def remedies(
+    estimator: Estimator | None, folder: Path | None, as_json: bool, show_all: bool, sarif: Path | None
+) -> None:
     """Say what to change for each problem: the kind, the steps, every place that must change, most benefit first."""
     import orjson
 
-    view = remedies_view(open_chosen(folder).document, show_all=show_all)
+    view = remedies_view(open_chosen(folder).document, estimator, show_all=show_all)
     if sarif is not None:
         from ffm.report.sarif import sarif as sarif_log
         from ffm.stages.errors import FfmError
@@ -51,9 +55,10 @@ def remedies(folder: Path | None, as_json: bool, show_all: bool, sarif: Path | N
     print_screen(render_remedies, view)
 
 
-def problem_sites(analysis: Analysis) -> list[ProblemSite]:
+def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]:
     """Describe the sites with problems as the remedies want them."""
     from ffm.remedy.identify import MemoryLink, ProblemSite
+    from ffm.report.places import site_saving
 
     found = []
     for index, site in enumerate(analysis.sites):
@@ -81,19 +86,27 @@ def problem_sites(analysis: Analysis) -> list[ProblemSite]:
                     for link in analysis.allocations
                     if link.site == index
                 ),
-                benefit_s=site.benefit.carry_s,
+                benefit_s=site_saving(analysis, index).seconds(estimator),
             )
         )
     return found
 
 
-def remedies_view(analysis: Analysis, *, show_all: bool = False) -> RemediesView:
-    """Lay out the remedies of an analysis."""
+def remedies_view(analysis: Analysis, estimator: Estimator | None = None, *, show_all: bool = False) -> RemediesView:
+    """Lay out the remedies of an analysis, sorted and hidden by an estimator; without one, by the document's own.
+
+    Raises:
+        FfmError: a replay is wanted of a document that has none.
+    """
+    from ffm.remedy.fitness import fitness
     from ffm.remedy.identify import identify_remedies
+    from ffm.report.numbers import chosen_estimator
     from ffm.report.places import place, site_saving, stack_frames
     from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView, source_line
 
-    identified = identify_remedies(problem_sites(analysis))
+    chosen = chosen_estimator(analysis, estimator)
+    identified = identify_remedies(problem_sites(analysis, chosen))
+    fitting = fitness(analysis)
     shown = [
         remedy for remedy in identified if show_all or 100 * remedy.benefit_s >= SMALLEST_PERCENT * analysis.wall_s
     ]
@@ -104,6 +117,7 @@ def remedies_view(analysis: Analysis, *, show_all: bool = False) -> RemediesView
             where = place(analysis, changed.site)
             buffer = analysis.sites[changed.site].buffer
             places.append(RemedyPlace(changed.role, where, buffer, source_line(where.file, where.line)))
+        fit = fitting.get(remedy.site)
         views.append(
             RemedyView(
                 number=number,
@@ -116,6 +130,8 @@ def remedies_view(analysis: Analysis, *, show_all: bool = False) -> RemediesView
                 places=places,
                 keep=[place(analysis, kept) for kept in remedy.keep],
                 stack=stack_frames(analysis, remedy.site),
+                automatic=[f"--{option}" for option in fit.remedies] if fit is not None else [],
+                not_automatic=fit.why_not if fit is not None else "",
             )
         )
-    return RemediesView(analysis.application, analysis.wall_s, views, len(identified) - len(shown))
+    return RemediesView(analysis.application, analysis.wall_s, chosen, views, len(identified) - len(shown))

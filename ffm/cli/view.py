@@ -37,7 +37,7 @@ def report(estimator: Estimator | None, folder: Path | None, as_json: bool, show
         from ffm.cli.remedies import remedies_view
         from ffm.report.html import write_html
 
-        write_html(analysis, html, chosen, remedies_view(analysis, show_all=show_all), show_all=show_all)
+        write_html(analysis, html, chosen, remedies_view(analysis, chosen, show_all=show_all), show_all=show_all)
         click.echo(f"Wrote {html}.")
         return
     _show(overview(analysis, chosen, show_all=show_all), render_overview, as_json)

@@ -60,6 +60,7 @@ class ProblemSite:
     """Synchronizations that must stay."""
     memory: tuple[MemoryLink, ...]
     benefit_s: float
+    """By the estimator that sorts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,8 @@ def _repeated_transfer(problem: ProblemSite) -> Remedy:
 
 
 def _synchronous_transfer(problem: ProblemSite) -> Remedy:
-    steps = ["Use cudaMemcpyAsync (cudaMemsetAsync) on the stream of the work that the data belong to."]
+    call = "cudaMemsetAsync" if problem.sets_memory else "cudaMemcpyAsync"
+    steps = [f"Use {call} on the stream of the work that the data belong to."]
     pageable = [link for link in problem.memory if link.role == "host memory" and link.memory == "pageable"]
     if pageable:
         steps.append(
@@ -164,10 +166,9 @@ def _synchronous_transfer(problem: ProblemSite) -> Remedy:
                 "Where it is allocated was not seen, at least not always: it lies on a stack or in a global variable, "
                 "is smaller than 1 KiB, or the program runs in Python."
             )
-    elif problem.memory:
-        steps.append("The host memory is pinned already: nothing else has to change.")
-    if problem.keep:
-        steps.append("Keep the synchronization that is named below: it is what the first use relies on.")
+    elif any(link.role == "host memory" for link in problem.memory):
+        steps.append("The host memory is pinned already, as an asynchronous copy needs it.")
+    steps += _kept(problem)
     return _made(problem, RemedyKind.SYNCHRONOUS_TRANSFER, problem.unnecessary, steps, "host memory")
 
 
@@ -177,6 +178,20 @@ def _managed_memset(problem: ProblemSite) -> Remedy:
         "Where the GPU touches it next, use cudaMemsetAsync on the stream of that work.",
     ]
     return _made(problem, RemedyKind.MANAGED_MEMSET, problem.unnecessary, steps, "destination")
+
+
+def _kept(problem: ProblemSite) -> list[str]:
+    """What must wait after the change, for what the conditional verdicts rely on."""
+    steps = []
+    if any(site != problem.site for site in problem.keep):
+        steps.append("Keep the synchronization that is named below: a first use of the data relies on it.")
+    needed = problem.count - problem.unnecessary
+    if needed and problem.unnecessary:
+        steps.append(
+            f"Before the other first uses, wait with cudaStreamSynchronize: {needed:,} of {problem.count:,} calls are "
+            "needed for them."
+        )
+    return steps
 
 
 def _unnecessary(problem: ProblemSite) -> Remedy:

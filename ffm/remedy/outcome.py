@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ffm.remedy.correct import Comparison, ProgramRun
+from ffm.remedy.fitness import left
 from ffm.remedy.layout import constant
 from ffm.remedy.selection import Planned, Remedy
+from ffm.stages.documents import Analysis, Site
 from ffm.stages.results import Results
 
 REMOVED = {
@@ -34,10 +36,9 @@ FALLBACKS = {
     "waits_destination": "transfers that waited because their host memory cannot be closed until they are done",
     "waits_capture": "calls left as they are during a stream capture",
     "waits_driver": "calls left as they are because the driver refused part of the correction",
-    "deliveries_touched": "downloads delivered early because the program touched their destination",
-    "deliveries_called": "downloads delivered early because a call was about to touch their destination",
+    "deliveries_awaited": "waits at the first touch of memory that the GPU was still working on",
 }
-"""Counters of corrections that were not safe at some occurrence, in words."""
+"""Counters of waits that corrections did not take away, or only moved, in words."""
 
 MEMORY = {
     "pool_peak_bytes": "device memory idle in the pool, at most",
@@ -56,6 +57,10 @@ STOPPED = {
 
 WORTH_A_RATIO = 0.005
 """Estimates below this share of the run drown in the noise between runs: a ratio to them says nothing."""
+
+
+WORTH_TELLING = 0.001
+"""The share of the run that a site must save to be told where no correction fits it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,16 @@ class SiteCount:
     calls: int
     corrected: int
     waited: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeftSite:
+    """A call site with a problem that is left as it is. `expected_s` is what fixing it alone would save."""
+
+    site: int
+    place: str
+    expected_s: float
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +127,17 @@ class Outcome:
     fallbacks: dict[str, int]
     memory: dict[str, int]
     sites: list[SiteCount]
+    left: list[LeftSite]
+    """Of what was chosen and saves at least 0.1 % of the run, what no correction fits; most saved first."""
     differences: list[str]
     """Why the corrected program is not the same program; empty where it is."""
     notes: list[str]
 
 
-def outcome(results: Results, comparison: Comparison, command: list[str]) -> Outcome:
-    """Sum up what the runs showed."""
+def outcome(
+    results: Results, comparison: Comparison, command: list[str], among: Collection[int] | None = None
+) -> Outcome:
+    """Sum up what the runs showed; `among` are the sites that were chosen from, all without it."""
     document = results.document
     totals = {
         name: sum(process.values[name] for process in comparison.counted) for name in (*REMOVED, *FALLBACKS, *MEMORY)
@@ -154,9 +173,24 @@ def outcome(results: Results, comparison: Comparison, command: list[str]) -> Out
         fallbacks={name: totals[name] for name in FALLBACKS if totals[name]},
         memory={name: totals[name] for name in MEMORY if totals[name]},
         sites=sites,
+        left=_left(results.document, comparison.planned, among),
         differences=differences,
         notes=notes + _notes(comparison, command, results),
     )
+
+
+def _left(document: Analysis, planned: list[Planned], among: Collection[int] | None) -> list[LeftSite]:
+    least = WORTH_TELLING * document.wall_s
+    sites = [
+        LeftSite(index + 1, _place(document.sites[index]), document.sites[index].benefit.expected_s, why)
+        for index, why in left(document, planned).items()
+        if (among is None or index in among) and document.sites[index].benefit.expected_s >= least
+    ]
+    return sorted(sites, key=lambda site: -site.expected_s)
+
+
+def _place(site: Site) -> str:
+    return f"{site.call} {site.file.rpartition('/')[2]}:{site.line}" if site.line else site.call
 
 
 def _sites(results: Results, comparison: Comparison) -> list[SiteCount]:
@@ -164,11 +198,10 @@ def _sites(results: Results, comparison: Comparison) -> list[SiteCount]:
     for place, planned in enumerate(comparison.planned):
         site = results.document.sites[planned.site]
         tallies = [process.tallies[place] for process in comparison.counted]
-        where = f" {site.file.rpartition('/')[2]}:{site.line}" if site.line else ""
         counts.append(
             SiteCount(
                 site=planned.site + 1,
-                place=site.call + where,
+                place=_place(site),
                 remedies=[remedy.value for remedy in planned.remedies],
                 calls=sum(tally.calls for tally in tallies),
                 corrected=sum(tally.corrected for tally in tallies),

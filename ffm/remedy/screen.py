@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 from ffm.remedy.outcome import FALLBACKS, MEMORY, REMOVED, Outcome
+
+WIDTH = 100
+"""Columns of a sentence."""
+
+SHOWN = 5
+"""Sites that are left as they are on the screen."""
 
 UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
@@ -12,17 +19,17 @@ UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 def lines(outcome: Outcome) -> Iterator[str]:
     """Lay out the outcome."""
     yield f"{outcome.application}: {' '.join(outcome.command)}"
-    yield f"  {outcome.runs} runs each, in turn; medians"
+    yield f"  {outcome.runs} runs each, in turn; medians" if outcome.runs > 1 else "  one run each"
     yield ""
     yield f"  as it is    {outcome.bare_s:9.3f} s"
     yield f"  corrected   {outcome.corrected_s:9.3f} s"
     yield f"  saved       {outcome.saving_s:9.3f} s  {outcome.saving_percent:.1f} % of the run"
     if outcome.twin_saving_s is not None:
         share = 100 * outcome.twin_saving_s / outcome.bare_s
-        yield f"  by hand     {outcome.twin_saving_s:9.3f} s  {share:.1f} % of the run"
+        yield f"  by hand     {outcome.twin_saving_s:9.3f} s  {share:.1f} % of the run, saved by the version named"
     yield f"  estimated   {outcome.estimate_s:9.3f} s  by {outcome.estimator}{_interval(outcome)}"
     if outcome.ratio is not None:
-        yield f"  saved by estimated {outcome.ratio:.2f}"
+        yield f"  ratio       {outcome.ratio:9.2f}    saved / estimated"
     yield ""
     yield "Remedies               call sites      calls    waited"
     for count in outcome.remedies:
@@ -33,17 +40,27 @@ def lines(outcome: Outcome) -> Iterator[str]:
     for name, number in outcome.removed.items():
         yield f"  {number:>10,}  {REMOVED[name]}"
     if outcome.fallbacks:
-        yield "Not safe at some occurrences, so done as before"
+        yield "Waited all the same, to be safe"
         for name, number in outcome.fallbacks.items():
             yield f"  {number:>10,}  {FALLBACKS[name]}"
     if outcome.memory:
         yield "Memory"
         for name, number in outcome.memory.items():
             yield f"  {_bytes(number):>10}  {MEMORY[name]}"
+    if outcome.left:
+        yield "Left as it is"
+    for site in outcome.left[:SHOWN]:
+        yield from _wrapped(f"  {site.place} (site {site.site}, {site.expected_s:.3f} s estimated): {site.why}.")
+    if len(outcome.left) > SHOWN:
+        yield f"  and {len(outcome.left) - SHOWN} more call sites (--json lists them)"
     for note in outcome.notes:
-        yield f"Note: {note}"
+        yield from _wrapped(f"Note: {note}")
     if not outcome.differences:
         yield "The corrected program ended and wrote as the program does."
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, subsequent_indent="    ")
 
 
 def _interval(outcome: Outcome) -> str:

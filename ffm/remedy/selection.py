@@ -63,8 +63,29 @@ def plan(analysis: Analysis, remedies: Collection[Remedy], among: Collection[int
             f"these results were imported from {analysis.origin}: their stacks cannot be recognised in a running "
             "program. Measure it with `snakemake --config app=./program` first."
         )
+    catalogue = load_catalogue()
+    return [
+        Planned(
+            site=number,
+            key=bytes.fromhex(analysis.stacks[analysis.sites[number].stack].key),
+            function=catalogue[analysis.sites[number].function].index,
+            actions=_union(actions.values()),
+            remedies=tuple(remedy for remedy in actions if remedy is not None),
+        )
+        for number, actions in sorted(choose(analysis, remedies, among).items())
+    ]
+
+
+Actions = dict[Remedy | None, int]
+"""Flags of each remedy at one site; those of None only take part, such as the allocations of what is freed."""
+
+
+def choose(
+    analysis: Analysis, remedies: Collection[Remedy], among: Collection[int] | None = None
+) -> dict[int, Actions]:
+    """Return what is to be done at each site; arguments as for `plan`."""
     chosen = range(len(analysis.sites)) if among is None else among
-    flags: dict[int, dict[Remedy | None, int]] = {}
+    flags: dict[int, Actions] = {}
 
     def add(site: int, remedy: Remedy | None, *names: str) -> None:
         actions = flags.setdefault(site, {})
@@ -90,17 +111,7 @@ def plan(analysis: Analysis, remedies: Collection[Remedy], among: Collection[int
                 add(link.site, Remedy.HOIST, "POOL_FREE")
                 add(link.allocation, None, "POOL_ALLOCATION")
     catalogue = load_catalogue()
-    return [
-        Planned(
-            site=number,
-            key=bytes.fromhex(analysis.stacks[analysis.sites[number].stack].key),
-            function=catalogue[analysis.sites[number].function].index,
-            actions=_union(actions.values()),
-            remedies=tuple(remedy for remedy in actions if remedy is not None),
-        )
-        for number, actions in sorted(flags.items())
-        if analysis.sites[number].function in catalogue
-    ]
+    return {number: actions for number, actions in flags.items() if analysis.sites[number].function in catalogue}
 
 
 def write_plan(planned: Iterable[Planned], path: Path) -> list[Planned]:
@@ -152,9 +163,14 @@ GUARDED = tuple(REASONS[reason] for reason in (Reason.RESULT_USED, Reason.SOURCE
 device. Others, such as a timer of the program's own, would be noticed."""
 
 
+def needs_more(verdict: Verdict) -> bool:
+    """Whether occurrences are needed for what a wait at the first touch does not serve."""
+    return verdict.kind not in UNNECESSARY and verdict.reason not in GUARDED
+
+
 def guards_itself(site: Site) -> bool:
     """Whether a wait at the first touch serves all that the site's occurrences were needed for."""
-    return _all(site, lambda verdict: verdict.kind in UNNECESSARY or verdict.reason in GUARDED)
+    return _all(site, lambda verdict: not needs_more(verdict))
 
 
 def pays(site: Site) -> bool:

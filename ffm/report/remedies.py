@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ffm.report.numbers import Saving
+from ffm.report.numbers import Estimator, Saving
 from ffm.report.places import Place, StackFrame
 
 
@@ -22,7 +22,11 @@ class RemedyPlace:
 
 @dataclass(frozen=True, slots=True)
 class RemedyView:
-    """What to change for one call site. `keep` are synchronizations that must stay."""
+    """What to change for one call site. `keep` are synchronizations that must stay.
+
+    `automatic` are the options by which `ffm apply-remedy` does it; where there are none, `not_automatic` says why, and
+    is empty for imported results.
+    """
 
     number: int
     kind: str
@@ -34,14 +38,18 @@ class RemedyView:
     places: list[RemedyPlace]
     keep: list[Place]
     stack: list[StackFrame]
+    automatic: list[str]
+    not_automatic: str
 
 
 @dataclass(frozen=True, slots=True)
 class RemediesView:
-    """Everything on the screen of `ffm remedies`. `hidden` remedies save less than 0.1 % of the run."""
+    """Everything on the screen of `ffm remedies`, sorted by one estimator. `hidden` remedies save less than 0.1 % of
+    the run by it."""
 
     application: str
     wall_s: float
+    estimator: Estimator
     remedies: list[RemedyView]
     hidden: int
 

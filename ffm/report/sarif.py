@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ffm import __version__
+from ffm.report.numbers import Estimator
 from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -29,7 +30,7 @@ def sarif(view: RemediesView, root: Path) -> dict[str, Any]:
                         ],
                     }
                 },
-                "results": [_result(remedy, root) for remedy in shown],
+                "results": [_result(remedy, view.estimator, root) for remedy in shown],
             }
         ],
     }
@@ -39,8 +40,9 @@ def _rule(kind: str) -> str:
     return "ffm/" + kind.replace(" ", "-")
 
 
-def _result(remedy: RemedyView, root: Path) -> dict[str, Any]:
-    saving = f"{remedy.saving.carry_s:.3f} s, {remedy.saving.carry_percent:.2f} % of the run"
+def _result(remedy: RemedyView, estimator: Estimator, root: Path) -> dict[str, Any]:
+    seconds = remedy.saving.seconds(estimator)
+    saving = f"{seconds:.3f} s, {remedy.saving.percent(estimator):.2f} % of the run"
     message = f"{remedy.where.call}: {remedy.kind}; fixing it alone saves {saving}. {' '.join(remedy.steps)}"
     related = [place for place in remedy.places if place.role != "call" and place.where.line]
     return {
@@ -49,7 +51,7 @@ def _result(remedy: RemedyView, root: Path) -> dict[str, Any]:
         "message": {"text": message},
         "locations": [_location(remedy.where.file, remedy.where.line, root)],
         "relatedLocations": [_related(place, root) for place in related],
-        "properties": {"benefitSeconds": remedy.saving.carry_s, "occurrences": remedy.occurrences},
+        "properties": {"benefitSeconds": seconds, "estimator": estimator, "occurrences": remedy.occurrences},
     }
 
 

@@ -15,6 +15,8 @@ from functools import partial
 LEGACY, OWN, BLOCKING, NON_BLOCKING = 0, 1, (2, 3), (4, 5)
 SIZES = (256, 1000, 1024, 1100, 4096)
 LARGEST = 8192
+OFFSETS = (0, 0, 1000, 1024, 4096)
+"""Where in host memory, in elements of four bytes, a download may begin: several can lie on one page."""
 
 Clock = dict[str, int]
 
@@ -67,7 +69,7 @@ class Script:
         )
         if self.kernels_on_host:
             many.append(self.kernel_on_host)
-        few = [self.copy, self.set, self.write, self.read, self.synchronize, self.memory, self.allocate]
+        few = [self.copy, self.set, self.write, self.read, self.renew, self.synchronize, self.memory, self.allocate]
         return [*many, *few, self.call_host]
 
     # Streams and clocks.
@@ -302,7 +304,7 @@ class Script:
         if number not in self.device:
             return
         if stream is None:
-            self.say("download", number, to)
+            self.say("download", number, to, self.random.choice(OFFSETS))
             self.enqueue(LEGACY)
             self.cpu = merged(self.cpu, self.clocks["0"])
         else:
@@ -324,6 +326,12 @@ class Script:
         number = self.random.randrange(8)
         self.order([(self.host[number], False)], None)
         self.say("read", 0, number, LARGEST)
+
+    def renew(self) -> None:
+        """Free pageable memory, and allocate it anew."""
+        number = self.random.randrange(4, 8)
+        self.order([(self.host[number], True)], None)
+        self.say("renew", 0, number)
 
     def synchronize(self) -> None:
         stream = self.random.choice(self.streams)

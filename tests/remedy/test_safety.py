@@ -10,6 +10,8 @@ import pytest
 from ffm.remedy.correct import compare_runs
 from ffm.remedy.layout import constant
 from ffm.remedy.outcome import compare_outputs
+from ffm.remedy.selection import delivers_late
+from ffm.vgpu.paths import sample
 from tests.conftest import Ffm
 from tests.remedy.applying import Corrected, correct, every_correction
 
@@ -132,6 +134,41 @@ def test_downloads_are_delivered_before_anything_can_tell(scene: str, play: Play
     assert counts["deliveries_touched"] + counts["deliveries_called"] >= 1
 
 
+def test_blocks_of_the_heap_have_pages_of_their_own(play: Play) -> None:
+    counts = play("result_is_on_the_heap").counts
+    assert counts["downloads_staged"] == counts["deliveries"] == 6
+    assert counts["own_pages_bytes"] > 0
+
+
+def test_results_on_one_page_are_late_together(play: Play) -> None:
+    counts = play("results_share_pages").counts
+    assert counts["downloads_staged"] == 46
+    # Of those onto the same bytes two had to be delivered before the next.
+    assert counts["deliveries_called"] == 2
+    assert counts["deliveries_touched"] == 44
+    assert counts["deliveries_awaited"] >= 3
+
+
+def test_heap_blocks_stay_as_they_are_in_the_bare_program_and_where_nothing_is_late(
+    build_program: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    command = [str(build_program(PROGRAMS / "edges.cu")), "library_is_loaded"]
+    everything = every_correction(command, tmp_path)
+    late = compare_runs(command, everything, runs=1, files=[])
+    assert [runs[0].output.split()[0] for runs in (late.bare, late.corrected)] == [b"0", b"1"]
+    others = [planned for planned in everything if not delivers_late(planned)]
+    at_once = compare_runs(command, others, runs=1, files=[])
+    assert [runs[0].output.split()[0] for runs in (at_once.bare, at_once.corrected)] == [b"0", b"0"]
+    assert at_once.counted[0].values["own_pages_bytes"] == 0
+
+
+def test_a_program_in_python_is_corrected_at_the_stacks_that_were_measured(tmp_path: Path) -> None:
+    corrected = correct([str(sample("train")), "60"], tmp_path)
+    assert corrected.differences == []
+    assert corrected.counts["unknown_calls"] == 0
+    assert corrected.counts["downloads_staged"] >= 60
+
+
 def test_a_program_with_system_calls_of_its_own_keeps_its_downloads(
     build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,7 +190,7 @@ def test_a_program_that_crashes_does_so_corrected(scene: str, play: Play) -> Non
     assert corrected.counts["downloads_staged"] == 1
 
 
-@pytest.mark.parametrize("scene", ["result_is_on_the_stack", "result_is_shared"])
+@pytest.mark.parametrize("scene", ["result_is_on_the_stack", "result_is_on_a_stack_from_the_heap", "result_is_shared"])
 def test_downloads_to_memory_that_cannot_be_closed_stay_synchronous(scene: str, play: Play) -> None:
     counts = play(scene).counts
     assert counts["downloads_staged"] == 0

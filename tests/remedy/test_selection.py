@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.model.necessity import REASONS, Reason
+from ffm.remedy.fitness import Fitness, fitness, left
 from ffm.remedy.layout import SITE, constant, declarations, guarded_functions
-from ffm.remedy.selection import Planned, Remedy, closes_host_memory, plan, write_plan
+from ffm.remedy.selection import LATE_S, Planned, Remedy, closes_host_memory, delivers_late, plan, write_plan
 from ffm.stages.documents import AllocationLink, Analysis, Benefit, Site, Stack, Verdict
 from ffm.stages.errors import FfmError
 
@@ -120,12 +122,78 @@ def test_an_upload_may_have_waited_for_its_source_to_be_overwritten() -> None:
         site(0, "transfer", "cuMemcpyHtoD_v2", [verdict("unnecessary", 6), overwritten]),
         site(1, "transfer", "cuMemcpyHtoD_v2", [verdict("unnecessary", 6), used]),
         site(2, "transfer", "cuMemcpyDtoH_v2", [verdict("unnecessary", 10)]),
-        site(3, "transfer", "cuMemcpyDtoH_v2", [verdict("unnecessary", 6), overwritten]),
-        site(4, "transfer", "cuMemcpyHtoDAsync_v2", [verdict("unnecessary", 10)]),
+        site(3, "transfer", "cuMemcpyHtoDAsync_v2", [verdict("unnecessary", 10)]),
     )
     planned = plan(document, {Remedy.ASYNCHRONOUS})
     assert actions(planned) == {0: {"ASYNCHRONOUS", "NO_WAIT"}, 2: {"ASYNCHRONOUS", "NO_WAIT"}}
     assert all(closes_host_memory(one) for one in planned)
+
+
+def test_a_download_comes_late_where_some_occurrences_are_needed_if_that_pays() -> None:
+    used = verdict("required", 4, REASONS[Reason.RESULT_USED])
+    ordered = verdict("required", 4, REASONS[Reason.ORDERS_STREAMS])
+    early = verdict("misplaced", 4, REASONS[Reason.RESULT_USED])
+    timer = verdict("required", 4, REASONS[Reason.HOST_TIMER])
+    unnecessary = verdict("unnecessary", 6)
+    little = Benefit(carry_s=0.5, bound_s=0.5, replay_s=10 * LATE_S)
+    some = [
+        site(0, "transfer", "cuMemcpyDtoH_v2", [unnecessary, used]),
+        site(1, "transfer", "cuMemcpyDtoH_v2", [unnecessary, ordered]),
+        site(2, "transfer", "cuMemcpyDtoH_v2", [unnecessary, early]),
+        site(3, "transfer", "cuMemcpyDtoH_v2", [unnecessary, timer]),
+        site(4, "transfer", "cuMemcpyDtoH_v2", [used, unnecessary]),
+        site(5, "transfer", "cuMemcpyDtoHAsync_v2", [unnecessary, used]),
+        site(6, "synchronization", "cuCtxSynchronize", [unnecessary, used]),
+        site(7, "transfer", "cuMemcpyDtoH_v2", [unnecessary]),  # four were not matched
+    ]
+    some[4] = msgspec.structs.replace(some[4], benefit=little)
+    planned = plan(analysis(*some), set(Remedy))
+    assert actions(planned) == {number: {"ASYNCHRONOUS", "NO_WAIT"} for number in (0, 1, 2)}
+    assert all(delivers_late(one) for one in planned)
+
+
+def test_uploads_and_skipped_synchronizations_deliver_nothing_late() -> None:
+    document = analysis(
+        site(0, "transfer", "cuMemcpyHtoD_v2", [verdict("unnecessary", 10)]),
+        site(1, "synchronization", "cuCtxSynchronize", [verdict("unnecessary", 10)]),
+    )
+    assert [delivers_late(one) for one in plan(document, set(Remedy))] == [False, False]
+
+
+def test_what_is_not_corrected_has_a_reason() -> None:
+    needed = verdict("required", 4, REASONS[Reason.RESULT_USED])
+    timer = verdict("required", 4, REASONS[Reason.HOST_TIMER])
+    unnecessary = verdict("unnecessary", 6)
+    document = analysis(
+        site(0, "transfer", "cuMemsetD8_v2", [verdict("unnecessary", 10)]),
+        site(1, "synchronization", "cuCtxSynchronize", [unnecessary, needed]),
+        site(2, "synchronization", "cuCtxSynchronize", [verdict("misplaced", 10, REASONS[Reason.RESULT_USED])]),
+        site(3, "transfer", "cuMemcpyDtoH_v2", [unnecessary, timer]),
+        site(4, "transfer", "cuMemcpyDtoHAsync_v2", [verdict("unnecessary", 10)]),
+        site(5, "free", "cuMemFree_v2", [verdict("unnecessary", 10)]),
+        site(6, "synchronization", "cuCtxSynchronize", [verdict("unnecessary", 9)]),
+        site(7, "synchronization", "cuCtxSynchronize", [verdict("unnecessary", 10)]),
+        allocations=[
+            AllocationLink(site=0, role="destination", memory="managed", allocation=None, release=None, occurrences=10)
+        ],
+    )
+    found = fitness(document)
+    assert [word in found[number].why_not for number, word in enumerate(REASON_WORDS)] == [True] * len(REASON_WORDS)
+    assert found[7] == Fitness((Remedy.SKIP,), "")
+    assert set(left(document, plan(document, {Remedy.HOIST}))) == set(range(7))
+    assert fitness(analysis(site(0, "other", "cuCtxCreate"), origin="diogenes")) == {}
+
+
+REASON_WORDS = (
+    "managed memory",
+    "4 of 10 occurrences are needed",
+    "moving it is a change of the source",
+    "4 are needed: the program reads a clock",
+    "not cuMemcpyDtoHAsync_v2",
+    "allocated was not seen",
+    "1 of 10 occurrences could not be matched",
+)
+"""Words of the reasons, by site."""
 
 
 def test_repeated_uploads_are_reused_and_wait_where_that_was_needed() -> None:

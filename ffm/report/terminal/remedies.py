@@ -7,7 +7,7 @@ from rich.text import Text
 
 from ffm.model.names import starts_a_thread
 from ffm.report.names import shorten
-from ffm.report.numbers import Scale, count, percent, plural
+from ffm.report.numbers import Estimator, Scale, count, percent, plural
 from ffm.report.places import StackFrame
 from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView
 from ffm.report.terminal.layout import INDENT, bullet, following, heading, paragraph
@@ -26,35 +26,39 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
         Text(f"Remedies for {view.application}: {plural(len(view.remedies), 'place')} to change", style="bold")
     ]
     for remedy in view.remedies:
-        parts += _remedy(remedy, scale)
+        parts += _remedy(remedy, scale, view.estimator)
     if view.hidden:
         parts.append(Text())
         parts.append(
             paragraph(f"{plural(view.hidden, 'place')} to change below 0.10 % of the run hidden (--all shows)")
         )
     if view.remedies:
-        parts += [
-            heading("Next"),
-            following(
-                (f"ffm site {view.remedies[0].where.site}", "the first one with its whole stack"),
-                ("ffm remedies --sarif FILE", "for editors and code review"),
-            ),
-        ]
+        commands = [(f"ffm site {view.remedies[0].where.site}", "the first one with its whole stack")]
+        if any(remedy.automatic for remedy in view.remedies):
+            commands.append(("ffm apply-remedy --all", "do what can be done automatically, and measure what it saves"))
+        commands.append(("ffm remedies --sarif FILE", "for editors and code review"))
+        parts += [heading("Next"), following(*commands)]
     return Group(*parts)
 
 
-def _remedy(remedy: RemedyView, scale: Scale) -> list[RenderableType]:
-    saved = f"{scale.seconds(remedy.saving.carry_s)} ({percent(remedy.saving.carry_percent)})"
+def _remedy(remedy: RemedyView, scale: Scale, estimator: Estimator) -> list[RenderableType]:
+    saving = remedy.saving
+    saved = f"{scale.seconds(saving.seconds(estimator))} ({percent(saving.percent(estimator))})"
     parts: list[RenderableType] = [
         heading(f"{remedy.number}. {remedy.where.call} at {remedy.where.place}: {remedy.kind}"),
-        paragraph(f"{saved} alone; {count(remedy.occurrences)} of {count(remedy.of)} occurrences"),
+        paragraph(f"saves {saved} by itself; {count(remedy.occurrences)} of {count(remedy.of)} calls are concerned"),
     ]
     parts += [bullet(step) for step in remedy.steps]
     for place in remedy.places:
         parts.append(paragraph(f"{place.role}{_what(place)} {place.where.place} in {_shortened(place.where.caller)}"))
         if place.source:
             parts.append(paragraph(place.source, indent=2 * INDENT, style="cyan"))
-    parts += [paragraph(f"keep: {kept}") for kept in remedy.keep]
+    parts += [paragraph(f"keep: {kept}") for kept in remedy.keep if kept.site != remedy.where.site]
+    if remedy.automatic:
+        options = " ".join(remedy.automatic)
+        parts.append(paragraph(f"automatically: ffm apply-remedy {options} --site {remedy.where.site}"))
+    elif remedy.not_automatic:
+        parts.append(paragraph(f"not automatically: {remedy.not_automatic}"))
     calls = [f"{_shortened(frame.function)} {frame.place}" for frame in _reached_by(remedy)]
     if len(calls) > INNER_FRAMES + OUTER_FRAMES:
         calls[INNER_FRAMES:-OUTER_FRAMES] = ["..."]

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <string>
 #include <sys/mman.h>
@@ -439,6 +440,89 @@ void result_is_freed()
     std::printf("%d\n", sum(static_cast<int *>(pages)));
 }
 
+/* From the heap, with a library that gives such blocks pages of their own: too small to be mapped by itself. */
+int *small_download(int value)
+{
+    constexpr std::size_t small = 5000 * sizeof(int);
+    static int *device = on_device();
+    start_fill(device, value);
+    int *host = static_cast<int *>(std::malloc(small));
+    REQUIRE(cudaMemcpy(host, device, small, cudaMemcpyDeviceToHost));
+    return host;
+}
+
+void result_is_on_the_heap()
+{
+    int *first = small_download(1), *second = small_download(2);
+    std::printf("%d %d\n", first[4999], second[4999]);
+    first = static_cast<int *>(std::realloc(small_download(3), 100'000 * sizeof(int)));
+    std::printf("%d\n", first[4999]);
+    /* The heap shrinks below the block, and grows again over it. */
+    for (int turn = 0; turn < 3; ++turn) {
+        std::free(small_download(4 + turn));
+        malloc_trim(0);
+        int *next = static_cast<int *>(std::malloc(5000 * sizeof(int)));
+        std::memset(next, 0, 5000 * sizeof(int));
+        REQUIRE(cudaDeviceSynchronize());
+        std::printf("%d %d\n", next[0], next[4999]);
+        std::free(next);
+    }
+}
+
+/* Memory of the heap on which a thread runs. */
+void result_is_on_a_stack_from_the_heap()
+{
+    constexpr std::size_t size = 4 << 20;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, std::malloc(size), size);
+    pthread_t thread;
+    auto work = [](void *) -> void * {
+        alignas(4096) int host[5000];
+        static int *device = on_device();
+        start_fill(device, 7);
+        REQUIRE(cudaMemcpy(host, device, sizeof host, cudaMemcpyDeviceToHost));
+        std::printf("%d\n", host[4999]);
+        return nullptr;
+    };
+    pthread_create(&thread, &attributes, work, nullptr);
+    pthread_join(thread, nullptr);
+}
+
+/* Results of many steps side by side, which are read together: 40 on one page of pinned memory, and 3 of unequal length
+ * in a block of the heap. */
+void results_share_pages()
+{
+    constexpr int steps = 40;
+    int *device = on_device(), *pinned = nullptr, *block = on_host();
+    REQUIRE(cudaMallocHost(reinterpret_cast<void **>(&pinned), steps * sizeof(int)));
+    for (int step = 0; step < steps; ++step) {
+        start_fill(device, step);
+        REQUIRE(cudaMemcpy(pinned + step, device, sizeof(int), cudaMemcpyDeviceToHost));
+    }
+    for (int step = 0; step < steps; ++step)
+        std::printf("%d ", pinned[step]);
+    for (int part = 0; part < 3; ++part) {
+        start_fill(device, part);
+        REQUIRE(cudaMemcpy(block + 1024 * part, device, (part + 1) * 1300, cudaMemcpyDeviceToHost));
+    }
+    std::printf("%d\n", sum(block));
+    /* The later one onto the same bytes stands. */
+    for (int step = 0; step < 3; ++step) {
+        start_fill(device, step);
+        REQUIRE(cudaMemcpy(pinned, device, 2 * sizeof(int), cudaMemcpyDeviceToHost));
+    }
+    std::printf("%d %d %d\n", pinned[0], pinned[1], pinned[2]);
+}
+
+/* Whether heap blocks were given pages of their own. */
+void library_is_loaded()
+{
+    std::printf("%d\n", dlsym(RTLD_DEFAULT, "ffm_marks_of_heap") != nullptr);
+    int *host = download(on_host(), 1);
+    std::printf("%d\n", sum(host));
+}
+
 void result_is_shared()
 {
     void *pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -612,6 +696,10 @@ const struct {
 #endif
     {"result_is_read_over", result_is_read_over},
     {"result_is_freed", result_is_freed},
+    {"result_is_on_the_heap", result_is_on_the_heap},
+    {"result_is_on_a_stack_from_the_heap", result_is_on_a_stack_from_the_heap},
+    {"results_share_pages", results_share_pages},
+    {"library_is_loaded", library_is_loaded},
     {"result_is_shared", result_is_shared},
     {"child_reads", child_reads},
     {"reads_at_exit", reads_at_exit},

@@ -59,6 +59,13 @@ cudaStream_t streams[6];
 cudaEvent_t events[4];
 std::size_t free_at_start;
 
+uint32_t *pageable(int number)
+{
+    void *memory = std::malloc(number < 6 ? largest * sizeof(uint32_t) : pages_of_its_own);
+    std::memset(memory, number, largest * sizeof(uint32_t));
+    return static_cast<uint32_t *>(memory);
+}
+
 uint32_t hash(const uint32_t *values, int n)
 {
     uint32_t result = 2166136261u;
@@ -99,7 +106,7 @@ void perform(const std::string &operation, int a, int b, int c, int d)
     } else if (operation == "upload_async") {
         REQUIRE(cudaMemcpyAsync(device[a], host[b], bytes, cudaMemcpyHostToDevice, streams[d]));
     } else if (operation == "download") {
-        REQUIRE(cudaMemcpy(host[b], device[a], bytes, cudaMemcpyDeviceToHost));
+        REQUIRE(cudaMemcpy(host[b] + c, device[a], bytes, cudaMemcpyDeviceToHost));
     } else if (operation == "download_async") {
         REQUIRE(cudaMemcpyAsync(host[b], device[a], bytes, cudaMemcpyDeviceToHost, streams[d]));
     } else if (operation == "copy") {
@@ -122,6 +129,9 @@ void perform(const std::string &operation, int a, int b, int c, int d)
     } else if (operation == "write") {
         for (int i = 0; i < largest; ++i)
             host[b][i] = static_cast<uint32_t>(i * c);
+    } else if (operation == "renew") {
+        std::free(host[b]);
+        host[b] = pageable(b);
     } else if (operation == "read") {
         std::printf("host %d: %08x\n", b, hash(host[b], c));
     } else if (operation == "memory") {
@@ -187,11 +197,12 @@ int main(int count, char **arguments)
     if (count != 2)
         return 2;
     for (int i = 0; i < 8; ++i) {
-        if (i < 4)
+        if (i < 4) {
             REQUIRE(cudaMallocHost(reinterpret_cast<void **>(&host[i]), largest * sizeof(uint32_t)));
-        else
-            host[i] = static_cast<uint32_t *>(std::malloc(i < 6 ? largest * sizeof(uint32_t) : pages_of_its_own));
-        std::memset(host[i], i, largest * sizeof(uint32_t));
+            std::memset(host[i], i, largest * sizeof(uint32_t));
+        } else {
+            host[i] = pageable(i);
+        }
     }
     streams[1] = cudaStreamPerThread;
     for (int i = 2; i < 6; ++i)

@@ -1,0 +1,82 @@
+"""Which problems `ffm apply-remedy` corrects, and why it leaves the others to the programmer. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ffm.remedy.selection import (
+    DOWNLOADS,
+    FREE,
+    UNNECESSARY,
+    UPLOADS,
+    Planned,
+    Remedy,
+    choose,
+    guards_itself,
+    needs_more,
+)
+from ffm.stages.documents import Analysis, Site
+
+MANAGED_SET = (
+    "when the call returns the CPU may use any managed memory, which kernels may still be writing; the pages of such "
+    "memory belong to the driver, and cannot safely be closed to the CPU until the GPU is done"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitness:
+    """What corrects a site automatically; where nothing does, `why_not` says why."""
+
+    remedies: tuple[Remedy, ...]
+    why_not: str
+
+
+def fitness(analysis: Analysis) -> dict[int, Fitness]:
+    """Return the fitness of each site with a problem, by its index; nothing for imported results, which cannot be
+    applied."""
+    if analysis.origin != "ffm":
+        return {}
+    chosen = {
+        site: tuple(remedy for remedy in actions if remedy is not None)
+        for site, actions in choose(analysis, list(Remedy)).items()
+    }
+    managed = {link.site for link in analysis.allocations if link.memory == "managed"}
+    pooled = {link.site for link in analysis.allocations if link.role == "frees" and link.memory == "device"}
+    return {
+        index: Fitness(chosen[index], "")
+        if chosen.get(index)
+        else Fitness((), _why_not(site, managed=index in managed, pooled=index in pooled))
+        for index, site in enumerate(analysis.sites)
+        if site.problem_count
+    }
+
+
+def left(analysis: Analysis, planned: list[Planned]) -> dict[int, str]:
+    """Return why each site with a problem that has no remedy in the plan, and none at all, is left as it is."""
+    remedied = {one.site for one in planned if one.remedies}
+    return {index: fit.why_not for index, fit in fitness(analysis).items() if index not in remedied and fit.why_not}
+
+
+def _why_not(site: Site, *, managed: bool, pooled: bool) -> str:
+    if site.function.startswith("cuMemset") and managed:
+        return MANAGED_SET
+    needed = sum(verdict.occurrences for verdict in site.synchronization if verdict.kind not in UNNECESSARY)
+    unseen = site.count - sum(verdict.occurrences for verdict in site.synchronization)
+    if site.function in DOWNLOADS and unseen == 0:
+        return _why_not_late(site)
+    if site.function == FREE and not pooled:
+        return "where the memory that it frees is allocated was not seen"
+    if site.kind == "synchronization" or site.function == FREE or site.function in UPLOADS:
+        if unseen:
+            return f"{unseen:,} of {site.count:,} occurrences could not be matched between the runs"
+        if needed == site.count:
+            return "it is needed, only too early: moving it is a change of the source"
+        return f"{needed:,} of {site.count:,} occurrences are needed, and only a download's wait can move by itself"
+    return f"ffm corrects cudaMemcpy, cudaFree and explicit synchronizations, not {site.function}"
+
+
+def _why_not_late(site: Site) -> str:
+    if not guards_itself(site):
+        needs = [verdict for verdict in site.synchronization if needs_more(verdict)]
+        return f"of {site.count:,} occurrences {needs[0].occurrences:,} are needed: {needs[0].reason}"
+    return "delivering the data later would cost as much as it saves"
