@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 @click.option("--cudaFree-hoist", "hoist", is_flag=True, help="Keep device memory in a pool; frees do not wait.")
 @click.option("--skip-syncs", "skip", is_flag=True, help="Explicit synchronizations return at once.")
 @click.option(
-    "--async-transfers", "asynchronous", is_flag=True, help="Synchronous transfers go through pinned staging."
+    "--async-transfers",
+    "asynchronous",
+    is_flag=True,
+    help="Synchronous transfers return at once; the first touch waits.",
 )
 @click.option("--reuse-uploads", "reuse", is_flag=True, help="Repeated uploads become copies on the device.")
 @click.option("--all", "everything", is_flag=True, help="All of these.")

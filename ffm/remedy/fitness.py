@@ -18,8 +18,9 @@ from ffm.remedy.selection import (
 from ffm.stages.documents import Analysis, Site
 
 MANAGED_SET = (
-    "when the call returns the CPU may use any managed memory, which kernels may still be writing; the pages of such "
-    "memory belong to the driver, and cannot safely be closed to the CPU until the GPU is done"
+    "once it returns, the program may use all managed memory, which kernels may still be writing. If it returned "
+    "early, all of that memory would have to be closed until they are done, and a kernel that waits for another thread "
+    "to write there would wait for ever"
 )
 
 

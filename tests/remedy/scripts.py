@@ -43,9 +43,18 @@ class Memory:
 class Script:
     """Writes a random program."""
 
-    def __init__(self, seed: int, *, streams: tuple[int, ...], threads: int, kernels_on_host: bool = False) -> None:
+    def __init__(
+        self,
+        seed: int,
+        *,
+        streams: tuple[int, ...],
+        threads: int,
+        kernels_on_host: bool = False,
+        host_functions: bool = True,
+    ) -> None:
         self.random = random.Random(seed)
-        self.streams, self.threads, self.kernels_on_host = streams, threads, kernels_on_host
+        self.streams, self.threads = streams, threads
+        self.kernels_on_host, self.host_functions = kernels_on_host, host_functions
         self.lines: list[str] = []
         self.thread = 0
         self.cpu: Clock = {}
@@ -69,8 +78,10 @@ class Script:
         )
         if self.kernels_on_host:
             many.append(self.kernel_on_host)
+        if self.host_functions:
+            many.append(self.call_host)
         few = [self.copy, self.set, self.write, self.read, self.renew, self.synchronize, self.memory, self.allocate]
-        return [*many, *few, self.call_host]
+        return [*many, *few]
 
     # Streams and clocks.
 

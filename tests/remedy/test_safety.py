@@ -142,10 +142,10 @@ def test_blocks_of_the_heap_have_pages_of_their_own(play: Play) -> None:
 
 def test_results_on_one_page_are_late_together(play: Play) -> None:
     counts = play("results_share_pages").counts
-    assert counts["downloads_staged"] == 46
+    assert counts["downloads_staged"] == 26
     # Of those onto the same bytes two had to be delivered before the next.
     assert counts["deliveries_called"] == 2
-    assert counts["deliveries_touched"] == 44
+    assert counts["deliveries_touched"] == 24
     assert counts["deliveries_awaited"] >= 3
 
 

@@ -16,6 +16,9 @@
 
 enum { LATE = 256, PATIENCE_S = 2 };
 
+/* A sleep is some 70 us at least: what is all but done is waited for by giving the core to others. */
+static const int64_t before_sleeping_ns = 300000;
+
 typedef ffm_download_late download;
 
 static struct {
@@ -112,13 +115,13 @@ bool ffm_late_await(const download *it)
 {
     struct timespec began, now, pause = {0, 20000};
     clock_gettime(CLOCK_MONOTONIC, &began);
-    for (uint32_t turn = 0; !is_done(it); turn++) {
-        if (turn < 1000) {
-            __builtin_ia32_pause();
-            continue;
-        }
-        ffm_system_call(SYS_nanosleep, (uint64_t)&pause, 0, 0, 0);
+    while (!is_done(it)) {
         clock_gettime(CLOCK_MONOTONIC, &now);
+        int64_t waited_ns = (now.tv_sec - began.tv_sec) * (int64_t)1000000000 + now.tv_nsec - began.tv_nsec;
+        if (waited_ns < before_sleeping_ns)
+            ffm_system_call(SYS_sched_yield, 0, 0, 0, 0);
+        else
+            ffm_system_call(SYS_nanosleep, (uint64_t)&pause, 0, 0, 0);
         if (now.tv_sec - began.tv_sec <= PATIENCE_S)
             continue;
         int state = ffm_driver.stream_query(it->stream);

@@ -489,11 +489,11 @@ void result_is_on_a_stack_from_the_heap()
     pthread_join(thread, nullptr);
 }
 
-/* Results of many steps side by side, which are read together: 40 on one page of pinned memory, and 3 of unequal length
+/* Results of many steps side by side, which are read together: 20 on one page of pinned memory, and 3 of unequal length
  * in a block of the heap. */
 void results_share_pages()
 {
-    constexpr int steps = 40;
+    constexpr int steps = 20;
     int *device = on_device(), *pinned = nullptr, *block = on_host();
     REQUIRE(cudaMallocHost(reinterpret_cast<void **>(&pinned), steps * sizeof(int)));
     for (int step = 0; step < steps; ++step) {
