@@ -16,8 +16,9 @@
 
 enum { LATE = 256, PATIENCE_S = 2 };
 
-/* A sleep is some 70 us at least: what is all but done is waited for by giving the core to others. */
-static const int64_t before_sleeping_ns = 300000;
+/* A sleep is some 70 us at least: what is all but done is waited for by giving the core to others. Not for long, since
+ * the GPU's own threads may want it. */
+static const int64_t before_sleeping_ns = 50000;
 
 typedef ffm_download_late download;
 
