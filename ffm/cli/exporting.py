@@ -75,13 +75,14 @@ def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
     kinds: dict[str, tuple[type[Document], tuple[str, ...]]] = {
         "baseline": (Baseline, ()),
         "tracing": (Tracing, ("events",)),
-        "memory": (Memory, ("synchronizations", "transfers", "accesses")),
+        "memory": (Memory, ("synchronizations", "transfers", "accesses", "downloads")),
         "sync-use": (SyncUse, ("first_uses",)),
     }
     results = ResultsFolder(folder or newest_results(RESULTS))
     kind, names = kinds[stage]
     document = read_document(kind, results.document(stage))
-    return stage_chunks(document, {name: read_table(results.root / getattr(document, name)) for name in names})
+    files = {name: getattr(document, name) for name in names}
+    return stage_chunks(document, {name: read_table(results.root / file) for name, file in files.items() if file})
 
 
 def _write(chunks: Iterable[bytes], output: Path | None) -> None:

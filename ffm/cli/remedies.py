@@ -10,8 +10,8 @@ import click
 from ffm.cli.options import estimator_option, json_option, open_chosen, results_option, view_command
 
 if TYPE_CHECKING:
-    from ffm.remedy.identify import ProblemSite
-    from ffm.report.numbers import Estimator
+    from ffm.remedy.identify import ProblemSite, Remedy
+    from ffm.report.numbers import Estimator, Saving
     from ffm.report.remedies import RemediesView
     from ffm.stages.documents import Analysis
 
@@ -57,15 +57,23 @@ def remedies(
 
 def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]:
     """Describe the sites with problems as the remedies want them."""
-    from ffm.remedy.identify import MemoryLink, ProblemSite
+    from ffm.remedy.identify import MemoryLink, PartialDownload, ProblemSite
+    from ffm.report.downloads import download
     from ffm.report.places import site_saving
 
     found = []
     for index, site in enumerate(analysis.sites):
-        if not site.problem_count:
+        use = download(site.download)
+        partial = None
+        if use is not None and use.partial:
+            partial = PartialDownload(
+                use.bytes, use.touched_bytes, use.first, use.last, use.occurrences, use.of, use.text, use.saving_s
+            )
+        if not site.problem_count and partial is None:
             continue
-        occurrences = {verdict.kind: 0 for verdict in (*site.synchronization, *site.transfer)}
-        for verdict in (*site.synchronization, *site.transfer):
+        verdicts = (*site.synchronization, *site.transfer) if site.problem_count else ()
+        occurrences = {verdict.kind: 0 for verdict in verdicts}
+        for verdict in verdicts:
             occurrences[verdict.kind] += verdict.occurrences
         unnecessary = occurrences.get("unnecessary", 0) + occurrences.get("conditionally unnecessary", 0)
         mostly = unnecessary * 2 > site.count
@@ -87,9 +95,26 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                     if link.site == index
                 ),
                 benefit_s=site_saving(analysis, index).seconds(estimator),
+                download=partial,
             )
         )
     return found
+
+
+def _saving(analysis: Analysis, remedy: Remedy) -> Saving:
+    """What the remedy saves, beside the whole run. A smaller download saves its copying at most, by any estimator."""
+    from ffm.remedy.identify import RemedyKind
+    from ffm.report.numbers import Scale
+    from ffm.report.places import site_saving
+    from ffm.stages.documents import Benefit
+
+    if remedy.kind is not RemedyKind.PARTIAL_DOWNLOAD:
+        return site_saving(analysis, remedy.site)
+    most = remedy.benefit_s
+    benefit = Benefit(
+        carry_s=most, bound_s=most, low_s=0.0, high_s=most, rests_on="the time that copying the rest takes at least"
+    )
+    return Scale(analysis.wall_s).saving(benefit)
 
 
 def remedies_view(analysis: Analysis, estimator: Estimator | None = None, *, show_all: bool = False) -> RemediesView:
@@ -101,7 +126,7 @@ def remedies_view(analysis: Analysis, estimator: Estimator | None = None, *, sho
     from ffm.remedy.fitness import fitness
     from ffm.remedy.identify import identify_remedies
     from ffm.report.numbers import chosen_estimator
-    from ffm.report.places import place, site_saving, stack_frames
+    from ffm.report.places import place, stack_frames
     from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView, source_line
 
     chosen = chosen_estimator(analysis, estimator)
@@ -125,7 +150,7 @@ def remedies_view(analysis: Analysis, estimator: Estimator | None = None, *, sho
                 where=place(analysis, remedy.site),
                 occurrences=remedy.occurrences,
                 of=remedy.of,
-                saving=site_saving(analysis, remedy.site),
+                saving=_saving(analysis, remedy),
                 steps=list(remedy.steps),
                 places=places,
                 keep=[place(analysis, kept) for kept in remedy.keep],

@@ -6,7 +6,7 @@ stream-ordered allocation (`cudaMallocAsync`), as the dissertation did not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -22,6 +22,7 @@ class RemedyKind(StrEnum):
     """An explicit one that nothing relies on (6.3)."""
     MISPLACED_SYNCHRONIZATION = "misplaced synchronization"
     """A needed one, long before its result is used (6.3)."""
+    PARTIAL_DOWNLOAD = "download of data that nobody touches"
     MANAGED_MEMSET = "memset on managed memory"
     """A set that waits because the CPU can reach the memory (the dissertation's AMG)."""
 
@@ -38,6 +39,24 @@ class MemoryLink:
     memory: str
     allocation: int | None
     release: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartialDownload:
+    """A download of which the CPU touches a small part. Bytes, counted from its beginning."""
+
+    bytes: int
+    touched_bytes: int
+    """At most; they lie within `first` to `last`."""
+    first: int
+    last: int
+    watched: int
+    """Downloads of which this is known, out of all `of`."""
+    of: int
+    text: str
+    """The same in a sentence."""
+    saving_s: float
+    """What downloading only that part saves at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +80,7 @@ class ProblemSite:
     memory: tuple[MemoryLink, ...]
     benefit_s: float
     """By the estimator that sorts."""
+    download: PartialDownload | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +106,30 @@ class Remedy:
 
 
 def identify_remedies(problems: list[ProblemSite]) -> list[Remedy]:
-    """Return a remedy for each problem site, most expected benefit first."""
+    """Return a remedy for each problem site, most expected benefit first; smaller downloads, whose benefit is only what
+    they save at most, come behind."""
     remedies = [_remedy(problem) for problem in problems if _has_problem(problem)]
-    return sorted(remedies, key=lambda remedy: -remedy.benefit_s)
+    return sorted(remedies, key=lambda remedy: (remedy.kind is RemedyKind.PARTIAL_DOWNLOAD, -remedy.benefit_s))
 
 
 def _has_problem(problem: ProblemSite) -> bool:
+    return _waits_or_repeats(problem) or problem.download is not None
+
+
+def _waits_or_repeats(problem: ProblemSite) -> bool:
     return bool(problem.unnecessary or problem.misplaced or problem.no_op or problem.repeat)
 
 
 def _remedy(problem: ProblemSite) -> Remedy:
+    if problem.download is None:
+        return _of_problem(problem)
+    if not _waits_or_repeats(problem):
+        return _partial_download(problem, problem.download)
+    remedy = _of_problem(problem)
+    return replace(remedy, steps=(*remedy.steps, *_smaller(problem.download)))
+
+
+def _of_problem(problem: ProblemSite) -> Remedy:
     if problem.no_op or problem.repeat:
         return _repeated_transfer(problem)
     if problem.kind == "free":
@@ -139,6 +173,33 @@ def _memory_management(problem: ProblemSite) -> Remedy:
     if any(link.role == "frees" and link.memory == "pinned" for link in problem.memory):
         steps = ["Keep the pinned buffer for the life of the program: freeing it waits for all work of the context."]
     return _made(problem, RemedyKind.MEMORY_MANAGEMENT, problem.unnecessary, steps, "frees")
+
+
+def _smaller(download: PartialDownload) -> list[str]:
+    """The steps to a smaller download."""
+    steps = [download.text]
+    if download.touched_bytes == 0:
+        steps.append("Leave the download out.")
+    elif download.last - download.first <= download.bytes // 2:
+        steps.append(
+            f"Download only that part: {download.last - download.first:,} bytes from byte {download.first:,} on."
+        )
+    else:
+        steps.append(
+            "What is touched lies apart: gather it in a kernel and download that, or copy it by rows with cudaMemcpy2D."
+        )
+    if download.watched < download.of:
+        steps.append(
+            f"Look at what the program does with the other {download.of - download.watched:,} downloads first: they "
+            "were not watched to the end."
+        )
+    return steps
+
+
+def _partial_download(problem: ProblemSite, download: PartialDownload) -> Remedy:
+    steps = _smaller(download)
+    made = _made(problem, RemedyKind.PARTIAL_DOWNLOAD, download.watched, steps, "host memory")
+    return replace(made, of=download.of, benefit_s=download.saving_s)
 
 
 def _repeated_transfer(problem: ProblemSite) -> Remedy:

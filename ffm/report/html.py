@@ -8,6 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from ffm.report import pictures
+from ffm.report.downloads import is_partial
 from ffm.report.fold import fold
 from ffm.report.names import cut_middle, shorten
 from ffm.report.numbers import (
@@ -109,6 +110,7 @@ def _mentioned(analysis: Analysis, sequences: list[DrawnSequence], remedies: Rem
     numbers |= {index + 1 for group in (*analysis.points, *analysis.folds) for index in group.sites}
     numbers |= {operation.where.site for drawn in sequences for operation in drawn.view.operations}
     numbers |= {drawn.view.ends_at.site for drawn in sequences if drawn.view.ends_at is not None}
+    numbers |= {number for number, found in enumerate(analysis.sites, 1) if is_partial(found.download)}
     for remedy in remedies.remedies if remedies is not None else []:
         numbers |= {where.site for where in (*(place.where for place in remedy.places), *remedy.keep)}
     for index in list(numbers):

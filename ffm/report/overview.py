@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+from ffm.report.downloads import Download, download, watch_notes
 from ffm.report.numbers import Estimator, Saving, Scale
-from ffm.report.places import place
+from ffm.report.places import Place, place
 from ffm.stages.documents import Analysis, Group, Matching
 
 HIDDEN_BELOW_PERCENT = 0.1
@@ -58,6 +59,14 @@ class Unmatched:
 
 
 @dataclass(frozen=True, slots=True)
+class PartialDownload:
+    """A site that downloads more than the CPU touches."""
+
+    where: Place
+    download: Download
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """Everything on the screen of `ffm report`."""
 
@@ -76,6 +85,8 @@ class Overview:
     """What fixing all problems together saves: no row, and no sum of rows, is worth more."""
     explained_percent: float | None
     """How much of the time of the threads that called the driver stage 2 explains; None without a trace."""
+    downloads: list[PartialDownload]
+    """Sites that download far more than the CPU touches."""
     notes: list[str]
 
 
@@ -123,8 +134,19 @@ def overview(analysis: Analysis, estimator: Estimator = "carry", *, show_all: bo
         matching=_matching(analysis.matching),
         everything=None if analysis.everything is None else scale.saving(analysis.everything),
         explained_percent=None if analysis.explained is None else 100 * analysis.explained.share,
-        notes=analysis.notes,
+        downloads=_partial_downloads(analysis),
+        notes=[*analysis.notes, *watch_notes(analysis)],
     )
+
+
+def _partial_downloads(analysis: Analysis) -> list[PartialDownload]:
+    """What saves most first."""
+    found = []
+    for index, site in enumerate(analysis.sites):
+        use = download(site.download)
+        if use is not None and use.partial:
+            found.append(PartialDownload(place(analysis, index), use))
+    return sorted(found, key=lambda one: -one.download.saving_s)
 
 
 def _matching(matching: Matching | None) -> Unmatched | None:

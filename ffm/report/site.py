@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ffm.report.downloads import Download, download, trace_hint, unwatched
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Finding, Place, StackFrame, findings, place, site_saving, stack_frames
 from ffm.stages.documents import Analysis, Benefit
@@ -28,6 +29,10 @@ class SiteView:
     bytes: int
     saving: Saving
     findings: list[Finding]
+    download: Download | None
+    """How much of what it downloads the CPU touches; None where it downloads nothing."""
+    hint: str
+    """What may tell more where the watch could not; else empty."""
     stack: list[StackFrame]
     without: Saving | None
     """What doing without its waits would save, where the program needs them as it is."""
@@ -64,6 +69,8 @@ def site(analysis: Analysis, number: int, estimator: Estimator = "carry", withou
         bytes=found.bytes,
         saving=site_saving(analysis, number - 1),
         findings=findings(analysis, number - 1),
+        download=download(found.download),
+        hint=trace_hint(analysis) if unwatched(analysis, number - 1) else "",
         stack=stack_frames(analysis, number - 1),
         without=None if without is None else Scale(analysis.wall_s).saving(without),
         sequences=[

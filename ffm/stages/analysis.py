@@ -30,6 +30,7 @@ from ffm.stages.documents import (
     Verdict,
     read_document,
 )
+from ffm.stages.downloads import download_uses
 from ffm.stages.errors import DocumentError
 from ffm.stages.findings import Findings, SiteDescription, write_results
 from ffm.stages.folder import ResultsFolder, application_name
@@ -108,6 +109,7 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
     command = baseline.run.command if baseline.run else []
     links = allocation_links(columns, host_memory)
     sites = _sites(columns, joined, _misplaced(timeline, order), len(named.stacks), functions_of_stacks(host_memory))
+    _add_downloads(sites, columns, tracing, memory, folder)
     _name_buffers(sites, links, timeline, BufferNames(named.stacks, named.modules))
     findings = Findings(
         application=application_name(command),
@@ -123,6 +125,7 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         allocations=links,
         work=work,
         wait_latency=tracing.wait_latency,
+        watch=memory.watch,
         probes_s=float(columns["probe"].sum()) / 1e9,
         notes=named.notes + unread_python(tracing.run) + _notes(tracing) + compilation_notes(tracing, columns, wall_s),
     )
@@ -196,6 +199,18 @@ def _share(some: NDArray[np.bool_], of: NDArray[np.bool_], site: NDArray[np.int3
     count = int(site.max(initial=-1)) + 1
     all_of = np.bincount(site, weights=of, minlength=count)
     return np.bincount(site, weights=some & of, minlength=count) / np.maximum(all_of, 1)
+
+
+def _add_downloads(
+    sites: list[SiteDescription], columns: Columns, tracing: Tracing, memory: Memory, folder: ResultsFolder
+) -> None:
+    """Say of the sites that download how much of it is touched, where stage 3 looked."""
+    if not memory.downloads:
+        return
+    table = read_table(folder.root / memory.downloads)
+    table["stack"] = translate(table["stack"], memory.stacks, tracing.stacks)
+    for site, use in download_uses(columns, table, memory.watch).items():
+        sites[site] = dataclasses.replace(sites[site], download=use)
 
 
 def _threads(columns: Columns, order: NDArray[np.int64]) -> NDArray[np.int32]:

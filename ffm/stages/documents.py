@@ -209,6 +209,9 @@ class Memory(Document, frozen=True, kw_only=True):
     transfers: str
     accesses: str
     """Columnar file of the first accesses: the code addresses and ranges stage 4 instruments."""
+    downloads: str = ""
+    """Columnar file with a row for each download that was followed to its end: `bytes`, and how many of them the CPU
+    `touched` at most before they were overwritten or given back, which lie within `first` to `last`."""
 
 
 class SyncUse(Document, frozen=True, kw_only=True):
@@ -256,6 +259,33 @@ class Verdict(Record, frozen=True, kw_only=True):
     """Repeated transfers: the site of the transfer that is repeated."""
 
 
+class DownloadUse(Record, frozen=True, kw_only=True):
+    """How much of what a site downloads the CPU touches before it is overwritten or given back.
+
+    Known of `occurrences` downloads, out of all `of`: a download is followed where that is not dear. Under the watch by
+    pages, a touch counts as one of its page at least. What the GPU reads there counts as touched.
+    """
+
+    occurrences: int
+    of: int
+    watch: str
+    """How accesses were watched: `pages` or `trace`."""
+    bytes: int = 0
+    """Of all followed downloads together."""
+    touched_bytes: int = 0
+    """At most, of these."""
+    most_bytes: int = 0
+    """Of the largest one."""
+    most_touched_bytes: int = 0
+    """At most, of that of which most was touched."""
+    first: int = 0
+    """Whatever was touched of any of them lies from here, in bytes from the beginning of its download,"""
+    last: int = 0
+    """to here."""
+    saving_s: float = 0.0
+    """What downloading only that part would save at most: the time to copy the rest, as far as the CPU waits for it."""
+
+
 class Site(Record, frozen=True, kw_only=True):
     """A distinct call stack that performed an operation, with its totals over the run."""
 
@@ -281,6 +311,8 @@ class Site(Record, frozen=True, kw_only=True):
     synchronization: list[Verdict]
     transfer: list[Verdict]
     benefit: Benefit
+    download: DownloadUse | None = None
+    """None where it downloads nothing, or stage 3 did not look."""
     buffer: str = ""
     """What the program calls the memory: what an allocation fills, what a free frees, the host memory of a transfer.
     Empty where that is not known, or the site has no problem."""
@@ -399,6 +431,8 @@ class Analysis(Document, frozen=True, kw_only=True):
     explained: Explained | None = None
     """None for imported results, which hold no trace."""
     allocations: list[AllocationLink] = []
+    watch: str = ""
+    """How stage 3 watched memory, `pages` or `trace`; empty where it did not."""
     notes: list[str] = []
     """Sentences that a reader must know: what could not be measured, and what it means."""
 

@@ -11,6 +11,7 @@ from collections import abc
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,6 +27,7 @@ from ffm.stages.documents import (
     AllocationLink,
     Analysis,
     Benefit,
+    DownloadUse,
     Explained,
     Group,
     Matching,
@@ -63,6 +65,8 @@ class SiteDescription:
     """Bytes that all its transfers moved."""
     synchronization: list[Verdict] = field(default_factory=list)
     transfer: list[Verdict] = field(default_factory=list)
+    download: DownloadUse | None = None
+    """As in `documents.Site`."""
     buffer: str = ""
     """As in `documents.Site`."""
 
@@ -95,6 +99,8 @@ class Findings:
     work: DeviceWork | None = None
     """What the operations do on the GPU; None where no trace tells."""
     wait_latency: WaitLatency = NOT_MEASURED
+    watch: str = ""
+    """As in `documents.Analysis`."""
     probes_s: float = 0.0
     """The probes' own time, over all threads."""
 
@@ -129,7 +135,7 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         else place_of_call(findings.stacks[site.stack].frames, site.function, runtime)
         for site in findings.sites
     ]
-    sites = _sites(findings, places, sums, benefits)
+    sites = _sites(findings, places, sums, benefits, copy_time)
     sequences, membership, note = _sequences(findings, estimates, number)
     analysis = Analysis(
         run=findings.run,
@@ -150,6 +156,7 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         estimator="carry" if estimates.replay is None else "replay",
         everything=estimates.of_everything(),
         wait_latency=findings.wait_latency,
+        watch=findings.watch,
         explained=_explained(findings, estimates),
         notes=findings.notes + note + _process_note(findings),
     )
@@ -189,6 +196,7 @@ def _sites(
     places: list[Place],
     sums: Totals,
     benefits: list[Benefit],
+    copy_time: NDArray[np.int64],
 ) -> list[Site]:
     return [
         Site(
@@ -198,6 +206,9 @@ def _sites(
             file=place.file,
             line=place.line,
             buffer=description.buffer,
+            download=_with_saving(
+                description.download, int(sums.count[index]) * int(copy_time[index]) / 1e9, float(sums.wait[index])
+            ),
             stack=description.stack,
             kind=Kind(int(sums.kind[index])).name.lower(),
             count=int(sums.count[index]),
@@ -212,6 +223,14 @@ def _sites(
         )
         for index, (description, place) in enumerate(zip(findings.sites, places, strict=True))
     ]
+
+
+def _with_saving(use: DownloadUse | None, copy_s: float, wait_s: float) -> DownloadUse | None:
+    """Add what downloading only the touched part would save; `copy_s` is the time that all the site's copies take."""
+    if use is None or use.most_bytes == 0:
+        return use
+    untouched = 1 - use.most_touched_bytes / use.most_bytes
+    return msgspec.structs.replace(use, saving_s=min(untouched * copy_s, wait_s))
 
 
 def _worth_listing(site: Site) -> bool:

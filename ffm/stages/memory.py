@@ -14,6 +14,7 @@ from ffm.instrument.layout import constant
 from ffm.instrument.recording import Recording
 from ffm.model.necessity import Necessity, Role, Uses, needed_synchronizations
 from ffm.stages.documents import Baseline, Memory, read_document, write_document
+from ffm.stages.downloads import followed_downloads
 from ffm.stages.measure import Request, measure, require_sound
 from ffm.stages.operations import operation_columns
 from ffm.stages.program_order import (
@@ -59,6 +60,7 @@ def run_memory(request: Request) -> Memory:
     synchronizations: list[Columns] = []
     transfers: list[Columns] = []
     accesses: list[Columns] = []
+    downloads: list[Columns] = []
     for process, recording in enumerate(measured.recordings):
         rows = np.flatnonzero(columns["process"] == process)
         rows = rows[np.argsort(columns["start"][rows], kind="stable")]
@@ -73,9 +75,12 @@ def run_memory(request: Request) -> Memory:
         synchronizations.append(_synchronization_table(part, necessity))
         transfers.append(_transfer_table(part, recording))
         accesses.append(_access_table(part, uses, necessity))
+        followed, used = followed_downloads(part, recording)
+        downloads.append({**_identity(part, followed), **used})
     _write(request, "memory-synchronizations", synchronizations)
     _write(request, "memory-transfers", transfers)
     _write(request, "memory-accesses", accesses)
+    _write(request, "memory-downloads", downloads)
     document = Memory(
         run=measured.run,
         modules=stacks.modules,
@@ -84,6 +89,7 @@ def run_memory(request: Request) -> Memory:
         synchronizations=request.folder.table("memory-synchronizations").name,
         transfers=request.folder.table("memory-transfers").name,
         accesses=request.folder.table("memory-accesses").name,
+        downloads=request.folder.table("memory-downloads").name,
     )
     write_document(document, request.folder.document("memory"))
     require_sound(measured.run, request)

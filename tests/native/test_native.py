@@ -19,6 +19,8 @@ HERE = Path(__file__).parent
 COLLECTOR = next(
     Path(folder) / "collector" for folder in ffm.instrument.__path__ if (Path(folder) / "collector").is_dir()
 )
+KINDS_OF_EXTENTS = ("FOLLOWED", "TOUCHED", "LOST")
+
 PRELOADED = ("gate.c", "pages.c")
 """Libraries of their own."""
 
@@ -89,6 +91,17 @@ def test_watches_end_as_the_program_used_the_memory(recordings: list[Recording])
     # A result that is read, one that was overwritten by the next transfer before it is written, one beside other data.
     # The sources are pageable: they were staged when the calls returned.
     assert kinds == [read, write, read]
+
+
+def test_what_is_touched_of_downloads_is_told_by_page(recordings: list[Recording]) -> None:
+    extents = recordings[0].extents
+    page = 4096
+    told = []
+    for operation in np.unique(extents["operation"]):
+        mine = extents[extents["operation"] == operation]
+        sums = [int(mine["bytes"][mine["kind"] == constant(f"FFM_EXTENT_{kind}")].sum()) for kind in KINDS_OF_EXTENTS]
+        told.append(tuple(sums))
+    assert told == [(3 * page, page, 0), (3 * page, 0, 0), (3 * page, page, 0), (64, 64, 0)]
 
 
 def test_contents_tell_what_the_device_holds_already(recordings: list[Recording]) -> None:

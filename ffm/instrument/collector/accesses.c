@@ -4,6 +4,7 @@
 
 #include "arming.h"
 #include "clock.h"
+#include "extents.h"
 #include "records.h"
 #include "sink.h"
 #include "thread.h"
@@ -35,16 +36,31 @@ void ffm_access_record(const ffm_range *range, uint32_t kind, uint32_t flags, ui
     ffm_sink_commit(&accesses.stream, sizeof *out);
 }
 
-void ffm_access_to_range(uint32_t place, uint32_t kind, uint64_t address, uint64_t time, uint32_t stack)
+void ffm_access_to_range(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, uint64_t time, uint32_t stack)
 {
     ffm_range *range = ffm_ranges_at(place);
+    if (start < range->start)
+        start = range->start;
+    if (end > range->end)
+        end = range->end;
+    if (range->rest) {
+        if (kind != FFM_ACCESS_RELEASED) /* what is gone is cut out, untouched */
+            ffm_extents_touch(place, start, end);
+        return;
+    }
+    if (kind != FFM_ACCESS_RELEASED)
+        ffm_extents_first_touch(place, start, end);
+    else if (start > range->start || end < range->end)
+        ffm_extents_lose(range);
+    range = ffm_ranges_at(place);
     bool last = range->covered && !ffm_arming_several_wait();
-    if (last || kind == FFM_ACCESS_RELEASED || kind == FFM_ACCESS_UNWATCHED || accesses.inherited) {
-        ffm_access_record(range, kind, FFM_ACCESS_LAST, address, time, stack);
+    if (last || kind == FFM_ACCESS_RELEASED || accesses.inherited) {
+        ffm_access_record(range, kind, FFM_ACCESS_LAST, start, time, stack);
         ffm_ranges_remove(place);
         return;
     }
-    ffm_access_record(range, kind, 0, address, time, stack);
+    ffm_access_record(range, kind, 0, start, time, stack);
+    range->granule = 0;
     if (range->covered) {
         range->done |= range->waited;
         ffm_ranges_disarm(range, FFM_RANGE_DORMANT);
@@ -53,13 +69,21 @@ void ffm_access_to_range(uint32_t place, uint32_t kind, uint64_t address, uint64
     }
 }
 
+void ffm_access_lost(uint32_t place, uint64_t time)
+{
+    ffm_range *range = ffm_ranges_at(place);
+    ffm_extents_lose(range);
+    if (!range->rest)
+        ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, range->start, time, 0);
+    ffm_ranges_remove(place);
+}
+
 void ffm_access_seen(uint64_t start, uint64_t end, bool writing, uint64_t time, uint32_t stack)
 {
     for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
         const ffm_range *range = ffm_ranges_at(i - 1);
         if (ffm_range_forbids(range, start, end, writing))
-            ffm_access_to_range(i - 1, writing ? FFM_ACCESS_WRITE : FFM_ACCESS_READ,
-                                start > range->start ? start : range->start, time, stack);
+            ffm_access_to_range(i - 1, writing ? FFM_ACCESS_WRITE : FFM_ACCESS_READ, start, end, time, stack);
     }
 }
 
@@ -69,7 +93,7 @@ void ffm_access_unseen(uint64_t start, uint64_t end, bool writing, uint32_t kind
     for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
         const ffm_range *range = ffm_ranges_at(i - 1);
         if (ffm_range_forbids(range, start, end, writing))
-            ffm_access_to_range(i - 1, kind, start > range->start ? start : range->start, now, stack);
+            ffm_access_to_range(i - 1, kind, start, end, now, stack);
     }
 }
 
@@ -81,12 +105,20 @@ bool ffm_access_forbidden(uint64_t start, uint64_t end, bool writing)
     return false;
 }
 
+bool ffm_access_first(uint64_t start, uint64_t end, bool writing)
+{
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
+        if (!ffm_ranges_at(i)->rest && ffm_range_forbids(ffm_ranges_at(i), start, end, writing))
+            return true;
+    return false;
+}
+
 void ffm_access_give_up(const ffm_page *page, uint64_t time)
 {
     for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
         const ffm_range *range = ffm_ranges_at(i - 1);
         if (range->state == FFM_RANGE_ARMED && range->start < page->start + page->bytes && page->start < range->end)
-            ffm_access_to_range(i - 1, FFM_ACCESS_UNWATCHED, page->start, time, 0);
+            ffm_access_lost(i - 1, time);
     }
 }
 

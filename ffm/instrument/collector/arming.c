@@ -2,6 +2,7 @@
 
 #include "accesses.h"
 #include "clock.h"
+#include "extents.h"
 #include "ranges.h"
 #include "records.h"
 
@@ -43,7 +44,7 @@ static void forget_dormant(void)
             oldest = i;
     }
     if (dormant > DORMANT_RANGES)
-        ffm_access_to_range(oldest, FFM_ACCESS_UNWATCHED, ffm_ranges_at(oldest)->start, ffm_now(), 0);
+        ffm_access_lost(oldest, ffm_now());
 }
 
 /* A covered range of a launch makes the earlier ones of its block and stream superfluous: the same waits cover them. */
@@ -81,11 +82,17 @@ void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread)
         }
         if (range->launch && superseded(range)) {
             ffm_ranges_remove(i - 1);
-        } else if (wants_arming(range, covers, thread)) {
-            range->armed = 0;
-            if (!ffm_ranges_arm(range))
-                ffm_access_to_range(i - 1, FFM_ACCESS_UNWATCHED, range->start, ffm_now(), 0);
+            continue;
         }
+        if (wants_arming(range, covers, thread)) {
+            range->armed = 0;
+            if (!ffm_ranges_arm(range)) {
+                ffm_access_lost(i - 1, ffm_now());
+                continue;
+            }
+        }
+        if (range->covered && range->state == FFM_RANGE_ARMED)
+            ffm_extents_begin(range);
     }
     if (ffm_arming_several_wait())
         forget_dormant();

@@ -30,7 +30,7 @@ static void set(uint64_t start, uint64_t end, bool writing)
         if (!ffm_range_shares_page(range, start, end) || (!writing && range->writes_only))
             continue;
         if (aside.count == ASIDE) {
-            ffm_access_to_range(i - 1, FFM_ACCESS_UNWATCHED, range->start, ffm_now(), 0);
+            ffm_access_lost(i - 1, ffm_now());
             continue;
         }
         if (aside.count == 0)
@@ -94,7 +94,7 @@ void ffm_aside_over(void)
                 range->start != aside.ranges[aside.count - 1].start)
                 continue;
             if (missed || !ffm_ranges_arm(range))
-                ffm_access_to_range(i - 1, FFM_ACCESS_UNWATCHED, range->start, aside.since, 0);
+                ffm_access_lost(i - 1, aside.since);
         }
     }
     ffm_ranges_unlock();

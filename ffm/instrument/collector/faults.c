@@ -94,10 +94,11 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
     uint64_t end = address + (code == address ? 1 : ffm_instruction_bytes((const uint8_t *)code));
     ffm_ranges_lock_in_handler();
     bool ours = ffm_access_forbidden(address, end, writing);
+    bool first = ours && ffm_access_first(address, end, writing);
     ffm_ranges_unlock_in_handler();
     uint32_t stack = 0;
     const ffm_thread *thread = ffm_thread_peek();
-    if (ours && (thread == NULL || ffm_watch_wants_stacks())) {
+    if (first && (thread == NULL || ffm_watch_wants_stacks())) {
         bool truncated;
         ffm_registers registers = registers_of(context);
         /* The unwinder holds signals back for a while, which has to be seen: it reads pages that may be watched. */
@@ -180,9 +181,17 @@ static uint64_t fault_cost(void)
     return least;
 }
 
+static uint64_t cost;
+
+uint64_t ffm_faults_cost(void)
+{
+    return cost;
+}
+
 bool ffm_faults_open(void)
 {
     ffm_signals_unblock();
-    ffm_sink_set_fault_cost(fault_cost());
+    cost = fault_cost();
+    ffm_sink_set_fault_cost(cost);
     return ffm_signals_open(on_fault, on_trap, ffm_dispatch_signal);
 }

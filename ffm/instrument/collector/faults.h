@@ -3,8 +3,12 @@
 #define FFM_FAULTS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Install the handlers of SIGSEGV and SIGTRAP, and measure what a fault costs. */
 bool ffm_faults_open(void);
+
+/* What it costs, in nanoseconds. */
+uint64_t ffm_faults_cost(void);
 
 #endif

@@ -37,7 +37,8 @@ enum {
     FFM_CHUNK_PARTS = 7,
     FFM_CHUNK_HOST_BLOCKS = 8,
     FFM_CHUNK_HOST_RELEASES = 9,
-    FFM_CHUNK_HOST_USES = 10
+    FFM_CHUNK_HOST_USES = 10,
+    FFM_CHUNK_EXTENTS = 11
 };
 
 typedef struct {
@@ -189,6 +190,23 @@ typedef struct {
     uint16_t flags;
     uint32_t thread_id; /* kernel's number of the accessing thread */
 } ffm_access;
+
+/* Kinds of extents. */
+enum {
+    FFM_EXTENT_FOLLOWED = 1, /* arrived, and followed from now on */
+    FFM_EXTENT_TOUCHED = 2,
+    FFM_EXTENT_LOST = 3 /* not followed any more: it may all have been touched */
+};
+
+/* Bytes of a download that were followed, or touched (stage 3). What was followed and not touched was overwritten,
+ * given back or left alone until the program's end. */
+typedef struct {
+    uint64_t operation; /* of the transfer, within `operation_thread` */
+    uint64_t start;
+    uint64_t bytes;
+    uint32_t operation_thread;
+    uint32_t kind;
+} ffm_extent;
 
 /* Functions that allocate or free pageable host memory. */
 enum {

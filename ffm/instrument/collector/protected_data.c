@@ -7,6 +7,7 @@
 #include "blocks.h"
 #include "boxes.h"
 #include "clock.h"
+#include "extents.h"
 #include "kernels.h"
 #include "mappings.h"
 #include "ranges.h"
@@ -62,6 +63,7 @@ static bool unwatchable(const ffm_box *box)
 static void add(ffm_range *range, bool watchable, uint32_t stack)
 {
     range->waits = ffm_arming_waits();
+    range->granule = range->download ? ffm_extents_granule(range) : 0;
     if (range->launch || range->writes_only)
         drop_equal(range);
     if (!watchable || !ffm_ranges_add(range))
@@ -90,12 +92,14 @@ static void add_copy(const ffm_function *function, const ffm_copy *copy, ffm_ran
     if (copy->destination.host && copy->destination.address != 0) {
         range->box = copy->destination;
         range->writes_only = false;
+        range->download = function->kind == FFM_KIND_TRANSFER && !copy->source.host;
         add_box(range, stack);
     }
     /* A pageable source is staged when the call returns: the CPU may write it at once. */
     if (copy->source.host && copy->source.address != 0 && ffm_blocks_hold(copy->source.address)) {
         range->box = copy->source;
         range->writes_only = true;
+        range->download = false;
         if (function->direction != FFM_DIRECTION_GENERIC || !copy->destination.host || function->asynchronous)
             add_box(range, stack);
     }
@@ -108,6 +112,7 @@ static void add_launch(const ffm_function *function, const uint64_t *arguments, 
     ffm_kernel_reach reach = {0};
     ffm_kernel_begin(&reach, function, arguments);
     while (ffm_kernel_next(&reach, &block)) {
+        ffm_extents_used_by_gpu(block.start, block.start + block.bytes);
         range->box = (ffm_box){block.start, block.bytes, block.bytes, 1, block.bytes, 1, true};
         add_box(range, stack);
     }

@@ -9,7 +9,7 @@
 #include "signals.h"
 #include "trace.h"
 
-enum { CAPACITY = 1 << 16, PAGE = 4096, HUGE_PAGE = 2 << 20 };
+enum { CAPACITY = 1 << 16, PAGE = FFM_RANGES_PAGE, HUGE_PAGE = 2 << 20 };
 
 static struct {
     bool locked;
@@ -149,6 +149,15 @@ bool ffm_ranges_add(const ffm_range *range)
     return true;
 }
 
+bool ffm_ranges_add_armed(const ffm_range *range)
+{
+    if (!ffm_ranges_add(range))
+        return false;
+    watched.ranges[watched.count - 1].page = range->page;
+    watched.ranges[watched.count - 1].state = FFM_RANGE_ARMED;
+    return true;
+}
+
 bool ffm_ranges_arm(ffm_range *range)
 {
     range->state = FFM_RANGE_ARMED;
@@ -182,7 +191,7 @@ static ffm_box piece(uint64_t start, uint64_t end)
     return (ffm_box){start, end - start, end - start, 1, end - start, 1, true};
 }
 
-static void cut(uint32_t place, uint64_t start, uint64_t end)
+void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end)
 {
     ffm_range *range = &watched.ranges[place];
     bool plain = range->box.height == 1 && range->box.depth == 1;
@@ -207,7 +216,8 @@ static void cut(uint32_t place, uint64_t start, uint64_t end)
         watched.ranges[watched.count - 1].state = rest.state;
         watched.ranges[watched.count - 1].page = rest.page;
     }
-    if (rest.state == FFM_RANGE_ARMED)
+    /* The trace watch finds nothing where its marks are of a time before: there are too many cuts to renew them. */
+    if (rest.state == FFM_RANGE_ARMED && !(rest.rest && ffm_trace_on()))
         apply(first, last);
 }
 
@@ -215,7 +225,7 @@ void ffm_ranges_cut(uint64_t start, uint64_t end)
 {
     for (uint32_t i = ffm_ranges_count(); i > 0; i--)
         if (watched.ranges[i - 1].start < end && start < watched.ranges[i - 1].end)
-            cut(i - 1, start, end);
+            ffm_ranges_cut_at(i - 1, start, end);
 }
 
 void ffm_ranges_cut_box(const ffm_box *box)

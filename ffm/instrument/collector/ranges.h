@@ -8,6 +8,8 @@
 
 #include "boxes.h"
 
+enum { FFM_RANGES_PAGE = 4096 };
+
 /* A range is protected from the end of a wait that may cover its work until it is touched, and again from the next such
  * wait on as long as no wait is known to have covered it. */
 typedef enum {
@@ -33,6 +35,10 @@ typedef struct {
     bool writes_only; /* the CPU may still read it: source of an upload in flight */
     bool covered;     /* a wait is known to have covered its work */
     bool launch;      /* a block that a kernel may have written, not a transfer's memory */
+    bool download;    /* of the device's memory; the fields below say how much of it is touched, see extents.h */
+    bool followed;    /* all of it is armed, or recorded as touched */
+    bool rest;        /* what is left of a download that was touched: no use of it counts any more */
+    uint32_t granule; /* bytes that a touch opens; 0 where it is not followed */
 } ffm_range;
 
 /* Around all that follows. Outside of signal handlers signals are held back: a handler of the program's could touch a
@@ -54,6 +60,9 @@ ffm_range *ffm_ranges_at(uint32_t place);
 /* Add a range, not yet protected. Returns false where there is no room. */
 bool ffm_ranges_add(const ffm_range *range);
 
+/* Add a piece of an armed range, which is protected. */
+bool ffm_ranges_add_armed(const ffm_range *range);
+
 /* Take a range out; the last one moves to its place. */
 void ffm_ranges_remove(uint32_t place);
 
@@ -65,7 +74,10 @@ void ffm_ranges_disarm(ffm_range *range, ffm_range_state next);
  * end a range or make two of it. */
 void ffm_ranges_cut(uint64_t start, uint64_t end);
 
-/* The same for a box. Of several rows only ranges of just these rows end. */
+/* The same for one range, at a place. */
+void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end);
+
+/* And for a box. Of several rows only ranges of just these rows end. */
 void ffm_ranges_cut_box(const ffm_box *box);
 
 /* Whether pages of an armed range lie in [start, end). Without the lock the answer may be old. */

@@ -82,7 +82,12 @@ static void other_process(const word *a, bool writing)
 
 static void gone(word start, word bytes)
 {
-    ffm_watch_released(start, bytes);
+    ffm_watch_released(start, bytes, true);
+}
+
+static void changed(word start, word bytes)
+{
+    ffm_watch_released(start, bytes, false);
 }
 
 static void mapped(const word *a)
@@ -93,7 +98,7 @@ static void mapped(const word *a)
 
 static void remapped(const word *a)
 {
-    gone(a[0], a[1]);
+    changed(a[0], a[1]);
     if (a[3] & MREMAP_FIXED)
         gone(a[4], a[2]);
 }
@@ -182,8 +187,8 @@ static void unknown(const word *a)
     X(mmap, mapped(a))                                                                                                 \
     X(mremap, remapped(a))                                                                                             \
     X(madvise, advised(a))                                                                                             \
-    X(mprotect, gone(a[0], a[1]))                                                                                      \
-    X(pkey_mprotect, gone(a[0], a[1]))                                                                                 \
+    X(mprotect, changed(a[0], a[1]))                                                                                   \
+    X(pkey_mprotect, changed(a[0], a[1]))                                                                              \
     X(brk, heap_end(a[0]))                                                                                             \
     X(execve, everything())                                                                                            \
     X(execveat, everything())                                                                                          \

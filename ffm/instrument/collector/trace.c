@@ -156,7 +156,10 @@ void ffm_collector_trace_access(const void *opaque_registers, const void *opaque
     if (start >= end || !ffm_watch_active() || in_collector(thread) || !watched(start, end, writing))
         return;
     uint64_t time = ffm_now();
-    uint32_t stack = thread == NULL || ffm_watch_wants_stacks() ? stack_of(registers) : 0;
+    ffm_ranges_lock();
+    bool first = ffm_access_first(start, end, writing);
+    ffm_ranges_unlock();
+    uint32_t stack = first && (thread == NULL || ffm_watch_wants_stacks()) ? stack_of(registers) : 0;
     /* What the driver does outside of a call is ordered by its streams, and by no wait of the program. */
     if ((thread == NULL || thread->depth == 0) && ffm_foreign_driver_in(stack))
         return;

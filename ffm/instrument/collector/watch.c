@@ -7,6 +7,7 @@
 #include "aside.h"
 #include "blocks.h"
 #include "dispatch.h"
+#include "extents.h"
 #include "faults.h"
 #include "mappings.h"
 #include "protected_data.h"
@@ -79,6 +80,8 @@ void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, c
         ffm_ranges_lock();
         before_copy(&copy, operation);
         ffm_ranges_unlock();
+        if (copy.source.host && copy.source.address != 0)
+            ffm_extents_used_by_gpu(copy.source.address, ffm_box_end(&copy.source));
         open_beside(&copy);
     }
 }
@@ -118,7 +121,7 @@ bool ffm_watch_in_flight(uint64_t start, uint64_t end)
     return found;
 }
 
-void ffm_watch_released(uint64_t start, uint64_t bytes)
+void ffm_watch_released(uint64_t start, uint64_t bytes, bool gone)
 {
     uint64_t end = (start + bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
     if (bytes == 0 || !ffm_watch_active())
@@ -129,6 +132,8 @@ void ffm_watch_released(uint64_t start, uint64_t bytes)
     if (!any)
         return;
     ffm_ranges_lock();
+    if (!gone)
+        ffm_extents_lose_in(start, end);
     ffm_access_unseen(start, end, true, FFM_ACCESS_RELEASED, 0);
     ffm_ranges_cut(start, end); /* what is in flight has lost its memory */
     ffm_ranges_unlock();
@@ -138,7 +143,18 @@ bool ffm_watch_open(const uint8_t *plan, uint64_t keys)
 {
     planned = plan != NULL;
     ffm_protected_data_open(plan, keys);
-    return ffm_trace_on() || ffm_faults_open();
+    if (!ffm_trace_on() && !ffm_faults_open())
+        return false;
+    if (!planned)
+        ffm_extents_open(ffm_trace_on() ? 0 : ffm_faults_cost());
+    return true;
+}
+
+void ffm_watch_before_fork(void)
+{
+    ffm_ranges_lock();
+    ffm_extents_before_fork();
+    ffm_ranges_unlock();
 }
 
 void ffm_watch_after_fork(void)
@@ -147,6 +163,7 @@ void ffm_watch_after_fork(void)
     ffm_mappings_after_fork();
     ffm_ranges_lock_after_fork();
     ffm_accesses_after_fork();
+    ffm_extents_after_fork();
     for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
         ffm_range *range = ffm_ranges_at(i - 1);
         if (range->writes_only || range->state != FFM_RANGE_ARMED)

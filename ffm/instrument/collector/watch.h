@@ -39,11 +39,14 @@ static inline bool ffm_watch_active(void)
 /* Whether work that no wait is known to have covered writes there. */
 bool ffm_watch_in_flight(uint64_t start, uint64_t end);
 
-/* The program gives memory back, or changes its protection. */
-void ffm_watch_released(uint64_t start, uint64_t bytes);
+/* The program gives memory back, and what it holds is `gone`; or it moves it, or changes its protection. */
+void ffm_watch_released(uint64_t start, uint64_t bytes, bool gone);
 
 /* Whether stacks of accesses are wanted (stage 3). */
 bool ffm_watch_wants_stacks(void);
+
+/* Before a fork, in the parent. */
+void ffm_watch_before_fork(void);
 
 /* In a forked child: what was downloaded before the fork is watched on. */
 void ffm_watch_after_fork(void);

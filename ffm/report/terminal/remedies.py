@@ -44,6 +44,8 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
 def _remedy(remedy: RemedyView, scale: Scale, estimator: Estimator) -> list[RenderableType]:
     saving = remedy.saving
     saved = f"{scale.seconds(saving.seconds(estimator))} ({percent(saving.percent(estimator))})"
+    if saving.low_s == 0 and saving.high_s == saving.carry_s:
+        saved = f"at most {saved}"
     parts: list[RenderableType] = [
         heading(f"{remedy.number}. {remedy.where.call} at {remedy.where.place}: {remedy.kind}"),
         paragraph(f"saves {saved} by itself; {count(remedy.occurrences)} of {count(remedy.of)} calls are concerned"),

@@ -38,6 +38,10 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
             ),
             bullet(_without(scale, view)),
         ]
+    if view.download is not None:
+        parts += [heading("What becomes of the downloads"), paragraph(view.download.text)]
+    if view.hint:
+        parts.append(paragraph(view.hint))
     parts.append(heading("Stack, innermost first"))
     parts += [_frame(frame, width) for frame in view.stack]
     if view.sequences:

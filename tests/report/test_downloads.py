@@ -1,0 +1,104 @@
+"""What is said of downloads that the program touches in part, or of which that is not known."""
+
+from __future__ import annotations
+
+import io
+
+import msgspec
+from rich.console import Console, RenderableType
+from sample_analysis import sample_analysis
+
+from ffm.cli.remedies import remedies_view
+from ffm.model.necessity import REASONS, Reason
+from ffm.report.html import html
+from ffm.report.overview import overview
+from ffm.report.site import site
+from ffm.report.terminal import render_overview, render_site
+from ffm.report.terminal.remedies import render_remedies
+from ffm.stages.documents import Analysis, DownloadUse, Verdict
+
+MIB = 1 << 20
+
+
+def use(**more: int | float | str) -> DownloadUse:
+    values: dict[str, int | float | str] = {
+        "occurrences": 10, "of": 12, "watch": "pages", "bytes": 40 * MIB, "touched_bytes": 40960, "most_bytes": 4 * MIB,
+        "most_touched_bytes": 4096, "first": 8192, "last": 12288, "saving_s": 7.5,
+    }  # fmt: skip
+    return DownloadUse(**{**values, **more})  # type: ignore[arg-type]
+
+
+def analysis_with(download: DownloadUse | None, watch: str = "pages", reason: str = "first use after 2 us") -> Analysis:
+    """The fourth site, without a problem otherwise, downloads."""
+    analysis = sample_analysis()
+    changed = msgspec.structs.replace(
+        analysis.sites[3],
+        call="cudaMemcpy",
+        download=download,
+        synchronization=[Verdict(kind="required", reason=reason, occurrences=5000)],
+    )
+    return msgspec.structs.replace(analysis, sites=[*analysis.sites[:3], changed], watch=watch)
+
+
+def text_of(screen: RenderableType) -> str:
+    console = Console(file=io.StringIO(), width=1000, highlight=False, markup=False)
+    with console.capture() as capture:
+        console.print(screen)
+    return capture.get()
+
+
+def test_a_site_says_how_much_is_touched() -> None:
+    shown = text_of(render_site(site(analysis_with(use()), 4)))
+    assert (
+        "Of 4.00 MiB downloaded the CPU touched at most 4.00 KiB, between byte 8,192 and byte 12,288 "
+        "(10 of 12 downloads watched to the end)." in shown
+    )
+
+
+def test_the_report_lists_partial_downloads_with_what_they_save_at_most() -> None:
+    view = overview(analysis_with(use()))
+    assert [one.where.site for one in view.downloads] == [4]
+    assert "A smaller download saves at most 7.500 s (0.75 %)." in text_of(render_overview(view, 1000))
+    assert "touched at most 4.00 KiB" in html(analysis_with(use()))
+
+
+def test_a_download_that_is_touched_is_no_remark_in_the_report() -> None:
+    for touched in (3 * MIB, 4 * MIB):
+        assert overview(analysis_with(use(most_touched_bytes=touched))).downloads == []
+    assert overview(analysis_with(use(most_bytes=8192, most_touched_bytes=0))).downloads == []
+
+
+def test_the_remedy_is_to_download_that_part() -> None:
+    view = remedies_view(analysis_with(use()))
+    found = next(remedy for remedy in view.remedies if remedy.where.site == 4)
+    assert found.kind == "download of data that nobody touches"
+    assert (found.occurrences, found.of, found.saving.carry_s) == (10, 12, 7.5)
+    assert "Download only that part: 4,096 bytes from byte 8,192 on." in found.steps
+    assert any("the other 2 downloads" in step for step in found.steps)
+    shown = text_of(render_remedies(view))
+    assert "saves at most 7.500 s (0.75 %) by itself" in shown
+    assert "Download only that part" in shown
+
+
+def test_parts_that_lie_apart_are_gathered_and_what_nobody_touches_is_left_out() -> None:
+    apart = remedies_view(analysis_with(use(first=0, last=4 * MIB))).remedies
+    assert any("gather it" in step for remedy in apart for step in remedy.steps)
+    nothing = remedies_view(analysis_with(use(most_touched_bytes=0, first=0, last=0))).remedies
+    assert any(step == "Leave the download out." for remedy in nothing for step in remedy.steps)
+
+
+def test_what_is_not_known_is_said_with_what_may_tell() -> None:
+    shown = text_of(render_site(site(analysis_with(DownloadUse(occurrences=0, of=3, watch="pages")), 4)))
+    assert "is not known" in shown
+    assert "ffm stage memory --watch trace -- ./als 100 'a b'" in shown
+    traced = site(analysis_with(DownloadUse(occurrences=0, of=3, watch="trace"), watch="trace"), 4)
+    assert traced.hint == ""
+
+
+def test_waits_for_unwatched_memory_are_a_note_with_a_hint() -> None:
+    reason = REASONS[Reason.NOT_WATCHED]
+    hint = "--watch trace -- ./als"
+    assert any(hint in note for note in overview(analysis_with(None, reason=reason)).notes)
+    assert hint in site(analysis_with(None, reason=reason), 4).hint
+    assert not any(hint in note for note in overview(analysis_with(None)).notes)
+    assert not any(hint in note for note in overview(analysis_with(None, watch="trace", reason=reason)).notes)
