@@ -8,6 +8,7 @@
 #include "accesses.h"
 #include "clock.h"
 #include "dispatch.h"
+#include "emulation.h"
 #include "foreign.h"
 #include "instruction.h"
 #include "ranges.h"
@@ -19,7 +20,7 @@ enum { TRAP_FLAG = 0x100, WRITE_FAULT = 2, PAGE = 4096, STEPPED_PAGES = 8 };
 
 /* Stepping over an instruction costs microseconds. A page that is stepped on more often than this is busy with data
  * beside a range, and its ranges are given up: they count as used. */
-enum { BUSY_PAGE = 1 << 14, BUSY_SLOTS = 1 << 12 };
+enum { BUSY_PAGE = 1 << 15, BUSY_SLOTS = 1 << 12 };
 
 static uint32_t steps_on_page[BUSY_SLOTS];
 
@@ -47,6 +48,19 @@ static ffm_registers registers_of(const ucontext_t *context)
                            .r15 = (uint64_t)general[REG_R15]};
 }
 
+/* Most accesses need no step: they are made here. Half as dear, and the page is open for other threads a moment only.
+ */
+static bool emulated(uint64_t address, const ffm_page *page, ucontext_t *context)
+{
+    ffm_emulation emulation;
+    if (stepping.count != 0 || !ffm_emulation_of(context, &emulation) || address < emulation.address ||
+        address >= emulation.address + emulation.bytes || emulation.address < page->start ||
+        emulation.address + emulation.bytes > page->start + page->bytes)
+        return false;
+    ffm_emulation_execute(&emulation, context);
+    return true;
+}
+
 /* Let one instruction through on a page with an armed range that it does not touch, or may touch unseen. */
 static bool step(uint64_t address, uint64_t time, ucontext_t *context)
 {
@@ -56,6 +70,10 @@ static bool step(uint64_t address, uint64_t time, ucontext_t *context)
     uint32_t *steps = &steps_on_page[page.start / PAGE % BUSY_SLOTS];
     if (__atomic_add_fetch(steps, 1, __ATOMIC_RELAXED) > BUSY_PAGE) {
         ffm_access_give_up(&page, time);
+        ffm_ranges_close_page(&page);
+        return true;
+    }
+    if (emulated(address, &page, context)) {
         ffm_ranges_close_page(&page);
         return true;
     }

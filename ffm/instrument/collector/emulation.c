@@ -1,0 +1,382 @@
+#include "emulation.h"
+
+#include <asm/sigcontext.h>
+#include <string.h>
+
+enum { ADD, OR, AND = 4, SUBTRACT, EXCLUSIVE_OR, COMPARE, TEST, INCREMENT, DECREMENT };
+enum { CARRY = 1, PARITY = 4, ADJUST = 16, ZERO = 64, SIGN = 128, OVERFLOW = 2048 };
+/* Volume 1, 13.4: the first word of the header behind the legacy region. The kernel tells that there is one in what
+ * that region leaves unused (asm/sigcontext.h, struct _fpx_sw_bytes). */
+enum { SSE_STATE = 2, XSTATE_HEADER = 512, XSTATE_MAGIC = 464 };
+
+static const uint8_t registers[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+                                      REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+
+typedef struct {
+    const uint8_t *code;
+    const greg_t *general;
+    uint8_t prefix; /* 66, F2 or F3 */
+    uint8_t rex;
+    uint8_t reg; /* of ModRM, with its bit of REX */
+    uint32_t constant_bytes;
+    int64_t displacement;
+    uint64_t address;
+    bool relative; /* to the next instruction */
+} decoding;
+
+static int64_t take(const uint8_t **code, uint32_t bytes)
+{
+    int8_t one;
+    int16_t two;
+    int32_t four;
+    const uint8_t *at = *code;
+    *code += bytes;
+    switch (bytes) {
+    case 1:
+        memcpy(&one, at, sizeof one);
+        return one;
+    case 2:
+        memcpy(&two, at, sizeof two);
+        return two;
+    case 4:
+        memcpy(&four, at, sizeof four);
+        return four;
+    default:
+        return 0;
+    }
+}
+
+/* ModRM, SIB and displacement. False for an operand in a register. */
+static bool operand(decoding *of)
+{
+    const uint8_t modrm = *of->code++, mod = modrm >> 6, rm = modrm & 7;
+    of->reg = (uint8_t)((modrm >> 3 & 7) | (of->rex & 4) << 1);
+    if (mod == 3)
+        return false;
+    uint32_t displacement = mod == 1 ? 1 : mod == 2 ? 4 : 0;
+    uint64_t address = 0;
+    if (rm == 4) {
+        const uint8_t sib = *of->code++, base = sib & 7, index = (uint8_t)((sib >> 3 & 7) | (of->rex & 2) << 2);
+        if (base == 5 && mod == 0)
+            displacement = 4;
+        else
+            address = (uint64_t)of->general[registers[base | (of->rex & 1) << 3]];
+        if (index != 4)
+            address += (uint64_t)of->general[registers[index]] << (sib >> 6);
+    } else if (rm == 5 && mod == 0) {
+        displacement = 4;
+        of->relative = true;
+    } else {
+        address = (uint64_t)of->general[registers[rm | (of->rex & 1) << 3]];
+    }
+    of->address = address + (uint64_t)take(&of->code, displacement);
+    return true;
+}
+
+static void use_register(const decoding *of, uint32_t bytes, ffm_emulation *found)
+{
+    found->width = bytes;
+    found->number = of->reg;
+    found->high = bytes == 1 && of->rex == 0 && of->reg >= 4;
+    if (found->high)
+        found->number = (uint8_t)(of->reg - 4);
+}
+
+/* Opcodes of one byte; the operand is decoded. */
+static bool one_byte(uint8_t opcode, decoding *of, ffm_emulation *found)
+{
+    const uint32_t full = of->rex & 8 ? 8 : of->prefix == 0x66 ? 2 : 4;
+    const uint32_t bytes = opcode & 1 ? full : 1;
+    found->bytes = bytes;
+    if (of->prefix != 0 && of->prefix != 0x66)
+        return false;
+    if (opcode < 0x40 && (opcode & 7) < 4) {
+        found->kind = FFM_EMULATE_COMPUTE;
+        found->code = opcode >> 3;
+        found->to_register = opcode & 2;
+        use_register(of, bytes, found);
+        return found->code != 2 && found->code != 3; /* what takes the carry in */
+    }
+    switch (opcode) {
+    case 0x63:
+        found->kind = FFM_EMULATE_LOAD;
+        found->bytes = 4;
+        found->is_signed = true;
+        use_register(of, full, found);
+        return full == 8;
+    case 0x80:
+    case 0x81:
+    case 0x83:
+        found->kind = FFM_EMULATE_COMPUTE;
+        found->code = of->reg & 7;
+        found->is_constant = true;
+        of->constant_bytes = opcode == 0x81 ? (full == 2 ? 2 : 4) : 1;
+        return found->code != 2 && found->code != 3;
+    case 0x84:
+    case 0x85:
+        found->kind = FFM_EMULATE_COMPUTE;
+        found->code = TEST;
+        use_register(of, bytes, found);
+        return true;
+    case 0x88:
+    case 0x89:
+        found->kind = FFM_EMULATE_STORE;
+        use_register(of, bytes, found);
+        return true;
+    case 0x8A:
+    case 0x8B:
+        found->kind = FFM_EMULATE_LOAD;
+        use_register(of, bytes, found);
+        return true;
+    case 0xC6:
+    case 0xC7:
+        found->kind = FFM_EMULATE_STORE;
+        found->is_constant = true;
+        of->constant_bytes = bytes == 8 ? 4 : bytes;
+        return (of->reg & 7) == 0;
+    case 0xFE:
+    case 0xFF:
+        found->kind = FFM_EMULATE_COMPUTE;
+        found->code = of->reg & 7 ? DECREMENT : INCREMENT;
+        found->is_constant = true;
+        found->constant = 1;
+        return (of->reg & 7) < 2;
+    default:
+        return false;
+    }
+}
+
+static bool vector(const decoding *of, bool load, uint32_t bytes, ffm_emulation *found)
+{
+    found->kind = load ? FFM_EMULATE_VECTOR_LOAD : FFM_EMULATE_VECTOR_STORE;
+    found->bytes = bytes;
+    found->number = of->reg;
+    return true;
+}
+
+/* Opcodes behind 0F. */
+static bool two_bytes(uint8_t opcode, const decoding *of, ffm_emulation *found)
+{
+    const uint32_t full = of->rex & 8 ? 8 : of->prefix == 0x66 ? 2 : 4;
+    switch (opcode) {
+    case 0x10:
+    case 0x11:
+        return vector(of, opcode == 0x10, of->prefix == 0xF3 ? 4 : of->prefix == 0xF2 ? 8 : 16, found);
+    case 0x28:
+    case 0x29:
+        return vector(of, opcode == 0x28, 16, found) && of->address % 16 == 0 && !of->relative;
+    case 0x6F:
+    case 0x7F:
+        return vector(of, opcode == 0x6F, 16, found) &&
+               (of->prefix == 0xF3 || (of->prefix == 0x66 && !of->relative && of->address % 16 == 0));
+    case 0x7E:
+        return of->prefix == 0xF3 && vector(of, true, 8, found);
+    case 0xD6:
+        return of->prefix == 0x66 && vector(of, false, 8, found);
+    case 0xB6:
+    case 0xB7:
+    case 0xBE:
+    case 0xBF:
+        found->kind = FFM_EMULATE_LOAD;
+        found->bytes = opcode & 1 ? 2 : 1;
+        found->is_signed = opcode & 8;
+        use_register(of, full, found);
+        found->high = false;
+        return of->prefix == 0 || of->prefix == 0x66;
+    default:
+        return false;
+    }
+}
+
+/* Opcodes of which some forms are emulated: all are followed by ModRM, and no more of the code is looked at else. */
+static bool known(bool behind_0f, uint8_t opcode)
+{
+    static const uint8_t one[] = {0x63, 0x80, 0x81, 0x83, 0x84, 0x85, 0x88, 0x89, 0x8A, 0x8B, 0xC6, 0xC7, 0xFE, 0xFF};
+    static const uint8_t two[] = {0x10, 0x11, 0x28, 0x29, 0x6F, 0x7E, 0x7F, 0xB6, 0xB7, 0xBE, 0xBF, 0xD6};
+    if (!behind_0f && opcode < 0x40)
+        return (opcode & 7) < 4;
+    return memchr(behind_0f ? two : one, opcode, behind_0f ? sizeof two : sizeof one) != NULL;
+}
+
+/* Whether the context holds the lower halves of vector registers, and they are in use. */
+static bool has_vectors(const ucontext_t *context)
+{
+    const char *state = (const char *)context->uc_mcontext.fpregs;
+    uint32_t magic;
+    uint64_t in_use;
+    if (state == NULL)
+        return false;
+    memcpy(&magic, state + XSTATE_MAGIC, sizeof magic);
+    memcpy(&in_use, state + XSTATE_HEADER, sizeof in_use);
+    return magic == FP_XSTATE_MAGIC1 && (in_use & SSE_STATE) != 0;
+}
+
+bool ffm_emulation_of(const ucontext_t *context, ffm_emulation *found)
+{
+    const uint8_t *start = (const uint8_t *)context->uc_mcontext.gregs[REG_RIP];
+    decoding of = {.code = start, .general = context->uc_mcontext.gregs};
+    *found = (ffm_emulation){0};
+    if (*of.code == 0x66 || *of.code == 0xF2 || *of.code == 0xF3)
+        of.prefix = *of.code++;
+    if ((*of.code & 0xF0) == 0x40)
+        of.rex = *of.code++;
+    const bool behind_0f = *of.code == 0x0F;
+    const uint8_t opcode = behind_0f ? of.code[1] : of.code[0];
+    of.code += behind_0f ? 2 : 1;
+    if (!known(behind_0f, opcode) || !operand(&of) ||
+        !(behind_0f ? two_bytes(opcode, &of, found) : one_byte(opcode, &of, found)))
+        return false;
+    if (of.constant_bytes != 0)
+        found->constant = (uint64_t)take(&of.code, of.constant_bytes);
+    found->length = (uint32_t)(of.code - start);
+    found->address = of.address + (of.relative ? (uint64_t)of.code : 0);
+    const bool vectors = found->kind == FFM_EMULATE_VECTOR_LOAD || found->kind == FFM_EMULATE_VECTOR_STORE;
+    return !vectors || has_vectors(context);
+}
+
+/* At any address, and each in one access. */
+typedef volatile uint16_t __attribute__((aligned(1), may_alias)) two_bytes_there;
+typedef volatile uint32_t __attribute__((aligned(1), may_alias)) four_bytes_there;
+typedef volatile uint64_t __attribute__((aligned(1), may_alias)) eight_bytes_there;
+
+static uint64_t load(uint64_t address, uint32_t bytes)
+{
+    switch (bytes) {
+    case 1:
+        return *(const volatile uint8_t *)address;
+    case 2:
+        return *(const two_bytes_there *)address;
+    case 4:
+        return *(const four_bytes_there *)address;
+    default:
+        return *(const eight_bytes_there *)address;
+    }
+}
+
+static void store(uint64_t address, uint32_t bytes, uint64_t value)
+{
+    switch (bytes) {
+    case 1:
+        *(volatile uint8_t *)address = (uint8_t)value;
+        break;
+    case 2:
+        *(two_bytes_there *)address = (uint16_t)value;
+        break;
+    case 4:
+        *(four_bytes_there *)address = (uint32_t)value;
+        break;
+    default:
+        *(eight_bytes_there *)address = value;
+        break;
+    }
+}
+
+static uint64_t get(const ffm_emulation *emulation, const greg_t *general)
+{
+    if (emulation->is_constant)
+        return emulation->constant;
+    return (uint64_t)general[registers[emulation->number]] >> (emulation->high ? 8 : 0);
+}
+
+static void set(const ffm_emulation *emulation, greg_t *general, uint64_t value)
+{
+    uint64_t *target = (uint64_t *)&general[registers[emulation->number]];
+    if (emulation->high)
+        *target = (*target & ~0xFF00ULL) | (value & 0xFF) << 8;
+    else if (emulation->width == 1)
+        *target = (*target & ~0xFFULL) | (value & 0xFF);
+    else if (emulation->width == 2)
+        *target = (*target & ~0xFFFFULL) | (value & 0xFFFF);
+    else
+        *target = emulation->width == 4 ? (uint32_t)value : value;
+}
+
+static uint64_t extended(uint64_t value, uint32_t bytes)
+{
+    const uint32_t unused = 64 - 8 * bytes;
+    return (uint64_t)((int64_t)(value << unused) >> unused);
+}
+
+/* The result of an operation on operands of some bytes, and the flags that it leaves. */
+static uint64_t compute(uint8_t code, uint64_t a, uint64_t b, uint32_t bytes, greg_t *flags)
+{
+    const uint32_t unused = 64 - 8 * bytes;
+    const uint64_t top = 1ULL << (8 * bytes - 1);
+    const bool adds = code == ADD || code == INCREMENT;
+    const bool subtracts = code == SUBTRACT || code == COMPARE || code == DECREMENT;
+    a = a << unused >> unused;
+    b = b << unused >> unused;
+    uint64_t result = adds                   ? a + b
+                      : subtracts            ? a - b
+                      : code == OR           ? (a | b)
+                      : code == EXCLUSIVE_OR ? (a ^ b)
+                                             : (a & b);
+    result = result << unused >> unused;
+    greg_t found = 0;
+    if (adds)
+        found |= (result < a ? CARRY : 0) | ((a ^ result) & (b ^ result) & top ? OVERFLOW : 0);
+    if (subtracts)
+        found |= (a < b ? CARRY : 0) | ((a ^ b) & (a ^ result) & top ? OVERFLOW : 0);
+    if (adds || subtracts)
+        found |= (a ^ b ^ result) & ADJUST;
+    found |= (result == 0 ? ZERO : 0) | (result & top ? SIGN : 0);
+    found |= __builtin_parity((uint8_t)result) ? 0 : PARITY;
+    greg_t changed = CARRY | PARITY | ADJUST | ZERO | SIGN | OVERFLOW;
+    if (code == INCREMENT || code == DECREMENT)
+        changed &= ~(greg_t)CARRY;
+    *flags = (*flags & ~changed) | (found & changed);
+    return result;
+}
+
+static void compute_here(const ffm_emulation *emulation, greg_t *general)
+{
+    const uint64_t memory = load(emulation->address, emulation->bytes), other = get(emulation, general);
+    const bool reversed = emulation->to_register;
+    const uint64_t result = compute(emulation->code, reversed ? other : memory, reversed ? memory : other,
+                                    emulation->bytes, &general[REG_EFL]);
+    if (emulation->code == COMPARE || emulation->code == TEST)
+        return;
+    if (reversed)
+        set(emulation, general, result);
+    else
+        store(emulation->address, emulation->bytes, result);
+}
+
+void ffm_emulation_execute(const ffm_emulation *emulation, ucontext_t *context)
+{
+    greg_t *general = context->uc_mcontext.gregs;
+    uint64_t value;
+    char *lanes = NULL;
+    if (context->uc_mcontext.fpregs != NULL)
+        lanes = (char *)&context->uc_mcontext.fpregs->_xmm[emulation->number & 15];
+    switch (emulation->kind) {
+    case FFM_EMULATE_LOAD:
+        value = load(emulation->address, emulation->bytes);
+        set(emulation, general, emulation->is_signed ? extended(value, emulation->bytes) : value);
+        break;
+    case FFM_EMULATE_STORE:
+        store(emulation->address, emulation->bytes, get(emulation, general));
+        break;
+    case FFM_EMULATE_COMPUTE:
+        compute_here(emulation, general);
+        break;
+    case FFM_EMULATE_VECTOR_LOAD:
+        memset(lanes, 0, 16);
+        if (emulation->bytes == 16) {
+            memcpy(lanes, (const void *)emulation->address, 16);
+        } else {
+            value = load(emulation->address, emulation->bytes);
+            memcpy(lanes, &value, sizeof value);
+        }
+        break;
+    case FFM_EMULATE_VECTOR_STORE:
+        if (emulation->bytes == 16) {
+            memcpy((void *)emulation->address, lanes, 16);
+        } else {
+            memcpy(&value, lanes, sizeof value);
+            store(emulation->address, emulation->bytes, value);
+        }
+        break;
+    }
+    general[REG_RIP] += emulation->length;
+}

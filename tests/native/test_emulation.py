@@ -1,0 +1,22 @@
+"""What the watch executes in place of the CPU does what the CPU does."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.native.test_native import COLLECTOR
+
+
+def test_instructions_do_what_the_cpu_does(tmp_path: Path) -> None:
+    program = tmp_path / "emulation"
+    subprocess.run(
+        [
+            "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-mno-red-zone",
+            "-fsanitize=undefined", "-fno-sanitize-recover=all", f"-I{COLLECTOR}", "-o", str(program),
+            str(Path(__file__).with_name("emulation.c")), str(COLLECTOR / "emulation.c"),
+        ],
+        check=True,
+    )  # fmt: skip
+    run = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (0, ""), run.stderr
