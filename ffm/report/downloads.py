@@ -67,7 +67,7 @@ def _text(use: DownloadUse) -> str:
     if use.occurrences == 0:
         return (
             "How much of what it downloads the CPU touches is not known: no download could be watched from its wait "
-            "until it was overwritten or given back."
+            "until it was overwritten or given back (in ranks of an MPI program none is)."
         )
     followed = f"{count(use.occurrences)} of {plural(use.of, 'download')} watched to the end"
     unit = "byte" if use.watch == "trace" else "page"

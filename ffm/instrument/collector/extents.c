@@ -35,7 +35,8 @@ static void record(const ffm_range *range, uint32_t kind, uint64_t start, uint64
 
 void ffm_extents_open(uint64_t fault_cost)
 {
-    extents.open = true;
+    /* Another rank may fetch what was downloaded without a touch or system call of this one. */
+    extents.open = ffm_sink_rank() < 0;
     extents.opened = ffm_now();
     extents.cost = 2 * fault_cost; /* there and back, and the change of protection */
 }

@@ -2,8 +2,8 @@
  *
  * A download is followed where that is not dear: once it was touched, the rest of its range stays armed, and each
  * further touch opens a granule of it, a page at least (with the trace watch: the bytes that are touched). So whatever
- * stays armed to the end was not touched. What the GPU reads there counts as touched, too. Under the lock of the
- * ranges, and safe in signal handlers. */
+ * stays armed to the end was not touched. What the GPU reads there counts as touched, too; in a rank of an MPI program
+ * nothing is followed, since others may read there. Under the lock of the ranges, and safe in signal handlers. */
 #ifndef FFM_EXTENTS_H
 #define FFM_EXTENTS_H
 

@@ -25,7 +25,7 @@ static struct {
 } sink = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = -1};
 
 /* The number that the usual launchers give a process; -1 outside of them. */
-static int32_t launcher_rank(void)
+int32_t ffm_sink_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -63,7 +63,7 @@ static bool open_locked(void)
     header->version = FFM_VERSION;
     header->process_id = (uint32_t)getpid();
     header->parent_id = (uint32_t)getppid();
-    header->rank = launcher_rank();
+    header->rank = ffm_sink_rank();
     header->mode = sink.mode;
     header->opened = ffm_now();
     header->file_bytes = FFM_HEADER_BYTES;

@@ -37,6 +37,9 @@ void ffm_sink_note_python(uint32_t version, bool readable);
 /* A number for a new thread of this recording. */
 uint32_t ffm_sink_new_thread(void);
 
+/* The process's rank under an MPI launcher, from its environment, else -1. */
+int32_t ffm_sink_rank(void);
+
 /* Note what a fault of the watch costs. */
 void ffm_sink_set_fault_cost(uint64_t nanoseconds);
 
