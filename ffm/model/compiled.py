@@ -11,7 +11,10 @@ import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import FunctionType
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 PLAIN_ROWS = 20_000
 """Tables up to this many rows are not worth Numba's import (about 0.8 s; plain Python takes about 5 µs a
@@ -29,8 +32,26 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     import numba
 
     _ensure_cache_folder(numba.config)
-    dispatcher: Callable[..., Any] = numba.njit(cache=True)(kernel)
+    assert isinstance(kernel, FunctionType)
+    named = {name: kernel.__globals__.get(name) for name in kernel.__code__.co_names}
+    parts = {name: compiled(function) for name, function in named.items() if hasattr(function, _INNER)}
+    whole = FunctionType(kernel.__code__, kernel.__globals__ | parts, kernel.__name__)
+    whole.__module__ = kernel.__module__
+    compile_it = numba.njit(cache=True, inline="always") if hasattr(kernel, _INNER) else numba.njit(cache=True)
+    dispatcher: Callable[..., Any] = compile_it(whole)
     return dispatcher
+
+
+def inner(function: Function) -> Function:
+    """Mark a function that kernels of its own file call; it is compiled into them.
+
+    Of its own file, because what is kept on disk is made anew when the kernel's file changes, and not when others do.
+    """
+    setattr(function, _INNER, True)
+    return function
+
+
+_INNER = "compiled_with_kernels"
 
 
 def _ensure_cache_folder(config: Any) -> None:

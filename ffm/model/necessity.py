@@ -297,14 +297,17 @@ class _Sweep:
         self.streams = len(operations.streams.kind)
         self.threads = int(max(operations.thread.max(initial=-1), clocks.thread.max(initial=-1))) + 1
         always = np.isin(uses.role, (Role.UNWATCHED, Role.HOST_FUNCTION))
-        self._order_always(uses, always)
         accesses = np.flatnonzero(~always)
-        # What `kernels.sweep` numbers as uses: the accesses by their row in `uses`, then the clocks.
-        self._use_operation = np.concatenate([uses.operation, clocks.thread])
-        self._use_clock = np.concatenate([np.zeros(len(uses.time), np.bool_), clocks.earlier])
         distinct, slot = np.unique(uses.operation, return_inverse=True)
-        self._use_slot = np.concatenate([slot, np.zeros(len(clocks.time), np.int64)])
-        self._slots = len(distinct)
+        rows, start = self._order_always(uses, always)
+        self._reliance = kernels.Reliance(
+            operation=np.concatenate([uses.operation, clocks.thread]),
+            slot=np.concatenate([slot, np.zeros(len(clocks.time), np.int64)]),
+            slots=len(distinct),
+            clock_before=np.concatenate([np.zeros(len(uses.time), np.bool_), clocks.earlier]),
+            always=rows,
+            always_start=start,
+        )
         waits = np.flatnonzero(operations.scope != Scope.NONE)
         count = len(operations.start)
         kind = np.repeat(
@@ -314,16 +317,16 @@ class _Sweep:
         row = np.concatenate([waits, accesses, len(uses.time) + np.arange(len(clocks.time)), np.arange(count)])
         time = np.concatenate([operations.end[waits], uses.time[accesses], clocks.time, operations.start])
         order = np.lexsort((row, kind, time))
-        self._events = (kind[order], row[order], time[order])
+        self._events = kernels.Events(kind[order], row[order], time[order])
         self._uses = len(uses.time)
 
-    def _order_always(self, uses: Uses, always: NDArray[np.bool_]) -> None:
+    def _order_always(self, uses: Uses, always: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The operations always used, by stream, and where each stream's begin."""
         rows, first = np.unique(uses.operation[always], return_index=True)
         stream = self._operations.stream[rows]
         order = np.lexsort((rows, stream))
-        self._always = rows[order]
-        self._always_start = np.searchsorted(stream[order], np.arange(self.streams + 1))
         self.always_role = uses.role[always][first][order]
+        return rows[order], np.searchsorted(stream[order], np.arange(self.streams + 1))
 
     def run(self, required: NDArray[np.bool_], *, orders: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the needs and the covers; what serves as a use beyond the uses is numbered behind them."""
@@ -332,14 +335,16 @@ class _Sweep:
         legacy_of = np.full(contexts, -1, np.int64)
         legacy = np.flatnonzero(operations.streams.kind == StreamKind.LEGACY)
         legacy_of[operations.streams.context[legacy]] = legacy
-        needs, covers, _ = run(
-            kernels.sweep, len(self._events[0]), *self._events, operations.thread, operations.scope,
-            operations.stream, operations.context, operations.event, operations.action, operations.streams.kind,
-            operations.streams.context, legacy_of, self.threads, int(operations.event.max(initial=-1)) + 1,
-            self._use_operation, self._use_slot, self._slots, self._use_clock, self._always, self._always_start,
-            required, orders,
+        streams = operations.streams
+        program = kernels.Program(
+            operations.thread, operations.scope, operations.stream, operations.context, operations.event,
+            operations.action, streams.kind, streams.context, legacy_of, self.threads,
+            int(operations.event.max(initial=-1)) + 1,
         )  # fmt: skip
+        needs, covers = run(
+            kernels.sweep, len(self._events.kind), self._events, program, self._reliance, required, orders
+        )
         # The kernel numbers what is always used behind the uses and clocks that it was given.
-        behind = needs[:, 0] >= len(self._use_operation)
-        needs[behind, 0] += self._uses - len(self._use_operation)
+        numbered = len(self._reliance.operation)
+        needs[needs[:, 0] >= numbered, 0] += self._uses - numbered
         return needs, covers

@@ -8,10 +8,12 @@ cover more and came before.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ffm.model.compiled import inner
 
 Integers = NDArray[Any]
 
@@ -30,63 +32,110 @@ INDEPENDENT, BLOCKING, LEGACY = 0, 1, 2
 NEED_ORDER, NEED_TIMER, NEED_RELEASE = -1, -2, -3
 """What stands in a need where others have the number of a use."""
 
+SYNCHRONIZATION, COVERED_STREAM, COVERED, BELOW = 0, 1, 2, 3
+"""Columns of the covers: who covers, which stream, its work up to which number, and the cover below on the stack."""
+
+FIRST_ROOM = 1024
+"""Rows of a table that grows."""
+
+
+class Events(NamedTuple):
+    """What happens, in order of time."""
+
+    kind: Integers
+    row: Integers
+    """Row of an operation; of `USED` and `CLOCK_READ` the number of a use."""
+    time: Integers
+
+
+class Program(NamedTuple):
+    """The columns of the operations and of the streams; `ffm.model.necessity.Operations` describes them."""
+
+    thread: Integers
+    scope: Integers
+    stream: Integers
+    context: Integers
+    event: Integers
+    action: Integers
+    stream_kind: Integers
+    stream_context: Integers
+    legacy_of: Integers
+    """The legacy default stream of each context, or -1."""
+    threads: int
+    events: int
+
+
+class Reliance(NamedTuple):
+    """What relies on the ends of operations: the uses, then the reads of clocks, which are numbered behind them."""
+
+    operation: Integers
+    """The operation used; of a clock the thread that read it."""
+    slot: Integers
+    """Uses of the same operation have the same slot."""
+    slots: int
+    clock_before: Integers
+    """Whether the thread had read a clock before."""
+    always: Integers
+    """Operations on whose ends something relies at a time that is not known, stream after stream."""
+    always_start: Integers
+    """Those of stream `s` are `always[always_start[s] : always_start[s + 1]]`."""
+
+
+class Order(NamedTuple):
+    """What is known of the order of work on the GPU."""
+
+    position: Integers
+    """Of each operation the number in its stream. Records and waits for events are numbered too."""
+    length: Integers
+    """The last number of each stream."""
+    behind: Integers
+    """Shape (streams, streams): what the next work of a stream comes after."""
+    version: Integers
+    """Counts the work of each stream, and at the last join that of the legacy stream."""
+    joined: Integers
+    joined_by_legacy: Integers
+    recorded: Integers
+    """Shape (events, streams): what the last record of an event comes after."""
+    was_recorded: Integers
+    last_work: Integers
+    """The last real work up to each number, stream after stream."""
+    before_stream: Integers
+    """Where a stream begins in `last_work`."""
+
+
+class Waited(NamedTuple):
+    """What host threads have waited for. Shape (threads, streams) each."""
+
+    covering: Integers
+    """By the wait under way."""
+    most: Integers
+    """By all waits so far."""
+    stays: Integers
+    """By those that stay anyway."""
+    top: Integers
+    """The top of the stack of covers, or -1."""
+
 
 def sweep(
-    event_kind: Integers,
-    event_row: Integers,
-    event_time: Integers,
-    thread: Integers,
-    scope: Integers,
-    stream: Integers,
-    context: Integers,
-    event: Integers,
-    action: Integers,
-    stream_kind: Integers,
-    stream_context: Integers,
-    legacy_of: Integers,
-    threads: int,
-    events: int,
-    use_operation: Integers,
-    use_slot: Integers,
-    slots: int,
-    use_clock_before: Integers,
-    always_used: Integers,
-    always_start: Integers,
-    required: Integers,
-    orders: bool,
-) -> tuple[Integers, Integers, Integers]:
+    event: Events, program: Program, reliance: Reliance, required: Integers, orders: bool
+) -> tuple[Integers, Integers]:
     """Go through all events in order of time.
 
-    `event_row` is the row of an operation, or for `USED` and `CLOCK_READ` the number of a use. Uses with the same
-    `use_slot` are of the same operation. `required` are the
-    synchronizations that stay anyway; with `orders` the needs of later work and of clocks are looked for, else those
-    of the uses. `always_used[always_start[s] : always_start[s + 1]]` are the operations of stream `s` on whose ends
-    something relies at a time that is not known.
+    `required` are the synchronizations that stay anyway; with `orders` the needs of later work, of clocks and of
+    releases are looked for, else those of the uses.
 
-    Returns the needs, shape (count, 6): use (or `NEED_…`), synchronization, thread, time, stream, number of the work;
-    the covers, shape (count, 3): synchronization, stream, number up to which its work is over; and for each operation
-    its number in its stream.
+    Returns the needs, shape (count, 6): use (or `NEED_…`; what is always used is numbered behind the uses and clocks),
+    synchronization, thread, time, stream, number of the work; and the covers, shape (count, 4).
     """
-    streams = len(stream_kind)
-    position = np.zeros(len(thread), np.int64)
-    length = np.zeros(streams, np.int64)
-    behind = np.zeros((streams, streams), np.int64)  # what the next work of a stream comes after
-    # Records and waits for events are numbered too: the last real work up to each number, stream after stream.
-    before_stream = np.zeros(streams + 1, np.int64)
-    for row in range(len(action)):
-        if action[row] == WORK or action[row] == RECORD or action[row] == WAIT_EVENT:
-            before_stream[stream[row] + 1] += 1
-    for one in range(streams):
-        before_stream[one + 1] += before_stream[one] + 1
-    last_work = np.zeros(before_stream[streams] + 1, np.int64)
-    version = np.zeros(streams, np.int64)
-    joined = np.zeros((streams, 2), np.int64)  # versions at the last join: own, of the legacy stream
-    joined_by_legacy = np.full(streams, -1, np.int64)
-    recorded = np.zeros((max(events, 1), streams), np.int64)
-    was_recorded = np.zeros(max(events, 1), np.bool_)
-    covering = np.zeros((threads, streams), np.int64)  # of the wait under way of each thread
-    most = np.zeros((threads, streams), np.int64)  # covered so far by waits of each thread
-    stays = np.zeros((threads, streams), np.int64)  # the same by those that stay anyway
+    streams = len(program.stream_kind)
+    threads = program.threads
+    order = unordered(program)
+    waited = Waited(
+        np.zeros((threads, streams), np.int64),
+        np.zeros((threads, streams), np.int64),
+        np.zeros((threads, streams), np.int64),
+        np.full((threads, streams), -1, np.int64),
+    )
     syncs_ended = 0
     ordered_at = np.zeros(streams, np.int64)
     clock = np.zeros((threads, streams), np.int64)
@@ -94,239 +143,262 @@ def sweep(
     always_next = np.zeros((threads, streams), np.int64)
     for number in range(threads):
         for one in range(streams):
-            always_next[number, one] = always_start[one]
-    satisfied = np.zeros((slots, threads), np.bool_)  # by operation that is used, and thread whose wait was credited
-
-    top = np.full((threads, streams), -1, np.int64)
-    node_sync = np.empty(1024, np.int64)
-    node_cover = np.empty(1024, np.int64)
-    node_below = np.empty(1024, np.int64)
-    nodes = 0
-    needs = np.empty((1024, 6), np.int64)
-    need_count = 0
-    covers = np.empty((1024, 3), np.int64)
+            always_next[number, one] = reliance.always_start[one]
+    satisfied = np.zeros((reliance.slots, threads), np.bool_)  # by operation, and thread whose wait was credited
+    needs = np.empty((FIRST_ROOM, 6), np.int64)
+    count = 0
+    covers = np.empty((FIRST_ROOM, 4), np.int64)
     cover_count = 0
 
-    for index in range(len(event_kind)):
-        kind, row, time = event_kind[index], event_row[index], event_time[index]
+    kinds, rows, times = event.kind, event.row, event.time
+    for index in range(len(kinds)):
+        kind, row, time = kinds[index], rows[index], times[index]
+        if len(needs) < count + threads * streams:
+            needs = larger(needs, count + threads * streams)
+        if len(covers) < cover_count + streams:
+            covers = larger(covers, cover_count + streams)
 
         if kind == STARTED:
-            own = stream[row]
-            if action[row] != NOTHING and action[row] != RELEASE:
-                # What the GPU itself puts before this work.
-                if stream_kind[own] == LEGACY:
-                    for other in range(streams):
-                        if (
-                            stream_kind[other] == BLOCKING
-                            and stream_context[other] == stream_context[own]
-                            and joined_by_legacy[other] != version[other]
-                        ):
-                            joined_by_legacy[other] = version[other]
-                            for one in range(streams):
-                                behind[own, one] = max(behind[own, one], behind[other, one])
-                elif stream_kind[own] == BLOCKING:
-                    legacy = legacy_of[stream_context[own]]
-                    if legacy >= 0 and joined[own, 1] != version[legacy]:
-                        joined[own, 1] = version[legacy]
-                        for one in range(streams):
-                            behind[own, one] = max(behind[own, one], behind[legacy, one])
-                if action[row] == WAIT_EVENT and event[row] >= 0 and was_recorded[event[row]]:
-                    for one in range(streams):
-                        behind[own, one] = max(behind[own, one], recorded[event[row], one])
-                if action[row] == WORK and orders and ordered_at[own] != syncs_ended:
+            own = program.stream[row]
+            action = program.action[row]
+            if action != NOTHING and action != RELEASE:
+                order_on_gpu(order, program, row)
+                if action == WORK and orders and ordered_at[own] != syncs_ended:
                     ordered_at[own] = syncs_ended
-                    mine = thread[row]
+                    mine = program.thread[row]
                     for one in range(streams):
-                        reach = behind[own, one]
+                        known = order.behind[own, one]
                         for number in range(threads):
-                            upto = last_work[before_stream[one] + most[number, one]]
-                            if upto <= behind[own, one] or (number != mine and upto <= most[mine, one]):
+                            upto = work_waited_for(order, waited, number, one)
+                            if upto <= known or (number != mine and upto <= waited.most[mine, one]):
                                 continue
-                            reach = max(reach, upto)
-                            if stays[number, one] >= upto:
-                                continue
-                            node = top[number, one]
-                            while node_cover[node] < upto:
-                                node = node_below[node]
-                            if need_count == len(needs):
-                                grown = np.empty((2 * need_count, 6), np.int64)
-                                grown[:need_count] = needs
-                                needs = grown
-                            needs[need_count, 0] = NEED_ORDER
-                            needs[need_count, 1] = node_sync[node]
-                            needs[need_count, 2] = number
-                            needs[need_count, 3] = time
-                            needs[need_count, 4] = one
-                            needs[need_count, 5] = upto
-                            need_count += 1
-                            stays[number, one] = node_cover[node]
-                        behind[own, one] = reach
-                length[own] += 1
-                position[row] = length[own]
-                place = before_stream[own] + length[own]
-                last_work[place] = length[own] if action[row] == WORK else last_work[place - 1]
-                behind[own, own] = length[own]
-                version[own] += 1
-                if action[row] == RECORD and event[row] >= 0:
-                    was_recorded[event[row]] = True
-                    for one in range(streams):
-                        recorded[event[row], one] = behind[own, one]
-            if action[row] == RELEASE and orders:
+                            order.behind[own, one] = max(order.behind[own, one], upto)
+                            if waited.stays[number, one] < upto:
+                                kept = rely(needs, count, covers, waited, NEED_ORDER, number, one, upto, time)
+                                waited.stays[number, one] = kept
+                                count += 1
+                put_on_stream(order, program, row)
+            if action == RELEASE and orders:
                 for one in range(streams):
                     for number in range(threads):
-                        upto = last_work[before_stream[one] + most[number, one]]
-                        if upto <= released[one] or stays[number, one] >= upto:
-                            continue
-                        node = top[number, one]
-                        while node_cover[node] < upto:
-                            node = node_below[node]
-                        if need_count == len(needs):
-                            grown = np.empty((2 * need_count, 6), np.int64)
-                            grown[:need_count] = needs
-                            needs = grown
-                        needs[need_count, 0] = NEED_RELEASE
-                        needs[need_count, 1] = node_sync[node]
-                        needs[need_count, 2] = number
-                        needs[need_count, 3] = time
-                        needs[need_count, 4] = one
-                        needs[need_count, 5] = upto
-                        need_count += 1
-                        stays[number, one] = node_cover[node]
+                        upto = work_waited_for(order, waited, number, one)
+                        if upto > released[one] and waited.stays[number, one] < upto:
+                            kept = rely(needs, count, covers, waited, NEED_RELEASE, number, one, upto, time)
+                            waited.stays[number, one] = kept
+                            count += 1
                     for number in range(threads):
-                        released[one] = max(released[one], most[number, one])
-            if scope[row] == SCOPE_NONE:
-                continue
-            mine = thread[row]
-            for one in range(streams):
-                covering[mine, one] = 0
-            if scope[row] == SCOPE_CONTEXT:
-                for one in range(streams):
-                    if stream_context[one] == context[row]:
-                        for other in range(streams):
-                            covering[mine, other] = max(covering[mine, other], behind[one, other])
-            elif scope[row] == SCOPE_STREAM:
-                for one in range(streams):
-                    covering[mine, one] = behind[own, one]
-                if stream_kind[own] == LEGACY:
-                    for other in range(streams):
-                        if stream_kind[other] == BLOCKING and stream_context[other] == stream_context[own]:
-                            for one in range(streams):
-                                covering[mine, one] = max(covering[mine, one], behind[other, one])
-            elif scope[row] == SCOPE_EVENT and event[row] >= 0 and was_recorded[event[row]]:
-                for one in range(streams):
-                    covering[mine, one] = recorded[event[row], one]
+                        released[one] = max(released[one], waited.most[number, one])
+            if program.scope[row] != SCOPE_NONE:
+                begin_wait(waited.covering, order, program, row)
 
         elif kind == ENDED:
-            mine = thread[row]
+            mine = program.thread[row]
             syncs_ended += 1
             for one in range(streams):
-                upto = covering[mine, one]
+                upto = waited.covering[mine, one]
                 if upto == 0:
                     continue
-                if cover_count == len(covers):
-                    grown = np.empty((2 * cover_count, 3), np.int64)
-                    grown[:cover_count] = covers
-                    covers = grown
-                covers[cover_count, 0] = row
-                covers[cover_count, 1] = one
-                covers[cover_count, 2] = upto
+                covers[cover_count, SYNCHRONIZATION] = row
+                covers[cover_count, COVERED_STREAM] = one
+                covers[cover_count, COVERED] = upto
+                push(waited.top, covers, cover_count, mine)
                 cover_count += 1
-                most[mine, one] = max(most[mine, one], upto)
+                waited.most[mine, one] = max(waited.most[mine, one], upto)
                 if required[row]:
-                    stays[mine, one] = max(stays[mine, one], upto)
-                node = top[mine, one]
-                while node >= 0 and node_cover[node] <= upto:
-                    node = node_below[node]
-                if nodes == len(node_sync):
-                    bigger = np.empty(2 * nodes, np.int64)
-                    bigger[:nodes] = node_sync
-                    node_sync = bigger
-                    bigger = np.empty(2 * nodes, np.int64)
-                    bigger[:nodes] = node_cover
-                    node_cover = bigger
-                    bigger = np.empty(2 * nodes, np.int64)
-                    bigger[:nodes] = node_below
-                    node_below = bigger
-                node_sync[nodes] = row
-                node_cover[nodes] = upto
-                node_below[nodes] = node
-                top[mine, one] = nodes
-                nodes += 1
+                    waited.stays[mine, one] = max(waited.stays[mine, one], upto)
                 if orders:
                     continue
                 place = always_next[mine, one]
-                while place < always_start[one + 1]:
-                    used = always_used[place]
-                    if position[used] == 0 or position[used] > upto:
+                while place < reliance.always_start[one + 1]:
+                    used = order.position[reliance.always[place]]
+                    if used == 0 or used > upto:
                         break
-                    if need_count == len(needs):
-                        grown = np.empty((2 * need_count, 6), np.int64)
-                        grown[:need_count] = needs
-                        needs = grown
-                    needs[need_count, 0] = len(use_operation) + place
-                    needs[need_count, 1] = row
-                    needs[need_count, 2] = mine
-                    needs[need_count, 3] = time
-                    needs[need_count, 4] = one
-                    needs[need_count, 5] = position[used]
-                    need_count += 1
+                    if count == len(needs):
+                        needs = larger(needs, count)
+                    use = len(reliance.operation) + place
+                    rely(needs, count, covers, waited, use, mine, one, used, time)
+                    count += 1
                     place += 1
                 always_next[mine, one] = place
 
         elif kind == USED and not orders:
-            used = use_operation[row]
-            one = stream[used]
-            if position[used] == 0:
+            one = program.stream[reliance.operation[row]]
+            used = order.position[reliance.operation[row]]
+            if used == 0:
                 continue
             for number in range(threads):
-                if satisfied[use_slot[row], number] or most[number, one] < position[used]:
+                if satisfied[reliance.slot[row], number] or waited.most[number, one] < used:
                     continue
-                satisfied[use_slot[row], number] = True
-                node = top[number, one]
-                while node_cover[node] < position[used]:
-                    node = node_below[node]
-                if need_count == len(needs):
-                    grown = np.empty((2 * need_count, 6), np.int64)
-                    grown[:need_count] = needs
-                    needs = grown
-                needs[need_count, 0] = row
-                needs[need_count, 1] = node_sync[node]
-                needs[need_count, 2] = number
-                needs[need_count, 3] = time
-                needs[need_count, 4] = one
-                needs[need_count, 5] = position[used]
-                need_count += 1
+                satisfied[reliance.slot[row], number] = True
+                rely(needs, count, covers, waited, row, number, one, used, time)
+                count += 1
 
         elif kind == CLOCK_READ and orders:
-            # `use_operation` of a clock is the thread that read it.
-            mine = use_operation[row]
+            mine = reliance.operation[row]
             for one in range(streams):
-                reach = clock[mine, one]
+                known = clock[mine, one]
                 for number in range(threads):
-                    upto = last_work[before_stream[one] + most[number, one]]
-                    if upto <= clock[mine, one]:
+                    upto = work_waited_for(order, waited, number, one)
+                    if upto <= known:
                         continue
-                    reach = max(reach, upto)
-                    if not use_clock_before[row] or stays[number, one] >= upto:
-                        continue
-                    node = top[number, one]
-                    while node_cover[node] < upto:
-                        node = node_below[node]
-                    if need_count == len(needs):
-                        grown = np.empty((2 * need_count, 6), np.int64)
-                        grown[:need_count] = needs
-                        needs = grown
-                    needs[need_count, 0] = NEED_TIMER
-                    needs[need_count, 1] = node_sync[node]
-                    needs[need_count, 2] = number
-                    needs[need_count, 3] = time
-                    needs[need_count, 4] = one
-                    needs[need_count, 5] = upto
-                    need_count += 1
-                    stays[number, one] = node_cover[node]
-                clock[mine, one] = reach
+                    clock[mine, one] = max(clock[mine, one], upto)
+                    if reliance.clock_before[row] and waited.stays[number, one] < upto:
+                        kept = rely(needs, count, covers, waited, NEED_TIMER, number, one, upto, time)
+                        waited.stays[number, one] = kept
+                        count += 1
 
-    return needs[:need_count], covers[:cover_count], position
+    return needs[:count], covers[:cover_count]
+
+
+@inner
+def unordered(program: Program) -> Order:
+    """The state before the first operation."""
+    streams = len(program.stream_kind)
+    events = max(program.events, 1)
+    before_stream = np.zeros(streams + 1, np.int64)
+    for row in range(len(program.action)):
+        action = program.action[row]
+        if action in (WORK, RECORD, WAIT_EVENT):
+            before_stream[program.stream[row] + 1] += 1
+    for one in range(streams):
+        before_stream[one + 1] += before_stream[one] + 1
+    return Order(
+        np.zeros(len(program.thread), np.int64),
+        np.zeros(streams, np.int64),
+        np.zeros((streams, streams), np.int64),
+        np.zeros(streams, np.int64),
+        np.zeros(streams, np.int64),
+        np.full(streams, -1, np.int64),
+        np.zeros((events, streams), np.int64),
+        np.zeros(events, np.bool_),
+        np.zeros(before_stream[streams] + 1, np.int64),
+        before_stream,
+    )
+
+
+@inner
+def join(known: Integers, row: int, others: Integers, other: int) -> None:
+    """Let what a row of vectors knows include what another knows."""
+    for one in range(known.shape[1]):
+        known[row, one] = max(known[row, one], others[other, one])
+
+
+@inner
+def order_on_gpu(order: Order, program: Program, row: int) -> None:
+    """Note what the GPU itself puts before the work of an operation."""
+    own = program.stream[row]
+    context = program.stream_context[own]
+    if program.stream_kind[own] == LEGACY:
+        for other in range(len(program.stream_kind)):
+            if (
+                program.stream_kind[other] == BLOCKING
+                and program.stream_context[other] == context
+                and order.joined_by_legacy[other] != order.version[other]
+            ):
+                order.joined_by_legacy[other] = order.version[other]
+                join(order.behind, own, order.behind, other)
+    elif program.stream_kind[own] == BLOCKING:
+        legacy = program.legacy_of[context]
+        if legacy >= 0 and order.joined[own] != order.version[legacy]:
+            order.joined[own] = order.version[legacy]
+            join(order.behind, own, order.behind, legacy)
+    event = program.event[row]
+    if program.action[row] == WAIT_EVENT and event >= 0 and order.was_recorded[event]:
+        join(order.behind, own, order.recorded, event)
+
+
+@inner
+def put_on_stream(order: Order, program: Program, row: int) -> None:
+    """Number the operation in its stream; a record keeps what it comes after."""
+    own = program.stream[row]
+    order.length[own] += 1
+    order.position[row] = order.length[own]
+    place = order.before_stream[own] + order.length[own]
+    order.last_work[place] = order.length[own] if program.action[row] == WORK else order.last_work[place - 1]
+    order.behind[own, own] = order.length[own]
+    order.version[own] += 1
+    event = program.event[row]
+    if program.action[row] == RECORD and event >= 0:
+        order.was_recorded[event] = True
+        for one in range(len(order.length)):
+            order.recorded[event, one] = order.behind[own, one]
+
+
+@inner
+def begin_wait(covering: Integers, order: Order, program: Program, row: int) -> None:
+    """Note up to which numbers the work of each stream will be over when a wait ends."""
+    scope, own, event = program.scope[row], program.stream[row], program.event[row]
+    mine, streams = program.thread[row], len(order.length)
+    for one in range(streams):
+        covering[mine, one] = 0
+    if scope == SCOPE_CONTEXT:
+        for one in range(streams):
+            if program.stream_context[one] == program.context[row]:
+                join(covering, mine, order.behind, one)
+    elif scope == SCOPE_STREAM:
+        join(covering, mine, order.behind, own)
+        if program.stream_kind[own] == LEGACY:
+            for other in range(streams):
+                if (
+                    program.stream_kind[other] == BLOCKING
+                    and program.stream_context[other] == program.stream_context[own]
+                ):
+                    join(covering, mine, order.behind, other)
+    elif scope == SCOPE_EVENT and event >= 0 and order.was_recorded[event]:
+        join(covering, mine, order.recorded, event)
+
+
+@inner
+def work_waited_for(order: Order, waited: Waited, thread: int, stream: int) -> int:
+    """The last real work of a stream that a thread has waited for."""
+    return int(order.last_work[order.before_stream[stream] + waited.most[thread, stream]])
+
+
+@inner
+def push(top: Integers, covers: Integers, cover: int, thread: int) -> None:
+    """Put a cover on its thread's stack; those that cover no more and came before are of no use any longer."""
+    stream = covers[cover, COVERED_STREAM]
+    below = top[thread, stream]
+    while below >= 0 and covers[below, COVERED] <= covers[cover, COVERED]:
+        below = covers[below, BELOW]
+    covers[cover, BELOW] = below
+    top[thread, stream] = cover
+
+
+@inner
+def rely(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    waited: Waited,
+    use: int,
+    thread: int,
+    stream: int,
+    upto: int,
+    time: int,
+) -> int:
+    """Credit work of a stream up to a number to the thread's last wait that covers it; there is one.
+
+    Fills in row `count` of the needs. Returns up to which number that wait covers the stream's work.
+    """
+    cover = waited.top[thread, stream]
+    while covers[cover, COVERED] < upto:
+        cover = covers[cover, BELOW]
+    needs[count, 0] = use
+    needs[count, 1] = covers[cover, SYNCHRONIZATION]
+    needs[count, 2] = thread
+    needs[count, 3] = time
+    needs[count, 4] = stream
+    needs[count, 5] = upto
+    return int(covers[cover, COVERED])
+
+
+@inner
+def larger(table: Integers, rows: int) -> Integers:
+    """A copy of the table with room for more than so many rows."""
+    copy = np.empty((2 * rows, table.shape[1]), np.int64)
+    copy[: len(table)] = table
+    return copy
 
 
 def keepers(
