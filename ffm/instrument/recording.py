@@ -75,6 +75,8 @@ class Recording:
     accesses: Table
     extents: Table
     """`ffm_extent` rows: what was followed of downloads, and what of that was touched."""
+    gpu_times: Table
+    """`ffm_gpu_time` rows."""
     host_blocks: Table
     """`ffm_host_block` rows, and likewise `ffm_host_release` and `ffm_host_use`."""
     host_releases: Table
@@ -142,6 +144,7 @@ def read_recording(path: Path) -> Recording:
         parts=_table(chunks, "ffm_part", "FFM_CHUNK_PARTS", numbered=False),
         accesses=_table(chunks, "ffm_access", "FFM_CHUNK_ACCESSES", numbered=False),
         extents=_table(chunks, "ffm_extent", "FFM_CHUNK_EXTENTS", numbered=False),
+        gpu_times=_table(chunks, "ffm_gpu_time", "FFM_CHUNK_GPU_TIMES", numbered=False),
         host_blocks=_table(chunks, "ffm_host_block", "FFM_CHUNK_HOST_BLOCKS", numbered=False),
         host_releases=_table(chunks, "ffm_host_release", "FFM_CHUNK_HOST_RELEASES", numbered=False),
         host_uses=_table(chunks, "ffm_host_use", "FFM_CHUNK_HOST_USES", numbered=False),

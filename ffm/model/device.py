@@ -56,6 +56,8 @@ class DeviceWork:
     free; -1 where there is none (`ffm.model.hoisting`)."""
     copied: NDArray[np.int64]
     """Bytes that a transfer moves; 0 for all else."""
+    measured: NDArray[np.int64]
+    """Nanoseconds that the GPU worked at what the row enqueued, as events around it told; -1 where none did."""
     process_of_thread: NDArray[np.int32]
     """Shape (threads,): the process of each of the timeline's threads, from 0."""
     legacy: NDArray[np.int32]
@@ -97,6 +99,7 @@ def simple_device_work(timeline: Timeline) -> DeviceWork:
         event=np.full(len(timeline), -1, np.int32),
         partner=np.full(len(timeline), -1, np.int32),
         copied=np.zeros(len(timeline), np.int64),
+        measured=np.full(len(timeline), -1, np.int64),
         process_of_thread=np.zeros(int(timeline.thread.max(initial=-1)) + 1, np.int32),
         legacy=np.zeros(1, np.int32),
         stream_process=np.zeros(1, np.int32),

@@ -1,11 +1,14 @@
-"""How long the GPU works at each operation, inferred from when the CPU stopped waiting for it.
+"""How long the GPU works at each operation: measured by events, or inferred from when the CPU stopped waiting for it.
 
-A trace of driver calls holds no time of the GPU. What it does hold: work reaches a stream when its call enqueues it, a
+Stage 3 puts events around what a program enqueues (`DeviceWork.measured`). They cannot tell of work that a call waits
+for itself, such as synchronous copies, of captured work, and of work that stage 3 did not see at the same place. A
+trace of driver calls holds no time of the GPU. What it does hold: work reaches a stream when its call enqueues it, a
 stream does its work in order, and a wait that lasts ends when the work it waited for is over. From that follow, for
 each *segment* (work between two moments at which a stream was known to be idle), bounds that are exact where the CPU
 waited, and only upper ones where it came later than the GPU was done.
 
-A wait ends a little after the work: the GPU reports, the operating system wakes the thread. How long that takes at
+A wait ends a little after the work: the GPU reports, the operating system wakes the thread. Where all work of some
+segments was measured, what is left of them is this latency, as it is in this program. Without, how long it takes at
 least, the trace cannot tell, since each wait has it; it is measured apart and given (`latency_ns`). Where the same work
 is waited for again and again, the shortest of those times, less part of that latency, is what the GPU needs, and what
 others last longer is latency too; it goes when the wait goes. So it is also where a few of many equal waits last much
@@ -103,8 +106,8 @@ class Inference:
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """What each enqueuing row's work takes; -1 where nothing tells. `firm` where many segments agree on it, `sure`
-    where all but a few do."""
+    """What each enqueuing row's work takes; -1 where nothing tells. `firm` where it was measured, or many segments
+    agree on it, `sure` where all but a few do."""
 
     gpu: NDArray[np.int64]
     firm: NDArray[np.bool_]
@@ -135,22 +138,29 @@ def infer_gpu_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -
         segment,
     )
     same = _compare(length, key)
+    measured = np.where(work.measured >= 0, work.measured, -1)
+    left = _latencies(length, size, segment, measured)
     enqueues = np.isin(
         work.action, (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.SET_AND_WAIT)
     )
-    hidden = int(HIDDEN_SHARE * latency_ns)
-    usual = same.usual + hidden
+    if len(left) >= OFTEN:
+        hidden = latency_ns = int(np.quantile(left, FEW))
+        usual = int(np.median(left))
+    else:
+        hidden = int(HIDDEN_SHARE * latency_ns)
+        usual = same.usual + hidden
     shortest = np.where(same.alike, same.least - hidden, length - usual).clip(0)
     longest = np.where(same.alike, same.median, length)
     likely = _expect(timeline, work, enqueues, segment, shortest, same, size)
     slow = _expect(timeline, work, enqueues, segment, longest, same, size)
     unknown = likely.gpu < 0
     most = ALIKE_TIMES * same.usual + latency_ns
-    slowest = _fit(timeline, work, order, np.where(unknown & enqueues, ENDLESS_NS, slow.gpu.clip(0)), 0)
+    endless = np.where(unknown & enqueues, ENDLESS_NS, slow.gpu.clip(0))
+    slowest = _fit(timeline, work, order, endless, 0, np.where(measured >= 0, ENDLESS_NS, 0))
     # Of what nobody waited for, half of what is possible is the guess that is wrong by least.
     possible = np.where(slowest.gpu < ENDLESS_NS, slowest.gpu, 0)
     allowed = np.where(likely.sure, ENDLESS_NS, np.where(likely.firm, most, usual))
-    shorter = (likely.gpu - (latency_ns - hidden)).clip(0)
+    shorter = np.where(measured >= 0, measured, (likely.gpu - (latency_ns - hidden)).clip(0))
     return Inference(
         order,
         _fit(timeline, work, order, np.where(unknown, possible // 2, likely.gpu), usual, allowed),
@@ -159,6 +169,17 @@ def infer_gpu_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -
         usual,
         _spare_time(timeline),
     )
+
+
+def _latencies(
+    length: NDArray[np.int64], size: NDArray[np.int64], segment: NDArray[np.int32], measured: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """What is left of the segments all of whose work was measured; nanoseconds."""
+    known = (segment >= 0) & (measured >= 0)
+    complete = np.bincount(segment[known], minlength=len(length)) == size
+    work = np.bincount(segment[known], weights=measured[known], minlength=len(length)).astype(np.int64)
+    left: NDArray[np.int64] = (length - work)[complete].clip(0)
+    return left
 
 
 def given_gpu_times(timeline: Timeline, work: DeviceWork, gpu: NDArray[np.int64]) -> Inference:
@@ -249,11 +270,14 @@ def _expect(
     part = segment[rows]
     inside = part >= 0
     number = np.where(inside, part, 0)
-    single = inside & (size[number] == 1) if len(size) else inside
+    several = inside & (size[number] > 1) if len(size) else inside
+    told = work.measured[rows] >= 0
+    alone = np.where(told, work.measured[rows], length[number] if len(length) else 0)
+    single = told | (inside & ~several)
     total = np.bincount(equal)
     known = np.full(len(total), -1.0)
     if single.any():
-        known = _medians(equal[single], length[part[single]], total)
+        known = _medians(equal[single], alone[single], total)
     value = known[equal]
     copies = work.copied[rows] >= WORTH_TIMING_BYTES
     timed = copies & (value > 0)
@@ -263,18 +287,19 @@ def _expect(
         value = np.where((value < 0) & moved, work.copied[rows] / speed, value)
     small = (work.copied[rows] > 0) & ~copies
     value = np.where((value < 0) & small, SMALL_TRANSFER_NS, value)
-    value = np.where(single, length[number] if len(length) else 0, value)
-    if (inside & ~single).any():
-        value = _share_out(value, inside & ~single, number, length)
+    value = np.where(single, alone, value)
+    if several.any():
+        value = _share_out(value, several, number, length)
         left = value < 0
         resolved = ~left & inside
         if left.any() and resolved.any():
             elsewhere = _medians(equal[resolved], value[resolved], total)
             value = np.where(left, elsewhere[equal], value)
     gpu[rows] = np.where(value >= 0, value, -1).astype(np.int64)
+    firm[rows] = sure[rows] = told
     if len(size):
-        firm[rows] = inside & same.alike[number]
-        sure[rows] = inside & same.sure[number]
+        firm[rows] |= inside & same.alike[number]
+        sure[rows] |= inside & same.sure[number]
     return _Expected(gpu, firm, sure)
 
 

@@ -16,7 +16,6 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_spans import gpu_spans
-from ffm.model.gpu_times import infer_gpu_times
 from ffm.model.timeline import Problem, Timeline
 from ffm.report.numbers import Estimator, Scale
 from ffm.report.places import findings, place, site_saving
@@ -188,7 +187,9 @@ def _name(problem: Problem) -> str:
 
 def _streams(results: Results, work: DeviceWork, writer: _Writer) -> Iterator[TracePacket]:
     """What the GPU did for each operation, as the model infers it."""
-    spans = gpu_spans(results.timeline, work, infer_gpu_times(results.timeline, work))
+    replay = results.estimates.replay
+    assert replay is not None, "there is work"
+    spans = gpu_spans(results.timeline, work, replay.inference)
     sites = results.document.sites
     for row, begin, end in zip(spans.row.tolist(), spans.begin.tolist(), spans.end.tolist(), strict=True):
         track, site = _STREAM + int(work.stream[row]), int(results.timeline.site[row])

@@ -101,7 +101,10 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
     joined = _join(columns, tracing, memory, sync_use, folder)
     wall_s = baseline.run.wall_s if baseline.run else 0.0
     order = np.lexsort((columns["start"], columns["thread"], columns["process"]))
-    work = device_work({name: column[order] for name, column in columns.items()}, _threads(columns, order))
+    measured = _gpu_times(columns, tracing, memory, folder)
+    work = device_work(
+        {name: column[order] for name, column in columns.items()}, _threads(columns, order), measured[order]
+    )
     timeline = _timeline(columns, joined, order, wall_s)
     inference = infer_gpu_times(timeline, work, tracing.wait_latency.least)
     timeline = Replay(timeline, work, inference).without_probes(columns["probe"][order])
@@ -156,6 +159,16 @@ def _join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse,
     repetition[sent[hashed]] = transfers["kind"][hashed]
     first[sent[hashed]] = translate(transfers["first_stack"], memory.stacks, tracing.stacks)[hashed]
     return _Joined(reason, keep, first_use, repetition, first, unmatched=(columns["waits"] > 0) & (reason == 0))
+
+
+def _gpu_times(columns: Columns, tracing: Tracing, memory: Memory, folder: ResultsFolder) -> NDArray[np.int64]:
+    """How long the GPU worked at each operation, where stage 3 timed the same one; else -1. Nanoseconds."""
+    times = read_table(folder.root / memory.gpu_times)
+    times["stack"] = translate(times["stack"], memory.stacks, tracing.stacks)
+    rows = match(times, columns)
+    measured = np.full(len(columns["start"]), -1, np.int64)
+    measured[rows[rows >= 0]] = times["nanoseconds"][rows >= 0]
+    return measured
 
 
 def _timeline(columns: Columns, joined: _Joined, order: NDArray[np.int64], wall_s: float) -> Timeline:

@@ -28,7 +28,6 @@ DIFFERS = 0.1
 """One run differs from the next, and an estimate rests on one: the interval is wider by this share on either side. On
 the samples that is about what estimates miss the measured saving by (`benchmarks/accuracy.py`)."""
 
-RESTS_ON_REPLAY = "the GPU's times, inferred from the ends of waits, and 10 % for what differs between runs"
 RESTS_ON_CPU = "the CPU's times alone: carry and bound"
 
 
@@ -60,6 +59,20 @@ class Estimates:
         if self._work is None:
             return None
         return Replay(self._timeline, self._work, infer_gpu_times(self._timeline, self._work, self._latency.least))
+
+    @functools.cached_property
+    def _rests_on(self) -> str:
+        assert self.replay is not None and self._work is not None
+        gpu = self.replay.inference.likely.gpu
+        share = gpu[self._work.measured >= 0].sum() / max(gpu.sum(), 1)
+        if share == 0:
+            times = "the GPU's times, inferred from the ends of waits,"
+        elif share == 1:
+            times = "the GPU's times, measured by events,"
+        else:
+            measured = f"{100 * share:.0f} % measured by events"
+            times = f"the GPU's times ({measured}, the rest inferred from the ends of waits)"
+        return f"{times} and {100 * DIFFERS:.0f} % for what differs between runs"
 
     def sums(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> Totals:
         """Totals of each group over all processes; arguments as for `ffm.model.carry.carry_by_group`."""
@@ -156,5 +169,5 @@ class Estimates:
             replay_s=min(replayed.likely_s, self._wall_s),
             low_s=min(replayed.low_s * (1 - DIFFERS), self._wall_s),
             high_s=min(replayed.high_s * (1 + DIFFERS), self._wall_s),
-            rests_on=RESTS_ON_REPLAY,
+            rests_on=self._rests_on,
         )

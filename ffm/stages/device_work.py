@@ -28,12 +28,13 @@ STAGED_BYTES = 64 * 1024
 """Pageable uploads up to this size return once they are staged (CUDA Driver API, "API synchronization behavior")."""
 
 
-def device_work(columns: Columns, thread: NDArray[np.int32]) -> DeviceWork:
+def device_work(columns: Columns, thread: NDArray[np.int32], measured: NDArray[np.int64]) -> DeviceWork:
     """Describe the operations of a run.
 
     Args:
         columns: of `ffm.stages.operations.operation_columns`, sorted by process, thread and start.
         thread: the model's number of each row's thread, counted through all processes.
+        measured: as in `DeviceWork`.
     """
     action = _actions(columns)
     process = columns["process"].astype(np.int64)
@@ -48,6 +49,7 @@ def device_work(columns: Columns, thread: NDArray[np.int32]) -> DeviceWork:
         event=event,
         partner=_partners(columns),
         copied=np.where(transfers, columns["bytes"], 0).astype(np.int64),
+        measured=measured,
         process_of_thread=process_of_thread,
         legacy=legacy,
         stream_process=stream_process,

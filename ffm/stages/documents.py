@@ -16,7 +16,7 @@ import orjson
 
 from ffm.stages.errors import DocumentError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Raised when a field changes its meaning; readers refuse other versions."""
 
 
@@ -212,6 +212,8 @@ class Memory(Document, frozen=True, kw_only=True):
     downloads: str = ""
     """Columnar file with a row for each download that was followed to its end: `bytes`, and how many of them the CPU
     `touched` at most before they were overwritten or given back, which lie within `first` to `last`."""
+    gpu_times: str
+    """Columnar file of how long the GPU worked at what was enqueued, where events could tell."""
 
 
 class SyncUse(Document, frozen=True, kw_only=True):

@@ -31,15 +31,23 @@ from ffm.stages.stack_table import StackTable
 from ffm.stages.tables import Columns, write_table
 from ffm.stages.tracing import traced_functions
 
-CONTENTS, WATCH, PLAN = 1, 2, 4
+CONTENTS, WATCH, PLAN, GPU_TIMES = 1, 2, 4, 16
 """Flags `FFM_MODE_*` of `ffm/instrument/collector/collector.h`."""
+
+ENDS_OF_CONTEXTS = tuple(
+    f"{base}{version}"
+    for base in ("cuCtxDestroy", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset")
+    for version in ("", "_v2")
+)
+"""With a context go the events that time its work."""
 
 TOUCHING = (Role.RESULT, Role.SOURCE, Role.OWN_SOURCE)
 """Accesses that stage 4 can see again."""
 
 
 def run_memory(request: Request) -> Memory:
-    """Run the program with host memory watched and transfers hashed; write `memory.json` and its tables.
+    """Run the program with host memory watched, transfers hashed and the GPU's work timed; write `memory.json` and its
+    tables.
 
     Raises:
         DocumentError: stage 1 is missing.
@@ -50,8 +58,8 @@ def run_memory(request: Request) -> Memory:
     measured = measure(
         "memory",
         request,
-        functions=traced_functions(baseline),
-        mode=CONTENTS | WATCH,
+        functions=[*traced_functions(baseline), *ENDS_OF_CONTEXTS],
+        mode=CONTENTS | WATCH | GPU_TIMES,
         own_pages=not trace,
         trace=trace,
     )
@@ -61,6 +69,7 @@ def run_memory(request: Request) -> Memory:
     transfers: list[Columns] = []
     accesses: list[Columns] = []
     downloads: list[Columns] = []
+    gpu_times: list[Columns] = []
     for process, recording in enumerate(measured.recordings):
         rows = np.flatnonzero(columns["process"] == process)
         rows = rows[np.argsort(columns["start"][rows], kind="stable")]
@@ -77,10 +86,12 @@ def run_memory(request: Request) -> Memory:
         accesses.append(_access_table(part, uses, necessity))
         followed, used = followed_downloads(part, recording)
         downloads.append({**_identity(part, followed), **used})
+        gpu_times.append(_gpu_time_table(part, recording))
     _write(request, "memory-synchronizations", synchronizations)
     _write(request, "memory-transfers", transfers)
     _write(request, "memory-accesses", accesses)
     _write(request, "memory-downloads", downloads)
+    _write(request, "memory-gpu-times", gpu_times)
     document = Memory(
         run=measured.run,
         modules=stacks.modules,
@@ -90,6 +101,7 @@ def run_memory(request: Request) -> Memory:
         transfers=request.folder.table("memory-transfers").name,
         accesses=request.folder.table("memory-accesses").name,
         downloads=request.folder.table("memory-downloads").name,
+        gpu_times=request.folder.table("memory-gpu-times").name,
     )
     write_document(document, request.folder.document("memory"))
     require_sound(measured.run, request)
@@ -188,6 +200,13 @@ def _access_table(columns: Columns, uses: RecordedUses, necessity: Necessity) ->
         "address": uses.recorded["address"][use],
         "time": uses.model.time[use],
     }
+
+
+def _gpu_time_table(columns: Columns, recording: Recording) -> Columns:
+    """Rows for the operations whose work on the GPU events timed."""
+    times = recording.gpu_times
+    rows = access_rows(columns, times)
+    return {**_identity(columns, rows[rows >= 0]), "nanoseconds": times["nanoseconds"][rows >= 0].astype(np.int64)}
 
 
 def _roles(uses: RecordedUses, use: NDArray[np.int64]) -> NDArray[np.uint8]:

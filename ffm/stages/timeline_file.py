@@ -18,7 +18,7 @@ from ffm.model.device import DeviceWork
 from ffm.model.timeline import Timeline
 from ffm.stages.errors import DocumentError
 
-VERSION = b"2"
+VERSION = b"3"
 BATCH_ROWS = 1 << 20
 """Rows written at once: bounds the memory that compression needs beside the columns."""
 
@@ -42,6 +42,7 @@ _WORK_TYPES: dict[str, type[np.generic]] = {
     "event": np.int32,
     "partner": np.int32,
     "copied": np.int64,
+    "measured": np.int64,
 }
 """Columns of `DeviceWork`, in files of measured runs."""
 

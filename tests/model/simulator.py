@@ -142,6 +142,7 @@ def traced(calls: list[Call]) -> tuple[Timeline, DeviceWork, NDArray[np.int64]]:
         event=np.array([call.event for call in calls], np.int32),
         partner=np.full(number, -1, np.int32),
         copied=np.zeros(number, np.int64),
+        measured=np.full(number, -1, np.int64),
         process_of_thread=np.zeros(1 if number else 0, np.int32),
         legacy=np.zeros(1, np.int32),
         stream_process=np.zeros(max((call.stream for call in calls), default=0) + 1, np.int32),

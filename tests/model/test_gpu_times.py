@@ -168,3 +168,39 @@ def test_a_small_set_beside_kernels_takes_the_gpu_little() -> None:
     work = dataclasses.replace(work, copied=np.array([0, 4096, 0, 0]))
     found = infer_gpu_times(timeline, work)
     assert found.likely.gpu.tolist() == [348_000, 4_000, 348_000, 0]
+
+
+def measured(calls: list[Call], known: list[int], late: int) -> Inference:
+    """Infer where events told of some calls' work; each wait ends `late` microseconds after the work."""
+    timeline, work, gpu = traced(calls)
+    extra = np.where(timeline.wait > 0, late * MICROSECOND, 0)
+    timeline = dataclasses.replace(
+        timeline,
+        start=timeline.start + np.cumsum(extra) - extra,
+        duration=timeline.duration + extra,
+        wait=timeline.wait + extra,
+    )
+    told = np.full(len(calls), -1, np.int64)
+    told[known] = gpu[known]
+    return infer_gpu_times(timeline, dataclasses.replace(work, measured=told))
+
+
+def test_measured_work_leaves_the_rest_of_a_wait_to_latency() -> None:
+    """Without events each kernel would seem 40 us longer: every wait ends so late."""
+    found = measured([launch(300), wait(gap=50)] * 4, known=[0, 2, 4, 6], late=40)
+    for times in found.likely, found.slow, found.fast:
+        assert times.gpu[::2].tolist() == [300_000] * 4
+        assert times.latency[1::2].tolist() == [40_000] * 4
+
+
+def test_what_was_not_measured_gets_what_measured_work_and_the_usual_latency_leave() -> None:
+    calls = [launch(300), wait(gap=50)] * 4 + [launch(200), launch(500), wait()]
+    found = measured(calls, known=[0, 2, 4, 6, 8], late=40)
+    assert found.likely.gpu[[8, 9]].tolist() == [200_000, 500_000]
+
+
+def test_equal_work_takes_as_long_as_what_was_measured_of_it() -> None:
+    timeline, work, _ = traced([launch(300), launch(300), launch(100)])
+    timeline = dataclasses.replace(timeline, site=np.array([1, 1, 2], np.int32))
+    work = dataclasses.replace(work, measured=np.array([300_000, -1, -1]))
+    assert infer_gpu_times(timeline, work).likely.gpu[1] == 300_000

@@ -47,6 +47,7 @@ def run(
         event=event.astype(np.int32),
         partner=np.full(len(rows), -1, np.int32),
         copied=zeros,
+        measured=zeros - 1,
         process_of_thread=np.zeros(1, np.int32),
         legacy=np.array([legacy], np.int32),
         stream_process=np.zeros(streams, np.int32),

@@ -30,7 +30,7 @@ def work_of(*calls: dict[str, Any]) -> DeviceWork:
         columns[name] = columns[name].astype(np.uint64)
     identity = columns["process"] * 100 + columns["thread"]
     _, threads = np.unique(identity, return_inverse=True)
-    return device_work(columns, threads.astype(np.int32))
+    return device_work(columns, threads.astype(np.int32), np.full(len(threads), -1))
 
 
 def actions(*calls: dict[str, Any]) -> list[Action]:

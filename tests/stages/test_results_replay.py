@@ -105,6 +105,7 @@ def several_ranks(ranks: int) -> Findings:
         event=np.tile(simple.event, ranks),
         partner=np.tile(simple.partner, ranks),
         copied=np.tile(simple.copied, ranks),
+        measured=np.tile(simple.measured, ranks),
         process_of_thread=np.arange(ranks, dtype=np.int32),
         legacy=np.arange(ranks, dtype=np.int32),
         stream_process=np.arange(ranks, dtype=np.int32),

@@ -5,11 +5,13 @@
 
 #include "arguments.h"
 #include "boxes.h"
+#include "captures.h"
 #include "clock.h"
 #include "collector.h"
 #include "contents.h"
 #include "contexts.h"
 #include "dispatch.h"
+#include "gpu_times.h"
 #include "host_blocks.h"
 #include "invocation.h"
 #include "stacks.h"
@@ -93,6 +95,8 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
             ffm_watch_before(function, arguments, operation, thread);
         if (mode & FFM_MODE_CONTENTS)
             ffm_contents_before(function, arguments, operation, thread);
+        if (mode & FFM_MODE_GPU_TIMES)
+            ffm_gpu_times_before(function, operation, thread);
         thread->bypass--;
     }
 }
@@ -111,6 +115,9 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
     ffm_sink_commit(&thread->operations, sizeof *operation);
     if (mode & ~(uint32_t)FFM_MODE_HOST) {
         thread->bypass++;
+        ffm_captures_note(function, operation);
+        if (mode & FFM_MODE_GPU_TIMES)
+            ffm_gpu_times_after(function, operation, number, thread);
         if (mode & FFM_MODE_CONTENTS)
             ffm_contents_after(function, arguments, operation, number, thread);
         if (mode & FFM_MODE_WATCH)

@@ -15,6 +15,7 @@
 #include "contexts.h"
 #include "dispatch.h"
 #include "foreign.h"
+#include "gpu_times.h"
 #include "host_blocks.h"
 #include "kernels.h"
 #include "modules.h"
@@ -43,6 +44,7 @@ static void after_fork(void)
     if (ffm_call_mode() & FFM_MODE_WATCH)
         ffm_watch_after_fork();
     ffm_contents_after_fork();
+    ffm_gpu_times_after_fork();
     ffm_host_blocks_after_fork();
     ffm_dispatch_after_fork();
     ffm_trace_after_fork();

@@ -257,7 +257,6 @@ void ffm_contents_after(const ffm_function *function, const uint64_t *arguments,
                         uint64_t number, ffm_thread *thread)
 {
     (void)arguments;
-    ffm_readback_note(function, operation);
     if (contents.arrivals == 0)
         return;
     ffm_cover cover;

@@ -38,7 +38,8 @@ enum {
     FFM_CHUNK_HOST_BLOCKS = 8,
     FFM_CHUNK_HOST_RELEASES = 9,
     FFM_CHUNK_HOST_USES = 10,
-    FFM_CHUNK_EXTENTS = 11
+    FFM_CHUNK_EXTENTS = 11,
+    FFM_CHUNK_GPU_TIMES = 12
 };
 
 typedef struct {
@@ -207,6 +208,14 @@ typedef struct {
     uint32_t operation_thread;
     uint32_t kind;
 } ffm_extent;
+
+/* How long the GPU worked at an operation (stage 3). */
+typedef struct {
+    uint64_t operation; /* number within its thread */
+    uint64_t nanoseconds;
+    uint32_t operation_thread;
+    uint32_t reserved;
+} ffm_gpu_time;
 
 /* Functions that allocate or free pageable host memory. */
 enum {

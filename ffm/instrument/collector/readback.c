@@ -2,10 +2,10 @@
 
 #include <pthread.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "calls.h"
+#include "captures.h"
 
 enum { WIDEST_GAPS = 4 }; /* bytes read for each byte wanted */
 
@@ -17,7 +17,6 @@ static struct {
     pthread_mutex_t lock;
     void *scratch;
     uint64_t bytes;
-    uint32_t captures; /* under way: CUDA forbids what we would do */
 } readback = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool room_for(uint64_t bytes)
@@ -52,7 +51,7 @@ bool ffm_readback_hash(const ffm_function *function, const ffm_operation *operat
                        ffm_hash *hash)
 {
     uint64_t spread = ffm_box_end(destination) - destination->address;
-    if (destination->address == 0 || __atomic_load_n(&readback.captures, __ATOMIC_RELAXED) != 0 ||
+    if (destination->address == 0 || ffm_capturing() ||
         spread > WIDEST_GAPS * destination->width * destination->height * destination->depth)
         return false;
     pthread_mutex_lock(&readback.lock);
@@ -64,14 +63,4 @@ bool ffm_readback_hash(const ffm_function *function, const ffm_operation *operat
     }
     pthread_mutex_unlock(&readback.lock);
     return done;
-}
-
-void ffm_readback_note(const ffm_function *function, const ffm_operation *operation)
-{
-    if (function->kind != FFM_KIND_ORDER || operation->result != 0)
-        return;
-    if (strncmp(function->name, "cuStreamBeginCapture", 20) == 0)
-        __atomic_add_fetch(&readback.captures, 1, __ATOMIC_RELAXED);
-    else if (strncmp(function->name, "cuStreamEndCapture", 18) == 0 && readback.captures > 0)
-        __atomic_sub_fetch(&readback.captures, 1, __ATOMIC_RELAXED);
 }

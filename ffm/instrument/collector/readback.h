@@ -10,7 +10,4 @@
 bool ffm_readback_hash(const ffm_function *function, const ffm_operation *operation, const ffm_box *destination,
                        ffm_hash *hash);
 
-/* Note the start and end of captures; call after each call. */
-void ffm_readback_note(const ffm_function *function, const ffm_operation *operation);
-
 #endif

@@ -19,6 +19,7 @@ static void at_thread_exit(void *state)
     ffm_sink_release(&thread->operations);
     ffm_sink_release(&thread->contents);
     ffm_sink_release(&thread->parts);
+    ffm_sink_release(&thread->gpu_times);
     ffm_thread_memory_gone((uint64_t)pthread_self());
     self = NULL;
     munmap(thread, sizeof *thread);
@@ -58,5 +59,6 @@ void ffm_thread_after_fork(void)
     ffm_sink_release(&self->operations);
     ffm_sink_release(&self->contents);
     ffm_sink_release(&self->parts);
+    ffm_sink_release(&self->gpu_times);
     *self = (ffm_thread){.number = ffm_sink_new_thread(), .kernel_id = (uint32_t)gettid()};
 }

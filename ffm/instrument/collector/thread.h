@@ -10,6 +10,7 @@ typedef struct {
     ffm_stream operations;
     ffm_stream contents;
     ffm_stream parts;
+    ffm_stream gpu_times;
     uint32_t number;
     uint32_t kernel_id;
     uint32_t depth;      /* of driver calls inside each other; the outermost one is recorded */
@@ -22,6 +23,8 @@ typedef struct {
     uint32_t wait_probe;
     uint32_t probe_after; /* nanoseconds spent in the probe after the thread's last call */
     bool wait_truncated;
+    uint32_t enqueued;      /* which one on its stream the work of the call under way is */
+    void *timing;           /* and what times it on the GPU; NULL for nothing (gpu_times.c) */
     bool memory_known;      /* ffm_thread_memory_here was called */
     ffm_operation attached; /* the call under way in a function that was attached to */
     uint64_t attached_arguments[12];

@@ -1,0 +1,41 @@
+"""Stage 3 times the GPU's work by events: as long as the virtual GPU itself says that it took."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ffm.stages.tables import read_table
+from ffm.vgpu.paths import sample
+from tests.conftest import Ffm
+
+UNKNOWNS = 30
+
+SMALL_GAP_NS, SMALL_SHARE = 20_000, 0.02
+"""The work came at most so long after the first event (`ffm/instrument/collector/gpu_times.c`)."""
+
+
+@pytest.fixture(scope="module")
+def results(ffm: Ffm, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("gpu-times")
+    with pytest.MonkeyPatch.context() as patch:
+        for stage in ("baseline", "memory"):
+            patch.setenv("VGPU_TIMES", str(folder / stage))
+            done = ffm("stage", stage, "--results", folder / "results", "--", sample("gaussian"), UNKNOWNS)
+            assert done.code == 0, done.err
+    return folder
+
+
+def test_launches_are_timed_as_the_virtual_gpu_took_for_them(results: Path) -> None:
+    (written,) = results.glob("memory.*")
+    spans = np.array([tuple(map(int, line.split())) for line in written.read_text().splitlines()])
+    took = np.sort((spans[:, 2] - spans[:, 1])[spans[:, 2] - spans[:, 1] >= 400_000])
+    measured = read_table(results / "results" / "memory-gpu-times.arrow")["nanoseconds"]
+    kernels = 2 * (UNKNOWNS - 1)
+    assert len(took) == kernels
+    assert kernels / 4 <= len(measured) <= kernels  # what began late on a busy machine is left out
+    nearest = took[np.searchsorted(took, measured, side="right") - 1]
+    assert (measured >= nearest).all()
+    assert (measured - nearest <= np.maximum(SMALL_GAP_NS, SMALL_SHARE * measured)).all()
