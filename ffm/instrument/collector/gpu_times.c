@@ -1,6 +1,5 @@
 #include "gpu_times.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <stddef.h>
 
@@ -96,7 +95,7 @@ static uint32_t *latest_of(const ffm_function *function, const ffm_operation *op
 
 static void record(ffm_thread *thread, const timing *one, float milliseconds)
 {
-    uint64_t nanoseconds = (uint64_t)llroundf(milliseconds * 1e6f);
+    uint64_t nanoseconds = (uint64_t)(milliseconds * 1e6f + 0.5f);
     if (one->idle > SMALL_GAP && one->idle > nanoseconds / SMALL_SHARE)
         return;
     ffm_gpu_time *out = ffm_sink_reserve(&thread->gpu_times, FFM_CHUNK_GPU_TIMES, thread->number, sizeof *out);
