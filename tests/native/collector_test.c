@@ -2,6 +2,7 @@
  * Built with AddressSanitizer and UndefinedBehaviorSanitizer by test_native.py. */
 #include <assert.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@ typedef int (*synchronize)(void);
 typedef int (*download)(void *, uint64_t, size_t);
 typedef int (*upload)(uint64_t, const void *, size_t);
 typedef int (*allocate)(uint64_t *, size_t);
+typedef int (*launch)(uint64_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, uint64_t, void **,
+                      void **);
 
 enum { BLOCK = 3 * 4096 };
 
@@ -46,6 +49,41 @@ static int driver_allocate(uint64_t *address, size_t bytes)
 {
     (void)bytes;
     *address = (uint64_t)device;
+    return 0;
+}
+
+/* A GPU that does nothing until it is told that it is over. */
+static bool gpu_is_over;
+
+static int driver_launch(uint64_t kernel, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
+{
+    (void)kernel, (void)a, (void)b, (void)c, (void)d, (void)e;
+    return 0;
+}
+
+static int driver_create_event(uint64_t *event, unsigned flags)
+{
+    static uint64_t events;
+    *event = ++events;
+    return (int)flags;
+}
+
+static int driver_record_event(uint64_t event, uint64_t stream)
+{
+    assert(event != 0 && stream == 0);
+    return 0;
+}
+
+static int driver_query(uint64_t object)
+{
+    (void)object;
+    return gpu_is_over ? 0 : 600; /* CUDA_ERROR_NOT_READY */
+}
+
+static int driver_elapsed(float *milliseconds, uint64_t first, uint64_t second)
+{
+    assert(second == first + 1);
+    *milliseconds = 0.25F;
     return 0;
 }
 
@@ -107,6 +145,21 @@ static void watch_source(upload up)
 }
 
 /* Threads that call nothing of the driver, and go far down their stacks after the collector was opened. */
+/* More launches than are timed at once, before anything waits. */
+static void launch_often(synchronize sync)
+{
+    hook("cuEventCreate", (void *)driver_create_event);
+    hook("cuEventRecord", (void *)driver_record_event);
+    hook("cuEventQuery", (void *)driver_query);
+    hook("cuStreamQuery", (void *)driver_query);
+    hook("cuEventElapsedTime", (void *)driver_elapsed);
+    launch kernel = (launch)hook("cuLaunchKernel", (void *)driver_launch);
+    for (int i = 0; i < 3000; i++)
+        kernel(1, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL);
+    gpu_is_over = true;
+    sync();
+}
+
 static pthread_barrier_t opened;
 
 static __attribute__((noinline)) void stacks_are_known(void)
@@ -132,7 +185,7 @@ static void *idle(void *nothing)
 
 static void *open_collector(void *folder)
 {
-    assert(ffm_collector_open(folder, FFM_MODE_CONTENTS | FFM_MODE_WATCH, NULL) == 0);
+    assert(ffm_collector_open(folder, FFM_MODE_CONTENTS | FFM_MODE_WATCH | FFM_MODE_GPU_TIMES, NULL) == 0);
     return NULL;
 }
 
@@ -162,6 +215,7 @@ int main(int count, char **arguments)
     memset(device, 7, sizeof device);
     watch_source(up);
     watch_results(down);
+    launch_often(sync);
 
     pthread_t threads[4];
     for (int i = 0; i < 4; i++)

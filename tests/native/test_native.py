@@ -69,11 +69,21 @@ def operations_of(recording: Recording, name: str) -> np.ndarray:
 def test_every_call_of_every_thread_is_recorded(recordings: list[Recording]) -> None:
     parent = recordings[0]
     synchronizations = operations_of(parent, "cuCtxSynchronize")
-    assert len(synchronizations) == 4 * 5000
-    for thread in np.unique(synchronizations["thread"]):
+    assert len(synchronizations) == 4 * 5000 + 1
+    threads, counts = np.unique(synchronizations["thread"], return_counts=True)
+    assert sorted(counts.tolist()) == [1, 5000, 5000, 5000, 5000]
+    for thread in threads[counts > 1]:
         numbers = synchronizations["number"][synchronizations["thread"] == thread]
         assert numbers.tolist() == list(range(5000))
     assert parent.lost == 0
+
+
+def test_as_many_launches_are_timed_as_there_is_room_for_before_the_gpu_is_over(recordings: list[Recording]) -> None:
+    parent = recordings[0]
+    launches = operations_of(parent, "cuLaunchKernel")["number"]
+    assert len(launches) == 3000
+    assert parent.gpu_times["operation"].tolist() == launches[:2048].tolist()
+    assert set(parent.gpu_times["nanoseconds"].tolist()) == {250_000}
 
 
 def test_a_forked_child_records_into_a_file_of_its_own(recordings: list[Recording]) -> None:
