@@ -4,6 +4,7 @@ const DRIVER = /^libcuda\.so(\.|$)/;
 const PYTHON = /^(lib)?python\d/; // the interpreter itself, not a program that has one linked in
 
 const INSTRUMENTS = /frida|libffm_(collector|remedy)/;
+const INSTRUMENT_FILES = /frida-agent|libffm_/;
 const RUNTIME = /^libcudart\.so/;
 
 // Where CPython waits for locks, up to 3.12 and since.
@@ -21,6 +22,11 @@ rpc.exports = {
   start(given) {
     configuration = given;
     loadCollector();
+    if (collector.instrument !== null) {
+      for (const [, start, end] of instruments()) {
+        collector.instrument(start, end.sub(start).toUInt32());
+      }
+    }
     if (configuration.translator !== null) {
       startTrace(configuration.translator);
     }
@@ -62,6 +68,7 @@ function loadCollector() {
     bind: bound("bind", "void", ["uint", "pointer", "pointer"]),
     isBound: bound("is_bound", "bool", ["pointer"]),
     modulesChanged: bound("modules_changed", "void", []),
+    instrument: optional("instrument", "void", ["pointer", "uint64"]),
     arrive: optional("arrive", "void", []),
     clockName: optional("clock_name", "pointer", ["uint"]),
     clockWrapper: optional("clock_wrapper", "pointer", ["uint"]),
@@ -83,6 +90,25 @@ function loadCollector() {
       onLeave: exported("call_leave"),
     },
   };
+}
+
+// Where code of ours lies: [file, start, end]. The agent hides itself from Frida's own lists of modules.
+function instruments() {
+  const found = [];
+  for (const line of File.readAllText("/proc/self/maps").split("\n")) {
+    const [range, , , , , file] = line.split(/\s+/);
+    if (file === undefined || !INSTRUMENT_FILES.test(file)) {
+      continue;
+    }
+    const [start, end] = range.split("-").map((word) => ptr(`0x${word}`));
+    const last = found[found.length - 1];
+    if (last !== undefined && last[0] === file && last[2].equals(start)) {
+      last[2] = end;
+    } else {
+      found.push([file, start, end]);
+    }
+  }
+  return found;
 }
 
 // Functions of the C library, replaced before the program runs. One that cannot be is left as it is: the library asks

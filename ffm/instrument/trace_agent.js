@@ -3,33 +3,10 @@
 let translator = null; // what is collected stops
 let follow = null;
 
-const INSTRUMENT_FILES = /frida-agent|libffm_/;
-
-// Where code of ours lies: [file, start, end]. The agent hides itself from Frida's own lists of modules.
-function instruments() {
-  const found = [];
-  for (const line of File.readAllText("/proc/self/maps").split("\n")) {
-    const [range, , , , , file] = line.split(/\s+/);
-    if (file === undefined || !INSTRUMENT_FILES.test(file)) {
-      continue;
-    }
-    const [start, end] = range.split("-").map((word) => ptr(`0x${word}`));
-    const last = found[found.length - 1];
-    if (last !== undefined && last[0] === file && last[2].equals(start)) {
-      last[2] = end;
-    } else {
-      found.push([file, start, end]);
-    }
-  }
-  return found;
-}
-
 function startTrace(source) {
   const module = Process.getModuleByName("libffm_collector.so");
   const symbol = (name) => module.getExportByName(name);
-  const skip = new NativeFunction(symbol("ffm_collector_trace_skip"), "void", ["pointer", "pointer"]);
   for (const [file, start, end] of instruments()) {
-    skip(start, end.sub(start));
     if (/frida/.test(file)) {
       // Called as it is. What is called so sees return addresses of the translation, which the collector's stacks may not.
       collector.foreign(start, end.sub(start).toUInt32(), 0); // its clocks are not the program's

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "host_blocks.h"
+#include "instruments.h"
 #include "python_frames.h"
 
 /* What one does inside another, or inside of ours, is not the program's. */
@@ -66,18 +67,22 @@ static __attribute__((noinline)) void note_release(uint32_t number, uint32_t all
     errno = error;
 }
 
-/* Whether a call is to be kept in mind once it has succeeded. Not in Python, where nearly all memory comes from the
- * interpreter's own allocator, and its frames cannot be read at every moment at which that allocates. */
-static inline bool large(size_t bytes)
+/* Whether a call is to be kept in mind once it has succeeded. Not one of the instruments'. Not in Python, where nearly
+ * all memory comes from the interpreter's own allocator, and its frames cannot be read at every moment at which that
+ * allocates. */
+static inline bool kept(size_t bytes, const void *caller)
 {
-    return __builtin_expect(bytes >= FFM_HOST_BLOCK_LEAST && inside == 1, 0) && !ffm_python_readable;
+    return __builtin_expect(bytes >= FFM_HOST_BLOCK_LEAST && inside == 1, 0) && !ffm_python_readable &&
+           !ffm_instruments_hold((uint64_t)caller);
 }
+
+#define LARGE(bytes) kept(bytes, __builtin_return_address(0))
 
 static void *wrap_malloc(size_t bytes)
 {
     inside++;
     void *start = ORIGINAL(malloc, void *, size_t)(bytes);
-    if (large(bytes) && start != NULL)
+    if (LARGE(bytes) && start != NULL)
         note(start, bytes, FFM_ALLOCATOR_MALLOC);
     inside--;
     return start;
@@ -87,7 +92,7 @@ static void *wrap_calloc(size_t count, size_t size)
 {
     inside++;
     void *start = ORIGINAL(calloc, void *, size_t, size_t)(count, size);
-    if (large(count * size) && start != NULL)
+    if (LARGE(count * size) && start != NULL)
         note(start, count * size, FFM_ALLOCATOR_CALLOC);
     inside--;
     return start;
@@ -97,7 +102,7 @@ static void *wrap_memalign(size_t alignment, size_t bytes)
 {
     inside++;
     void *start = ORIGINAL(memalign, void *, size_t, size_t)(alignment, bytes);
-    if (large(bytes) && start != NULL)
+    if (LARGE(bytes) && start != NULL)
         note(start, bytes, FFM_ALLOCATOR_MEMALIGN);
     inside--;
     return start;
@@ -107,7 +112,7 @@ static void *wrap_aligned_alloc(size_t alignment, size_t bytes)
 {
     inside++;
     void *start = ORIGINAL(aligned_alloc, void *, size_t, size_t)(alignment, bytes);
-    if (large(bytes) && start != NULL)
+    if (LARGE(bytes) && start != NULL)
         note(start, bytes, FFM_ALLOCATOR_ALIGNED_ALLOC);
     inside--;
     return start;
@@ -117,18 +122,10 @@ static int wrap_posix_memalign(void **start, size_t alignment, size_t bytes)
 {
     inside++;
     int result = ORIGINAL(posix_memalign, int, void **, size_t, size_t)(start, alignment, bytes);
-    if (large(bytes) && result == 0)
+    if (LARGE(bytes) && result == 0)
         note(*start, bytes, FFM_ALLOCATOR_POSIX_MEMALIGN);
     inside--;
     return result;
-}
-
-/* The collector maps the recording's chunks, under locks that noting them would want. */
-static bool from_collector(const void *caller)
-{
-    extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-    extern const char _end[] __attribute__((visibility("hidden")));
-    return (uint64_t)caller >= (uint64_t)__ehdr_start && (uint64_t)caller < (uint64_t)_end;
 }
 
 static void *wrap_mmap(void *wanted, size_t bytes, int protection, int flags, int file, off_t offset)
@@ -136,7 +133,7 @@ static void *wrap_mmap(void *wanted, size_t bytes, int protection, int flags, in
     inside++;
     void *start =
         ORIGINAL(mmap, void *, void *, size_t, int, int, int, off_t)(wanted, bytes, protection, flags, file, offset);
-    if (large(bytes) && start != MAP_FAILED && !(flags & MAP_STACK) && !from_collector(__builtin_return_address(0)))
+    if (LARGE(bytes) && start != MAP_FAILED && !(flags & MAP_STACK))
         note(start, bytes, FFM_ALLOCATOR_MMAP);
     inside--;
     return start;
@@ -150,7 +147,7 @@ static void *wrap_realloc(void *old, size_t bytes)
     if (old != NULL && inside == 1 && ffm_host_blocks_forget((uint64_t)old, &number))
         note_release(number, FFM_ALLOCATOR_REALLOC);
     void *start = ORIGINAL(realloc, void *, void *, size_t)(old, bytes);
-    if (large(bytes) && start != NULL)
+    if (LARGE(bytes) && start != NULL)
         note(start, bytes, FFM_ALLOCATOR_REALLOC);
     inside--;
     return start;
@@ -163,7 +160,7 @@ static void *wrap_reallocarray(void *old, size_t count, size_t size)
     if (old != NULL && inside == 1 && ffm_host_blocks_forget((uint64_t)old, &number))
         note_release(number, FFM_ALLOCATOR_REALLOCARRAY);
     void *start = ORIGINAL(reallocarray, void *, void *, size_t, size_t)(old, count, size);
-    if (large(count * size) && start != NULL)
+    if (LARGE(count * size) && start != NULL)
         note(start, count * size, FFM_ALLOCATOR_REALLOCARRAY);
     inside--;
     return start;

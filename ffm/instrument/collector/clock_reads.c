@@ -7,6 +7,7 @@
 #include "accesses.h"
 #include "clock.h"
 #include "foreign.h"
+#include "instruments.h"
 #include "ranges.h"
 #include "records.h"
 #include "thread.h"
@@ -45,7 +46,7 @@ void ffm_clock_read(const void *caller)
     static __thread uint64_t noted __attribute__((tls_model("initial-exec")));
     ffm_thread *thread = ffm_thread_peek();
     if ((thread != NULL && (thread->depth != 0 || thread->bypass != 0 || noted == thread->operations.written)) ||
-        ffm_foreign_holds((uint64_t)caller) || in_interpreter_lock())
+        ffm_instruments_hold((uint64_t)caller) || ffm_foreign_holds((uint64_t)caller) || in_interpreter_lock())
         return;
     bool earlier = read_before;
     read_before = true;

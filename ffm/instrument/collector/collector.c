@@ -17,6 +17,7 @@
 #include "foreign.h"
 #include "gpu_times.h"
 #include "host_blocks.h"
+#include "instruments.h"
 #include "kernels.h"
 #include "modules.h"
 #include "python_frames.h"
@@ -121,6 +122,11 @@ void ffm_collector_modules_changed(void)
 void ffm_collector_interpreter_lock(const void *function)
 {
     ffm_clock_interpreter_lock((uint64_t)function);
+}
+
+void ffm_collector_instrument(const void *start, uint64_t bytes)
+{
+    ffm_instruments_note((uint64_t)start, bytes);
 }
 
 void ffm_collector_foreign(void *start, uint64_t bytes, bool driver)

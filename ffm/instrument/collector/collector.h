@@ -50,6 +50,9 @@ FFM_EXPORT void ffm_collector_clock_bind(uint32_t place, void *original);
 /* A function of an interpreter that waits for its locks: the clocks that it reads are not the program's question. */
 FFM_EXPORT void ffm_collector_interpreter_lock(const void *function);
 
+/* Code of the instruments: Frida's, and ours. Before all else but ffm_collector_arrive. */
+FFM_EXPORT void ffm_collector_instrument(const void *start, uint64_t bytes);
+
 /* Code that is not the program's: the driver, or the instruments. */
 FFM_EXPORT void ffm_collector_foreign(void *start, uint64_t bytes, bool driver);
 
@@ -72,8 +75,7 @@ FFM_EXPORT void *ffm_collector_trace_create(void);
 FFM_EXPORT void ffm_collector_trace_access(const void *registers, const void *operand);
 FFM_EXPORT void ffm_collector_trace_system_call(const void *registers, const void *nothing);
 
-/* Code of the instruments, and whether an instruction is one of it: the translator leaves those as they are. */
-FFM_EXPORT void ffm_collector_trace_skip(uint64_t start, uint64_t bytes);
+/* Whether an instruction is one of the instruments': the translator leaves those as they are. */
 FFM_EXPORT bool ffm_collector_trace_skips(uint64_t instruction);
 
 /* By the low bits of a page's number: marks of trace_operand.h. */

@@ -212,6 +212,14 @@ static inline uint32_t intern_here(const uint64_t *frames, uint32_t depth, bool 
     return intern(frames, depth, 0, *truncated);
 }
 
+/* The C library allots the unwinder's variables of a thread under the dynamic linker's lock until they have been used
+ * once. Later that lock may be held by a thread that waits for what the calling one holds. */
+__attribute__((constructor)) static void use_unwinder(void)
+{
+    void *frame;
+    unw_backtrace(&frame, 1);
+}
+
 void ffm_stacks_open(void)
 {
     intern(NULL, 0, 0, false);

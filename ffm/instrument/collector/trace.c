@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "collector.h"
 #include "foreign.h"
+#include "instruments.h"
 #include "invocation.h"
 #include "ranges.h"
 #include "stacks.h"
@@ -19,7 +20,7 @@
 #include "trace_operand.h"
 #include "watch.h"
 
-enum { LARGEST_OPERAND = 64, INSTRUMENTS = 16, PAGE = 4096, PAGES = FFM_TRACED_PAGES };
+enum { LARGEST_OPERAND = 64, PAGE = 4096, PAGES = FFM_TRACED_PAGES };
 
 typedef int (*create_function)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
@@ -29,10 +30,6 @@ static struct {
     void (*follow)(void);
     pid_t process; /* that the agent is in */
     create_function create;
-    uint32_t count;
-    struct {
-        uint64_t start, end;
-    } instruments[INSTRUMENTS];
 } trace;
 
 static __thread bool followed __attribute__((tls_model("initial-exec")));
@@ -58,21 +55,9 @@ void ffm_trace_after_fork(void)
     ffm_trace_follow();
 }
 
-void ffm_collector_trace_skip(uint64_t start, uint64_t bytes)
-{
-    if (trace.count == INSTRUMENTS || ffm_collector_trace_skips(start))
-        return; /* a forked child is told again */
-    trace.instruments[trace.count].start = start;
-    trace.instruments[trace.count].end = start + bytes;
-    __atomic_store_n(&trace.count, trace.count + 1, __ATOMIC_RELEASE);
-}
-
 bool ffm_collector_trace_skips(uint64_t instruction)
 {
-    for (uint32_t i = 0; i < __atomic_load_n(&trace.count, __ATOMIC_ACQUIRE); i++)
-        if (trace.instruments[i].start <= instruction && instruction < trace.instruments[i].end)
-            return true;
-    return false;
+    return ffm_instruments_hold(instruction);
 }
 
 static void mark(uint8_t *pages, const ffm_range *range)
@@ -203,7 +188,7 @@ static int create(pthread_t *created, const pthread_attr_t *attributes, void *(*
         __builtin_ia32_pause();
     bool truncated;
     /* In a forked child, those that Frida makes to come in are not ours either. */
-    bool own = trace.process == getpid() && !ffm_collector_trace_skips((uint64_t)__builtin_return_address(0)) &&
+    bool own = trace.process == getpid() && !ffm_instruments_hold((uint64_t)__builtin_return_address(0)) &&
                !(ffm_foreign_knows_driver() && ffm_foreign_driver_in(ffm_stack_here(1, &truncated)));
     /* Not malloc: the program may have replaced it. */
     start *given =
