@@ -6,6 +6,9 @@ See `collector/gate.c` for the program's side.
 from __future__ import annotations
 
 import contextlib
+import os
+import select
+import signal
 import socket
 import struct
 import tempfile
@@ -33,6 +36,9 @@ class Gate:
         self._folder = tempfile.TemporaryDirectory(prefix="ffm-")
         self.path = Path(self._folder.name) / "gate"
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._lock = threading.Lock()
+        self._handles: dict[int, int] = {}  # a process by its number, as a pidfd
+        self._ending = self._closed = False
 
     def __enter__(self) -> Gate:
         self._socket.bind(str(self.path))
@@ -46,8 +52,14 @@ class Gate:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts; closing does not
         self._socket.close()
         self._folder.cleanup()
+        with self._lock:
+            self._closed = True
+            for handle in self._handles.values():
+                os.close(handle)
+            self._handles.clear()
 
     def environment(self, base: dict[str, str], preloaded: tuple[str, ...] = ()) -> dict[str, str]:
         """Return the environment in which a program meets the gate, and loads more of our libraries before its own."""
@@ -57,7 +69,21 @@ class Gate:
             **base,
             "LD_PRELOAD": ":".join([*libraries, earlier] if earlier else libraries),
             "FFM_GATE": str(self.path),
+            "FFM_RUNNER": str(os.getpid()),
         }
+
+    def alive(self) -> set[int]:
+        """Return the processes that came to the gate and have not ended."""
+        with self._lock:
+            self._forget_ended()
+            return set(self._handles)
+
+    def end_all(self) -> None:
+        """Kill every process that came to the gate, and every one that still comes."""
+        with self._lock:
+            self._ending = True
+            for handle in self._handles.values():
+                _kill(handle)
 
     def _serve(self) -> None:
         while True:
@@ -73,8 +99,45 @@ class Gate:
             if len(hello) < HELLO.size:
                 return
             process_id, reason = HELLO.unpack(hello)
+            if not self._let_in(process_id):
+                return
             try:
                 self._instrument(process_id, reason)
             finally:
                 with contextlib.suppress(OSError):  # it may have been killed while it waited
                     arrival.send(b"g")
+
+    def _let_in(self, process_id: int) -> bool:
+        """Take note of a process that waits here, unless the run is over; kill it where all are to end."""
+        try:
+            handle = os.pidfd_open(process_id)
+        except OSError:  # it was killed while it waited
+            return False
+        with self._lock:
+            self._forget_ended()
+            if self._ending:
+                _kill(handle)
+            if self._ending or self._closed:
+                os.close(handle)
+                return False
+            earlier = self._handles.pop(process_id, None)  # it has replaced itself by exec
+            if earlier is not None:
+                os.close(earlier)
+            self._handles[process_id] = handle
+            return True
+
+    def _forget_ended(self) -> None:
+        for process_id, handle in list(self._handles.items()):
+            if _ended(handle):
+                os.close(self._handles.pop(process_id))
+
+
+def _ended(handle: int) -> bool:
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _kill(handle: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(handle, signal.SIGKILL)

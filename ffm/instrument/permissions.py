@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import re
 import subprocess
@@ -19,6 +20,11 @@ _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 _SYS_PTRACE = 19
 """Number of the capability CAP_SYS_PTRACE; source: linux/capability.h."""
 
+_PTRACE_SEIZE = 0x4206
+"""Source: linux/ptrace.h."""
+_NOBODY = 1 << 30
+"""No process has this number: the kernel's limit is 2^22."""
+
 OLDEST_FRIDA = (17, 16)
 
 
@@ -34,7 +40,7 @@ class Check:
 
 def check_machine() -> list[Check]:
     """Return what was found, in the order in which a measurement needs it. Nothing is attached to."""
-    return [_compiled_parts(), _frida(), _tracing(), _temporary_folder()]
+    return [_compiled_parts(), _frida(), check_tracing(), _temporary_folder()]
 
 
 def _compiled_parts() -> Check:
@@ -57,14 +63,37 @@ def _frida() -> Check:
     return Check("Frida", True, frida.__version__)
 
 
-def _tracing() -> Check:
-    """Yama: 0 anyone of this user, 1 descendants and who is named, 2 CAP_SYS_PTRACE only, 3 nobody."""
+def check_tracing() -> Check:
+    """Say whether processes of ours may be traced (Linux, Documentation/admin-guide/LSM/Yama.rst).
+
+    Yama's scope: 0 anyone of this user, 1 descendants and whom a process names, as the gate does, 2 with CAP_SYS_PTRACE
+    only, 3 nobody, until the machine is started anew.
+    """
     scope = int(_YAMA.read_text()) if _YAMA.exists() else 0
     capable = _capable(_SYS_PTRACE)
     where = f"kernel.yama.ptrace_scope is {scope}" if _YAMA.exists() else "no Yama security module"
-    if scope >= 3 or (scope == 2 and not capable):
-        return Check("ptrace", False, f"{where}: no process may be traced; set it to 1 (sysctl, as root)")
-    return Check("ptrace", True, where + (", and we have CAP_SYS_PTRACE" if capable else ""))
+    if scope >= 3:
+        advice = "set kernel.yama.ptrace_scope = 1 in /etc/sysctl.d and start the machine anew"
+        return Check("ptrace", False, f"{where}: no process may be traced, and this cannot be changed now; {advice}")
+    if scope == 2 and not capable:
+        advice = "run ffm as root, or set it to 1 (sysctl kernel.yama.ptrace_scope=1, as root)"
+        return Check("ptrace", False, f"{where}: only root may trace processes; {advice}")
+    refused = _refused()
+    if refused:
+        advice = "allow ptrace in the container (--cap-add=SYS_PTRACE), or run outside of it"
+        return Check("ptrace", False, f"this process may not trace others ({refused}): {advice}")
+    allowed = ", which lets ffm trace the programs that it starts" if scope == 1 and not capable else ""
+    return Check("ptrace", True, where + allowed + (", and we have CAP_SYS_PTRACE" if capable else ""))
+
+
+def _refused() -> str:
+    """Why the kernel refuses ptrace whatever the process, as a container's filter makes it; empty where it does not."""
+    library = ctypes.CDLL(None, use_errno=True)
+    library.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
+    library.ptrace.restype = ctypes.c_long
+    library.ptrace(_PTRACE_SEIZE, _NOBODY, None, None)
+    error = ctypes.get_errno()
+    return "" if error == errno.ESRCH else os.strerror(error)
 
 
 def _capable(capability: int) -> bool:

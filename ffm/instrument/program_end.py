@@ -9,6 +9,7 @@ import select
 import signal
 import struct
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 
 _INFO_BYTES = 64
@@ -29,8 +30,17 @@ class ProgramEnd:
     timed_out: bool
 
 
-def await_end(program: subprocess.Popen[bytes], timeout_s: float | None) -> ProgramEnd:
+def await_end(
+    program: subprocess.Popen[bytes],
+    timeout_s: float | None,
+    *,
+    stop: int | None = None,
+    end_others: Callable[[], None] = lambda: None,
+) -> ProgramEnd:
     """Wait for the program; end it and all it started when the time is up, or when we are interrupted.
+
+    So also when the descriptor `stop` becomes readable. `end_others` ends those of its processes that have left its
+    process group.
 
     Frida traces the program from this very process while it attaches. Waiting for the child directly would take the
     stops that Frida waits for, hence the pidfd, which is readable only at the end.
@@ -44,11 +54,14 @@ def await_end(program: subprocess.Popen[bytes], timeout_s: float | None) -> Prog
     try:
         poll = select.poll()
         poll.register(handle, select.POLLIN)
+        if stop is not None:
+            poll.register(stop, select.POLLIN)
         timed_out = not poll.poll(None if timeout_s is None else timeout_s * 1000)
     finally:
         try:
             if timed_out or not select.select([handle], [], [], 0)[0]:
                 os.killpg(program.pid, signal.SIGKILL)
+                end_others()
             select.select([handle], [], [])
             status = _take_status(program, handle, timed_out)
         finally:

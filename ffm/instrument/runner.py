@@ -21,9 +21,12 @@ import frida
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.driver.library import read_library
+from ffm.instrument.attaching import attaching
 from ffm.instrument.errors import InstrumentError
-from ffm.instrument.gate import FORKED, Gate
+from ffm.instrument.gate import Gate
+from ffm.instrument.held_times import Held, HeldTimes
 from ffm.instrument.library import native_library
+from ffm.instrument.permissions import check_tracing
 from ffm.instrument.program import Ending, ending_of, reason_unreached, resolve_program
 from ffm.instrument.program_end import await_end
 
@@ -111,7 +114,7 @@ class Outcome:
     command: list[str]
     wall_s: float
     """The program's own time: waiting at the gate and hooking are not part of it."""
-    preparation_s: float
+    held: Held
     user_s: float
     system_s: float
     ending: Ending
@@ -130,8 +133,12 @@ def run_instrumented(
         InstrumentError: the program cannot be started, or Frida cannot attach to it, or the program's end is not known.
     """
     resolved = resolve_program(command)
+    tracing = check_tracing()
+    if not tracing.good:
+        raise InstrumentError(f"No process can be instrumented on this machine: {tracing.says}.")
     run = _Run(instruments)
-    with Gate(run.instrument) as gate, output.open("wb") as sink:
+    with run, Gate(run.instrument) as gate, output.open("wb") as sink:
+        run.gate = gate
         began = time.monotonic()
         try:
             program = subprocess.Popen(
@@ -146,7 +153,7 @@ def run_instrumented(
             raise InstrumentError(f"The program {command[0]} cannot be started: {error.strerror}.") from error
         run.root = program.pid
         try:
-            end = await_end(program, timeout_s)
+            end = await_end(program, timeout_s, stop=run.stop, end_others=gate.end_all)
         except ChildProcessError:  # Frida, which waits for the stops of what it attaches to, took the end as well
             run.raise_failure()
             raise InstrumentError(
@@ -158,10 +165,11 @@ def run_instrumented(
     if not run.arrived:
         why = reason_unreached(resolved, end.status, output)
         raise InstrumentError(f"The program {command[0]} could not be instrumented: {why}.")
+    held = run.held()
     return Outcome(
         command=command,
-        wall_s=ended - began - run.preparation_s(),
-        preparation_s=run.preparation_s(),
+        wall_s=ended - began - held.seconds,
+        held=held,
         user_s=end.user_s,
         system_s=end.system_s,
         ending=ending_of(end.status, timed_out=end.timed_out),
@@ -172,133 +180,114 @@ def run_instrumented(
 class _Run:
     """The state of one run that its threads share."""
 
+    gate: Gate
+
     def __init__(self, instruments: Instruments) -> None:
         self.root = 0
         self.arrived = False
-        self._prepared: dict[int, float] = {}
+        self.stop = os.eventfd(0, os.EFD_CLOEXEC)
+        """Readable once the run has failed: there is no use in running the program to its end."""
+        self._held = HeldTimes(lambda: self.gate.alive())
         self.processes: dict[int, Instrumented] = {}
         self._instruments = instruments
         self._lock = threading.Lock()
         self._failure: str | None = None
-        self._at_gate: set[int] = set()
         self._sessions: list[Any] = []  # a session that is collected takes its script with it
+
+    def __enter__(self) -> _Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            os.close(self.stop)
+            self.stop = -1
 
     def raise_failure(self) -> None:
         """Raise what went wrong in a thread of the run."""
         if self._failure is not None:
             raise InstrumentError(self._failure)
 
+    def _fail(self, sentence: str) -> None:
+        with self._lock:
+            self._failure = self._failure or sentence
+            if self.stop >= 0:
+                os.eventfd_write(self.stop, 1)
+
+    def held(self) -> Held:
+        """Return what the program waited for its processes to be hooked."""
+        users = {number for number, process in self.processes.items() if process.driver is not None}
+        return self._held.of_run(self.root, users)
+
     def instrument(self, process_id: int, reason: int) -> None:
         """Attach to a process that waits at the gate, and hook its driver as soon as it has one."""
-        began = time.monotonic()
-        with self._lock:
-            self.arrived = True
-            self._at_gate.add(process_id)
-        try:
-            self._attach(process_id)
-        except frida.InvalidOperationError as error:
-            self._fail(process_id, reason, str(error))
-        except (frida.ProcessNotFoundError, frida.TransportError):
-            pass  # it was killed while it waited
-        except frida.PermissionDeniedError as error:
-            self._fail(
-                process_id,
-                reason,
-                f"{error}; attaching needs ptrace (see /proc/sys/kernel/yama/ptrace_scope)",
-            )
-        except (
-            frida.NotSupportedError,
-            frida.ProcessNotRespondingError,
-            frida.RPCException,  # from the agent's start
-            frida.TimedOutError,
-        ) as error:
-            self._fail(process_id, reason, str(error))
-        with self._lock:
-            self._at_gate.discard(process_id)
-        self._count_preparation(process_id, began)
-
-    def _fail(self, process_id: int, reason: int, why: str) -> None:
-        kind = "forked child" if reason == FORKED else "process"
-        self._failure = f"Frida could not attach to the {kind} {process_id}: {why}."
-
-    def _count_preparation(self, process_id: int, began: float) -> None:
-        with self._lock:
-            if process_id not in self._at_gate:
-                self._prepared[process_id] = self._prepared.get(process_id, 0.0) + time.monotonic() - began
-
-    def preparation_s(self) -> float:
-        """What the program waited for its processes to be hooked.
-
-        What children wait for runs beside the program's first process, so that this one's time counts; where it only
-        launches others that use the driver (`mpirun`), it waits for them, and that of the slowest of these counts too.
-        """
-        root = self.processes.get(self.root)
-        launched = 0.0
-        if root is None or root.driver is None:
-            users = [number for number, process in self.processes.items() if process.driver is not None]
-            launched = max((self._prepared.get(number, 0.0) for number in users if number != self.root), default=0.0)
-        return self._prepared.get(self.root, 0.0) + launched
+        self.arrived = True
+        with self._held.holding(process_id):
+            try:
+                self._attach(process_id)
+            except InstrumentError as error:
+                if process_id in self.gate.alive():  # else it was killed while it waited
+                    self._fail(str(error))
 
     def _attach(self, process_id: int) -> None:
-        # Frida's own signal handlers would swallow the program's: a fault must end it as it does without us.
-        session = frida.get_local_device().attach(process_id, exceptor="off", exit_monitor=False)
         trace = self._instruments.trace
         agent = AGENT.read_text() + (TRACE_AGENT.read_text() if trace else "")
-        script = session.create_script(agent, name="ffm", runtime="qjs")
         process = Instrumented(process_id)
         messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
         def receive(message: Any, _data: bytes | None) -> None:
             messages.put(message)
 
-        script.on("message", receive)
-        # The agent asks while the program's thread is inside dlopen: it is answered from a thread of its own, since
-        # Frida's own thread must stay free to carry the answer.
-        threading.Thread(target=self._answer, args=(process, script, messages), daemon=True).start()
-        with self._lock:
-            self.processes[process_id] = process
-            self._sessions += [session, script]
-        script.load()
         catalogue = load_catalogue()
         guarded = len(catalogue) + len(self._instruments.extra_functions)
-        script.exports_sync.start(
-            {
-                "collector": str(native_library(self._instruments.library.file)),
-                "prefix": self._instruments.library.prefix,
-                "folder": str(self._instruments.folder.resolve()),
-                "mode": self._instruments.mode,
-                "plan": None if self._instruments.plan is None else str(self._instruments.plan.resolve()),
-                "translator": "".join(part.read_text() for part in TRANSLATOR) if trace else None,
-                "functions": [
-                    *([catalogue[name].index, name] for name in self._instruments.functions),
-                    *([len(catalogue) + place, name] for place, name in enumerate(self._instruments.extra_functions)),
-                ],
-                "guarded": [
-                    [guarded + place, name, whole]
-                    for place, (name, whole) in enumerate(self._instruments.guarded_functions)
-                ],
-            }
-        )
+        configuration = {
+            "collector": str(native_library(self._instruments.library.file)),
+            "prefix": self._instruments.library.prefix,
+            "folder": str(self._instruments.folder.resolve()),
+            "mode": self._instruments.mode,
+            "plan": None if self._instruments.plan is None else str(self._instruments.plan.resolve()),
+            "translator": "".join(part.read_text() for part in TRANSLATOR) if trace else None,
+            "functions": [
+                *([catalogue[name].index, name] for name in self._instruments.functions),
+                *([len(catalogue) + place, name] for place, name in enumerate(self._instruments.extra_functions)),
+            ],
+            "guarded": [
+                [guarded + place, name, whole]
+                for place, (name, whole) in enumerate(self._instruments.guarded_functions)
+            ],
+        }
+        with attaching(process_id):
+            # Frida's own signal handlers would swallow the program's: a fault must end it as it does without us.
+            session = frida.get_local_device().attach(process_id, exceptor="off", exit_monitor=False)
+            script = session.create_script(agent, name="ffm", runtime="qjs")
+            script.on("message", receive)
+            script.on("destroyed", lambda: messages.put(None))
+            # The agent asks while the program's thread is inside dlopen: it is answered from a thread of its own, since
+            # Frida's own thread must stay free to carry the answer.
+            threading.Thread(target=self._answer, args=(process, script, messages), daemon=True).start()
+            with self._lock:
+                self.processes[process_id] = process
+                self._sessions += [session, script]
+            script.load()
+            script.exports_sync.start(configuration)
 
     def _answer(self, process: Instrumented, script: Any, messages: queue.SimpleQueue[Any]) -> None:
-        while True:
-            message = messages.get()
+        while (message := messages.get()) is not None:
             if message["type"] == "error":
-                self._failure = f"The agent failed in process {process.process_id}: {message.get('description')}"
+                self._fail(f"The agent failed in process {process.process_id}: {message.get('description')}")
                 continue
             content = message["payload"]
             if content["type"] == "driver":
                 began = time.monotonic()
                 process.driver = Path(content["path"])
                 self._send_plan(process, script)
-                self._count_preparation(process.process_id, began)
+                self._held.add(process.process_id, began)
             elif content["type"] == "hooks":
                 process.hooks += [tuple(outcome) for outcome in content["outcomes"]]
-                self._count_preparation(process.process_id, time.monotonic() - content["seconds"])
+                self._held.add(process.process_id, time.monotonic() - content["seconds"])
             elif content["type"] == "failed":
                 why = COLLECTOR_FAILURES.get(content["status"], f"status {content['status']}")
                 process.failure = why
-                self._failure = f"The collector could not start in process {process.process_id}: {why}."
+                self._fail(f"The collector could not start in process {process.process_id}: {why}.")
 
     def _send_plan(self, process: Instrumented, script: Any) -> None:
         offsets: tuple[int, ...] = ()
@@ -311,5 +300,5 @@ class _Run:
                 entries = read_library(process.driver).behind_slots()
         except Exception as error:  # the program waits for the answer, whatever happened here
             refused = str(error)
-            self._failure = f"The driver {process.driver} could not be examined: {error}"
+            self._fail(f"The driver {process.driver} could not be examined: {error}")
         script.post({"type": "plan", "waitOffsets": offsets, "entries": entries, "refused": refused})

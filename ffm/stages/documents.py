@@ -131,6 +131,8 @@ class Run(Record, frozen=True, kw_only=True):
     """From the release of the program, hooks in place, to its end."""
     preparation_s: float
     """Injection and hooking, before the release; not part of `wall_s`."""
+    held_beside_s: float = 0.0
+    """The part of it in which another process ran: `wall_s` is short by up to this where that one waited for nobody."""
     user_s: float
     system_s: float
     status: ExitStatus

@@ -5,6 +5,7 @@
  * A process that cannot reach the runner goes on unmeasured. */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,8 +60,20 @@ static void after_fork(void)
     wait_at_gate(FORKED);
 }
 
+/* The program's first process is the runner's child. A runner that is killed can end nothing any more. */
+static void end_with_runner(void)
+{
+    const char *runner = getenv("FFM_RUNNER");
+    if (runner == NULL || atoi(runner) != (int)getppid())
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if ((int)getppid() != atoi(runner))
+        raise(SIGKILL); /* it was killed before */
+}
+
 __attribute__((constructor)) static void at_start(void)
 {
+    end_with_runner();
     wait_at_gate(STARTED);
     pthread_atfork(NULL, NULL, after_fork);
 }

@@ -1,0 +1,84 @@
+"""Getting Frida into a process that waits at the gate, or saying why that cannot be."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import frida
+
+from ffm.instrument.errors import InstrumentError
+
+LIMIT = 60.0
+"""Seconds that Frida may take: a hundred times what it does on a busy machine."""
+
+
+@contextmanager
+def attaching(process_id: int) -> Iterator[None]:
+    """Around all that is asked of Frida to get into a process: held to a time limit, with errors in words.
+
+    Raises:
+        InstrumentError: Frida cannot get in; or the process has ended meanwhile, which the caller can tell.
+    """
+    process = f"the process {process_id} ({_name_of(process_id)})"
+    tracer = _tracer_of(process_id)
+    if tracer is not None:
+        raise InstrumentError(
+            f"Frida cannot attach to {process}: {_name_of(tracer)} (process {tracer}) traces it already, and a process "
+            "can have only one tracer. Run the program without that one."
+        )
+    cancellable = frida.Cancellable()  # type: ignore[no-untyped-call]
+    timer = threading.Timer(LIMIT, cancellable.cancel)
+    timer.daemon = True
+    timer.start()
+    try:
+        with cancellable:
+            yield
+    except frida.OperationCancelledError:
+        raise InstrumentError(
+            f"Frida did not get into {process} within {LIMIT:.0f} s. Run the stage again; `ffm doctor` tries whether "
+            "attaching works on this machine."
+        ) from None
+    except frida.PermissionDeniedError as error:
+        raise InstrumentError(
+            f"Frida may not attach to {process}: {error}. It needs ptrace; `ffm doctor` says whether this machine "
+            "allows it."
+        ) from error
+    except _FAILURES as error:
+        raise InstrumentError(f"Frida could not attach to {process}: {error}.") from error
+    finally:
+        timer.cancel()
+
+
+_FAILURES = (
+    frida.InvalidOperationError,
+    frida.NotSupportedError,
+    frida.ProcessNotFoundError,
+    frida.ProcessNotRespondingError,
+    frida.ProtocolError,
+    frida.RPCException,  # from the agent's start
+    frida.TimedOutError,
+    frida.TransportError,
+)
+"""What Frida raises where it cannot attach, where the agent cannot start, and where the process ends meanwhile."""
+
+
+def _tracer_of(process_id: int) -> int | None:
+    """The process that traces this one, unless we do."""
+    try:
+        status = Path(f"/proc/{process_id}/status").read_text()
+    except OSError:
+        return None  # it has ended
+    found = re.search(r"^TracerPid:\s*([1-9]\d*)", status, re.MULTILINE)
+    return int(found[1]) if found is not None and int(found[1]) != os.getpid() else None
+
+
+def _name_of(process_id: int) -> str:
+    try:
+        return Path(f"/proc/{process_id}/comm").read_text().strip()
+    except OSError:
+        return "which has ended"

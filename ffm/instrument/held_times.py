@@ -1,0 +1,83 @@
+"""How long the processes of a program were held to be instrumented: time of the run that is not the program's."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What is to be taken out of a run's time, in seconds."""
+
+    seconds: float
+    beside_s: float
+    """The part in which another process that uses the driver was free. Where it did not wait for those that were held,
+    the program took up to that much longer than it seems."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stay:
+    process: int
+    time: Interval
+    free: frozenset[int]
+    """Processes that lived at its end and were not held."""
+
+
+class HeldTimes:
+    """Notes when each process was held; shared by the threads of a run."""
+
+    def __init__(self, alive: Callable[[], set[int]]) -> None:
+        """`alive` says which processes of the program live."""
+        self._alive = alive
+        self._lock = threading.Lock()
+        self._now: list[int] = []
+        self._stays: list[_Stay] = []
+
+    @contextmanager
+    def holding(self, process: int) -> Iterator[None]:
+        """Around the time in which a process waits for us."""
+        began = time.monotonic()
+        with self._lock:
+            self._now.append(process)
+        try:
+            yield
+        finally:
+            self.add(process, began)
+            with self._lock:
+                self._now.remove(process)
+
+    def add(self, process: int, began: float) -> None:
+        """Note that a process was held from `began` (`time.monotonic`) until now."""
+        alive = self._alive()
+        with self._lock:
+            free = frozenset(alive - {process, *self._now})
+            self._stays.append(_Stay(process, (began, time.monotonic()), free))
+
+    def of_run(self, root: int, users: set[int]) -> Held:
+        """Return what a run was held: `root` is the program's first process, `users` those that use the driver.
+
+        Where the first process uses the driver, its time is the run's, and others are held beside it. Where it only
+        launches them (`mpirun`, a script), it waits for them, and they mostly wait for each other: ranks are started
+        one behind the other, and begin by joining the rest. So the clock stands still while any of them is held.
+        """
+        with self._lock:
+            stays = [stay for stay in self._stays if root not in users or stay.process == root]
+        return Held(
+            seconds=_length([stay.time for stay in stays]),
+            beside_s=_length([stay.time for stay in stays if stay.free & users - {root}]),
+        )
+
+
+def _length(intervals: Sequence[Interval]) -> float:
+    """Length of the union of intervals."""
+    total, reached = 0.0, float("-inf")
+    for start, end in sorted(intervals):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
