@@ -63,7 +63,7 @@ def main(programs_folder: Path, scratch: Path, number: int, workers: int) -> int
     programs = Programs(scratch / f"programs-{number}") if virtual else BuiltPrograms(programs_folder)
     for case in in_order(planted_cases())[number::workers]:
         try:
-            found = Measured(case.name, answers_for(case, programs, results, "pages", SECONDS))
+            found = Measured(case.name, answers_for(case, programs, results, ["pages"], SECONDS))
         except Exception as error:  # one case does not hide the others
             told = str(error) if isinstance(error, FfmError) else f"{type(error).__name__}: {error}"
             found = Measured(case.name, [], told)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from ffm.stages.measure import Request, Watch
 from ffm.stages.registry import MEASURING_STAGES
 from tests.planted.building import SECONDS, Programs
 from tests.planted.labels import SYNCHRONIZATION_KINDS, Case, Expected, Label
+
+BEFORE_WATCHING = ("baseline", "tracing")
 
 NEEDED_KINDS = frozenset({"required", "misplaced", "needed"})
 
@@ -30,6 +33,7 @@ class Answer:
     place: str
     """`file:line`."""
     case: str
+    watch: Watch
     expected: Label
     found: frozenset[Expected]
     reason: str
@@ -65,15 +69,18 @@ class Answer:
     def __str__(self) -> str:
         found = str(Label((self.found,))) if self.found else "no verdict"
         expected = str(self.expected) if any(self.expected.alternatives) else "no verdict"
-        return f"{self.place} [{self.case}] expected {expected}; got {found}" + (
+        return f"{self.place} [{self.case}, {self.watch}] expected {expected}; got {found}" + (
             f" ({self.reason})" if self.reason else ""
         )
 
 
 def answers_for(
-    case: Case, programs: Programs, results: Path, watch: Watch, timeout_s: float = SECONDS
+    case: Case, programs: Programs, results: Path, watches: Sequence[Watch], timeout_s: float = SECONDS
 ) -> list[Answer]:
-    """Measure a case with all stages, and return what ffm said of each call in the program.
+    """Measure a case with all stages, and return what ffm said of each call in the program, with each watch.
+
+    The first two stages do not depend on the watch, so that they are run once. Results stay where ffm failed or
+    differs from a label.
 
     Raises:
         FfmError: a stage failed; the program ends well without ffm.
@@ -81,23 +88,22 @@ def answers_for(
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
     folder = ResultsFolder(results)
-    request = _request([str(programs.executable(case.source)), case.variant], folder, watch, timeout_s)
-    for name, run in MEASURING_STAGES.items():
-        if name == "memory" and watch == "trace":
-            with programs.very_slow_gpu():
-                run(request)
-        else:
-            run(request)
-    answers = list(_compare(case, run_analysis(folder)))
-    shutil.rmtree(results)
+    command = [str(programs.executable(case.source)), case.variant]
+    for name in BEFORE_WATCHING:
+        MEASURING_STAGES[name](Request(command, folder, timeout_s))
+    answers: list[Answer] = []
+    for watch in watches:
+        request = Request(command, folder, timeout_s, watch=watch)
+        with programs.very_slow_gpu() if watch == "trace" else nullcontext():
+            MEASURING_STAGES["memory"](request)
+        MEASURING_STAGES["sync-use"](request)
+        answers += _compare(case, run_analysis(folder), watch)
+    if all(answer.agrees for answer in answers):
+        shutil.rmtree(results)
     return answers
 
 
-def _request(command: list[str], folder: ResultsFolder, watch: Watch, timeout_s: float) -> Request:
-    return Request(command, folder, timeout_s, watch=watch)
-
-
-def _compare(case: Case, analysis: Analysis) -> Iterator[Answer]:
+def _compare(case: Case, analysis: Analysis, watch: Watch) -> Iterator[Answer]:
     """Every labelled call, and every other call of the program that got a verdict."""
     sites: dict[int, list[Site]] = {}
     for site in analysis.sites:
@@ -124,6 +130,7 @@ def _compare(case: Case, analysis: Analysis) -> Iterator[Answer]:
             yield Answer(
                 place=place,
                 case=case.name,
+                watch=watch,
                 expected=label or (NO_SYNCHRONIZATION if sort == "synchronization" else NEEDED_TRANSFER),
                 found=found,
                 reason="; ".join(sorted({verdict.reason for verdict in verdicts})),

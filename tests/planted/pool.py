@@ -5,15 +5,19 @@ Verdicts do not depend on how fast a run is, so that runs may overlap here; wher
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 from types import TracebackType
 
+from ffm.stages import tracing
 from ffm.stages.errors import FfmError
 from ffm.stages.measure import Watch
+from ffm.symbols import symbolizer
+from ffm.symbols.locations import SourceFrame
 from tests.planted.building import Programs
 from tests.planted.labels import Case
 from tests.planted.measuring import Answer, answers_for
@@ -29,14 +33,14 @@ class UnmeasuredError(Exception):
 class Measurements:
     """The answers for many cases, under way from the beginning."""
 
-    def __init__(self, cases: Iterable[Case], programs: Programs, scratch: Path, watch: Watch) -> None:
-        """Begin to measure the cases, with results below `scratch`."""
+    def __init__(self, cases: Iterable[Case], programs: Programs, scratch: Path, watches: Sequence[Watch]) -> None:
+        """Begin to measure the cases with each of the watches, with results below `scratch`."""
         # A case waits for its program a third of the time: one more than there are cores keeps them busy.
         self._pool = ProcessPoolExecutor(
-            (os.cpu_count() or 1) + 1, multiprocessing.get_context("spawn"), initializer=os.nice, initargs=(GIVE_WAY,)
+            (os.cpu_count() or 1) + 1, multiprocessing.get_context("spawn"), initializer=_begin
         )
         self._answers: dict[str, Future[list[Answer]]] = {
-            case.name: self._pool.submit(_measure, case, programs, scratch / case.name, watch) for case in cases
+            case.name: self._pool.submit(_measure, case, programs, scratch / case.name, watches) for case in cases
         }
 
     def answers(self, case: Case) -> list[Answer]:
@@ -56,9 +60,31 @@ class Measurements:
         self._pool.shutdown(cancel_futures=True)
 
 
-def _measure(case: Case, programs: Programs, results: Path, watch: Watch) -> list[Answer]:
+def _begin() -> None:
+    """Start a process that measures: what is the same in all runs of all programs is found out once."""
+    os.nice(GIVE_WAY)
+    tracing.wait_latency = functools.cache(tracing.wait_latency)
+    symbolizer.symbolize = _remembering(symbolizer.symbolize)
+
+
+Symbolize = Callable[[str, Sequence[tuple[Path, int]]], list[list[SourceFrame]]]
+
+
+def _remembering(symbolize: Symbolize) -> Symbolize:
+    known: dict[tuple[Path, int], list[SourceFrame]] = {}
+
+    def look_up(program: str, places: Sequence[tuple[Path, int]]) -> list[list[SourceFrame]]:
+        unknown = [place for place in dict.fromkeys(places) if place not in known]
+        if unknown:
+            known.update(zip(unknown, symbolize(program, unknown), strict=True))
+        return [known[place] for place in places]
+
+    return look_up
+
+
+def _measure(case: Case, programs: Programs, results: Path, watches: Sequence[Watch]) -> list[Answer]:
     try:
-        return answers_for(case, programs, results, watch)
+        return answers_for(case, programs, results, watches)
     except FfmError as error:
         raise UnmeasuredError(str(error)) from None
     except Exception as error:  # one case that ffm fails on must not hide the others

@@ -17,17 +17,23 @@ from tests.planted.pool import Measurements, UnmeasuredError
 from tests.planted.proving import disproved
 from tests.planted.report import disagreements, score
 
+WATCHES: tuple[Watch, ...] = ("pages", "trace")
+
 
 @click.command()
 @click.option("--rounds", default=1, show_default=True, help="How often to measure every case.")
-@click.option("--watch", type=click.Choice(["pages", "trace"]), default="pages", show_default=True)
+@click.option("--watch", type=click.Choice([*WATCHES, "both"]), default="pages", show_default=True)
 @click.option("--only", default="", help="Only cases whose name contains this, or one of these, by commas.")
 @click.option("--prove/--no-prove", default=False, help="Prove the labels by leaving waits out, first.")
 @click.option("--measure/--no-measure", default=True, help="Measure with ffm.")
 @click.option("--programs", type=click.Path(path_type=Path), help="Keep the executables here between calls.")
-def main(rounds: int, watch: Watch, only: str, prove: bool, measure: bool, programs: Path | None) -> None:
+@click.option("--keep", type=click.Path(path_type=Path), help="Keep here what was measured of cases with a difference.")
+def main(
+    rounds: int, watch: str, only: str, prove: bool, measure: bool, programs: Path | None, keep: Path | None
+) -> None:
     """Compare ffm's verdicts with the planted labels; exit with 1 where they differ."""
     cases = [case for case in planted_cases() if any(part in case.name for part in only.split(","))]
+    watches = [one for one in WATCHES if watch in (one, "both")]
     wrong = 0
     with tempfile.TemporaryDirectory() as scratch:
         built = Programs(programs or Path(scratch) / "programs")
@@ -43,21 +49,24 @@ def main(rounds: int, watch: Watch, only: str, prove: bool, measure: bool, progr
             began = time.monotonic()
             answers: list[Answer] = []
             failed = 0
-            with Measurements(cases, built, Path(scratch), watch) as measurements:
+            with Measurements(cases, built, (keep or Path(scratch)) / str(number), watches) as measurements:
                 for case in cases:
                     try:
                         answers += measurements.answers(case)
                     except UnmeasuredError as error:
                         failed += 1
                         print(f"{case.name}: {error}")
-            for difference in disagreements(answers):
-                print(difference)
-            wrong += failed + len(disagreements(answers))
-            print(
-                f"round {number}, watch {watch}: {score(answers)}; {len(cases)} cases, {failed} failed "
-                f"[{time.monotonic() - began:.0f} s]",
-                flush=True,
-            )
+            wrong += failed
+            for one in watches:
+                of_watch = [answer for answer in answers if answer.watch == one]
+                for difference in disagreements(of_watch):
+                    print(difference)
+                wrong += len(disagreements(of_watch))
+                print(
+                    f"round {number}, watch {one}: {score(of_watch)}; {len(cases)} cases, {failed} failed "
+                    f"[{time.monotonic() - began:.0f} s]",
+                    flush=True,
+                )
     sys.exit(1 if wrong else 0)
 
 

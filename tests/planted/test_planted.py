@@ -36,7 +36,7 @@ def measurements(
     }
     programs.build_all({case.source for _, case in chosen})
     cases = [case for case in CASES if ("test_verdicts_are_as_labelled", case) in chosen]
-    with Measurements(cases, programs, tmp_path_factory.mktemp("results"), "pages") as measured:
+    with Measurements(cases, programs, tmp_path_factory.mktemp("results"), ["pages"]) as measured:
         yield measured
 
 

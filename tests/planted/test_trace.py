@@ -36,7 +36,7 @@ CASES = [case for case in planted_cases() if case.name in CHOSEN]
 def measurements(programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measurements]:
     """ffm's answers for the chosen cases."""
     programs.build_all({case.source for case in CASES})
-    with Measurements(CASES, programs, tmp_path_factory.mktemp("trace"), "trace") as measured:
+    with Measurements(CASES, programs, tmp_path_factory.mktemp("trace"), ["trace"]) as measured:
         yield measured
 
 

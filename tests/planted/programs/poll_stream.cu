@@ -17,7 +17,7 @@ void program()
             std::this_thread::yield();
         expect("sum", sum(host, count), 7 * count);
     } else {
-        expect("idle", cudaStreamQuery(nullptr) == cudaSuccess, 0);
+        cudaStreamQuery(nullptr); // either answer: a busy machine may keep the program from asking in time
     }
     WAIT(last, cudaStreamSynchronize(nullptr)); // sync: until_idle unnecessary, once required
     if (variant("once"))
