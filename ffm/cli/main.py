@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import click
 
 from ffm import __version__
+from ffm.cli.interruption import tell, unwind_when_terminated
 from ffm.stages.errors import FfmError
 
 
@@ -75,6 +76,7 @@ def main() -> None:
 
     A reader that leaves early (`ffm report | head`) ends the command silently; click sees to that.
     """
+    unwind_when_terminated()
     try:
         status = commands.main(prog_name="ffm", standalone_mode=False)
     except FfmError as error:
@@ -83,9 +85,8 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         status = error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("ffm: interrupted.", err=True)
-        status = 130
+    except (click.Abort, KeyboardInterrupt) as error:
+        status = tell(error)
     sys.exit(status if isinstance(status, int) else 0)
 
 

@@ -61,7 +61,14 @@ def _run(
             folder.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FfmError(f"The results folder {folder.root} cannot be made ({error.strerror}).") from error
-        line.done(MEASURING_STAGES[name](request))
+        try:
+            line.done(MEASURING_STAGES[name](request))
+        except KeyboardInterrupt as interruption:
+            interruption.add_note(
+                f"{words[0]}, with all that it started, was ended in the {name} run; what it recorded until then is in "
+                f"{folder.recordings(name)}. Earlier stages keep their results: run this one again."
+            )
+            raise
 
 
 @stage.command()

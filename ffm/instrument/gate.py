@@ -52,6 +52,8 @@ class Gate:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if kind is not None:
+            self.end_all()
         self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts; closing does not
         self._socket.close()
         self._folder.cleanup()

@@ -130,7 +130,10 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         wait_latency=tracing.wait_latency,
         watch=memory.watch,
         probes_s=float(columns["probe"].sum()) / 1e9,
-        notes=named.notes + unread_python(tracing.run) + _notes(tracing) + compilation_notes(tracing, columns, wall_s),
+        notes=named.notes
+        + unread_python(tracing.run)
+        + _notes(baseline, tracing)
+        + compilation_notes(tracing, columns, wall_s),
     )
     return write_results(findings, folder.root)
 
@@ -332,8 +335,19 @@ def _matching(columns: Columns, joined: _Joined) -> Matching:
     )
 
 
-def _notes(tracing: Tracing) -> list[str]:
+WORTH_SAYING = 0.02
+"""Of the run: less uncertainty of its time is not worth a note."""
+
+
+def _notes(baseline: Baseline, tracing: Tracing) -> list[str]:
     notes: list[str] = []
+    run = baseline.run
+    if run is not None and run.held_beside_s > WORTH_SAYING * run.wall_s:
+        notes.append(
+            f"The run's {run.wall_s:.2f} s leave out {run.preparation_s:.2f} s in which processes were held to be "
+            f"hooked. In {run.held_beside_s:.2f} s of these others were free: where they did not wait for the held "
+            "ones, the run took up to that much longer."
+        )
     driver = tracing.run.driver if tracing.run else None
     if driver is not None and driver.wait_function is None:
         notes.append(

@@ -34,7 +34,9 @@ int main(int count, char **arguments)
         std::abort();
     if (!std::strcmp(how, "fail"))
         return 3;
-    if (!std::strcmp(how, "hang"))
+    if (!std::strcmp(how, "family") && fork() == 0)
+        setsid(); // it leaves the program's process group
+    if (!std::strcmp(how, "hang") || !std::strcmp(how, "family"))
         for (;;)
             pause();
     return 0;

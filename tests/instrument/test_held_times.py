@@ -1,0 +1,50 @@
+"""What hooking takes of a run's time: of one process alone, and of ranks that wait for each other."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from ffm.instrument import held_times
+from ffm.instrument.held_times import Held, HeldTimes
+
+LAUNCHER, FIRST, SECOND = 10, 11, 12
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that goes on by a second whenever it is read."""
+    seconds = itertools.count()
+    monkeypatch.setattr(held_times.time, "monotonic", lambda: float(next(seconds)))
+
+
+@pytest.mark.usefixtures("clock")
+def test_the_time_of_the_first_process_counts_where_it_uses_the_driver() -> None:
+    times = HeldTimes(lambda: {FIRST, SECOND})
+    with times.holding(FIRST):  # 0 to 1
+        pass
+    with times.holding(SECOND):
+        pass
+    assert times.of_run(FIRST, {FIRST, SECOND}) == Held(seconds=1.0, beside_s=1.0)
+
+
+@pytest.mark.usefixtures("clock")
+def test_the_clock_stands_still_while_any_rank_is_held() -> None:
+    alive = {LAUNCHER}
+    times = HeldTimes(lambda: alive)
+    with times.holding(LAUNCHER):  # 0 to 1
+        pass
+    alive |= {FIRST, SECOND}
+    with times.holding(FIRST), times.holding(SECOND):  # 2 to 5, and 3 to 4
+        pass
+    times.add(SECOND, 2.0)  # 2 to 6, beside the first
+    assert times.of_run(LAUNCHER, {FIRST, SECOND}) == Held(seconds=1.0 + 4.0, beside_s=4.0)
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_launcher_that_runs_on_is_not_a_process_beside() -> None:
+    times = HeldTimes(lambda: {LAUNCHER, FIRST})
+    with times.holding(FIRST):
+        pass
+    assert times.of_run(LAUNCHER, {FIRST}) == Held(seconds=1.0, beside_s=0.0)

@@ -1,0 +1,109 @@
+"""ffm is told to end while the program runs: no process stays behind, what was recorded is kept, one line says so."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ffm.instrument.recording import read_recordings
+from tests.conftest import Ffm
+
+PROGRAM = Path(__file__).parent / "programs" / "ending.cu"
+PROCESSES = 2
+PATIENCE = 60.0
+"""Seconds for what takes a second on an idle machine."""
+
+
+@pytest.fixture(scope="module")
+def ending(build_program: Callable[[Path], Path]) -> Path:
+    return build_program(PROGRAM)
+
+
+@pytest.fixture(scope="module")
+def results(ffm: Ffm, ending: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the stages before need to have left."""
+    folder = tmp_path_factory.mktemp("interruption") / "results"
+    for stage in ("baseline", "tracing", "memory"):
+        done = ffm("stage", stage, "--results", folder, "--timeout", 60, "--", ending)
+        assert done.code == 0, done.err
+    return folder
+
+
+def processes_of(program: Path) -> set[int]:
+    """Processes that execute the program."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if (entry / "exe").readlink() == program:
+                found.add(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def until(condition: Callable[[], bool]) -> bool:
+    """Wait for a condition; return whether it came."""
+    end = time.monotonic() + PATIENCE
+    while not (met := condition()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return met
+
+
+@pytest.fixture
+def measuring(ending: Path, results: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
+    """Begin to measure a program that forks and never ends; return ffm when the program has used the GPU."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(stage: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "ffm", "stage", stage, "--results", str(results), "--", str(ending), "family"]
+        ffm = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+        started.append(ffm)
+        log = results / f"{stage}.log"
+        assert until(lambda: ffm.poll() is not None or (log.exists() and log.read_text() == "sum 0\n"))
+        assert until(lambda: ffm.poll() is not None or len(processes_of(ending)) == PROCESSES)
+        return ffm
+
+    yield begin
+    for ffm in started:
+        ffm.kill()
+        ffm.communicate()
+    for process in processes_of(ending):
+        os.kill(process, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("stage", "number", "said"),
+    [
+        ("baseline", signal.SIGINT, "interrupted."),
+        ("tracing", signal.SIGTERM, "ended by SIGTERM."),
+        ("memory", signal.SIGHUP, "ended by SIGHUP."),
+        ("sync-use", signal.SIGINT, "interrupted."),
+    ],
+)
+def test_a_stage_that_is_told_to_end_leaves_no_process(
+    measuring: Callable[[str], subprocess.Popen[str]], ending: Path, results: Path, stage: str, number: int, said: str
+) -> None:
+    ffm = measuring(stage)
+    ffm.send_signal(number)
+    _, errors = ffm.communicate(timeout=PATIENCE)
+    assert ffm.returncode == 128 + number
+    (line,) = errors.strip().splitlines()
+    assert line.startswith(f"ffm: {said}") and f"ended in the {stage} run" in line
+    assert until(lambda: not processes_of(ending))
+    recordings = read_recordings(results / "recordings" / stage)
+    assert str(results / "recordings" / stage) in line and any(len(one.operations) for one in recordings)
+
+
+def test_the_program_ends_with_ffm_killed(measuring: Callable[[str], subprocess.Popen[str]], ending: Path) -> None:
+    ffm = measuring("baseline")
+    first = min(processes_of(ending))
+    ffm.kill()
+    ffm.wait(PATIENCE)
+    assert until(lambda: first not in processes_of(ending))
