@@ -4,7 +4,7 @@ const DRIVER = /^libcuda\.so(\.|$)/;
 const PYTHON = /^(lib)?python\d/; // the interpreter itself, not a program that has one linked in
 
 const INSTRUMENTS = /frida|libffm_(collector|remedy)/;
-const INSTRUMENT_FILES = /frida-agent|libffm_/;
+const INSTRUMENT_FILES = /frida-agent|libffm_(collector|pages)/; // the gate's gettimeofday stands for the program
 const RUNTIME = /^libcudart\.so/;
 
 // Where CPython waits for locks, up to 3.12 and since.

@@ -65,6 +65,11 @@ class Label:
         """Whether all verdicts of all alternatives say that the operation must stay."""
         return all(one.kind in ("required", "misplaced", "needed") for choice in self.alternatives for one in choice)
 
+    @property
+    def open(self) -> bool:
+        """Whether either of "needed" and "not needed" is right."""
+        return len({Label((choice,)).needed for choice in self.alternatives}) > 1
+
     def __str__(self) -> str:
         return " or ".join(
             " and ".join(sorted(one.kind + (f" ({one.partner})" if one.partner else "") for one in choice))

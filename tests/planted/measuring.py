@@ -58,8 +58,8 @@ class Answer:
 
     @property
     def problem_expected(self) -> bool:
-        """Whether the operation is labelled as not needed."""
-        return not self.expected.needed
+        """Whether the operation is labelled as not needed; where the label leaves that open, ffm's word is right."""
+        return self.problem_found if self.expected.open else not self.expected.needed
 
     @property
     def problem_found(self) -> bool:
