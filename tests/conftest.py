@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import run_to_end
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -40,15 +42,11 @@ def ffm() -> Ffm:
     """Run `ffm` with some arguments, in a folder."""
 
     def run(*arguments: str | Path, folder: Path | None = None, seconds: float = 120) -> Finished:
-        done = subprocess.run(
+        done = run_to_end(
             [sys.executable, "-m", "ffm", *map(str, arguments)],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "COLUMNS": "100"},
+            seconds=seconds,
+            folder=folder,
+            environment={**os.environ, "COLUMNS": "100"},
         )
         return Finished(done.returncode, done.stdout, done.stderr)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +25,7 @@ def attaching(process_id: int) -> Iterator[None]:
         InstrumentError: Frida cannot get in; or the process has ended meanwhile, which the caller can tell.
     """
     process = f"the process {process_id} ({_name_of(process_id)})"
-    tracer = _tracer_of(process_id)
+    tracer = _other_tracer_of(process_id)
     if tracer is not None:
         raise InstrumentError(
             f"Frida cannot attach to {process}: {_name_of(tracer)} (process {tracer}) traces it already, and a process "
@@ -67,14 +67,26 @@ _FAILURES = (
 """What Frida raises where it cannot attach, where the agent cannot start, and where the process ends meanwhile."""
 
 
+def _other_tracer_of(process_id: int) -> int | None:
+    """The process or thread that traces this one; None where nobody does.
+
+    Frida itself, which traces from threads of ours, may not have let go of a process that replaced itself by exec.
+    """
+    end = time.monotonic() + LIMIT
+    tracer = _tracer_of(process_id)
+    while tracer is not None and Path(f"/proc/self/task/{tracer}").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+        tracer = _tracer_of(process_id)
+    return tracer
+
+
 def _tracer_of(process_id: int) -> int | None:
-    """The process that traces this one, unless we do."""
     try:
         status = Path(f"/proc/{process_id}/status").read_text()
     except OSError:
         return None  # it has ended
     found = re.search(r"^TracerPid:\s*([1-9]\d*)", status, re.MULTILINE)
-    return int(found[1]) if found is not None and int(found[1]) != os.getpid() else None
+    return None if found is None else int(found[1])
 
 
 def _name_of(process_id: int) -> str:

@@ -13,6 +13,7 @@ import socket
 import struct
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +23,9 @@ from ffm.instrument.library import native_library
 HELLO = struct.Struct("<II")
 STARTED, FORKED = 0, 1
 """What brought a process to the gate; `gate.c` has the same numbers."""
+
+PATIENCE = 20.0
+"""Seconds for processes that are being instrumented when the run is over."""
 
 
 class Gate:
@@ -39,6 +43,7 @@ class Gate:
         self._lock = threading.Lock()
         self._handles: dict[int, int] = {}  # a process by its number, as a pidfd
         self._ending = self._closed = False
+        self._handlers: list[threading.Thread] = []
 
     def __enter__(self) -> Gate:
         self._socket.bind(str(self.path))
@@ -59,6 +64,12 @@ class Gate:
         self._folder.cleanup()
         with self._lock:
             self._closed = True
+            handlers = self._handlers
+        # Shutting Frida down while it attaches, as happens at our end, can crash it.
+        end = time.monotonic() + PATIENCE
+        for handler in handlers:
+            handler.join(max(0.0, end - time.monotonic()))
+        with self._lock:
             for handle in self._handles.values():
                 os.close(handle)
             self._handles.clear()
@@ -93,7 +104,10 @@ class Gate:
                 arrival, _ = self._socket.accept()
             except OSError:
                 return
-            threading.Thread(target=self._handle, args=(arrival,), daemon=True).start()
+            handler = threading.Thread(target=self._handle, args=(arrival,), daemon=True)
+            with self._lock:
+                self._handlers = [other for other in self._handlers if other.is_alive()] + [handler]
+                handler.start()
 
     def _handle(self, arrival: socket.socket) -> None:
         with arrival:

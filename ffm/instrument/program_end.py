@@ -9,7 +9,10 @@ import select
 import signal
 import struct
 import subprocess
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 _INFO_BYTES = 64
@@ -52,11 +55,7 @@ def await_end(
     handle = os.pidfd_open(program.pid)
     timed_out = False
     try:
-        poll = select.poll()
-        poll.register(handle, select.POLLIN)
-        if stop is not None:
-            poll.register(stop, select.POLLIN)
-        timed_out = not poll.poll(None if timeout_s is None else timeout_s * 1000)
+        timed_out = not _readable([handle] if stop is None else [handle, stop], timeout_s)
     finally:
         try:
             if timed_out or not select.select([handle], [], [], 0)[0]:
@@ -68,6 +67,40 @@ def await_end(
             os.close(handle)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return ProgramEnd(status, after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime, timed_out)
+
+
+def _readable(descriptors: list[int], timeout_s: float | None) -> bool:
+    """Wait until one can be read; false when the time is up. Signals to this process are acted on at once.
+
+    The kernel may give a signal to any of Frida's threads, which interrupts no call of the main thread.
+    """
+    end = None if timeout_s is None else time.monotonic() + timeout_s
+    with _signals_told() as told:
+        while True:
+            left = None if end is None else max(0.0, end - time.monotonic())
+            poll = select.poll()
+            for descriptor in [*descriptors, *told]:
+                poll.register(descriptor, select.POLLIN)
+            ready = {descriptor for descriptor, _ in poll.poll(None if left is None else left * 1000)}
+            if ready - set(told) or not ready:
+                return bool(ready)
+            os.read(told[0], 512)
+
+
+@contextmanager
+def _signals_told() -> Iterator[list[int]]:
+    """A descriptor that is readable once a signal's handler was called; none outside of the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield []
+        return
+    read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    try:
+        yield [read]
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(read)
+        os.close(write)
 
 
 def _take_status(program: subprocess.Popen[bytes], handle: int, timed_out: bool) -> int:

@@ -19,8 +19,11 @@ from ffm.instrument.diagnosis import State, diagnose
 from ffm.instrument.examination import ESSENTIAL, HOOKED, LOST, examine_driver
 from ffm.instrument.trial import try_all
 from ffm.vgpu.paths import library_folder
+from tests.processes import run_to_end
 
 CATALOGUE = load_catalogue()
+SECONDS = 300.0
+"""More than a search for the wait function takes on a busy machine."""
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +32,10 @@ def driver() -> Path:
 
 
 def doctor(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return run_to_end(
         [sys.executable, "-m", "ffm", "doctor", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "200", **environment},
+        seconds=SECONDS,
+        environment={**os.environ, "COLUMNS": "200", **environment},
     )
 
 

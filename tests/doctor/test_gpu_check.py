@@ -9,16 +9,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.processes import run_to_end
+
 ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 300.0
 
 
 def check(output: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["sh", str(ROOT / "benchmarks" / "gpu" / "check.sh"), str(output), "--virtual", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHON": sys.executable, "PACK": str(output / "no-pack")},
+    return run_to_end(
+        ["sh", ROOT / "benchmarks" / "gpu" / "check.sh", output, "--virtual", *arguments],
+        seconds=SECONDS,
+        environment={**os.environ, "PYTHON": sys.executable, "PACK": str(output / "no-pack")},
     )
 
 

@@ -18,6 +18,7 @@ from ffm.stages.documents import Analysis, Site
 from ffm.stages.results import open_results
 from ffm.vgpu.paths import sample
 from tests.conftest import ROOT, Ffm
+from tests.processes import run_to_end
 
 ITERATIONS = 8
 TRUTH = ROOT / "ffm" / "vgpu" / "samples" / "als.truth.toml"
@@ -34,14 +35,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def snakemake(results: Path) -> str:
     program = Path(sys.executable).with_name("snakemake")
-    done = subprocess.run(
-        [str(program), "--configfile", "configs/als.yaml", "--config", f"arguments={ITERATIONS}", f"results={results}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
+    settings = [f"arguments={ITERATIONS}", f"results={results}"]
+    done = run_to_end([program, "--configfile", "configs/als.yaml", "--config", *settings], seconds=200, folder=ROOT)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
