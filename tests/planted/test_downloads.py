@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from ffm.stages.documents import Memory, read_document
 from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request, Watch
@@ -19,9 +17,11 @@ BYTES = 256 * 1024
 PART = BYTES // 4
 PAGE = 4096
 
+Found = list[tuple[int, int, int]]
 
-def followed(programs: Programs, variant: str, watch: Watch, results: Path) -> list[tuple[int, int, int, int]]:
-    """Bytes, touched bytes, and where those lie, of each download that was followed to its end."""
+
+def touched(programs: Programs, variant: str, watch: Watch, results: Path) -> Found:
+    """Touched bytes, and where those lie, of each download that was followed to its end, in order of time."""
     folder = ResultsFolder(results)
     request = Request([str(programs.executable(SOURCE)), variant], folder, SECONDS, watch=watch)
     MEASURING_STAGES["baseline"](request)
@@ -31,30 +31,32 @@ def followed(programs: Programs, variant: str, watch: Watch, results: Path) -> l
     else:
         MEASURING_STAGES["memory"](request)
     table = read_table(folder.root / read_document(Memory, folder.document("memory")).downloads)
-    return list(zip(*(table[name].tolist() for name in ("bytes", "touched", "first", "last")), strict=True))
+    assert set(table["bytes"].tolist()) <= {BYTES}
+    return list(zip(*(table[name].tolist() for name in ("touched", "first", "last")), strict=True))
 
 
-@pytest.mark.parametrize(
-    ("variant", "expected"),
-    [
-        ("whole", [(BYTES, BYTES, 0, BYTES)]),
-        ("part", [(BYTES, PAGE, PART, PART + PAGE)]),
-        ("never", [(BYTES, 0, 0, 0)]),
-        ("loop", [(BYTES, PAGE, PART, PART + PAGE)] * 10),
-        ("system_call", [(BYTES, PAGE, PART, PART + PAGE)]),
-        ("unmapped", [(BYTES, PAGE, PART, PART + PAGE)]),
-        ("gpu", [(BYTES, BYTES // 2, BYTES // 2, BYTES)]),
-        ("forked", []),
-        ("moved", []),
-    ],
-)
-def test_pages(variant: str, expected: list[tuple[int, int, int, int]], programs: Programs, tmp_path: Path) -> None:
-    assert followed(programs, variant, "pages", tmp_path) == expected
+def expected(part: int, end: int) -> Found:
+    """In the order of the program, where a touch of the part counts as so many bytes, and one at an end as so many."""
+    some = (part, PART, PART + part)
+    return [
+        (BYTES, 0, BYTES),
+        some,
+        (2 * end, 0, BYTES),
+        (0, 0, 0),
+        *(some, some, some),
+        some,  # by a system call
+        some,  # unmapped
+        (BYTES // 2, BYTES // 2, BYTES),  # by the GPU
+    ]
 
 
-@pytest.mark.parametrize(
-    ("variant", "expected"),
-    [("part", [(BYTES, 4000, PART, PART + 4000)]), ("ends", [(BYTES, 8, 0, BYTES)])],
-)
-def test_trace(variant: str, expected: list[tuple[int, int, int, int]], programs: Programs, tmp_path: Path) -> None:
-    assert followed(programs, variant, "trace", tmp_path) == expected
+def test_the_page_watch_tells_pages(programs: Programs, tmp_path: Path) -> None:
+    assert touched(programs, "told", "pages", tmp_path) == expected(PAGE, PAGE)
+
+
+def test_the_trace_watch_tells_bytes(programs: Programs, tmp_path: Path) -> None:
+    assert touched(programs, "told", "trace", tmp_path) == expected(4000, 4)
+
+
+def test_what_is_moved_or_inherited_is_not_known(programs: Programs, tmp_path: Path) -> None:
+    assert touched(programs, "lost", "pages", tmp_path) == []
