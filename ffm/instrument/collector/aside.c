@@ -10,13 +10,13 @@
 enum { ASIDE = 16 };
 enum { BRIEF = 50000 }; /* nanoseconds; a system call that does not sleep takes less */
 
-/* They are known by where they begin, since places change. */
+/* They are known by where they lie, since places change. A range can be cut meanwhile: its pieces are within. */
 static __thread struct {
     uint32_t count;
     uint64_t since;
     bool in_driver; /* its own system calls must not protect the pages again */
     struct {
-        uint64_t operation, start;
+        uint64_t operation, start, end;
         uint32_t thread;
     } ranges[ASIDE];
 } aside __attribute__((tls_model("initial-exec")));
@@ -37,6 +37,7 @@ static void set(uint64_t start, uint64_t end, bool writing)
             aside.since = ffm_now();
         aside.ranges[aside.count].operation = range->operation;
         aside.ranges[aside.count].start = range->start;
+        aside.ranges[aside.count].end = range->end;
         aside.ranges[aside.count++].thread = range->thread;
         ffm_ranges_disarm(range, FFM_RANGE_OPEN);
     }
@@ -91,7 +92,7 @@ void ffm_aside_over(void)
             ffm_range *range = ffm_ranges_at(i - 1);
             if (range->state != FFM_RANGE_OPEN || range->operation != aside.ranges[aside.count - 1].operation ||
                 range->thread != aside.ranges[aside.count - 1].thread ||
-                range->start != aside.ranges[aside.count - 1].start)
+                range->start < aside.ranges[aside.count - 1].start || range->end > aside.ranges[aside.count - 1].end)
                 continue;
             if (missed || !ffm_ranges_arm(range))
                 ffm_access_lost(i - 1, aside.since);
