@@ -34,6 +34,12 @@ static void before_fork(void)
         ffm_watch_before_fork();
 }
 
+static void forked(void)
+{
+    if (ffm_call_mode() & FFM_MODE_WATCH)
+        ffm_watch_forked();
+}
+
 static void after_fork(void)
 {
     if (!ffm_sink_reopen())
@@ -84,7 +90,7 @@ int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
     ffm_call_set_mode(mode);
     if (mode & FFM_MODE_WATCH && !ffm_trace_on() && !ffm_dispatch_open())
         return -4;
-    pthread_atfork(before_fork, NULL, after_fork);
+    pthread_atfork(before_fork, forked, after_fork);
     return 0;
 }
 

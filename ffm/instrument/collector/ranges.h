@@ -35,6 +35,7 @@ typedef struct {
     bool writes_only; /* the CPU may still read it: source of an upload in flight */
     bool covered;     /* a wait is known to have covered its work */
     bool launch;      /* a block that a kernel may have written, not a transfer's memory */
+    bool forking;     /* open while a child is forked, to be armed again */
     bool download;    /* of the device's memory; the fields below say how much of it is touched, see extents.h */
     bool followed;    /* all of it is armed, or recorded as touched */
     bool rest;        /* what is left of a download that was touched: no use of it counts any more */

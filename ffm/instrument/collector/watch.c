@@ -6,6 +6,7 @@
 #include "arming.h"
 #include "aside.h"
 #include "blocks.h"
+#include "clock.h"
 #include "dispatch.h"
 #include "extents.h"
 #include "faults.h"
@@ -154,6 +155,30 @@ void ffm_watch_before_fork(void)
 {
     ffm_ranges_lock();
     ffm_extents_before_fork();
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++) {
+        ffm_range *range = ffm_ranges_at(i);
+        range->forking = range->state == FFM_RANGE_ARMED;
+        if (range->forking)
+            ffm_ranges_disarm(range, FFM_RANGE_OPEN);
+    }
+    ffm_ranges_unlock();
+}
+
+static void arm_again(void)
+{
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        ffm_range *range = ffm_ranges_at(i - 1);
+        const bool wanted = range->forking && range->state == FFM_RANGE_OPEN;
+        range->forking = false;
+        if (wanted && !ffm_ranges_arm(range))
+            ffm_access_lost(i - 1, ffm_now());
+    }
+}
+
+void ffm_watch_forked(void)
+{
+    ffm_ranges_lock();
+    arm_again();
     ffm_ranges_unlock();
 }
 
@@ -164,6 +189,7 @@ void ffm_watch_after_fork(void)
     ffm_ranges_lock_after_fork();
     ffm_accesses_after_fork();
     ffm_extents_after_fork();
+    arm_again();
     for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
         ffm_range *range = ffm_ranges_at(i - 1);
         if (range->writes_only || range->state != FFM_RANGE_ARMED)

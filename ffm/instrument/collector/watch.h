@@ -45,8 +45,10 @@ void ffm_watch_released(uint64_t start, uint64_t bytes, bool gone);
 /* Whether stacks of accesses are wanted (stage 3). */
 bool ffm_watch_wants_stacks(void);
 
-/* Before a fork, in the parent. */
+/* Around a fork, in the parent. The child comes to the gate before anything else, and what attaches to it there runs
+ * code of its own under ptrace: no page may be protected then. */
 void ffm_watch_before_fork(void);
+void ffm_watch_forked(void);
 
 /* In a forked child: what was downloaded before the fork is watched on. */
 void ffm_watch_after_fork(void);
