@@ -22,8 +22,6 @@ would save; `named_share` tells how much of the waiting time has a verdict as a 
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -36,12 +34,14 @@ from statistics import median, quantiles
 from typing import Any
 
 import numpy as np
-from machine import description, undisturbed
+from machine import description, undisturbed, watch_others
 from rich.console import Console
 from rich.table import Table
+from twins import SAMPLES, sample_parser, write_rows
 
 from ffm.stages.analysis import run_analysis
 from ffm.stages.documents import Analysis, Benefit
+from ffm.stages.errors import FfmError
 from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
@@ -49,7 +49,6 @@ from ffm.stages.results import open_results
 from ffm.vgpu.paths import sample as path_of
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.json"
-SAMPLES = Path(__file__).parents[1] / "ffm" / "vgpu" / "samples"
 GOAL = (0.9, 1.1)
 """Design, section 10: estimate over measured saving."""
 
@@ -255,33 +254,29 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 
 def main() -> None:
     """Measure, print and write."""
-    names = sorted(path.name.removesuffix(".truth.toml") for path in SAMPLES.glob("*.truth.toml"))
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sample", action="append", choices=names, help="default: all")
+    parser = sample_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="runs of each program [15]")
     parser.add_argument("--measurements", type=int, default=5, help="runs of stage 2 between them [5]")
     arguments = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    for name in arguments.sample or names:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                rows += measure(name, arguments.rounds, arguments.measurements, ResultsFolder(Path(folder)))
-            except Exception as error:
-                print(f"{name}: {error}")
-                continue
-        show(rows[-1:])
+    with watch_others() as others:
+        for name in arguments.samples or arguments.names:
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    rows += measure(name, arguments.rounds, arguments.measurements, ResultsFolder(Path(folder)))
+                except (FfmError, subprocess.CalledProcessError) as error:
+                    print(f"{name}: {error}")
+                    continue
+            show(rows[-1:])
     show(rows)
     known = [one["ratio"] for one in rows if one["ratio"] is not None]
     met = sum(GOAL[0] <= ratio <= GOAL[1] for ratio in known)
     held = sum(one["holds"] for one in rows)
     print(f"{held} of {len(rows)} intervals hold what was measured.")
     print(f"{met} of {len(rows)} ratios lie within {GOAL[0]} to {GOAL[1]}.")
-    kept = {} if arguments.sample is None or not RESULTS.exists() else json.loads(RESULTS.read_text())
-    old = [one for one in kept.get("rows", []) if one["twin"] not in {new["twin"] for new in rows}]
-    everything = sorted(old + rows, key=lambda one: one["twin"])
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps({**description(), "goal": GOAL, "rows": everything}, indent=2) + "\n")
-    draw(everything, RESULTS.with_suffix(".png"))
+    print(others)
+    head = {**description(), "other_cores": others.cores, "goal": GOAL}
+    draw(write_rows(RESULTS, head, rows), RESULTS.with_suffix(".png"))
 
 
 if __name__ == "__main__":

@@ -11,17 +11,16 @@ the same in every run. Writes `benchmarks/results/corrections.json` and a pictur
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from accuracy import ARGUMENTS, SAMPLES, truth_of
+from accuracy import ARGUMENTS, truth_of
 from machine import description, watch_others
 from rich.console import Console
 from rich.table import Table
+from twins import sample_parser, write_rows
 
 from ffm.remedy.correct import compare_runs
 from ffm.remedy.outcome import Outcome, outcome
@@ -151,14 +150,12 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 
 def main() -> None:
     """Measure, print and write."""
-    names = sorted(path.name.removesuffix(".truth.toml") for path in SAMPLES.glob("*.truth.toml"))
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sample", action="append", choices=names, help="default: all")
+    parser = sample_parser(__doc__)
     parser.add_argument("--runs", type=int, default=7, help="of each program [7]")
     arguments = parser.parse_args()
     rows: list[dict[str, Any]] = []
     with watch_others() as others:
-        for name in arguments.sample or names:
+        for name in arguments.samples or arguments.names:
             with tempfile.TemporaryDirectory() as folder:
                 try:
                     results = measured(name, Path(folder))
@@ -170,13 +167,8 @@ def main() -> None:
     show(rows)
     met = sum(one["as_good_as_by_hand"] for one in rows)
     print(f"{met} of {len(rows)} save as much as by hand, within {NOISE:.0%} of the run; {others}.")
-    kept = {} if arguments.sample is None or not RESULTS.exists() else json.loads(RESULTS.read_text())
-    old = [one for one in kept.get("rows", []) if one["twin"] not in {new["twin"] for new in rows}]
-    everything = sorted(old + rows, key=lambda one: str(one["twin"]))
-    RESULTS.parent.mkdir(exist_ok=True)
     head = {**description(), "other_cores": others.cores, "noise": NOISE}
-    RESULTS.write_text(json.dumps({**head, "rows": everything}, indent=2) + "\n")
-    draw(everything, RESULTS.with_suffix(".png"))
+    draw(write_rows(RESULTS, head, rows), RESULTS.with_suffix(".png"))
 
 
 if __name__ == "__main__":
