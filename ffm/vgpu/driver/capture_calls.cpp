@@ -1,46 +1,205 @@
-/* Questions about stream capture. Nothing is ever captured: graphs do not exist on the virtual GPU. */
-#include "context.h"
+/* Stream capture: the calls on a stream become the nodes of a graph, and nothing is done. */
+#include <algorithm>
+
+#include "graph.h"
 
 using namespace vgpu;
 
 namespace
 {
 
-CUresult not_capturing(CUstream handle, DefaultStream default_stream, CUstreamCaptureStatus *status)
+cuuint64_t next_id = 1; /* guarded by the scheduler's mutex */
+
+thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+bool valid(CUstreamCaptureMode mode)
+{
+    return mode >= CU_STREAM_CAPTURE_MODE_GLOBAL && mode <= CU_STREAM_CAPTURE_MODE_RELAXED;
+}
+
+CUresult begin(CUstream handle, DefaultStream default_stream, CUstreamCaptureMode mode)
 {
     Stream *stream;
-    CUresult result = enter(handle, default_stream, stream);
+    CUresult result = enter(handle, default_stream, stream, Capturing::allowed);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!valid(mode))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (stream == &stream->context->legacy)
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    if (stream->capture)
+        return CUDA_ERROR_ILLEGAL_STATE;
+    stream->capture =
+        std::make_shared<Capture>(Capture{std::make_shared<Graph>(), stream, mode, next_id++, true, {stream}});
+    stream->capture_tail.clear();
+    ++stream->context->capturing;
+    return CUDA_SUCCESS;
+}
+
+void add_with_dependencies(GraphNode *node, std::set<GraphNode *> &found)
+{
+    if (!found.insert(node).second)
+        return;
+    for (GraphNode *dependency : node->dependencies)
+        add_with_dependencies(dependency, found);
+}
+
+/* Whether all that was captured from other streams comes before the end of the stream that began it. */
+bool joined(const Capture &capture)
+{
+    std::set<GraphNode *> before;
+    for (GraphNode *node : capture.origin->capture_tail)
+        add_with_dependencies(node, before);
+    for (const Stream *stream : capture.streams) {
+        for (GraphNode *node : stream->capture_tail) {
+            if (before.count(node) == 0)
+                return false;
+        }
+    }
+    return true;
+}
+
+CUresult end(CUstream handle, DefaultStream default_stream, CUgraph *graph)
+{
+    Stream *stream;
+    CUresult result = enter(handle, default_stream, stream, Capturing::allowed);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!graph)
+        return CUDA_ERROR_INVALID_VALUE;
+    *graph = nullptr;
+    std::shared_ptr<Capture> capture;
+    {
+        std::lock_guard<std::mutex> lock(scheduler().mutex);
+        capture = stream->capture;
+        if (!capture)
+            return CUDA_ERROR_ILLEGAL_STATE;
+        if (capture->origin != stream)
+            return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+        result = capture->usable ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+        if (result == CUDA_SUCCESS && !joined(*capture))
+            result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+        for (Stream *member : capture->streams) {
+            member->capture = nullptr;
+            member->capture_tail.clear();
+            --member->context->capturing;
+        }
+        capture->streams.clear();
+        capture->usable = false;
+    }
+    if (result == CUDA_SUCCESS)
+        *graph = handle_of(capture->graph);
+    return result;
+}
+
+struct Answers {
+    cuuint64_t *id = nullptr;
+    CUgraph *graph = nullptr;
+    const CUgraphNode **dependencies = nullptr;
+    const CUgraphEdgeData **edges = nullptr;
+    std::size_t *count = nullptr;
+};
+
+CUresult information(CUstream handle, DefaultStream default_stream, CUstreamCaptureStatus *status,
+                     const Answers &answers = {})
+{
+    Stream *stream;
+    CUresult result = enter(handle, default_stream, stream, Capturing::allowed);
     if (result != CUDA_SUCCESS)
         return result;
     if (!status)
         return CUDA_ERROR_INVALID_VALUE;
-    *status = CU_STREAM_CAPTURE_STATUS_NONE;
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    const Capture *capture = stream->capture.get();
+    *status = !capture          ? CU_STREAM_CAPTURE_STATUS_NONE
+              : capture->usable ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+                                : CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+    if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        return CUDA_SUCCESS;
+    if (answers.id)
+        *answers.id = capture->id;
+    if (answers.graph)
+        *answers.graph = handle_of(capture->graph);
+    if (answers.dependencies)
+        *answers.dependencies = reinterpret_cast<const CUgraphNode *>(stream->capture_tail.data());
+    if (answers.edges)
+        *answers.edges = nullptr;
+    if (answers.count)
+        *answers.count = stream->capture_tail.size();
     return CUDA_SUCCESS;
 }
 
-thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-
 } // namespace
 
+CUresult vgpu::capture(Stream &stream, NodeWork work)
+{
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    if (!stream.capture->usable)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    GraphNode *node = add_node(*stream.capture->graph, stream.capture_tail, std::move(work));
+    stream.capture_tail = {node};
+    return CUDA_SUCCESS;
+}
+
+CUresult vgpu::refuse_capture(Stream &stream)
+{
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    if (stream.capture)
+        stream.capture->usable = false;
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+CUresult vgpu::captured_state(Stream &stream, Capturing capturing)
+{
+    std::unique_lock<std::mutex> lock(scheduler().mutex);
+    if (&stream == &stream.context->legacy) {
+        for (const Stream *other : stream.context->streams) {
+            if (other->capture && (other->flags & CU_STREAM_NON_BLOCKING) == 0)
+                return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+        }
+    }
+    if (!stream.capture || capturing == Capturing::allowed)
+        return CUDA_SUCCESS;
+    lock.unlock();
+    return refuse_capture(stream);
+}
+
+void vgpu::leave_capture(Stream &stream)
+{
+    if (!stream.capture)
+        return;
+    stream.capture->usable = false;
+    stream.capture->streams.erase(&stream);
+    if (stream.capture->origin == &stream)
+        stream.capture->origin = nullptr;
+    --stream.context->capturing;
+}
+
+DRIVER_CALL_PER_STREAM(cuStreamBeginCapture_v2, ptsz, (CUstream stream, CUstreamCaptureMode mode),
+                       begin(stream, default_stream, mode))
+DRIVER_CALL_PER_STREAM(cuStreamBeginCapture, ptsz, (CUstream stream),
+                       begin(stream, default_stream, CU_STREAM_CAPTURE_MODE_GLOBAL))
+DRIVER_CALL_PER_STREAM(cuStreamEndCapture, ptsz, (CUstream stream, CUgraph *graph), end(stream, default_stream, graph))
 DRIVER_CALL_PER_STREAM(cuStreamIsCapturing, ptsz, (CUstream stream, CUstreamCaptureStatus *status),
-                       not_capturing(stream, default_stream, status))
-DRIVER_CALL_PER_STREAM(cuStreamGetCaptureInfo, ptsz, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *),
-                       not_capturing(stream, default_stream, status))
+                       information(stream, default_stream, status))
+DRIVER_CALL_PER_STREAM(cuStreamGetCaptureInfo, ptsz, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id),
+                       information(stream, default_stream, status, {id}))
 DRIVER_CALL_PER_STREAM(cuStreamGetCaptureInfo_v2, ptsz,
-                       (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *, CUgraph *, const CUgraphNode **,
-                        size_t *),
-                       not_capturing(stream, default_stream, status))
+                       (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                        const CUgraphNode **dependencies, size_t *count),
+                       information(stream, default_stream, status, {id, graph, dependencies, nullptr, count}))
 DRIVER_CALL_PER_STREAM(cuStreamGetCaptureInfo_v3, ptsz,
-                       (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *, CUgraph *, const CUgraphNode **,
-                        const CUgraphEdgeData **, size_t *),
-                       not_capturing(stream, default_stream, status))
+                       (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                        const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *count),
+                       information(stream, default_stream, status, {id, graph, dependencies, edges, count}))
 
 DRIVER_CALL(cuThreadExchangeStreamCaptureMode)(CUstreamCaptureMode *mode)
 {
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
-    if (!mode || *mode < CU_STREAM_CAPTURE_MODE_GLOBAL || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+    if (!mode || !valid(*mode))
         return CUDA_ERROR_INVALID_VALUE;
     CUstreamCaptureMode before = capture_mode;
     capture_mode = *mode;

@@ -6,6 +6,7 @@
 
 #include "configuration.h"
 #include "driver_state.h"
+#include "graph.h"
 #include "memory.h"
 #include "wait.h"
 
@@ -134,7 +135,7 @@ CUresult enter(Context *&context)
     return context->error;
 }
 
-CUresult enter(CUstream handle, DefaultStream default_stream, Stream *&stream)
+CUresult enter(CUstream handle, DefaultStream default_stream, Stream *&stream, Capturing capturing)
 {
     Context *context;
     CUresult result = enter(context);
@@ -152,7 +153,7 @@ CUresult enter(CUstream handle, DefaultStream default_stream, Stream *&stream)
             return CUDA_ERROR_INVALID_HANDLE;
         stream = reinterpret_cast<Stream *>(handle);
     }
-    return CUDA_SUCCESS;
+    return context->capturing == 0 ? CUDA_SUCCESS : captured_state(*stream, capturing);
 }
 
 void enqueue(Stream &stream, const OperationReference &operation, const std::vector<OperationReference> &others)
@@ -228,6 +229,7 @@ void destroy_context(Context *context)
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     for (Stream *stream : context->streams) {
         handles().streams.erase(stream);
+        leave_capture(*stream);
         delete stream;
     }
     for (Event *event : context->events) {
@@ -272,6 +274,7 @@ bool destroy_stream(CUstream handle, std::uint64_t id)
     handles().streams.erase(stream);
     if (!is_complete(stream->last))
         stream->context->orphans.push_back(stream->last);
+    leave_capture(*stream);
     stream->context->streams.erase(stream);
     delete stream;
     return true;

@@ -12,23 +12,32 @@
 namespace vgpu
 {
 
+struct Capture;
 struct Context;
+struct GraphNode;
 
 /* Which stream the handle 0 stands for: the `_ptds` and `_ptsz` exports mean the thread's own. */
 enum class DefaultStream { legacy, per_thread };
+
+/* Whether a call may be made on a stream that is being captured into a graph. */
+enum class Capturing { refused, allowed };
 
 struct Stream {
     Context *context;
     unsigned flags; /* CU_STREAM_DEFAULT or CU_STREAM_NON_BLOCKING */
     int priority;
     std::uint64_t id;
-    OperationReference last; /* null: nothing enqueued yet */
+    OperationReference last;                 /* null: nothing enqueued yet */
+    std::shared_ptr<Capture> capture{};      /* null: it is not being captured */
+    std::vector<GraphNode *> capture_tail{}; /* what the next captured node comes after */
 };
 
 struct Event {
     Context *context;
     unsigned flags;
-    OperationReference recorded; /* null: never recorded */
+    OperationReference recorded;        /* null: never recorded */
+    std::shared_ptr<Capture> capture{}; /* of the stream that it was last recorded in; null: not captured */
+    std::vector<GraphNode *> capture_tail{};
 };
 
 struct Context {
@@ -41,6 +50,7 @@ struct Context {
     std::vector<OperationReference> orphans;   /* last work of streams that were destroyed */
     std::map<int, std::size_t> limits;         /* those that were set */
     std::atomic<CUresult> error{CUDA_SUCCESS}; /* sticky: the GPU could not do its work */
+    std::atomic<int> capturing{0};             /* streams that are being captured */
 
     /* Locked. The last operation of every stream. */
     std::vector<OperationReference> outstanding();
@@ -53,8 +63,13 @@ CUresult enter();
 /* As enter(), and also yields the calling thread's current context. */
 CUresult enter(Context *&context);
 
-/* As enter(context), and also finds the stream. Errors: CUDA_ERROR_INVALID_HANDLE. */
-CUresult enter(CUstream handle, DefaultStream default_stream, Stream *&stream);
+/* As enter(context), and also finds the stream.
+ *
+ * Errors: CUDA_ERROR_INVALID_HANDLE; CUDA_ERROR_STREAM_CAPTURE_IMPLICIT for the legacy default stream while a stream
+ * that it would wait for is being captured; CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED where the stream is and the call
+ * `refused` that, which also ends the capture's use. */
+CUresult enter(CUstream handle, DefaultStream default_stream, Stream *&stream,
+               Capturing capturing = Capturing::refused);
 
 /* Locked. Puts the operation behind the stream's earlier work, behind what the legacy default stream's rules
  * demand, and behind `others`. */

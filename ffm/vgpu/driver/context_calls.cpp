@@ -60,15 +60,13 @@ CUresult destroy(CUcontext handle)
     return CUDA_SUCCESS;
 }
 
-CUresult synchronize()
+CUresult synchronize(Context &context)
 {
-    Context *context;
-    CUresult result = enter(context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    if (context.capturing > 0)
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     CallCost cost(microseconds(configuration().call_synchronize));
-    wait_for_context(*context);
-    return context->error;
+    wait_for_context(context);
+    return context.error;
 }
 
 CUresult push(CUcontext handle)
@@ -156,7 +154,9 @@ DRIVER_CALL(cuCtxDestroy)(CUcontext context)
 }
 DRIVER_CALL(cuCtxSynchronize)()
 {
-    return synchronize();
+    Context *context;
+    CUresult result = enter(context);
+    return result != CUDA_SUCCESS ? result : synchronize(*context);
 }
 DRIVER_CALL(cuCtxSynchronize_v2)(CUcontext handle)
 {
@@ -166,9 +166,7 @@ DRIVER_CALL(cuCtxSynchronize_v2)(CUcontext handle)
     Context *context = handle ? find_context(handle) : current_context();
     if (!context)
         return CUDA_ERROR_INVALID_CONTEXT;
-    CallCost cost(microseconds(configuration().call_synchronize));
-    wait_for_context(*context);
-    return context->error;
+    return synchronize(*context);
 }
 
 DRIVER_CALL(cuCtxPushCurrent_v2)(CUcontext context)

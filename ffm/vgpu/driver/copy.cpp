@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "configuration.h"
+#include "graph.h"
 #include "staging.h"
 #include "wait.h"
 
@@ -95,25 +96,6 @@ void move_pieces(Context *context, const GpuRange &destination, const GpuRange &
     }
 }
 
-OperationReference enqueue_direct(Stream &stream, const CopySide &destination, const CopySide &source,
-                                  const CopyShape &shape)
-{
-    const Configuration &settings = configuration();
-    OperationReference operation;
-    if (on_device(destination) && on_device(source))
-        operation = make_copy(Engine::compute, bytes_of(shape), settings.device_to_device);
-    else if (on_device(destination))
-        operation = make_copy(Engine::host_to_device, bytes_of(shape), settings.host_to_device_pinned);
-    else
-        operation = make_copy(Engine::device_to_host, bytes_of(shape), settings.device_to_host_pinned);
-    operation->work = [context = stream.context, to = destination.range, from = source.range,
-                       pieces = pieces_of(destination, source, shape, SIZE_MAX)] {
-        move_pieces(context, to, from, pieces);
-    };
-    submit(stream, operation);
-    return operation;
-}
-
 GpuRange staging_range(const StagingBuffer &buffer)
 {
     GpuRange range;
@@ -139,30 +121,6 @@ std::vector<Batch> batches_of(const CopySide &destination, const CopySide &sourc
         batches.back().bytes += piece.bytes;
     }
     return batches;
-}
-
-/* The calling thread copies into staging buffers and returns while the GPU still fetches from them. */
-void upload_pageable(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape)
-{
-    const char *program = reinterpret_cast<const char *>(source.range.program_address);
-    for (Batch &batch : batches_of(destination, source, shape)) {
-        StagingBuffer buffer = staging_buffer(batch.bytes);
-        {
-            CallCost cost(transfer_time(static_cast<double>(batch.bytes), configuration().host_to_device_staged));
-            std::size_t packed = 0;
-            for (Piece &piece : batch.pieces) {
-                std::memcpy(buffer.get() + packed, program + piece.source, piece.bytes);
-                piece.source = packed;
-                packed += piece.bytes;
-            }
-        }
-        auto operation = make_copy(Engine::host_to_device, batch.bytes, configuration().host_to_device_pinned);
-        operation->work = [context = stream.context, to = destination.range, buffer, pieces = std::move(batch.pieces)] {
-            move_pieces(context, to, staging_range(buffer), pieces);
-        };
-        staging_buffer_used_by(operation);
-        submit(stream, operation);
-    }
 }
 
 /* The GPU writes into staging buffers, one batch ahead of the calling thread, which waits and copies on. */
@@ -217,24 +175,81 @@ void copy_on_host(Stream &stream, const CopySide &destination, const CopySide &s
 
 } // namespace
 
+CUresult check_copy(const CopySide &destination, const CopySide &source, const CopyShape &shape)
+{
+    return fits(destination, shape) && fits(source, shape) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+OperationReference copy_operation(Context *context, const CopySide &destination, const CopySide &source,
+                                  const CopyShape &shape)
+{
+    const Configuration &settings = configuration();
+    bool staged = pageable(destination) || pageable(source);
+    OperationReference operation;
+    if (on_device(destination) && on_device(source))
+        operation = make_copy(Engine::compute, bytes_of(shape), settings.device_to_device);
+    else if (on_device(destination))
+        operation = make_copy(Engine::host_to_device, bytes_of(shape),
+                              staged ? settings.host_to_device_staged : settings.host_to_device_pinned);
+    else
+        operation = make_copy(Engine::device_to_host, bytes_of(shape),
+                              staged ? settings.device_to_host_staged : settings.device_to_host_pinned);
+    operation->work = [context, to = destination.range, from = source.range,
+                       pieces = pieces_of(destination, source, shape, SIZE_MAX)] {
+        move_pieces(context, to, from, pieces);
+    };
+    return operation;
+}
+
+/* The calling thread copies into staging buffers and returns while the GPU still fetches from them. */
+void upload_staged(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape)
+{
+    const char *program = reinterpret_cast<const char *>(source.range.program_address);
+    for (Batch &batch : batches_of(destination, source, shape)) {
+        StagingBuffer buffer = staging_buffer(batch.bytes);
+        {
+            CallCost cost(transfer_time(static_cast<double>(batch.bytes), configuration().host_to_device_staged));
+            std::size_t packed = 0;
+            for (Piece &piece : batch.pieces) {
+                std::memcpy(buffer.get() + packed, program + piece.source, piece.bytes);
+                piece.source = packed;
+                packed += piece.bytes;
+            }
+        }
+        auto operation = make_copy(Engine::host_to_device, batch.bytes, configuration().host_to_device_pinned);
+        operation->work = [context = stream.context, to = destination.range, buffer, pieces = std::move(batch.pieces)] {
+            move_pieces(context, to, staging_range(buffer), pieces);
+        };
+        staging_buffer_used_by(operation);
+        submit(stream, operation);
+    }
+}
+
 CUresult copy(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape,
               bool synchronous)
 {
     if (bytes_of(shape) == 0)
         return CUDA_SUCCESS;
-    if (!fits(destination, shape) || !fits(source, shape))
-        return CUDA_ERROR_INVALID_VALUE;
+    CUresult valid = check_copy(destination, source, shape);
+    if (valid != CUDA_SUCCESS)
+        return valid;
     CallCost cost(microseconds(configuration().call_copy));
+    if (stream.capture) {
+        if (synchronous)
+            return refuse_capture(stream);
+        return capture(stream, CopyNode{destination, source, shape});
+    }
     if (!on_device(destination) && !on_device(source)) {
         copy_on_host(stream, destination, source, shape);
     } else if (pageable(source)) {
         if (synchronous)
             wait_for_stream(stream);
-        upload_pageable(stream, destination, source, shape);
+        upload_staged(stream, destination, source, shape);
     } else if (pageable(destination)) {
         download_pageable(stream, destination, source, shape);
     } else {
-        OperationReference operation = enqueue_direct(stream, destination, source, shape);
+        OperationReference operation = copy_operation(stream.context, destination, source, shape);
+        submit(stream, operation);
         if (synchronous && !(on_device(destination) && on_device(source)))
             wait_for_gpu({operation});
     }

@@ -24,7 +24,20 @@ struct CopySide {
     std::size_t slice_pitch = 0;
 };
 
-/* Enqueues the copy and waits as its kinds of memory and `synchronous` demand.
+/* CUDA_ERROR_INVALID_VALUE where the box exceeds an allocation, or its rows overlap. */
+CUresult check_copy(const CopySide &destination, const CopySide &source, const CopyShape &shape);
+
+/* The copy as one piece of work for the GPU, which reaches pageable memory too, as the copies of graphs do. */
+OperationReference copy_operation(Context *context, const CopySide &destination, const CopySide &source,
+                                  const CopyShape &shape);
+
+/* Both sides and the shape of a described box. CUDA_ERROR_NOT_SUPPORTED for CUDA arrays. */
+CUresult describe(const CUDA_MEMCPY3D &box, CopySide &destination, CopySide &source, CopyShape &shape);
+
+/* Brings the bytes to staging buffers before it returns, wherever they lie on the host. */
+void upload_staged(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape);
+
+/* Enqueues the copy, or captures it, and waits as its kinds of memory and `synchronous` demand.
  *
  * Errors: CUDA_ERROR_INVALID_VALUE where the box exceeds an allocation. */
 CUresult copy(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape,

@@ -42,44 +42,55 @@ CUresult side_of(const Description &description, const CopyShape &shape, CopySid
     return CUDA_SUCCESS;
 }
 
-CUresult copy_box(CUstream handle, DefaultStream default_stream, const Description &destination,
-                  const Description &source, const CopyShape &shape, bool synchronous)
+CUresult sides_of(const Description &destination, const Description &source, const CopyShape &shape, CopySide &to,
+                  CopySide &from)
+{
+    CUresult result = side_of(destination, shape, to);
+    return result != CUDA_SUCCESS ? result : side_of(source, shape, from);
+}
+
+CUresult copy_2d(CUstream handle, DefaultStream default_stream, const CUDA_MEMCPY2D *box, bool synchronous)
 {
     Stream *stream;
-    CUresult result = enter(handle, default_stream, stream);
+    CUresult result = enter(handle, default_stream, stream, Capturing::allowed);
     if (result != CUDA_SUCCESS)
         return result;
+    if (!box)
+        return CUDA_ERROR_INVALID_VALUE;
     CopySide to, from;
-    result = side_of(destination, shape, to);
-    if (result == CUDA_SUCCESS)
-        result = side_of(source, shape, from);
+    CopyShape shape = {box->WidthInBytes, box->Height, 1};
+    result =
+        sides_of({box->dstMemoryType, box->dstHost, box->dstDevice, box->dstXInBytes, box->dstY, 0, box->dstPitch, 0},
+                 {box->srcMemoryType, box->srcHost, box->srcDevice, box->srcXInBytes, box->srcY, 0, box->srcPitch, 0},
+                 shape, to, from);
     return result != CUDA_SUCCESS ? result : copy(*stream, to, from, shape, synchronous);
 }
 
-CUresult copy_2d(CUstream stream, DefaultStream default_stream, const CUDA_MEMCPY2D *box, bool synchronous)
+CUresult copy_3d(CUstream handle, DefaultStream default_stream, const CUDA_MEMCPY3D *box, bool synchronous)
 {
+    Stream *stream;
+    CUresult result = enter(handle, default_stream, stream, Capturing::allowed);
+    if (result != CUDA_SUCCESS)
+        return result;
     if (!box)
         return CUDA_ERROR_INVALID_VALUE;
-    return copy_box(
-        stream, default_stream,
-        {box->dstMemoryType, box->dstHost, box->dstDevice, box->dstXInBytes, box->dstY, 0, box->dstPitch, 0},
-        {box->srcMemoryType, box->srcHost, box->srcDevice, box->srcXInBytes, box->srcY, 0, box->srcPitch, 0},
-        {box->WidthInBytes, box->Height, 1}, synchronous);
-}
-
-CUresult copy_3d(CUstream stream, DefaultStream default_stream, const CUDA_MEMCPY3D *box, bool synchronous)
-{
-    if (!box)
-        return CUDA_ERROR_INVALID_VALUE;
-    return copy_box(stream, default_stream,
-                    {box->dstMemoryType, box->dstHost, box->dstDevice, box->dstXInBytes, box->dstY, box->dstZ,
-                     box->dstPitch, box->dstHeight},
-                    {box->srcMemoryType, box->srcHost, box->srcDevice, box->srcXInBytes, box->srcY, box->srcZ,
-                     box->srcPitch, box->srcHeight},
-                    {box->WidthInBytes, box->Height, box->Depth}, synchronous);
+    CopySide to, from;
+    CopyShape shape;
+    result = describe(*box, to, from, shape);
+    return result != CUDA_SUCCESS ? result : copy(*stream, to, from, shape, synchronous);
 }
 
 } // namespace
+
+CUresult vgpu::describe(const CUDA_MEMCPY3D &box, CopySide &destination, CopySide &source, CopyShape &shape)
+{
+    shape = {box.WidthInBytes, box.Height, box.Depth};
+    return sides_of({box.dstMemoryType, box.dstHost, box.dstDevice, box.dstXInBytes, box.dstY, box.dstZ, box.dstPitch,
+                     box.dstHeight},
+                    {box.srcMemoryType, box.srcHost, box.srcDevice, box.srcXInBytes, box.srcY, box.srcZ, box.srcPitch,
+                     box.srcHeight},
+                    shape, destination, source);
+}
 
 DRIVER_CALL_PER_STREAM(cuMemcpy2D_v2, ptds, (const CUDA_MEMCPY2D *box), copy_2d(nullptr, default_stream, box, true))
 DRIVER_CALL_PER_STREAM(cuMemcpy2DUnaligned_v2, ptds, (const CUDA_MEMCPY2D *box),

@@ -13,7 +13,7 @@ CUresult copy_row(CUstream handle, DefaultStream default_stream, const CopySide 
                   std::size_t bytes, bool synchronous)
 {
     Stream *stream;
-    CUresult result = enter(handle, default_stream, stream);
+    CUresult result = enter(handle, default_stream, stream, Capturing::allowed);
     return result != CUDA_SUCCESS ? result : copy(*stream, destination, source, {bytes, 1, 1}, synchronous);
 }
 

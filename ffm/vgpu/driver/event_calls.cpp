@@ -1,6 +1,6 @@
 /* cuEvent…: marks in streams. */
 #include "configuration.h"
-#include "context.h"
+#include "graph.h"
 #include "wait.h"
 
 using namespace vgpu;
@@ -19,7 +19,7 @@ CUresult destroy(CUevent event)
 CUresult record(CUevent handle, CUstream stream_handle, DefaultStream default_stream, unsigned flags)
 {
     Stream *stream;
-    CUresult result = enter(stream_handle, default_stream, stream);
+    CUresult result = enter(stream_handle, default_stream, stream, Capturing::allowed);
     if (result != CUDA_SUCCESS)
         return result;
     if ((flags & ~unsigned{CU_EVENT_RECORD_EXTERNAL}) != 0)
@@ -28,7 +28,13 @@ CUresult record(CUevent handle, CUstream stream_handle, DefaultStream default_st
     if (!event || event->context != stream->context)
         return CUDA_ERROR_INVALID_HANDLE;
     CallCost cost(microseconds(configuration().call_event));
+    if (stream->capture && (flags & CU_EVENT_RECORD_EXTERNAL) != 0)
+        return capture(*stream, RecordNode{handle});
     std::lock_guard<std::mutex> lock(scheduler().mutex);
+    event->capture = stream->capture;
+    event->capture_tail = stream->capture_tail;
+    if (stream->capture)
+        return stream->capture->usable ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     event->recorded = std::make_shared<Operation>();
     enqueue(*stream, event->recorded);
     return CUDA_SUCCESS;
@@ -44,6 +50,8 @@ CUresult recorded(CUevent handle, OperationReference &mark, unsigned &flags)
     if (!event)
         return CUDA_ERROR_INVALID_HANDLE;
     std::lock_guard<std::mutex> lock(scheduler().mutex);
+    if (event->capture)
+        return CUDA_ERROR_CAPTURED_EVENT;
     mark = event->recorded;
     flags = event->flags;
     return event->context->error;

@@ -7,8 +7,16 @@
 namespace vgpu
 {
 
-/* Enqueues the kernel with a copy of its arguments; never waits. Errors: CUDA_ERROR_INVALID_VALUE for a grid
- * or a block that no CUDA device takes. */
+/* CUDA_ERROR_INVALID_VALUE for a grid or a block that no CUDA device takes, and without arguments that the kernel has;
+ * CUDA_ERROR_NO_BINARY_FOR_GPU for a kernel of device code, which the virtual GPU has nothing to run on. */
+CUresult check_launch(const Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
+                      void *const *arguments);
+
+/* The kernel's run over the grid, with a copy of its arguments. */
+OperationReference launch_operation(Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
+                                    void *const *arguments);
+
+/* Enqueues the kernel with a copy of its arguments, or captures it; never waits. Errors: those of check_launch. */
 CUresult launch(Stream &stream, Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
                 void *const *arguments);
 

@@ -1,10 +1,10 @@
 /* cuLaunchKernel and cuLaunchKernelEx. */
 #include <algorithm>
-#include <cstring>
 
 #include "configuration.h"
+#include "graph.h"
+#include "kernel_arguments.h"
 #include "launch.h"
-#include "memory.h"
 
 using namespace vgpu;
 
@@ -15,47 +15,6 @@ constexpr std::uint32_t largest_grid[3] = {2147483647, 65535, 65535};
 constexpr std::uint32_t largest_block[3] = {1024, 1024, 64};
 constexpr std::uint32_t threads_per_block = 1024;
 constexpr double threads_per_multiprocessor = 2048;
-
-/* A kernel's arguments, packed as its parameters are, kept until it has run. */
-class Arguments
-{
-  public:
-    Arguments(const KernelEntry &entry, void *const *values)
-    {
-        storage_.resize((packed_size(entry) + sizeof(Slot) - 1) / sizeof(Slot));
-        char *packed = reinterpret_cast<char *>(storage_.data());
-        for (std::uint32_t index = 0; index < entry.parameter_count; ++index) {
-            const KernelParameter &parameter = entry.parameters[index];
-            char *place = packed + parameter.offset;
-            std::memcpy(place, values[index], parameter.size);
-            translate_pointers(place, parameter.size);
-            pointers_.push_back(place);
-        }
-    }
-    Arguments(const Arguments &) = delete;
-    Arguments &operator=(const Arguments &) = delete;
-
-    void *const *pointers() const
-    {
-        return pointers_.data();
-    }
-
-    static std::size_t packed_size(const KernelEntry &entry)
-    {
-        if (entry.parameter_count == 0)
-            return 0;
-        const KernelParameter &last = entry.parameters[entry.parameter_count - 1];
-        return last.offset + last.size;
-    }
-
-  private:
-    struct alignas(16) Slot {
-        char bytes[16];
-    };
-
-    std::vector<Slot> storage_;
-    std::vector<void *> pointers_;
-};
 
 /* Where each argument lies in the packed buffer that `extra` names; false where `extra` is wrong or the buffer short.
  */
@@ -71,7 +30,7 @@ bool unpack(const KernelEntry &entry, void *const *extra, std::vector<void *> &v
         else
             return false;
     }
-    if (Arguments::packed_size(entry) > size || (entry.parameter_count > 0 && !buffer))
+    if (KernelArguments::packed_size(entry) > size || (entry.parameter_count > 0 && !buffer))
         return false;
     for (std::uint32_t index = 0; index < entry.parameter_count; ++index)
         values.push_back(buffer + entry.parameters[index].offset);
@@ -82,7 +41,7 @@ CUresult launch_on(CUstream handle, DefaultStream default_stream, CUfunction fun
                    const std::uint32_t block[3], void **arguments, void **extra)
 {
     Stream *stream;
-    CUresult result = enter(handle, default_stream, stream);
+    CUresult result = enter(handle, default_stream, stream, Capturing::allowed);
     if (result != CUDA_SUCCESS)
         return result;
     Kernel *kernel = find_kernel(function);
@@ -121,34 +80,52 @@ CUresult launch_configured(const CUlaunchConfig *config, DefaultStream default_s
 
 } // namespace
 
-CUresult vgpu::launch(Stream &stream, Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
-                      void *const *arguments)
+CUresult vgpu::check_launch(const Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
+                            void *const *arguments)
 {
-    double blocks = 1, block_threads = 1;
+    double block_threads = 1;
     for (int axis = 0; axis < 3; ++axis) {
         if (grid[axis] == 0 || grid[axis] > largest_grid[axis] || block[axis] == 0 || block[axis] > largest_block[axis])
             return CUDA_ERROR_INVALID_VALUE;
-        blocks *= grid[axis];
         block_threads *= block[axis];
     }
     if (block_threads > threads_per_block || (kernel.entry->parameter_count > 0 && !arguments))
         return CUDA_ERROR_INVALID_VALUE;
-    CallCost cost(microseconds(configuration().call_launch));
-    double threads = blocks * block_threads;
+    return kernel.entry->run ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+OperationReference vgpu::launch_operation(Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
+                                          void *const *arguments)
+{
+    double threads = 1;
+    for (int axis = 0; axis < 3; ++axis)
+        threads *= static_cast<double>(grid[axis]) * block[axis];
     auto operation = std::make_shared<Operation>();
     operation->engine = Engine::compute;
     operation->duration = configuration().kernel(kernel.entry->name).of(threads);
     operation->occupancy = std::min(1.0, threads / (configuration().multiprocessors * threads_per_multiprocessor));
     operation->estimate = &kernel.run_time;
     operation->size = static_cast<std::uint64_t>(threads);
-    auto copied = std::make_shared<Arguments>(*kernel.entry, arguments);
+    auto copied = std::make_shared<KernelArguments>(*kernel.entry, arguments, Pointers::translated);
     operation->work = [run = kernel.entry->run, copied, grid_x = grid[0], grid_y = grid[1], grid_z = grid[2],
                        block_x = block[0], block_y = block[1], block_z = block[2]] {
         const std::uint32_t grid_extents[3] = {grid_x, grid_y, grid_z};
         const std::uint32_t block_extents[3] = {block_x, block_y, block_z};
         run(grid_extents, block_extents, copied->pointers());
     };
-    submit(stream, operation);
+    return operation;
+}
+
+CUresult vgpu::launch(Stream &stream, Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
+                      void *const *arguments)
+{
+    CUresult valid = check_launch(kernel, grid, block, arguments);
+    if (valid != CUDA_SUCCESS)
+        return valid;
+    CallCost cost(microseconds(configuration().call_launch));
+    if (stream.capture)
+        return capture(stream, KernelNode(kernel, grid, block, arguments));
+    submit(stream, launch_operation(kernel, grid, block, arguments));
     return CUDA_SUCCESS;
 }
 

@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "configuration.h"
-#include "context.h"
+#include "graph.h"
 #include "memory.h"
 #include "wait.h"
 
@@ -59,10 +59,33 @@ CUresult query(CUstream handle, DefaultStream default_stream)
     return is_idle(*stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
+/* The stream joins the capture that the event was recorded in. */
+CUresult join(Stream &stream, const Event &event)
+{
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    bool captured = event.capture && event.capture->usable;
+    if (!captured)
+        return stream.capture ? CUDA_ERROR_STREAM_CAPTURE_ISOLATION : CUDA_ERROR_CAPTURED_EVENT;
+    if (stream.capture && stream.capture != event.capture)
+        return CUDA_ERROR_STREAM_CAPTURE_MERGE;
+    if (!stream.capture) {
+        stream.capture = event.capture;
+        stream.capture_tail.clear();
+        stream.capture->streams.insert(&stream);
+        ++stream.context->capturing;
+    }
+    for (GraphNode *node : event.capture_tail) {
+        std::vector<GraphNode *> &tail = stream.capture_tail;
+        if (std::find(tail.begin(), tail.end(), node) == tail.end())
+            tail.push_back(node);
+    }
+    return CUDA_SUCCESS;
+}
+
 CUresult wait_event(CUstream handle, DefaultStream default_stream, CUevent event_handle, unsigned flags)
 {
     Stream *stream;
-    CUresult result = enter(handle, default_stream, stream);
+    CUresult result = enter(handle, default_stream, stream, Capturing::allowed);
     if (result != CUDA_SUCCESS)
         return result;
     if ((flags & ~unsigned{CU_EVENT_WAIT_EXTERNAL}) != 0)
@@ -71,6 +94,8 @@ CUresult wait_event(CUstream handle, DefaultStream default_stream, CUevent event
     if (!event)
         return CUDA_ERROR_INVALID_HANDLE;
     CallCost cost(microseconds(configuration().call_event));
+    if (stream->capture || event->capture)
+        return flags != 0 ? refuse_capture(*stream) : join(*stream, *event);
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     enqueue(*stream, std::make_shared<Operation>(), {event->recorded});
     return CUDA_SUCCESS;
@@ -79,12 +104,14 @@ CUresult wait_event(CUstream handle, DefaultStream default_stream, CUevent event
 CUresult host_function(CUstream handle, DefaultStream default_stream, CUhostFn function, void *data)
 {
     Stream *stream;
-    CUresult result = enter(handle, default_stream, stream);
+    CUresult result = enter(handle, default_stream, stream, Capturing::allowed);
     if (result != CUDA_SUCCESS)
         return result;
     if (!function)
         return CUDA_ERROR_INVALID_VALUE;
     CallCost cost(microseconds(configuration().call_launch));
+    if (stream->capture)
+        return capture(*stream, HostNode{{function, data}});
     auto operation = std::make_shared<Operation>();
     operation->engine = Engine::host_function;
     operation->work = [function, data] {
@@ -202,7 +229,7 @@ template <typename Value, typename Read>
 CUresult property(CUstream handle, DefaultStream default_stream, Value *target, Read read)
 {
     Stream *stream;
-    CUresult result = enter(handle, default_stream, stream);
+    CUresult result = enter(handle, default_stream, stream, Capturing::allowed);
     if (result != CUDA_SUCCESS)
         return result;
     if (!target)

@@ -130,6 +130,12 @@ RUNTIME_CALL cudaDeviceGetPCIBusId(char *text, int length, int ordinal)
     return finish(error != cudaSuccess ? error : from(legacy_driver().cuDeviceGetPCIBusId(text, length, ordinal)));
 }
 
+RUNTIME_CALL cudaDeviceGetByPCIBusId(int *ordinal, const char *text)
+{
+    cudaError_t error = initialised();
+    return finish(error != cudaSuccess ? error : from(legacy_driver().cuDeviceGetByPCIBusId(ordinal, text)));
+}
+
 RUNTIME_CALL cudaSetDeviceFlags(unsigned int flags)
 {
     cudaError_t error = initialised();
@@ -161,6 +167,16 @@ RUNTIME_CALL cudaDeviceCanAccessPeer(int *can, int ordinal, int peer)
 {
     cudaError_t error = check(ordinal);
     return finish(error != cudaSuccess ? error : from(legacy_driver().cuDeviceCanAccessPeer(can, ordinal, peer)));
+}
+
+/* The device is no peer of itself, and there is no other. */
+RUNTIME_CALL cudaDeviceEnablePeerAccess(int, unsigned int)
+{
+    return finish(cudaErrorInvalidDevice);
+}
+RUNTIME_CALL cudaDeviceDisablePeerAccess(int)
+{
+    return finish(cudaErrorPeerAccessNotEnabled);
 }
 
 RUNTIME_CALL cudaProfilerStart(void)

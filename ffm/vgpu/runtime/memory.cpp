@@ -274,22 +274,3 @@ RUNTIME_CALL cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise a
     return finish(call(legacy_driver().cuMemAdvise, device(pointer), bytes, static_cast<CUmem_advise>(advice),
                        location_of(location)));
 }
-
-RUNTIME_CALL cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int ordinal)
-{
-    return finish(call(legacy_driver().cuDeviceGetDefaultMemPool, reinterpret_cast<CUmemoryPool *>(pool), ordinal));
-}
-RUNTIME_CALL cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value)
-{
-    return finish(call(legacy_driver().cuMemPoolGetAttribute, reinterpret_cast<CUmemoryPool>(pool),
-                       static_cast<CUmemPool_attribute>(attribute), value));
-}
-RUNTIME_CALL cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value)
-{
-    return finish(call(legacy_driver().cuMemPoolSetAttribute, reinterpret_cast<CUmemoryPool>(pool),
-                       static_cast<CUmemPool_attribute>(attribute), value));
-}
-RUNTIME_CALL cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
-{
-    return finish(call(legacy_driver().cuMemPoolTrimTo, reinterpret_cast<CUmemoryPool>(pool), keep));
-}

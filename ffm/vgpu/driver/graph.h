@@ -1,0 +1,123 @@
+/* Graphs of work: built node by node or captured from streams, and launched as a whole.
+ *
+ * A graph and its nodes are guarded by the program, as CUDA wants it ("Graph object thread safety"), except for what
+ * the capture of several streams does, which is guarded by the scheduler's mutex.
+ */
+#pragma once
+
+#include <variant>
+
+#include "context.h"
+#include "copy.h"
+#include "kernel_arguments.h"
+#include "module.h"
+
+namespace vgpu
+{
+
+struct Graph;
+
+struct CopyNode {
+    CopySide destination;
+    CopySide source;
+    CopyShape shape;
+};
+
+struct SetNode {
+    CUDA_MEMSET_NODE_PARAMS set;
+};
+
+/* A launch that check_launch accepts. */
+struct KernelNode {
+    KernelNode(Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3], void *const *arguments);
+
+    Kernel *kernel;
+    std::uint32_t grid[3];
+    std::uint32_t block[3];
+    std::shared_ptr<const KernelArguments> arguments; /* as the program gave them */
+};
+
+struct HostNode {
+    CUDA_HOST_NODE_PARAMS call;
+};
+
+/* Work of a whole graph. */
+struct ChildNode {
+    std::shared_ptr<Graph> graph;
+};
+
+/* Records an event of the program's. */
+struct RecordNode {
+    CUevent event;
+};
+
+/* What a node does; nothing at all where it only joins others. */
+using NodeWork = std::variant<std::monostate, CopyNode, SetNode, KernelNode, HostNode, ChildNode, RecordNode>;
+
+/* What CUgraphNode points at. */
+struct GraphNode {
+    Graph *graph;
+    std::size_t place; /* in its graph */
+    std::vector<GraphNode *> dependencies;
+    NodeWork work;
+};
+
+/* What CUgraph points at. Nodes come behind those that they depend on. */
+struct Graph {
+    Graph();
+    ~Graph();
+    Graph(const Graph &) = delete;
+    Graph &operator=(const Graph &) = delete;
+
+    std::vector<std::unique_ptr<GraphNode>> nodes;
+};
+
+/* What CUgraphExec points at. */
+struct ExecutableGraph {
+    std::shared_ptr<Graph> graph;
+    Context *context;
+    OperationReference last; /* a launch comes behind the one before */
+};
+
+/* A stream, and those that joined it by events, whose calls become a graph. */
+struct Capture {
+    std::shared_ptr<Graph> graph;
+    Stream *origin; /* null: destroyed */
+    CUstreamCaptureMode mode;
+    cuuint64_t id;
+    bool usable = true; /* until a call that cannot be captured */
+    std::set<Stream *> streams;
+};
+
+GraphNode *add_node(Graph &graph, std::vector<GraphNode *> dependencies, NodeWork work);
+
+/* The same nodes again; graphs within it are copied too. */
+std::shared_ptr<Graph> copy_of(const Graph &graph);
+
+/* Enqueues all the graph's work behind the stream's, and later work of the stream behind it. */
+void launch(Stream &stream, ExecutableGraph &executable);
+
+/* The objects behind handles; null where there is none. */
+std::shared_ptr<Graph> find_graph(CUgraph handle);
+GraphNode *find_node(CUgraphNode handle);
+ExecutableGraph *find_executable(CUgraphExec handle);
+
+/* Makes the graph known under its handle, until it is forgotten: false where it was not known. */
+CUgraph handle_of(const std::shared_ptr<Graph> &graph);
+bool forget(CUgraph handle);
+CUgraphExec handle_of(std::unique_ptr<ExecutableGraph> executable);
+bool forget(CUgraphExec handle);
+
+/* Puts the work behind what was captured from the stream before. Errors: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED. */
+CUresult capture(Stream &stream, NodeWork work);
+
+/* CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, after which the capture can only be ended. */
+CUresult refuse_capture(Stream &stream);
+
+/* What enter() asks while any stream of the context is being captured. */
+CUresult captured_state(Stream &stream, Capturing capturing);
+
+/* Locked. The stream is destroyed: its capture can only be ended. */
+void leave_capture(Stream &stream);
+
+} // namespace vgpu

@@ -1,0 +1,38 @@
+/* A kernel's arguments, packed as its parameters are, kept until it has run. */
+#pragma once
+
+#include <vector>
+
+#include "../include/kernel_image.h"
+
+namespace vgpu
+{
+
+/* As the program gave them, or with the pointers into host memory that the GPU uses instead. */
+enum class Pointers { as_given, translated };
+
+class KernelArguments
+{
+  public:
+    KernelArguments(const KernelEntry &entry, void *const *values, Pointers pointers);
+    KernelArguments(const KernelArguments &) = delete;
+    KernelArguments &operator=(const KernelArguments &) = delete;
+
+    /* One for each parameter. */
+    void *const *pointers() const
+    {
+        return pointers_.data();
+    }
+
+    static std::size_t packed_size(const KernelEntry &entry);
+
+  private:
+    struct alignas(16) Slot {
+        char bytes[16];
+    };
+
+    std::vector<Slot> storage_;
+    std::vector<void *> pointers_;
+};
+
+} // namespace vgpu
