@@ -80,6 +80,7 @@ function loadCollector() {
     interpreterLock: optional("interpreter_lock", "void", ["pointer"]),
     foreign: optional("foreign", "void", ["pointer", "uint64", "bool"]),
     ask: optional("ask", "void", ["pointer", "pointer", "pointer", "pointer"]),
+    askGraphs: optional("ask_graphs", "void", new Array(8).fill("pointer")),
     python: optional("python", "void", ["pointer", "pointer", "uint", "uint"]),
     waitCallbacks: {
       onEnter: exported("wait_enter"),
@@ -279,6 +280,16 @@ function tellCollector(module) {
     orNull("cuFuncGetParamInfo"),
     orNull("cuKernelGetParamInfo"),
     orNull("cuCtxGetCurrent"),
+  );
+  collector.askGraphs(
+    orNull("cuStreamIsCapturing"),
+    orNull("cuGraphGetNodes"),
+    orNull("cuGraphNodeGetType"),
+    orNull("cuGraphMemcpyNodeGetParams"),
+    orNull("cuGraphMemsetNodeGetParams"),
+    orNull("cuGraphKernelNodeGetParams_v2"),
+    orNull("cuGraphKernelNodeGetParams"),
+    orNull("cuGraphChildGraphNodeGetGraph"),
   );
 }
 

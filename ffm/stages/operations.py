@@ -64,7 +64,8 @@ def kinds_of(functions: NDArray[np.int32]) -> NDArray[np.uint8]:
 
 
 def operation_columns(recordings: list[Recording], stacks: StackTable) -> Columns:
-    """Return all operations of a run, sorted by process, thread and start; waits of the driver's own threads are none.
+    """Return all operations of a run, sorted by process, thread and start; waits of the driver's own threads are none,
+    nor are calls that were captured into a graph.
 
     Adds to `COLUMNS`: `process` (place among the run's processes), `thread` (within the process), `stack` (number in
     `stacks`), `kind` (of the model), `occurrence` (how often this process and thread performed this stack before).
@@ -73,6 +74,7 @@ def operation_columns(recordings: list[Recording], stacks: StackTable) -> Column
     for process, recording in enumerate(recordings):
         numbers = stacks.add(recording)
         rows = recording.operations[~of_driver_threads(recording)]
+        rows = rows[(rows["flags"] & constant("FFM_OPERATION_CAPTURED")) == 0]
         order = np.lexsort((rows["start"], rows["thread"]))
         rows = rows[order]
         part: Columns = {name: rows[name].astype(kind) for name, kind in COLUMNS.items()}

@@ -63,13 +63,17 @@ def operations_of(columns: Columns) -> Operations:
     scope[explicit & named["cuCtxSynchronize"] & (columns["handle"] == 0)] = Scope.CONTEXT
     scope[explicit & named["cuStreamSynchronize"]] = Scope.STREAM
     scope[explicit & named["cuEventSynchronize"]] = Scope.EVENT
+    records_in_graph = (columns["flags"] & constant("FFM_OPERATION_RECORDS")) != 0
+    if records_in_graph.any():  # the last record of an event may be one that was not seen
+        scope[explicit & named["cuEventSynchronize"]] = Scope.UNKNOWN
     judged = scope != Scope.NONE
     answers = _polled(columns, kinds[Kind.QUERY])
     scope[answers & named["cuStreamQuery"]] = Scope.STREAM
     scope[answers & named["cuEventQuery"]] = Scope.EVENT
 
     action = np.full(len(functions), Action.NOTHING, np.uint8)
-    order = kinds[Kind.ORDER] & ~records & ~named["cuStreamWaitEvent"]
+    captures = where([f for f in catalogue.of_kind(Kind.ORDER) if "Capture" in f.base])
+    order = kinds[Kind.ORDER] & ~records & ~named["cuStreamWaitEvent"] & ~captures
     frees = kinds[Kind.FREE] & done
     on_cpu = (columns["flags"] & constant("FFM_OPERATION_ON_CPU")) != 0
     works = (copies & ~on_cpu) | kinds[Kind.LAUNCH] | kinds[Kind.HOST_FUNCTION] | order | (frees & asynchronous)

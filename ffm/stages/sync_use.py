@@ -72,7 +72,15 @@ def _functions(accesses: Columns) -> list[str]:
         for function in load_catalogue().of_kind(Kind.ALLOCATION, Kind.FREE, Kind.MAPPING)
         if function.memory in (Memory.PINNED, Memory.MANAGED, Memory.REGISTERED)
     ]
-    return list(dict.fromkeys([*names, *blocks])) if names else []
+    graphs = _graph_functions() if any(name.startswith("cuGraphLaunch") for name in names) else []
+    return list(dict.fromkeys([*names, *blocks, *graphs])) if names else []
+
+
+def _graph_functions() -> list[str]:
+    """Return the functions that tell what a launched graph does, and which calls become part of one."""
+    catalogue = load_catalogue()
+    capture = [function.name for function in catalogue.of_kind(Kind.ORDER) if "Capture" in function.base]
+    return [function.name for function in catalogue.of_kind(Kind.GRAPH)] + capture
 
 
 def _first_uses(

@@ -30,6 +30,7 @@ TRACED_KINDS = (
     Kind.QUERY,
     Kind.TIMING,
     Kind.ORDER,
+    Kind.GRAPH,
     Kind.STREAM,
     Kind.EVENT,
     Kind.MODULE,

@@ -53,7 +53,7 @@ static bool superseded(const ffm_range *range)
     for (uint32_t i = 0; i < ffm_ranges_count(); i++) {
         const ffm_range *other = ffm_ranges_at(i);
         if (other->launch && other->covered && other->stream == range->stream && other->issued > range->issued &&
-            ffm_box_same(&other->box, &range->box))
+            other->writes_only == range->writes_only && ffm_box_same(&other->box, &range->box))
             return true;
     }
     return false;

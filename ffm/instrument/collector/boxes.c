@@ -98,6 +98,11 @@ static ffm_copy copy_3d(const CUDA_MEMCPY3D *copy)
                       side(copy->dstMemoryType, copy->dstHost, copy->dstDevice, destination)};
 }
 
+ffm_copy ffm_copy_described(const void *descriptor)
+{
+    return copy_3d(descriptor);
+}
+
 #if CUDA_VERSION >= 12080
 static ffm_box operand(const CUmemcpy3DOperand *operand, const CUextent3D *extent)
 {

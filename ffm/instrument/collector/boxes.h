@@ -22,6 +22,9 @@ typedef struct {
 bool ffm_copy_of(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
                  uint32_t place, ffm_copy *copy);
 
+/* The copy that a CUDA_MEMCPY3D describes. */
+ffm_copy ffm_copy_described(const void *descriptor);
+
 /* Say in the operation's flags which sides are host memory, where the call itself does not. */
 void ffm_boxes_mark(const ffm_function *function, const uint64_t *arguments, ffm_operation *operation);
 

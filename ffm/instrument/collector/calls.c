@@ -12,6 +12,7 @@
 #include "contexts.h"
 #include "dispatch.h"
 #include "gpu_times.h"
+#include "graphs.h"
 #include "host_blocks.h"
 #include "invocation.h"
 #include "stacks.h"
@@ -81,6 +82,10 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
     ffm_arguments_before(function, arguments, operation);
     thread->wait = 0;
     thread->waits = 0;
+    if (ffm_graphs_capture(function, operation, thread)) {
+        operation->flags |= FFM_OPERATION_CAPTURED;
+        return;
+    }
     if (mode & FFM_MODE_HOST) {
         if (operation->flags & FFM_OPERATION_HOST_SOURCE)
             ffm_host_blocks_used(operation->source, operation->stack);
@@ -91,6 +96,8 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
         thread->bypass++;
         operation->flags |= (uint16_t)(ffm_context_number() << FFM_OPERATION_CONTEXT_SHIFT);
         ffm_boxes_mark(function, arguments, operation);
+        if (ffm_graphs_launched(function) && ffm_graph_has(operation->handle, FFM_GRAPH_RECORDS))
+            operation->flags |= FFM_OPERATION_RECORDS;
         if (mode & FFM_MODE_WATCH)
             ffm_watch_before(function, arguments, operation, thread);
         if (mode & FFM_MODE_CONTENTS)
@@ -113,6 +120,11 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
     uint64_t number = thread->operations.written;
     *out = *operation;
     ffm_sink_commit(&thread->operations, sizeof *operation);
+    thread->bypass++;
+    ffm_graphs_note(function, arguments, operation, (mode & FFM_MODE_WATCH) != 0);
+    thread->bypass--;
+    if (operation->flags & FFM_OPERATION_CAPTURED)
+        return;
     if (mode & ~(uint32_t)FFM_MODE_HOST) {
         thread->bypass++;
         ffm_captures_note(function, operation);

@@ -16,6 +16,7 @@
 #include "dispatch.h"
 #include "foreign.h"
 #include "gpu_times.h"
+#include "graphs.h"
 #include "host_blocks.h"
 #include "instruments.h"
 #include "kernels.h"
@@ -145,6 +146,13 @@ void ffm_collector_ask(void *pointer_attribute, void *function_parameter, void *
     ffm_boxes_ask(pointer_attribute);
     ffm_kernels_ask(function_parameter, kernel_parameter);
     ffm_contexts_ask(current_context);
+}
+
+void ffm_collector_ask_graphs(void *capturing, void *nodes, void *type, void *copy, void *set, void *kernel,
+                              void *kernel_before_12, void *child)
+{
+    void *const questions[] = {capturing, nodes, type, copy, set, kernel, kernel_before_12, child};
+    ffm_graphs_ask(questions);
 }
 
 const char *ffm_collector_allocator_name(uint32_t place)

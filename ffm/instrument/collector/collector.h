@@ -60,6 +60,12 @@ FFM_EXPORT void ffm_collector_foreign(void *start, uint64_t bytes, bool driver);
 FFM_EXPORT void ffm_collector_ask(void *pointer_attribute, void *function_parameter, void *kernel_parameter,
                                   void *current_context);
 
+/* The same about streams and graphs: cuStreamIsCapturing, cuGraphGetNodes, cuGraphNodeGetType,
+ * cuGraphMemcpyNodeGetParams, cuGraphMemsetNodeGetParams, both forms of cuGraphKernelNodeGetParams from the newer on,
+ * cuGraphChildGraphNodeGetGraph. */
+FFM_EXPORT void ffm_collector_ask_graphs(void *capturing, void *nodes, void *type, void *copy, void *set, void *kernel,
+                                         void *kernel_before_12, void *child);
+
 /* Allocators of the C library to replace for FFM_MODE_HOST, likewise. */
 FFM_EXPORT const char *ffm_collector_allocator_name(uint32_t place);
 FFM_EXPORT void *ffm_collector_allocator_wrapper(uint32_t place);

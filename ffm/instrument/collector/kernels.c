@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "graphs.h"
+
 enum { TRACKED = 16 * 64, PARAMETERS = 4096 };
 
 typedef int (*parameter_function)(uint64_t, size_t, size_t *, size_t *);
@@ -16,18 +18,22 @@ void ffm_kernels_ask(void *of_function, void *of_kernel)
     kernel_parameter = (parameter_function)(uintptr_t)of_kernel;
 }
 
+static void reach_block(ffm_kernel_reach *reach, uint32_t place)
+{
+    if (place >= TRACKED)
+        reach->all = true;
+    else
+        reach->reached[place / 64] |= 1ULL << (place % 64);
+}
+
 static void scan(ffm_kernel_reach *reach, const void *words, size_t bytes)
 {
     for (size_t offset = 0; offset + sizeof(uint64_t) <= bytes; offset += sizeof(uint64_t)) {
         uint64_t word;
         uint32_t place;
         memcpy(&word, (const char *)words + offset, sizeof word);
-        if (!ffm_blocks_find(word, &place))
-            continue;
-        if (place >= TRACKED)
-            reach->all = true;
-        else
-            reach->reached[place / 64] |= 1ULL << (place % 64);
+        if (ffm_blocks_find(word, &place))
+            reach_block(reach, place);
     }
 }
 
@@ -79,6 +85,26 @@ static void scan_packed(ffm_kernel_reach *reach, void *const *extra)
         scan(reach, buffer, bytes);
 }
 
+void ffm_kernel_scan(ffm_kernel_reach *reach, uint64_t kernel, void *const *parameters, void *const *extra)
+{
+    if (parameters != NULL)
+        scan_parameters(reach, kernel, parameters);
+    else if (extra != NULL)
+        scan_packed(reach, extra);
+}
+
+/* Of a graph, by what is known of its kernels. */
+static void begin_graph(ffm_kernel_reach *reach, uint64_t executable)
+{
+    ffm_graph_fact fact;
+    uint32_t found;
+    reach->all = ffm_graph_has(executable, FFM_GRAPH_ALL);
+    reach->none = !ffm_graph_has(executable, FFM_GRAPH_KERNEL);
+    for (uint32_t place = 0; ffm_graph_next(executable, &place, &fact);)
+        if (fact.kind == FFM_GRAPH_REACHES && ffm_blocks_find(fact.box.address, &found))
+            reach_block(reach, found);
+}
+
 void ffm_kernel_begin(ffm_kernel_reach *reach, const ffm_function *function, const uint64_t *arguments)
 {
     int parameters, extra;
@@ -91,19 +117,20 @@ void ffm_kernel_begin(ffm_kernel_reach *reach, const ffm_function *function, con
     } else if (strncmp(function->name, "cuLaunchCooperativeKernel", 25) == 0 && function->stream >= 0) {
         parameters = 9;
         extra = -1;
-    } else { /* graphs and the launches of CUDA 2 */
+    } else if (ffm_graphs_launched(function)) {
+        begin_graph(reach, arguments[function->handle]);
+        return;
+    } else { /* the launches of CUDA 2 */
         reach->all = true;
         return;
     }
-    if (arguments[parameters] != 0)
-        scan_parameters(reach, arguments[function->handle], (void *const *)arguments[parameters]);
-    else if (extra >= 0 && arguments[extra] != 0)
-        scan_packed(reach, (void *const *)arguments[extra]);
+    ffm_kernel_scan(reach, arguments[function->handle], (void *const *)arguments[parameters],
+                    extra < 0 ? NULL : (void *const *)arguments[extra]);
 }
 
 bool ffm_kernel_next(ffm_kernel_reach *reach, ffm_block *block)
 {
-    for (; ffm_blocks_at(reach->next, block); reach->next++) {
+    for (; !reach->none && ffm_blocks_at(reach->next, block); reach->next++) {
         uint32_t place = reach->next;
         if (reach->all || block->handed ||
             (place < TRACKED && (reach->reached[place / 64] & 1ULL << (place % 64)) != 0)) {

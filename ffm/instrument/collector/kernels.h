@@ -6,12 +6,17 @@
 #include <stdbool.h>
 
 #include "blocks.h"
+#include "catalogue.h"
 
 typedef struct {
     uint64_t reached[16]; /* places of blocks that parameters name, one bit each */
     bool all;
+    bool none; /* a graph without kernels */
     uint32_t next;
 } ffm_kernel_reach;
+
+/* Look at the parameters of a kernel, an array of them or the packed form. */
+void ffm_kernel_scan(ffm_kernel_reach *reach, uint64_t kernel, void *const *parameters, void *const *extra);
 
 /* Look at the parameters of a launch. */
 void ffm_kernel_begin(ffm_kernel_reach *reach, const ffm_function *function, const uint64_t *arguments);

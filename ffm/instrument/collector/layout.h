@@ -5,7 +5,7 @@
  * chunk holds records of one kind and of one thread. A chunk's `used` grows after a record is complete, so a file whose
  * writer was killed reads up to its last record. All times are CLOCK_MONOTONIC nanoseconds. */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 2, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 3, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -56,7 +56,9 @@ enum {
     FFM_OPERATION_TRUNCATED = 2, /* the stack was deeper than could be recorded */
     FFM_OPERATION_HOST_SOURCE = 4,
     FFM_OPERATION_HOST_DESTINATION = 8,
-    FFM_OPERATION_ON_CPU = 16, /* a synchronous copy that the driver makes on the CPU: it is over when the call is */
+    FFM_OPERATION_ON_CPU = 16,   /* a synchronous copy that the driver makes on the CPU: it is over when the call is */
+    FFM_OPERATION_CAPTURED = 32, /* the call became part of a graph: nothing was done */
+    FFM_OPERATION_RECORDS = 64,  /* launch of a graph that may record events */
     FFM_OPERATION_CONTEXT_SHIFT = 8 /* the high byte is the context: in order of first use, the last for all further */
 };
 

@@ -8,6 +8,7 @@
 #include "boxes.h"
 #include "clock.h"
 #include "extents.h"
+#include "graphs.h"
 #include "kernels.h"
 #include "mappings.h"
 #include "ranges.h"
@@ -105,9 +106,30 @@ static void add_copy(const ffm_function *function, const ffm_copy *copy, ffm_ran
     }
 }
 
+/* Beside what its kernels reach. */
+static void add_graph(uint64_t executable, ffm_range *range, uint32_t stack)
+{
+    ffm_graph_fact fact;
+    if (ffm_graph_has(executable, FFM_GRAPH_UNKNOWN)) {
+        ffm_ranges_lock();
+        ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, 0, ffm_now(), stack);
+        ffm_ranges_unlock();
+    }
+    for (uint32_t place = 0; ffm_graph_next(executable, &place, &fact);) {
+        if (fact.kind != FFM_GRAPH_WRITES && fact.kind != FFM_GRAPH_READS)
+            continue;
+        range->box = fact.box;
+        range->writes_only = fact.kind == FFM_GRAPH_READS;
+        add_box(range, stack);
+    }
+    range->writes_only = false;
+}
+
 static void add_launch(const ffm_function *function, const uint64_t *arguments, ffm_range *range, uint32_t stack)
 {
     range->launch = true;
+    if (ffm_graphs_launched(function))
+        add_graph(arguments[function->handle], range, stack);
     ffm_block block;
     ffm_kernel_reach reach = {0};
     ffm_kernel_begin(&reach, function, arguments);
@@ -125,7 +147,8 @@ static bool protects(const ffm_function *function, const ffm_operation *operatio
     case FFM_KIND_SET:
         return operation->result == 0 && is_planned(operation->stack);
     case FFM_KIND_LAUNCH:
-        return operation->result == 0 && ffm_blocks_count() != 0 && is_planned(operation->stack);
+        return operation->result == 0 && (ffm_blocks_count() != 0 || ffm_graphs_launched(function)) &&
+               is_planned(operation->stack);
     default:
         return false;
     }

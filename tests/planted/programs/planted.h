@@ -200,6 +200,18 @@ inline cudaStream_t independent_stream()
     return stream;
 }
 
+/* What `work` does on the stream, as a graph that can be launched. */
+template <typename Work> cudaGraphExec_t captured(cudaStream_t stream, Work work)
+{
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    work();
+    check(cudaStreamEndCapture(stream, &graph));
+    check(cudaGraphInstantiate(&executable, graph, 0));
+    return executable;
+}
+
 inline long long sum(const int *integers, int count)
 {
     long long result = 0;

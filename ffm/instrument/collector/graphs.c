@@ -1,0 +1,310 @@
+#include "graphs.h"
+
+#include <cuda.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { FACTS = 1 << 16, DEEPEST = 32, PER_THREAD_HANDLE = 2 };
+
+typedef int (*capturing_question)(uint64_t, uint32_t *);
+typedef int (*nodes_question)(uint64_t, uint64_t *, size_t *);
+typedef int (*type_question)(uint64_t, uint32_t *);
+typedef int (*parameters_question)(uint64_t, void *);
+
+static struct {
+    capturing_question capturing;
+    nodes_question nodes;
+    type_question type;
+    parameters_question copy, set, kernel, kernel_before_12, child;
+} ask;
+
+static struct {
+    pthread_mutex_t lock;
+    ffm_graph_fact *table;
+    uint32_t count;
+    int32_t captures; /* begun and not ended */
+} graphs = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void ffm_graphs_ask(void *const questions[FFM_GRAPH_QUESTIONS])
+{
+    ask.capturing = (capturing_question)(uintptr_t)questions[0];
+    ask.nodes = (nodes_question)(uintptr_t)questions[1];
+    ask.type = (type_question)(uintptr_t)questions[2];
+    ask.copy = (parameters_question)(uintptr_t)questions[3];
+    ask.set = (parameters_question)(uintptr_t)questions[4];
+    ask.kernel = (parameters_question)(uintptr_t)questions[5];
+    ask.kernel_before_12 = (parameters_question)(uintptr_t)questions[6];
+    ask.child = (parameters_question)(uintptr_t)questions[7];
+}
+
+static bool named(const ffm_function *function, const char *base)
+{
+    return strncmp(function->name, base, strlen(base)) == 0;
+}
+
+bool ffm_graphs_launched(const ffm_function *function)
+{
+    return function->kind == FFM_KIND_LAUNCH && named(function, "cuGraphLaunch");
+}
+
+/* ---- captures ---------------------------------------------------------------------------------------------------- */
+
+static bool puts_work(const ffm_function *function)
+{
+    switch (function->kind) {
+    case FFM_KIND_TRANSFER:
+    case FFM_KIND_SET:
+    case FFM_KIND_LAUNCH:
+    case FFM_KIND_HOST_FUNCTION:
+    case FFM_KIND_MIGRATION:
+    case FFM_KIND_ORDER:
+        return function->stream >= 0 || function->shape == FFM_SHAPE_LAUNCH_CONFIGURATION;
+    default:
+        return false;
+    }
+}
+
+bool ffm_graphs_capture(const ffm_function *function, const ffm_operation *operation, ffm_thread *thread)
+{
+    uint32_t status = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (__atomic_load_n(&graphs.captures, __ATOMIC_RELAXED) <= 0 || ask.capturing == NULL || !puts_work(function))
+        return false;
+    uint64_t stream = operation->stream == 0 && function->per_thread_stream ? PER_THREAD_HANDLE : operation->stream;
+    thread->bypass++;
+    bool asked = ask.capturing(stream, &status) == CUDA_SUCCESS;
+    thread->bypass--;
+    return asked && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* ---- facts ------------------------------------------------------------------------------------------------------- */
+
+/* Locked. Of a graph for whose facts there is no room nothing is known. */
+static void forget(uint64_t executable)
+{
+    for (uint32_t i = graphs.count; i > 0; i--)
+        if (graphs.table[i - 1].executable == executable)
+            graphs.table[i - 1] = graphs.table[--graphs.count];
+}
+
+static void add(uint64_t executable, ffm_graph_kind kind, const ffm_box *box)
+{
+    pthread_mutex_lock(&graphs.lock);
+    if (graphs.table == NULL) {
+        void *pages =
+            mmap(NULL, FACTS * sizeof *graphs.table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        graphs.table = pages == MAP_FAILED ? NULL : pages;
+    }
+    if (graphs.table != NULL && graphs.count == FACTS)
+        forget(executable);
+    else if (graphs.table != NULL)
+        graphs.table[graphs.count++] =
+            (ffm_graph_fact){.executable = executable, .kind = kind, .box = box == NULL ? (ffm_box){0} : *box};
+    pthread_mutex_unlock(&graphs.lock);
+}
+
+static void add_unknown(uint64_t executable)
+{
+    add(executable, FFM_GRAPH_UNKNOWN, NULL);
+}
+
+static void add_copy(uint64_t executable, const void *descriptor)
+{
+    const ffm_copy copy = ffm_copy_described(descriptor);
+    if (copy.destination.host && copy.destination.address != 0)
+        add(executable, FFM_GRAPH_WRITES, &copy.destination);
+    if (copy.source.host && copy.source.address != 0)
+        add(executable, FFM_GRAPH_READS, &copy.source);
+}
+
+static void add_set(uint64_t executable, const CUDA_MEMSET_NODE_PARAMS *set)
+{
+    const uint64_t row = set->width * set->elementSize;
+    const uint64_t pitch = set->height > 1 ? set->pitch : row;
+    const ffm_box box = {set->dst, row, pitch, set->height, set->height * pitch, 1, true};
+    if (ffm_blocks_hold(set->dst))
+        add(executable, FFM_GRAPH_WRITES, &box);
+}
+
+/* `handed` blocks are asked for again at each launch. */
+static void add_kernel(uint64_t executable, uint64_t kernel, void **parameters, void **extra)
+{
+    ffm_kernel_reach reach = {0};
+    ffm_block block;
+    ffm_kernel_scan(&reach, kernel, parameters, extra);
+    add(executable, FFM_GRAPH_KERNEL, NULL);
+    if (reach.all) {
+        add(executable, FFM_GRAPH_ALL, NULL);
+        return;
+    }
+    while (ffm_kernel_next(&reach, &block)) {
+        const ffm_box box = {block.start, block.bytes, block.bytes, 1, block.bytes, 1, true};
+        add(executable, FFM_GRAPH_REACHES, &box);
+    }
+}
+
+static void add_kernel_node(uint64_t executable, uint64_t node)
+{
+    CUDA_KERNEL_NODE_PARAMS_v2 parameters = {0};
+    if (ask.kernel != NULL && ask.kernel(node, &parameters) == CUDA_SUCCESS)
+        add_kernel(executable, (uint64_t)(parameters.func != NULL ? (void *)parameters.func : (void *)parameters.kern),
+                   parameters.kernelParams, parameters.extra);
+    else if (ask.kernel_before_12 != NULL && ask.kernel_before_12(node, &parameters) == CUDA_SUCCESS)
+        add_kernel(executable, (uint64_t)parameters.func, parameters.kernelParams, parameters.extra);
+    else
+        add_unknown(executable);
+}
+
+static void add_graph(uint64_t executable, uint64_t graph, uint32_t depth);
+
+static void add_node(uint64_t executable, uint64_t node, uint32_t depth)
+{
+    uint32_t type = UINT32_MAX;
+    CUDA_MEMCPY3D copy;
+    CUDA_MEMSET_NODE_PARAMS set;
+    uint64_t child;
+    if (ask.type != NULL && ask.type(node, &type) != CUDA_SUCCESS)
+        type = UINT32_MAX;
+    switch (type) {
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        if (ask.copy == NULL || ask.copy(node, &copy) != CUDA_SUCCESS)
+            break;
+        add_copy(executable, &copy);
+        return;
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        if (ask.set == NULL || ask.set(node, &set) != CUDA_SUCCESS)
+            break;
+        add_set(executable, &set);
+        return;
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        add_kernel_node(executable, node);
+        return;
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+        if (depth == DEEPEST || ask.child == NULL || ask.child(node, &child) != CUDA_SUCCESS)
+            break;
+        add_graph(executable, child, depth + 1);
+        return;
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        add(executable, FFM_GRAPH_RECORDS, NULL);
+        return;
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+        return;
+    default: /* functions of the program, waits for memory, bodies of conditions, and what is newer */
+        break;
+    }
+    add_unknown(executable);
+}
+
+static void add_graph(uint64_t executable, uint64_t graph, uint32_t depth)
+{
+    size_t count = 0;
+    if (ask.nodes == NULL || ask.nodes(graph, NULL, &count) != CUDA_SUCCESS) {
+        add_unknown(executable);
+        return;
+    }
+    if (count == 0)
+        return;
+    const size_t bytes = count * sizeof(uint64_t);
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) {
+        add_unknown(executable);
+        return;
+    }
+    uint64_t *nodes = pages;
+    if (ask.nodes(graph, nodes, &count) != CUDA_SUCCESS)
+        add_unknown(executable);
+    else
+        for (size_t i = 0; i < count; i++)
+            add_node(executable, nodes[i], depth);
+    munmap(pages, bytes);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+static void begin(uint64_t executable, uint64_t graph)
+{
+    pthread_mutex_lock(&graphs.lock);
+    if (graphs.table != NULL)
+        forget(executable); /* the handle of an earlier one */
+    pthread_mutex_unlock(&graphs.lock);
+    add(executable, FFM_GRAPH_KNOWN, NULL);
+    add_graph(executable, graph, 0);
+}
+
+/* One node of an executable graph is changed: what the node used before counts on. */
+static void change(const ffm_function *function, const uint64_t *arguments)
+{
+    const uint64_t executable = arguments[function->handle];
+    if (named(function, "cuGraphExecMemcpyNode")) {
+        add_copy(executable, (const void *)arguments[2]);
+    } else if (named(function, "cuGraphExecMemsetNode")) {
+        add_set(executable, (const CUDA_MEMSET_NODE_PARAMS *)arguments[2]);
+    } else if (named(function, "cuGraphExecKernelNode")) {
+        const CUDA_KERNEL_NODE_PARAMS_v1 *kernel = (const CUDA_KERNEL_NODE_PARAMS_v1 *)arguments[2];
+        if (kernel->func == NULL) /* a CUkernel, in the newer form only */
+            add(executable, FFM_GRAPH_ALL, NULL);
+        else
+            add_kernel(executable, (uint64_t)kernel->func, kernel->kernelParams, kernel->extra);
+    } else if (named(function, "cuGraphExecChildGraphNode")) {
+        add_graph(executable, arguments[2], 0);
+    } else {
+        add_unknown(executable);
+    }
+}
+
+void ffm_graphs_note(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                     bool memory)
+{
+    if (function->kind == FFM_KIND_ORDER) {
+        /* A capture that failed is over too, once its end was asked for. */
+        if (named(function, "cuStreamBegin") && operation->result == 0)
+            __atomic_add_fetch(&graphs.captures, 1, __ATOMIC_RELAXED);
+        else if (named(function, "cuStreamEndCapture") &&
+                 (operation->result == 0 || operation->result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
+                  operation->result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED))
+            __atomic_sub_fetch(&graphs.captures, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    if (!memory || function->kind != FFM_KIND_GRAPH || operation->result != 0)
+        return;
+    if (named(function, "cuGraphInstantiate")) {
+        begin(operation->destination, operation->handle);
+    } else if (named(function, "cuGraphExecUpdate")) {
+        begin(operation->handle, arguments[function->handle + 1]);
+    } else if (named(function, "cuGraphExecDestroy")) {
+        pthread_mutex_lock(&graphs.lock);
+        if (graphs.table != NULL)
+            forget(operation->handle);
+        pthread_mutex_unlock(&graphs.lock);
+    } else if (named(function, "cuGraphExec")) {
+        change(function, arguments);
+    }
+}
+
+bool ffm_graph_next(uint64_t executable, uint32_t *place, ffm_graph_fact *fact)
+{
+    bool found = false;
+    pthread_mutex_lock(&graphs.lock);
+    for (; *place < graphs.count && !found; ++*place) {
+        found = graphs.table[*place].executable == executable;
+        if (found)
+            *fact = graphs.table[*place];
+    }
+    pthread_mutex_unlock(&graphs.lock);
+    return found;
+}
+
+bool ffm_graph_has(uint64_t executable, ffm_graph_kind kind)
+{
+    ffm_graph_fact fact;
+    bool known = false, found = false;
+    for (uint32_t place = 0; ffm_graph_next(executable, &place, &fact);) {
+        known = known || fact.kind == FFM_GRAPH_KNOWN;
+        found = found || fact.kind == kind;
+    }
+    return found || (!known && kind != FFM_GRAPH_KNOWN);
+}

@@ -1,0 +1,51 @@
+/* Graphs: calls that are captured into one instead of being done, and the host memory that a launch of one uses. The
+ * driver is asked for the nodes when a graph is instantiated; what it does not tell makes the graph unknown. */
+#ifndef FFM_GRAPHS_H
+#define FFM_GRAPHS_H
+
+#include <stdbool.h>
+
+#include "blocks.h"
+#include "boxes.h"
+#include "kernels.h"
+#include "thread.h"
+
+typedef enum {
+    FFM_GRAPH_KNOWN,   /* its instantiation was seen */
+    FFM_GRAPH_WRITES,  /* a copy or a memset writes the box */
+    FFM_GRAPH_READS,   /* a copy reads the box */
+    FFM_GRAPH_KERNEL,  /* it has kernels */
+    FFM_GRAPH_REACHES, /* a kernel's parameters name the block at the box's address */
+    FFM_GRAPH_ALL,     /* a kernel may reach any block */
+    FFM_GRAPH_UNKNOWN, /* it may write any memory, and functions of the program may run */
+    FFM_GRAPH_RECORDS  /* it records events */
+} ffm_graph_kind;
+
+/* One thing that is known of an executable graph. */
+typedef struct {
+    uint64_t executable;
+    ffm_graph_kind kind;
+    ffm_box box;
+} ffm_graph_fact;
+
+/* Functions of the driver that are asked; NULL where it lacks one. In the order of ffm_collector_ask_graphs. */
+enum { FFM_GRAPH_QUESTIONS = 8 };
+void ffm_graphs_ask(void *const questions[FFM_GRAPH_QUESTIONS]);
+
+/* Whether a call on this stream, about to be made, is captured. */
+bool ffm_graphs_capture(const ffm_function *function, const ffm_operation *operation, ffm_thread *thread);
+
+/* Whether the call launches a graph. */
+bool ffm_graphs_launched(const ffm_function *function);
+
+/* After a call: captures that begin and end. `memory`: and what graphs use, where it is wanted. */
+void ffm_graphs_note(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                     bool memory);
+
+/* The next fact about an executable graph, from `*place` on; false behind the last. */
+bool ffm_graph_next(uint64_t executable, uint32_t *place, ffm_graph_fact *fact);
+
+/* Whether there is such a fact. Of a graph that is not known there is any but FFM_GRAPH_KNOWN. */
+bool ffm_graph_has(uint64_t executable, ffm_graph_kind kind);
+
+#endif
