@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -56,34 +57,55 @@ def test_ready_code_gets_no_advice(tmp_path: Path) -> None:
     assert compilation_notes(tracing(library, 90), TABLE, 500.0) == []
 
 
-def test_a_traced_program_is_asked_about_its_gpu_where_it_holds_ptx(tmp_path: Path) -> None:
-    """On the virtual GPU nothing is compiled, but the program's file and the device's number are looked at."""
-    code = source_with(tmp_path / "code.cpp", container((PTX, 80)))
-    source = tmp_path / "program.cpp"
-    source.write_text(
-        """
-        extern "C" int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int);
-        extern "C" int cuCtxSetCurrent(void *), cuCtxSynchronize();
-        int main()
-        {
-            void *context;
-            return cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context) || cuCtxSynchronize();
-        }
-        """
-    )
-    program = tmp_path / "program"
-    libraries = library_folder()
-    subprocess.run(
-        ["g++", "-o", str(program), str(source), str(code), f"-L{libraries}", "-l:libcuda.so.1",
-         f"-Wl,-rpath,{libraries}"],
-        check=True,
-    )  # fmt: skip
-    folder = ResultsFolder(tmp_path / "results")
-    folder.root.mkdir()
-    request = Request([str(program)], folder, 60.0)
-    run_baseline(request)
-    document = run_tracing(request)
+COMPILE_MS = 300
+
+
+@pytest.fixture
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], tuple[Tracing, Path]]:
+    """Trace a program that holds a container of device code and loads it, on a driver that compiles slowly."""
+    configuration = tmp_path / "slow.vgpu"
+    configuration.write_text(f"call.compile = {COMPILE_MS * 1000}\n")
+    monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))
+
+    def measure(content: bytes) -> tuple[Tracing, Path]:
+        source_with(tmp_path / "code.cpp", content)
+        source = tmp_path / "program.cpp"
+        source.write_text(
+            """
+            #include "code.cpp"
+            extern "C" int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *);
+            extern "C" int cuModuleLoadData(void **, const void *), cuCtxSynchronize();
+            int main()
+            {
+                void *context, *module;
+                return cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context) ||
+                       cuModuleLoadData(&module, device_code) || cuCtxSynchronize();
+            }
+            """
+        )
+        program, libraries = tmp_path / "program", library_folder()
+        subprocess.run(
+            ["g++", "-o", str(program), str(source), f"-L{libraries}", "-l:libcuda.so.1", f"-Wl,-rpath,{libraries}"],
+            check=True,
+        )
+        folder = ResultsFolder(tmp_path / "results")
+        folder.root.mkdir()
+        request = Request([str(program)], folder, 60.0)
+        run_baseline(request)
+        return run_tracing(request), folder.root
+
+    return measure
+
+
+def test_a_program_whose_code_is_compiled_is_told_how_long_and_what_to_build_for(
+    measured: Callable[[bytes], tuple[Tracing, Path]],
+) -> None:
+    document, folder = measured(container((PTX, 80)))
     assert document.compute_capability == 90
-    (note,) = compilation_notes(document, read_table(folder.root / document.events), 1.0)
+    table = read_table(folder / document.events)
+    assert COMPILE_MS / 1e3 <= loading_seconds(table) < 10 * COMPILE_MS / 1e3
+    (note,) = compilation_notes(document, table, 2.0)
     assert "device code of program" in note
+    assert f"took {loading_seconds(table):.2f} s, " in note
     assert "PTX only" in note
+    assert "nvcc -arch=sm_90" in note

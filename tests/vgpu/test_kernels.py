@@ -114,3 +114,40 @@ def test_a_buffer_that_is_too_short_is_refused(size: int) -> None:
 def test_an_unknown_word_among_packed_parameters_is_refused() -> None:
     with context():
         assert Kernel().launch((ctypes.c_void_p * 3)(9, 0, END)) == INVALID_VALUE
+
+
+PTX = b"""
+// a comment
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry twice(.param .u64 data) { ret; }
+.visible .entry half() { ret; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("image", "error"),
+    [
+        (b"\x7fELF and so on", driver.CUresult.CUDA_ERROR_NO_BINARY_FOR_GPU),
+        (b"no image at all", driver.CUresult.CUDA_ERROR_INVALID_IMAGE),
+        (PTX.replace(b"sm_80", b"sm_120"), driver.CUresult.CUDA_ERROR_INVALID_PTX),
+        (b".text without a version", driver.CUresult.CUDA_ERROR_INVALID_IMAGE),
+    ],
+    ids=["machine code", "text", "later device", "other text"],
+)
+def test_images_that_cannot_be_loaded_say_why(image: bytes, error: Any) -> None:
+    with context():
+        assert driver.cuModuleLoadData(image)[0] == error
+        assert driver.cuLibraryLoadData(image, None, None, 0, None, None, 0)[0] == error
+
+
+def test_compiled_kernels_are_known_and_cannot_be_launched() -> None:
+    with context():
+        module = checked(driver.cuModuleLoadData(PTX))
+        for name in (b"twice", b"half"):
+            kernel = checked(driver.cuModuleGetFunction(module, name))
+            launched = driver.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0)
+            assert launched[0] == driver.CUresult.CUDA_ERROR_NO_BINARY_FOR_GPU
+        assert driver.cuModuleGetFunction(module, b"other")[0] == driver.CUresult.CUDA_ERROR_NOT_FOUND
+        checked(driver.cuModuleUnload(module))

@@ -45,6 +45,7 @@ const Number numbers[] = {
     {"call.allocate_pool", &Configuration::call_allocate_pool, 0},
     {"call.free_pool", &Configuration::call_free_pool, 0},
     {"call.create_context", &Configuration::call_create_context, 0},
+    {"call.compile", &Configuration::call_compile, 0},
 };
 
 std::string trimmed(const std::string &text)

@@ -50,6 +50,7 @@ struct Configuration {
     double call_allocate_pool = 1.2;
     double call_free_pool = 0.8;
     double call_create_context = 1000;
+    double call_compile = 20'000;
 
     KernelDuration default_kernel = {2.5, 0.004};
     std::map<std::string, KernelDuration> kernels;

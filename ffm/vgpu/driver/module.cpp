@@ -24,19 +24,24 @@ Loaded &loaded()
     return *instance;
 }
 
-/* CUDA_ERROR_INVALID_IMAGE for anything but our own image: there is nothing here that runs GPU code. */
+/* Our own image, or device code: there is nothing here that runs that. */
 CUresult load(Module **result, const void *image)
 {
     if (!result || !image)
         return CUDA_ERROR_INVALID_VALUE;
     KernelImage header;
     std::memcpy(&header.magic, image, sizeof header.magic);
-    if (header.magic != KERNEL_IMAGE_MAGIC)
-        return CUDA_ERROR_INVALID_IMAGE;
+    std::unique_ptr<CompiledCode> compiled;
     const KernelImage *known = static_cast<const KernelImage *>(image);
-    if (known->version != KERNEL_IMAGE_VERSION)
+    if (header.magic != KERNEL_IMAGE_MAGIC) {
+        CUresult made = compile(image, compiled);
+        if (made != CUDA_SUCCESS)
+            return made;
+        known = compiled->image();
+    } else if (known->version != KERNEL_IMAGE_VERSION) {
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    Module *module = new Module{known, {}};
+    }
+    Module *module = new Module{known, std::move(compiled), {}};
     std::lock_guard<std::mutex> lock(loaded().mutex);
     loaded().modules.insert(module);
     *result = module;

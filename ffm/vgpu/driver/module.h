@@ -7,6 +7,7 @@
 
 #include "../include/kernel_image.h"
 #include "cuda_api.h"
+#include "device_code.h"
 #include "operation.h"
 
 namespace vgpu
@@ -25,6 +26,7 @@ struct Kernel {
 /* A loaded image; what CUmodule and CUlibrary point at. */
 struct Module {
     const KernelImage *image;
+    std::unique_ptr<CompiledCode> compiled;                 /* owns the image of device code */
     std::map<std::string, std::unique_ptr<Kernel>> kernels; /* those that were asked for */
 };
 

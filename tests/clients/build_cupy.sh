@@ -1,0 +1,45 @@
+#!/bin/sh
+# Installs CuPy as its developers distribute it, for the virtual GPU, into an environment of its own.
+#
+#   tests/clients/build_cupy.sh [FOLDER]      default: build/cupy
+#
+# CuPy has NVIDIA's runtime linked in, which does not start on the virtual driver (ffm/vgpu/README.md). So the one module
+# that calls it is compiled again, from CuPy's own source distribution of the same version, and linked with libcudart.
+# Run by hand: it needs a package index, the built virtual GPU and a minute. tests/clients/test_cupy.py then runs.
+set -eu
+cd "$(dirname "$0")/../.."
+folder=${1:-build/cupy}
+libraries=$PWD/ffm/vgpu/lib
+[ -e "$libraries/libcudart.so" ] || { echo "the virtual GPU is not built: run make setup" >&2; exit 1; }
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+[ -x "$folder/env/bin/python" ] || "${PYTHON:-python3}" -m venv "$folder/env"
+python=$folder/env/bin/python
+pip="$python -m pip --quiet --disable-pip-version-check"
+$pip install setuptools wheel cupy-cuda13x cuda-core cuda-bindings nvidia-cuda-runtime nvidia-cuda-crt \
+    nvidia-cuda-profiler-api
+version=$("$python" -c 'from importlib.metadata import version; print(version("cupy-cuda13x"))')
+
+# In READTHEDOCS's way CuPy says what it is without looking for a toolkit, which its source distribution else does.
+if [ ! -d "$folder/cupy-$version" ]; then
+    READTHEDOCS=True $pip download --no-deps --no-binary=cupy --dest "$folder" "cupy==$version"
+    tar xf "$folder/cupy-$version.tar.gz" -C "$folder"
+fi
+module=$("$python" -c 'import importlib.util as u; print(u.find_spec("cupy_backends.cuda.api.runtime").origin)')
+cython=$(strings "$module" | sed -n 's/^_cython_\([0-9]*\)_\([0-9]*\)_\([0-9]*\)$/\1.\2.\3/p' | head -n 1)
+if [ -n "$cython" ]; then
+    $pip install "cython==$cython" # what the other modules were made with: they share its types
+    echo "$cython" > "$folder/cython-version"
+else
+    $pip install "cython==$(cat "$folder/cython-version")"
+fi
+include=$("$python" -c 'import nvidia, pathlib; print(*pathlib.Path(list(nvidia.__path__)[0]).glob("*/include"))')
+interpreter=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
+cd "$folder/cupy-$version"
+"$folder/env/bin/cython" -3 --cplus -E CUPY_CUDA_VERSION=13000,CUPY_HIP_VERSION=0,CUPY_USE_CUDA_PYTHON=False \
+    cupy_backends/cuda/api/runtime.pyx -o cupy_backends/cuda/api/runtime.cpp 2>"$folder/cython.log"
+g++ -O1 -w -shared -fPIC "-I$interpreter" "-I$include" -DCUPY_CUDA_VERSION=13000 cupy_backends/cuda/api/runtime.cpp \
+    -o "$module" "-L$libraries" -lcudart "-Wl,-rpath,$libraries" -Wl,--no-undefined-version -Wl,-z,now
+cd "$folder"
+LD_LIBRARY_PATH=$libraries "$python" -c 'import cupy; print("CuPy", cupy.__version__,
+    "on a device of", cupy.cuda.Device().mem_info[1] >> 30, "GiB")'

@@ -1,0 +1,92 @@
+"""CuPy and NVIDIA's `cuda.core`, clients that nobody here wrote, on the virtual GPU; `build_cupy.sh` installs them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ffm.stages.analysis import run_analysis
+from ffm.stages.documents import Analysis, Site
+from ffm.stages.folder import ResultsFolder
+from ffm.stages.measure import Request
+from ffm.stages.registry import MEASURING_STAGES
+from ffm.vgpu.paths import library_folder
+
+HERE = Path(__file__).parent
+ENVIRONMENT = Path(os.environ.get("FFM_CUPY", HERE.parents[1] / "build" / "cupy" / "env"))
+PYTHON = ENVIRONMENT / "bin" / "python"
+PROBLEMS = HERE / "cupy_problems.py"
+STEPS = 10
+
+pytestmark = pytest.mark.skipif(
+    not list(ENVIRONMENT.glob("lib/python*/site-packages/cupy")),
+    reason="CuPy is not installed for the virtual GPU: run tests/clients/build_cupy.sh",
+)
+
+
+@pytest.fixture(autouse=True)
+def _virtual_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(library_folder()))
+
+
+@pytest.mark.parametrize("client", ["cupy_client.py", "core_client.py"])
+def test_all_bytes_arrive(client: str) -> None:
+    done = subprocess.run([PYTHON, HERE / client], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1:] == ["right"], done.stderr
+
+
+def test_device_code_is_refused_with_the_drivers_error() -> None:
+    done = subprocess.run([PYTHON, HERE / "cupy_client.py"], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[:2] == ["CUDA_ERROR_NO_BINARY_FOR_GPU", "CUDA_ERROR_INVALID_IMAGE"]
+
+
+@pytest.fixture(scope="module")
+def analysis(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    folder = ResultsFolder(tmp_path_factory.mktemp("cupy") / "results")
+    folder.root.mkdir()
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("LD_LIBRARY_PATH", str(library_folder()))
+        request = Request([str(PYTHON), str(PROBLEMS)], folder, 120.0)
+        for stage in MEASURING_STAGES.values():
+            stage(request)
+    return run_analysis(folder)
+
+
+def line_of(text: str) -> int:
+    (line,) = (number for number, row in enumerate(PROBLEMS.read_text().splitlines(), 1) if text in row)
+    return line
+
+
+def sites_at(analysis: Analysis, text: str) -> list[Site]:
+    """The calls of the script's line with a text: their stacks lead through CuPy's own files."""
+    line = line_of(text)
+    return [
+        site
+        for site in analysis.sites
+        if any(
+            frame.line == line and frame.file.endswith(PROBLEMS.name) for frame in analysis.stacks[site.stack].frames
+        )
+    ]
+
+
+def test_the_constant_is_sent_again_by_the_line_that_sends_it(analysis: Analysis) -> None:
+    (upload,) = (site for site in sites_at(analysis, "cupy.asarray(constant)") if site.transfer)
+    assert upload.count == STEPS
+    assert (upload.file.endswith(PROBLEMS.name), upload.line) == (True, line_of("cupy.asarray(constant)"))
+    assert [(verdict.kind, verdict.occurrences) for verdict in upload.transfer] == [("no-op", STEPS - 1)]
+    assert upload.benefit.replay_s > 0
+
+
+def test_the_wait_after_each_step_is_not_needed(analysis: Analysis) -> None:
+    (wait,) = sites_at(analysis, "cupy.cuda.Device().synchronize()")
+    assert wait.call == "cudaDeviceSynchronize"
+    assert sum(verdict.occurrences for verdict in wait.synchronization) == STEPS
+    assert {verdict.kind for verdict in wait.synchronization} <= {"unnecessary", "conditionally unnecessary"}
+
+
+def test_the_wait_for_what_is_printed_is_needed(analysis: Analysis) -> None:
+    (wait,) = (site for site in sites_at(analysis, 'print("sum"') if site.call == "cudaStreamSynchronize")
+    assert wait.problem_count == 0
