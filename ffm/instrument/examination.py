@@ -14,6 +14,7 @@ import msgspec
 from ffm.driver.analysis import identity_of
 from ffm.driver.catalogue import Catalogue, Kind, load_catalogue
 from ffm.driver.library import read_library
+from ffm.driver.versions import form_of
 from ffm.instrument.errors import InstrumentError
 from ffm.instrument.recording import read_recordings
 from ffm.instrument.runner import Instruments, run_instrumented
@@ -102,7 +103,7 @@ class Examination(msgspec.Struct, frozen=True, kw_only=True):
     unknown_exports: tuple[str, ...]
     """Exported functions that the catalogue neither watches nor leaves out on purpose."""
     unknown_entry_points: tuple[EntryPoint, ...]
-    """Answers of `cuGetProcAddress` of which the same holds, or that are not exported and so stay unhooked."""
+    """Answers of `cuGetProcAddress` of which the same holds, or that are not exported and were not hooked either."""
     recorded: int
     """Calls of the examined process that the collector recorded."""
 
@@ -235,10 +236,16 @@ def _examination(answer: Answer, hooks: list[tuple[str, str, str]], recorded: in
         unknown_entry_points=tuple(
             point
             for point in entry_points
-            if not point.exports or all(_unknown(name, catalogue) for name in point.exports)
+            if (all(_unknown(name, catalogue) for name in point.exports) if point.exports else _unhooked(point, hooks))
         ),
         recorded=recorded,
     )
+
+
+def _unhooked(point: EntryPoint, hooks: list[tuple[str, str, str]]) -> bool:
+    """Whether an answer that is not exported was not hooked as the form of a function that it is."""
+    form = form_of(point.asked, point.version, per_thread=point.per_thread)
+    return form is None or not any(name == form.name and how in HOOKED for name, how, _ in hooks)
 
 
 def _unknown(name: str, catalogue: Catalogue) -> bool:

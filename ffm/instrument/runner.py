@@ -19,8 +19,9 @@ from typing import Any, Protocol
 
 import frida
 
-from ffm.driver.catalogue import load_catalogue
+from ffm.driver.catalogue import DefaultStream, load_catalogue
 from ffm.driver.library import read_library
+from ffm.driver.versions import newest, since
 from ffm.instrument.attaching import attaching
 from ffm.instrument.errors import InstrumentError
 from ffm.instrument.gate import Gate
@@ -177,6 +178,19 @@ def run_instrumented(
     )
 
 
+def _forms(functions: list[str]) -> dict[str, list[dict[str, Any]]]:
+    """Return what the agent needs to know which of `functions` an answer of `cuGetProcAddress` is, by base name."""
+    catalogue = load_catalogue()
+    forms: dict[str, list[dict[str, Any]]] = {}
+    for name in functions:
+        function = catalogue[name]
+        if name in since():
+            per_thread = function.default_stream is DefaultStream.PER_THREAD
+            form = {"index": function.index, "name": name, "since": since()[name], "perThread": per_thread}
+            forms.setdefault(function.base, []).append(form)
+    return forms
+
+
 class _Run:
     """The state of one run that its threads share."""
 
@@ -250,6 +264,8 @@ class _Run:
                 *([catalogue[name].index, name] for name in self._instruments.functions),
                 *([len(catalogue) + place, name] for place, name in enumerate(self._instruments.extra_functions)),
             ],
+            "newest": newest(),
+            "forms": _forms(self._instruments.functions),
             "guarded": [
                 [guarded + place, name, whole]
                 for place, (name, whole) in enumerate(self._instruments.guarded_functions)
@@ -292,13 +308,17 @@ class _Run:
     def _send_plan(self, process: Instrumented, script: Any) -> None:
         offsets: tuple[int, ...] = ()
         entries: dict[str, int] = {}
+        exports: list[int] = []
         refused: str | None = None
         try:
             if process.driver is not None:
                 process.wait_function = self._instruments.find_wait_function(process.driver)
                 offsets = process.wait_function.offsets
-                entries = read_library(process.driver).behind_slots()
+                library = read_library(process.driver)
+                entries, exports = library.behind_slots(), sorted(set(library.exports.values()))
         except Exception as error:  # the program waits for the answer, whatever happened here
             refused = str(error)
             self._fail(f"The driver {process.driver} could not be examined: {error}")
-        script.post({"type": "plan", "waitOffsets": offsets, "entries": entries, "refused": refused})
+        script.post(
+            {"type": "plan", "waitOffsets": offsets, "entries": entries, "exports": exports, "refused": refused}
+        )

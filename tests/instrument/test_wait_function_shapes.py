@@ -127,3 +127,18 @@ def test_without_a_wait_function_public_calls_are_timed_and_the_results_say_so(
     public = {"cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize"}
     assert {call.function: call.count for call in baseline.waits} == dict.fromkeys(public, ROUNDS)
     assert all(call.wait_s > 0 for call in baseline.waits)
+
+
+HIDDEN = "cuMemcpyHtoDAsync_v2"
+"""What `waiting.cu` calls, and the shape `unexported` exports under no name."""
+
+
+def test_calls_through_pointers_that_nothing_exports_are_recorded(
+    measured: Callable[[str], tuple[Baseline, Tracing, Counter[str]]], tmp_path: Path
+) -> None:
+    _, tracing, _ = measured("unexported")
+    assert tracing.run is not None
+    assert {hook.function: hook.how for hook in tracing.run.hooks}.get(HIDDEN) == "replace-fast"
+    columns = read_table(tmp_path / "unexported" / tracing.events)
+    called = [function_name(number) for number in columns["function"].tolist()]
+    assert called.count(HIDDEN) == 5 * ROUNDS

@@ -142,12 +142,10 @@ def test_images_that_cannot_be_loaded_say_why(image: bytes, error: Any) -> None:
         assert driver.cuLibraryLoadData(image, None, None, 0, None, None, 0)[0] == error
 
 
-def test_compiled_kernels_are_known_and_cannot_be_launched() -> None:
+def test_compiled_kernels_are_known_and_there_is_nothing_to_run() -> None:
     with context():
         module = checked(driver.cuModuleLoadData(PTX))
         for name in (b"twice", b"half"):
-            kernel = checked(driver.cuModuleGetFunction(module, name))
-            launched = driver.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0)
-            assert launched[0] == driver.CUresult.CUDA_ERROR_NO_BINARY_FOR_GPU
+            assert driver.cuModuleGetFunction(module, name)[0] == driver.CUresult.CUDA_ERROR_NO_BINARY_FOR_GPU
         assert driver.cuModuleGetFunction(module, b"other")[0] == driver.CUresult.CUDA_ERROR_NOT_FOUND
         checked(driver.cuModuleUnload(module))

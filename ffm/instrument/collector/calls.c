@@ -120,6 +120,7 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
     uint64_t number = thread->operations.written;
     *out = *operation;
     ffm_sink_commit(&thread->operations, sizeof *operation);
+    ffm_captures_note(function, operation);
     thread->bypass++;
     ffm_graphs_note(function, arguments, operation, (mode & FFM_MODE_WATCH) != 0);
     thread->bypass--;
@@ -127,7 +128,6 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
         return;
     if (mode & ~(uint32_t)FFM_MODE_HOST) {
         thread->bypass++;
-        ffm_captures_note(function, operation);
         if (mode & FFM_MODE_GPU_TIMES)
             ffm_gpu_times_after(function, operation, number, thread);
         if (mode & FFM_MODE_CONTENTS)

@@ -14,6 +14,7 @@
 #include "contents.h"
 #include "contexts.h"
 #include "dispatch.h"
+#include "entry_points.h"
 #include "foreign.h"
 #include "gpu_times.h"
 #include "graphs.h"
@@ -153,6 +154,11 @@ void ffm_collector_ask_graphs(void *capturing, void *nodes, void *type, void *co
 {
     void *const questions[] = {capturing, nodes, type, copy, set, kernel, kernel_before_12, child};
     ffm_graphs_ask(questions);
+}
+
+void ffm_collector_entry_points(void *const *known, uint32_t count, void *found)
+{
+    ffm_entry_points_watch(known, count, (ffm_entry_found)(uintptr_t)found);
 }
 
 const char *ffm_collector_allocator_name(uint32_t place)

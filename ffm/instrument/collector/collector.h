@@ -66,6 +66,13 @@ FFM_EXPORT void ffm_collector_ask(void *pointer_attribute, void *function_parame
 FFM_EXPORT void ffm_collector_ask_graphs(void *capturing, void *nodes, void *type, void *copy, void *set, void *kernel,
                                          void *kernel_before_12, void *child);
 
+/* Told of what cuGetProcAddress answers beside the `known` addresses: its arguments, and the address. */
+FFM_EXPORT void ffm_collector_entry_points(void *const *known, uint32_t count, void *found);
+
+/* Callbacks of Interceptor.attach for both forms of cuGetProcAddress. */
+FFM_EXPORT void ffm_collector_entry_enter(void *invocation);
+FFM_EXPORT void ffm_collector_entry_leave(void *invocation);
+
 /* Allocators of the C library to replace for FFM_MODE_HOST, likewise. */
 FFM_EXPORT const char *ffm_collector_allocator_name(uint32_t place);
 FFM_EXPORT void *ffm_collector_allocator_wrapper(uint32_t place);

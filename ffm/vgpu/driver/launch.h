@@ -7,8 +7,8 @@
 namespace vgpu
 {
 
-/* CUDA_ERROR_INVALID_VALUE for a grid or a block that no CUDA device takes, and without arguments that the kernel has;
- * CUDA_ERROR_NO_BINARY_FOR_GPU for a kernel of device code, which the virtual GPU has nothing to run on. */
+/* CUDA_ERROR_INVALID_VALUE for a grid or a block that no CUDA device takes, and without arguments that the kernel has.
+ */
 CUresult check_launch(const Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
                       void *const *arguments);
 

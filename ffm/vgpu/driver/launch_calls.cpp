@@ -91,7 +91,7 @@ CUresult vgpu::check_launch(const Kernel &kernel, const std::uint32_t grid[3], c
     }
     if (block_threads > threads_per_block || (kernel.entry->parameter_count > 0 && !arguments))
         return CUDA_ERROR_INVALID_VALUE;
-    return kernel.entry->run ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
+    return CUDA_SUCCESS;
 }
 
 OperationReference vgpu::launch_operation(Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],

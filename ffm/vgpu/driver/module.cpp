@@ -77,6 +77,8 @@ CUresult get_kernel(Kernel **result, void *handle, const char *name)
     for (const KernelEntry *entry = module->image->first; entry; entry = entry->next) {
         if (std::strcmp(entry->name, name) != 0)
             continue;
+        if (!entry->run) /* device code */
+            return CUDA_ERROR_NO_BINARY_FOR_GPU;
         std::unique_ptr<Kernel> &kernel = module->kernels[name];
         if (!kernel) {
             kernel = std::make_unique<Kernel>();
