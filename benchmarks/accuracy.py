@@ -40,7 +40,7 @@ from rich.table import Table
 from twins import SAMPLES, sample_parser, write_rows
 
 from ffm.stages.analysis import run_analysis
-from ffm.stages.documents import Analysis, Benefit
+from ffm.stages.analysis_document import Analysis, Benefit
 from ffm.stages.errors import FfmError
 from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request

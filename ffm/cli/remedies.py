@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ffm.remedy.identify import ProblemSite, Remedy
     from ffm.report.numbers import Estimator, Saving
     from ffm.report.remedies import RemediesView
-    from ffm.stages.documents import Analysis
+    from ffm.stages.analysis_document import Analysis
 
 SMALLEST_PERCENT = 0.1
 
@@ -106,7 +106,7 @@ def _saving(analysis: Analysis, remedy: Remedy) -> Saving:
     from ffm.remedy.identify import RemedyKind
     from ffm.report.numbers import Scale
     from ffm.report.places import site_saving
-    from ffm.stages.documents import Benefit
+    from ffm.stages.analysis_document import Benefit
 
     if remedy.kind is not RemedyKind.PARTIAL_DOWNLOAD:
         return site_saving(analysis, remedy.site)

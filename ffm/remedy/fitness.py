@@ -15,7 +15,7 @@ from ffm.remedy.selection import (
     guards_itself,
     needs_more,
 )
-from ffm.stages.documents import Analysis, Site
+from ffm.stages.analysis_document import Analysis, Site
 
 MANAGED_SET = (
     "once it returns, the program may use all managed memory, which kernels may still be writing. If it returned "

@@ -11,7 +11,7 @@ from ffm.remedy.correct import Comparison, ProgramRun
 from ffm.remedy.fitness import left
 from ffm.remedy.layout import constant
 from ffm.remedy.selection import Planned, Remedy
-from ffm.stages.documents import Analysis, Site
+from ffm.stages.analysis_document import Analysis, Site
 from ffm.stages.results import Results
 
 REMOVED = {

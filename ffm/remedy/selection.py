@@ -16,7 +16,7 @@ from pathlib import Path
 from ffm.driver.catalogue import load_catalogue
 from ffm.model.necessity import REASONS, Reason
 from ffm.remedy.layout import SITE, constant
-from ffm.stages.documents import Analysis, Site, Verdict
+from ffm.stages.analysis_document import Analysis, Site, Verdict
 from ffm.stages.errors import FfmError
 
 UNNECESSARY = ("unnecessary", "conditionally unnecessary")

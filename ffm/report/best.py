@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Place, place
-from ffm.stages.documents import Analysis
+from ffm.stages.analysis_document import Analysis
 from ffm.stages.parts import BestPart
 
 

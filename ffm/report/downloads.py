@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ffm.model.necessity import REASONS, Reason
 from ffm.report.numbers import count, plural, size
-from ffm.stages.documents import Analysis, DownloadUse
+from ffm.stages.analysis_document import Analysis, DownloadUse
 
 MOSTLY_UNTOUCHED = 0.5
 """A download is worth a smaller one where no more than this share of it was touched, in any that was followed."""
@@ -18,7 +18,7 @@ WORTH_MAKING_SMALLER = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """How much of what a site downloads the CPU touches, as `ffm.stages.documents.DownloadUse` says it."""
+    """How much of what a site downloads the CPU touches, as `ffm.stages.analysis_document.DownloadUse` says it."""
 
     occurrences: int
     of: int

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ffm import __version__
 from ffm.model.timeline import Timeline
 from ffm.report.places import stack_frames
-from ffm.stages.documents import Analysis, Document, Site
+from ffm.stages.analysis_document import Analysis, Site
+from ffm.stages.documents import Document
 
 CHUNK_ROWS = 1 << 20
 """Rows turned into text at once, which bounds the memory that an export needs."""

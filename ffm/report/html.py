@@ -27,7 +27,7 @@ from ffm.report.pictures import Picture, calls_picture, run_picture, sequence_pi
 from ffm.report.remedies import RemediesView
 from ffm.report.sequence import SequenceView, sequence
 from ffm.report.site import site
-from ffm.stages.documents import Analysis
+from ffm.stages.analysis_document import Analysis
 from ffm.stages.errors import FfmError
 
 

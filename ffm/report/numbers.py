@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from ffm.stages.documents import Analysis, Benefit
+from ffm.stages.analysis_document import Analysis, Benefit
 from ffm.stages.errors import FfmError
 
 Estimator = Literal["replay", "carry", "bound"]

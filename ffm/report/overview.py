@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ffm.report.downloads import Download, download, watch_notes
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Place, place
-from ffm.stages.documents import Analysis, Group, Matching
+from ffm.stages.analysis_document import Analysis, Group, Matching
 
 HIDDEN_BELOW_PERCENT = 0.1
 """Rows below this share of the run by both estimators are counted instead of shown, as in Diogenes."""

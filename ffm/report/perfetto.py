@@ -19,7 +19,7 @@ from ffm.model.gpu_spans import gpu_spans
 from ffm.model.timeline import Problem, Timeline
 from ffm.report.numbers import Estimator, Scale
 from ffm.report.places import findings, place, site_saving
-from ffm.stages.documents import Analysis
+from ffm.stages.analysis_document import Analysis
 from ffm.stages.errors import FfmError
 from ffm.stages.results import Results
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ffm.report.numbers import Saving, Scale
-from ffm.stages.documents import Analysis, Frame, Site, Verdict
+from ffm.stages.analysis_document import Analysis, Site, Verdict
+from ffm.stages.documents import Frame
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Finding, Place, findings, kept, place, site_saving
-from ffm.stages.documents import Analysis, Benefit
+from ffm.stages.analysis_document import Analysis, Benefit
 from ffm.stages.errors import FfmError
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ffm.report.downloads import Download, download, trace_hint, unwatched
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Finding, Place, StackFrame, findings, place, site_saving, stack_frames
-from ffm.stages.documents import Analysis, Benefit
+from ffm.stages.analysis_document import Analysis, Benefit
 from ffm.stages.errors import FfmError
 
 

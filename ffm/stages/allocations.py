@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import Kind, Memory, load_catalogue
 from ffm.instrument.layout import constant
 from ffm.model.transfers import allocations_of
-from ffm.stages.documents import AllocationLink
+from ffm.stages.analysis_document import AllocationLink
 from ffm.stages.tables import Columns
 
 HOST_MEMORIES = (Memory.PINNED, Memory.MANAGED, Memory.REGISTERED)

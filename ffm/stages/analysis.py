@@ -14,22 +14,11 @@ from ffm.model.replay import Replay
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import REPETITIONS, Repetition
 from ffm.stages.allocations import allocation_links
+from ffm.stages.analysis_document import AllocationLink, Analysis, Matching, StageCost, Verdict
 from ffm.stages.buffer_names import BufferNames
 from ffm.stages.compiling import compilation_notes
 from ffm.stages.device_work import device_work
-from ffm.stages.documents import (
-    AllocationLink,
-    Analysis,
-    Baseline,
-    Document,
-    Matching,
-    Memory,
-    StageCost,
-    SyncUse,
-    Tracing,
-    Verdict,
-    read_document,
-)
+from ffm.stages.documents import Baseline, Document, Memory, SyncUse, Tracing, read_document
 from ffm.stages.downloads import download_uses
 from ffm.stages.errors import DocumentError
 from ffm.stages.findings import Findings, SiteDescription, write_results

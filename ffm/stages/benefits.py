@@ -16,7 +16,8 @@ from ffm.model.device import DeviceWork
 from ffm.model.gpu_times import infer_gpu_times
 from ffm.model.replay import Replay, Replayed
 from ffm.model.timeline import Timeline
-from ffm.stages.documents import Benefit, WaitLatency
+from ffm.stages.analysis_document import Benefit
+from ffm.stages.documents import WaitLatency
 
 REPLAYED_ROWS = 400_000_000
 """So many rows are visited at most in replaying groups, the most promising first: some tens of seconds."""

@@ -37,7 +37,8 @@ from numpy.typing import NDArray
 
 from ffm.model.sequences import FoundSequence, Line, Membership, offsets_of
 from ffm.model.timeline import Kind, Problem, Timeline
-from ffm.stages.documents import Analysis, Frame, Module, Stack, Verdict
+from ffm.stages.analysis_document import Analysis, Verdict
+from ffm.stages.documents import Frame, Module, Stack
 from ffm.stages.errors import DocumentError
 from ffm.stages.findings import Findings, SiteDescription, write_results
 from ffm.stages.places import place_of_call

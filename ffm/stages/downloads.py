@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import Direction, Kind, load_catalogue
 from ffm.instrument.layout import constant
 from ffm.instrument.recording import Recording
-from ffm.stages.documents import DownloadUse
+from ffm.stages.analysis_document import DownloadUse
 from ffm.stages.program_order import access_rows
 from ffm.stages.tables import Columns
 

@@ -21,9 +21,7 @@ from ffm.model.device import DeviceWork
 from ffm.model.names import base_name
 from ffm.model.sequences import FoundSequence, Membership, find_sequences
 from ffm.model.timeline import Kind, Problem, Timeline
-from ffm.stages.benefits import Estimates
-from ffm.stages.documents import (
-    NOT_MEASURED,
+from ffm.stages.analysis_document import (
     AllocationLink,
     Analysis,
     Benefit,
@@ -31,17 +29,14 @@ from ffm.stages.documents import (
     Explained,
     Group,
     Matching,
-    Module,
-    Run,
     Sequence,
     SequenceOperation,
     Site,
-    Stack,
     StageCost,
     Verdict,
-    WaitLatency,
-    write_document,
 )
+from ffm.stages.benefits import Estimates
+from ffm.stages.documents import NOT_MEASURED, Module, Run, Stack, WaitLatency, write_document
 from ffm.stages.host_memory import ALLOCATORS, FREE
 from ffm.stages.places import Place, place_of_allocation, place_of_call, runtime_modules
 from ffm.stages.results import ANALYSIS_FILE, TIMELINE_FILE
@@ -66,9 +61,9 @@ class SiteDescription:
     synchronization: list[Verdict] = field(default_factory=list)
     transfer: list[Verdict] = field(default_factory=list)
     download: DownloadUse | None = None
-    """As in `documents.Site`."""
+    """As in `analysis_document.Site`."""
     buffer: str = ""
-    """As in `documents.Site`."""
+    """As in `analysis_document.Site`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +95,7 @@ class Findings:
     """What the operations do on the GPU; None where no trace tells."""
     wait_latency: WaitLatency = NOT_MEASURED
     watch: str = ""
-    """As in `documents.Analysis`."""
+    """As in `analysis_document.Analysis`."""
     probes_s: float = 0.0
     """The probes' own time, over all threads."""
 

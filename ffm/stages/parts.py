@@ -8,7 +8,7 @@ import numpy as np
 
 from ffm.model.parts import ESTIMATED, best_parts, count_places, promise
 from ffm.model.timeline import Kind
-from ffm.stages.documents import Analysis, Benefit
+from ffm.stages.analysis_document import Analysis, Benefit
 from ffm.stages.errors import FfmError
 from ffm.stages.results import Estimator, Results, seconds_by, sequence_operations
 

@@ -14,13 +14,9 @@ from ffm.model.copies import copy_times
 from ffm.model.device import DeviceWork
 from ffm.model.sequences import Membership, offsets_of
 from ffm.model.timeline import Timeline
+from ffm.stages.analysis_document import Analysis, Benefit, SequenceOperation
 from ffm.stages.benefits import Estimates
-from ffm.stages.documents import (
-    Analysis,
-    Benefit,
-    SequenceOperation,
-    read_document,
-)
+from ffm.stages.documents import read_document
 from ffm.stages.errors import FfmError
 from ffm.stages.timeline_file import load_results_timeline
 

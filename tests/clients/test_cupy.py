@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ffm.stages.analysis import run_analysis
-from ffm.stages.documents import Analysis, Site
+from ffm.stages.analysis_document import Analysis, Site
 from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES

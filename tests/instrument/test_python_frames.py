@@ -16,7 +16,7 @@ from ffm.instrument.layout import constant
 from ffm.instrument.recording import RecordedStack, Recording, read_recordings
 from ffm.instrument.runner import Instruments, run_instrumented
 from ffm.instrument.wait_function import wait_function
-from ffm.stages.documents import Analysis
+from ffm.stages.analysis_document import Analysis
 from ffm.stages.named_stacks import name_stacks
 from ffm.stages.results import open_results
 from ffm.stages.stack_table import StackTable

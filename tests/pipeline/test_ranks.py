@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ffm.stages.documents import Analysis, Tracing, read_document
+from ffm.stages.analysis_document import Analysis
+from ffm.stages.documents import Tracing, read_document
 from ffm.vgpu.paths import sample
 from tests.conftest import Ffm
 

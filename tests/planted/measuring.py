@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ffm.stages.analysis import run_analysis
-from ffm.stages.documents import Analysis, Site, Verdict
+from ffm.stages.analysis_document import Analysis, Site, Verdict
 from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request, Watch
 from ffm.stages.registry import MEASURING_STAGES

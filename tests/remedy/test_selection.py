@@ -12,7 +12,8 @@ from ffm.model.necessity import REASONS, Reason
 from ffm.remedy.fitness import Fitness, fitness, left
 from ffm.remedy.layout import SITE, constant, declarations, guarded_functions
 from ffm.remedy.selection import LATE_S, Planned, Remedy, closes_host_memory, delivers_late, plan, write_plan
-from ffm.stages.documents import AllocationLink, Analysis, Benefit, Site, Stack, Verdict
+from ffm.stages.analysis_document import AllocationLink, Analysis, Benefit, Site, Verdict
+from ffm.stages.documents import Stack
 from ffm.stages.errors import FfmError
 
 UNNECESSARY = REASONS[Reason.NOTHING_RELIES]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from ffm.stages.documents import (
+from ffm.stages.analysis_document import (
     Analysis,
     Benefit,
-    Frame,
     Group,
     Matching,
-    Module,
     Sequence,
     SequenceOperation,
     Site,
-    Stack,
     StageCost,
     Verdict,
 )
+from ffm.stages.documents import Frame, Module, Stack
 
 TEMPLATE = "void thrust::detail::contiguous_storage<float, thrust::device_allocator<float> >::deallocate()"
 

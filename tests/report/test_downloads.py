@@ -15,7 +15,7 @@ from ffm.report.overview import overview
 from ffm.report.site import site
 from ffm.report.terminal import render_overview, render_site
 from ffm.report.terminal.remedies import render_remedies
-from ffm.stages.documents import Analysis, DownloadUse, Verdict
+from ffm.stages.analysis_document import Analysis, DownloadUse, Verdict
 
 MIB = 1 << 20
 

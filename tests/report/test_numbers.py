@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ffm.report.numbers import Scale, percent, plural, ranges, size
-from ffm.stages.documents import Benefit
+from ffm.stages.analysis_document import Benefit
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from diogenes_records import PUBLISHED, loop_records, needs_published_files, record, write_folder
 
 from ffm.model.timeline import Kind, Problem
+from ffm.stages.analysis_document import Analysis
 from ffm.stages.diogenes import import_diogenes, published_points, read_records
-from ffm.stages.documents import Analysis
 from ffm.stages.errors import DocumentError
 from ffm.stages.results import open_results, subsequence
 

@@ -12,7 +12,8 @@ import pytest
 
 from ffm.model.carry import carry
 from ffm.model.timeline import Kind, Problem, Timeline
-from ffm.stages.documents import Frame, Module, Stack, Verdict
+from ffm.stages.analysis_document import Verdict
+from ffm.stages.documents import Frame, Module, Stack
 from ffm.stages.errors import DocumentError, FfmError
 from ffm.stages.findings import Findings, SiteDescription, analyse, write_results
 from ffm.stages.results import Results, open_results, subsequence

@@ -11,7 +11,7 @@ from test_results import ITERATIONS, loop_findings, loop_timeline
 
 from ffm.model.device import DeviceWork, simple_device_work
 from ffm.model.timeline import Kind, Timeline
-from ffm.stages.documents import Benefit, Group
+from ffm.stages.analysis_document import Benefit, Group
 from ffm.stages.errors import FfmError
 from ffm.stages.findings import Findings, analyse, write_results
 from ffm.stages.parts import best_subsequences
