@@ -236,6 +236,12 @@ function askForPlan(module) {
   return plan;
 }
 
+// Where to hook an export; null where there is none. One that only jumps through a slot is hooked where it leads: the
+// slot itself is not filled yet.
+function entryOf(module, plan, name) {
+  return name in plan.entries ? module.base.add(plan.entries[name]) : module.findExportByName(name);
+}
+
 function hookDriver(module) {
   const plan = askForPlan(module);
   const began = Date.now();
@@ -256,10 +262,8 @@ function hookDriver(module) {
   const outcomes = [];
   const owners = new Map(); // address of hooked code -> name of the function
   for (const [index, name] of configuration.functions) {
-    const exported = module.findExportByName(name);
-    if (exported !== null) {
-      // An entry that only jumps through a slot is hooked where it leads: the slot itself is not filled yet.
-      const address = name in plan.entries ? module.base.add(plan.entries[name]) : exported;
+    const address = entryOf(module, plan, name);
+    if (address !== null) {
       outcomes.push([name, ...hookFunction(index, name, address, owners)]);
     }
   }
@@ -269,7 +273,7 @@ function hookDriver(module) {
       Interceptor.attach(address, collector.waitCallbacks);
     }
   }
-  hookEntryPoints(module, plan.exports, owners);
+  hookEntryPoints(module, plan, owners);
   Interceptor.flush();
   send({ type: "hooks", outcomes, seconds: (Date.now() - began) / 1000 });
 }
@@ -304,10 +308,11 @@ const PER_THREAD_STREAM = 2; // CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM of
 const kept = []; // what native code uses as long as the program runs
 
 // A newer driver may answer addresses that it does not export. They are hooked when the program first gets them.
-function hookEntryPoints(module, exported, owners) {
+function hookEntryPoints(module, plan, owners) {
   if (collector.entryPoints === null) {
     return;
   }
+  const exported = plan.exports;
   const known = Memory.alloc(Math.max(1, exported.length) * Process.pointerSize);
   exported.forEach((offset, place) => known.add(place * Process.pointerSize).writePointer(module.base.add(offset)));
   const found = new NativeCallback(
@@ -322,7 +327,7 @@ function hookEntryPoints(module, exported, owners) {
   kept.push(known, found);
   collector.entryPoints(known, exported.length, found);
   for (const name of QUESTIONS) {
-    const address = module.findExportByName(name);
+    const address = entryOf(module, plan, name);
     if (address !== null) {
       try {
         Interceptor.attach(address, collector.entryCallbacks);
