@@ -426,7 +426,8 @@ def keepers(
             top[number, place] = need
             need -= 1
         node = top[thread[row], one]
-        while node >= 0 and needs[node, 5] > upto:
+        # What an earlier one that stays protects, a later one covers without being relied on.
+        while node >= 0 and (needs[node, 5] > upto or end[needs[node, 1]] < end[row]):
             node = below[node]
         if node >= 0 and needs[node, 1] != row and (keep[row] < 0 or needs[node, 1] < keep[row]):
             keep[row] = needs[node, 1]

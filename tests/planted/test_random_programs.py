@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import HealthCheck, Phase, example, given, note, settings
 from hypothesis import strategies as st
 
 from ffm.model.necessity import REQUIRED, Necessity, Reason, needed_synchronizations
@@ -63,8 +63,18 @@ def test_every_wait_and_nothing_else_gets_a_verdict(script: Script) -> None:
     assert np.flatnonzero(verdicts.reason != Reason.NOT_A_SYNCHRONIZATION).tolist() == waits_of(script)
 
 
+ORDERED_BY_ANOTHER_WAIT = [
+    Step("download", thread=0, stream=2, buffer=1),
+    Step("wait_device", thread=1),
+    Step("launch", thread=0, stream=0),  # comes after the download only since the wait stays
+    Step("wait_stream", thread=1, stream=0),
+    Step("read", thread=0, buffer=1),
+]
+
+
 @settings(max_examples=200, deadline=None)
 @given(scripts)
+@example(ORDERED_BY_ANOTHER_WAIT)
 def test_the_wait_that_must_stay_is_needed_and_covers_the_same(script: Script) -> None:
     verdicts = on_tables(script)
     note(text_of(script))

@@ -123,14 +123,21 @@ def test_unknown_export_table_is_refused() -> None:
 
 
 @pytest.mark.virtual_gpu
-@pytest.mark.parametrize("begin", [b"\x7fELF", b"\x50\xed\x55\xba", b".version 8.0\n"])
-def test_images_with_gpu_code_are_refused(begin: bytes) -> None:
+@pytest.mark.parametrize(
+    ("begin", "error"),
+    [
+        (b"\x7fELF", "CUDA_ERROR_NO_BINARY_FOR_GPU"),
+        (b"\x50\xed\x55\xba", "CUDA_ERROR_NO_BINARY_FOR_GPU"),
+        (b".version 8.0\n", "CUDA_ERROR_INVALID_IMAGE"),
+    ],
+)
+def test_images_with_gpu_code_are_refused(begin: bytes, error: str) -> None:
     from cuda.bindings import driver
     from virtual_gpu import context
 
     with context():
         image = begin + bytes(64)
-        assert driver.cuModuleLoadData(image)[0] == driver.CUresult.CUDA_ERROR_INVALID_IMAGE
+        assert driver.cuModuleLoadData(image)[0] == getattr(driver.CUresult, error)
 
 
 def test_runtime_does_not_link_the_driver_and_finds_it_beside_itself() -> None:
