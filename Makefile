@@ -49,7 +49,7 @@ lint: setup
 	git ls-files '*.c' '*.h' '*.cpp' '*.cu' | xargs $(BIN)/clang-format --dry-run --Werror
 
 unit: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 25
 
 # Without a network, or on another system than Debian, the tests of these drivers are skipped.
 drivers: ## fetch builds of NVIDIA's own driver library, for tests; nothing is installed

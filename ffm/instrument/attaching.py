@@ -15,6 +15,8 @@ from ffm.instrument.errors import InstrumentError
 
 LIMIT = 60.0
 """Seconds that Frida may take: a hundred times what it does on a busy machine."""
+GRACE, TICK = 2.0, 0.1
+"""Seconds that it may take when the process has ended; seconds between two looks."""
 
 
 @contextmanager
@@ -32,9 +34,8 @@ def attaching(process_id: int) -> Iterator[None]:
             "can have only one tracer. Run the program without that one."
         )
     cancellable = frida.Cancellable()  # type: ignore[no-untyped-call]
-    timer = threading.Timer(LIMIT, cancellable.cancel)
-    timer.daemon = True
-    timer.start()
+    over = threading.Event()
+    threading.Thread(target=_cancel_in_time, args=(process_id, cancellable, over), daemon=True).start()
     try:
         with cancellable:
             yield
@@ -51,7 +52,18 @@ def attaching(process_id: int) -> Iterator[None]:
     except _FAILURES as error:
         raise InstrumentError(f"Frida could not attach to {process}: {error}.") from error
     finally:
-        timer.cancel()
+        over.set()
+
+
+def _cancel_in_time(process_id: int, cancellable: frida.Cancellable, over: threading.Event) -> None:
+    """Cancel what Frida does when the time is up, or shortly after the process has ended: not always Frida notices."""
+    end = time.monotonic() + LIMIT
+    while not over.wait(TICK):
+        if _has_ended(process_id):
+            end = min(end, time.monotonic() + GRACE)
+        if time.monotonic() > end:
+            cancellable.cancel()
+            return
 
 
 _FAILURES = (
@@ -87,6 +99,15 @@ def _tracer_of(process_id: int) -> int | None:
         return None  # it has ended
     found = re.search(r"^TracerPid:\s*([1-9]\d*)", status, re.MULTILINE)
     return None if found is None else int(found[1])
+
+
+def _has_ended(process_id: int) -> bool:
+    """Whether a process has ended, also where nobody has taken its status yet."""
+    try:
+        status = Path(f"/proc/{process_id}/stat").read_text()
+    except OSError:
+        return True
+    return status.rpartition(")")[2].split()[0] in ("Z", "X")
 
 
 def _name_of(process_id: int) -> str:

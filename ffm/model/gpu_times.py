@@ -143,7 +143,7 @@ def infer_gpu_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -
     enqueues = np.isin(
         work.action, (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.SET_AND_WAIT)
     )
-    if len(left) >= OFTEN:
+    if len(left) >= max(OFTEN, SEEN_SHARE * len(length)):
         hidden = latency_ns = int(np.quantile(left, FEW))
         usual = int(np.median(left))
     else:
