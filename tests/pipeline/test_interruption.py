@@ -48,6 +48,11 @@ def processes_of(program: Path) -> set[int]:
     return found
 
 
+def act_on_hangups() -> None:
+    """In the child: what runs under `nohup` ignores them, these tests among it."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def until(condition: Callable[[], bool]) -> bool:
     """Wait for a condition; return whether it came."""
     end = time.monotonic() + PATIENCE
@@ -63,7 +68,9 @@ def measuring(ending: Path, results: Path) -> Iterator[Callable[[str], subproces
 
     def begin(stage: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "ffm", "stage", stage, "--results", str(results), "--", str(ending), "family"]
-        ffm = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+        ffm = subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, preexec_fn=act_on_hangups
+        )
         started.append(ffm)
         log = results / f"{stage}.log"
         assert until(lambda: ffm.poll() is not None or (log.exists() and log.read_text() == "sum 0\n"))
