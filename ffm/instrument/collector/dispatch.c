@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -288,7 +289,10 @@ static int find_code(struct dl_phdr_info *module, size_t bytes, void *result)
     return 0;
 }
 
-enum { INSTRUMENTS = 64 };
+enum { INSTRUMENTS = 64, LOOKS = 2000, LOOK_EACH = 100 * 1000 };
+
+/* How many threads were asked to join. */
+static uint32_t asked;
 
 /* Threads of the instruments, which touch nothing of the program's. */
 static struct {
@@ -321,8 +325,17 @@ static void ask(pid_t thread)
     for (uint32_t i = 0; i < instruments.count; i++)
         if (instruments.threads[i] == thread)
             return;
-    if (thread != gettid())
-        ffm_kernel(SYS_tgkill, (uint64_t)getpid(), (uint64_t)thread, SIGSYS, 0);
+    if (thread != gettid() && ffm_kernel(SYS_tgkill, (uint64_t)getpid(), (uint64_t)thread, SIGSYS, 0) == 0)
+        asked++;
+}
+
+/* Until the others have joined, so that their stacks are known before anything is protected. One that holds the signal
+ * back does not answer. */
+static void await_others(void)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_EACH};
+    for (int look = 0; look < LOOKS && __atomic_load_n(&dispatch.threads, __ATOMIC_RELAXED) <= asked; look++)
+        ffm_kernel(SYS_nanosleep, (uint64_t)&pause, 0, 0, 0);
 }
 
 void ffm_dispatch_spare_instruments(void)
@@ -347,5 +360,6 @@ bool ffm_dispatch_open(void)
     other_threads(ask);
     if (gettid() != getpid())
         ask(getpid());
+    await_others();
     return true;
 }
