@@ -21,7 +21,7 @@ from ffm.vgpu.paths import NotBuiltError, sample
 def command():
     """The words of the program to measure. Raises ValueError, NotBuiltError."""
     if "app" in config or "sample" not in config:
-        return shlex.split(str(config.get("app", "")))
+        return shlex.split(str(config.get("app") or ""))
     program = os.path.relpath(sample(str(config["sample"])))
     return [program, *shlex.split(str(config.get("arguments", "")))]
 
@@ -29,7 +29,11 @@ def command():
 try:
     COMMAND = command()
 except ValueError as error:
-    print(f"ffm: the program and its arguments cannot be split into words: {error}", file=sys.stderr)
+    print(
+        f"ffm: the program and its arguments cannot be split into words: {error}. (Snakemake takes quotes off the value; "
+        "a space within a word is written with a backslash before it.)",
+        file=sys.stderr,
+    )
     raise SystemExit(1) from None
 except NotBuiltError as error:
     print(f"ffm: {error}", file=sys.stderr)
