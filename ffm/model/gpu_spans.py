@@ -1,4 +1,4 @@
-"""When the GPU works at what each row of a timeline enqueued, for showing; inferred as in `ffm.model.gpu_times`."""
+"""When the GPU works at what each row of a timeline enqueued, for showing; as `ffm.model.gpu_times` has it."""
 
 from __future__ import annotations
 

@@ -138,8 +138,7 @@ def infer_gpu_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -
         segment,
     )
     same = _compare(length, key)
-    measured = np.where(work.measured >= 0, work.measured, -1)
-    left = _latencies(length, size, segment, measured)
+    left = _latencies(length, size, segment, work.measured)
     enqueues = np.isin(
         work.action, (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.SET_AND_WAIT)
     )
@@ -156,11 +155,11 @@ def infer_gpu_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -
     unknown = likely.gpu < 0
     most = ALIKE_TIMES * same.usual + latency_ns
     endless = np.where(unknown & enqueues, ENDLESS_NS, slow.gpu.clip(0))
-    slowest = _fit(timeline, work, order, endless, 0, np.where(measured >= 0, ENDLESS_NS, 0))
+    slowest = _fit(timeline, work, order, endless, 0, np.where(work.measured >= 0, ENDLESS_NS, 0))
     # Of what nobody waited for, half of what is possible is the guess that is wrong by least.
     possible = np.where(slowest.gpu < ENDLESS_NS, slowest.gpu, 0)
     allowed = np.where(likely.sure, ENDLESS_NS, np.where(likely.firm, most, usual))
-    shorter = np.where(measured >= 0, measured, (likely.gpu - (latency_ns - hidden)).clip(0))
+    shorter = np.where(work.measured >= 0, work.measured, (likely.gpu - (latency_ns - hidden)).clip(0))
     return Inference(
         order,
         _fit(timeline, work, order, np.where(unknown, possible // 2, likely.gpu), usual, allowed),
@@ -342,9 +341,9 @@ def _fit(
     order: NDArray[np.int64],
     expected: NDArray[np.int64],
     tolerance: int,
-    allowed: NDArray[np.int64] | None = None,
+    allowed: NDArray[np.int64],
 ) -> GpuTimes:
-    """Without `allowed`, `tolerance` is allowed for all work."""
+    """Arguments as for the kernel; `expected` and `allowed` have shape (n,), nanoseconds."""
     gpu = expected.astype(np.int64)
     ready = np.zeros(len(timeline), np.int64)
     latency = np.zeros(len(timeline), np.int64)
@@ -365,7 +364,7 @@ def _fit(
         work.events,
         WAITED_NS,
         tolerance,
-        np.full(len(timeline), tolerance, np.int64) if allowed is None else allowed,
+        allowed.astype(np.int64),
         gpu,
         ready,
         latency,

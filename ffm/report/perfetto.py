@@ -3,7 +3,7 @@
 Format: TrackEvent of the Perfetto trace (perfetto.dev/docs/reference/synthetic-track-event). Each operation is a slice
 on the track of its thread, its waiting a slice within. Beside a thread with problems lies a track that shows these
 alone, with verdict and benefit. Streams are tracks of their own; arrows lead from each call to its work. The times of
-the GPU are inferred (`ffm.model.gpu_times`), as no driver call tells them.
+the GPU are those of `ffm.model.gpu_times`: how long is measured where events told, when is inferred.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ class Explained(Record, frozen=True, kw_only=True):
     work_s: float
     """CPU work between traced calls."""
     wait_s: float
-    """Waiting that the GPU's inferred times explain."""
+    """Waiting that the GPU's times explain."""
     unexplained_wait_s: float
     probes_s: float
     """The probes' own time, taken out of all others."""
