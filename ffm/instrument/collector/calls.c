@@ -82,7 +82,7 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
     ffm_arguments_before(function, arguments, operation);
     thread->wait = 0;
     thread->waits = 0;
-    if (ffm_graphs_capture(function, operation, thread)) {
+    if (ffm_captured(function, operation, thread)) {
         operation->flags |= FFM_OPERATION_CAPTURED;
         return;
     }
@@ -121,13 +121,12 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
     *out = *operation;
     ffm_sink_commit(&thread->operations, sizeof *operation);
     ffm_captures_note(function, operation);
-    thread->bypass++;
-    ffm_graphs_note(function, arguments, operation, (mode & FFM_MODE_WATCH) != 0);
-    thread->bypass--;
     if (operation->flags & FFM_OPERATION_CAPTURED)
         return;
     if (mode & ~(uint32_t)FFM_MODE_HOST) {
         thread->bypass++;
+        if (mode & FFM_MODE_WATCH)
+            ffm_graphs_note(function, arguments, operation);
         if (mode & FFM_MODE_GPU_TIMES)
             ffm_gpu_times_after(function, operation, number, thread);
         if (mode & FFM_MODE_CONTENTS)
@@ -197,7 +196,7 @@ void ffm_collector_call_enter(void *opaque)
         memcpy(thread->attached_arguments + 6, (const word *)cpu->rsp + 1, 6 * sizeof(word));
     thread->attached = (ffm_operation){0};
     bool truncated;
-    ffm_registers from = ffm_invocation_registers(invocation);
+    ffm_registers from = ffm_registers_of(invocation->cpu_context);
     thread->attached.stack = ffm_stack_at_entry(&from, &truncated);
     thread->attached.flags = truncated ? FFM_OPERATION_TRUNCATED : 0;
     begin(index, thread->attached_arguments, thread, &thread->attached);

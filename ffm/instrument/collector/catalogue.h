@@ -2,7 +2,9 @@
 #ifndef FFM_CATALOGUE_H
 #define FFM_CATALOGUE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "catalogue.inc"
 
@@ -26,5 +28,11 @@ typedef struct {
 } ffm_function;
 
 extern const ffm_function ffm_catalogue[FFM_FUNCTION_COUNT];
+
+/* Whether the function is one of a base name, whatever its version and flavour of default stream. */
+static inline bool ffm_is_named(const ffm_function *function, const char *base)
+{
+    return strncmp(function->name, base, strlen(base)) == 0;
+}
 
 #endif

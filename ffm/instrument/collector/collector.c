@@ -10,6 +10,7 @@
 #include "allocators.h"
 #include "boxes.h"
 #include "calls.h"
+#include "captures.h"
 #include "clock_reads.h"
 #include "contents.h"
 #include "contexts.h"
@@ -53,6 +54,7 @@ static void after_fork(void)
     if (ffm_call_mode() & FFM_MODE_WATCH)
         ffm_watch_after_fork();
     ffm_contents_after_fork();
+    ffm_graphs_after_fork();
     ffm_gpu_times_after_fork();
     ffm_host_blocks_after_fork();
     ffm_dispatch_after_fork();
@@ -152,7 +154,8 @@ void ffm_collector_ask(void *pointer_attribute, void *function_parameter, void *
 void ffm_collector_ask_graphs(void *capturing, void *nodes, void *type, void *copy, void *set, void *kernel,
                               void *kernel_before_12, void *child)
 {
-    void *const questions[] = {capturing, nodes, type, copy, set, kernel, kernel_before_12, child};
+    ffm_captures_ask(capturing);
+    void *const questions[FFM_GRAPH_QUESTIONS] = {nodes, type, copy, set, kernel, kernel_before_12, child};
     ffm_graphs_ask(questions);
 }
 

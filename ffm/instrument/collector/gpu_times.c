@@ -9,7 +9,7 @@
 #include "contexts.h"
 #include "waits.h"
 
-enum { PER_THREAD_HANDLE = 2, DEFAULT_FLAGS = 0 };
+enum { DEFAULT_FLAGS = 0 };
 
 /* The GPU, where it was idle, waited between the first event and the work for part of the time that the call took. Most
  * of that passes when the work is on its way. Where it is more nanoseconds than this, and a larger part of the measured
@@ -52,19 +52,30 @@ static struct {
     elapsed_function elapsed;
 } times = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static bool driver_can(void)
+static bool ask_for_functions(void)
 {
-    if (times.create == NULL) {
-        times.record = (record_function)ffm_call_original_named("cuEventRecord");
-        times.query = (query_function)ffm_call_original_named("cuEventQuery");
-        times.elapsed = (elapsed_function)ffm_call_original_named("cuEventElapsedTime");
-        if (times.elapsed == NULL) /* CUDA 12.8 added a second form, which newer drivers may export alone */
-            times.elapsed = (elapsed_function)ffm_call_original_named("cuEventElapsedTime_v2");
-        times.stream_query = (query_function)ffm_call_original_named("cuStreamQuery");
-        times.create = (create_function)ffm_call_original_named("cuEventCreate");
-    }
+    times.create = (create_function)ffm_call_original_named("cuEventCreate");
+    times.record = (record_function)ffm_call_original_named("cuEventRecord");
+    times.query = (query_function)ffm_call_original_named("cuEventQuery");
+    times.stream_query = (query_function)ffm_call_original_named("cuStreamQuery");
+    times.elapsed = (elapsed_function)ffm_call_original_named("cuEventElapsedTime");
+    if (times.elapsed == NULL) /* CUDA 12.8 added a second form, which newer drivers may export alone */
+        times.elapsed = (elapsed_function)ffm_call_original_named("cuEventElapsedTime_v2");
     return times.create != NULL && times.record != NULL && times.query != NULL && times.stream_query != NULL &&
            times.elapsed != NULL;
+}
+
+/* Asked again until the driver's functions are known: some are hooked after the first call. */
+static bool driver_can(void)
+{
+    static bool known;
+    if (__atomic_load_n(&known, __ATOMIC_ACQUIRE))
+        return true;
+    pthread_mutex_lock(&times.lock);
+    bool all = known || ask_for_functions();
+    __atomic_store_n(&known, all, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&times.lock);
+    return all;
 }
 
 static bool enqueues(const ffm_function *function)
@@ -81,11 +92,6 @@ static bool enqueues(const ffm_function *function)
     default:
         return false;
     }
-}
-
-static uint64_t stream_of(const ffm_function *function, const ffm_operation *operation)
-{
-    return operation->stream == 0 && function->per_thread_stream ? PER_THREAD_HANDLE : operation->stream;
 }
 
 static uint32_t *latest_of(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread)
@@ -112,12 +118,12 @@ static void collect(ring *here, ffm_thread *thread)
     for (uint64_t place = here->first; place < last; place++) {
         timing *one = &here->timings[place % UNDER_WAY];
         float milliseconds;
-        if (one->state == ENQUEUED && times.query(one->end) == 0) {
+        if (__atomic_load_n(&one->state, __ATOMIC_ACQUIRE) == ENQUEUED && times.query(one->end) == 0) {
             one->state = OVER;
             if (times.elapsed(&milliseconds, one->begin, one->end) == 0)
                 record(thread, one, milliseconds);
         }
-        if (one->state == OVER && place == here->first) {
+        if (place == here->first && __atomic_load_n(&one->state, __ATOMIC_ACQUIRE) == OVER) {
             here->first++;
             last += last < here->next;
         }
@@ -160,13 +166,14 @@ void ffm_gpu_times_before(const ffm_function *function, const ffm_operation *ope
     pthread_mutex_unlock(&times.lock);
     if (one == NULL)
         return;
-    uint64_t stream = stream_of(function, operation);
+    uint64_t stream = ffm_stream_handle(function, operation);
     bool idle = times.stream_query(stream) == 0;
-    if (times.record(one->begin, stream) == 0)
-        thread->timing = one;
-    else
-        one->state = OVER;
+    if (times.record(one->begin, stream) != 0) {
+        __atomic_store_n(&one->state, OVER, __ATOMIC_RELEASE);
+        return;
+    }
     one->idle = idle ? ffm_now() : 0;
+    thread->timing = one;
 }
 
 /* The second event. What waited itself, was refused, or was mixed with other threads' work says nothing. */
@@ -179,7 +186,7 @@ static void enqueued(const ffm_function *function, const ffm_operation *operatio
         one->idle = operation->start + operation->duration - one->idle;
     bool alone = __atomic_load_n(latest_of(function, operation, thread), __ATOMIC_RELAXED) == thread->enqueued;
     bool timed = operation->result == 0 && operation->waits == 0 && !ffm_capturing() &&
-                 times.record(one->end, stream_of(function, operation)) == 0 && alone;
+                 times.record(one->end, ffm_stream_handle(function, operation)) == 0 && alone;
     __atomic_store_n(&one->state, timed ? ENQUEUED : OVER, __ATOMIC_RELEASE);
     thread->timing = NULL;
 }

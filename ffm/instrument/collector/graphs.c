@@ -3,18 +3,15 @@
 #include <cuda.h>
 #include <pthread.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/mman.h>
 
-enum { FACTS = 1 << 16, DEEPEST = 32, PER_THREAD_HANDLE = 2 };
+enum { FACTS = 1 << 16, DEEPEST = 32 };
 
-typedef int (*capturing_question)(uint64_t, uint32_t *);
 typedef int (*nodes_question)(uint64_t, uint64_t *, size_t *);
 typedef int (*type_question)(uint64_t, uint32_t *);
 typedef int (*parameters_question)(uint64_t, void *);
 
 static struct {
-    capturing_question capturing;
     nodes_question nodes;
     type_question type;
     parameters_question copy, set, kernel, kernel_before_12, child;
@@ -24,58 +21,22 @@ static struct {
     pthread_mutex_t lock;
     ffm_graph_fact *table;
     uint32_t count;
-    int32_t captures; /* begun and not ended */
 } graphs = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void ffm_graphs_ask(void *const questions[FFM_GRAPH_QUESTIONS])
 {
-    ask.capturing = (capturing_question)(uintptr_t)questions[0];
-    ask.nodes = (nodes_question)(uintptr_t)questions[1];
-    ask.type = (type_question)(uintptr_t)questions[2];
-    ask.copy = (parameters_question)(uintptr_t)questions[3];
-    ask.set = (parameters_question)(uintptr_t)questions[4];
-    ask.kernel = (parameters_question)(uintptr_t)questions[5];
-    ask.kernel_before_12 = (parameters_question)(uintptr_t)questions[6];
-    ask.child = (parameters_question)(uintptr_t)questions[7];
-}
-
-static bool named(const ffm_function *function, const char *base)
-{
-    return strncmp(function->name, base, strlen(base)) == 0;
+    ask.nodes = (nodes_question)(uintptr_t)questions[0];
+    ask.type = (type_question)(uintptr_t)questions[1];
+    ask.copy = (parameters_question)(uintptr_t)questions[2];
+    ask.set = (parameters_question)(uintptr_t)questions[3];
+    ask.kernel = (parameters_question)(uintptr_t)questions[4];
+    ask.kernel_before_12 = (parameters_question)(uintptr_t)questions[5];
+    ask.child = (parameters_question)(uintptr_t)questions[6];
 }
 
 bool ffm_graphs_launched(const ffm_function *function)
 {
-    return function->kind == FFM_KIND_LAUNCH && named(function, "cuGraphLaunch");
-}
-
-/* ---- captures ---------------------------------------------------------------------------------------------------- */
-
-static bool puts_work(const ffm_function *function)
-{
-    switch (function->kind) {
-    case FFM_KIND_TRANSFER:
-    case FFM_KIND_SET:
-    case FFM_KIND_LAUNCH:
-    case FFM_KIND_HOST_FUNCTION:
-    case FFM_KIND_MIGRATION:
-    case FFM_KIND_ORDER:
-        return function->stream >= 0 || function->shape == FFM_SHAPE_LAUNCH_CONFIGURATION;
-    default:
-        return false;
-    }
-}
-
-bool ffm_graphs_capture(const ffm_function *function, const ffm_operation *operation, ffm_thread *thread)
-{
-    uint32_t status = CU_STREAM_CAPTURE_STATUS_NONE;
-    if (__atomic_load_n(&graphs.captures, __ATOMIC_RELAXED) <= 0 || ask.capturing == NULL || !puts_work(function))
-        return false;
-    uint64_t stream = operation->stream == 0 && function->per_thread_stream ? PER_THREAD_HANDLE : operation->stream;
-    thread->bypass++;
-    bool asked = ask.capturing(stream, &status) == CUDA_SUCCESS;
-    thread->bypass--;
-    return asked && status != CU_STREAM_CAPTURE_STATUS_NONE;
+    return function->kind == FFM_KIND_LAUNCH && ffm_is_named(function, "cuGraphLaunch");
 }
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
@@ -239,48 +200,37 @@ static void begin(uint64_t executable, uint64_t graph)
 static void change(const ffm_function *function, const uint64_t *arguments)
 {
     const uint64_t executable = arguments[function->handle];
-    if (named(function, "cuGraphExecMemcpyNode")) {
+    if (ffm_is_named(function, "cuGraphExecMemcpyNode")) {
         add_copy(executable, (const void *)arguments[2]);
-    } else if (named(function, "cuGraphExecMemsetNode")) {
+    } else if (ffm_is_named(function, "cuGraphExecMemsetNode")) {
         add_set(executable, (const CUDA_MEMSET_NODE_PARAMS *)arguments[2]);
-    } else if (named(function, "cuGraphExecKernelNode")) {
+    } else if (ffm_is_named(function, "cuGraphExecKernelNode")) {
         const CUDA_KERNEL_NODE_PARAMS_v1 *kernel = (const CUDA_KERNEL_NODE_PARAMS_v1 *)arguments[2];
         if (kernel->func == NULL) /* a CUkernel, in the newer form only */
             add(executable, FFM_GRAPH_ALL, NULL);
         else
             add_kernel(executable, (uint64_t)kernel->func, kernel->kernelParams, kernel->extra);
-    } else if (named(function, "cuGraphExecChildGraphNode")) {
+    } else if (ffm_is_named(function, "cuGraphExecChildGraphNode")) {
         add_graph(executable, arguments[2], 0);
     } else {
         add_unknown(executable);
     }
 }
 
-void ffm_graphs_note(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
-                     bool memory)
+void ffm_graphs_note(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation)
 {
-    if (function->kind == FFM_KIND_ORDER) {
-        /* A capture that failed is over too, once its end was asked for. */
-        if (named(function, "cuStreamBegin") && operation->result == 0)
-            __atomic_add_fetch(&graphs.captures, 1, __ATOMIC_RELAXED);
-        else if (named(function, "cuStreamEndCapture") &&
-                 (operation->result == 0 || operation->result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
-                  operation->result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED))
-            __atomic_sub_fetch(&graphs.captures, 1, __ATOMIC_RELAXED);
+    if (function->kind != FFM_KIND_GRAPH || operation->result != 0)
         return;
-    }
-    if (!memory || function->kind != FFM_KIND_GRAPH || operation->result != 0)
-        return;
-    if (named(function, "cuGraphInstantiate")) {
+    if (ffm_is_named(function, "cuGraphInstantiate")) {
         begin(operation->destination, operation->handle);
-    } else if (named(function, "cuGraphExecUpdate")) {
+    } else if (ffm_is_named(function, "cuGraphExecUpdate")) {
         begin(operation->handle, arguments[function->handle + 1]);
-    } else if (named(function, "cuGraphExecDestroy")) {
+    } else if (ffm_is_named(function, "cuGraphExecDestroy")) {
         pthread_mutex_lock(&graphs.lock);
         if (graphs.table != NULL)
             forget(operation->handle);
         pthread_mutex_unlock(&graphs.lock);
-    } else if (named(function, "cuGraphExec")) {
+    } else if (ffm_is_named(function, "cuGraphExec")) {
         change(function, arguments);
     }
 }
@@ -307,4 +257,9 @@ bool ffm_graph_has(uint64_t executable, ffm_graph_kind kind)
         found = found || fact.kind == kind;
     }
     return found || (!known && kind != FFM_GRAPH_KNOWN);
+}
+
+void ffm_graphs_after_fork(void)
+{
+    pthread_mutex_init(&graphs.lock, NULL);
 }

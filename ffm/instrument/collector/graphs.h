@@ -1,5 +1,5 @@
-/* Graphs: calls that are captured into one instead of being done, and the host memory that a launch of one uses. The
- * driver is asked for the nodes when a graph is instantiated; what it does not tell makes the graph unknown. */
+/* Graphs, and the host memory that a launch of one uses. The driver is asked for the nodes when a graph is
+ * instantiated; what it does not tell makes the graph unknown. */
 #ifndef FFM_GRAPHS_H
 #define FFM_GRAPHS_H
 
@@ -29,23 +29,22 @@ typedef struct {
 } ffm_graph_fact;
 
 /* Functions of the driver that are asked; NULL where it lacks one. In the order of ffm_collector_ask_graphs. */
-enum { FFM_GRAPH_QUESTIONS = 8 };
+enum { FFM_GRAPH_QUESTIONS = 7 };
 void ffm_graphs_ask(void *const questions[FFM_GRAPH_QUESTIONS]);
-
-/* Whether a call on this stream, about to be made, is captured. */
-bool ffm_graphs_capture(const ffm_function *function, const ffm_operation *operation, ffm_thread *thread);
 
 /* Whether the call launches a graph. */
 bool ffm_graphs_launched(const ffm_function *function);
 
-/* After a call: captures that begin and end. `memory`: and what graphs use, where it is wanted. */
-void ffm_graphs_note(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
-                     bool memory);
+/* After a call: what graphs use. */
+void ffm_graphs_note(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation);
 
 /* The next fact about an executable graph, from `*place` on; false behind the last. */
 bool ffm_graph_next(uint64_t executable, uint32_t *place, ffm_graph_fact *fact);
 
 /* Whether there is such a fact. Of a graph that is not known there is any but FFM_GRAPH_KNOWN. */
 bool ffm_graph_has(uint64_t executable, ffm_graph_kind kind);
+
+/* In a forked child, where a thread that is gone may have held the lock. */
+void ffm_graphs_after_fork(void);
 
 #endif

@@ -18,9 +18,8 @@ typedef struct {
     gum_cpu_context *cpu_context;
 } gum_invocation;
 
-static inline ffm_registers ffm_invocation_registers(const gum_invocation *invocation)
+static inline ffm_registers ffm_registers_of(const gum_cpu_context *cpu)
 {
-    const gum_cpu_context *cpu = invocation->cpu_context;
     return (ffm_registers){.instruction = cpu->rip,
                            .stack = cpu->rsp,
                            .frame = cpu->rbp,

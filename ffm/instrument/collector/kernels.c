@@ -108,13 +108,13 @@ static void begin_graph(ffm_kernel_reach *reach, uint64_t executable)
 void ffm_kernel_begin(ffm_kernel_reach *reach, const ffm_function *function, const uint64_t *arguments)
 {
     int parameters, extra;
-    if (strncmp(function->name, "cuLaunchKernelEx", 16) == 0) {
+    if (ffm_is_named(function, "cuLaunchKernelEx")) {
         parameters = 2;
         extra = 3;
-    } else if (strncmp(function->name, "cuLaunchKernel", 14) == 0) {
+    } else if (ffm_is_named(function, "cuLaunchKernel")) {
         parameters = 9;
         extra = 10;
-    } else if (strncmp(function->name, "cuLaunchCooperativeKernel", 25) == 0 && function->stream >= 0) {
+    } else if (ffm_is_named(function, "cuLaunchCooperativeKernel") && function->stream >= 0) {
         parameters = 9;
         extra = -1;
     } else if (ffm_graphs_launched(function)) {

@@ -118,14 +118,7 @@ static bool in_collector(const ffm_thread *thread)
 
 static uint32_t stack_of(const gum_cpu_context *cpu)
 {
-    const ffm_registers registers = {.instruction = cpu->rip,
-                                     .stack = cpu->rsp,
-                                     .frame = cpu->rbp,
-                                     .rbx = cpu->rbx,
-                                     .r12 = cpu->r12,
-                                     .r13 = cpu->r13,
-                                     .r14 = cpu->r14,
-                                     .r15 = cpu->r15};
+    const ffm_registers registers = ffm_registers_of(cpu);
     bool truncated;
     return ffm_stack_from(&registers, &truncated);
 }

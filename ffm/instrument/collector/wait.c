@@ -35,7 +35,7 @@ void ffm_collector_wait_enter(void *invocation)
     if (thread == NULL || thread->wait_depth++ != 0)
         return;
     if (thread->depth == 0 && thread->bypass == 0) {
-        ffm_registers registers = ffm_invocation_registers(invocation);
+        ffm_registers registers = ffm_registers_of(((const gum_invocation *)invocation)->cpu_context);
         thread->wait_stack = ffm_stack_at_entry(&registers, &thread->wait_truncated);
         thread->wait_start = ffm_now();
         thread->wait_probe = (uint32_t)(thread->wait_start - entered) + thread->probe_after;

@@ -1,7 +1,6 @@
 #include "waits.h"
 
 #include <pthread.h>
-#include <string.h>
 
 enum { EVENTS = 1 << 12, PER_THREAD_HANDLE = 2, LEGACY_HANDLE = 1 };
 
@@ -19,14 +18,14 @@ static struct {
     event_record table[EVENTS];
 } events = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static bool named(const ffm_function *function, const char *base)
+uint64_t ffm_stream_handle(const ffm_function *function, const ffm_operation *operation)
 {
-    return strncmp(function->name, base, strlen(base)) == 0;
+    return operation->stream == 0 && function->per_thread_stream ? PER_THREAD_HANDLE : operation->stream;
 }
 
 uint64_t ffm_stream_key(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread)
 {
-    if (operation->stream == PER_THREAD_HANDLE || (operation->stream == 0 && function->per_thread_stream))
+    if (ffm_stream_handle(function, operation) == PER_THREAD_HANDLE)
         return PER_THREAD_STREAM + thread->number;
     return operation->stream == LEGACY_HANDLE ? 0 : operation->stream;
 }
@@ -38,7 +37,7 @@ static event_record *slot(uint64_t event)
 
 void ffm_waits_note(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread)
 {
-    if (function->kind != FFM_KIND_ORDER || operation->result != 0 || !named(function, "cuEventRecord"))
+    if (function->kind != FFM_KIND_ORDER || operation->result != 0 || !ffm_is_named(function, "cuEventRecord"))
         return;
     pthread_mutex_lock(&events.lock);
     *slot(operation->handle) =
@@ -66,9 +65,9 @@ bool ffm_waited(const ffm_function *function, const ffm_operation *operation, co
     case FFM_KIND_QUERY:
         if (operation->result != 0)
             return false;
-        if (named(function, "cuEvent"))
+        if (ffm_is_named(function, "cuEvent"))
             return event_cover(operation, cover);
-        if (named(function, "cuStream"))
+        if (ffm_is_named(function, "cuStream"))
             cover->stream = key;
         else
             cover->everything = function->handle < 0; /* with a handle, of a context that need not be ours */

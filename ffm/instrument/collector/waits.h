@@ -13,6 +13,9 @@ typedef struct {
     uint64_t before; /* issued before this time */
 } ffm_cover;
 
+/* What names the operation's stream in calls of any flavour. */
+uint64_t ffm_stream_handle(const ffm_function *function, const ffm_operation *operation);
+
 /* One number for each distinct stream of the process: handles that name a default stream are resolved. */
 uint64_t ffm_stream_key(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread);
 
