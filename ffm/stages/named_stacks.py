@@ -71,7 +71,7 @@ def unread_python(run: Run | None) -> list[str]:
     versions = {process.python for process in processes if process.python and not process.python_readable}
     return [
         f"The program runs in Python {version}, whose functions cannot be read: its stacks show the interpreter's own "
-        "functions. CPython 3.11 to 3.14 can be read, in builds with the global interpreter lock."
+        "functions. CPython 3.11 to 3.15 can be read, in builds with the global interpreter lock."
         for version in sorted(versions)
     ]
 

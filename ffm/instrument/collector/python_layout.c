@@ -70,6 +70,32 @@ static const offset_places places_3_14 = {.current_frame = 26,
                                           .instructions = 48,
                                           .object = 50};
 
+static const offset_places places_3_15 = {.current_frame = 26,
+                                          .previous = 40,
+                                          .executable = 41,
+                                          .instruction = 42,
+                                          .owner = 44,
+                                          .file = 48,
+                                          .qualified_name = 50,
+                                          .line_table = 51,
+                                          .first_line = 52,
+                                          .instructions = 56,
+                                          .object = 58};
+
+static const offset_places *places_of(uint32_t version)
+{
+    switch (version >> 16) {
+    case 0x030D:
+        return &places_3_13;
+    case 0x030E:
+        return &places_3_14;
+    case 0x030F:
+        return &places_3_15;
+    default:
+        return NULL;
+    }
+}
+
 static ffm_python_layout layout_from(const uint64_t *offsets, const offset_places *places)
 {
     return (ffm_python_layout){.current_frame = (uint32_t)offsets[places->current_frame],
@@ -91,24 +117,21 @@ static ffm_python_layout layout_from(const uint64_t *offsets, const offset_place
 
 bool ffm_python_layout_of(uint32_t version, const void *runtime, ffm_python_layout *out)
 {
-    const uint64_t *offsets = runtime;
     if ((version & 0xF0) != 0xF0) /* a preview may differ from the release */
         return false;
-    switch (version >> 16) {
-    case 0x030B:
+    if (version >> 16 == 0x030B) {
         *out = layout_3_11;
         return true;
-    case 0x030C:
+    }
+    if (version >> 16 == 0x030C) {
         *out = layout_3_12;
         return true;
-    case 0x030D:
-    case 0x030E:
-        if (offsets == NULL || memcmp(offsets, "xdebugpy", 8) != 0 || offsets[OFFSETS_VERSION] != version ||
-            offsets[OFFSETS_FREE_THREADED] != 0)
-            return false;
-        *out = layout_from(offsets, version >> 16 == 0x030D ? &places_3_13 : &places_3_14);
-        return true;
-    default:
-        return false;
     }
+    const uint64_t *offsets = runtime;
+    const offset_places *places = places_of(version);
+    if (places == NULL || offsets == NULL || memcmp(offsets, "xdebugpy", 8) != 0 ||
+        offsets[OFFSETS_VERSION] != version || offsets[OFFSETS_FREE_THREADED] != 0)
+        return false;
+    *out = layout_from(offsets, places);
+    return true;
 }

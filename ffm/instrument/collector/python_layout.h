@@ -21,7 +21,7 @@ typedef struct {
 } ffm_python_layout;
 
 /* The layout of the released version with a PY_VERSION_HEX, whose `_PyRuntime` is at `runtime`; false where it is not
- * known: versions other than 3.11 to 3.14, previews, and interpreters without a global lock. */
+ * known: versions other than 3.11 to 3.15, previews, and interpreters without a global lock. */
 bool ffm_python_layout_of(uint32_t version, const void *runtime, ffm_python_layout *out);
 
 #endif
