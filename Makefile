@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON := $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
-PACKAGES := build-essential cmake ninja-build libunwind-dev libxxhash-dev llvm python3-venv
+PACKAGES := build-essential cmake git ninja-build libunwind-dev libxxhash-dev llvm python3-venv
 NATIVE_SOURCES := $(shell find CMakeLists.txt ffm -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.cu' \
 	-o -name 'CMakeLists.txt' -o -name '*.map' -o -name '*.def' -o -name '*.vgpu' -o -name 'catalogue.*' -o -name generate.py)
 
@@ -46,7 +46,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	git ls-files '*.c' '*.h' '*.cpp' '*.cu' | xargs $(BIN)/clang-format --dry-run --Werror
+	files=$$(git ls-files '*.c' '*.h' '*.cpp' '*.cu') && $(BIN)/clang-format --dry-run --Werror $$files
 
 unit: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 25
@@ -62,7 +62,7 @@ pythons: setup ## fetch interpreters of other versions of Python, for tests; not
 format: setup ## bring all sources into the common format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	git ls-files '*.c' '*.h' '*.cpp' '*.cu' | xargs $(BIN)/clang-format -i
+	files=$$(git ls-files '*.c' '*.h' '*.cpp' '*.cu') && $(BIN)/clang-format -i $$files
 
 clean: ## remove what was built and measured here
 	rm -rf build $(VENV) results .snakemake

@@ -6,9 +6,9 @@
 The truth files beside the samples (`ffm/vgpu/samples/*.truth.toml`) say which call sites a twin corrects; the estimate
 is for exactly these, together. In each round sample and twins run bare, one after the other, and in some rounds stage 2
 between them; stages 1, 3 and 4 run once. The saving is the median of the differences within a round, given with its
-quartiles and with an interval that holds it with 95 % (from the order of the differences: Conover, Practical
-Nonparametric Statistics, 3.2); the estimate is the median of the estimates from each stage 2, its interval of the
-stage 2 that gave it.
+quartiles and, from six rounds on, with an interval that holds it with 95 % (from the order of the differences: Conover,
+Practical Nonparametric Statistics, 3.2); the estimate is the median of the estimates from each stage 2, its interval of
+the stage 2 that gave it.
 
 Where permitted (root), programs run at real-time priority (SCHED_FIFO), so that what else runs on the machine takes no
 CPU from them; without it, or with more threads than CPUs, expect what single runs differ by to exceed the smaller
@@ -22,12 +22,12 @@ would save; `named_share` tells how much of the waiting time has a verdict as a 
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
-import tempfile
+import sys
 import time
-import tomllib
 from math import comb
 from pathlib import Path
 from statistics import median, quantiles
@@ -35,18 +35,17 @@ from typing import Any
 
 import numpy as np
 from machine import description, undisturbed, watch_others
+from pictures import new_figure
 from rich.console import Console
 from rich.table import Table
-from twins import SAMPLES, sample_parser, write_rows
+from twins import command_of, exit_status, measure_each, sample_parser, truth_of, write_rows
 
 from ffm.stages.analysis import run_analysis
 from ffm.stages.analysis_document import Analysis, Benefit
-from ffm.stages.errors import FfmError
 from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
 from ffm.stages.results import open_results
-from ffm.vgpu.paths import sample as path_of
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.json"
 GOAL = (0.9, 1.1)
@@ -55,9 +54,6 @@ GOAL = (0.9, 1.1)
 NAMED = 0.9
 """A twin's problem is named when so much of the waiting time at its call sites has a verdict as a problem."""
 
-ARGUMENTS: dict[str, list[str]] = {"als": ["40"]}
-"""Arguments of the samples that would run for long without."""
-
 RANKS = {"amg": 2}
 """Samples that run under an MPI launcher, where there is one, in so many processes."""
 
@@ -65,12 +61,12 @@ CORES_A_RANK = 4
 """Under a launcher only where each rank has so many: its own threads and those of its virtual GPU."""
 
 
-def command_of(program: str, name: str) -> list[str]:
-    """The command line of a sample or twin."""
+def launched(program: str, name: str) -> list[str]:
+    """The command line of a sample or twin, under a launcher where it has ranks and there is room for them."""
     launcher = shutil.which("mpirun")
     enough = (os.cpu_count() or 1) >= CORES_A_RANK * RANKS.get(name, 0)
     ranks = [launcher, "-n", str(RANKS[name])] if launcher and name in RANKS and enough else []
-    return [*ranks, str(path_of(program)), *ARGUMENTS.get(name, [])]
+    return [*ranks, *command_of(program, name)]
 
 
 def run_bare(command: list[str]) -> float:
@@ -87,30 +83,21 @@ def run_stage(stage: str, request: Request) -> None:
         MEASURING_STAGES[stage](request)
 
 
-def truth_of(name: str) -> dict[str, list[dict[str, Any]]]:
-    """The call sites that each twin of a sample corrects."""
-    entries = tomllib.loads((SAMPLES / f"{name}.truth.toml").read_text())["call_site"]
-    twins: dict[str, list[dict[str, Any]]] = {}
-    for entry in entries:
-        if entry.get("twin"):
-            twins.setdefault(entry["twin"], []).append(entry)
-    return twins
-
-
 def measure(name: str, rounds: int, measurements: int, folder: ResultsFolder) -> list[dict[str, Any]]:
     """Measure a sample and its twins; one row of the result for each twin."""
     twins = truth_of(name)
     bare: list[float] = []
     fixed: dict[str, list[float]] = {twin: [] for twin in twins}
     found: dict[str, list[dict[str, Any]]] = {twin: [] for twin in twins}
-    request = Request(command_of(name, name), folder, 300.0)
+    request = Request(launched(name, name), folder, 300.0)
     for stage in ("baseline", "tracing", "memory", "sync-use"):
         run_stage(stage, request)
     for number in range(rounds):
-        bare.append(run_bare(command_of(name, name)))
+        bare.append(run_bare(launched(name, name)))
         for twin in twins:
-            fixed[twin].append(run_bare(command_of(twin, name)))
-        if number % (rounds // measurements) == 0:
+            fixed[twin].append(run_bare(launched(twin, name)))
+        # So many measurements as were asked for, spread over the rounds; the first behind the first of them.
+        if number * measurements // rounds != (number - 1) * measurements // rounds:
             run_stage("tracing", request)
             run_analysis(folder)
             for twin, entries in twins.items():
@@ -202,6 +189,12 @@ def optional(value: float | None, digits: int = 4) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
+def spread(seconds: list[float]) -> float:
+    """Which share of the median the middle half of some times spans."""
+    low, _, high = quantiles(seconds, n=4) if len(seconds) > 1 else seconds * 3
+    return (high - low) / median(seconds)
+
+
 def show(rows: list[dict[str, Any]]) -> None:
     """Print the table."""
     table = Table(title="Estimate and measured saving, seconds")
@@ -227,16 +220,11 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
     """Draw each twin's ratios with the interval; nothing where matplotlib is missing."""
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        import matplotlib.pyplot as plt
-    except ImportError:
-        print("no picture: matplotlib is not installed (`pip install --group bench`)")
-        return
     shown = [one for one in rows if one["measured_s"] > 0]
-    figure, axes = plt.subplots(figsize=(8, 0.5 * len(shown) + 1.6))
+    figure = new_figure(8, 0.5 * len(shown) + 1.6)
+    if figure is None:
+        return
+    axes = figure.add_subplot()
     axes.axvspan(*GOAL, color="#cce8cc", label="goal")
     for place, one in enumerate(reversed(shown)):
         low, high = ((bound or 0.0) / one["measured_s"] for bound in one["interval_s"])
@@ -248,36 +236,51 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     axes.set_xlim(0, 2)
     axes.set_xlabel("estimate / measured saving; the bar is the interval")
     axes.legend(loc="upper right")
-    figure.tight_layout()
     figure.savefig(path, dpi=120)
 
 
-def main() -> None:
-    """Measure, print and write."""
+def main() -> int:
+    """Measure, print and write; 1 where a sample could not be measured."""
     parser = sample_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="runs of each program [15]")
-    parser.add_argument("--measurements", type=int, default=5, help="runs of stage 2 between them [5]")
+    parser.add_argument(
+        "--measurements", type=int, default=5, help="runs of stage 2 between them, at most one a round [5]"
+    )
     arguments = parser.parse_args()
-    rows: list[dict[str, Any]] = []
+    check(parser, arguments)
+
+    def measured(name: str, folder: Path) -> list[dict[str, Any]]:
+        return measure(name, arguments.rounds, arguments.measurements, ResultsFolder(folder))
+
     with watch_others() as others:
-        for name in arguments.samples or arguments.names:
-            with tempfile.TemporaryDirectory() as folder:
-                try:
-                    rows += measure(name, arguments.rounds, arguments.measurements, ResultsFolder(Path(folder)))
-                except (FfmError, subprocess.CalledProcessError) as error:
-                    print(f"{name}: {error}")
-                    continue
-            show(rows[-1:])
+        rows, failed = measure_each(arguments.samples, measured, show)
     show(rows)
     known = [one["ratio"] for one in rows if one["ratio"] is not None]
     met = sum(GOAL[0] <= ratio <= GOAL[1] for ratio in known)
     held = sum(one["holds"] for one in rows)
     print(f"{held} of {len(rows)} intervals hold what was measured.")
     print(f"{met} of {len(rows)} ratios lie within {GOAL[0]} to {GOAL[1]}.")
+    if rows:
+        spreads = [spread(one["bare_s"]) for one in rows]
+        print(
+            f"The middle half of a sample's bare times spans {min(spreads):.0%} to {max(spreads):.0%} of their median."
+        )
     print(others)
-    head = {**description(), "other_cores": others.cores, "goal": GOAL}
+    head = {**description(arguments, others), "goal": GOAL}
     draw(write_rows(RESULTS, head, rows), RESULTS.with_suffix(".png"))
+    return exit_status(failed)
+
+
+def check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """Refuse numbers of runs that cannot be."""
+    if arguments.rounds < 1:
+        parser.error(f"--rounds {arguments.rounds}: at least one round is needed")
+    if not 1 <= arguments.measurements <= arguments.rounds:
+        parser.error(
+            f"--measurements {arguments.measurements}: there is at most one a round, so 1 to {arguments.rounds} "
+            "(--rounds) of them"
+        )
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

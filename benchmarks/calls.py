@@ -25,7 +25,6 @@ import argparse
 import json
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -35,7 +34,9 @@ from statistics import fmean, median
 from typing import Any
 
 import frida
+from building import build
 from machine import description, watch_others
+from pictures import new_figure
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -46,10 +47,8 @@ from ffm.stages.baseline import run_baseline
 from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request
 from ffm.stages.tracing import run_tracing
-from ffm.vgpu.paths import library_folder
 
 RESULTS = Path(__file__).parent / "results" / "calls.json"
-SOURCE = Path(__file__).parent / "programs" / "calls.c"
 CALL = "cuEventQuery"
 FRAMES = 16
 GOAL_NS = 400
@@ -104,24 +103,6 @@ class Way:
     title: str
     records: str
     run: Callable[[Job], None]
-
-
-def build(folder: Path) -> Path:
-    """Compile the program against the virtual GPU."""
-    program = folder / "calls"
-    headers = next(
-        found
-        for entry in sys.path
-        if (found := Path(entry) / "nvidia" / "cu13" / "include").joinpath("cuda.h").exists()
-    )
-    subprocess.run(
-        [
-            "gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-g", str(SOURCE), "-o", str(program), "-isystem", str(headers),
-            f"-L{library_folder()}", "-l:libcuda.so.1", f"-Wl,-rpath,{library_folder()},-z,lazy",
-        ],
-        check=True,
-    )  # fmt: skip
-    return program
 
 
 def run_quietly(*command: str) -> None:
@@ -195,7 +176,7 @@ def measure(ways: list[Way], rounds: int) -> Times:
     """Run every way at every pace in each round."""
     times: Times = {pace.title: {way.title: [] for way in ways} for pace in PACES}
     with tempfile.TemporaryDirectory(prefix="ffm-calls-") as folder, Progress(console=Console(stderr=True)) as progress:
-        program = build(Path(folder))
+        program = build("calls", Path(folder))
         steps = progress.add_task("running", total=rounds * len(ways) * len(PACES))
         for number in range(1, rounds + 1):
             for pace in PACES:
@@ -262,10 +243,10 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """Draw the costs on a logarithmic axis."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 3.2), layout="constrained")
+    """Draw the costs on a logarithmic axis; nothing where matplotlib is missing."""
+    figure = new_figure(7, 3.2)
+    if figure is None:
+        return
     axes = figure.add_subplot()
     places = range(len(rows) - 1)
     for pace, shift, color in (("hot", -0.2, "#76a9d8"), ("cold", 0.2, "#c9d9e8")):
@@ -293,7 +274,6 @@ def main() -> None:
     for tool in missing:
         print(f"{tool} is not installed (Debian package {tool}): skipped")
     ways = [way for way in WAYS if way.title not in missing]
-    head = description()
     with watch_others() as others:
         times = measure(ways, arguments.rounds)
     rows = summary(ways, times)
@@ -302,8 +282,8 @@ def main() -> None:
     met = rows[1]["hot"]["added_ns_median"] <= GOAL_NS
     print(f"goal of {GOAL_NS} ns for ffm: {'met' if met else 'NOT met'}")
     RESULTS.parent.mkdir(exist_ok=True)
-    conditions = {"others_cores": others.cores, "call": CALL, "frames": FRAMES, "skipped": missing}
-    results = {**head, **conditions, "goal_ns": GOAL_NS, "met": met, "ways": rows}
+    conditions = {"call": CALL, "frames": FRAMES, "skipped": missing}
+    results = {**description(arguments, others), **conditions, "goal_ns": GOAL_NS, "met": met, "ways": rows}
     RESULTS.write_text(json.dumps(results, indent=2) + "\n")
     draw(rows, RESULTS.with_suffix(".svg"))
     print(f"written to {RESULTS}")

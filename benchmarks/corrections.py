@@ -12,15 +12,15 @@ the same in every run. Writes `benchmarks/results/corrections.json` and a pictur
 from __future__ import annotations
 
 import dataclasses
-import tempfile
+import sys
 from pathlib import Path
 from typing import Any
 
-from accuracy import ARGUMENTS, truth_of
 from machine import description, watch_others
+from pictures import new_figure
 from rich.console import Console
 from rich.table import Table
-from twins import sample_parser, write_rows
+from twins import command_of, exit_status, measure_each, sample_parser, truth_of, write_rows
 
 from ffm.remedy.correct import compare_runs
 from ffm.remedy.outcome import Outcome, outcome
@@ -31,18 +31,11 @@ from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
 from ffm.stages.results import Results, open_results
-from ffm.vgpu.paths import sample as path_of
 
 RESULTS = Path(__file__).parent / "results" / "corrections.json"
 NOISE = 0.02
 """Savings that differ by less than this share of the run are the same: so much do medians of runs vary."""
 LONGEST_S = 300.0
-
-
-def command_of(program: str, name: str) -> list[str]:
-    """The command line of a sample or twin. In one process: what Frida's start costs is taken out of the time of the
-    first process alone, and several ranks would wait for each other's."""
-    return [str(path_of(program)), *ARGUMENTS.get(name, [])]
 
 
 def measured(name: str, folder: Path) -> Results:
@@ -56,6 +49,9 @@ def measured(name: str, folder: Path) -> Results:
 
 def compared(name: str, twin: str, results: Results, runs: int) -> Outcome:
     """Run a sample as it is, corrected, and corrected by hand.
+
+    In one process each: what Frida's start costs is taken out of the time of the first process alone, and several ranks
+    would wait for each other's.
 
     Raises:
         FfmError: nothing in it is fit for a correction.
@@ -125,15 +121,10 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
     """Draw the savings as shares of the run; nothing where matplotlib is missing."""
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        import matplotlib.pyplot as plt
-    except ImportError:
-        print("no picture: matplotlib is not installed (`pip install --group bench`)")
+    figure = new_figure(8, 0.7 * len(rows) + 1.4)
+    if figure is None:
         return
-    figure, axes = plt.subplots(figsize=(8, 0.7 * len(rows) + 1.4))
+    axes = figure.add_subplot()
     bars = (("saving_s", "corrected automatically", "#224466"), ("twin_saving_s", "corrected by hand", "#99bbcc"))
     for place, one in enumerate(reversed(rows)):
         for shift, (key, label, colour) in enumerate(bars):
@@ -144,32 +135,30 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     axes.set_yticks(range(len(rows)), [one["twin"].replace("_fixed", "") for one in reversed(rows)])
     axes.set_xlabel("saved, % of the run")
     axes.legend(loc="best")
-    figure.tight_layout()
     figure.savefig(path, dpi=120)
 
 
-def main() -> None:
-    """Measure, print and write."""
+def main() -> int:
+    """Measure, print and write; 1 where a sample could not be measured."""
     parser = sample_parser(__doc__)
     parser.add_argument("--runs", type=int, default=7, help="of each program [7]")
     arguments = parser.parse_args()
-    rows: list[dict[str, Any]] = []
+    if arguments.runs < 1:
+        parser.error(f"--runs {arguments.runs}: at least one run is needed")
+
+    def rows_of(name: str, folder: Path) -> list[dict[str, Any]]:
+        results = measured(name, folder)
+        return [row(name, twin, compared(name, twin, results, arguments.runs)) for twin in truth_of(name)]
+
     with watch_others() as others:
-        for name in arguments.samples or arguments.names:
-            with tempfile.TemporaryDirectory() as folder:
-                try:
-                    results = measured(name, Path(folder))
-                    rows += [row(name, twin, compared(name, twin, results, arguments.runs)) for twin in truth_of(name)]
-                except FfmError as error:
-                    print(f"{name}: {error}")
-                    continue
-            show(rows[-1:])
+        rows, failed = measure_each(arguments.samples, rows_of, show)
     show(rows)
     met = sum(one["as_good_as_by_hand"] for one in rows)
     print(f"{met} of {len(rows)} save as much as by hand, within {NOISE:.0%} of the run; {others}.")
-    head = {**description(), "other_cores": others.cores, "noise": NOISE}
+    head = {**description(arguments, others), "noise": NOISE}
     draw(write_rows(RESULTS, head, rows), RESULTS.with_suffix(".png"))
+    return exit_status(failed)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

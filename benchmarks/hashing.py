@@ -24,8 +24,12 @@ from typing import Any
 
 import numpy as np
 from machine import description, undisturbed, watch_others
+from pictures import new_figure
 from rich.console import Console
 from rich.table import Table
+
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.generate import include_text
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results" / "hashing.json"
@@ -42,19 +46,15 @@ WORTH_TIMING_BYTES = 16 << 20
 
 
 def build(folder: Path) -> ctypes.CDLL:
-    """Compile the library.
+    """Compile the library, with the collector's generated header made anew.
 
     Raises:
-        FileNotFoundError: the collector was not built here, so that its generated headers are missing.
         subprocess.CalledProcessError: it does not compile.
     """
-    generated = sorted(ROOT.glob("build/*/ffm/instrument/collector/generated"))
-    if not generated:
-        raise FileNotFoundError("the collector's generated headers are not under build/: run `make build` first")
+    (folder / "catalogue.inc").write_text(include_text(load_catalogue()))
     library = folder / "libhashing.so"
     sources = [Path(__file__).parent / "programs" / "hashing.c", COLLECTOR / "hashes.c", COLLECTOR / "hashes_avx2.c"]
-    includes = [f"-I{path}" for path in (COLLECTOR, generated[-1])]
-    subprocess.run(["cc", *FLAGS, *includes, "-o", library, *sources], check=True)
+    subprocess.run(["cc", *FLAGS, f"-I{COLLECTOR}", f"-I{folder}", "-o", library, *sources], check=True)
     loaded = ctypes.CDLL(str(library))
     for name in ("hash_once", "read_once"):
         getattr(loaded, name).argtypes = (ctypes.c_void_p, ctypes.c_uint64)
@@ -119,10 +119,10 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """Draw both speeds over the buffer's size."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 3.2), layout="constrained")
+    """Draw both speeds over the buffer's size; nothing where matplotlib is missing."""
+    figure = new_figure(7, 3.2)
+    if figure is None:
+        return
     axes = figure.add_subplot()
     sizes = [one["bytes"] / 2**20 for one in rows]
     axes.plot(sizes, [one["read_gb_s"] for one in rows], "o-", color="#555555", label="reading")
@@ -141,13 +141,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15)
     arguments = parser.parse_args()
+    if arguments.rounds < 1:
+        parser.error("--rounds must be at least 1")
     with tempfile.TemporaryDirectory(prefix="ffm-hashing-") as folder, watch_others() as others:
         library = build(Path(folder))
         with undisturbed():
             rows = measure(library, arguments.rounds)
     show(rows)
     print(others)
-    RESULTS.write_text(json.dumps({**description(), "goal": GOAL, "rows": rows}, indent=2) + "\n")
+    RESULTS.parent.mkdir(exist_ok=True)
+    head = {**description(arguments, others), "goal": GOAL}
+    RESULTS.write_text(json.dumps({**head, "rows": rows}, indent=2) + "\n")
     draw(rows, RESULTS.with_suffix(".svg"))
 
 

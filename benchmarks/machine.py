@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import resource
@@ -22,16 +23,22 @@ TOLERATED_CORES = 0.1
 
 @dataclass(slots=True)
 class Others:
-    """What other processes did during a measurement. `cores`: cores' worth of time that they used, in the mean."""
+    """What other processes did during a measurement.
 
-    cores: float = 0.0
+    `cores`: cores' worth of time that they used, in the mean; None until the measurement is over. Where they used none,
+    it may lie a little below zero: the two clocks that it is the difference of do not tick together.
+    """
+
+    cores: float | None = None
 
     @property
     def quiet(self) -> bool:
         """Whether the machine was the measurement's own."""
-        return self.cores <= TOLERATED_CORES
+        return self.cores is not None and self.cores <= TOLERATED_CORES
 
     def __str__(self) -> str:
+        if self.cores is None:
+            return "the measurement is not over"
         told = f"other processes used {self.cores:.2f} cores meanwhile"
         return told if self.quiet else f"{told}: NOT a quiet machine, do not rely on these figures"
 
@@ -40,15 +47,17 @@ class Others:
 def watch_others() -> Iterator[Others]:
     """Fill in, at the end of the block, what processes other than this one and its children used (Linux only)."""
     others = Others()
-    began, busy, own = time.monotonic(), _busy_s(), _own_s()
+    began, idle, own = time.monotonic(), _idle_s(), _own_s()
     yield others
-    others.cores = max(0.0, (_busy_s() - busy) - (_own_s() - own)) / (time.monotonic() - began)
+    seconds = time.monotonic() - began
+    busy = seconds * (os.cpu_count() or 1) - (_idle_s() - idle)
+    others.cores = (busy - (_own_s() - own)) / seconds
 
 
-def _busy_s() -> float:
-    """Return the seconds that all cores together have not been idle; time that the host took away is counted."""
-    user, nice, system, _idle, _iowait, *rest = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:9])
-    return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")
+def _idle_s() -> float:
+    """Return the seconds that all cores together have been idle; time that the host took away is not."""
+    _user, _nice, _system, idle, waiting, *_rest = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:])
+    return (idle + waiting) / os.sysconf("SC_CLK_TCK")
 
 
 def _own_s() -> float:
@@ -57,10 +66,14 @@ def _own_s() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def description() -> dict[str, Any]:
-    """Return date (ISO 8601, UTC), machine and versions."""
+def description(arguments: argparse.Namespace, others: Others) -> dict[str, Any]:
+    """Return the head of results: date (ISO 8601, UTC), command line, what others used, machine and versions."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "arguments": {
+            name: str(value) if isinstance(value, Path) else value for name, value in vars(arguments).items()
+        },
+        "others_cores": others.cores,
         "machine": {
             "cpu": cpu_model(),
             "cores": os.cpu_count(),

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from machine import description, watch_others
 from numpy.typing import NDArray
 
 from ffm.model.bound import totals
@@ -36,6 +37,8 @@ from ffm.stages.findings import Findings, SiteDescription, analyse
 from ffm.stages.timeline_file import load_timeline, save_timeline
 
 RESULTS = Path(__file__).parent / "results" / "model.json"
+SMALLEST = 5
+"""The smallest size, as a power of ten."""
 PLAIN_PYTHON_ROWS = 100_000
 """The plain Python loop is timed up to this size; beyond, its answer would take minutes."""
 NUMPY_ROWS = 10_000_000
@@ -302,16 +305,22 @@ def main() -> int:
     if arguments.one:
         print(json.dumps(measure(arguments.one)))
         return 0
+    del arguments.one
+    if arguments.largest < SMALLEST:
+        parser.error(f"--largest must be at least {SMALLEST}")
     compile_kernels()  # so that no measured process compiles
     measurements = []
-    for power in range(5, arguments.largest + 1):
-        child = subprocess.run(
-            [sys.executable, __file__, "--one", str(10**power)], check=True, stdout=subprocess.PIPE, text=True
-        )
-        measurements.append(json.loads(child.stdout))
+    with watch_others() as others:
+        for power in range(SMALLEST, arguments.largest + 1):
+            child = subprocess.run(
+                [sys.executable, __file__, "--one", str(10**power)], check=True, stdout=subprocess.PIPE, text=True
+            )
+            measurements.append(json.loads(child.stdout))
     show(measurements)
+    print(others)
     RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps({"machine": platform.platform(), "measurements": measurements}, indent=2) + "\n")
+    results = {**description(arguments, others), "measurements": measurements}
+    RESULTS.write_text(json.dumps(results, indent=2) + "\n")
     print(f"written to {RESULTS.relative_to(Path.cwd()) if RESULTS.is_relative_to(Path.cwd()) else RESULTS}")
     return 0 if all(one["agrees_with_references"] for one in measurements) else 1
 

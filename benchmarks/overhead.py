@@ -2,19 +2,22 @@
 
     python benchmarks/overhead.py                                # all samples, 5 rounds
     python benchmarks/overhead.py --sample als --sample train --rounds 9
+    python benchmarks/overhead.py --sample als --arguments 5 --arguments 20 --watch pages --watch trace
 
 Bare is really bare: no gate, no Frida, the same file for its output. Each stage's run follows a bare run of its own,
 and their quotient is one sample. What a stage takes beside the program's run stands apart: the preparation (injection
 and hooks, while the program waits at the gate) and the work after it (reading recordings, writing documents and
 tables). Programs run at real-time priority where that is permitted (root). A first pass of all stages is not counted:
-it fills the driver's cache, and gives each stage what it feeds on. Prints a table for each sample; writes
-`benchmarks/results/overhead.json` and a picture beside it.
+it fills the driver's cache, and gives each stage what it feeds on. `--watch trace` has stage 3 follow every load and
+store; with both watches, it runs once with each in every round. Prints a table for each sample; writes
+`benchmarks/results/overhead.json`, `overhead_trace.json` where the trace is among the watches, and a picture beside it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import subprocess
 import tempfile
 import time
@@ -24,24 +27,39 @@ from statistics import median
 from typing import Any
 
 from machine import description, undisturbed, watch_others
+from pictures import new_figure
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
+from twins import ARGUMENTS, NAMES
 
 from ffm.stages.folder import ResultsFolder
-from ffm.stages.measure import Request
+from ffm.stages.measure import Request, Watch
 from ffm.stages.registry import MEASURING_STAGES
 from ffm.vgpu.paths import sample
 
-RESULTS = Path(__file__).parent / "results" / "overhead.json"
+RESULTS = Path(__file__).parent / "results"
 GOALS = {"baseline": 1.02, "tracing": 1.15, "memory": 2.0, "sync-use": 1.15}
-"""Design, section 10."""
+"""Design, section 10. It has none for the trace."""
 
-ARGUMENTS: dict[str, list[str]] = {
-    name: ["40"] if name == "als" else []
-    for name in ("als", "amg", "fft", "flag", "gaussian", "ibm", "overlap", "train")
-}
-"""The samples, with arguments for a run of one to two seconds."""
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A stage as it is measured."""
+
+    stage: str
+    watch: Watch = "pages"
+
+    @property
+    def title(self) -> str:
+        """What it is called in tables and results."""
+        return self.stage if self.watch == "pages" else f"{self.stage}, {self.watch}"
+
+
+def passes_of(watches: list[Watch]) -> list[Pass]:
+    """Return every stage, the one that watches memory with each watch."""
+    usual: list[Watch] = ["pages"]
+    return [Pass(name, watch) for name in MEASURING_STAGES for watch in (watches if name == "memory" else usual)]
 
 
 @dataclass(slots=True)
@@ -68,54 +86,55 @@ def run_bare(command: list[str], output: Path) -> float:
         return time.monotonic() - began
 
 
-def run_stage(name: str, request: Request, cost: StageCost) -> None:
+def run_stage(stage: str, request: Request, cost: StageCost) -> None:
     """Run one stage and add what it took."""
     began = time.monotonic()
-    document = MEASURING_STAGES[name](request)
+    document = MEASURING_STAGES[stage](request)
     total = time.monotonic() - began
     run = document.run
     if run is None:
-        raise RuntimeError(f"The document of stage {name} describes no run.")
+        raise RuntimeError(f"The document of stage {stage} describes no run.")
     cost.wall_s.append(run.wall_s)
     cost.preparation_s.append(run.preparation_s)
     cost.after_s.append(total - run.wall_s - run.preparation_s)
     cost.operations = sum(process.operations for process in run.processes)
 
 
-def measure(command: list[str], rounds: int) -> tuple[dict[str, StageCost], dict[str, StageCost]]:
-    """Return each stage's cost in the first, uncounted pass and in the rounds."""
-    first = {name: StageCost() for name in MEASURING_STAGES}
-    costs = {name: StageCost() for name in MEASURING_STAGES}
+def measure(command: list[str], passes: list[Pass], rounds: int) -> list[dict[str, Any]]:
+    """Return what the results say of each stage's cost."""
+    first = {one: StageCost() for one in passes}
+    costs = {one: StageCost() for one in passes}
     console = Console(stderr=True)
     with tempfile.TemporaryDirectory(prefix="ffm-overhead-") as folder, Progress(console=console) as progress:
-        request = Request(command, ResultsFolder(Path(folder)), timeout_s=None)
         bare_output = Path(folder) / "bare.log"
-        steps = progress.add_task("running", total=(rounds + 1) * len(MEASURING_STAGES))
+        steps = progress.add_task("running", total=(rounds + 1) * len(passes))
         for number in range(rounds + 1):
-            for name in MEASURING_STAGES:
-                progress.update(steps, description=f"round {number} of {rounds}: bare and {name}")
-                cost = (first if number == 0 else costs)[name]
+            for one in passes:
+                progress.update(steps, description=f"round {number} of {rounds}: bare and {one.title}")
+                request = Request(command, ResultsFolder(Path(folder)), None, one.watch)
+                cost = (first if number == 0 else costs)[one]
                 with undisturbed():
                     cost.bare_s.append(run_bare(command, bare_output))
-                    run_stage(name, request, cost)
+                    run_stage(one.stage, request, cost)
                 progress.advance(steps)
-    return first, costs
+    return [summary(one, costs[one], first[one]) for one in passes]
 
 
-def summary(name: str, cost: StageCost, first: StageCost) -> dict[str, Any]:
-    """Return what the results say of one stage.
+def summary(one: Pass, cost: StageCost, first: StageCost) -> dict[str, Any]:
+    """Return what the results say of one stage, given its cost in the rounds and in the first, uncounted pass.
 
     What else a machine does only adds to a time, so the quotient of the fastest runs stands beside the pairs' median.
     """
     middle = median(cost.ratios)
+    goal = GOALS[one.stage] if one.watch == "pages" else None
     return {
-        "stage": name,
-        "goal": GOALS[name],
+        "stage": one.title,
+        "goal": goal,
         "ratio_median": middle,
         "ratio_min": min(cost.ratios),
         "ratio_max": max(cost.ratios),
         "ratio_of_fastest": min(cost.wall_s) / min(cost.bare_s),
-        "met": middle <= GOALS[name],
+        "met": None if goal is None else middle <= goal,
         "operations": cost.operations,
         "added_us_per_operation": (middle - 1) * median(cost.bare_s) / max(cost.operations, 1) * 1e6,
         "preparation_s_median": median(cost.preparation_s),
@@ -141,14 +160,14 @@ def show(stages: list[dict[str, Any]], command: list[str]) -> None:
             f"{one['ratio_median']:.3f}",
             f"{one['ratio_min']:.3f} to {one['ratio_max']:.3f}",
             f"{one['ratio_of_fastest']:.3f}",
-            f"{one['goal']:.2f}",
-            "yes" if one["met"] else "[bold red]no",
+            "-" if one["goal"] is None else f"{one['goal']:.2f}",
+            {True: "yes", False: "[bold red]no", None: "-"}[one["met"]],
             f"{one['operations']:,}",
             f"{one['preparation_s_median']:.2f} s",
             f"{one['after_s_median']:.2f} s",
         )
     console = Console()
-    console.width = max(console.width, 90)  # columns would be cut off
+    console.width = max(console.width, 100)  # columns would be cut off
     console.print(table)
 
 
@@ -160,21 +179,24 @@ def explain() -> None:
 
 
 def draw(samples: list[dict[str, Any]], path: Path) -> None:
-    """Draw the median ratios of each sample with their range, and the goals."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 4), layout="constrained")
-    columns = figure.subplots(1, len(GOALS), sharey=True)
-    for axes, (stage, goal) in zip(columns, GOALS.items(), strict=True):
-        found = [next(one for one in sample["stages"] if one["stage"] == stage) for sample in samples]
+    """Draw the median ratios of each sample with their range, and the goals; nothing where matplotlib is missing."""
+    figure = new_figure(8, 4)
+    if figure is None:
+        return
+    names = [" ".join([sample["sample"], *sample["arguments"]]) for sample in samples]
+    stages = samples[0]["stages"]
+    columns = figure.subplots(1, len(stages), sharey=True)
+    for place, (axes, stage) in enumerate(zip(columns, stages, strict=True)):
+        found = [sample["stages"][place] for sample in samples]
         middles = [one["ratio_median"] for one in found]
         below = [one["ratio_median"] - one["ratio_min"] for one in found]
         above = [one["ratio_max"] - one["ratio_median"] for one in found]
-        names = [sample["sample"] for sample in samples]
         axes.errorbar(middles, names, xerr=[below, above], fmt="o", color="#4477aa", capsize=3)
         axes.axvline(1, color="#555555", linewidth=0.8)
-        axes.axvline(goal, color="#c0392b", linewidth=0.8)
-        axes.set_title(f"{stage}, goal {goal}", fontsize=9)
+        if stage["goal"] is not None:
+            axes.axvline(stage["goal"], color="#c0392b", linewidth=0.8)
+        goal = "no goal" if stage["goal"] is None else f"goal {stage['goal']}"
+        axes.set_title(f"{stage['stage']}, {goal}", fontsize=9)
     columns[0].invert_yaxis()
     figure.supxlabel("time of the program over its bare time: median, min to max")
     figure.savefig(path)
@@ -183,26 +205,36 @@ def draw(samples: list[dict[str, Any]], path: Path) -> None:
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sample", action="append", choices=sorted(ARGUMENTS), help="default: all")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--sample", dest="samples", action="append", choices=NAMES, help="default: all")
+    parser.add_argument("--arguments", action="append", help="of the one sample that is named; again for further runs")
+    parser.add_argument(
+        "--watch", dest="watches", action="append", choices=["pages", "trace"], help="of stage 3 [pages]"
+    )
+    parser.add_argument("--rounds", type=int, default=5, help="of every stage, beside the first [5]")
     arguments = parser.parse_args()
     if arguments.rounds < 1:
         parser.error("--rounds must be at least 1")
-    head = description()
+    if arguments.arguments and len(arguments.samples or ()) != 1:
+        parser.error("--arguments are those of one --sample")
+    if arguments.arguments:
+        runs = [(arguments.samples[0], shlex.split(words)) for words in arguments.arguments]
+    else:
+        runs = [(name, ARGUMENTS.get(name, [])) for name in arguments.samples or NAMES]
+    passes = passes_of(list(dict.fromkeys(arguments.watches or ["pages"])))
     samples = []
     with watch_others() as others:
-        for name in arguments.sample or ARGUMENTS:
-            command = [str(sample(name)), *ARGUMENTS[name]]
-            first, costs = measure(command, arguments.rounds)
-            stages = [summary(stage, costs[stage], first[stage]) for stage in MEASURING_STAGES]
+        for name, words in runs:
+            command = [str(sample(name)), *words]
+            stages = measure(command, passes, arguments.rounds)
             show(stages, command)
-            samples.append({"sample": name, "arguments": ARGUMENTS[name], "stages": stages})
+            samples.append({"sample": name, "arguments": words, "stages": stages})
     explain()
     print(others)
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps({**head, "others_cores": others.cores, "samples": samples}, indent=2) + "\n")
-    draw(samples, RESULTS.with_suffix(".svg"))
-    print(f"written to {RESULTS}")
+    results = RESULTS / ("overhead_trace.json" if any(one.watch == "trace" for one in passes) else "overhead.json")
+    results.parent.mkdir(exist_ok=True)
+    results.write_text(json.dumps({**description(arguments, others), "samples": samples}, indent=2) + "\n")
+    draw(samples, results.with_suffix(".svg"))
+    print(f"written to {results}")
 
 
 if __name__ == "__main__":

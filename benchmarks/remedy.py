@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from building import build
 from machine import description, watch_others
 
 from ffm.driver.catalogue import Kind, load_catalogue
@@ -37,10 +38,8 @@ from ffm.instrument.runner import Instruments, run_instrumented
 from ffm.remedy.correct import LIBRARY
 from ffm.remedy.layout import constant, extra_functions, read_counters
 from ffm.remedy.selection import Planned, write_plan
-from ffm.vgpu.paths import library_folder
 
 RESULTS = Path(__file__).parent / "results" / "remedy.json"
-SOURCE = Path(__file__).parent / "programs" / "remedied.c"
 GOAL_NS = 200
 """Issue "Remedies": matching a call's stack against the plan, for known sites."""
 FRAMES = 16
@@ -76,20 +75,6 @@ WAYS = (
     Way("cuCtxSynchronize, as it is", "skip", "no"),
     Way("cuCtxSynchronize, skipped", "skip", "yes"),
 )
-
-
-def build(folder: Path) -> Path:
-    """Compile the program against the virtual GPU."""
-    include = next(Path(path) / "nvidia/cu13/include" for path in sys.path if (Path(path) / "nvidia/cu13").is_dir())
-    program = folder / "remedied"
-    subprocess.run(
-        [
-            "gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", str(SOURCE), "-o", str(program), "-isystem", str(include),
-            f"-L{library_folder()}", "-l:libcuda.so.1", f"-Wl,-rpath,{library_folder()}",
-        ],
-        check=True,
-    )  # fmt: skip
-    return program
 
 
 def run_under(command: list[str], folder: Path, instruments: Instruments) -> None:
@@ -152,13 +137,15 @@ def main() -> int:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    rounds = parser.parse_args().rounds
+    arguments = parser.parse_args()
+    if arguments.rounds < 1:
+        parser.error("--rounds must be at least 1")
     times: dict[str, list[float]] = {way.title: [] for way in WAYS}
     with tempfile.TemporaryDirectory(prefix="ffm-remedy-") as scratch, watch_others() as others:
         folder = Path(scratch)
-        program = build(folder)
+        program = build("remedied", folder)
         plans = {work: plan_of(program, work, folder) for work in ("nothing", "plain", "skip")}
-        for _ in range(rounds):
+        for _ in range(arguments.rounds):
             for way in WAYS:
                 times[way.title].append(fastest(program, way, plans, folder))
     for title, seen in times.items():
@@ -175,8 +162,7 @@ def main() -> int:
     print(others)
     RESULTS.parent.mkdir(exist_ok=True)
     content = {
-        **description(),
-        "others": str(others),
+        **description(arguments, others),
         "nanoseconds": times,
         "lookup_ns": lookups,
         "lookup_median_ns": lookup,

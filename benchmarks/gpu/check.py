@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from driver_steps import check_doctor, check_facts, check_waiting, keep_awake
-from machine import description
+from machine import Others, description, watch_others
 from machine_steps import check_machine, check_packages
 from measured import measure_samples, measure_targets
 from planted import check_planted
@@ -109,7 +109,7 @@ def main() -> int:
         machine.driver = str(library / "libcuda.so.1")
         machine.environment["LD_LIBRARY_PATH"] = str(library)
     chosen = set(filter(None, arguments.only.split(",")))
-    head = description()
+    head = description(arguments, Others())
     if arguments.commit:
         head["versions"]["ffm"] = arguments.commit
     report = Report({**head, "virtual": arguments.virtual}, output)
@@ -117,18 +117,10 @@ def main() -> int:
     steps = steps_of(build)
     if chosen - set(steps):
         raise SystemExit(f"check.py: there is no step {', '.join(sorted(chosen - set(steps)))}")
-    awake = False
-    for name, (step, seconds, reserved) in steps.items():
-        if chosen and name not in chosen and not (name == "build" and chosen & {"samples", "planted"}):
-            continue
-        build.start(machine)
-        if name not in BEFORE_OTHERS and not awake:
-            keep_awake(machine)
-            build.warm(machine)
-            awake = True
-        # A step that is chosen alone may take all the time.
-        machine.deadline = end if len(chosen) == 1 else min(end - reserved, time.monotonic() + seconds)
-        _carry_out(name, step, machine, report)
+    with watch_others() as others:
+        _carry_out_all(steps, chosen, build, machine, report, end)
+    report.head["others_cores"] = others.cores
+    report.write(machine)
     print(report.summary())
     print(f"written: {output / 'check.json'}, {output / 'check.txt'}")
     return 1 if report.failed() else 0
@@ -142,6 +134,29 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="steps, separated by commas")
     parser.add_argument("--commit", default="", help="of the sources, where this is a copy without git")
     return parser.parse_args()
+
+
+def _carry_out_all(
+    steps: dict[str, tuple[Step, float, float]],
+    chosen: set[str],
+    build: Build,
+    machine: Machine,
+    report: Report,
+    end: float,
+) -> None:
+    """Do the chosen steps, or all, in their order until `end`, on the clock `time.monotonic`."""
+    awake = False
+    for name, (step, seconds, reserved) in steps.items():
+        if chosen and name not in chosen and not (name == "build" and chosen & {"samples", "planted"}):
+            continue
+        build.start(machine)
+        if name not in BEFORE_OTHERS and not awake:
+            keep_awake(machine)
+            build.warm(machine)
+            awake = True
+        # A step that is chosen alone may take all the time.
+        machine.deadline = end if len(chosen) == 1 else min(end - reserved, time.monotonic() + seconds)
+        _carry_out(name, step, machine, report)
 
 
 def _carry_out(name: str, step: Step, machine: Machine, report: Report) -> None:

@@ -10,7 +10,8 @@ import json
 import sys
 from pathlib import Path
 
-from accuracy import estimate, truth_of
+from accuracy import estimate
+from twins import truth_of
 
 
 def main(results: Path, name: str) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 from problems import problem_rows
 from programs import CUBLAS, NAMES
 from steps import FailedStep, Machine, Row, last_line
+from twins import ARGUMENTS
 
 TARGETS = Path(__file__).with_name("targets")
 STAGES = ("baseline", "tracing", "memory", "sync-use")
@@ -22,9 +23,6 @@ TARGET_ROUNDS = 2
 
 LEAST_SECONDS = 8.0
 """With less, a program is not begun."""
-
-ARGUMENTS = {"als": ["40"]}
-"""Arguments of the samples that would run for long without."""
 
 ORDER = ("bindings", "torch_item", "cupy", "numba", "jax", "torch_unused", "torch_pageable", "torch_timing")
 """The targets by value, as far as there is time: each framework once, then the others."""

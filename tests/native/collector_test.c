@@ -144,7 +144,6 @@ static void watch_source(upload up)
     munmap(host, BLOCK);
 }
 
-/* Threads that call nothing of the driver, and go far down their stacks after the collector was opened. */
 /* More launches than are timed at once, before anything waits. */
 static void launch_often(synchronize sync)
 {
@@ -160,6 +159,7 @@ static void launch_often(synchronize sync)
     sync();
 }
 
+/* Threads that call nothing of the driver, and go far down their stacks after the collector was opened. */
 static pthread_barrier_t opened;
 
 static __attribute__((noinline)) void stacks_are_known(void)

@@ -9,7 +9,8 @@ import pytest
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.driver.generate import include_text
-from tests.native.test_native import COLLECTOR, HERE, PRELOADED, cuda_include
+from tests.conftest import cuda_include
+from tests.native.test_native import COLLECTOR, HERE, PRELOADED
 
 
 @pytest.mark.parametrize("optimization", ["-O0", "-O2", "-O2 -fno-omit-frame-pointer"])
@@ -20,7 +21,7 @@ def test_both_ways_find_the_same_frames(tmp_path: Path, optimization: str) -> No
         [
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-g", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror",
             *optimization.split(), "-fno-optimize-sibling-calls", f"-I{tmp_path}", f"-I{COLLECTOR}",
-            "-isystem", cuda_include(), "-Wl,--wrap=_ULx86_64_init_local2",
+            "-isystem", str(cuda_include()), "-Wl,--wrap=_ULx86_64_init_local2",
             "-o", str(program), str(HERE / "entry_stack.c"),
             *sorted(str(path) for path in COLLECTOR.glob("*.c") if path.name not in PRELOADED), "-lunwind", "-lpthread",
         ],

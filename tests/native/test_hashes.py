@@ -12,7 +12,8 @@ import xxhash
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.driver.generate import include_text
-from tests.native.test_native import COLLECTOR, cuda_include
+from tests.conftest import cuda_include
+from tests.native.test_native import COLLECTOR
 
 PART = 64 << 10
 """FFM_PART_BYTES."""
@@ -49,7 +50,7 @@ def hashing(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     library = folder / "libhashes.so"
     sources = [str(COLLECTOR / name) for name in ("hashes.c", "hashes_avx2.c")]
     sources.append(str(Path(__file__).with_name("vector_state.c")))
-    includes = [f"-I{folder}", f"-I{COLLECTOR}", "-isystem", cuda_include()]
+    includes = [f"-I{folder}", f"-I{COLLECTOR}", "-isystem", str(cuda_include())]
     subprocess.run(
         ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", *includes, "-o", str(library), *sources],
         check=True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.driver.generate import include_text
 from ffm.instrument.layout import constant
 from ffm.instrument.recording import Recording, read_recordings
+from tests.conftest import cuda_include
 
 HERE = Path(__file__).parent
 COLLECTOR = next(
@@ -25,15 +25,6 @@ PRELOADED = ("gate.c", "pages.c")
 """Libraries of their own."""
 
 
-def cuda_include() -> str:
-    """Folder of CUDA's headers."""
-    for folder in sys.path:
-        candidate = Path(folder) / "nvidia" / "cu13" / "include"
-        if (candidate / "cuda.h").exists():
-            return str(candidate)
-    pytest.skip("cuda.h is not installed (package nvidia-cuda-runtime)")
-
-
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Recording]:
     folder = tmp_path_factory.mktemp("native")
@@ -43,7 +34,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Recording]:
         [
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fno-sanitize-recover=all",
             "-fsanitize=address,undefined", "-fno-optimize-sibling-calls", f"-I{folder}", f"-I{COLLECTOR}",
-            "-isystem", cuda_include(), "-o", str(program), str(HERE / "collector_test.c"),
+            "-isystem", str(cuda_include()), "-o", str(program), str(HERE / "collector_test.c"),
             *sorted(str(path) for path in COLLECTOR.glob("*.c") if path.name not in PRELOADED), "-lunwind", "-lpthread",
         ],
         check=True,

@@ -1,0 +1,34 @@
+"""Compiles the programs of `programs/` that call the driver."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from ffm.vgpu.paths import library_folder
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+def build(name: str, folder: Path) -> Path:
+    """Compile `programs/NAME.c` against the virtual GPU into a folder; its PLT slots are bound when they are used.
+
+    Raises:
+        FileNotFoundError: CUDA's headers are not installed.
+        subprocess.CalledProcessError: it does not compile.
+    """
+    places = [Path(entry) / "nvidia" / "cu13" / "include" for entry in sys.path]
+    headers = next((place for place in places if (place / "cuda.h").exists()), None)
+    if headers is None:
+        raise FileNotFoundError("cuda.h is not installed (package nvidia-cuda-runtime): run `make setup` first")
+    program = folder / name
+    subprocess.run(
+        [
+            "gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-g", str(PROGRAMS / f"{name}.c"), "-o", str(program),
+            "-isystem", str(headers), f"-L{library_folder()}", "-l:libcuda.so.1",
+            f"-Wl,-rpath,{library_folder()},-z,lazy",
+        ],
+        check=True,
+    )  # fmt: skip
+    return program
