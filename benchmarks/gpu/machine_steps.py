@@ -43,7 +43,10 @@ def check_machine(machine: Machine) -> Iterator[Row]:
             yield Row(subject, None, str(reason))
             continue
         text = done.stdout.strip() or done.stderr.strip()
-        says = last_line(text) if subject in ("nvcc", "GPU") else (text.splitlines() or ["it said nothing"])[0]
+        if subject in ("nvcc", "GPU"):
+            says = last_line(text)
+        else:  # the first line that tells a version; what comes before is a name
+            says = next((one.strip() for one in text.splitlines() if any(map(str.isdigit, one))), last_line(text))
         if subject == "GPU" and done.returncode == 0 and not machine.virtual:
             _, _, capability, _ = (part.strip() for part in says.split(","))
             machine.architecture = f"sm_{capability.replace('.', '')}"
