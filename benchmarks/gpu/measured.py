@@ -13,7 +13,7 @@ from typing import Any
 
 from problems import problem_rows
 from programs import CUBLAS, NAMES
-from steps import FailedStep, Machine, Row, last_line
+from steps import FailedStep, Machine, OutOfTime, Row, last_line
 from twins import ARGUMENTS
 
 TARGETS = Path(__file__).with_name("targets")
@@ -119,6 +119,8 @@ def _guarded(machine: Machine, subject: str, rows: Iterator[Row]) -> Iterator[Ro
         return
     try:
         yield from rows
+    except OutOfTime as reason:
+        yield Row(subject, None, f"not measured to its end, no time was left: {reason}")
     except FailedStep as reason:
         yield Row(subject, False, str(reason))
 

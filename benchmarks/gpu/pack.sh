@@ -12,7 +12,7 @@ python=${PYTHON:-.venv/bin/python}
 [ -x "$python" ] || python=python3
 largest=60000000
 rm -rf "$pack"
-mkdir -p "$pack/wheels" "$pack/native"
+mkdir -p build "$pack/wheels"
 
 # The version that the tests run with.
 frida=$("$python" -c 'from importlib.metadata import version; print(version("frida"))')
@@ -26,19 +26,22 @@ done
     --implementation cp $platforms --platform manylinux2014_x86_64 --platform manylinux1_x86_64 --dest "$pack/wheels" \
     "frida==$frida" msgspec orjson platformdirs pyelftools capstone cffi pycparser ${MORE:-}
 
-# Built anew: what lies in the checkout may be older than its sources.
+# Built anew: what lies in the checkout may be older than its sources. All that these folders install is packed, with the
+# libunwind that it is linked with.
 build=build/gpu-native
-lib=$pack/native/ffm/instrument/lib
-cmake -S . -B "$build" -G Ninja -DPython3_EXECUTABLE="$(command -v "$python")" >"$build.log" 2>&1 &&
-    cmake --build "$build" --target ffm_collector ffm_gate ffm_pages ffm_remedy >>"$build.log" 2>&1 || {
+parts="ffm/instrument/collector ffm/remedy/native"
+cmake -S . -B "$build" -G Ninja -DPython3_EXECUTABLE="$(command -v "$python")" >"$build.log" 2>&1 || refused=cmake
+for part in $parts; do
+    if [ -z "${refused:-}" ]; then
+        { cmake --build "$build" --target "$part/all" && cmake --install "$build/$part" --prefix "$pack/native"; } \
+            >>"$build.log" 2>&1 || refused=$part
+    fi
+done
+[ -z "${refused:-}" ] || {
     tail -n 20 "$build.log" >&2
-    echo "pack.sh: the native parts cannot be built; see $build.log" >&2
+    echo "pack.sh: the native parts cannot be built ($refused); see $build.log" >&2
     exit 1
 }
-mkdir -p "$lib"
-find "$build" -name 'libffm_*.so' -exec cp {} "$lib/" \;
-# Which libunwind they were linked with, under the name that they ask for.
-cp -L "$(sed -n 's/^LIBUNWIND_LIBRARY:FILEPATH=//p' "$build/CMakeCache.txt")" "$lib/libunwind.so.8"
 
 git describe --always --dirty > "$pack/commit" 2>/dev/null || echo "no checkout" > "$pack/commit"
 

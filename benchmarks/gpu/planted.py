@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from steps import ROOT, Machine, Row, end_group
+from steps import ROOT, Machine, Row, end_group, last_line
 
 WORKERS = 8
 """Measurements at a time at most: verdicts do not depend on how fast a run is, but a case has a time limit."""
@@ -54,7 +54,8 @@ def check_planted(machine: Machine) -> Iterator[Row]:
     yield Row("all", measured > missing, said)
     for process, path in running:
         if process.returncode not in (0, -9):
-            yield Row("worker", False, f"ended with {process.returncode}; see {path.with_suffix('.txt')}")
+            said = last_line(path.with_suffix(".txt").read_text(errors="replace"))
+            yield Row("worker", False, f"ended with {process.returncode}: {said}; see {path.with_suffix('.txt')}")
 
 
 def _worker(machine: Machine, folder: Path, number: int, workers: int) -> tuple[subprocess.Popen[str], Path]:

@@ -24,6 +24,10 @@ class FailedStep(Exception):  # noqa: N818
     """A step did not come to its end; the message says why."""
 
 
+class OutOfTime(FailedStep):
+    """The time of the step was at its end before a command was."""
+
+
 @dataclass(slots=True)
 class Machine:
     """What the steps work on and with."""
@@ -50,10 +54,10 @@ class Machine:
         return self.work / "programs"
 
     def left(self, at_most: float) -> float:
-        """Return the seconds that a command may take. Raises `FailedStep` when none are left."""
+        """Return the seconds that a command may take. Raises `OutOfTime` when none are left."""
         seconds = min(at_most, self.deadline - time.monotonic())
         if seconds < 1:
-            raise FailedStep("no time was left")
+            raise OutOfTime("no time was left")
         return seconds
 
     def start(self, command: list[str], output: IO[Any] | int, error: IO[Any] | int) -> subprocess.Popen[str]:
@@ -73,7 +77,12 @@ class Machine:
         return process
 
     def run(self, command: list[str], at_most: float = 60.0) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end, and return what it wrote. Raises `FailedStep` when it takes too long."""
+        """Run a command to its end, and return what it wrote.
+
+        Raises:
+            OutOfTime: the step's time was over first.
+            FailedStep: it cannot be started, or took longer than `at_most` seconds.
+        """
         seconds = self.left(at_most)
         try:
             process = self.start(command, subprocess.PIPE, subprocess.PIPE)
@@ -83,7 +92,8 @@ class Machine:
             try:
                 out, errors = process.communicate(timeout=seconds)
             except subprocess.TimeoutExpired:
-                raise FailedStep(f"{' '.join(command[:5])} took more than {seconds:.0f} s") from None
+                sort = OutOfTime if seconds < at_most else FailedStep
+                raise sort(f"{' '.join(command[:5])} took more than {seconds:.0f} s") from None
             finally:
                 end_group(process)
         return subprocess.CompletedProcess(command, process.returncode, out, errors)
