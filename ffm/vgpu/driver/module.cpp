@@ -215,6 +215,11 @@ DRIVER_CALL(cuModuleGetFunction)(CUfunction *function, CUmodule module, const ch
 }
 
 /* Images here hold kernels and no variables. */
+DRIVER_CALL(cuModuleGetGlobal)(CUdeviceptr_v1 *, unsigned int *, CUmodule module, const char *)
+{
+    return is_module(module) ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_HANDLE;
+}
+
 DRIVER_CALL(cuModuleGetGlobal_v2)(CUdeviceptr *, size_t *, CUmodule module, const char *)
 {
     return is_module(module) ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_HANDLE;

@@ -1,0 +1,61 @@
+/* Calls for what this GPU does not have, so that programs load which look for them: each answers
+ * CUDA_ERROR_NOT_SUPPORTED. */
+#include "context.h"
+
+/* Whatever the arguments are, they are not looked at. */
+#define REFUSED(name)                                                                                                  \
+    extern "C" __attribute__((visibility("hidden"))) CUresult implementation_##name()                                  \
+    {                                                                                                                  \
+        const CUresult result = vgpu::enter();                                                                         \
+        return result == CUDA_SUCCESS ? CUDA_ERROR_NOT_SUPPORTED : result;                                             \
+    }
+
+/* Another GPU. */
+REFUSED(cuCtxDisablePeerAccess)
+REFUSED(cuCtxEnablePeerAccess)
+
+/* CUDA arrays and textures. */
+REFUSED(cuArray3DCreate_v2)
+REFUSED(cuArrayDestroy)
+REFUSED(cuMipmappedArrayDestroy)
+REFUSED(cuMipmappedArrayGetLevel)
+REFUSED(cuTexObjectCreate)
+REFUSED(cuTexObjectDestroy)
+
+/* Linking of device code. */
+REFUSED(cuLinkAddData)
+REFUSED(cuLinkAddData_v2)
+REFUSED(cuLinkComplete)
+REFUSED(cuLinkCreate)
+REFUSED(cuLinkCreate_v2)
+REFUSED(cuLinkDestroy)
+
+/* Memory and semaphores of other interfaces. */
+REFUSED(cuDestroyExternalMemory)
+REFUSED(cuDestroyExternalSemaphore)
+REFUSED(cuExternalMemoryGetMappedBuffer)
+REFUSED(cuExternalMemoryGetMappedMipmappedArray)
+REFUSED(cuImportExternalMemory)
+REFUSED(cuImportExternalSemaphore)
+REFUSED(cuSignalExternalSemaphoresAsync)
+REFUSED(cuSignalExternalSemaphoresAsync_ptsz)
+REFUSED(cuWaitExternalSemaphoresAsync)
+REFUSED(cuWaitExternalSemaphoresAsync_ptsz)
+
+/* Images of OpenGL and EGL. */
+REFUSED(cuEGLStreamConsumerDisconnect)
+REFUSED(cuEGLStreamProducerConnect)
+REFUSED(cuEGLStreamProducerDisconnect)
+REFUSED(cuEGLStreamProducerPresentFrame)
+REFUSED(cuEGLStreamProducerReturnFrame)
+REFUSED(cuGLGetDevices_v2)
+REFUSED(cuGraphicsGLRegisterBuffer)
+REFUSED(cuGraphicsGLRegisterImage)
+REFUSED(cuGraphicsMapResources)
+REFUSED(cuGraphicsMapResources_ptsz)
+REFUSED(cuGraphicsResourceGetMappedPointer_v2)
+REFUSED(cuGraphicsResourceSetMapFlags_v2)
+REFUSED(cuGraphicsSubResourceGetMappedArray)
+REFUSED(cuGraphicsUnmapResources)
+REFUSED(cuGraphicsUnmapResources_ptsz)
+REFUSED(cuGraphicsUnregisterResource)

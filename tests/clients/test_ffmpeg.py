@@ -1,0 +1,85 @@
+"""FFmpeg as Debian builds it, on the virtual GPU: it uploads each frame of a film and downloads it again.
+
+FFmpeg copies the planes of a frame one by one to pageable memory, asynchronously, and then waits for its stream. A
+copy to pageable memory waits itself: each of these waits is unnecessary as long as the last one stays.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+
+import pytest
+
+from ffm.stages.analysis import run_analysis
+from ffm.stages.analysis_document import Analysis, Site
+from ffm.stages.folder import ResultsFolder
+from ffm.stages.measure import Request
+from ffm.stages.registry import MEASURING_STAGES
+from ffm.vgpu.paths import library_folder
+from tests.processes import run_to_end
+
+FRAMES = 25
+COMMAND = [
+    *("ffmpeg", "-hide_banner", "-loglevel", "error"),
+    *("-f", "lavfi", "-i", f"testsrc2=size=640x480:rate={FRAMES}:duration=1"),
+    *("-init_hw_device", "cuda=gpu", "-filter_hw_device", "gpu"),
+    *("-vf", "format=nv12,hwupload,hwdownload,format=nv12"),
+    *("-f", "md5", "-"),
+]
+WITHOUT_GPU = [*COMMAND[: COMMAND.index("-init_hw_device")], "-vf", "format=nv12", "-f", "md5", "-"]
+
+
+def _has_cuda() -> bool:
+    if shutil.which("ffmpeg") is None:
+        return False
+    return "cuda" in run_to_end(["ffmpeg", "-hide_banner", "-hwaccels"], seconds=30).stdout.split()
+
+
+pytestmark = pytest.mark.skipif(not _has_cuda(), reason="no FFmpeg with CUDA is installed: make clients")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> ResultsFolder:
+    """Results of all measuring stages."""
+    folder = ResultsFolder(tmp_path_factory.mktemp("ffmpeg") / "results")
+    folder.root.mkdir()
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("LD_LIBRARY_PATH", str(library_folder()))
+        request = Request(COMMAND, folder, 120.0)
+        for stage in MEASURING_STAGES.values():
+            stage(request)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def analysis(folder: ResultsFolder) -> Analysis:
+    return run_analysis(folder)
+
+
+def sites_of(analysis: Analysis, call: str) -> list[Site]:
+    return [site for site in analysis.sites if site.call == call]
+
+
+def test_the_film_is_the_same_in_every_stage(folder: ResultsFolder) -> None:
+    bare = run_to_end(WITHOUT_GPU, seconds=60).stdout
+    assert bare.startswith("MD5=")
+    assert [(folder.root / f"{stage}.log").read_text() for stage in MEASURING_STAGES] == [bare] * len(MEASURING_STAGES)
+
+
+def test_the_runs_match(analysis: Analysis) -> None:
+    assert analysis.matching is not None
+    assert analysis.matching.unmatched == []
+
+
+def test_copies_of_planes_need_not_wait_while_the_stream_is_waited_for(analysis: Analysis) -> None:
+    (waited,) = (site for site in sites_of(analysis, "cuStreamSynchronize") if site.count == FRAMES)
+    assert {verdict.kind for verdict in waited.synchronization} == {"required"}
+    (downloads,) = (site for site in sites_of(analysis, "cuMemcpy2DAsync_v2") if site.synchronization)
+    assert downloads.count == 2 * FRAMES
+    occurrences: Counter[str] = Counter()
+    for verdict in downloads.synchronization:
+        occurrences[verdict.kind] += verdict.occurrences
+    assert occurrences["conditionally unnecessary"] > FRAMES
+    assert occurrences.total() == downloads.count
+    assert occurrences.keys() <= {"conditionally unnecessary", "required"}
