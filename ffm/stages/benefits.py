@@ -90,6 +90,8 @@ class Estimates:
 
         `bound_s` are the seconds by `bound`, over all processes; without them each group counts as one sequence.
         """
+        if groups == 0:
+            return []
         ranks = self._ranks(label, group_of, groups)
         if bound_s is None:
             bound_s = bound_of_sequence(self.sums(label, group_of, groups))
