@@ -80,6 +80,7 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
     operation->function = (uint16_t)index;
     operation->thread_id = thread->kernel_id;
     ffm_arguments_before(function, arguments, operation);
+    ffm_captures_foresee(function);
     thread->wait = 0;
     thread->waits = 0;
     if (ffm_captured(function, operation, thread)) {

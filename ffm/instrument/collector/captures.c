@@ -16,13 +16,24 @@ void ffm_captures_ask(void *function)
     is_capturing = (capturing_question)(uintptr_t)function;
 }
 
+static bool begins(const ffm_function *function)
+{
+    return function->kind == FFM_KIND_ORDER && ffm_is_named(function, "cuStreamBegin");
+}
+
+void ffm_captures_foresee(const ffm_function *function)
+{
+    if (begins(function))
+        __atomic_add_fetch(&under_way, 1, __ATOMIC_SEQ_CST);
+}
+
 void ffm_captures_note(const ffm_function *function, const ffm_operation *operation)
 {
     if (function->kind != FFM_KIND_ORDER)
         return;
+    if (begins(function) && operation->result != 0)
+        __atomic_sub_fetch(&under_way, 1, __ATOMIC_RELAXED);
     /* A capture that failed is over too, once its end was asked for. */
-    if (ffm_is_named(function, "cuStreamBegin") && operation->result == 0)
-        __atomic_add_fetch(&under_way, 1, __ATOMIC_RELAXED);
     else if (ffm_is_named(function, "cuStreamEndCapture") &&
              (operation->result == 0 || operation->result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
               operation->result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED))

@@ -10,6 +10,9 @@
 /* The driver's own answer about a stream: cuStreamIsCapturing, called without its hook; NULL where it has none. */
 void ffm_captures_ask(void *is_capturing);
 
+/* Before a call that may begin a capture: other threads ask the driver nothing from here on that would spoil it. */
+void ffm_captures_foresee(const ffm_function *function);
+
 /* Note the start and end of captures; call after each call. */
 void ffm_captures_note(const ffm_function *function, const ffm_operation *operation);
 
