@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -46,13 +45,6 @@ static int place_of(int number)
 static int64_t install(int number, const ffm_signal_action *wanted, ffm_signal_action *before)
 {
     return ffm_kernel(SYS_rt_sigaction, (uint64_t)number, (uint64_t)wanted, (uint64_t)before, SET_BYTES);
-}
-
-uint64_t ffm_signals_set_mask(uint64_t mask)
-{
-    uint64_t before = 0;
-    ffm_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (uint64_t)&mask, (uint64_t)&before, SET_BYTES);
-    return before;
 }
 
 void ffm_signals_unblock(void)

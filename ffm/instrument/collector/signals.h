@@ -6,6 +6,9 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/syscall.h>
+
+#include "kernel.h"
 
 typedef void (*ffm_signal_handler)(int, siginfo_t *, void *);
 
@@ -30,7 +33,12 @@ extern const char ffm_signals_return[] __attribute__((visibility("hidden")));
 #define FFM_SIGNALS_OURS ((1ULL << (SIGSEGV - 1)) | (1ULL << (SIGTRAP - 1)) | (1ULL << (SIGSYS - 1)))
 
 /* Set the thread's mask of signals, and return the one before it. */
-uint64_t ffm_signals_set_mask(uint64_t mask);
+static inline uint64_t ffm_signals_set_mask(uint64_t mask)
+{
+    uint64_t before = 0;
+    ffm_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (uint64_t)&mask, (uint64_t)&before, sizeof mask);
+    return before;
+}
 
 /* What stands in for the program's rt_sigaction and rt_sigprocmask: they answer as the kernel does. `mask` is the
  * thread's, which takes effect when the handler of the system call returns. */

@@ -11,6 +11,7 @@
 
 #include "catalogue.h"
 #include "clock.h"
+#include "signals.h"
 
 enum { FIRST_CHUNK = 64 * 1024, LARGEST_CHUNK = 1024 * 1024 };
 
@@ -98,12 +99,14 @@ bool ffm_sink_reopen(void)
     munmap(sink.header, FFM_HEADER_BYTES);
     close(sink.file);
     sink.header = NULL;
-    return open_locked();
+    open_locked();
+    return true;
 }
 
 static ffm_chunk *new_chunk(uint32_t kind, uint32_t thread, size_t capacity, uint64_t first)
 {
     ffm_chunk *chunk = NULL;
+    const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS); /* a handler may come by here as well */
     pthread_mutex_lock(&sink.lock);
     if (sink.header != NULL) {
         off_t offset = (off_t)sink.header->file_bytes;
@@ -120,6 +123,7 @@ static ffm_chunk *new_chunk(uint32_t kind, uint32_t thread, size_t capacity, uin
         }
     }
     pthread_mutex_unlock(&sink.lock);
+    ffm_signals_set_mask(before);
     return chunk;
 }
 

@@ -11,6 +11,7 @@
 
 #include "modules.h"
 #include "python_frames.h"
+#include "signals.h"
 #include "sink.h"
 
 enum {
@@ -188,10 +189,12 @@ static uint32_t intern(const uint64_t *words, uint32_t depth, uint32_t python_wo
     if (__builtin_expect(known != NULL, 1))
         return known->number;
 
+    const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS); /* a handler may come by here as well */
     pthread_mutex_lock(&stacks.lock);
     known = find(hash, words, depth, python_words, &slot);
     uint32_t number = known != NULL ? known->number : add(hash, slot, words, depth, python_words, truncated);
     pthread_mutex_unlock(&stacks.lock);
+    ffm_signals_set_mask(before);
     return number;
 }
 
