@@ -148,3 +148,8 @@ void ffm_blocks_scan(const void *words, uint64_t bytes)
             blocks.table[place].handed = true;
     }
 }
+
+void ffm_blocks_after_fork(void)
+{
+    pthread_mutex_init(&blocks.lock, NULL);
+}

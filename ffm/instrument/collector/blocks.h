@@ -43,4 +43,7 @@ bool ffm_blocks_find(uint64_t address, uint32_t *place);
 /* The GPU was handed addresses in these words. O(words). */
 void ffm_blocks_scan(const void *words, uint64_t bytes);
 
+/* In a forked child, where a thread that is gone may have held the lock. */
+void ffm_blocks_after_fork(void);
+
 #endif

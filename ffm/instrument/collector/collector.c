@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "allocators.h"
+#include "blocks.h"
 #include "boxes.h"
 #include "calls.h"
 #include "captures.h"
@@ -24,10 +25,12 @@
 #include "kernels.h"
 #include "modules.h"
 #include "python_frames.h"
+#include "readback.h"
 #include "sink.h"
 #include "stacks.h"
 #include "thread.h"
 #include "trace.h"
+#include "waits.h"
 #include "watch.h"
 #include "wrappers.h"
 
@@ -47,6 +50,10 @@ static void after_fork(void)
 {
     if (!ffm_sink_reopen())
         return;
+    ffm_blocks_after_fork();
+    ffm_contexts_after_fork();
+    ffm_waits_after_fork();
+    ffm_readback_after_fork();
     ffm_modules_after_fork();
     ffm_python_after_fork();
     ffm_stacks_after_fork();

@@ -39,3 +39,8 @@ uint32_t ffm_context_number(void)
     last_number = number;
     return number;
 }
+
+void ffm_contexts_after_fork(void)
+{
+    pthread_mutex_init(&contexts.lock, NULL);
+}

@@ -12,4 +12,7 @@ uint32_t ffm_context_number(void);
 /* The driver's own answer: cuCtxGetCurrent, called without its hook. NULL where it has none: all are number 0. */
 void ffm_contexts_ask(void *get_current);
 
+/* In a forked child, where a thread that is gone may have held the lock. */
+void ffm_contexts_after_fork(void);
+
 #endif

@@ -64,3 +64,8 @@ bool ffm_readback_hash(const ffm_function *function, const ffm_operation *operat
     pthread_mutex_unlock(&readback.lock);
     return done;
 }
+
+void ffm_readback_after_fork(void)
+{
+    pthread_mutex_init(&readback.lock, NULL);
+}

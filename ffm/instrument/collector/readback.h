@@ -10,4 +10,7 @@
 bool ffm_readback_hash(const ffm_function *function, const ffm_operation *operation, const ffm_box *destination,
                        ffm_hash *hash);
 
+/* In a forked child, where a thread that is gone may have held the lock. */
+void ffm_readback_after_fork(void);
+
 #endif

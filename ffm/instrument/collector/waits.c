@@ -1,6 +1,7 @@
 #include "waits.h"
 
 #include <pthread.h>
+#include <stddef.h>
 
 enum { EVENTS = 1 << 12, PER_THREAD_HANDLE = 2, LEGACY_HANDLE = 1 };
 
@@ -85,4 +86,9 @@ bool ffm_waited(const ffm_function *function, const ffm_operation *operation, co
     default:
         return operation->waits > 0;
     }
+}
+
+void ffm_waits_after_fork(void)
+{
+    pthread_mutex_init(&events.lock, NULL);
 }

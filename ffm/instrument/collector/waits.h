@@ -32,4 +32,7 @@ static inline bool ffm_covers(const ffm_cover *cover, uint64_t stream, uint64_t 
     return (cover->everything || cover->stream == stream) && issued < cover->before;
 }
 
+/* In a forked child, where a thread that is gone may have held the lock. */
+void ffm_waits_after_fork(void);
+
 #endif
