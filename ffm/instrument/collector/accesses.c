@@ -9,19 +9,15 @@
 #include "sink.h"
 #include "thread.h"
 
-static struct {
-    ffm_stream stream; /* of the whole process: any thread can touch */
-    bool inherited;    /* this is a forked child: what is watched is the parent's */
-    uint64_t forked;
-} accesses;
+static ffm_stream accesses; /* of the whole process: any thread can touch */
 
 void ffm_access_record(const ffm_range *range, uint32_t kind, uint32_t flags, uint64_t address, uint64_t time,
                        uint32_t stack)
 {
-    if (accesses.inherited && time > accesses.forked)
-        time = accesses.forked; /* the child sees the memory as it was then */
+    if (range->inherited != 0 && time > range->inherited)
+        time = range->inherited; /* the child sees the memory as it was then */
     const ffm_thread *thread = ffm_thread_peek();
-    ffm_access *out = ffm_sink_reserve(&accesses.stream, FFM_CHUNK_ACCESSES, 0, sizeof *out);
+    ffm_access *out = ffm_sink_reserve(&accesses, FFM_CHUNK_ACCESSES, 0, sizeof *out);
     if (out == NULL)
         return;
     *out = (ffm_access){.time = time,
@@ -31,9 +27,9 @@ void ffm_access_record(const ffm_range *range, uint32_t kind, uint32_t flags, ui
                         .operation_thread = range->thread,
                         .stack = stack,
                         .kind = (uint16_t)kind,
-                        .flags = (uint16_t)(flags | (accesses.inherited ? FFM_ACCESS_INHERITED : 0)),
+                        .flags = (uint16_t)(flags | (range->inherited != 0 ? FFM_ACCESS_INHERITED : 0)),
                         .thread_id = thread == NULL ? 0 : thread->kernel_id};
-    ffm_sink_commit(&accesses.stream, sizeof *out);
+    ffm_sink_commit(&accesses, sizeof *out);
 }
 
 void ffm_access_to_range(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, uint64_t time, uint32_t stack)
@@ -54,7 +50,7 @@ void ffm_access_to_range(uint32_t place, uint32_t kind, uint64_t start, uint64_t
         ffm_extents_lose(range);
     range = ffm_ranges_at(place);
     bool last = range->covered && !ffm_arming_several_wait();
-    if (last || kind == FFM_ACCESS_RELEASED || accesses.inherited) {
+    if (last || kind == FFM_ACCESS_RELEASED || range->inherited != 0) {
         ffm_access_record(range, kind, FFM_ACCESS_LAST, start, time, stack);
         ffm_ranges_remove(place);
         return;
@@ -124,9 +120,10 @@ void ffm_access_give_up(const ffm_page *page, uint64_t time)
 
 void ffm_accesses_after_fork(void)
 {
-    ffm_sink_release(&accesses.stream);
-    accesses.stream = (ffm_stream){0};
-    if (!accesses.inherited)
-        accesses.forked = ffm_now();
-    accesses.inherited = true;
+    ffm_sink_release(&accesses);
+    accesses = (ffm_stream){0};
+    const uint64_t now = ffm_now();
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
+        if (ffm_ranges_at(i)->inherited == 0) /* by this process first, and not by one that it was forked from */
+            ffm_ranges_at(i)->inherited = now;
 }

@@ -33,7 +33,7 @@ bool ffm_access_first(uint64_t start, uint64_t end, bool writing);
 /* Give all armed ranges on a page up: they count as used. */
 void ffm_access_give_up(const ffm_page *page, uint64_t time);
 
-/* In a forked child: what is watched is the parent's from now on. */
+/* In a forked child: what is watched so far is the parent's. */
 void ffm_accesses_after_fork(void);
 
 #endif

@@ -31,6 +31,7 @@ typedef struct {
     uint64_t waited; /* one bit for each thread whose wait has covered it */
     uint64_t waits;  /* how many waits and records of events had ended when it was issued */
     uint64_t done;   /* and for each of them that was seen by an access */
+    uint64_t inherited; /* when a fork made it a copy: the operation is the parent's, or of one further up; else 0 */
     ffm_range_state state;
     bool writes_only; /* the CPU may still read it: source of an upload in flight */
     bool covered;     /* a wait is known to have covered its work */
