@@ -2,9 +2,9 @@
 
 #include "accesses.h"
 #include "clock.h"
-#include "dispatch.h"
 #include "ranges.h"
 #include "records.h"
+#include "threads.h"
 #include "trace.h"
 
 enum { ASIDE = 16 };
@@ -85,7 +85,7 @@ void ffm_aside_over(void)
     if (aside.count == 0 || aside.in_driver)
         return;
     /* In a call that slept other threads had the time to touch what lay open. */
-    const bool missed = ffm_dispatch_threads() > 1 && ffm_now() - aside.since > BRIEF;
+    const bool missed = ffm_threads_several() && ffm_now() - aside.since > BRIEF;
     ffm_ranges_lock();
     for (; aside.count > 0; aside.count--) {
         for (uint32_t i = ffm_ranges_count(); i > 0; i--) {

@@ -29,6 +29,7 @@
 #include "sink.h"
 #include "stacks.h"
 #include "thread.h"
+#include "threads.h"
 #include "trace.h"
 #include "waits.h"
 #include "watch.h"
@@ -84,7 +85,7 @@ static const uint8_t *map_plan(const char *path, uint64_t *keys)
 
 void ffm_collector_arrive(void)
 {
-    ffm_dispatch_spare_instruments();
+    ffm_threads_spare_instruments();
 }
 
 int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)

@@ -1,14 +1,11 @@
 #include "dispatch.h"
 
-#include <dirent.h>
 #include <link.h>
 #include <linux/sched.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -16,6 +13,8 @@
 #include "signals.h"
 #include "system_calls.h"
 #include "thread_memory.h"
+#include "threads.h"
+#include "watch.h"
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
 #define PR_SET_SYSCALL_USER_DISPATCH 59
@@ -24,11 +23,10 @@
 
 enum { LET_THROUGH = 0, INTERCEPT = 1 }; /* what the kernel reads (linux/prctl.h, SYSCALL_DISPATCH_FILTER_…) */
 enum { USER_DISPATCH = 2, SITES = 32 };  /* si_code SYS_USER_DISPATCH */
-enum { KIND_PLAIN = 0, KIND_THREAD = 1, KINDS = 2 };
+enum { KIND_PLAIN, KIND_THREAD, KIND_PROCESS, KINDS };
 
 static struct {
     bool open;
-    uint32_t threads;
     uint64_t code, code_bytes; /* the collector's own */
 } dispatch;
 
@@ -47,16 +45,13 @@ void ffm_dispatch_resume(bool before)
     selector = before ? INTERCEPT : LET_THROUGH;
 }
 
-uint32_t ffm_dispatch_threads(void)
-{
-    return __atomic_load_n(&dispatch.threads, __ATOMIC_RELAXED);
-}
-
 /* ---- calls that cannot be made from inside a handler ------------------------------------------------------------- */
 
 /* A call that begins a thread or a process, or that has to do with the stack it runs on, has to be made where the
  * program makes it. The program goes on in one of these places instead, which make the call and jump back behind it:
- * a place for each site, since nothing else survives such a call. A new thread joins first. */
+ * a place for each site, since nothing else survives such a call. A new thread joins first; a parent of a new process,
+ * whose stack that may have used, arms again what was opened for it, and leaves as they are the registers that the
+ * kernel leaves and the 128 bytes below the stack pointer that belong to the code there. */
 #define ONE_SITE(number)                                                                                               \
     "ffm_dispatch_plain_" #number ":\n"                                                                                \
     "syscall\n"                                                                                                        \
@@ -68,6 +63,14 @@ uint32_t ffm_dispatch_threads(void)
     "jnz 1f\n"                                                                                                         \
     "call ffm_dispatch_new_thread\n"                                                                                   \
     "1: jmp *ffm_dispatch_sites+8*" #number "(%rip)\n"                                                                 \
+    ".balign 64\n"                                                                                                     \
+    "syscall\n"                                                                                                        \
+    "test %rax, %rax\n"                                                                                                \
+    "jz 1f\n"                                                                                                          \
+    "lea -128(%rsp), %rsp\n"                                                                                           \
+    "call ffm_dispatch_parent\n"                                                                                       \
+    "lea 128(%rsp), %rsp\n"                                                                                            \
+    "1: jmp *ffm_dispatch_sites+8*" #number "(%rip)\n"                                                                 \
     ".balign 64\n"
 
 __asm__(".text\n"
@@ -75,6 +78,7 @@ __asm__(".text\n"
         ".globl ffm_dispatch_places\n"
         ".hidden ffm_dispatch_places\n"
         ".hidden ffm_dispatch_join\n"
+        ".hidden ffm_dispatch_forked\n"
         "ffm_dispatch_new_thread:\n"
         "push %rbp\n"
         "mov %rsp, %rbp\n"
@@ -97,8 +101,33 @@ __asm__(".text\n"
         "pop %rbp\n"
         "xor %eax, %eax\n"
         "ret\n"
+        "ffm_dispatch_parent:\n"
+        "push %rbp\n"
+        "mov %rsp, %rbp\n"
+        "push %rax\n"
+        "push %rdi\n"
+        "push %rsi\n"
+        "push %rdx\n"
+        "push %r8\n"
+        "push %r9\n"
+        "push %r10\n"
+        "and $-16, %rsp\n"
+        "sub $512, %rsp\n"
+        "fxsave64 (%rsp)\n"
+        "call ffm_dispatch_forked\n"
+        "fxrstor64 (%rsp)\n"
+        "lea -56(%rbp), %rsp\n"
+        "pop %r10\n"
+        "pop %r9\n"
+        "pop %r8\n"
+        "pop %rdx\n"
+        "pop %rsi\n"
+        "pop %rdi\n"
+        "pop %rax\n"
+        "pop %rbp\n"
+        "ret\n"
         ".balign 64\n"
-        "ffm_dispatch_places:\n" /* 64 bytes for each kind, 128 for each site */
+        "ffm_dispatch_places:\n" /* 64 bytes for each kind of each site */
         ONE_SITE(0) ONE_SITE(1) ONE_SITE(2) ONE_SITE(3) ONE_SITE(4) ONE_SITE(5) ONE_SITE(6) ONE_SITE(7) ONE_SITE(8)
             ONE_SITE(9) ONE_SITE(10) ONE_SITE(11) ONE_SITE(12) ONE_SITE(13) ONE_SITE(14) ONE_SITE(15) ONE_SITE(16)
                 ONE_SITE(17) ONE_SITE(18) ONE_SITE(19) ONE_SITE(20) ONE_SITE(21) ONE_SITE(22) ONE_SITE(23) ONE_SITE(24)
@@ -147,9 +176,36 @@ static bool begins_thread(uint64_t call, const uint64_t *arguments)
             note_thread(wanted->tls, wanted->stack, wanted->stack + wanted->stack_size);
         return (wanted->flags & CLONE_THREAD) != 0;
     }
-    if (arguments[0] & CLONE_THREAD)
+    if (call == SYS_clone && arguments[0] & CLONE_THREAD)
         note_thread(arguments[4], arguments[1] - STACK_BELOW, arguments[1]);
-    return (arguments[0] & CLONE_THREAD) != 0;
+    return call == SYS_clone && (arguments[0] & CLONE_THREAD) != 0;
+}
+
+/* A new thread is to join. A new process may read the program's memory by system calls, which are not seen there, or as
+ * one that faults in it: nothing may be protected until the program goes on. */
+static bool begins(greg_t *registers, uint64_t call, const uint64_t *arguments)
+{
+    if (begins_thread(call, arguments)) {
+        ffm_threads_begin();
+        if (redirect(registers, KIND_THREAD))
+            return true;
+        ffm_threads_lose();
+        ffm_watch_give_up();
+        return false;
+    }
+    ffm_watch_before_fork();
+    if (redirect(registers, KIND_PROCESS))
+        return true;
+    ffm_watch_give_up();
+    ffm_watch_forked();
+    return false;
+}
+
+void ffm_dispatch_forked(void)
+{
+    const bool before = ffm_dispatch_pause();
+    ffm_watch_forked();
+    ffm_dispatch_resume(before);
 }
 
 static uint64_t control_block_here(void)
@@ -212,15 +268,15 @@ static bool intercepted(ucontext_t *context)
         return true;
     case SYS_clone:
     case SYS_clone3:
-        return redirect(registers, begins_thread(call, arguments) ? KIND_THREAD : KIND_PLAIN);
+    case SYS_fork:
+    case SYS_vfork:
+        return begins(registers, call, arguments);
     case SYS_sigaltstack:
         note_alternate((const stack_t *)arguments[0]);
         return redirect(registers, KIND_PLAIN);
-    case SYS_fork:
-    case SYS_vfork:
-        return redirect(registers, KIND_PLAIN);
     case SYS_exit:
         ffm_thread_memory_gone(control_block_here());
+        ffm_threads_end();
         break;
     default:
         break;
@@ -237,9 +293,11 @@ static bool intercepted(ucontext_t *context)
 void ffm_dispatch_signal(int number, siginfo_t *info, void *context)
 {
     if (info->si_code == SI_TKILL && info->si_pid == getpid()) {
-        const ucontext_t *interrupted = context;
+        ucontext_t *interrupted = context;
         ffm_thread_memory_in_handler((uint64_t)interrupted->uc_mcontext.gregs[REG_RSP]);
         ffm_dispatch_join();
+        ffm_signals_withhold((uint64_t *)&interrupted->uc_sigmask);
+        ffm_threads_answer();
         return;
     }
     if (info->si_code != USER_DISPATCH) {
@@ -262,14 +320,13 @@ void ffm_dispatch_join(void)
     if (ffm_kernel_call(SYS_prctl, arguments) != 0)
         return;
     joined = true;
-    __atomic_add_fetch(&dispatch.threads, 1, __ATOMIC_RELAXED);
     selector = INTERCEPT;
 }
 
 void ffm_dispatch_after_fork(void)
 {
     joined = false;
-    dispatch.threads = 0;
+    ffm_threads_after_fork();
     ffm_dispatch_join();
 }
 
@@ -289,61 +346,6 @@ static int find_code(struct dl_phdr_info *module, size_t bytes, void *result)
     return 0;
 }
 
-enum { INSTRUMENTS = 64, LOOKS = 2000, LOOK_EACH = 100 * 1000 };
-
-/* How many threads were asked to join. */
-static uint32_t asked;
-
-/* Threads of the instruments, which touch nothing of the program's. */
-static struct {
-    uint32_t count;
-    pid_t threads[INSTRUMENTS];
-} instruments;
-
-/* Calls `each` for every thread of the process but the first. */
-static void other_threads(void (*each)(pid_t))
-{
-    DIR *tasks = opendir("/proc/self/task");
-    if (tasks == NULL)
-        return;
-    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
-        const pid_t thread = atoi(task->d_name);
-        if (thread > 0 && thread != getpid())
-            each(thread);
-    }
-    closedir(tasks);
-}
-
-static void note(pid_t thread)
-{
-    if (instruments.count < INSTRUMENTS)
-        instruments.threads[instruments.count++] = thread;
-}
-
-static void ask(pid_t thread)
-{
-    for (uint32_t i = 0; i < instruments.count; i++)
-        if (instruments.threads[i] == thread)
-            return;
-    if (thread != gettid() && ffm_kernel(SYS_tgkill, (uint64_t)getpid(), (uint64_t)thread, SIGSYS, 0) == 0)
-        asked++;
-}
-
-/* Until the others have joined, so that their stacks are known before anything is protected. One that holds the signal
- * back does not answer. */
-static void await_others(void)
-{
-    const struct timespec pause = {.tv_nsec = LOOK_EACH};
-    for (int look = 0; look < LOOKS && __atomic_load_n(&dispatch.threads, __ATOMIC_RELAXED) <= asked; look++)
-        ffm_kernel(SYS_nanosleep, (uint64_t)&pause, 0, 0, 0);
-}
-
-void ffm_dispatch_spare_instruments(void)
-{
-    instruments.count = 0;
-    other_threads(note);
-}
-
 bool ffm_dispatch_open(void)
 {
     if (dispatch.open)
@@ -357,9 +359,6 @@ bool ffm_dispatch_open(void)
         return false;
     }
     ffm_thread_memory_measure();
-    other_threads(ask);
-    if (gettid() != getpid())
-        ask(getpid());
-    await_others();
+    ffm_threads_ask();
     return true;
 }

@@ -12,20 +12,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* At the start of the program, when it has one thread: all others are the instruments', and stay out of this. */
-void ffm_dispatch_spare_instruments(void);
-
-/* Begin with the calling thread, and ask all others of the process to join. False where the kernel cannot do this. */
+/* Begin with the calling thread, and have all others of the process join. False where the kernel cannot do this. */
 bool ffm_dispatch_open(void);
 
 /* Begin with the calling thread, which was unknown. */
 void ffm_dispatch_join(void);
 
+/* The program goes on after it has begun a process. */
+void ffm_dispatch_forked(void);
+
 /* In a forked child, in which it is off. */
 void ffm_dispatch_after_fork(void);
-
-/* How many threads have joined so far. */
-uint32_t ffm_dispatch_threads(void);
 
 /* Let the calling thread's system calls through, and take them up again as they were. */
 bool ffm_dispatch_pause(void);

@@ -14,6 +14,8 @@
 #include "ranges.h"
 #include "stacks.h"
 #include "thread_memory.h"
+#include "threads.h"
+#include "trace.h"
 #include "waits.h"
 
 enum { SEPARATE_ROWS = 64, PAGE = 4096 };
@@ -53,11 +55,11 @@ static void drop_equal(const ffm_range *range)
     }
 }
 
-/* Memory that may not be protected, since a thread runs on it, or is seen elsewhere too. Not under the lock. */
+/* Memory that may not be protected, since a thread runs on it, or may, or is seen elsewhere too. Not under the lock. */
 static bool unwatchable(const ffm_box *box)
 {
     uint64_t end = ffm_box_end(box);
-    return ffm_thread_memory_holds(box->address, end) ||
+    return (!ffm_trace_on() && !ffm_threads_known()) || ffm_thread_memory_holds(box->address, end) ||
            (!ffm_blocks_own_pages(box->address) && ffm_mappings_shared(box->address, end));
 }
 

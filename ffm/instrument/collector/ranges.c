@@ -13,6 +13,7 @@ enum { CAPACITY = 1 << 16, PAGE = FFM_RANGES_PAGE, HUGE_PAGE = 2 << 20 };
 
 static struct {
     bool locked;
+    bool held_open;
     uint32_t count;
     uint64_t changes;
     ffm_range *ranges;
@@ -158,8 +159,25 @@ bool ffm_ranges_add_armed(const ffm_range *range)
     return true;
 }
 
+void ffm_ranges_hold_open(bool hold)
+{
+    watched.held_open = hold;
+    for (uint32_t i = 0; i < watched.count && hold; i++) {
+        ffm_range *range = &watched.ranges[i];
+        if (range->state != FFM_RANGE_ARMED)
+            continue;
+        range->forking = true;
+        ffm_ranges_disarm(range, FFM_RANGE_OPEN);
+    }
+}
+
 bool ffm_ranges_arm(ffm_range *range)
 {
+    if (watched.held_open) {
+        range->forking = true;
+        range->state = FFM_RANGE_OPEN;
+        return true;
+    }
     range->state = FFM_RANGE_ARMED;
     if (apply(first_page(range), last_page(range)))
         return true;

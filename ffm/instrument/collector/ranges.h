@@ -24,13 +24,13 @@ typedef struct {
     uint64_t start, end; /* of the box */
     uint64_t operation;  /* of the transfer or launch, within its thread */
     uint32_t thread;
-    uint32_t page;   /* bytes; huge pages of a pool are protected whole */
-    uint64_t stream; /* ffm_stream_key */
-    uint64_t issued; /* when the operation began */
-    uint64_t armed;  /* when the program went on after the wait that armed it */
-    uint64_t waited; /* one bit for each thread whose wait has covered it */
-    uint64_t waits;  /* how many waits and records of events had ended when it was issued */
-    uint64_t done;   /* and for each of them that was seen by an access */
+    uint32_t page;      /* bytes; huge pages of a pool are protected whole */
+    uint64_t stream;    /* ffm_stream_key */
+    uint64_t issued;    /* when the operation began */
+    uint64_t armed;     /* when the program went on after the wait that armed it */
+    uint64_t waited;    /* one bit for each thread whose wait has covered it */
+    uint64_t waits;     /* how many waits and records of events had ended when it was issued */
+    uint64_t done;      /* and for each of them that was seen by an access */
     uint64_t inherited; /* when a fork made it a copy: the operation is the parent's, or of one further up; else 0 */
     ffm_range_state state;
     bool writes_only; /* the CPU may still read it: source of an upload in flight */
@@ -67,6 +67,11 @@ bool ffm_ranges_add_armed(const ffm_range *range);
 
 /* Take a range out; the last one moves to its place. */
 void ffm_ranges_remove(uint32_t place);
+
+/* Open all armed ranges; until the opposite is said what would be armed is left open as well. They are marked
+ * `forking`.
+ */
+void ffm_ranges_hold_open(bool hold);
 
 /* Protect a range, or give its pages back. False where its pages cannot be protected. */
 bool ffm_ranges_arm(ffm_range *range);

@@ -124,6 +124,12 @@ int64_t ffm_signals_program_action(int number, const ffm_signal_action *wanted, 
     return 0;
 }
 
+void ffm_signals_withhold(uint64_t *mask)
+{
+    withheld = *mask & FFM_SIGNALS_OURS;
+    *mask &= ~FFM_SIGNALS_OURS;
+}
+
 int64_t ffm_signals_program_mask(int how, const uint64_t *set, uint64_t *before, uint64_t *mask)
 {
     const uint64_t old = (*mask & ~FFM_SIGNALS_OURS) | withheld;

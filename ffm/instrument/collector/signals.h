@@ -23,6 +23,9 @@ bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_sig
 /* Let the program have a signal that was not ours, as it asked for it. */
 void ffm_signals_pass(int number, siginfo_t *info, void *context);
 
+/* What a thread holds back when it is first met: from now on it only believes that it holds the three back. */
+void ffm_signals_withhold(uint64_t *mask);
+
 /* Never hold the three signals back in this thread: the kernel ends a process that faults with SIGSEGV blocked. */
 void ffm_signals_unblock(void);
 

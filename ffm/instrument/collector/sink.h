@@ -19,8 +19,8 @@ typedef struct {
 /* Create the recording `folder`/recording-PID[.N].ffm. Returns false where the file cannot be made. */
 bool ffm_sink_open(const char *folder, uint32_t mode);
 
-/* In a forked child: forget the parent's file and make one of its own; where that fails nothing is recorded. False where
- * the parent recorded nothing. */
+/* In a forked child: forget the parent's file and make one of its own; where that fails nothing is recorded. False
+ * where the parent recorded nothing. */
 bool ffm_sink_reopen(void);
 
 /* Room for `bytes` more at the end of the stream, or NULL when the disk is full (counted in the header). */

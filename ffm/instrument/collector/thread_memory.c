@@ -97,6 +97,15 @@ void ffm_thread_memory_measure(void)
     dl_iterate_phdr(measure_variables, &self);
 }
 
+/* Where handlers run that ask for it. */
+static void note_alternate(uint64_t self)
+{
+    stack_t stack = {.ss_flags = SS_DISABLE};
+    ffm_kernel(SYS_sigaltstack, 0, (uint64_t)&stack, 0, 0);
+    if (!(stack.ss_flags & SS_DISABLE))
+        ffm_thread_memory_note(self, (uint64_t)stack.ss_sp, (uint64_t)stack.ss_sp + stack.ss_size);
+}
+
 static uint64_t lowest_of_stack(uint64_t start, uint64_t end)
 {
     struct rlimit limit = {0};
@@ -117,6 +126,7 @@ void ffm_thread_memory_in_handler(uint64_t interrupted)
     else
         ffm_thread_memory_note(self, interrupted - SOME_STACK, interrupted + SOME_STACK);
     ffm_thread_memory_note(self, self - noted.static_variables, self + CONTROL_BLOCK);
+    note_alternate(self);
 }
 
 /* The calling thread's variables of one module, as far as they lie with its control block, where the collector's do
@@ -137,6 +147,7 @@ void ffm_thread_memory_here(void)
 {
     uint64_t self = (uint64_t)pthread_self();
     ffm_thread_memory_note(self, self, self + CONTROL_BLOCK);
+    note_alternate(self);
     dl_iterate_phdr(note_variables, &self);
     pthread_attr_t attributes;
     void *bottom;

@@ -7,18 +7,21 @@
 #include "aside.h"
 #include "blocks.h"
 #include "clock.h"
-#include "dispatch.h"
 #include "extents.h"
 #include "faults.h"
 #include "mappings.h"
 #include "protected_data.h"
 #include "thread_memory.h"
+#include "threads.h"
 #include "trace.h"
 #include "waits.h"
 
 enum { PAGE = 4096 };
 
 static bool planned; /* only some stacks are watched (stage 4) */
+
+static uint32_t forks; /* under way, one within the other or on several threads; under the lock of the ranges */
+static uint64_t forking_since;
 
 bool ffm_watch_wants_stacks(void)
 {
@@ -45,7 +48,7 @@ static bool registers(const ffm_function *function)
  * ten microseconds for each vector of a copy. A program with one thread touches nothing meanwhile. */
 static void open_beside(const ffm_copy *copy)
 {
-    if (ffm_dispatch_threads() > 1)
+    if (ffm_threads_several())
         return;
     if (copy->source.host && copy->source.address != 0)
         ffm_aside_driver(copy->source.address, ffm_box_end(&copy->source));
@@ -155,30 +158,39 @@ void ffm_watch_before_fork(void)
 {
     ffm_ranges_lock();
     ffm_extents_before_fork();
-    for (uint32_t i = 0; i < ffm_ranges_count(); i++) {
-        ffm_range *range = ffm_ranges_at(i);
-        range->forking = range->state == FFM_RANGE_ARMED;
-        if (range->forking)
-            ffm_ranges_disarm(range, FFM_RANGE_OPEN);
-    }
+    if (forks++ == 0)
+        forking_since = ffm_now();
+    ffm_ranges_hold_open(!ffm_trace_on()); /* else no page is protected */
     ffm_ranges_unlock();
 }
 
-static void arm_again(void)
+static void arm_again(bool missed)
 {
+    ffm_ranges_hold_open(false);
     for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
         ffm_range *range = ffm_ranges_at(i - 1);
         const bool wanted = range->forking && range->state == FFM_RANGE_OPEN;
         range->forking = false;
-        if (wanted && !ffm_ranges_arm(range))
-            ffm_access_lost(i - 1, ffm_now());
+        if (wanted && (missed || !ffm_ranges_arm(range)))
+            ffm_access_lost(i - 1, forking_since);
     }
 }
 
 void ffm_watch_forked(void)
 {
     ffm_ranges_lock();
-    arm_again();
+    if (--forks == 0)
+        arm_again(ffm_threads_several()); /* others had the time to touch what lay open */
+    ffm_ranges_unlock();
+}
+
+void ffm_watch_give_up(void)
+{
+    const uint64_t now = ffm_now();
+    ffm_ranges_lock();
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--)
+        if (ffm_ranges_at(i - 1)->state == FFM_RANGE_ARMED || ffm_ranges_at(i - 1)->state == FFM_RANGE_OPEN)
+            ffm_access_lost(i - 1, now);
     ffm_ranges_unlock();
 }
 
@@ -189,7 +201,8 @@ void ffm_watch_after_fork(void)
     ffm_ranges_lock_after_fork();
     ffm_accesses_after_fork();
     ffm_extents_after_fork();
-    arm_again();
+    forks = 0;
+    arm_again(false);
     for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
         ffm_range *range = ffm_ranges_at(i - 1);
         if (range->writes_only || range->state != FFM_RANGE_ARMED)

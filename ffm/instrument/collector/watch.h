@@ -46,9 +46,13 @@ void ffm_watch_released(uint64_t start, uint64_t bytes, bool gone);
 bool ffm_watch_wants_stacks(void);
 
 /* Around a fork, in the parent. The child comes to the gate before anything else, and what attaches to it there runs
- * code of its own under ptrace: no page may be protected then. */
+ * code of its own under ptrace: no page may be protected then. So it is around the begin of any other process. What
+ * other threads touch meanwhile is not seen: where there are some, what lay open counts as used. */
 void ffm_watch_before_fork(void);
 void ffm_watch_forked(void);
+
+/* The program goes on unseen: all that is armed counts as used. */
+void ffm_watch_give_up(void);
 
 /* In a forked child: what was downloaded before the fork is watched on. */
 void ffm_watch_after_fork(void);

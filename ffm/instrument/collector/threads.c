@@ -1,0 +1,177 @@
+#include "threads.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernel.h"
+
+enum { INSTRUMENTS = 64, ASKED = 1 << 12, LOOKS = 2000, LOOK_EACH = 100 * 1000 };
+
+/* Threads of the instruments, which touch nothing of the program's. */
+static struct {
+    uint32_t count;
+    pid_t threads[INSTRUMENTS];
+} instruments;
+
+static struct {
+    pthread_mutex_t lock; /* of who asks */
+    uint32_t running;     /* at most; the first thread, and those that were met or begun */
+    uint32_t asked, silent;
+    pid_t threads[ASKED]; /* that were asked: negative once they have answered or are gone */
+    bool complete;        /* all were, and those that they begin are seen */
+    bool lost;
+} threads = {.lock = PTHREAD_MUTEX_INITIALIZER, .running = 1};
+
+/* Calls `each` for every thread of the process. */
+static void all_threads(void (*each)(pid_t))
+{
+    DIR *tasks = opendir("/proc/self/task");
+    if (tasks == NULL) {
+        ffm_threads_lose();
+        return;
+    }
+    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        const pid_t thread = atoi(task->d_name);
+        if (thread > 0)
+            each(thread);
+    }
+    closedir(tasks);
+}
+
+static void spare(pid_t thread)
+{
+    if (thread != getpid() && instruments.count < INSTRUMENTS)
+        instruments.threads[instruments.count++] = thread;
+}
+
+void ffm_threads_spare_instruments(void)
+{
+    instruments.count = 0;
+    all_threads(spare);
+}
+
+static bool exists(pid_t thread)
+{
+    return ffm_kernel(SYS_tgkill, (uint64_t)getpid(), (uint64_t)thread, 0, 0) == 0;
+}
+
+static bool was_asked(pid_t thread)
+{
+    for (uint32_t i = 0; i < threads.asked; i++)
+        if (abs(__atomic_load_n(&threads.threads[i], __ATOMIC_RELAXED)) == thread)
+            return true;
+    return false;
+}
+
+static void ask(pid_t thread)
+{
+    for (uint32_t i = 0; i < instruments.count; i++)
+        if (instruments.threads[i] == thread)
+            return;
+    if (thread == gettid() || was_asked(thread))
+        return;
+    if (threads.asked == ASKED) {
+        ffm_threads_lose();
+        return;
+    }
+    threads.threads[threads.asked] = thread;
+    __atomic_add_fetch(&threads.running, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&threads.silent, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&threads.asked, threads.asked + 1, __ATOMIC_RELEASE);
+    ffm_kernel(SYS_tgkill, (uint64_t)getpid(), (uint64_t)thread, SIGSYS, 0);
+}
+
+/* Whether the thread at a place was silent until now. */
+static bool settle(uint32_t place, pid_t thread)
+{
+    if (!__atomic_compare_exchange_n(&threads.threads[place], &thread, -thread, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return false;
+    __atomic_sub_fetch(&threads.silent, 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+void ffm_threads_answer(void)
+{
+    const pid_t self = gettid();
+    for (uint32_t i = __atomic_load_n(&threads.asked, __ATOMIC_ACQUIRE); i > 0; i--)
+        if (settle(i - 1, self))
+            return;
+}
+
+/* Those that are gone without an answer owe none. */
+static void forget_gone(void)
+{
+    for (uint32_t i = 0; i < threads.asked && __atomic_load_n(&threads.silent, __ATOMIC_ACQUIRE) != 0; i++) {
+        const pid_t thread = __atomic_load_n(&threads.threads[i], __ATOMIC_RELAXED);
+        if (thread > 0 && !exists(thread) && settle(i, thread))
+            ffm_threads_end();
+    }
+}
+
+/* Threads that have joined tell of those that they begin. So once all have, and nobody new is met, all are known. */
+static bool look(void)
+{
+    forget_gone();
+    if (__atomic_load_n(&threads.silent, __ATOMIC_ACQUIRE) != 0)
+        return false;
+    const uint32_t asked = threads.asked;
+    all_threads(ask);
+    return threads.asked == asked;
+}
+
+bool ffm_threads_known(void)
+{
+    if (__atomic_load_n(&threads.lost, __ATOMIC_RELAXED))
+        return false;
+    if (__atomic_load_n(&threads.complete, __ATOMIC_ACQUIRE))
+        return true;
+    if (pthread_mutex_trylock(&threads.lock) != 0)
+        return false;
+    const bool all = look();
+    __atomic_store_n(&threads.complete, all, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&threads.lock);
+    return all;
+}
+
+void ffm_threads_ask(void)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_EACH};
+    for (int i = 0; i < LOOKS && !ffm_threads_known() && !threads.lost; i++)
+        ffm_kernel(SYS_nanosleep, (uint64_t)&pause, 0, 0, 0);
+}
+
+void ffm_threads_begin(void)
+{
+    __atomic_add_fetch(&threads.running, 1, __ATOMIC_RELAXED);
+}
+
+void ffm_threads_end(void)
+{
+    __atomic_sub_fetch(&threads.running, 1, __ATOMIC_RELAXED);
+}
+
+void ffm_threads_lose(void)
+{
+    __atomic_store_n(&threads.lost, true, __ATOMIC_RELAXED);
+}
+
+bool ffm_threads_several(void)
+{
+    return __atomic_load_n(&threads.running, __ATOMIC_RELAXED) > 1 || __atomic_load_n(&threads.lost, __ATOMIC_RELAXED);
+}
+
+void ffm_threads_after_fork(void)
+{
+    pthread_mutex_init(&threads.lock, NULL);
+    threads.running = 1;
+    threads.asked = threads.silent = 0;
+    threads.complete = true;
+}
