@@ -65,10 +65,14 @@ static bool emulated(uint64_t address, const ffm_page *page, ucontext_t *context
 static bool step(uint64_t address, uint64_t time, ucontext_t *context)
 {
     ffm_page page;
-    if (stepping.count == STEPPED_PAGES || !ffm_ranges_open_page(address, &page))
-        return false;
+    if (!ffm_ranges_open_page(address, &page)) {
+        if (page.bytes == 0)
+            return false;
+        ffm_access_give_up(&page, time); /* opening one page splits a mapping, which the kernel may refuse */
+        return true;
+    }
     uint32_t *steps = &steps_on_page[page.start / PAGE % BUSY_SLOTS];
-    if (__atomic_add_fetch(steps, 1, __ATOMIC_RELAXED) > BUSY_PAGE) {
+    if (__atomic_add_fetch(steps, 1, __ATOMIC_RELAXED) > BUSY_PAGE || stepping.count == STEPPED_PAGES) {
         ffm_access_give_up(&page, time);
         ffm_ranges_close_page(&page);
         return true;

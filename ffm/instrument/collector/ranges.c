@@ -9,7 +9,9 @@
 #include "signals.h"
 #include "trace.h"
 
-enum { CAPACITY = 1 << 16, PAGE = FFM_RANGES_PAGE, HUGE_PAGE = 2 << 20 };
+/* Each range may make two mappings more, of the 65,530 that a process may have (vm.max_map_count): most are left to the
+ * program. */
+enum { CAPACITY = 1 << 14, PAGE = FFM_RANGES_PAGE, HUGE_PAGE = 2 << 20 };
 
 static struct {
     bool locked;

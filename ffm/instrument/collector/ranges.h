@@ -111,8 +111,8 @@ void ffm_ranges_lock_after_fork(void);
 /* How often the protection of pages has changed. Locked. */
 uint64_t ffm_ranges_changes(void);
 
-/* Open the page around an address for one instruction; false where no armed range is on it. Closing protects it as the
- * ranges that are armed then want. */
+/* Open the page around an address for one instruction; false where no armed range is on it, and it has no bytes then,
+ * or where the kernel refuses. Closing protects it as the ranges that are armed then want. */
 bool ffm_ranges_open_page(uint64_t address, ffm_page *page);
 void ffm_ranges_close_page(const ffm_page *page);
 
