@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "blocks.h"
+#include "contexts.h"
 #include "hashes.h"
 #include "peek.h"
 #include "readback.h"
@@ -211,10 +212,25 @@ static void before_download(const ffm_function *function, const ffm_operation *o
     pthread_mutex_unlock(&contents.lock);
 }
 
+void ffm_contents_gone(uint64_t start, uint64_t end)
+{
+    if (__atomic_load_n(&contents.arrivals, __ATOMIC_RELAXED) == 0)
+        return;
+    pthread_mutex_lock(&contents.lock);
+    for (uint32_t i = contents.arrivals; i > 0; i--) {
+        const ffm_box *box = &contents.arriving[i - 1].box;
+        if (box->address < end && start < ffm_box_end(box))
+            contents.arriving[i - 1] = contents.arriving[--contents.arrivals];
+    }
+    pthread_mutex_unlock(&contents.lock);
+}
+
 void ffm_contents_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
                          ffm_thread *thread)
 {
     ffm_copy copy;
+    if (ffm_context_ends(function))
+        ffm_contents_gone(0, UINT64_MAX);
     for (uint32_t place = 0; ffm_copy_of(function, arguments, operation, place, &copy); place++) {
         direction way = direction_of(function, &copy);
         if (way == UPLOAD)

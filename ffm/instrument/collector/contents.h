@@ -13,6 +13,9 @@ void ffm_contents_before(const ffm_function *function, const uint64_t *arguments
 void ffm_contents_after(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
                         uint64_t number, ffm_thread *thread);
 
+/* Memory is about to be given back, moved or protected: what is to arrive there cannot be read any more. */
+void ffm_contents_gone(uint64_t start, uint64_t end);
+
 /* In a forked child: what the parent downloads does not come here. */
 void ffm_contents_after_fork(void);
 

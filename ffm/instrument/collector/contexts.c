@@ -18,6 +18,15 @@ void ffm_contexts_ask(void *function)
     get_current = (current_function)(uintptr_t)function;
 }
 
+bool ffm_context_ends(const ffm_function *function)
+{
+    /* Others make a context, or make it current. */
+    return function->kind == FFM_KIND_CONTEXT &&
+           (ffm_is_named(function, "cuCtxDestroy") || ffm_is_named(function, "cuCtxDetach") ||
+            ffm_is_named(function, "cuGreenCtxDestroy") || ffm_is_named(function, "cuDevicePrimaryCtxRelease") ||
+            ffm_is_named(function, "cuDevicePrimaryCtxReset"));
+}
+
 uint32_t ffm_context_number(void)
 {
     static __thread uint64_t last __attribute__((tls_model("initial-exec")));

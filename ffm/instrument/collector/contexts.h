@@ -2,7 +2,10 @@
 #ifndef FFM_CONTEXTS_H
 #define FFM_CONTEXTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "catalogue.h"
 
 enum { FFM_CONTEXTS = 256 };
 
@@ -11,6 +14,9 @@ uint32_t ffm_context_number(void);
 
 /* The driver's own answer: cuCtxGetCurrent, called without its hook. NULL where it has none: all are number 0. */
 void ffm_contexts_ask(void *get_current);
+
+/* Whether a call may end a context, and all memory that was allocated in it. */
+bool ffm_context_ends(const ffm_function *function);
 
 /* In a forked child, where a thread that is gone may have held the lock. */
 void ffm_contexts_after_fork(void);

@@ -94,15 +94,6 @@ static bool enqueues(const ffm_function *function)
     }
 }
 
-/* Others make a context, or make it current. */
-static bool ends_context(const ffm_function *function)
-{
-    return function->kind == FFM_KIND_CONTEXT &&
-           (ffm_is_named(function, "cuCtxDestroy") || ffm_is_named(function, "cuCtxDetach") ||
-            ffm_is_named(function, "cuGreenCtxDestroy") || ffm_is_named(function, "cuDevicePrimaryCtxRelease") ||
-            ffm_is_named(function, "cuDevicePrimaryCtxReset"));
-}
-
 static uint32_t *latest_of(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread)
 {
     return &times.latest[(ffm_stream_key(function, operation, thread) >> 4) * 0x9E3779B97F4A7C15ULL >> 54];
@@ -159,7 +150,7 @@ static timing *place_for(ring *here, ffm_thread *thread)
 void ffm_gpu_times_before(const ffm_function *function, const ffm_operation *operation, ffm_thread *thread)
 {
     thread->timing = NULL;
-    if (ends_context(function)) { /* and its events with it */
+    if (ffm_context_ends(function)) { /* and its events with it */
         pthread_mutex_lock(&times.lock);
         for (uint32_t context = 0; context < TIMED_CONTEXTS; context++)
             times.rings[context] = (ring){0};

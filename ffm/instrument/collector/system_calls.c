@@ -16,6 +16,7 @@
 
 #include "aside.h"
 #include "clock_reads.h"
+#include "contents.h"
 #include "mappings.h"
 #include "watch.h"
 
@@ -82,11 +83,13 @@ static void other_process(const word *a, bool writing)
 
 static void gone(word start, word bytes)
 {
+    ffm_contents_gone(start, start + bytes);
     ffm_watch_released(start, bytes, true);
 }
 
 static void changed(word start, word bytes)
 {
+    ffm_contents_gone(start, start + bytes);
     ffm_watch_released(start, bytes, false);
 }
 

@@ -7,6 +7,7 @@
 #include "aside.h"
 #include "blocks.h"
 #include "clock.h"
+#include "contents.h"
 #include "extents.h"
 #include "faults.h"
 #include "mappings.h"
@@ -66,6 +67,8 @@ void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, c
     /* Freed by the driver: it waits itself. Unregistered memory stays the program's. */
     if (function->kind == FFM_KIND_FREE && operation->destination != 0) {
         uint64_t bytes = ffm_blocks_remove(operation->destination);
+        if (function->memory != FFM_MEMORY_REGISTERED)
+            ffm_contents_gone(operation->destination, operation->destination + (bytes != 0 ? bytes : 1));
         if (bytes != 0 && function->memory != FFM_MEMORY_REGISTERED && ffm_watch_active()) {
             ffm_ranges_lock();
             ffm_ranges_cut(operation->destination, operation->destination + bytes);
