@@ -14,7 +14,8 @@ enum { BRIEF = 50000 }; /* nanoseconds; a system call that does not sleep takes 
 static __thread struct {
     uint32_t count;
     uint64_t since;
-    bool in_driver; /* its own system calls must not protect the pages again */
+    bool among_others; /* there are other threads, or were at the begin */
+    bool in_driver;    /* its own system calls must not protect the pages again */
     struct {
         uint64_t operation, start, end;
         uint32_t thread;
@@ -33,8 +34,10 @@ static void set(uint64_t start, uint64_t end, bool writing)
             ffm_access_lost(i - 1, ffm_now());
             continue;
         }
-        if (aside.count == 0)
+        if (aside.count == 0) {
             aside.since = ffm_now();
+            aside.among_others = ffm_threads_several();
+        }
         aside.ranges[aside.count].operation = range->operation;
         aside.ranges[aside.count].start = range->start;
         aside.ranges[aside.count].end = range->end;
@@ -85,7 +88,7 @@ void ffm_aside_over(void)
     if (aside.count == 0 || aside.in_driver)
         return;
     /* In a call that slept other threads had the time to touch what lay open. */
-    const bool missed = ffm_threads_several() && ffm_now() - aside.since > BRIEF;
+    const bool missed = aside.among_others && ffm_now() - aside.since > BRIEF;
     ffm_ranges_lock();
     for (; aside.count > 0; aside.count--) {
         for (uint32_t i = ffm_ranges_count(); i > 0; i--) {

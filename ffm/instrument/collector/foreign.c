@@ -2,7 +2,7 @@
 
 #include "stacks.h"
 
-enum { STRETCHES = 8 };
+enum { STRETCHES = 32 };
 
 static struct {
     uint32_t count;
@@ -19,8 +19,11 @@ static uint32_t known(void)
 
 void ffm_foreign_add(uint64_t start, uint64_t end, bool driver)
 {
+    for (uint32_t i = 0; i < foreign.count; i++)
+        if (foreign.code[i].start == start && foreign.code[i].end == end)
+            return; /* in a forked child, whose parent noted it */
     if (foreign.count == STRETCHES)
-        return;
+        return; /* what it touches counts as the program's */
     foreign.code[foreign.count].start = start;
     foreign.code[foreign.count].end = end;
     foreign.code[foreign.count].driver = driver;

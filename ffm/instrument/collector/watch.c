@@ -23,6 +23,7 @@ static bool planned; /* only some stacks are watched (stage 4) */
 
 static uint32_t forks; /* under way, one within the other or on several threads; under the lock of the ranges */
 static uint64_t forking_since;
+static bool forking_among_others; /* other threads, which may touch what lies open; those may end meanwhile */
 
 bool ffm_watch_wants_stacks(void)
 {
@@ -161,8 +162,10 @@ void ffm_watch_before_fork(void)
 {
     ffm_ranges_lock();
     ffm_extents_before_fork();
-    if (forks++ == 0)
+    if (forks++ == 0) {
         forking_since = ffm_now();
+        forking_among_others = ffm_threads_several();
+    }
     ffm_ranges_hold_open(!ffm_trace_on()); /* else no page is protected */
     ffm_ranges_unlock();
 }
@@ -183,7 +186,7 @@ void ffm_watch_forked(void)
 {
     ffm_ranges_lock();
     if (--forks == 0)
-        arm_again(ffm_threads_several()); /* others had the time to touch what lay open */
+        arm_again(forking_among_others);
     ffm_ranges_unlock();
 }
 
