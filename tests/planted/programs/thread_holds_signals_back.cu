@@ -28,7 +28,7 @@ void program()
     fill(device, count, 7);
     DOWNLOAD_ASYNC(host, device, bytes);
     // Such a thread could not bear a fault: nothing is watched.
-    WAIT(last, cudaStreamSynchronize(nullptr)); // sync: read required, never required (undecidable)
+    WAIT(last, cudaStreamSynchronize(nullptr)); // sync: read required, never unnecessary or required (undecidable)
     if (variant("read"))
         arrived = host;
     else
