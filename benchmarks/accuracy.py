@@ -83,6 +83,11 @@ def run_stage(stage: str, request: Request) -> None:
         MEASURING_STAGES[stage](request)
 
 
+def is_measured(number: int, rounds: int, measurements: int) -> bool:
+    """Whether stage 2 runs after round `number` of `rounds`: after the first, and in all so often as is asked for."""
+    return number * measurements // rounds != (number - 1) * measurements // rounds
+
+
 def measure(name: str, rounds: int, measurements: int, folder: ResultsFolder) -> list[dict[str, Any]]:
     """Measure a sample and its twins; one row of the result for each twin."""
     twins = truth_of(name)
@@ -96,8 +101,7 @@ def measure(name: str, rounds: int, measurements: int, folder: ResultsFolder) ->
         bare.append(run_bare(launched(name, name)))
         for twin in twins:
             fixed[twin].append(run_bare(launched(twin, name)))
-        # So many measurements as were asked for, spread over the rounds; the first behind the first of them.
-        if number * measurements // rounds != (number - 1) * measurements // rounds:
+        if is_measured(number, rounds, measurements):
             run_stage("tracing", request)
             run_analysis(folder)
             for twin, entries in twins.items():

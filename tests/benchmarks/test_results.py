@@ -1,0 +1,104 @@
+"""What benchmarks write can be told apart afterwards, and what they cannot measure is not passed over."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from ffm.stages.errors import FfmError
+from tests.processes import run_to_end
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def script(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A file of `benchmarks/`; they import each other by their bare names."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return import_module(request.param)
+
+
+def of(name: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("script", [name], indirect=True)
+
+
+@of("accuracy")
+def test_stage_2_runs_as_often_as_asked_for(script: ModuleType) -> None:
+    for rounds in range(1, 20):
+        for measurements in range(1, rounds + 1):
+            measured = [number for number in range(rounds) if script.is_measured(number, rounds, measurements)]
+            assert len(measured) == measurements and measured[0] == 0
+
+
+@of("twins")
+def test_rows_keep_what_they_were_measured_under(script: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "results" / "rows.json"
+    script.write_rows(path, {"date": "first"}, [{"twin": "a", "s": 1}, {"twin": "b", "s": 1}])
+    written = script.write_rows(path, {"date": "second"}, [{"twin": "b", "s": 2}])
+    told = [(row["twin"], row["s"], row["measured_under"]["date"]) for row in written]
+    assert told == [("a", 1, "first"), ("b", 2, "second")]
+    assert json.loads(path.read_text())["rows"] == written
+
+
+@of("twins")
+def test_rows_of_which_nothing_is_told_are_not_kept(script: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps({"date": "old", "rows": [{"twin": "a"}]}))
+    assert [row["twin"] for row in script.write_rows(path, {"date": "new"}, [{"twin": "b"}])] == ["b"]
+
+
+@of("twins")
+def test_a_sample_that_fails_is_named_and_the_others_go_on(
+    script: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def measure(name: str, folder: Path) -> list[dict[str, str]]:
+        assert folder.is_dir()
+        if name == "als":
+            raise FfmError("It broke.")
+        return [{"twin": name}]
+
+    shown: list[object] = []
+    rows, failed = script.measure_each(["als", "fft"], measure, shown.append)
+    assert (rows, shown, failed) == ([{"twin": "fft"}], [[{"twin": "fft"}]], ["als"])
+    assert script.exit_status(failed) == 1 and script.exit_status([]) == 0
+    assert "als: It broke." in capsys.readouterr().err
+
+
+@of("machine")
+def test_the_head_tells_arguments_and_what_others_used(script: ModuleType) -> None:
+    with script.watch_others() as others:
+        assert others.cores is None and not others.quiet
+    head = script.description(argparse.Namespace(rounds=3, output=Path("results")), others)
+    assert head["arguments"] == {"rounds": 3, "output": "results"}
+    assert head["others_cores"] == others.cores
+    assert isinstance(others.cores, float)
+    assert {"date", "machine", "versions"} <= set(head)
+
+
+@of("pictures")
+def test_no_picture_is_drawn_without_matplotlib(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert script.new_figure(1, 1) is None
+    assert "--group bench" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (["accuracy.py", "--rounds", "0"], "at least one round is needed"),
+        (["accuracy.py", "--rounds", "3", "--measurements", "4"], "so 1 to 3 (--rounds) of them"),
+        (["overhead.py", "--arguments", "5"], "--arguments are those of one --sample"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(command: list[str], sentence: str) -> None:
+    done = run_to_end([sys.executable, BENCHMARKS / command[0], *command[1:]], seconds=60)
+    assert done.returncode == 2
+    assert sentence in done.stderr
