@@ -27,8 +27,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model import replay_kernels
+from ffm.model import gpu_times_kernels
 from ffm.model.compiled import run
+from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import Action, DeviceWork
 from ffm.model.timeline import Kind, Timeline
 
@@ -63,9 +64,6 @@ SEEN_SHARE = 0.05
 WAKING_NS = 50_000
 """No more than this counts as usual latency when segments are compared: it takes so long to wake a thread on a busy
 virtual machine. What differs by more, differs in its work."""
-
-WORTH_TIMING_BYTES = 64 * 1024
-"""Copies of fewer bytes say nothing of the speed."""
 
 SMALL_TRANSFER_NS = 4_000
 """What the GPU needs to copy or set so few bytes beside longer work: mostly what any such operation takes."""
@@ -122,7 +120,7 @@ def infer_gpu_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -
     order = _order(timeline, work)
     segment = np.full(len(timeline), -1, np.int32)
     length, key, size = run(
-        replay_kernels.find_segments,
+        gpu_times_kernels.find_segments,
         len(timeline),
         order,
         timeline.thread,
@@ -348,7 +346,7 @@ def _fit(
     ready = np.zeros(len(timeline), np.int64)
     latency = np.zeros(len(timeline), np.int64)
     explained, waited = run(
-        replay_kernels.fit,
+        gpu_times_kernels.fit,
         len(timeline),
         order,
         timeline.thread,

@@ -231,31 +231,31 @@ def needed_synchronizations(
     sweep = _Sweep(operations, uses, clocks)
 
     needs, covers = sweep.run(_is_required(reason), orders=False)
-    use = needs[:, 0]
+    use = needs[:, kernels.USE]
     always = use >= len(uses.time)
     role = np.where(always, 0, uses.role[np.where(always, 0, use)]) if len(uses.time) else np.zeros(len(use), np.uint8)
     role[always] = sweep.always_role[use[always] - len(uses.time)]
     for value, why in _REASON_OF_ROLE.items():
         if value is not Role.OWN_SOURCE:
-            _require(reason, needs[role == value, 1], why)
-    credited = [np.column_stack([use, needs[:, 1]])[~always & (role != Role.OWN_SOURCE)]]
+            _require(reason, needs[role == value, kernels.RELIED_ON], why)
+    credited = [np.column_stack([use, needs[:, kernels.RELIED_ON]])[~always & (role != Role.OWN_SOURCE)]]
     # A synchronous transfer's own wait serves its source, unless a later wait stays for a reason of its own.
     later = needs[~always & (role == Role.OWN_SOURCE)]
-    stays = later[_is_required(reason)[later[:, 1]]]
-    alone = np.setdiff1d(np.flatnonzero(own & (uses.time >= 0)), stays[:, 0])
+    stays = later[_is_required(reason)[later[:, kernels.RELIED_ON]]]
+    alone = np.setdiff1d(np.flatnonzero(own & (uses.time >= 0)), stays[:, kernels.USE])
     _require(reason, uses.operation[alone], Reason.SOURCE_OVERWRITTEN)
-    credited += [stays[:, :2], np.column_stack([alone, uses.operation[alone]])]
-    kept = needs[np.isin(role, [Role.OWN_SOURCE], invert=True) | _is_required(reason)[needs[:, 1]]]
+    credited += [stays[:, [kernels.USE, kernels.RELIED_ON]], np.column_stack([alone, uses.operation[alone]])]
+    kept = needs[np.isin(role, [Role.OWN_SOURCE], invert=True) | _is_required(reason)[needs[:, kernels.RELIED_ON]]]
 
     if len(operations.streams.kind) > 1 or len(clocks.time) or (operations.action == Action.RELEASE).any():
         more, covers = sweep.run(_is_required(reason), orders=True)
         for need, why in _REASON_OF_NEED.items():
-            _require(reason, more[more[:, 0] == need, 1], why)
+            _require(reason, more[more[:, kernels.USE] == need, kernels.RELIED_ON], why)
         kept = np.concatenate([kept, more])
 
     keep = np.full(count, -1, np.int64)
     if len(kept):
-        kept = kept[np.argsort(kept[:, 3], kind="stable")]
+        kept = kept[np.argsort(kept[:, kernels.RELIED_AT], kind="stable")]
         keep = run(
             kernels.keepers, count, kept, covers, operations.end, operations.thread,
             _is_required(reason) | ~operations.judged, sweep.threads, sweep.streams,
@@ -311,7 +311,7 @@ class _Sweep:
         waits = np.flatnonzero(operations.scope != Scope.NONE)
         count = len(operations.start)
         kind = np.repeat(
-            [kernels.ENDED, kernels.USED, kernels.CLOCK_READ, kernels.STARTED],
+            [kernels.ENDED, kernels.ACCESSED, kernels.CLOCK_READ, kernels.STARTED],
             [len(waits), len(accesses), len(clocks.time), count],
         )
         row = np.concatenate([waits, accesses, len(uses.time) + np.arange(len(clocks.time)), np.arange(count)])
@@ -346,5 +346,5 @@ class _Sweep:
         )
         # The kernel numbers what is always used behind the uses and clocks that it was given.
         numbered = len(self._reliance.operation)
-        needs[needs[:, 0] >= numbered, 0] += self._uses - numbered
+        needs[needs[:, kernels.USE] >= numbered, kernels.USE] += self._uses - numbered
         return needs, covers

@@ -17,7 +17,7 @@ from ffm.model.compiled import inner
 
 Integers = NDArray[Any]
 
-ENDED, USED, CLOCK_READ, STARTED = 0, 1, 2, 3
+ENDED, ACCESSED, CLOCK_READ, STARTED = 0, 1, 2, 3
 """Kinds of events, in the order in which events of the same time happen."""
 
 SCOPE_NONE, SCOPE_CONTEXT, SCOPE_STREAM, SCOPE_EVENT = 0, 1, 2, 3
@@ -32,6 +32,11 @@ INDEPENDENT, BLOCKING, LEGACY = 0, 1, 2
 NEED_ORDER, NEED_TIMER, NEED_RELEASE = -1, -2, -3
 """What stands in a need where others have the number of a use."""
 
+USE, RELIED_ON, WAITED_BY, RELIED_AT, USED_STREAM, USED = 0, 1, 2, 3, 4, 5
+"""Columns of the needs: the use (or a `NEED_...`; what is always used is numbered behind the uses and clocks), the
+synchronization that it relies on, the host thread of that, the time of the use, and of which stream the work up to
+which number it needs."""
+
 SYNCHRONIZATION, COVERED_STREAM, COVERED, BELOW = 0, 1, 2, 3
 """Columns of the covers: who covers, which stream, its work up to which number, and the cover below on the stack."""
 
@@ -44,7 +49,7 @@ class Events(NamedTuple):
 
     kind: Integers
     row: Integers
-    """Row of an operation; of `USED` and `CLOCK_READ` the number of a use."""
+    """Row of an operation; of `ACCESSED` and `CLOCK_READ` the number of a use."""
     time: Integers
 
 
@@ -91,9 +96,11 @@ class Order(NamedTuple):
     behind: Integers
     """Shape (streams, streams): what the next work of a stream comes after."""
     version: Integers
-    """Counts the work of each stream, and at the last join that of the legacy stream."""
+    """Of each stream, how many operations it was given so far."""
     joined: Integers
+    """Of each stream, the version of its context's legacy stream that its work was last put behind."""
     joined_by_legacy: Integers
+    """Of each stream, its version that the work of its context's legacy stream was last put behind."""
     recorded: Integers
     """Shape (events, streams): what the last record of an event comes after."""
     was_recorded: Integers
@@ -124,8 +131,7 @@ def sweep(
     `required` are the synchronizations that stay anyway; with `orders` the needs of later work, of clocks and of
     releases are looked for, else those of the uses.
 
-    Returns the needs, shape (count, 6): use (or `NEED_…`; what is always used is numbered behind the uses and clocks),
-    synchronization, thread, time, stream, number of the work; and the covers, shape (count, 4).
+    Returns the needs, shape (count, 6), and the covers, shape (count, 4).
     """
     streams = len(program.stream_kind)
     threads = program.threads
@@ -221,7 +227,7 @@ def sweep(
                     place += 1
                 always_next[mine, one] = place
 
-        elif kind == USED and not orders:
+        elif kind == ACCESSED and not orders:
             one = program.stream[reliance.operation[row]]
             used = order.position[reliance.operation[row]]
             if used == 0:
@@ -384,12 +390,12 @@ def rely(
     cover = waited.top[thread, stream]
     while covers[cover, COVERED] < upto:
         cover = covers[cover, BELOW]
-    needs[count, 0] = use
-    needs[count, 1] = covers[cover, SYNCHRONIZATION]
-    needs[count, 2] = thread
-    needs[count, 3] = time
-    needs[count, 4] = stream
-    needs[count, 5] = upto
+    needs[count, USE] = use
+    needs[count, RELIED_ON] = covers[cover, SYNCHRONIZATION]
+    needs[count, WAITED_BY] = thread
+    needs[count, RELIED_AT] = time
+    needs[count, USED_STREAM] = stream
+    needs[count, USED] = upto
     return int(covers[cover, COVERED])
 
 
@@ -414,21 +420,21 @@ def keepers(
     below = np.empty(len(needs), np.int64)
     need = len(needs) - 1
     for index in range(len(covers) - 1, -1, -1):
-        row, one, upto = covers[index, 0], covers[index, 1], covers[index, 2]
+        row, one, upto = covers[index, SYNCHRONIZATION], covers[index, COVERED_STREAM], covers[index, COVERED]
         if required[row]:
             continue
-        while need >= 0 and needs[need, 3] >= end[row]:
-            number, place = needs[need, 2], needs[need, 4]
+        while need >= 0 and needs[need, RELIED_AT] >= end[row]:
+            number, place = needs[need, WAITED_BY], needs[need, USED_STREAM]
             node = top[number, place]
-            while node >= 0 and needs[node, 5] >= needs[need, 5]:
+            while node >= 0 and needs[node, USED] >= needs[need, USED]:
                 node = below[node]
             below[need] = node
             top[number, place] = need
             need -= 1
         node = top[thread[row], one]
         # What an earlier one that stays protects, a later one covers without being relied on.
-        while node >= 0 and (needs[node, 5] > upto or end[needs[node, 1]] < end[row]):
+        while node >= 0 and (needs[node, USED] > upto or end[needs[node, RELIED_ON]] < end[row]):
             node = below[node]
-        if node >= 0 and needs[node, 1] != row and (keep[row] < 0 or needs[node, 1] < keep[row]):
-            keep[row] = needs[node, 1]
+        if node >= 0 and needs[node, RELIED_ON] != row and (keep[row] < 0 or needs[node, RELIED_ON] < keep[row]):
+            keep[row] = needs[node, RELIED_ON]
     return keep

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from ffm.model import replay_kernels
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
-from ffm.model.gpu_times import GpuTimes, Inference, infer_gpu_times
+from ffm.model.gpu_times import GpuTimes, Inference
 from ffm.model.timeline import Kind, Timeline
 
 NANOSECONDS_IN_SECOND = 1e9
@@ -46,8 +46,6 @@ SET_BYTES_A_NANOSECOND = 10
 
 WORTH_FOLLOWING_NS = 20_000
 """Shorter gaps and waits say nothing of which thread waits for which: waking a thread takes about as long."""
-
-_NOTHING = np.zeros(0, np.int64)
 
 FOLLOWED_OFTEN = 10
 """So many gaps must end with another thread's waits before that is more than chance."""
@@ -63,29 +61,55 @@ class Replayed:
     high_s: float
 
 
+_NO_ROWS = np.zeros(0, np.int64)
+_NOTHING = replay_kernels.Fix(_NO_ROWS, np.zeros(0, np.int8), np.zeros(0, np.int32), group=0, needed=False)
+"""No row is changed."""
+_PROBES_STAY = replay_kernels.Probes(_NO_ROWS, _NO_ROWS, _NO_ROWS)
+
+
 class Replay:
     """Replays one run for any number of groups of problems.
 
     Args:
         timeline: the operations, sorted by thread, then start.
         work: what they do on the GPU.
-        inference: the GPU's times, if they are known already.
+        inference: the GPU's times.
     """
 
-    def __init__(self, timeline: Timeline, work: DeviceWork, inference: Inference | None = None) -> None:
+    def __init__(self, timeline: Timeline, work: DeviceWork, inference: Inference) -> None:
         self._timeline = timeline
         self._work = work
-        self.inference = inference or infer_gpu_times(timeline, work)
+        self.inference = inference
         self.planned = 1
         """How many replays are to come: for many it pays to compile."""
-        self._family = _family(timeline, work, self.inference.order)
+        self._family = _family(timeline, work, inference.order)
         self._place = np.empty(len(timeline), np.int64)
-        self._place[self.inference.order] = np.arange(len(timeline))
+        self._place[inference.order] = np.arange(len(timeline))
         self._ends = _thread_ends(timeline, len(work.process_of_thread))
         # Where each process has one thread and one stream, stretches that run as before can be skipped.
         threads = np.bincount(work.process_of_thread, minlength=work.processes)
         streams = np.bincount(work.stream_process, minlength=work.processes)
         self._jump = bool((threads <= 1).all() and (streams <= 1).all() and work.events == 0)
+        self._trace = replay_kernels.Trace(
+            order=inference.order,
+            thread=timeline.thread,
+            start=timeline.start,
+            duration=timeline.duration,
+            wait=timeline.wait,
+            kind=timeline.kind,
+            problem=timeline.problem,
+            first_use=timeline.first_use,
+            action=work.action,
+            stream=work.stream,
+            event=work.event,
+            partner=work.partner,
+            copied=work.copied,
+            process_of_thread=work.process_of_thread,
+            legacy=work.legacy,
+            stream_process=work.stream_process,
+            events=work.events,
+            spare=inference.spare,
+        )
 
     def selected(self, rows: NDArray[np.bool_]) -> Replayed:
         """Seconds that fixing the problems of the selected rows together saves; `rows` has shape (n,)."""
@@ -96,7 +120,7 @@ class Replay:
         """Seconds that doing without the selected rows' waits would save though they are needed; shape (n,)."""
         label = rows.view(np.int8) - np.int8(1)
         members = np.sort(self._place[rows])
-        return self._replay(members, label, np.zeros(1, np.int32), 0, needed=True)
+        return self._replay(replay_kernels.Fix(members, label, np.zeros(1, np.int32), group=0, needed=True))
 
     def by_group(
         self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int, wanted: list[int] | None = None
@@ -108,7 +132,10 @@ class Replay:
         members = self._members(label, group_of, groups)
         numbers = range(groups) if wanted is None else wanted
         self.planned = max(self.planned, len(numbers))
-        return [self._replay(members[number], label, group_of, number) for number in numbers]
+        return [
+            self._replay(replay_kernels.Fix(members[number], label, group_of, number, needed=False))
+            for number in numbers
+        ]
 
     def _members(
         self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int
@@ -128,42 +155,20 @@ class Replay:
         ends = np.searchsorted(group[by_group], np.arange(groups + 1))
         return [self._place[by_group[ends[number] : ends[number + 1]]] for number in range(groups)]
 
-    def _replay(
-        self,
-        members: NDArray[np.int64],
-        label: NDArray[np.integer],
-        group_of: NDArray[np.integer],
-        group: int,
-        *,
-        needed: bool = False,
-    ) -> Replayed:
-        if not len(members):
+    def _replay(self, fix: replay_kernels.Fix) -> Replayed:
+        if not len(fix.members):
             return Replayed(0.0, 0.0, 0.0)
         inference = self.inference
-        touched = np.unique(self._timeline.thread[inference.order[members]])
+        touched = np.unique(self._timeline.thread[inference.order[fix.members]])
+        # A jump visits a few rows for each one that is changed.
+        visits = min(len(self._timeline), 20 * len(fix.members)) if self._jump else len(self._timeline)
         savings = []
         for times, strict in ((inference.likely, False), (inference.slow, True), (inference.fast, False)):
-            early = self._early(times, members, label, group_of, group, needed, strict)
+            early = self._run(visits, times, fix, strict=strict, jump=self._jump)
             savings.append(self._run_savings(early, touched))
         likely, slow, fast = savings
         low = min(slow[0], likely[0]) if len(self._family.parent) > 1 else min(slow[1], likely[1])
         return Replayed(likely[1], max(min(low, slow[1]), 0.0), max(likely[2], fast[2], slow[1]))
-
-    def _early(
-        self,
-        times: GpuTimes,
-        members: NDArray[np.int64],
-        label: NDArray[np.integer],
-        group_of: NDArray[np.integer],
-        group: int,
-        needed: bool,
-        strict: bool,
-    ) -> NDArray[np.int64]:
-        # A jump visits a few rows for each one that is changed.
-        visits = min(len(self._timeline), 20 * len(members)) if self._jump else len(self._timeline)
-        return self._run(
-            visits, times, members, label, group_of, group, needed, strict, self._jump, _NOTHING, _NOTHING, _NOTHING
-        )
 
     def without_probes(self, probe: NDArray[np.int64]) -> Timeline:
         """The timeline as it would be had the probes taken no time.
@@ -176,21 +181,8 @@ class Replay:
         timeline, process = self._timeline, self._work.process_of_thread
         alone = (np.bincount(process)[process] == 1)[timeline.thread]
         start, wait = timeline.start.copy(), timeline.wait.copy()
-        everything = np.zeros(0, np.int32)
-        self._run(
-            len(timeline),
-            self.inference.likely,
-            _NOTHING,
-            np.full(len(timeline), -1, np.int8),
-            everything,
-            0,
-            False,
-            False,
-            False,
-            np.where(alone, probe, 0),
-            start,
-            wait,
-        )
+        probes = replay_kernels.Probes(np.where(alone, probe, 0), start, wait)
+        self._run(len(timeline), self.inference.likely, _NOTHING, strict=False, jump=False, probes=probes)
         duration = timeline.duration - timeline.wait + wait
         gap = timeline.gap.copy()
         following = timeline.thread[1:] == timeline.thread[:-1]
@@ -202,62 +194,24 @@ class Replay:
         self,
         visits: int,
         times: GpuTimes,
-        members: NDArray[np.int64],
-        label: NDArray[np.integer],
-        group_of: NDArray[np.integer],
-        group: int,
-        needed: bool,
+        fix: replay_kernels.Fix,
+        *,
         strict: bool,
         jump: bool,
-        probe: NDArray[np.int64],
-        new_start: NDArray[np.int64],
-        new_wait: NDArray[np.int64],
+        probes: replay_kernels.Probes = _PROBES_STAY,
     ) -> NDArray[np.int64]:
-        """One pass; arguments as for the kernel. Nanoseconds by which each thread ends earlier."""
-        timeline, work = self._timeline, self._work
-        early, _ = run(
+        """One pass over about so many rows. Nanoseconds by which each thread ends earlier."""
+        early: NDArray[np.int64] = run(
             replay_kernels.replay_group,
             3 * self.planned * visits,
-            self.inference.order,
-            timeline.thread,
-            timeline.start,
-            timeline.duration,
-            timeline.wait,
-            timeline.gap,
-            timeline.kind,
-            timeline.problem,
-            timeline.first_use,
-            work.action,
-            work.stream,
-            work.event,
-            work.partner,
-            work.copied,
-            work.process_of_thread,
-            work.legacy,
-            work.stream_process,
-            work.events,
-            times.gpu,
-            times.ready,
-            times.latency,
-            self.inference.spare,
-            members,
-            label,
-            group_of,
-            group,
-            int(needed),
-            self._family.parent,
-            self._family.forked,
-            self._family.joined,
-            self._family.follows,
-            int(strict),
-            int(jump),
-            SET_BYTES_A_NANOSECOND,
-            probe,
-            new_start,
-            new_wait,
+            self._trace,
+            replay_kernels.Gpu(times.gpu, times.ready, times.latency),
+            self._family,
+            fix,
+            replay_kernels.Manner(strict, jump, SET_BYTES_A_NANOSECOND),
+            probes,
         )
-        saved: NDArray[np.int64] = early
-        return saved
+        return early
 
     def _run_savings(self, early: NDArray[np.int64], touched: NDArray[np.integer]) -> tuple[float, float, float]:
         """Seconds by which the run ends earlier: at least, likely, at most; what each thread ends earlier is given.
@@ -290,21 +244,7 @@ class Replay:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Family:
-    """Which thread started and joined which, as far as the calls show; columns of shape (threads,)."""
-
-    parent: NDArray[np.int32]
-    """-1 where none is known."""
-    forked: NDArray[np.int64]
-    """Place in the order of the thread's first row."""
-    joined: NDArray[np.int64]
-    """Place in the order of the parent's first row after the thread's last one; -1 where there is none."""
-    follows: NDArray[np.int32]
-    """The thread with whose waits this one's gaps end; -1 where there is none."""
-
-
-def _family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> _Family:
+def _family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> replay_kernels.Family:
     """Find threads that lived in one gap between two calls of another thread of the process."""
     threads = len(work.process_of_thread)
     parent = np.full(threads, -1, np.int32)
@@ -312,7 +252,7 @@ def _family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> _
     joined = np.full(threads, -1, np.int64)
     follows = np.full(threads, -1, np.int32)
     if threads == work.processes:
-        return _Family(parent, forked, joined, follows)
+        return replay_kernels.Family(parent, forked, joined, follows)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     begins = np.searchsorted(timeline.thread, np.arange(threads + 1))
@@ -333,7 +273,7 @@ def _family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> _
                 break
     for thread in range(threads):
         follows[thread] = _leader(timeline, work, begins, thread)
-    return _Family(parent, forked, joined, follows)
+    return replay_kernels.Family(parent, forked, joined, follows)
 
 
 def _leader(timeline: Timeline, work: DeviceWork, begins: NDArray[np.integer], thread: int) -> int:

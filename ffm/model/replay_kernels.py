@@ -1,4 +1,4 @@
-"""The passes over both timelines, CPU and GPU, in the part of Python that Numba compiles.
+"""The pass that lives through a run once more (`ffm.model.replay`), in the part of Python that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here. Rows are visited in `order`: by process, then by time. Columns are
 those of `Timeline` and `DeviceWork`; `Action`'s values stand as numbers, because Numba knows no enumerations.
@@ -6,7 +6,7 @@ those of `Timeline` and `DeviceWork`; `Action`'s values stand as numbers, becaus
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,335 +14,142 @@ from numpy.typing import NDArray
 Columns = NDArray[Any]
 
 
-def find_segments(
-    order: Columns,
-    thread: Columns,
-    start: Columns,
-    duration: Columns,
-    wait: Columns,
-    site: Columns,
-    action: Columns,
-    stream: Columns,
-    copied: Columns,
-    process_of_thread: Columns,
-    threshold: int,
-    segment: Columns,
-) -> tuple[Columns, Columns, Columns]:
-    """Find the stretches of GPU work whose length a wait shows, and fill in each enqueuing row's `segment`.
+class Trace(NamedTuple):
+    """The run as it was measured: the columns of `Timeline` and `DeviceWork` of the same names."""
 
-    A segment is the work of one stream from when the stream was known to be idle to the end of a wait that waited for
-    all of it, while no other stream of the process had work. Returns for each segment: the nanoseconds from its first
-    work's arrival to the end of the wait, a hash of what it consists of, and how many operations that are. Where
-    operations came one by one, so that the GPU may have been idle between them, only those after the last such pause
-    count. `threshold` nanoseconds of waiting are needed to know that something was waited
-    for. Rows in no segment get -1.
-    """
-    rows = len(order)
-    length = np.zeros(rows, np.int64)
-    key = np.zeros(rows, np.int64)
-    size = np.zeros(rows, np.int64)
-    modulus = (1 << 40) - 87
-    found = 0
-    members = np.zeros(rows, np.int32)
-    arrivals = np.zeros(rows, np.int64)
-    count = 0  # pending operations
-    pending_stream = -1  # -2: of several streams
-    first_arrival = 0
-    idle_since = 0
-    process = -1
-    for place in range(rows):
-        row = order[place]
-        owner = process_of_thread[thread[row]]
-        if owner != process:
-            process = owner
-            count = 0
-            pending_stream = -1
-            idle_since = 0
-        segment[row] = -1
-        does = action[row] if action[row] != 9 else 2
-        waits_first = does == 3 or does == 4 or does == 5
-        if does == 1 or does == 2:
-            arrival = start[row]
-            if count == 0:
-                pending_stream = stream[row]
-            elif pending_stream != stream[row]:
-                pending_stream = -2
-            members[count] = row
-            arrivals[count] = arrival
-            count += 1
-        if does == 2 or waits_first:
-            end = start[row] + wait[row] if waits_first else start[row] + duration[row]
-            everything = does == 4 or (pending_stream >= 0 and stream[row] == pending_stream)
-            if count > 0 and everything:
-                if wait[row] > threshold and pending_stream >= 0:
-                    begin = 0  # the first work after which no other came so late that the GPU may have been idle
-                    for index in range(1, count):
-                        if arrivals[index] - arrivals[index - 1] > 0.2 * (end - arrivals[begin]):
-                            begin = index
-                    for index in range(begin):
-                        segment[members[index]] = -1
-                    first_arrival = max(arrivals[begin], idle_since)
-                    hashed = 0
-                    for index in range(begin, count):
-                        member = members[index]
-                        segment[member] = found
-                        hashed = (
-                            hashed * 1000003 + int(site[member]) * 31 + int(copied[member]) % 1000003 + 1
-                        ) % modulus
-                    length[found] = max(end - first_arrival, 0)
-                    key[found] = hashed
-                    size[found] = count - begin
-                    found += 1
-                count = 0
-                pending_stream = -1
-                idle_since = end
-            elif count == 0:
-                idle_since = max(idle_since, end)
-        if does == 3:
-            arrival = start[row] + duration[row]
-            if count == 0:
-                pending_stream = stream[row]
-            elif pending_stream != stream[row]:
-                pending_stream = -2
-            members[count] = row
-            arrivals[count] = arrival
-            count += 1
-    return length[:found], key[:found], size[:found]
+    order: Columns
+    """The rows by process, then by start."""
+    thread: Columns
+    start: Columns
+    duration: Columns
+    wait: Columns
+    kind: Columns
+    problem: Columns
+    first_use: Columns
+    action: Columns
+    stream: Columns
+    event: Columns
+    partner: Columns
+    copied: Columns
+    process_of_thread: Columns
+    legacy: Columns
+    stream_process: Columns
+    events: int
+    spare: Columns
+    """What a row's call takes longer because the GPU was idle, and what goes where it is not any more."""
 
 
-def fit(
-    order: Columns,
-    thread: Columns,
-    start: Columns,
-    duration: Columns,
-    wait: Columns,
-    action: Columns,
-    stream: Columns,
-    event: Columns,
-    process_of_thread: Columns,
-    legacy: Columns,
-    stream_process: Columns,
-    events: int,
-    threshold: int,
-    tolerance: int,
-    allowed: Columns,
-    gpu: Columns,
-    ready: Columns,
-    latency: Columns,
-) -> tuple[int, int]:
-    """Live through the run as it was, and make the GPU's times agree with what was waited for.
+class Gpu(NamedTuple):
+    """One timeline of the GPU; the columns of `ffm.model.gpu_times.GpuTimes`."""
 
-    `gpu` holds for each enqueuing row the nanoseconds that its work is expected to take, and is corrected in place: no
-    work lasts beyond the end of a wait that waited for it; and a wait that ends later than expected by more than
-    `allowed` for the last work shows that this work took longer, all but `tolerance` of that time. What remains of a
-    wait goes into `latency`: from the end of the
-    work until the CPU goes on; or, as a negative number (-1 - wait), where nothing was waited for. `ready` gets, for
-    each row, when all of its process's earlier work was over.
-
-    Returns the nanoseconds of waiting that the GPU's work explains, and of all waiting.
-    """
-    streams = len(stream_process)
-    processes = len(legacy)
-    over = np.zeros(streams + 1, np.int64)  # when each stream's work is over
-    latest = np.zeros(processes, np.int64)  # when all of a process's is
-    last = np.full(streams + 1, -1, np.int64)  # each stream's last work that nobody has waited for
-    last_anywhere = np.full(processes, -1, np.int64)  # the stream of a process's last work
-    before = np.full(len(thread), -1, np.int64)  # the work of the same stream before each
-    begun = np.zeros(len(thread), np.int64)
-    recorded = np.zeros(events + 1, np.int64)
-    explained = 0
-    waited = 0
-    for place in range(len(order)):
-        row = order[place]
-        process = process_of_thread[thread[row]]
-        does = action[row] if action[row] != 9 else 2
-        lane = stream[row]
-        is_legacy = legacy[process] >= 0 and legacy[process] == lane
-        own = duration[row] - wait[row]
-        begin = start[row]
-        ready[row] = latest[process]
-        latency[row] = -1 - wait[row]
-        waited += wait[row]
-        for part in range(2):
-            if (part == 0 and (does == 1 or does == 2)) or (part == 1 and does == 3):
-                arrival = begin if part == 0 else begin + duration[row]
-                first = max(arrival, over[lane])
-                if is_legacy:
-                    first = max(first, latest[process])
-                elif legacy[process] >= 0:
-                    first = max(first, over[legacy[process]])
-                over[lane] = first + gpu[row]
-                begun[row] = first
-                before[row] = last[lane]
-                last[lane] = row
-                latest[process] = max(latest[process], over[lane])
-                last_anywhere[process] = lane
-            if part == 1:
-                break
-            if does == 7:
-                recorded[event[row]] = latest[process] if is_legacy else over[lane]
-            elif does == 8:
-                over[lane] = max(over[lane], recorded[event[row]])
-                latest[process] = max(latest[process], over[lane])
-            elif does >= 2 and does <= 6:
-                after = begin + own if does == 2 else begin
-                end = after + wait[row]
-                blocks = wait[row] > threshold
-                whole = does == 4 or is_legacy  # it waits for all streams
-                if does == 6:
-                    target = recorded[event[row]]
-                elif whole:
-                    target = latest[process]
-                else:
-                    target = over[lane]
-                limit = end if blocks else after
-                if target > limit:  # over by then, whatever was expected
-                    if does == 6:
-                        recorded[event[row]] = limit
-                    else:
-                        latest[process] = 0
-                        for number in range(streams):
-                            if stream_process[number] != process:
-                                continue
-                            if over[number] > limit and (whole or number == lane):
-                                work = last[number]
-                                while work >= 0:
-                                    gpu[work] = max(min(gpu[work], limit - begun[work]), 0)
-                                    if begun[work] <= limit:
-                                        break
-                                    begun[work] = limit
-                                    work = before[work]
-                                over[number] = limit
-                            latest[process] = max(latest[process], over[number])
-                    target = limit
-                elif blocks and does != 6 and end - tolerance > target:
-                    number = last_anywhere[process] if whole else lane
-                    work = last[number] if number >= 0 else -1
-                    if work >= 0 and end - allowed[work] <= target:
-                        work = -1
-                    if work >= 0 and end - tolerance > begun[work]:
-                        over[number] = end - tolerance
-                        gpu[work] = over[number] - begun[work]
-                        latest[process] = max(latest[process], over[number])
-                        target = over[number]
-                if target > after:
-                    latency[row] = end - target
-                    explained += wait[row]
-                elif not blocks:
-                    explained += wait[row]
-                if does == 4 or is_legacy:
-                    for number in range(streams):
-                        if stream_process[number] == process:
-                            last[number] = -1
-                elif does != 6:
-                    last[lane] = -1
-    return explained, waited
+    gpu: Columns
+    ready: Columns
+    latency: Columns
 
 
-def replay_group(
-    order: Columns,
-    thread: Columns,
-    start: Columns,
-    duration: Columns,
-    wait: Columns,
-    gap: Columns,
-    kind: Columns,
-    problem: Columns,
-    first_use: Columns,
-    action: Columns,
-    stream: Columns,
-    event: Columns,
-    partner: Columns,
-    copied: Columns,
-    process_of_thread: Columns,
-    legacy: Columns,
-    stream_process: Columns,
-    events: int,
-    gpu: Columns,
-    ready: Columns,
-    latency: Columns,
-    spare: Columns,
-    members: Columns,
-    label: Columns,
-    group_of: Columns,
-    group: int,
-    needed: int,
-    parent: Columns,
-    forked: Columns,
-    joined: Columns,
-    follows: Columns,
-    strict: int,
-    jump: int,
-    set_bytes_a_nanosecond: int,
-    probe: Columns,
-    new_start: Columns,
-    new_wait: Columns,
-) -> tuple[Columns, int]:
+class Family(NamedTuple):
+    """Which thread started, joined and follows which; columns of shape (threads,), -1 where there is none."""
+
+    parent: Columns
+    """The thread that started it."""
+    forked: Columns
+    """Place in the order of the thread's first row."""
+    joined: Columns
+    """Place in the order of the parent's row before which it was joined."""
+    follows: Columns
+    """The thread with whose waits its gaps end."""
+
+
+class Fix(NamedTuple):
+    """What is fixed: the problems of the rows whose label is in the group."""
+
+    members: Columns
+    """Places in the order of the rows that the fix changes, ascending."""
+    label: Columns
+    group_of: Columns
+    group: int
+    needed: bool
+    """The rows' waits go though they are needed, and what follows on other streams waits for the same work."""
+
+
+class Probes(NamedTuple):
+    """Time before each row that was not the program's, and goes; empty where nothing does."""
+
+    time: Columns
+    start: Columns
+    """Gets each row's own start, and `wait` its own wait."""
+    wait: Columns
+
+
+class Manner(NamedTuple):
+    """How the run is lived through."""
+
+    strict: bool
+    """A joined thread helps only if all that were joined there end earlier, and no thread follows another."""
+    jump: bool
+    """Each process has one stream and one thread: stretches are skipped in which the CPU and the GPU are both early by
+    the same time, for there the run is the one that was measured. Not with probes."""
+    set_bytes_a_nanosecond: int
+    """How fast the CPU sets memory that a fix lets it set."""
+
+
+def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Manner, probes: Probes) -> Columns:
     """Live through the run with one group's problems fixed; nanoseconds by which each thread ends earlier.
 
-    The rules are those of `ffm.model.replay`. `members` are the places in `order` of the rows that the fix changes,
-    ascending. `spare` is what a row's call takes longer because the GPU was idle, and goes where it is not any more.
-    `parent`, `forked` and `joined` say which thread started each thread, and the places in `order` of the
-    first row of a thread, and of the row of the parent before which it was joined (-1: none); `follows` whose waits a
-    thread's gaps end with (-1: none). With `strict` a joined thread helps only if all that were joined there end
-    earlier, and no thread follows another. With `needed` the chosen rows' waits go though they are needed, and what
-    follows on other streams waits for the same work. With `jump` (each process has one stream and one thread) stretches
-    are skipped in which the CPU and the GPU are both early by the same time: there the run is the one that was
-    measured. Also returns how many rows were visited.
-
-    `probe`, where it is not empty, is the time before each row that was not the program's, and goes; then no row is
-    skipped, and `new_start` and `new_wait` get each row's own.
+    The rules are those of `ffm.model.replay`.
     """
+    order, thread, start, duration, wait = trace.order, trace.thread, trace.start, trace.duration, trace.wait
+    kind, problem, action, stream, event = trace.kind, trace.problem, trace.action, trace.stream, trace.event
+    process_of_thread, legacy, stream_process = trace.process_of_thread, trace.legacy, trace.stream_process
+    ready, members, needed = times.ready, fix.members, fix.needed
     threads = len(process_of_thread)
     streams = len(stream_process)
     processes = len(legacy)
     early = np.zeros(threads, np.int64)
     over = np.zeros(streams + 1, np.int64)
     latest = np.zeros(processes, np.int64)
-    recorded = np.zeros(events + 1, np.int64)
+    recorded = np.zeros(trace.events + 1, np.int64)
     moved_until = np.full(threads, -1, np.int64)
     moved_for = np.zeros(threads, np.int64)
     touched = np.zeros(threads, np.uint8)
     ordered = np.zeros(processes, np.int64)
     ended = np.zeros(threads, np.int64)
     rows = len(order)
-    visited = 0
-    timed = len(probe) > 0
+    timed = len(probes.time) > 0
     if len(members) == 0 and not timed:
-        return early, visited
+        return early
     member = 0
-    place = members[0] if jump else 0
-    fresh = jump != 0
+    place = members[0] if manner.jump else 0
+    fresh = manner.jump
     while place < rows:
         row = order[place]
         lane_thread = thread[row]
         process = process_of_thread[lane_thread]
         lane = stream[row]
         does = action[row] if action[row] != 9 else 2
-        visited += 1
-        if joined[lane_thread] >= 0 or threads > processes:
-            if forked[lane_thread] == place and parent[lane_thread] >= 0:
-                early[lane_thread] = early[parent[lane_thread]]
+        if family.joined[lane_thread] >= 0 or threads > processes:
+            if family.forked[lane_thread] == place and family.parent[lane_thread] >= 0:
+                early[lane_thread] = early[family.parent[lane_thread]]
             gain = -1
             least = -1
             for other in range(threads):
-                if parent[other] == lane_thread and joined[other] == place:
+                if family.parent[other] == lane_thread and family.joined[other] == place:
                     if touched[other] and (gain < 0 or early[other] < gain):
                         gain = early[other]
                         touched[lane_thread] = 1
                     if least < 0 or early[other] < least:
                         least = early[other]
-            if strict:
+            if manner.strict:
                 gain = least
             early[lane_thread] = max(early[lane_thread], gain)
-            leader = follows[lane_thread]
-            if leader >= 0 and touched[leader] and not strict and ended[lane_thread] > 0:
+            leader = family.follows[lane_thread]
+            if leader >= 0 and touched[leader] and not manner.strict and ended[lane_thread] > 0:
                 room = start[row] - ended[lane_thread]  # it cannot have waited longer than it did nothing
                 gain = min(early[leader], early[lane_thread] + room)
                 early[lane_thread] = max(early[lane_thread], gain)
             ended[lane_thread] = start[row] + duration[row]
         if timed:
-            early[lane_thread] += probe[row]
+            early[lane_thread] += probes.time[row]
         shift = early[lane_thread]
         if fresh:  # the GPU is early by as much as the CPU
             latest[process] = ready[row] - shift
@@ -368,7 +175,7 @@ def replay_group(
         if member < len(members) and members[member] == place:
             touched[lane_thread] = 1
             flags = problem[row]
-            chosen = label[row] >= 0 and group_of[label[row]] == group
+            chosen = fix.label[row] >= 0 and fix.group_of[fix.label[row]] == fix.group
             if kind[row] == 4:
                 no_call = True
                 no_wait = True
@@ -380,15 +187,15 @@ def replay_group(
                 later = (flags & 2) != 0 and not no_wait
                 no_work = (flags & 4) != 0
                 no_call = no_work or (no_wait and kind[row] == 1)
-                if kind[row] == 3 and no_wait and partner[row] >= 0:
+                if kind[row] == 3 and no_wait and trace.partner[row] >= 0:
                     no_call = True
         if no_wait and action[row] == 9:
-            own = copied[row] // set_bytes_a_nanosecond
+            own = trace.copied[row] // manner.set_bytes_a_nanosecond
             no_work = True
         elif no_call:
             own = 0
-        elif spare[row] > 0 and ready[row] <= start[row] and latest[process] > now:
-            own -= spare[row]
+        elif trace.spare[row] > 0 and ready[row] <= start[row] and latest[process] > now:
+            own -= trace.spare[row]
         for part in range(2):
             if (part == 0 and (does == 1 or does == 2)) or (part == 1 and does == 3):
                 if not no_work:
@@ -398,7 +205,7 @@ def replay_group(
                     elif legacy[process] >= 0:
                         first = max(first, over[legacy[process]])
                     first = max(first, ordered[process])
-                    over[lane] = first + gpu[row]
+                    over[lane] = first + times.gpu[row]
                     latest[process] = max(latest[process], over[lane])
                 if part == 0:
                     now += own
@@ -421,11 +228,11 @@ def replay_group(
                     target = latest[process]
                 else:
                     target = over[lane]
-                stays_idle = latency[row]
+                stays_idle = times.latency[row]
                 if later:
                     if stays_idle > 0:
                         target += stays_idle
-                    until = start[row] + duration[row] + first_use[row]
+                    until = start[row] + duration[row] + trace.first_use[row]
                     if moved_until[lane_thread] < 0 or until < moved_until[lane_thread]:
                         moved_until[lane_thread] = until
                     moved_for[lane_thread] = max(moved_for[lane_thread], target)
@@ -433,9 +240,8 @@ def replay_group(
                     if needed:
                         ordered[process] = max(ordered[process], target)
                 else:
-                    if (
-                        stays_idle < 0 and does == 2
-                    ):  # its own work was over quickly: until the CPU goes on, it takes again
+                    # Its own work was over quickly: until the CPU goes on, it takes again as long.
+                    if stays_idle < 0 and does == 2:
                         now = max(now, target) - 1 - stays_idle
                     elif stays_idle < 0:  # nothing was waited for: what the call took, it takes again
                         now = max(now - 1 - stays_idle, target)
@@ -445,10 +251,10 @@ def replay_group(
                     now += own
         early[lane_thread] = start[row] + duration[row] - now
         if timed:
-            new_start[row] = begun
-            new_wait[row] = max(now - begun - own, 0)
+            probes.start[row] = begun
+            probes.wait[row] = max(now - begun - own, 0)
         place += 1
-        if jump:
+        if manner.jump:
             settled = moved_until[lane_thread] < 0 and place < rows
             if settled:
                 following = order[place]
@@ -467,4 +273,4 @@ def replay_group(
     for index in range(threads):
         if moved_until[index] >= 0 and moved_for[index] > moved_until[index] - early[index]:
             early[index] = moved_until[index] - moved_for[index]
-    return early, visited
+    return early

@@ -116,7 +116,7 @@ def test_no_work_lasts_beyond_a_wait_for_all_of_it(calls: list[Call]) -> None:
 @settings(max_examples=200, deadline=None)
 def test_the_interval_encloses_the_estimate(calls: list[Call]) -> None:
     timeline, work, _ = traced(calls)
-    found = Replay(timeline, work).selected(np.ones(len(calls), bool))
+    found = Replay(timeline, work, infer_gpu_times(timeline, work)).selected(np.ones(len(calls), bool))
     assert 0 <= found.low_s <= found.likely_s <= found.high_s <= live(calls, [False] * len(calls)).end / 1e9
 
 

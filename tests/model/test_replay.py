@@ -12,7 +12,7 @@ from simulator import SYNC, TRANSFER, Call, live, programs, traced
 
 from ffm.model import compiled
 from ffm.model.device import Action, DeviceWork
-from ffm.model.gpu_times import WAITED_NS, given_gpu_times
+from ffm.model.gpu_times import WAITED_NS, given_gpu_times, infer_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Problem, Timeline
 
@@ -251,7 +251,7 @@ def test_a_thread_that_another_started_and_joined_lets_it_end_earlier() -> None:
 
 def test_a_program_without_calls_saves_nothing() -> None:
     timeline, work, _ = traced([])
-    found = Replay(timeline, work).selected(np.zeros(0, bool))
+    found = Replay(timeline, work, infer_gpu_times(timeline, work)).selected(np.zeros(0, bool))
     assert (found.likely_s, found.low_s, found.high_s) == (0, 0, 0)
 
 
@@ -291,6 +291,6 @@ def test_disjoint_groups_never_add_up_to_more_than_the_run(calls: list[Call], da
     groups = 3
     label = np.array([data.draw(st.integers(-1, groups - 1)) for _ in calls], np.int32)
     end = live(calls, [False] * len(calls)).end / SECOND
-    for replay in (exact(calls), Replay(timeline, work)):
+    for replay in (exact(calls), Replay(timeline, work, infer_gpu_times(timeline, work))):
         found = replay.by_group(label, np.arange(groups, dtype=np.int32), groups)
         assert sum(one.likely_s for one in found) <= end + 1e-9

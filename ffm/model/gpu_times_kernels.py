@@ -1,0 +1,239 @@
+"""The passes that infer the GPU's times (`ffm.model.gpu_times`), in the part of Python that Numba compiles.
+
+As in `ffm.model.kernels`, nothing is compiled here. Rows are visited in `order`: by process, then by time. Columns are
+those of `Timeline` and `DeviceWork`; `Action`'s values stand as numbers, because Numba knows no enumerations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Columns = NDArray[Any]
+
+
+def find_segments(
+    order: Columns,
+    thread: Columns,
+    start: Columns,
+    duration: Columns,
+    wait: Columns,
+    site: Columns,
+    action: Columns,
+    stream: Columns,
+    copied: Columns,
+    process_of_thread: Columns,
+    threshold: int,
+    segment: Columns,
+) -> tuple[Columns, Columns, Columns]:
+    """Find the stretches of GPU work whose length a wait shows, and fill in each enqueuing row's `segment`.
+
+    A segment is the work of one stream from when the stream was known to be idle to the end of a wait that waited for
+    all of it, while no other stream of the process had work. Returns for each segment: the nanoseconds from its first
+    work's arrival to the end of the wait, a hash of what it consists of, and how many operations that are. Where
+    operations came one by one, so that the GPU may have been idle between them, only those after the last such pause
+    count. `threshold` nanoseconds of waiting are needed to know that something was waited
+    for. Rows in no segment get -1.
+    """
+    rows = len(order)
+    length = np.zeros(rows, np.int64)
+    key = np.zeros(rows, np.int64)
+    size = np.zeros(rows, np.int64)
+    modulus = (1 << 40) - 87
+    found = 0
+    members = np.zeros(rows, np.int32)
+    arrivals = np.zeros(rows, np.int64)
+    count = 0  # pending operations
+    pending_stream = -1  # -2: of several streams
+    first_arrival = 0
+    idle_since = 0
+    process = -1
+    for place in range(rows):
+        row = order[place]
+        owner = process_of_thread[thread[row]]
+        if owner != process:
+            process = owner
+            count = 0
+            pending_stream = -1
+            idle_since = 0
+        segment[row] = -1
+        does = action[row] if action[row] != 9 else 2
+        waits_first = does == 3 or does == 4 or does == 5
+        if does == 1 or does == 2:
+            arrival = start[row]
+            if count == 0:
+                pending_stream = stream[row]
+            elif pending_stream != stream[row]:
+                pending_stream = -2
+            members[count] = row
+            arrivals[count] = arrival
+            count += 1
+        if does == 2 or waits_first:
+            end = start[row] + wait[row] if waits_first else start[row] + duration[row]
+            everything = does == 4 or (pending_stream >= 0 and stream[row] == pending_stream)
+            if count > 0 and everything:
+                if wait[row] > threshold and pending_stream >= 0:
+                    begin = 0  # the first work after which no other came so late that the GPU may have been idle
+                    for index in range(1, count):
+                        if arrivals[index] - arrivals[index - 1] > 0.2 * (end - arrivals[begin]):
+                            begin = index
+                    for index in range(begin):
+                        segment[members[index]] = -1
+                    first_arrival = max(arrivals[begin], idle_since)
+                    hashed = 0
+                    for index in range(begin, count):
+                        member = members[index]
+                        segment[member] = found
+                        hashed = (
+                            hashed * 1000003 + int(site[member]) * 31 + int(copied[member]) % 1000003 + 1
+                        ) % modulus
+                    length[found] = max(end - first_arrival, 0)
+                    key[found] = hashed
+                    size[found] = count - begin
+                    found += 1
+                count = 0
+                pending_stream = -1
+                idle_since = end
+            elif count == 0:
+                idle_since = max(idle_since, end)
+        if does == 3:
+            arrival = start[row] + duration[row]
+            if count == 0:
+                pending_stream = stream[row]
+            elif pending_stream != stream[row]:
+                pending_stream = -2
+            members[count] = row
+            arrivals[count] = arrival
+            count += 1
+    return length[:found], key[:found], size[:found]
+
+
+def fit(
+    order: Columns,
+    thread: Columns,
+    start: Columns,
+    duration: Columns,
+    wait: Columns,
+    action: Columns,
+    stream: Columns,
+    event: Columns,
+    process_of_thread: Columns,
+    legacy: Columns,
+    stream_process: Columns,
+    events: int,
+    threshold: int,
+    tolerance: int,
+    allowed: Columns,
+    gpu: Columns,
+    ready: Columns,
+    latency: Columns,
+) -> tuple[int, int]:
+    """Live through the run as it was, and make the GPU's times agree with what was waited for.
+
+    `gpu` holds for each enqueuing row the nanoseconds that its work is expected to take, and is corrected in place: no
+    work lasts beyond the end of a wait that waited for it; and a wait that ends later than expected by more than
+    `allowed` for the last work shows that this work took longer, all but `tolerance` of that time. What remains of a
+    wait goes into `latency`: from the end of the
+    work until the CPU goes on; or, as a negative number (-1 - wait), where nothing was waited for. `ready` gets, for
+    each row, when all of its process's earlier work was over.
+
+    Returns the nanoseconds of waiting that the GPU's work explains, and of all waiting.
+    """
+    streams = len(stream_process)
+    processes = len(legacy)
+    over = np.zeros(streams + 1, np.int64)  # when each stream's work is over
+    latest = np.zeros(processes, np.int64)  # when all of a process's is
+    last = np.full(streams + 1, -1, np.int64)  # each stream's last work that nobody has waited for
+    last_anywhere = np.full(processes, -1, np.int64)  # the stream of a process's last work
+    before = np.full(len(thread), -1, np.int64)  # the work of the same stream before each
+    begun = np.zeros(len(thread), np.int64)
+    recorded = np.zeros(events + 1, np.int64)
+    explained = 0
+    waited = 0
+    for place in range(len(order)):
+        row = order[place]
+        process = process_of_thread[thread[row]]
+        does = action[row] if action[row] != 9 else 2
+        lane = stream[row]
+        is_legacy = legacy[process] >= 0 and legacy[process] == lane
+        own = duration[row] - wait[row]
+        begin = start[row]
+        ready[row] = latest[process]
+        latency[row] = -1 - wait[row]
+        waited += wait[row]
+        for part in range(2):
+            if (part == 0 and (does == 1 or does == 2)) or (part == 1 and does == 3):
+                arrival = begin if part == 0 else begin + duration[row]
+                first = max(arrival, over[lane])
+                if is_legacy:
+                    first = max(first, latest[process])
+                elif legacy[process] >= 0:
+                    first = max(first, over[legacy[process]])
+                over[lane] = first + gpu[row]
+                begun[row] = first
+                before[row] = last[lane]
+                last[lane] = row
+                latest[process] = max(latest[process], over[lane])
+                last_anywhere[process] = lane
+            if part == 1:
+                break
+            if does == 7:
+                recorded[event[row]] = latest[process] if is_legacy else over[lane]
+            elif does == 8:
+                over[lane] = max(over[lane], recorded[event[row]])
+                latest[process] = max(latest[process], over[lane])
+            elif does >= 2 and does <= 6:
+                after = begin + own if does == 2 else begin
+                end = after + wait[row]
+                blocks = wait[row] > threshold
+                whole = does == 4 or is_legacy  # it waits for all streams
+                if does == 6:
+                    target = recorded[event[row]]
+                elif whole:
+                    target = latest[process]
+                else:
+                    target = over[lane]
+                limit = end if blocks else after
+                if target > limit:  # over by then, whatever was expected
+                    if does == 6:
+                        recorded[event[row]] = limit
+                    else:
+                        latest[process] = 0
+                        for number in range(streams):
+                            if stream_process[number] != process:
+                                continue
+                            if over[number] > limit and (whole or number == lane):
+                                work = last[number]
+                                while work >= 0:
+                                    gpu[work] = max(min(gpu[work], limit - begun[work]), 0)
+                                    if begun[work] <= limit:
+                                        break
+                                    begun[work] = limit
+                                    work = before[work]
+                                over[number] = limit
+                            latest[process] = max(latest[process], over[number])
+                    target = limit
+                elif blocks and does != 6 and end - tolerance > target:
+                    number = last_anywhere[process] if whole else lane
+                    work = last[number] if number >= 0 else -1
+                    if work >= 0 and end - allowed[work] <= target:
+                        work = -1
+                    if work >= 0 and end - tolerance > begun[work]:
+                        over[number] = end - tolerance
+                        gpu[work] = over[number] - begun[work]
+                        latest[process] = max(latest[process], over[number])
+                        target = over[number]
+                if target > after:
+                    latency[row] = end - target
+                    explained += wait[row]
+                elif not blocks:
+                    explained += wait[row]
+                if does == 4 or is_legacy:
+                    for number in range(streams):
+                        if stream_process[number] == process:
+                            last[number] = -1
+                elif does != 6:
+                    last[lane] = -1
+    return explained, waited
