@@ -41,7 +41,7 @@ from rich.table import Table
 from twins import command_of, exit_status, measure_each, sample_parser, truth_of, write_rows
 
 from ffm.stages.analysis import run_analysis
-from ffm.stages.analysis_document import Analysis, Benefit
+from ffm.stages.analysis_document import Analysis
 from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
@@ -119,11 +119,16 @@ def estimate(folder: Path, entries: list[dict[str, Any]]) -> dict[str, Any]:
     waited = int(timeline.wait[waiting].sum())
     share = int(timeline.wait[waiting & (timeline.problem != 0)].sum()) / waited if waited else 0.0
     benefit = results.estimates.of_rows(rows)
+    seconds = {"replay": benefit.replay_s, "carry": benefit.carry_s, "bound": benefit.bound_s}
+    interval = benefit.low_s, benefit.high_s
     needed = all(one["synchronization"] == "required" for one in entries)
-    if needed or share < NAMED:
-        benefit = results.estimates.without(waiting)
+    without = results.estimates.without(waiting)
+    if without is not None and (needed or share < NAMED):
+        seconds = {"replay": without.likely_s, "carry": None, "bound": None}
+        interval = without.low_s, without.high_s
     return {
-        "benefit": benefit,
+        "seconds": seconds,
+        "interval": interval,
         "named": share >= NAMED and not needed,
         "share": share,
         "default": document.estimator,
@@ -157,13 +162,13 @@ def row(name: str, twin: str, found: list[dict[str, Any]], bare: list[float], fi
     default = found[0]["default"]
 
     def by(one: dict[str, Any]) -> dict[str, float | None]:
-        benefit: Benefit = one["benefit"]
-        return {"replay": benefit.replay_s, "carry": benefit.carry_s, "bound": benefit.bound_s}
+        seconds: dict[str, float | None] = one["seconds"]
+        return seconds
 
     found = sorted(found, key=lambda one: by(one)[default] or 0.0)
     middle = found[len(found) // 2]
     own = by(middle)[default] or 0.0
-    low, high = middle["benefit"].low_s, middle["benefit"].high_s
+    low, high = middle["interval"]
     quartiles = quantiles(pairs, n=4) if len(pairs) > 1 else [measured] * 3
     return {
         "sample": name,

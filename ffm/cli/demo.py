@@ -59,7 +59,8 @@ def _compare(program: Path, twin: Path, results: Path, rounds: int) -> None:
     _say(
         f"The corrected twin {twin.name} takes {after:.2f} s instead of {before:.2f} s (medians of {rounds}, in turn): "
         f"it saves {saved:.2f} s, {saved / before:.1%} of the run.\n"
-        f"Estimated for all problems together: {estimate:.2f} s, {estimate / saved:.0%} of that."
+        f"Estimated for all problems together: {estimate:.2f} s"
+        + (f", {estimate / saved:.0%} of that." if saved > 0 else ".")
     )
 
 

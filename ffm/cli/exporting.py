@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from ffm.cli.options import RESULTS, newest_results, open_chosen, results_option
+from ffm.cli.options import chosen_folder, open_chosen, results_option
 from ffm.stages.errors import FfmError
 
 
@@ -72,17 +72,16 @@ def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
     from ffm.stages.folder import ResultsFolder
     from ffm.stages.tables import read_table
 
-    kinds: dict[str, tuple[type[Document], tuple[str, ...]]] = {
-        "baseline": (Baseline, ()),
-        "tracing": (Tracing, ("events",)),
-        "memory": (Memory, ("synchronizations", "transfers", "accesses", "downloads")),
-        "sync-use": (SyncUse, ("first_uses",)),
+    kinds: dict[str, type[Document]] = {
+        "baseline": Baseline,
+        "tracing": Tracing,
+        "memory": Memory,
+        "sync-use": SyncUse,
     }
-    results = ResultsFolder(folder or newest_results(RESULTS))
-    kind, names = kinds[stage]
-    document = read_document(kind, results.document(stage))
-    files = {name: getattr(document, name) for name in names}
-    return stage_chunks(document, {name: read_table(results.root / file) for name, file in files.items() if file})
+    results = ResultsFolder(chosen_folder(folder))
+    document = read_document(kinds[stage], results.document(stage))
+    files = {name: getattr(document, name) for name in document.tables}
+    return stage_chunks(document, {name: read_table(results.root / file) for name, file in files.items()})
 
 
 def _write(chunks: Iterable[bytes], output: Path | None) -> None:

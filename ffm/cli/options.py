@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import shlex
 import typing
 from collections.abc import Callable
 from pathlib import Path
@@ -55,9 +56,23 @@ def open_chosen(folder: Path | None) -> Results:
     """
     from ffm.stages.results import open_results
 
+    return open_results(chosen_folder(folder))
+
+
+def chosen_folder(folder: Path | None) -> Path:
+    """The given folder of results, or the newest.
+
+    Raises:
+        DocumentError: there is none.
+    """
     if folder is not None and not folder.is_dir():
         raise DocumentError(f"there is no folder of results {folder}.")
-    return open_results(folder or newest_results(RESULTS))
+    return folder or newest_results(RESULTS)
+
+
+def results_words(folder: Path | None) -> str:
+    """`--results FOLDER`, as it was given, for the commands that screens name; empty where it was not."""
+    return "" if folder is None else f"--results {shlex.quote(str(folder))}"
 
 
 def newest_results(parent: Path) -> Path:

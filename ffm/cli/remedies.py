@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ffm.cli.options import estimator_option, json_option, open_chosen, results_option, view_command
+from ffm.cli.options import estimator_option, json_option, open_chosen, results_option, results_words, view_command
 
 if TYPE_CHECKING:
     from ffm.remedy.identify import ProblemSite, Remedy
@@ -32,7 +32,8 @@ def remedies(
     """Say what to change for each problem: the kind, the steps, every place that must change, most benefit first."""
     import orjson
 
-    view = remedies_view(open_chosen(folder).document, estimator, show_all=show_all)
+    document = open_chosen(folder).document
+    view = remedies_view(document, estimator, show_all=show_all, results=results_words(folder))
     if sarif is not None:
         from ffm.report.sarif import sarif as sarif_log
         from ffm.stages.errors import FfmError
@@ -67,7 +68,14 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
         partial = None
         if use is not None and use.partial:
             partial = PartialDownload(
-                use.bytes, use.touched_bytes, use.first, use.last, use.occurrences, use.of, use.text, use.saving_s
+                bytes=use.bytes // use.occurrences,
+                touched_bytes=use.touched_bytes,
+                first=use.first,
+                last=use.last,
+                watched=use.occurrences,
+                of=use.of,
+                text=use.text,
+                saving_s=use.saving_s,
             )
         if not site.problem_count and partial is None:
             continue
@@ -114,10 +122,12 @@ def _saving(analysis: Analysis, remedy: Remedy) -> Saving:
     benefit = Benefit(
         carry_s=most, bound_s=most, low_s=0.0, high_s=most, rests_on="the time that copying the rest takes at least"
     )
-    return Scale(analysis.wall_s).saving(benefit)
+    return Scale(analysis.wall_s).saving(benefit, at_most=True)
 
 
-def remedies_view(analysis: Analysis, estimator: Estimator | None = None, *, show_all: bool = False) -> RemediesView:
+def remedies_view(
+    analysis: Analysis, estimator: Estimator | None = None, *, show_all: bool = False, results: str = ""
+) -> RemediesView:
     """Lay out the remedies of an analysis, sorted and hidden by an estimator; without one, by the document's own.
 
     Raises:
@@ -125,18 +135,22 @@ def remedies_view(analysis: Analysis, estimator: Estimator | None = None, *, sho
     """
     from ffm.remedy.fitness import fitness
     from ffm.remedy.identify import identify_remedies
-    from ffm.report.numbers import chosen_estimator
+    from ffm.report.numbers import Scale, chosen_estimator
     from ffm.report.places import place, stack_frames
     from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView, source_line
 
     chosen = chosen_estimator(analysis, estimator)
     identified = identify_remedies(problem_sites(analysis, chosen))
     fitting = fitness(analysis)
+    scale = Scale(analysis.wall_s)
+    with_savings = [(remedy, _saving(analysis, remedy)) for remedy in identified]
     shown = [
-        remedy for remedy in identified if show_all or 100 * remedy.benefit_s >= SMALLEST_PERCENT * analysis.wall_s
+        (remedy, saving)
+        for remedy, saving in with_savings
+        if show_all or scale.most_percent(saving, chosen) >= SMALLEST_PERCENT
     ]
     views = []
-    for number, remedy in enumerate(shown, 1):
+    for number, (remedy, saving) in enumerate(shown, 1):
         places = []
         for changed in remedy.places:
             where = place(analysis, changed.site)
@@ -150,7 +164,7 @@ def remedies_view(analysis: Analysis, estimator: Estimator | None = None, *, sho
                 where=place(analysis, remedy.site),
                 occurrences=remedy.occurrences,
                 of=remedy.of,
-                saving=_saving(analysis, remedy),
+                saving=saving,
                 steps=list(remedy.steps),
                 places=places,
                 keep=[place(analysis, kept) for kept in remedy.keep],
@@ -159,4 +173,4 @@ def remedies_view(analysis: Analysis, estimator: Estimator | None = None, *, sho
                 not_automatic=fit.why_not if fit is not None else "",
             )
         )
-    return RemediesView(analysis.application, analysis.wall_s, chosen, views, len(identified) - len(shown))
+    return RemediesView(analysis.application, analysis.wall_s, chosen, views, len(identified) - len(shown), results)

@@ -58,7 +58,8 @@ def _run(
     request = Request(words, folder, timeout, watch)
     with running(name, " ".join(words)) as line:
         try:
-            folder.root.mkdir(parents=True, exist_ok=True)
+            if name == "baseline":  # the others need its document
+                folder.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FfmError(f"The results folder {folder.root} cannot be made ({error.strerror}).") from error
         try:
@@ -115,7 +116,7 @@ def sync_use(results: Path | None, timeout: float | None, command: tuple[str, ..
 def analysis(results: Path | None, command: tuple[str, ...]) -> None:
     """5: join the runs, model what fixes would save, write the results.
 
-    Without COMMAND and --results it takes the newest results.
+    COMMAND, the measured program, or --results names the results.
     """
     from ffm.cli.progress import running
     from ffm.stages.analysis import run_analysis

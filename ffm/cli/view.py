@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ffm.cli.options import estimator_option, json_option, open_chosen, results_option, view_command
+from ffm.cli.options import estimator_option, json_option, open_chosen, results_option, results_words, view_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,10 +37,13 @@ def report(estimator: Estimator | None, folder: Path | None, as_json: bool, show
         from ffm.cli.remedies import remedies_view
         from ffm.report.html import write_html
 
-        write_html(analysis, html, chosen, remedies_view(analysis, chosen, show_all=show_all), show_all=show_all)
+        words = results_words(folder)
+        remedies = remedies_view(analysis, chosen, show_all=show_all, results=words)
+        write_html(analysis, html, chosen, remedies, show_all=show_all, results=words)
         click.echo(f"Wrote {html}.")
         return
-    _show(overview(analysis, chosen, show_all=show_all), render_overview, as_json)
+    view = overview(analysis, chosen, show_all=show_all, results=results_words(folder))
+    _show(view, render_overview, as_json)
 
 
 @click.command(cls=view_command("ffm.report.sequence:SequenceView"))
@@ -55,7 +58,8 @@ def sequence(number: int, estimator: Estimator | None, folder: Path | None, as_j
     from ffm.report.terminal import render_sequence
 
     analysis = open_chosen(folder).document
-    _show(lay_out(analysis, number, chosen_estimator(analysis, estimator)), render_sequence, as_json)
+    view = lay_out(analysis, number, chosen_estimator(analysis, estimator), results_words(folder))
+    _show(view, render_sequence, as_json)
 
 
 @click.command(cls=view_command("ffm.report.sequence:SequenceView", "ffm.report.best:BestView"))
@@ -91,17 +95,18 @@ def subsequence(
         raise click.UsageError("name START and END, or ask for the best parts with --best K.")
     results = open_chosen(folder)
     chosen = chosen_estimator(results.document, estimator)
+    words = results_words(folder)
     if best is not None:
         from ffm.report.best import best as lay_out_best
         from ffm.stages.parts import best_subsequences
 
         check_sequence(results.document, number)
         parts = best_subsequences(results, number, best, chosen)
-        _show(lay_out_best(results.document, number, parts, chosen), render_best, as_json)
+        _show(lay_out_best(results.document, number, parts, chosen, words), render_best, as_json)
     elif start is not None and end is not None:
         check_part(results.document, number, start, end)
         benefit = estimate(results, number, start, end).benefit
-        _show(lay_out(results.document, number, start, end, benefit, chosen), render_sequence, as_json)
+        _show(lay_out(results.document, number, start, end, benefit, chosen, words), render_sequence, as_json)
 
 
 @click.command(cls=view_command("ffm.report.fold:FoldView"))
@@ -117,7 +122,8 @@ def fold(name: str, estimator: Estimator | None, folder: Path | None, as_json: b
     from ffm.report.terminal import render_fold
 
     analysis = open_chosen(folder).document
-    view = lay_out(analysis, name, chosen_estimator(analysis, estimator), show_all=show_all)
+    chosen = chosen_estimator(analysis, estimator)
+    view = lay_out(analysis, name, chosen, show_all=show_all, results=results_words(folder))
     _show(view, render_fold, as_json)
 
 
@@ -135,7 +141,8 @@ def site(number: int, estimator: Estimator | None, folder: Path | None, as_json:
 
     results = open_chosen(folder)
     analysis = results.document
-    view = lay_out(analysis, number, chosen_estimator(analysis, estimator), doing_without(results, number - 1))
+    chosen, without = chosen_estimator(analysis, estimator), doing_without(results, number - 1)
+    view = lay_out(analysis, number, chosen, without, results_words(folder))
     _show(view, render_site, as_json)
 
 

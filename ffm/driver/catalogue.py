@@ -166,6 +166,11 @@ class DriverFunction:
     destination_context: int = ABSENT
     source_context: int = ABSENT
 
+    @property
+    def captures(self) -> bool:
+        """Whether it begins or ends the capture of a stream's calls into a graph."""
+        return self.kind is Kind.ORDER and "Capture" in self.base
+
     def row(self) -> str:
         """Return all fields as one line of text; the digest of the table is made of these."""
         names = [name for name in self.__dataclass_fields__ if name != "index"]

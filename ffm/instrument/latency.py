@@ -26,8 +26,6 @@ class WaitLatency:
 
     least: int
     """Nine of ten waits have more."""
-    typical: int
-    """The median."""
     reason: str = ""
     """Why it is not known, and both are 0; empty where it is."""
 
@@ -46,6 +44,6 @@ def wait_latency(driver: Path) -> WaitLatency:
     except (subprocess.TimeoutExpired, json.JSONDecodeError) as error:
         answer = {"error": f"the probe did not answer: {error}"}
     if "error" in answer:
-        return WaitLatency(0, 0, str(answer["error"]))
+        return WaitLatency(0, str(answer["error"]))
     measured = sorted(answer["latencies"])
-    return WaitLatency(measured[len(measured) // 10], measured[len(measured) // 2])
+    return WaitLatency(measured[len(measured) // 10])

@@ -43,13 +43,16 @@ class MemoryLink:
 
 @dataclass(frozen=True, slots=True)
 class PartialDownload:
-    """A download of which the CPU touches a small part. Bytes, counted from its beginning."""
+    """Downloads of one place of which the CPU touches a small part."""
 
     bytes: int
+    """Of one of them, in the mean."""
     touched_bytes: int
-    """At most; they lie within `first` to `last`."""
+    """Of all of them, at most."""
     first: int
+    """What is touched of any of them lies from here, in bytes from its beginning,"""
     last: int
+    """to here."""
     watched: int
     """Downloads of which this is known, out of all `of`."""
     of: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ffm.report.commands import command
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Place, place
 from ffm.stages.analysis_document import Analysis
@@ -41,7 +42,9 @@ class BestView:
     parts: list[PartRow]
 
 
-def best(analysis: Analysis, number: int, parts: Sequence[BestPart], estimator: Estimator) -> BestView:
+def best(
+    analysis: Analysis, number: int, parts: Sequence[BestPart], estimator: Estimator, results: str = ""
+) -> BestView:
     """Lay out the best parts of sequence `number`, which exists."""
     scale = Scale(analysis.wall_s)
     sequence = analysis.sequences[number - 1]
@@ -58,7 +61,7 @@ def best(analysis: Analysis, number: int, parts: Sequence[BestPart], estimator: 
             else 0.0,
             first=place(analysis, sequence.operations[part.start - 1].site),
             last=place(analysis, sequence.operations[part.end - 1].site),
-            command=f"ffm subsequence {part.start} {part.end}{which}",
+            command=command(f"subsequence {part.start} {part.end}{which}", results),
         )
         for part in parts
     ]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.necessity import REASONS, Reason
+from ffm.report.commands import command
 from ffm.report.numbers import count, plural, size
 from ffm.stages.analysis_document import Analysis, DownloadUse
 
 MOSTLY_UNTOUCHED = 0.5
-"""A download is worth a smaller one where no more than this share of it was touched, in any that was followed."""
-
-WORTH_MAKING_SMALLER = 64 * 1024
-"""Bytes; smaller copies last as long as their call (`ffm.model.copies.WORTH_TIMING_BYTES`)."""
+"""Downloads are worth making smaller where no more than this share of all that were followed was touched, and where
+they are not so small that they last as long as their call (`ffm.model.copies.WORTH_TIMING_BYTES`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,13 @@ class Download:
     of: int
     watch: str
     bytes: int
-    """Of the largest download that was followed."""
+    """Of all downloads that were followed."""
     touched_bytes: int
-    """At most, of the one of which most was touched; these lie within `first` to `last`."""
+    """Of these, at most."""
     first: int
+    """What is touched of any of them lies from here, in bytes from its beginning,"""
     last: int
+    """to here."""
     partial: bool
     """Whether a smaller download would do."""
     saving_s: float
@@ -44,8 +46,8 @@ def download(use: DownloadUse | None) -> Download | None:
         occurrences=use.occurrences,
         of=use.of,
         watch=use.watch,
-        bytes=use.most_bytes,
-        touched_bytes=use.most_touched_bytes,
+        bytes=use.bytes,
+        touched_bytes=use.touched_bytes,
         first=use.first,
         last=use.last,
         partial=is_partial(use),
@@ -58,8 +60,9 @@ def is_partial(use: DownloadUse | None) -> bool:
     """Whether so little of a site's downloads is touched that smaller ones would do."""
     return (
         use is not None
-        and use.most_bytes >= WORTH_MAKING_SMALLER
-        and use.most_touched_bytes <= MOSTLY_UNTOUCHED * use.most_bytes
+        and use.occurrences > 0
+        and use.bytes >= WORTH_TIMING_BYTES * use.occurrences
+        and use.touched_bytes <= MOSTLY_UNTOUCHED * use.bytes
     )
 
 
@@ -71,16 +74,17 @@ def _text(use: DownloadUse) -> str:
         )
     followed = f"{count(use.occurrences)} of {plural(use.of, 'download')} watched to the end"
     unit = "byte" if use.watch == "trace" else "page"
-    touched = "at most " + size(use.most_touched_bytes) if use.watch == "pages" else size(use.most_touched_bytes)
-    if use.most_touched_bytes >= use.most_bytes:
-        return f"The CPU touched every {unit} of a download ({followed})."
-    if use.most_touched_bytes == 0:
+    touched = "at most " + size(use.touched_bytes) if use.watch == "pages" else size(use.touched_bytes)
+    if use.touched_bytes >= use.bytes:
+        return f"The CPU touched every {unit} of the downloads ({followed})."
+    if use.touched_bytes == 0:
         return (
-            f"Of {size(use.most_bytes)} downloaded the CPU touched nothing before it was overwritten or given back "
+            f"Of {size(use.bytes)} downloaded the CPU touched nothing before it was overwritten or given back "
             f"({followed})."
         )
+    each = "" if use.occurrences == 1 else "in each "
     return (
-        f"Of {size(use.most_bytes)} downloaded the CPU touched {touched}, between byte {count(use.first)} and byte "
+        f"Of {size(use.bytes)} downloaded the CPU touched {touched}, {each}between byte {count(use.first)} and byte "
         f"{count(use.last)} ({followed})."
     )
 
@@ -94,16 +98,17 @@ def unwatched(analysis: Analysis, index: int) -> bool:
     return hidden or (site.download is not None and site.download.occurrences == 0)
 
 
-def trace_hint(analysis: Analysis) -> str:
-    """What to run where the watch by pages could not tell."""
-    command = shlex.join(["--", *analysis.command])
+def trace_hint(analysis: Analysis, results: str = "") -> str:
+    """What to run where the watch by pages could not tell; `results` as for `ffm.report.commands.command`."""
+    program = shlex.join(["--", *analysis.command])
+    again = "sync-use and analysis after it" + (f", with {results} too" if results else "")
     return (
-        f"`ffm stage memory --watch trace {command}` follows every load and store instead of protecting pages, and "
-        "tells more unless the memory lies on a stack or is mapped twice; run sync-use and analysis after it."
+        f"`{command('stage memory --watch trace', results)} {program}` follows every load and store instead of "
+        f"protecting pages, and tells more unless the memory lies on a stack or is mapped twice; run {again}."
     )
 
 
-def watch_notes(analysis: Analysis) -> list[str]:
+def watch_notes(analysis: Analysis, results: str = "") -> list[str]:
     """A note where synchronizations count as required only since what they protect could not be watched by page."""
     sites = [
         site
@@ -113,4 +118,4 @@ def watch_notes(analysis: Analysis) -> list[str]:
     if not sites:
         return []
     waiting = f"{plural(len(sites), 'call site')} wait{'s' if len(sites) == 1 else ''}"
-    return [f"What {waiting} for could not be watched by page, and counts as used. {trace_hint(analysis)}"]
+    return [f"What {waiting} for could not be watched by page, and counts as used. {trace_hint(analysis, results)}"]

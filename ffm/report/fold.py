@@ -11,7 +11,7 @@ from ffm.stages.analysis_document import Analysis, Group
 from ffm.stages.errors import FfmError
 
 HIDDEN_BELOW_PERCENT = 0.1
-"""Sites that save less than this share of the fold by both estimators are counted instead of shown."""
+"""Sites that show less than this share of what the fold does are counted instead of shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Part:
 class FoldView:
     """Everything on the screen of `ffm fold`. `keep` are synchronizations that must stay.
 
-    `hidden` counts sites that save less than 0.1 % of what the fold does, by both estimators, and are left
-    out of the parts.
+    `hidden` counts sites that save less than 0.1 % of what the fold does, and are left out of the parts. `results` is
+    the option that names these results, as the user gave it, or empty.
     """
 
     application: str
@@ -54,19 +54,23 @@ class FoldView:
     parts: list[Part]
     hidden: int
     keep: list[Place]
+    results: str
 
 
-def fold(analysis: Analysis, name: str, estimator: Estimator = "carry", *, show_all: bool = False) -> FoldView:
+def fold(
+    analysis: Analysis, name: str, estimator: Estimator = "carry", *, show_all: bool = False, results: str = ""
+) -> FoldView:
     """Lay out the fold of a name; parts and sites that save most come first.
 
     Raises:
         FfmError: there is no such fold; the message offers similar names.
     """
     group = find_fold(analysis, name)
-    saving = Scale(analysis.wall_s).saving(group.benefit)
+    scale = Scale(analysis.wall_s)
+    saving = scale.saving(group.benefit)
     limit = 0.0 if show_all else HIDDEN_BELOW_PERCENT / 100
     parts = _parts(analysis, group.parts or [group], estimator)
-    shown = _above(parts, limit * saving.most_percent)
+    shown = _above(parts, limit * scale.most_percent(saving, estimator), scale, estimator)
     return FoldView(
         application=analysis.application,
         wall_s=analysis.wall_s,
@@ -78,6 +82,7 @@ def fold(analysis: Analysis, name: str, estimator: Estimator = "carry", *, show_
         parts=shown,
         hidden=_number_of_sites(parts) - _number_of_sites(shown),
         keep=kept(analysis, group.sites),
+        results=results,
     )
 
 
@@ -132,13 +137,13 @@ def _parts(analysis: Analysis, groups: list[Group], estimator: Estimator) -> lis
     return sorted(map(part, groups), key=lambda made: -made.saving.seconds(estimator))
 
 
-def _above(parts: list[Part], percent: float) -> list[Part]:
-    """The parts without sites that save less by every estimator, and without parts that then are empty."""
+def _above(parts: list[Part], percent: float, scale: Scale, estimator: Estimator) -> list[Part]:
+    """The parts without sites that save less, and without parts that then are empty."""
     cut = [
         replace(
             part,
-            sites=[site for site in part.sites if site.saving.most_percent >= percent],
-            parts=_above(part.parts, percent),
+            sites=[site for site in part.sites if scale.most_percent(site.saving, estimator) >= percent],
+            parts=_above(part.parts, percent, scale, estimator),
         )
         for part in parts
     ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup, escape
 
 from ffm.report import pictures
+from ffm.report.commands import command
 from ffm.report.downloads import is_partial
 from ffm.report.fold import fold
 from ffm.report.names import cut_middle, shorten
@@ -46,6 +49,7 @@ def write_html(
     remedies: RemediesView | None = None,
     *,
     show_all: bool = False,
+    results: str = "",
 ) -> None:
     """Write the report to a file, with the remedies where they are given.
 
@@ -53,7 +57,7 @@ def write_html(
         FfmError: the file cannot be written.
     """
     try:
-        path.write_text(html(analysis, estimator, remedies, show_all=show_all), encoding="utf-8")
+        path.write_text(html(analysis, estimator, remedies, show_all=show_all, results=results), encoding="utf-8")
     except OSError as error:
         raise FfmError(f"cannot write {path}: {error.strerror}.") from error
 
@@ -64,10 +68,12 @@ def html(
     remedies: RemediesView | None = None,
     *,
     show_all: bool = False,
+    results: str = "",
 ) -> str:
     """The report as the text of one HTML file. Names out of the measured program are escaped.
 
-    As on the terminal, rows below 0.1 % of the run are counted instead of listed unless `show_all` is set.
+    As on the terminal, rows below 0.1 % of the run are counted instead of listed unless `show_all` is set. `results` is
+    the option that names these results, as the user gave it, for the commands.
     """
     scale = Scale(analysis.wall_s)
     environment = Environment(
@@ -80,8 +86,9 @@ def html(
     environment.filters.update(
         seconds=scale.seconds, share=scale.share, percent=percent, count=count, bytes=size, ranges=ranges
     )
-    environment.filters.update(shorten=shorten, cut=cut_middle, plural=plural)
-    view = overview(analysis, estimator, show_all=show_all)
+    environment.filters.update(shorten=shorten, cut=cut_middle, plural=plural, told=scale.told, words=shlex.join)
+    environment.filters.update(command=lambda words: command(words, results), code=_code)
+    view = overview(analysis, estimator, show_all=show_all, results=results)
     sequences = [
         DrawnSequence(sequence(analysis, number, estimator), sequence_picture(analysis, number, estimator))
         for number in (row.number for row in view.sequences.rows)
@@ -99,8 +106,18 @@ def html(
         sequences=sequences,
         folds=folds,
         remedies=remedies,
-        sites=[site(analysis, number, estimator) for number in _mentioned(analysis, sequences, remedies)],
+        sites=[
+            site(analysis, number, estimator, results=results) for number in _mentioned(analysis, sequences, remedies)
+        ],
         size=pictures,
+    )
+
+
+def _code(text: str) -> Markup:
+    """A sentence with what stands between backticks as code."""
+    parts = text.split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts)
     )
 
 

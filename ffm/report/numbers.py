@@ -26,7 +26,7 @@ class Saving:
     """Seconds that a fix would save and their share of the run's wall time, by each estimator.
 
     `low_s` and `high_s` are the interval of the default estimator. What a document does not hold is None; what was not
-    worth a replay counts by carry.
+    worth a replay counts by carry. `at_most`: the seconds are no estimate, but the most that can be saved.
     """
 
     carry_s: float
@@ -38,6 +38,7 @@ class Saving:
     low_s: float | None = None
     high_s: float | None = None
     rests_on: str = ""
+    at_most: bool = False
 
     def seconds(self, estimator: Estimator) -> float:
         """The seconds by one estimator."""
@@ -50,11 +51,6 @@ class Saving:
         if estimator == "replay" and self.replay_percent is not None:
             return self.replay_percent
         return self.bound_percent if estimator == "bound" else self.carry_percent
-
-    @property
-    def most_percent(self) -> float:
-        """The largest share by any estimator."""
-        return max(self.carry_percent, self.bound_percent, self.replay_percent or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +74,17 @@ class Scale:
         """Percent of the run's wall time."""
         return 100 * seconds / self.wall_s if self.wall_s > 0 else 0.0
 
-    def saving(self, benefit: Benefit) -> Saving:
+    def told(self, saving: Saving, estimator: Estimator) -> str:
+        """`0.120 s (1.20 %)`, or `at most 0.120 s (1.20 %)`."""
+        text = f"{self.seconds(saving.seconds(estimator))} ({percent(saving.percent(estimator))})"
+        return f"at most {text}" if saving.at_most else text
+
+    def most_percent(self, saving: Saving, estimator: Estimator) -> float:
+        """The largest share of the run that a table shows of a saving: by its estimators, and of replay's interval."""
+        shares = [saving.percent(name) for name in shown_estimators(estimator)]
+        return max(*shares, self.share(saving.high_s or 0.0)) if estimator == "replay" else max(shares)
+
+    def saving(self, benefit: Benefit, *, at_most: bool = False) -> Saving:
         """A benefit beside its share of the run."""
         carry, bound, replay = benefit.carry_s, benefit.bound_s, benefit.replay_s
         return Saving(
@@ -91,6 +97,7 @@ class Scale:
             benefit.low_s,
             benefit.high_s,
             benefit.rests_on,
+            at_most,
         )
 
 

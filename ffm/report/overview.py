@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+from ffm.report.commands import command
 from ffm.report.downloads import Download, download, watch_notes
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Place, place
 from ffm.stages.analysis_document import Analysis, Group, Matching
 
 HIDDEN_BELOW_PERCENT = 0.1
-"""Rows below this share of the run by both estimators are counted instead of shown, as in Diogenes."""
+"""Rows that show no more than this share of the run are counted instead of shown, as in Diogenes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +89,20 @@ class Overview:
     downloads: list[PartialDownload]
     """Sites that download far more than the CPU touches."""
     notes: list[str]
+    results: str
+    """The option that names these results, as the user gave it, for the commands; else empty."""
 
 
-def overview(analysis: Analysis, estimator: Estimator = "carry", *, show_all: bool = False) -> Overview:
+def overview(
+    analysis: Analysis, estimator: Estimator = "carry", *, show_all: bool = False, results: str = ""
+) -> Overview:
     """Lay out an analysis; rows are sorted and hidden by the given estimator."""
     scale = Scale(analysis.wall_s)
 
     def section(title: str, meaning: str, rows: list[Row]) -> Section:
         ordered = sorted(rows, key=lambda row: -row.saving.seconds(estimator))
         limit = 0.0 if show_all else HIDDEN_BELOW_PERCENT
-        shown = [row for row in ordered if row.saving.most_percent >= limit]
+        shown = [row for row in ordered if scale.most_percent(row.saving, estimator) >= limit]
         return Section(title, meaning, shown, len(ordered) - len(shown))
 
     folds = [
@@ -108,7 +113,7 @@ def overview(analysis: Analysis, estimator: Estimator = "carry", *, show_all: bo
             operations=len(fold.sites),
             calls=fold.count,
             conditional=fold.conditional,
-            command=f"ffm fold {shlex.quote(fold.name)}",
+            command=command(f"fold {shlex.quote(fold.name)}", results),
         )
         for fold in analysis.folds
     ]
@@ -124,18 +129,19 @@ def overview(analysis: Analysis, estimator: Estimator = "carry", *, show_all: bo
         sequences=section(
             "Sequences",
             "operations between two needed synchronizations, fixed together",
-            [_sequence_row(analysis, scale, number) for number in range(1, len(analysis.sequences) + 1)],
+            [_sequence_row(analysis, scale, number, results) for number in range(1, len(analysis.sequences) + 1)],
         ),
         points=section(
             "Single points",
             "one call at one place, reached by one call stack",
-            [_point_row(analysis, scale, point) for point in analysis.points],
+            [_point_row(analysis, scale, point, results) for point in analysis.points],
         ),
         matching=_matching(analysis.matching),
         everything=None if analysis.everything is None else scale.saving(analysis.everything),
         explained_percent=None if analysis.explained is None else 100 * analysis.explained.share,
         downloads=_partial_downloads(analysis),
-        notes=[*analysis.notes, *watch_notes(analysis)],
+        notes=[*analysis.notes, *watch_notes(analysis, results)],
+        results=results,
     )
 
 
@@ -155,7 +161,7 @@ def _matching(matching: Matching | None) -> Unmatched | None:
     return Unmatched(matching.matched_s, matching.unmatched_s, matching.unmatched)
 
 
-def _sequence_row(analysis: Analysis, scale: Scale, number: int) -> Row:
+def _sequence_row(analysis: Analysis, scale: Scale, number: int, results: str) -> Row:
     sequence = analysis.sequences[number - 1]
     start = place(analysis, sequence.operations[0].site)
     return Row(
@@ -169,11 +175,11 @@ def _sequence_row(analysis: Analysis, scale: Scale, number: int) -> Row:
             for operation in sequence.operations
             for verdict in analysis.sites[operation.site].synchronization
         ),
-        command=f"ffm sequence {number}",
+        command=command(f"sequence {number}", results),
     )
 
 
-def _point_row(analysis: Analysis, scale: Scale, point: Group) -> Row:
+def _point_row(analysis: Analysis, scale: Scale, point: Group, results: str) -> Row:
     where = place(analysis, point.sites[0])
     return Row(
         name=f"{where.call} {where.place}",
@@ -182,7 +188,7 @@ def _point_row(analysis: Analysis, scale: Scale, point: Group) -> Row:
         operations=len(point.sites),
         calls=point.count,
         conditional=point.conditional,
-        command=f"ffm site {where.site}",
+        command=command(f"site {where.site}", results),
     )
 
 

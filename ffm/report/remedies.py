@@ -45,13 +45,14 @@ class RemedyView:
 @dataclass(frozen=True, slots=True)
 class RemediesView:
     """Everything on the screen of `ffm remedies`, sorted by one estimator. `hidden` remedies save less than 0.1 % of
-    the run by it."""
+    the run. `results` is the option that names these results, as the user gave it, or empty."""
 
     application: str
     wall_s: float
     estimator: Estimator
     remedies: list[RemedyView]
     hidden: int
+    results: str
 
 
 def source_line(file: str, line: int) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ffm import __version__
-from ffm.report.numbers import Estimator
+from ffm.report.numbers import Estimator, Scale
 from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -30,7 +30,7 @@ def sarif(view: RemediesView, root: Path) -> dict[str, Any]:
                         ],
                     }
                 },
-                "results": [_result(remedy, view.estimator, root) for remedy in shown],
+                "results": [_result(remedy, Scale(view.wall_s), view.estimator, root) for remedy in shown],
             }
         ],
     }
@@ -40,9 +40,8 @@ def _rule(kind: str) -> str:
     return "ffm/" + kind.replace(" ", "-")
 
 
-def _result(remedy: RemedyView, estimator: Estimator, root: Path) -> dict[str, Any]:
-    seconds = remedy.saving.seconds(estimator)
-    saving = f"{seconds:.3f} s, {remedy.saving.percent(estimator):.2f} % of the run"
+def _result(remedy: RemedyView, scale: Scale, estimator: Estimator, root: Path) -> dict[str, Any]:
+    saving = f"{scale.told(remedy.saving, estimator)} of the run's {scale.seconds(scale.wall_s)}"
     message = f"{remedy.where.call}: {remedy.kind}; fixing it alone saves {saving}. {' '.join(remedy.steps)}"
     related = [place for place in remedy.places if place.role != "call" and place.where.line]
     return {
@@ -51,7 +50,12 @@ def _result(remedy: RemedyView, estimator: Estimator, root: Path) -> dict[str, A
         "message": {"text": message},
         "locations": [_location(remedy.where.file, remedy.where.line, root)],
         "relatedLocations": [_related(place, root) for place in related],
-        "properties": {"benefitSeconds": seconds, "estimator": estimator, "occurrences": remedy.occurrences},
+        "properties": {
+            "benefitSeconds": remedy.saving.seconds(estimator),
+            "benefitIsAtMost": remedy.saving.at_most,
+            "estimator": estimator,
+            "occurrences": remedy.occurrences,
+        },
     }
 
 

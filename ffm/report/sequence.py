@@ -34,7 +34,8 @@ class SequenceView:
     """Everything on the screen of `ffm sequence` or, with `part` set, of `ffm subsequence`.
 
     `part` holds the first and last operation of a subsequence. `keep` are synchronizations outside that must
-    stay; `ends_at` is the needed synchronization that ends the whole sequence, None at the end of the run.
+    stay; `ends_at` is the needed synchronization that ends the whole sequence, None at the end of the run. `results` is
+    the option that names these results, as the user gave it, or empty.
     """
 
     application: str
@@ -51,20 +52,27 @@ class SequenceView:
     reasons: list[Reason]
     keep: list[Place]
     ends_at: Place | None
+    results: str
 
 
-def sequence(analysis: Analysis, number: int, estimator: Estimator = "carry") -> SequenceView:
+def sequence(analysis: Analysis, number: int, estimator: Estimator = "carry", results: str = "") -> SequenceView:
     """Lay out a whole sequence, by its number from 1.
 
     Raises:
         FfmError: there is no sequence of this number.
     """
     check_sequence(analysis, number)
-    return _view(analysis, number, estimator, None, analysis.sequences[number - 1].benefit)
+    return _view(analysis, number, estimator, None, analysis.sequences[number - 1].benefit, results)
 
 
 def subsequence(
-    analysis: Analysis, number: int, start: int, end: int, benefit: Benefit, estimator: Estimator = "carry"
+    analysis: Analysis,
+    number: int,
+    start: int,
+    end: int,
+    benefit: Benefit,
+    estimator: Estimator = "carry",
+    results: str = "",
 ) -> SequenceView:
     """Lay out operations `start` to `end` of a sequence, both included, with the benefit computed for them.
 
@@ -72,7 +80,7 @@ def subsequence(
         FfmError: there is no such sequence or no such part of it.
     """
     check_part(analysis, number, start, end)
-    return _view(analysis, number, estimator, (start, end), benefit)
+    return _view(analysis, number, estimator, (start, end), benefit, results)
 
 
 def check_sequence(analysis: Analysis, number: int) -> None:
@@ -100,7 +108,12 @@ def check_part(analysis: Analysis, number: int, start: int, end: int) -> None:
 
 
 def _view(
-    analysis: Analysis, number: int, estimator: Estimator, part: tuple[int, int] | None, benefit: Benefit
+    analysis: Analysis,
+    number: int,
+    estimator: Estimator,
+    part: tuple[int, int] | None,
+    benefit: Benefit,
+    results: str,
 ) -> SequenceView:
     whole = analysis.sequences[number - 1]
     start, end = part or (1, len(whole.operations))
@@ -130,6 +143,7 @@ def _view(
         reasons=_reasons(analysis, [(position, operation.site) for position, operation in chosen]),
         keep=kept(analysis, [operation.site for _, operation in chosen]),
         ends_at=None if whole.ends_at is None else place(analysis, whole.ends_at),
+        results=results,
     )
 
 

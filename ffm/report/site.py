@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ffm.model.replay import Replayed
 from ffm.report.downloads import Download, download, trace_hint, unwatched
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Finding, Place, StackFrame, findings, place, site_saving, stack_frames
-from ffm.stages.analysis_document import Analysis, Benefit
+from ffm.stages.analysis_document import Analysis
 from ffm.stages.errors import FfmError
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """What doing without needed waits would save, by replay, whatever estimator is shown: at least, likely, at most."""
+
+    seconds: float
+    percent: float
+    """Of the run."""
+    low_s: float
+    high_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +46,21 @@ class SiteView:
     hint: str
     """What may tell more where the watch could not; else empty."""
     stack: list[StackFrame]
-    without: Saving | None
+    without: Without | None
     """What doing without its waits would save, where the program needs them as it is."""
     sequences: list[int]
     """Numbers of the sequences that the site is in."""
+    results: str
+    """The option that names these results, as the user gave it, for the commands; else empty."""
 
 
-def site(analysis: Analysis, number: int, estimator: Estimator = "carry", without: Benefit | None = None) -> SiteView:
+def site(
+    analysis: Analysis,
+    number: int,
+    estimator: Estimator = "carry",
+    without: Replayed | None = None,
+    results: str = "",
+) -> SiteView:
     """Lay out the site of a number, from 1; `without` is what doing without its waits would save.
 
     Raises:
@@ -54,6 +74,12 @@ def site(analysis: Analysis, number: int, estimator: Estimator = "carry", withou
             else f"{analysis.application} has no sites: it made no traced call of the driver."
         )
     found = analysis.sites[number - 1]
+    if not found.call and not found.count:
+        raise FfmError(
+            f"site {number} of {analysis.application} is no call: nothing was recorded there. `ffm report` names the "
+            "sites with problems."
+        )
+    scale = Scale(analysis.wall_s)
     return SiteView(
         application=analysis.application,
         wall_s=analysis.wall_s,
@@ -70,12 +96,15 @@ def site(analysis: Analysis, number: int, estimator: Estimator = "carry", withou
         saving=site_saving(analysis, number - 1),
         findings=findings(analysis, number - 1),
         download=download(found.download),
-        hint=trace_hint(analysis) if unwatched(analysis, number - 1) else "",
+        hint=trace_hint(analysis, results) if unwatched(analysis, number - 1) else "",
         stack=stack_frames(analysis, number - 1),
-        without=None if without is None else Scale(analysis.wall_s).saving(without),
+        without=None
+        if without is None
+        else Without(without.likely_s, scale.share(without.likely_s), without.low_s, without.high_s),
         sequences=[
             position
             for position, sequence in enumerate(analysis.sequences, 1)
             if any(operation.site == number - 1 for operation in sequence.operations)
         ],
+        results=results,
     )

@@ -26,6 +26,7 @@ from ffm.stages.folder import ResultsFolder, application_name
 from ffm.stages.host_memory import functions_of_stacks
 from ffm.stages.matching import match, translate
 from ffm.stages.named_stacks import name_stacks, unread_python
+from ffm.stages.notes import measurement_notes
 from ffm.stages.operations import function_name
 from ffm.stages.tables import Columns, read_table
 from ffm.symbols.symbolizer import Symbolizer
@@ -86,7 +87,7 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
             f"The documents in {folder.root} come from different commands. Run all stages again on one of them."
         )
     columns = read_table(folder.root / tracing.events)
-    host_memory = read_table(folder.root / tracing.host_memory) if tracing.host_memory else None
+    host_memory = read_table(folder.root / tracing.host_memory)
     joined = _join(columns, tracing, memory, sync_use, folder)
     wall_s = baseline.run.wall_s if baseline.run else 0.0
     order = np.lexsort((columns["start"], columns["thread"], columns["process"]))
@@ -94,9 +95,9 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
     work = device_work(
         {name: column[order] for name, column in columns.items()}, _threads(columns, order), measured[order]
     )
-    timeline = _timeline(columns, joined, order, wall_s)
-    inference = infer_gpu_times(timeline, work, tracing.wait_latency.least)
-    timeline = Replay(timeline, work, inference).without_probes(columns["probe"][order])
+    traced = _timeline(columns, joined, order, wall_s)
+    inference = infer_gpu_times(traced, work, tracing.wait_latency.least)
+    timeline = Replay(traced, work, inference).without_probes(columns["probe"][order])
     named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
     command = baseline.run.command if baseline.run else []
     links = allocation_links(columns, host_memory)
@@ -118,10 +119,10 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         work=work,
         wait_latency=tracing.wait_latency,
         watch=memory.watch,
-        probes_s=float(columns["probe"].sum()) / 1e9,
+        probes_s=longer_by(traced, timeline),
         notes=named.notes
         + unread_python(tracing.run)
-        + _notes(baseline, tracing)
+        + measurement_notes(baseline, tracing)
         + compilation_notes(tracing, columns, wall_s),
     )
     return write_results(findings, folder.root)
@@ -210,8 +211,6 @@ def _add_downloads(
     sites: list[SiteDescription], columns: Columns, tracing: Tracing, memory: Memory, folder: ResultsFolder
 ) -> None:
     """Say of the sites that download how much of it is touched, where stage 3 looked."""
-    if not memory.downloads:
-        return
     table = read_table(folder.root / memory.downloads)
     table["stack"] = translate(table["stack"], memory.stacks, tracing.stacks)
     for site, use in download_uses(columns, table, memory.watch).items():
@@ -232,6 +231,15 @@ def _misplaced(timeline: Timeline, order: NDArray[np.int64]) -> NDArray[np.bool_
     misplaced = np.empty(len(order), np.bool_)
     misplaced[order] = (timeline.problem & Problem.MISPLACED_SYNCHRONIZATION) != 0
     return misplaced
+
+
+def longer_by(traced: Timeline, timeline: Timeline) -> float:
+    """Seconds, over all threads, by which calls and the time between them were longer with the probes than without.
+
+    Less than the probes' own time where the GPU was busy meanwhile: then the CPU waits longer without them.
+    """
+    with_probes = traced.duration.sum() + traced.gap.sum()
+    return float(with_probes - timeline.duration.sum() - timeline.gap.sum()) / 1e9
 
 
 def _name_buffers(
@@ -314,7 +322,7 @@ def _matching(columns: Columns, joined: _Joined) -> Matching:
     unmatched = joined.unmatched
     waiting = columns["waits"] > 0
     sentences = [
-        f"Stack {stack}: {count} of its operations in stage 2 have no partner in stage 3, and count as needed."
+        f"Site {stack + 1}: {count} of its operations in stage 2 have no partner in stage 3, and count as needed."
         for (stack,), count in _counts(columns["stack"][unmatched])[:LISTED_MISMATCHES]
     ]
     return Matching(
@@ -322,33 +330,3 @@ def _matching(columns: Columns, joined: _Joined) -> Matching:
         unmatched_s=float(time[unmatched].sum()) / 1e9,
         unmatched=sentences,
     )
-
-
-WORTH_SAYING = 0.02
-"""Of the run: less uncertainty of its time is not worth a note."""
-
-
-def _notes(baseline: Baseline, tracing: Tracing) -> list[str]:
-    notes: list[str] = []
-    run = baseline.run
-    if run is not None and run.held_beside_s > WORTH_SAYING * run.wall_s:
-        notes.append(
-            f"The run's {run.wall_s:.2f} s leave out {run.preparation_s:.2f} s in which processes were held to be "
-            f"hooked. In {run.held_beside_s:.2f} s of these others were free: where they did not wait for the held "
-            "ones, the run took up to that much longer."
-        )
-    driver = tracing.run.driver if tracing.run else None
-    if driver is not None and driver.wait_function is None:
-        notes.append(
-            "The driver's internal wait function is not known "
-            f"({driver.wait_function_found}): waits are the durations of public synchronizations, and waits inside "
-            "other calls are missing."
-        )
-    if tracing.run is not None:
-        failed = [hook.function for hook in tracing.run.hooks if hook.how == "failed"]
-        if failed:
-            notes.append(f"{len(failed)} driver functions could not be hooked: {', '.join(failed[:5])}.")
-        lost = sum(process.lost for process in tracing.run.processes)
-        if lost:
-            notes.append(f"{lost} operations were not recorded, for want of disk space.")
-    return notes

@@ -65,10 +65,6 @@ class DownloadUse(Record, frozen=True, kw_only=True):
     """Of all followed downloads together."""
     touched_bytes: int = 0
     """At most, of these."""
-    most_bytes: int = 0
-    """Of the largest one."""
-    most_touched_bytes: int = 0
-    """At most, of that of which most was touched."""
     first: int = 0
     """Whatever was touched of any of them lies from here, in bytes from the beginning of its download,"""
     last: int = 0
@@ -186,7 +182,7 @@ class Explained(Record, frozen=True, kw_only=True):
     """Waiting that the GPU's times explain."""
     unexplained_wait_s: float
     probes_s: float
-    """The probes' own time, taken out of all others."""
+    """What the probes made it longer by; none of the others holds any of it."""
     latency_s: float
     """From the end of the GPU's work until a waiting CPU goes on, as is usual for one wait."""
 

@@ -115,13 +115,22 @@ class Estimates:
         label = selected.view(np.int8) - np.int8(1)
         return self.of_groups(label, np.zeros(1, np.int32), 1)[0]
 
-    def without(self, selected: NDArray[np.bool_]) -> Benefit:
+    def without(self, selected: NDArray[np.bool_]) -> Replayed | None:
         """What doing without the selected rows' waits would save, though the program needs them as it is: if it read
-        what they protect later, or ordered streams by events."""
-        waits = selected & (self._timeline.wait > 0)
-        known = self.of_rows(waits)
-        replayed = None if self.replay is None else self.replay.without(waits)
-        return self._benefit(known.carry_s, known.bound_s, replayed)
+        what they protect later, or ordered streams by events.
+
+        Only a replay can answer this: `carry` and `bound` know of problems alone. None where there is none.
+        """
+        if self.replay is None:
+            return None
+        replayed = self.replay.without(selected & (self._timeline.wait > 0))
+        return Replayed(min(replayed.likely_s, self._wall_s), self._at_least(replayed), self._at_most(replayed))
+
+    def _at_least(self, replayed: Replayed) -> float:
+        return min(replayed.low_s * (1 - DIFFERS), self._wall_s)
+
+    def _at_most(self, replayed: Replayed) -> float:
+        return min(replayed.high_s * (1 + DIFFERS), self._wall_s)
 
     def of_everything(self) -> Benefit:
         """What fixing all problems of the run saves: no group, and no sum of groups, saves more."""
@@ -170,7 +179,7 @@ class Estimates:
             carry_s=carry_s,
             bound_s=bound_s,
             replay_s=min(replayed.likely_s, self._wall_s),
-            low_s=min(replayed.low_s * (1 - DIFFERS), self._wall_s),
-            high_s=min(replayed.high_s * (1 + DIFFERS), self._wall_s),
+            low_s=self._at_least(replayed),
+            high_s=self._at_most(replayed),
             rests_on=self._rests_on,
         )

@@ -16,7 +16,7 @@ import orjson
 
 from ffm.stages.errors import DocumentError
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Raised when a field changes its meaning; readers refuse other versions."""
 
 
@@ -128,11 +128,13 @@ class Run(Record, frozen=True, kw_only=True):
     started: str
     """ISO 8601, UTC."""
     wall_s: float
-    """From the release of the program, hooks in place, to its end."""
+    """From the start of the program to its end, without `preparation_s`."""
     preparation_s: float
-    """Injection and hooking, before the release; not part of `wall_s`."""
+    """For how long the run stood still since a process was held to be hooked: the first one where it uses the driver
+    itself, else any of those that it launched (`ffm.instrument.held_times`)."""
     held_beside_s: float = 0.0
-    """The part of it in which another process ran: `wall_s` is short by up to this where that one waited for nobody."""
+    """The part of `preparation_s` in which another process ran: `wall_s` is short by up to this where that one waited
+    for nobody."""
     user_s: float
     system_s: float
     status: ExitStatus
@@ -142,9 +144,13 @@ class Run(Record, frozen=True, kw_only=True):
 
 
 class Document(Record, frozen=True, kw_only=True):
-    """A file of results. Subclasses set `format`; `version` is checked on reading."""
+    """A file of results. Subclasses set `format`; `version` is checked on reading.
+
+    `tables` are the fields that name columnar files, which lie beside the document.
+    """
 
     format: ClassVar[str]
+    tables: ClassVar[tuple[str, ...]] = ()
     version: int = FORMAT_VERSION
     run: Run | None = None
     modules: list[Module] = []
@@ -171,27 +177,26 @@ class Baseline(Document, frozen=True, kw_only=True):
 
 
 class WaitLatency(Record, frozen=True, kw_only=True):
-    """Nanoseconds of a wait for the GPU that are not its work, as this machine and driver have it."""
+    """What a wait for the GPU takes beyond the GPU's work, as this machine and driver have it."""
 
     least: int
-    """Nine of ten waits have more."""
-    typical: int
-    """The median."""
+    """Nanoseconds; nine of ten waits have more."""
     unknown: str = ""
-    """Why it could not be measured, and both are 0; else empty."""
+    """Why it could not be measured, and is 0; else empty."""
 
 
-NOT_MEASURED = WaitLatency(least=0, typical=0, unknown="it was not measured")
+NOT_MEASURED = WaitLatency(least=0, unknown="it was not measured")
 
 
 class Tracing(Document, frozen=True, kw_only=True):
     """Stage 2 (dissertation 4.2): every operation. `events` names the columnar file (`ffm.instrument.events`)."""
 
     format: ClassVar[str] = "ffm.tracing"
+    tables: ClassVar[tuple[str, ...]] = ("events", "host_memory")
     events: str
     probe_cost_ns: float
     """Measured cost of the probe itself for one traced call, already taken out of the columns."""
-    host_memory: str = ""
+    host_memory: str
     """Columnar file of where pageable host memory of transfers comes from (`ffm.stages.host_memory`)."""
     compute_capability: int = 0
     """Of the first GPU, 10 * major + minor; 0 where it was not asked, since the program holds no device code."""
@@ -205,13 +210,14 @@ class Memory(Document, frozen=True, kw_only=True):
     """
 
     format: ClassVar[str] = "ffm.memory"
+    tables: ClassVar[tuple[str, ...]] = ("synchronizations", "transfers", "accesses", "downloads", "gpu_times")
     watch: str
     """How accesses were watched: `pages` or `trace`."""
     synchronizations: str
     transfers: str
     accesses: str
     """Columnar file of the first accesses: the code addresses and ranges stage 4 instruments."""
-    downloads: str = ""
+    downloads: str
     """Columnar file with a row for each download that was followed to its end: `bytes`, and how many of them the CPU
     `touched` at most before they were overwritten or given back, which lie within `first` to `last`."""
     gpu_times: str
@@ -222,6 +228,7 @@ class SyncUse(Document, frozen=True, kw_only=True):
     """Stage 4 (dissertation 4.4): from the end of each required synchronization to the first use."""
 
     format: ClassVar[str] = "ffm.sync_use"
+    tables: ClassVar[tuple[str, ...]] = ("first_uses",)
     first_uses: str
 
 
@@ -271,7 +278,7 @@ def read_document(kind: type[DocumentType], path: Path) -> DocumentType:
     try:
         content = orjson.loads(path.read_bytes())
     except FileNotFoundError:
-        raise DocumentError(f"{path} does not exist. {again}") from None
+        raise DocumentError(f"{path} does not exist. Run `ffm stage {stage}` first.") from None
     except (orjson.JSONDecodeError, OSError) as error:
         raise DocumentError(f"{path} cannot be read ({error}): it is truncated or damaged. {again}") from error
     if not isinstance(content, dict) or content.pop("format", None) != kind.format:

@@ -73,7 +73,7 @@ def is_download(columns: Columns) -> NDArray[np.bool_]:
     return found
 
 
-def download_uses(columns: Columns, table: Columns | None, watch: str) -> dict[int, DownloadUse]:
+def download_uses(columns: Columns, table: Columns, watch: str) -> dict[int, DownloadUse]:
     """Sum the followed downloads of each site; sites are stack numbers of `columns`, those of `table` translated.
 
     Sites that download have an entry also where nothing was followed.
@@ -81,8 +81,8 @@ def download_uses(columns: Columns, table: Columns | None, watch: str) -> dict[i
     sites, counts = np.unique(columns["stack"][is_download(columns)], return_counts=True)
     uses: dict[int, DownloadUse] = {}
     for site, of in zip(sites.tolist(), counts.tolist(), strict=True):
-        mine = np.flatnonzero(table["stack"] == site) if table is not None else np.empty(0, np.int64)
-        if table is None or not len(mine):
+        mine = np.flatnonzero(table["stack"] == site)
+        if not len(mine):
             uses[site] = DownloadUse(occurrences=0, of=of, watch=watch)
             continue
         used = mine[table["touched"][mine] > 0]
@@ -92,8 +92,6 @@ def download_uses(columns: Columns, table: Columns | None, watch: str) -> dict[i
             watch=watch,
             bytes=int(table["bytes"][mine].sum()),
             touched_bytes=int(table["touched"][mine].sum()),
-            most_bytes=int(table["bytes"][mine].max()),
-            most_touched_bytes=int(table["touched"][mine].max()),
             first=int(table["first"][used].min()) if len(used) else 0,
             last=int(table["last"][used].max()) if len(used) else 0,
         )

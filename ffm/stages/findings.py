@@ -97,7 +97,7 @@ class Findings:
     watch: str = ""
     """As in `analysis_document.Analysis`."""
     probes_s: float = 0.0
-    """The probes' own time, over all threads."""
+    """As in `analysis_document.Explained`."""
 
 
 def write_results(findings: Findings, folder: Path) -> Analysis:
@@ -222,9 +222,9 @@ def _sites(
 
 def _with_saving(use: DownloadUse | None, copy_s: float, wait_s: float) -> DownloadUse | None:
     """Add what downloading only the touched part would save; `copy_s` is the time that all the site's copies take."""
-    if use is None or use.most_bytes == 0:
+    if use is None or use.bytes == 0:
         return use
-    untouched = 1 - use.most_touched_bytes / use.most_bytes
+    untouched = 1 - use.touched_bytes / use.bytes
     return msgspec.structs.replace(use, saving_s=min(untouched * copy_s, wait_s))
 
 

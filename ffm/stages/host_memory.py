@@ -21,10 +21,8 @@ def allocator_names() -> dict[int, str]:
     return {constant(f"FFM_ALLOCATOR_{name.upper()}"): name for name in (*ALLOCATORS, FREE)}
 
 
-def functions_of_stacks(host_memory: Columns | None) -> dict[int, str]:
+def functions_of_stacks(host_memory: Columns) -> dict[int, str]:
     """Return the C library's function that each stack calls which allocates or frees host memory of transfers."""
-    if host_memory is None:
-        return {}
     names = allocator_names()
     pairs = [
         *zip(host_memory["allocation"].tolist(), host_memory["allocator"].tolist(), strict=True),

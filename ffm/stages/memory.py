@@ -34,15 +34,19 @@ from ffm.stages.tracing import traced_functions
 CONTENTS, WATCH, PLAN, GPU_TIMES = 1, 2, 4, 16
 """Flags `FFM_MODE_*` of `ffm/instrument/collector/collector.h`."""
 
-ENDS_OF_CONTEXTS = tuple(
-    f"{base}{version}"
-    for base in ("cuCtxDestroy", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset")
-    for version in ("", "_v2")
+ENDS_OF_CONTEXTS = frozenset(
+    ("cuCtxDestroy", "cuCtxDetach", "cuGreenCtxDestroy", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset")
 )
-"""With a context go the events that time its work."""
+"""With a context go the events that time its work. Names without version."""
 
 TOUCHING = (Role.RESULT, Role.SOURCE, Role.OWN_SOURCE)
 """Accesses that stage 4 can see again."""
+
+
+def ends_of_contexts() -> list[str]:
+    """Return the exported names of all functions that may destroy a context."""
+    contexts = load_catalogue().of_kind(DriverKind.CONTEXT)
+    return [function.name for function in contexts if function.base in ENDS_OF_CONTEXTS]
 
 
 def run_memory(request: Request) -> Memory:
@@ -58,7 +62,7 @@ def run_memory(request: Request) -> Memory:
     measured = measure(
         "memory",
         request,
-        functions=[*traced_functions(baseline), *ENDS_OF_CONTEXTS],
+        functions=[*traced_functions(baseline), *ends_of_contexts()],
         mode=CONTENTS | WATCH | GPU_TIMES,
         own_pages=not trace,
         trace=trace,

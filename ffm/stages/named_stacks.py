@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
+import msgspec
+
 from ffm.stages.documents import Frame, Module, Run, Stack
 from ffm.stages.stack_table import UNKNOWN_MODULE
 from ffm.symbols.elf import read_elf
@@ -16,6 +18,9 @@ from ffm.symbols.symbolizer import Symbolizer
 
 _INTERPRETER = re.compile(r"(lib)?python\d[\w.]*")
 """The interpreter's own module; a program with Python linked in is not one."""
+
+COLLECTOR = "libffm_collector.so"
+"""Our own library: where the driver allocates host memory within a traced call, its frames lie between."""
 
 _CALLING_AID = re.compile(r"(_ctypes|_cffi_backend)\..*so|libffi([-.].*)?\.so.*")
 """Modules that only hand a Python call on to a C function."""
@@ -32,7 +37,8 @@ class NamedStacks:
 
 
 def name_stacks(stacks: list[Stack], modules: list[Module], symbolizer: Symbolizer) -> NamedStacks:
-    """Name all frames. Inlined functions become frames of their own; Python functions replace the interpreter's."""
+    """Name all frames but our own. Inlined functions become frames of their own; Python functions replace the
+    interpreter's."""
     locations = [
         Location(
             modules[frame.module].path,
@@ -53,6 +59,12 @@ def name_stacks(stacks: list[Stack], modules: list[Module], symbolizer: Symboliz
         )
         for stack in stacks
     ]
+    ours = {number for number, module in enumerate(modules) if PurePath(module.path).name == COLLECTOR}
+    if ours:
+        named = [
+            msgspec.structs.replace(stack, frames=[frame for frame in stack.frames if frame.module not in ours])
+            for stack in named
+        ]
     return NamedStacks(named, joiner.modules, [*symbolizer.notes, *joiner.notes])
 
 

@@ -72,7 +72,7 @@ def operations_of(columns: Columns) -> Operations:
     scope[answers & named["cuEventQuery"]] = Scope.EVENT
 
     action = np.full(len(functions), Action.NOTHING, np.uint8)
-    captures = where([f for f in catalogue.of_kind(Kind.ORDER) if "Capture" in f.base])
+    captures = where([function for function in catalogue.functions if function.captures])
     order = kinds[Kind.ORDER] & ~records & ~named["cuStreamWaitEvent"] & ~captures
     frees = kinds[Kind.FREE] & done
     on_cpu = (columns["flags"] & constant("FFM_OPERATION_ON_CPU")) != 0

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ffm.model.copies import copy_times
 from ffm.model.device import DeviceWork
+from ffm.model.replay import Replayed
 from ffm.model.sequences import Membership, offsets_of
 from ffm.model.timeline import Timeline
 from ffm.stages.analysis_document import Analysis, Benefit, SequenceOperation
@@ -79,7 +80,7 @@ def open_results(folder: Path) -> Results:
     return Results(folder, read_document(Analysis, folder / ANALYSIS_FILE))
 
 
-def doing_without(results: Results, site: int) -> Benefit | None:
+def doing_without(results: Results, site: int) -> Replayed | None:
     """What doing without a site's waits would save; None where none is needed, nothing waited, or no trace tells.
 
     `site` counts from 0; one that does not exist has nothing to do without.

@@ -79,8 +79,7 @@ def _functions(accesses: Columns) -> list[str]:
 def _graph_functions() -> list[str]:
     """Return the functions that tell what a launched graph does, and which calls become part of one."""
     catalogue = load_catalogue()
-    capture = [function.name for function in catalogue.of_kind(Kind.ORDER) if "Capture" in function.base]
-    return [function.name for function in catalogue.of_kind(Kind.GRAPH)] + capture
+    return [function.name for function in catalogue.functions if function.kind is Kind.GRAPH or function.captures]
 
 
 def _first_uses(

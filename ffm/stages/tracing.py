@@ -75,9 +75,9 @@ def _capability(measured: Measurement, stacks: StackTable) -> int:
 def _latency(measured: Measurement) -> WaitLatency:
     driver = measured.run.driver
     if driver is None:
-        return WaitLatency(least=0, typical=0, unknown="the driver is not known")
+        return WaitLatency(least=0, unknown="the driver is not known")
     found = wait_latency(Path(driver.path))
-    return WaitLatency(least=found.least, typical=found.typical, unknown=found.reason)
+    return WaitLatency(least=found.least, unknown=found.reason)
 
 
 def record_tracing(measured: Measurement, request: Request) -> Tracing:

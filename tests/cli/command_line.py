@@ -43,8 +43,11 @@ class CommandLine:
         return Answer(int(exit_.value.code or 0), output, errors)
 
 
-def write_small_results(folder: Path) -> None:
-    """Results of a made-up program: 100 times two unneeded frees and a needed synchronization, 10 ms in all."""
+def write_small_results(folder: Path, *, empty_stack: bool = False) -> None:
+    """Results of a made-up program: 100 times two unneeded frees and a needed synchronization, 10 ms in all.
+
+    `empty_stack`: with a fourth stack, without frames and calls.
+    """
     times = 100
     site = np.tile(np.array([0, 1, 2], np.int32), times)
     rows = len(site)
@@ -91,8 +94,9 @@ def write_small_results(folder: Path) -> None:
         sites=[
             SiteDescription(stack=index, function=function, synchronization=[verdicts[index]])
             for index, (_, function, _) in enumerate(calls)
-        ],
-        stacks=stacks,
+        ]
+        + [SiteDescription(stack=3, function="")] * empty_stack,
+        stacks=stacks + [Stack(key="", frames=[])] * empty_stack,
         modules=[Module(path="/bin/solve", build_id="aa"), Module(path="/lib/libcudart.so", build_id="bb")],
     )
     write_results(findings, folder)

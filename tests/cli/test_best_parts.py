@@ -22,6 +22,7 @@ def test_the_best_parts_are_listed_fewest_places_first(ffm: CommandLine) -> None
     answer = ffm("subsequence", "--best", "3")
     assert (answer.status, answer.errors) == (0, "")
     assert "Best parts of sequence 1 of solve" in answer.output
+    assert "    cudaFree solve.cu:10 to cudaFree solve.cu:11" in answer.output.splitlines()
     assert max(map(len, answer.output.splitlines())) <= 80
 
 

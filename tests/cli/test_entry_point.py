@@ -96,3 +96,14 @@ def test_a_reader_that_leaves_early_causes_no_complaint(tmp_path: Path, command:
     with process.stderr as errors:
         assert errors.read() == b""
     assert process.wait() == 1
+
+
+@pytest.mark.parametrize("stage", ["tracing", "memory", "sync-use"])
+def test_a_stage_before_its_time_leaves_no_folder_behind(
+    ffm: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stage: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = ffm("stage", stage, "--", "./solve")
+    assert answer.status == 1
+    assert "does not exist. Run `ffm stage " in answer.errors and "first" in answer.errors
+    assert not (tmp_path / "results").exists()

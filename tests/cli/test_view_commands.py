@@ -163,3 +163,29 @@ def test_diogenes_own_subsequence_is_reproduced(ffm: CommandLine) -> None:
     for line in ("214.026 s 15.73 %", "95.251 s  7.00 %", "4.112 s  0.30 %"):
         assert line in report
     assert "1.000 s (0.07 %" in ffm("fold", "cudaDeviceSynchronize", "--estimator", "bound").output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["report"], ["sequence"], ["subsequence", "1", "1"], ["subsequence", "--best", "2"], ["fold", "cudaFree"],
+     ["site", "1"], ["remedies"]],
+)  # fmt: skip
+def test_named_results_are_named_in_the_commands_that_follow(
+    ffm: CommandLine, results: Path, tmp_path: Path, arguments: list[str]
+) -> None:
+    """Else those commands would show the newest results."""
+    newest = [line for line in ffm(*arguments).output.splitlines() if line.lstrip().startswith("ffm ")]
+    assert newest and not any("--results" in line for line in newest)
+    moved = tmp_path / "other results"
+    results.rename(moved)
+    named = ffm(*arguments, "--results", moved).output.splitlines()
+    following = [line for line in named if line.lstrip().startswith("ffm ")]
+    assert len(following) == len(newest)
+    assert all(line.endswith(f"--results '{moved}'") for line in following)
+
+
+def test_a_stack_without_a_call_is_no_site(ffm: CommandLine, tmp_path: Path) -> None:
+    write_small_results(tmp_path / "results" / "solve", empty_stack=True)
+    answer = ffm("site", "4")
+    assert (answer.status, answer.output) == (1, "")
+    assert "site 4 of solve is no call" in answer.errors

@@ -15,12 +15,12 @@ from ffm.vgpu.paths import library_folder
 def test_it_is_known_of_a_driver_with_a_gpu() -> None:
     found = wait_latency(library_folder() / "libcuda.so.1")
     assert found.reason == ""
-    assert 0 < found.least <= found.typical
+    assert found.least > 0
 
 
 def test_without_a_driver_the_reason_is_given(tmp_path: Path) -> None:
     found = wait_latency(tmp_path / "libcuda.so.1")
-    assert (found.least, found.typical) == (0, 0)
+    assert found.least == 0
     assert "cannot be loaded" in found.reason
 
 

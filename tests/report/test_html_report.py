@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -96,6 +97,17 @@ def test_names_out_of_the_program_are_escaped() -> None:
     text = html(analysis)
     assert nasty not in text
     assert "script" not in checked(text).tags
+
+
+def test_commands_name_the_results_that_the_user_named() -> None:
+    analysis = sample_analysis()
+    view = remedies_view(analysis, show_all=True)
+    able = replace(view, remedies=[replace(remedy, automatic=["--skip-syncs"]) for remedy in view.remedies])
+    for words, end in (("", ""), ("--results here", " --results here")):
+        page = html(analysis, remedies=able, results=words)
+        commands = set(re.findall("<code>(ffm [^<]*)</code>", page))
+        assert f"ffm report --all --html FILE{end}" in commands
+        assert f"ffm apply-remedy --skip-syncs --site 1{end}" in commands
 
 
 def test_nothing_found_is_said() -> None:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import msgspec
 import pytest
 from sample_analysis import TEMPLATE, benefit, sample_analysis
+from test_screens import text_of
 
+from ffm.cli.remedies import remedies_view
 from ffm.report.fold import fold
 from ffm.report.overview import overview
 from ffm.report.sequence import sequence, subsequence
 from ffm.report.site import site
+from ffm.report.terminal import render_site
+from ffm.report.terminal.remedies import render_remedies
+from ffm.stages.analysis_document import Benefit
 from ffm.stages.errors import FfmError
 
 
@@ -125,3 +130,43 @@ def test_a_site_shows_its_whole_stack_and_its_verdicts() -> None:
 def test_a_site_that_is_none_is_refused(number: int) -> None:
     with pytest.raises(FfmError, match="numbered 1 to 4"):
         site(sample_analysis(), number)
+
+
+def test_rows_of_which_the_table_shows_nothing_are_hidden_whatever_the_other_estimators_say() -> None:
+    def worth(replay: float, high: float) -> Benefit:
+        return Benefit(carry_s=9.0, bound_s=9.0, replay_s=replay, low_s=0.0, high_s=high)
+
+    analysis = sample_analysis()
+    groups = [
+        msgspec.structs.replace(group, benefit=kind)
+        for group, kind in zip(analysis.points, (worth(5.0, 6.0), worth(0.0, 2.0), worth(0.5, 0.6)), strict=True)
+    ]
+    analysis = msgspec.structs.replace(analysis, points=groups, estimator="replay")
+    by_replay, by_carry = overview(analysis, "replay").points, overview(analysis, "carry").points
+    assert ([row.number for row in by_replay.rows], by_replay.hidden) == ([1, 2], 1)
+    assert (len(by_carry.rows), by_carry.hidden) == (3, 0)
+
+
+def test_a_private_wait_and_memory_outside_of_the_driver_are_called_so() -> None:
+    analysis = sample_analysis()
+    private = msgspec.structs.replace(analysis.sites[3], function="private", kind="private")
+    outside = msgspec.structs.replace(analysis.sites[0], function="malloc", call="malloc", kind="other", count=0)
+    analysis = msgspec.structs.replace(analysis, sites=[outside, *analysis.sites[1:3], private])
+    assert "a wait in a private call of the driver" in text_of(render_site(site(analysis, 4)))
+    shown = text_of(render_site(site(analysis, 1)), 200)
+    assert "host memory of transfers is allocated or given back here" in shown
+    assert "recoverable" not in shown and "calls" not in shown
+    assert "main at main.cpp:146" in shown
+
+
+def test_a_remedy_says_between_what_its_saving_lies() -> None:
+    analysis = sample_analysis()
+    told = Benefit(carry_s=9.0, bound_s=9.0, replay_s=5.0, low_s=4.0, high_s=6.5)
+    sites = [msgspec.structs.replace(analysis.sites[0], benefit=told), *analysis.sites[1:]]
+    analysis = msgspec.structs.replace(analysis, sites=sites, estimator="replay")
+    shown = " ".join(text_of(render_remedies(remedies_view(analysis))).split())
+    assert "saves 5.000 s (0.50 %) by itself, at least 4.000 s, at most 6.500 s; 5,000 of 5,000 calls" in shown
+    nothing = msgspec.structs.replace(
+        analysis, sites=[msgspec.structs.replace(one, problem_count=0) for one in analysis.sites]
+    )
+    assert "No unnecessary or misplaced synchronization" in text_of(render_remedies(remedies_view(nothing)))

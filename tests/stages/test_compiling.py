@@ -32,7 +32,7 @@ def columns(**milliseconds: float) -> dict[str, np.ndarray]:
 
 def tracing(library: Path | None, capability: int) -> Tracing:
     modules = [] if library is None else [Module(path=str(library), build_id="")]
-    return Tracing(run=None, modules=modules, stacks=[], events="", probe_cost_ns=0.0, compute_capability=capability)
+    return Tracing(modules=modules, events="", host_memory="", probe_cost_ns=0.0, compute_capability=capability)
 
 
 TABLE = columns(cuModuleLoadData=300.0, cuLibraryGetKernel=200.0, cuModuleUnload=1000.0, cuCtxSynchronize=4000.0)

@@ -106,3 +106,11 @@ def test_an_interpreter_that_cannot_be_read_is_named() -> None:
     (note,) = unread_python(run)
     assert "Python 3.15.0" in note
     assert unread_python(None) == []
+
+
+def test_our_own_frames_are_left_out() -> None:
+    """The driver's own allocation within a traced call: the collector lies between the driver and its caller."""
+    modules = [Module(path="/lib/libcuda.so.1", build_id="dd"), Module(path="/x/libffm_collector.so", build_id="ee")]
+    stack = Stack(key="k", frames=[Frame(module=module, offset=place) for place, module in enumerate((0, 1, 1, 2))])
+    result = name_stacks([stack], [*modules, MODULES[PROGRAM]], Names("mmap", "forward>ffm_call", "narrow_109", "main"))
+    assert [frame.function for frame in result.stacks[0].frames] == ["mmap", "main"]

@@ -5,13 +5,18 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from test_results import ITERATIONS, loop_findings, loop_timeline
 
 from ffm.model.device import DeviceWork, simple_device_work
+from ffm.model.gpu_times import given_gpu_times
+from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
-from ffm.stages.analysis_document import Benefit, Group
+from ffm.report.site import site
+from ffm.stages.analysis import longer_by
+from ffm.stages.analysis_document import Benefit, Group, Verdict
 from ffm.stages.errors import FfmError
 from ffm.stages.findings import Findings, analyse, write_results
 from ffm.stages.parts import best_subsequences
@@ -164,12 +169,47 @@ def test_frees_alone_are_worth_their_waits(results: Results) -> None:
     assert replayed(results.estimates.of_rows(frees))[1] <= results.timeline.wait[frees].sum() / 1e9
 
 
-def test_doing_without_is_asked_of_needed_waits_only(results: Results) -> None:
-    assert doing_without(results, len(results.document.sites)) is None
-    for number, site in enumerate(results.document.sites):
-        needed = any(verdict.kind == "required" for verdict in site.synchronization)
-        found = doing_without(results, number)
-        assert (found is not None) == (needed and site.wait_s > 0)
-        if found is not None:
-            low, seconds, high = replayed(found)
-            assert 0 <= low <= seconds <= high <= results.document.wall_s
+def test_doing_without_is_answered_by_replay_whatever_the_estimator(results: Results) -> None:
+    number = len(results.document.sites) - 1
+    required = Verdict(kind="required", reason="its result is used", occurrences=ITERATIONS)
+    sites = [*results.document.sites]
+    sites[number] = msgspec.structs.replace(sites[number], synchronization=[required])
+    needed = Results(results.folder, msgspec.structs.replace(results.document, sites=sites))
+    assert [doing_without(needed, other) for other in range(number)] == [None] * number
+    answers = [
+        site(needed.document, number + 1, estimator, doing_without(needed, number)).without
+        for estimator in ("replay", "carry", "bound")
+    ]
+    assert answers[0] is not None and answers[0].seconds > 0
+    assert answers[0].low_s <= answers[0].seconds <= answers[0].high_s <= results.document.wall_s
+    assert answers == [answers[0]] * 3
+
+
+def test_without_a_trace_nobody_can_tell_what_doing_without_saves(tmp_path: Path) -> None:
+    write_results(loop_findings(), tmp_path)
+    imported = open_results(tmp_path)
+    assert imported.estimates.without(np.ones(len(imported.timeline), bool)) is None
+
+
+def test_what_the_probes_made_the_run_longer_by_counts_once() -> None:
+    """Behind a kernel of 1 s a probe of 0.1 s before the wait: without it the wait is longer by as much. Another one
+    behind the wait made the run longer."""
+    second = 1_000_000_000
+    probe = np.array([0, second // 10, second // 5])
+    traced = Timeline(
+        thread=np.zeros(3, np.int32),
+        start=np.array([0, second // 10, second + second // 5]),
+        duration=np.array([0, second - second // 10, 0]),
+        wait=np.array([0, second - second // 10, 0]),
+        gap=np.array([second // 10, second // 5, 0]),
+        site=np.arange(3, dtype=np.int32),
+        kind=np.array([Kind.LAUNCH, Kind.SYNCHRONIZATION, Kind.LAUNCH], np.uint8),
+        problem=np.zeros(3, np.uint8),
+        first_use=np.zeros(3, np.int64),
+        occurrences=np.ones(3, np.int64),
+    )
+    work = simple_device_work(traced)
+    replay = Replay(traced, work, given_gpu_times(traced, work, np.array([second, 0, 0])))
+    without = replay.without_probes(probe)
+    assert without.wait.tolist() == [0, second, 0]
+    assert longer_by(traced, without) == pytest.approx(0.2)

@@ -9,6 +9,7 @@ from ffm.report.best import BestView
 from ffm.report.numbers import Scale, count, percent
 from ffm.report.terminal.layout import (
     Column,
+    Heading,
     bullet,
     following,
     heading,
@@ -35,19 +36,12 @@ def render_best(view: BestView, width: int = 80) -> RenderableType:
         Column("operations", right=True),
         *saving_columns(view.estimator),
         Column("of all", right=True),
-        Column("first, last", flexible=True),
     ]
     savings = saving_cells(scale, [part.saving for part in view.parts], view.estimator)
-    rows = [
-        [
-            count(part.places),
-            f"{part.start}-{part.end}",
-            *cells,
-            percent(part.share),
-            _ends(part.first.place, part.last.place),
-        ]
-        for part, cells in zip(view.parts, savings, strict=True)
-    ]
+    rows: list[list[str] | Heading] = []
+    for part, cells in zip(view.parts, savings, strict=True):
+        rows.append([count(part.places), f"{part.start}-{part.end}", *cells, percent(part.share)])
+        rows.append(Heading("", _ends(f"{part.first.call} {part.first.place}", f"{part.last.call} {part.last.place}")))
     parts += [
         table(columns, rows, width),
         heading("How to read this"),
@@ -60,4 +54,4 @@ def render_best(view: BestView, width: int = 80) -> RenderableType:
 
 
 def _ends(first: str, last: str) -> str:
-    return first if first == last else f"{first}, {last}"
+    return f"  {first}" if first == last else f"  {first} to {last}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from ffm.report.commands import command
 from ffm.report.fold import HIDDEN_BELOW_PERCENT, FoldSite, FoldView, Part
 from ffm.report.numbers import Saving, Scale, count, percent, plural
 from ffm.report.terminal.findings import conditions, finding_text
@@ -48,7 +49,10 @@ def render_fold(view: FoldView, width: int = 80) -> RenderableType:
     parts += conditions(view.keep, {})
     if sites:
         first = sites[0].where.site
-        parts += [heading("Next"), following((f"ffm site {first}", "one call with its stack and verdict"))]
+        parts += [
+            heading("Next"),
+            following((command(f"site {first}", view.results), "one call with its stack and verdict")),
+        ]
     return Group(*parts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -19,6 +19,8 @@ NARROWEST = 80
 GAP = 2
 INDENT = 2
 NARROWEST_FLEXIBLE = 12
+LONGEST_COMMAND = 32
+"""Columns of a command beside which its meaning has room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +102,23 @@ def interval(scale: Scale, saving: Saving) -> str:
     return f"{scale.seconds(saving.low_s).removesuffix(' s')} {scale.seconds(saving.high_s)}"
 
 
-def recoverable(label: str, scale: Scale, saving: Saving, estimator: Estimator) -> Text:
-    """`Time recoverable: 155.785 s (11.45 % of execution time)`, and below it all estimators and the interval."""
+def recoverable(label: str, scale: Scale, saving: Saving, estimator: Estimator) -> RenderableType:
+    """`Time recoverable: 155.785 s (11.45 % of execution time)`; below it all estimators and the interval, unless all
+    are nothing."""
     seconds, share = scale.seconds(saving.seconds(estimator)), percent(saving.percent(estimator))
-    text = Text(f"{label}: ", style="bold")
-    text.append(f"{seconds} ({share} of execution time)")
+    title = Text(f"{label}: ", style="bold")
+    title.append(f"{seconds} ({share} of execution time)", style="not bold")
     names: tuple[Estimator, ...] = ESTIMATORS if saving.replay_s is None else ("replay", *ESTIMATORS)
+    if not any((*(saving.seconds(name) for name in names), saving.high_s)):
+        return title
     each = ", ".join(
         f"{name} {scale.seconds(saving.seconds(name))} ({percent(saving.percent(name))})" for name in names
     )
-    text.append(f"\n  by estimator: {each}", style="not bold")
+    parts: list[RenderableType] = [title, paragraph(f"by estimator: {each}")]
     if saving.low_s is not None and saving.high_s is not None:
-        bounds = f"\n  at least {scale.seconds(saving.low_s)}, at most {scale.seconds(saving.high_s)}"
-        text.append(f"{bounds}; rests on {saving.rests_on}" if saving.rests_on else bounds, style="not bold")
-    return text
+        bounds = f"at least {scale.seconds(saving.low_s)}, at most {scale.seconds(saving.high_s)}"
+        parts.append(paragraph(f"{bounds}; rests on {saving.rests_on}" if saving.rests_on else bounds))
+    return Group(*parts)
 
 
 def paragraph(text: str, *, indent: int = INDENT, style: str = "") -> RenderableType:
@@ -135,8 +140,16 @@ def heading(text: str) -> Text:
     return Text(f"\n{text}", style="bold")
 
 
+def typed(command: str) -> RenderableType:
+    """A command on a line of its own, never broken, so that it can be copied."""
+    return Text("  " + command, style="cyan", no_wrap=True, overflow="ignore")
+
+
 def following(*commands: tuple[str, str]) -> RenderableType:
-    """The commands to type next, each with what it shows."""
+    """The commands to type next, each with what it shows: beside it, or below where one of the commands is long."""
+    if max(len(command) for command, _ in commands) > LONGEST_COMMAND:
+        pairs = ((typed(command), paragraph(meaning, indent=3 * INDENT)) for command, meaning in commands)
+        return Group(*(part for pair in pairs for part in pair))
     grid = Table.grid(padding=(0, GAP, 0, 0))
     grid.add_column(no_wrap=True, style="cyan")
     grid.add_column(overflow="fold")

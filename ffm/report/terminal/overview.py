@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from ffm.report.commands import command
 from ffm.report.numbers import ESTIMATOR_MEANINGS, Scale, count, percent, plural, shown_estimators
 from ffm.report.overview import Overview, PartialDownload, Row, Section, nothing_found
 from ffm.report.terminal.layout import (
@@ -125,13 +126,15 @@ def _together(view: Overview, scale: Scale) -> list[RenderableType]:
 
 
 def _legend(view: Overview) -> list[RenderableType]:
+    rows = [*view.folds.rows, *view.sequences.rows, *view.points.rows]
+    if not rows:
+        return []
     parts: list[RenderableType] = [heading("How to read this")]
     for name in shown_estimators(view.estimator):
         parts.append(bullet(f"{name}: {ESTIMATOR_MEANINGS[name]}"))
     if view.estimator == "replay":
         parts.append(bullet("from, to: what is saved at least and at most, for all that a trace does not show"))
     parts.append(bullet("A call can be in a fold, a sequence and a single point: do not add up different lists."))
-    rows = [*view.folds.rows, *view.sequences.rows, *view.points.rows]
     if any(row.conditional for row in rows):
         parts.append(bullet("* holds as long as certain other synchronizations stay; the row's screen names them."))
     meanings = {
@@ -145,6 +148,6 @@ def _legend(view: Overview) -> list[RenderableType]:
         if section.rows
     ]
     if commands:
-        commands.append(("ffm remedies", "what to change, and every place that must change"))
+        commands.append((command("remedies", view.results), "what to change, and every place that must change"))
         parts += [heading("Next"), following(*commands)]
     return parts

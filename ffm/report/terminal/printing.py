@@ -17,7 +17,7 @@ def print_screen(render: Callable[[View, int], RenderableType], view: View) -> N
     terminal = Console(highlight=False, markup=False)
     console = Console(highlight=False, markup=False, width=max(terminal.width, NARROWEST))
     with console.capture() as capture:
-        console.print(render(view, console.width))
+        console.print(render(view, console.width), crop=False)
     lines = (line.rstrip() for line in capture.get().splitlines())
     console.file.write("\n".join(lines) + "\n")
     console.file.flush()

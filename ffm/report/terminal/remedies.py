@@ -6,16 +6,19 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ffm.model.names import starts_a_thread
+from ffm.report.commands import command
 from ffm.report.names import shorten
-from ffm.report.numbers import Estimator, Scale, count, percent, plural
+from ffm.report.numbers import Estimator, Scale, count, plural
 from ffm.report.places import StackFrame
 from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView
-from ffm.report.terminal.layout import INDENT, bullet, following, heading, paragraph
+from ffm.report.terminal.layout import INDENT, bullet, following, heading, paragraph, typed
 
 INNER_FRAMES, OUTER_FRAMES = 3, 4
 """Frames of a stack that the screen shows, outwards from the call; `ffm site` shows all."""
 LONGEST_NAME = 48
 """Columns for a function's name."""
+LONGEST_COMMAND = 60
+"""Columns for a command behind other words."""
 
 
 def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
@@ -26,29 +29,33 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
         Text(f"Remedies for {view.application}: {plural(len(view.remedies), 'place')} to change", style="bold")
     ]
     for remedy in view.remedies:
-        parts += _remedy(remedy, scale, view.estimator)
+        parts += _remedy(remedy, scale, view.estimator, view.results)
+    if not view.remedies and not view.hidden:
+        parts.append(paragraph("No unnecessary or misplaced synchronization and no unneeded transfer was found."))
     if view.hidden:
         parts.append(Text())
         parts.append(
             paragraph(f"{plural(view.hidden, 'place')} to change below 0.10 % of the run hidden (--all shows)")
         )
     if view.remedies:
-        commands = [(f"ffm site {view.remedies[0].where.site}", "the first one with its whole stack")]
+        first = view.remedies[0].where.site
+        commands = [(command(f"site {first}", view.results), "the first one with its whole stack")]
         if any(remedy.automatic for remedy in view.remedies):
-            commands.append(("ffm apply-remedy --all", "do what can be done automatically, and measure what it saves"))
-        commands.append(("ffm remedies --sarif FILE", "for editors and code review"))
+            automatic = command("apply-remedy --all", view.results)
+            commands.append((automatic, "do what can be done automatically, and measure what it saves"))
+        commands.append((command("remedies --sarif FILE", view.results), "for editors and code review"))
         parts += [heading("Next"), following(*commands)]
     return Group(*parts)
 
 
-def _remedy(remedy: RemedyView, scale: Scale, estimator: Estimator) -> list[RenderableType]:
+def _remedy(remedy: RemedyView, scale: Scale, estimator: Estimator, results: str) -> list[RenderableType]:
     saving = remedy.saving
-    saved = f"{scale.seconds(saving.seconds(estimator))} ({percent(saving.percent(estimator))})"
-    if saving.low_s == 0 and saving.high_s == saving.carry_s:
-        saved = f"at most {saved}"
+    saved = f"saves {scale.told(saving, estimator)} by itself"
+    if saving.low_s is not None and saving.high_s is not None and not saving.at_most:
+        saved += f", at least {scale.seconds(saving.low_s)}, at most {scale.seconds(saving.high_s)}"
     parts: list[RenderableType] = [
         heading(f"{remedy.number}. {remedy.where.call} at {remedy.where.place}: {remedy.kind}"),
-        paragraph(f"saves {saved} by itself; {count(remedy.occurrences)} of {count(remedy.of)} calls are concerned"),
+        paragraph(f"{saved}; {count(remedy.occurrences)} of {count(remedy.of)} calls are concerned"),
     ]
     parts += [bullet(step) for step in remedy.steps]
     for place in remedy.places:
@@ -58,7 +65,11 @@ def _remedy(remedy: RemedyView, scale: Scale, estimator: Estimator) -> list[Rend
     parts += [paragraph(f"keep: {kept}") for kept in remedy.keep if kept.site != remedy.where.site]
     if remedy.automatic:
         options = " ".join(remedy.automatic)
-        parts.append(paragraph(f"automatically: ffm apply-remedy {options} --site {remedy.where.site}"))
+        applied = command(f"apply-remedy {options} --site {remedy.where.site}", results)
+        if len(applied) > LONGEST_COMMAND:
+            parts += [paragraph("automatically:"), typed(f"  {applied}")]
+        else:
+            parts.append(paragraph(f"automatically: {applied}"))
     elif remedy.not_automatic:
         parts.append(paragraph(f"not automatically: {remedy.not_automatic}"))
     calls = [f"{_shortened(frame.function)} {frame.place}" for frame in _reached_by(remedy)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from ffm.report.commands import command
 from ffm.report.names import cut_middle
 from ffm.report.numbers import Scale, count, plural, ranges
 from ffm.report.sequence import Operation, Reason, SequenceView
@@ -107,13 +108,15 @@ def _reason(reason: Reason) -> str:
 def _next(view: SequenceView) -> RenderableType:
     which = f" --sequence {view.sequence}" if view.sequence != 1 else ""
     first = view.operations[0]
-    commands = [(f"ffm site {first.where.site}", f"operation {first.number} with its stack and verdict")]
+    commands = [
+        (command(f"site {first.where.site}", view.results), f"operation {first.number} with its stack and verdict")
+    ]
     if view.part is not None:
-        commands.append((f"ffm sequence {view.sequence}", "the whole sequence"))
+        commands.append((command(f"sequence {view.sequence}", view.results), "the whole sequence"))
     elif view.operations_in_sequence > 1:
         commands.append(
             (
-                f"ffm subsequence 2 {view.operations_in_sequence}{which}",
+                command(f"subsequence 2 {view.operations_in_sequence}{which}", view.results),
                 "the estimate for a part, without a new run",
             )
         )

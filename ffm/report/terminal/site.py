@@ -5,10 +5,11 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from ffm.report.commands import command
 from ffm.report.names import shorten
 from ffm.report.numbers import Scale, count, percent, plural, size
 from ffm.report.places import StackFrame
-from ffm.report.site import SiteView
+from ffm.report.site import SiteView, Without
 from ffm.report.terminal.findings import finding_text
 from ffm.report.terminal.layout import Column, bullet, following, heading, paragraph, recoverable, table
 
@@ -17,11 +18,16 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
     """A site for a terminal of the given width: times, verdicts and the whole stack."""
     scale = Scale(view.wall_s)
     where = view.where
+    title = Text(f"Site {where.site} of {view.application}: {where.call} at {where.place}", style="bold")
+    within = paragraph(f"in {shorten(where.caller or 'an unknown function', width - 6)}")
+    if not view.count:
+        outside = paragraph("No call of the driver: host memory of transfers is allocated or given back here.")
+        return Group(title, within, outside, *_stack(view, width))
     parts: list[RenderableType] = [
-        Text(f"Site {where.site} of {view.application}: {where.call} at {where.place}", style="bold"),
+        title,
         recoverable("Time recoverable", scale, view.saving, view.estimator),
-        paragraph(f"in {shorten(where.caller or 'an unknown function', width - 6)}"),
-        paragraph(f"{view.kind} by {view.driver_function or 'a driver function that was not recorded'}"),
+        within,
+        paragraph(_called(view)),
         Text(),
         _times(view, scale, width),
         heading("Why"),
@@ -36,28 +42,36 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
                 "The program needs these waits as it is. If it read what they protect later, or ordered streams by "
                 "events, doing without them would save:"
             ),
-            bullet(_without(scale, view)),
+            bullet(_without(scale, view.without)),
         ]
     if view.download is not None:
         parts += [heading("What becomes of the downloads"), paragraph(view.download.text)]
     if view.hint:
         parts.append(paragraph(view.hint))
-    parts.append(heading("Stack, innermost first"))
-    parts += [_frame(frame, width) for frame in view.stack]
+    parts += _stack(view, width)
     if view.sequences:
+        commands = [command(f"sequence {number}", view.results) for number in view.sequences[:3]]
         parts.append(heading("Next"))
-        parts.append(following(*((f"ffm sequence {n}", "a sequence with this call") for n in view.sequences[:3])))
+        parts.append(following(*((one, "a sequence with this call") for one in commands)))
     return Group(*parts)
 
 
-def _without(scale: Scale, view: SiteView) -> str:
-    saving = view.without
-    if saving is None:
-        return ""
-    text = f"{scale.seconds(saving.seconds(view.estimator))} ({percent(saving.percent(view.estimator))} of the run)"
-    if saving.low_s is None or saving.high_s is None:
-        return text
-    return f"{text}, at least {scale.seconds(saving.low_s)}, at most {scale.seconds(saving.high_s)}"
+def _called(view: SiteView) -> str:
+    """`transfer by cuMemcpyHtoD_v2`."""
+    if view.driver_function == "private":
+        return "a wait in a private call of the driver"
+    return f"{view.kind} by {view.driver_function or 'a driver function that was not recorded'}"
+
+
+def _stack(view: SiteView, width: int) -> list[RenderableType]:
+    return [heading("Stack, innermost first"), *(_frame(frame, width) for frame in view.stack)]
+
+
+def _without(scale: Scale, saving: Without) -> str:
+    return (
+        f"{scale.seconds(saving.seconds)} ({percent(saving.percent)} of the run), at least "
+        f"{scale.seconds(saving.low_s)}, at most {scale.seconds(saving.high_s)}, by replay"
+    )
 
 
 def _times(view: SiteView, scale: Scale, width: int) -> RenderableType:

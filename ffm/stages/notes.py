@@ -1,0 +1,41 @@
+"""What a reader of results must know of how they were measured."""
+
+from __future__ import annotations
+
+from ffm.stages.documents import Baseline, Tracing
+
+WORTH_SAYING = 0.02
+"""Of the run: less uncertainty of its time is not worth a note."""
+
+
+def measurement_notes(baseline: Baseline, tracing: Tracing) -> list[str]:
+    """Return a sentence for each thing that could not be measured as it should."""
+    notes: list[str] = []
+    run = baseline.run
+    if run is not None and run.held_beside_s > WORTH_SAYING * run.wall_s:
+        notes.append(
+            f"The run's {run.wall_s:.2f} s leave out {run.preparation_s:.2f} s in which processes were held to be "
+            f"hooked. In {run.held_beside_s:.2f} s of these others were free: where they did not wait for the held "
+            "ones, the run took up to that much longer."
+        )
+    if tracing.wait_latency.unknown:
+        notes.append(
+            f"What a wait takes beyond the GPU's work could not be measured on this machine "
+            f"({tracing.wait_latency.unknown}): where no events timed the GPU, all of a wait counts as its work, and "
+            "removing the wait seems to save less than it does."
+        )
+    driver = tracing.run.driver if tracing.run else None
+    if driver is not None and driver.wait_function is None:
+        notes.append(
+            "The driver's internal wait function is not known "
+            f"({driver.wait_function_found}): waits are the durations of public synchronizations, and waits inside "
+            "other calls are missing."
+        )
+    if tracing.run is not None:
+        failed = [hook.function for hook in tracing.run.hooks if hook.how == "failed"]
+        if failed:
+            notes.append(f"{len(failed)} driver functions could not be hooked: {', '.join(failed[:5])}.")
+        lost = sum(process.lost for process in tracing.run.processes)
+        if lost:
+            notes.append(f"{lost} operations were not recorded, for want of disk space.")
+    return notes

@@ -1,0 +1,19 @@
+"""What is said of measurements that lack something."""
+
+from __future__ import annotations
+
+from ffm.stages.documents import Baseline, Tracing, WaitLatency
+from ffm.stages.notes import measurement_notes
+
+
+def notes_with(latency: WaitLatency) -> list[str]:
+    baseline = Baseline(waits=[], functions=[])
+    tracing = Tracing(events="", host_memory="", probe_cost_ns=0.0, wait_latency=latency)
+    return measurement_notes(baseline, tracing)
+
+
+def test_that_the_latency_of_waits_is_not_known_is_said_with_the_reason() -> None:
+    assert notes_with(WaitLatency(least=5000)) == []
+    [note] = notes_with(WaitLatency(least=0, unknown="the probe ended with -11"))
+    assert "(the probe ended with -11)" in note
+    assert "seems to save less" in note
