@@ -38,11 +38,11 @@ def export(folder: Path | None, kind: str, stage: str | None, output: Path | Non
     row for each operation, synchronization, transfer or access; times are nanoseconds.
 
     A speedscope file opens in https://www.speedscope.app: time inside CUDA calls, time waiting for the GPU,
-    and recoverable time by either estimator, each by call stack.
+    and recoverable time by each estimator, by call stack.
 
     A Perfetto trace opens in https://ui.perfetto.dev, which keeps it on your machine: each thread's CUDA calls with
     their waits, its problems with verdict and benefit on a track below it, and what each stream did on the GPU, as
-    far as the waits show it.
+    far as events and waits tell.
     """
     from ffm.report.export import json_chunks, speedscope
 

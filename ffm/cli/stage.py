@@ -18,7 +18,20 @@ if TYPE_CHECKING:
 PREPARE = "Run `ffm stage {}` first; `snakemake --config app=...` runs all stages in order."
 
 
-@click.group()
+class InOrder(click.Group):
+    """Lists its commands in the order in which they are defined, each with its whole line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of definition."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by their first sentences."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(200)) for name, command in self.commands.items()])
+
+
+@click.group(cls=InOrder)
 def stage() -> None:
     """Run one stage of the measurement. The stages feed each other in the order of this list."""
 

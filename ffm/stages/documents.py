@@ -285,7 +285,8 @@ def read_document(kind: type[DocumentType], path: Path) -> DocumentType:
         raise DocumentError(f"{path} is not a document of the format {kind.format}. {again}")
     if content.get("version") != FORMAT_VERSION:
         raise DocumentError(
-            f"{path} has version {content.get('version')!r}; this ffm reads version {FORMAT_VERSION}. {again}"
+            f"{path} has version {content.get('version')!r}; this ffm reads version {FORMAT_VERSION}. Measure the "
+            "program anew, all stages: `snakemake --forceall --config app=./program`."
         )
     try:
         return msgspec.convert(content, kind)

@@ -107,3 +107,11 @@ def test_a_stage_before_its_time_leaves_no_folder_behind(
     assert answer.status == 1
     assert "does not exist. Run `ffm stage " in answer.errors and "first" in answer.errors
     assert not (tmp_path / "results").exists()
+
+
+def test_stages_are_listed_in_their_order_with_whole_lines(ffm: CommandLine) -> None:
+    shown = ffm("stage", "--help").output.partition("Commands:")[2]
+    names = ["baseline", "tracing", "memory", "sync-use", "analysis"]
+    listed = [line.split()[0] for line in shown.splitlines() if line.startswith("  ") and line.split()[0] in names]
+    assert listed == names
+    assert "..." not in shown
