@@ -122,8 +122,8 @@ def estimate(folder: Path, entries: list[dict[str, Any]]) -> dict[str, Any]:
     seconds = {"replay": benefit.replay_s, "carry": benefit.carry_s, "bound": benefit.bound_s}
     interval = benefit.low_s, benefit.high_s
     needed = all(one["synchronization"] == "required" for one in entries)
-    without = results.estimates.without(waiting)
-    if without is not None and (needed or share < NAMED):
+    without = results.estimates.without(waiting) if needed or share < NAMED else None
+    if without is not None:
         seconds = {"replay": without.likely_s, "carry": None, "bound": None}
         interval = without.low_s, without.high_s
     return {
