@@ -72,8 +72,13 @@ def _functions(accesses: Columns) -> list[str]:
         for function in load_catalogue().of_kind(Kind.ALLOCATION, Kind.FREE, Kind.MAPPING)
         if function.memory in (Memory.PINNED, Memory.MANAGED, Memory.REGISTERED)
     ]
+    variables = [
+        function.name
+        for function in load_catalogue().of_kind(Kind.MODULE)
+        if function.base in ("cuModuleGetGlobal", "cuLibraryGetGlobal", "cuLibraryGetManaged")
+    ]
     graphs = _graph_functions() if any(name.startswith("cuGraphLaunch") for name in names) else []
-    return list(dict.fromkeys([*names, *blocks, *graphs])) if names else []
+    return list(dict.fromkeys([*names, *blocks, *variables, *graphs])) if names else []
 
 
 def _graph_functions() -> list[str]:

@@ -21,6 +21,7 @@ typedef int (*synchronize)(void);
 typedef int (*download)(void *, uint64_t, size_t);
 typedef int (*upload)(uint64_t, const void *, size_t);
 typedef int (*allocate)(uint64_t *, size_t);
+typedef int (*get_global)(uint64_t *, size_t *, uint64_t, const char *);
 typedef int (*launch)(uint64_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, uint64_t, void **,
                       void **);
 
@@ -84,6 +85,29 @@ static int driver_elapsed(float *milliseconds, uint64_t first, uint64_t second)
 {
     assert(second == first + 1);
     *milliseconds = 0.25F;
+    return 0;
+}
+
+/* One managed variable, on a page of its own. */
+static int *variable;
+
+static int driver_global(uint64_t *address, size_t *bytes, uint64_t module, const char *name)
+{
+    (void)module, (void)name;
+    *address = (uint64_t)variable;
+    if (bytes != NULL)
+        *bytes = sizeof *variable;
+    return 0;
+}
+
+static int driver_attribute(void *answer, unsigned attribute, uint64_t address)
+{
+    if (address != (uint64_t)variable)
+        return 1; /* CUDA_ERROR_INVALID_VALUE */
+    if (attribute == 12)
+        *(size_t *)answer = sizeof *variable;
+    else
+        *(unsigned *)answer = 1;
     return 0;
 }
 
@@ -175,6 +199,20 @@ static __attribute__((noinline)) void stacks_are_known(void)
     assert(ffm_thread_memory_holds((uint64_t)pthread_self(), (uint64_t)pthread_self() + 1));
 }
 
+/* Any kernel may write a managed variable: what it holds after a wait is used. */
+static void read_managed_variable(synchronize sync)
+{
+    get_global global = (get_global)hook("cuModuleGetGlobal_v2", (void *)driver_global);
+    launch start = (launch)hook("cuLaunchKernel", (void *)driver_launch);
+    uint64_t address = 0;
+    variable = pages(4096);
+    ffm_collector_ask((void *)driver_attribute, NULL, NULL, NULL);
+    assert(global(&address, NULL, 1, "variable") == 0 && address == (uint64_t)variable);
+    assert(start(1, 1, 1, 1, 1, 1, 1, 0, 0, NULL, NULL) == 0);
+    assert(sync() == 0);
+    assert(*(volatile int *)variable == 0);
+}
+
 static void *idle(void *nothing)
 {
     (void)nothing;
@@ -216,6 +254,7 @@ int main(int count, char **arguments)
     watch_source(up);
     watch_results(down);
     launch_often(sync);
+    read_managed_variable(sync);
 
     pthread_t threads[4];
     for (int i = 0; i < 4; i++)

@@ -12,6 +12,7 @@ static struct {
     ffm_block *table;
     uint32_t count;
     uint64_t low, high; /* all blocks lie between */
+    bool overflown;
 } blocks = {.lock = PTHREAD_MUTEX_INITIALIZER, .low = UINT64_MAX};
 
 static bool of_host(const ffm_function *function)
@@ -33,22 +34,40 @@ static void widen(uint64_t start, uint64_t bytes)
         blocks.high = start + bytes;
 }
 
-static void add(const ffm_function *function, const ffm_operation *operation)
+static void add(const ffm_block *block)
 {
     if (blocks.table == NULL) {
         void *pages =
             mmap(NULL, CAPACITY * sizeof *blocks.table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         blocks.table = pages == MAP_FAILED ? NULL : pages;
     }
-    if (blocks.table == NULL || blocks.count == CAPACITY || operation->bytes == 0)
+    if (block->bytes == 0)
         return;
-    blocks.table[blocks.count] = (ffm_block){.start = operation->destination,
-                                             .bytes = operation->bytes,
-                                             .device = operation->destination,
-                                             .own_pages = function->memory != FFM_MEMORY_REGISTERED,
-                                             .managed = function->memory == FFM_MEMORY_MANAGED};
+    if (blocks.table == NULL || blocks.count == CAPACITY) {
+        __atomic_store_n(&blocks.overflown, true, __ATOMIC_RELAXED);
+        return;
+    }
+    blocks.table[blocks.count] = *block;
     __atomic_store_n(&blocks.count, blocks.count + 1, __ATOMIC_RELEASE);
-    widen(operation->destination, operation->bytes);
+    widen(block->start, block->bytes);
+}
+
+void ffm_blocks_add_variable(uint64_t start, uint64_t bytes)
+{
+    const ffm_block block = {
+        .start = start, .bytes = bytes, .device = start, .own_pages = true, .managed = true, .handed = true};
+    bool known = false;
+    pthread_mutex_lock(&blocks.lock);
+    for (uint32_t i = 0; i < blocks.count && !known; i++)
+        known = blocks.table[i].start == start;
+    if (!known)
+        add(&block);
+    pthread_mutex_unlock(&blocks.lock);
+}
+
+bool ffm_blocks_complete(void)
+{
+    return !__atomic_load_n(&blocks.overflown, __ATOMIC_RELAXED);
 }
 
 void ffm_blocks_note(const ffm_function *function, const ffm_operation *operation)
@@ -57,7 +76,12 @@ void ffm_blocks_note(const ffm_function *function, const ffm_operation *operatio
         return;
     pthread_mutex_lock(&blocks.lock);
     if (function->kind == FFM_KIND_ALLOCATION) {
-        add(function, operation);
+        const ffm_block block = {.start = operation->destination,
+                                 .bytes = operation->bytes,
+                                 .device = operation->destination,
+                                 .own_pages = function->memory != FFM_MEMORY_REGISTERED,
+                                 .managed = function->memory == FFM_MEMORY_MANAGED};
+        add(&block);
     } else if (function->kind == FFM_KIND_MAPPING) {
         for (uint32_t i = 0; i < blocks.count; i++) {
             ffm_block *block = &blocks.table[i];

@@ -19,6 +19,12 @@ typedef struct {
 /* Note what a call allocated or registered, or which device address it asked for; call after it. */
 void ffm_blocks_note(const ffm_function *function, const ffm_operation *operation);
 
+/* Note a variable of the program's own that any kernel may use, unless it is known. */
+void ffm_blocks_add_variable(uint64_t start, uint64_t bytes);
+
+/* Whether all blocks are known: there was room for each. */
+bool ffm_blocks_complete(void);
+
 /* Bytes of the block that starts at an address and is freed now, and forget it; 0 where none starts there. */
 uint64_t ffm_blocks_remove(uint64_t start);
 

@@ -25,6 +25,17 @@ static bool is_host(uint64_t address)
     return type == CU_MEMORYTYPE_HOST;
 }
 
+bool ffm_boxes_managed(uint64_t address, uint64_t *bytes)
+{
+    uint32_t managed = 0;
+    *bytes = 0;
+    if (pointer_attribute == NULL || pointer_attribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) != 0)
+        return false;
+    if (managed != 0 && pointer_attribute(bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, address) != 0)
+        *bytes = 0;
+    return managed != 0;
+}
+
 static uint64_t at(const uint64_t *arguments, int8_t position)
 {
     return position < 0 ? 0 : arguments[position];

@@ -31,6 +31,10 @@ void ffm_boxes_mark(const ffm_function *function, const uint64_t *arguments, ffm
 /* The driver's own answer about an address: cuPointerGetAttribute, called without its hook. */
 void ffm_boxes_ask(void *pointer_attribute);
 
+/* Whether the driver says that an address is managed memory, and of how many bytes the allocation is; 0 where it does
+ * not tell. */
+bool ffm_boxes_managed(uint64_t address, uint64_t *bytes);
+
 /* First byte behind the box. */
 static inline uint64_t ffm_box_end(const ffm_box *box)
 {

@@ -241,9 +241,14 @@ void ffm_host_blocks_after_fork(void)
     ffm_sink_release(&host.uses);
     host.records = host.releases = host.uses = (ffm_stream){0};
     host.recorded = 0;
+    if (host.locked) { /* by a thread that is gone, in the midst of a change: what the parent allocated is forgotten */
+        memset(host.by_start, 0, sizeof host.by_start);
+        memset(host.by_region, 0, sizeof host.by_region);
+        host.made = host.unused = 0;
+    }
     for (uint32_t place = 1; place <= host.made; place++) {
         host.blocks[place].number = 0;
         memset(host.blocks[place].users, 0, sizeof host.blocks[place].users);
     }
-    unlock(); /* another thread of the parent may have held it */
+    unlock();
 }

@@ -108,15 +108,20 @@ static void add_copy(const ffm_function *function, const ffm_copy *copy, ffm_ran
     }
 }
 
+/* What the operation writes or reads is not all known: it counts as used. */
+static void add_unknown(const ffm_range *range, uint32_t stack)
+{
+    ffm_ranges_lock();
+    ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, 0, ffm_now(), stack);
+    ffm_ranges_unlock();
+}
+
 /* Beside what its kernels reach. */
 static void add_graph(uint64_t executable, ffm_range *range, uint32_t stack)
 {
     ffm_graph_fact fact;
-    if (ffm_graph_has(executable, FFM_GRAPH_UNKNOWN)) {
-        ffm_ranges_lock();
-        ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, 0, ffm_now(), stack);
-        ffm_ranges_unlock();
-    }
+    if (ffm_graph_has(executable, FFM_GRAPH_UNKNOWN))
+        add_unknown(range, stack);
     for (uint32_t place = 0; ffm_graph_next(executable, &place, &fact);) {
         if (fact.kind != FFM_GRAPH_WRITES && fact.kind != FFM_GRAPH_READS)
             continue;
@@ -165,6 +170,8 @@ void ffm_protected_data_add(const ffm_function *function, const uint64_t *argume
                        .thread = thread->number,
                        .stream = ffm_stream_key(function, operation, thread),
                        .issued = operation->start};
+    if (!ffm_blocks_complete())
+        add_unknown(&range, operation->stack);
     if (function->kind == FFM_KIND_LAUNCH) {
         add_launch(function, arguments, &range, operation->stack);
         return;

@@ -10,6 +10,7 @@
 #include "contents.h"
 #include "extents.h"
 #include "faults.h"
+#include "managed_variables.h"
 #include "mappings.h"
 #include "protected_data.h"
 #include "thread_memory.h"
@@ -105,6 +106,7 @@ void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, co
 {
     ffm_aside_driver_over();
     ffm_blocks_note(function, operation);
+    ffm_managed_variables_note(function, arguments, operation);
     if (function->kind == FFM_KIND_ORDER) {
         ffm_waits_note(function, operation, thread);
         ffm_arming_event_recorded();

@@ -1,0 +1,26 @@
+#include "managed_variables.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "blocks.h"
+#include "boxes.h"
+
+/* Their arguments begin with where the address goes, and where the size (CUDA Driver API, "Module Management"). */
+static bool asks(const ffm_function *function)
+{
+    return function->kind == FFM_KIND_MODULE && function->shape != FFM_SHAPE_NARROW &&
+           (ffm_is_named(function, "cuModuleGetGlobal") || ffm_is_named(function, "cuLibraryGetGlobal") ||
+            ffm_is_named(function, "cuLibraryGetManaged"));
+}
+
+void ffm_managed_variables_note(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation)
+{
+    if (!asks(function) || operation->result != 0 || arguments[0] == 0)
+        return;
+    const uint64_t address = *(const uint64_t *)arguments[0];
+    const size_t *bytes = (const size_t *)arguments[1];
+    uint64_t known = 0;
+    if (ffm_boxes_managed(address, &known))
+        ffm_blocks_add_variable(address, bytes != NULL ? *bytes : known);
+}
