@@ -136,7 +136,7 @@ def remedies_view(
     from ffm.remedy.fitness import fitness
     from ffm.remedy.identify import identify_remedies
     from ffm.report.numbers import Scale, chosen_estimator
-    from ffm.report.places import place, stack_frames
+    from ffm.report.places import place, stack_frames, told_apart
     from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView, source_line
 
     chosen = chosen_estimator(analysis, estimator)
@@ -149,6 +149,7 @@ def remedies_view(
         for remedy, saving in with_savings
         if show_all or scale.most_percent(saving, chosen) >= SMALLEST_PERCENT
     ]
+    apart = told_apart(analysis, (remedy.site for remedy, _ in shown))
     views = []
     for number, (remedy, saving) in enumerate(shown, 1):
         places = []
@@ -162,6 +163,7 @@ def remedies_view(
                 number=number,
                 kind=remedy.kind,
                 where=place(analysis, remedy.site),
+                reached=apart.get(remedy.site, ""),
                 occurrences=remedy.occurrences,
                 of=remedy.of,
                 saving=saving,

@@ -6,7 +6,7 @@ import difflib
 from dataclasses import dataclass, replace
 
 from ffm.report.numbers import Estimator, Saving, Scale
-from ffm.report.places import Finding, Place, findings, kept, place, site_saving
+from ffm.report.places import Finding, Place, findings, kept, place, site_saving, told_apart
 from ffm.stages.analysis_document import Analysis, Group
 from ffm.stages.errors import FfmError
 
@@ -19,6 +19,8 @@ class FoldSite:
     """A site inside a fold, with what was found out about it."""
 
     where: Place
+    reached: str
+    """` from solver.cu:57`, where another site of the fold is at the same place; else empty."""
     count: int
     saving: Saving
     findings: list[Finding]
@@ -69,7 +71,7 @@ def fold(
     scale = Scale(analysis.wall_s)
     saving = scale.saving(group.benefit)
     limit = 0.0 if show_all else HIDDEN_BELOW_PERCENT / 100
-    parts = _parts(analysis, group.parts or [group], estimator)
+    parts = _parts(analysis, group.parts or [group], estimator, told_apart(analysis, group.sites))
     shown = _above(parts, limit * scale.most_percent(saving, estimator), scale, estimator)
     return FoldView(
         application=analysis.application,
@@ -112,13 +114,14 @@ def _unknown(application: str, name: str, known: list[str]) -> str:
     return f"{application} has no fold {name}; it has {', '.join(known)}."
 
 
-def _parts(analysis: Analysis, groups: list[Group], estimator: Estimator) -> list[Part]:
+def _parts(analysis: Analysis, groups: list[Group], estimator: Estimator, apart: dict[int, str]) -> list[Part]:
     scale = Scale(analysis.wall_s)
 
     def part(group: Group) -> Part:
         sites = [
             FoldSite(
                 place(analysis, index),
+                apart.get(index, ""),
                 analysis.sites[index].count,
                 site_saving(analysis, index),
                 findings(analysis, index),
@@ -131,7 +134,7 @@ def _parts(analysis: Analysis, groups: list[Group], estimator: Estimator) -> lis
             saving=scale.saving(group.benefit),
             conditional=group.conditional,
             sites=sorted(sites, key=lambda site: -site.saving.seconds(estimator)),
-            parts=_parts(analysis, group.parts, estimator),
+            parts=_parts(analysis, group.parts, estimator, apart),
         )
 
     return sorted(map(part, groups), key=lambda made: -made.saving.seconds(estimator))

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from ffm.model.names import base_name
+
+_DOTS_BEFORE, _DOTS_BEHIND = re.compile(r"\.{1,3}\Z"), re.compile(r"\A\.{1,3}")
+"""Dots of a `<...>` at a cut, which has dots of its own."""
 
 
 def shorten(name: str, width: int) -> str:
@@ -20,4 +25,5 @@ def cut_middle(text: str, width: int) -> str:
         return text
     room = max(width, 5) - 3
     front = room // 2
-    return f"{text[:front]}...{text[len(text) - (room - front) :]}"
+    begin, end = text[:front], text[len(text) - (room - front) :]
+    return f"{_DOTS_BEFORE.sub('', begin)}...{_DOTS_BEHIND.sub('', end)}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ffm.report.commands import command
 from ffm.report.downloads import Download, download, watch_notes
 from ffm.report.numbers import Estimator, Saving, Scale
-from ffm.report.places import Place, place
+from ffm.report.places import Place, place, told_apart
 from ffm.stages.analysis_document import Analysis, Group, Matching
 
 HIDDEN_BELOW_PERCENT = 0.1
@@ -105,6 +105,7 @@ def overview(
         shown = [row for row in ordered if scale.most_percent(row.saving, estimator) >= limit]
         return Section(title, meaning, shown, len(ordered) - len(shown))
 
+    apart = told_apart(analysis, (point.sites[0] for point in analysis.points))
     folds = [
         Row(
             name=fold.name,
@@ -134,7 +135,7 @@ def overview(
         points=section(
             "Single points",
             "one call at one place, reached by one call stack",
-            [_point_row(analysis, scale, point, results) for point in analysis.points],
+            [_point_row(analysis, scale, point, apart, results) for point in analysis.points],
         ),
         matching=_matching(analysis.matching),
         everything=None if analysis.everything is None else scale.saving(analysis.everything),
@@ -179,10 +180,10 @@ def _sequence_row(analysis: Analysis, scale: Scale, number: int, results: str) -
     )
 
 
-def _point_row(analysis: Analysis, scale: Scale, point: Group, results: str) -> Row:
+def _point_row(analysis: Analysis, scale: Scale, point: Group, apart: dict[int, str], results: str) -> Row:
     where = place(analysis, point.sites[0])
     return Row(
-        name=f"{where.call} {where.place}",
+        name=f"{where.call} {where.place}{apart.get(point.sites[0], '')}",
         number=where.site,
         saving=scale.saving(point.benefit),
         operations=len(point.sites),

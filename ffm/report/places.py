@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import PurePath
 
 from ffm.report.numbers import Saving, Scale
 from ffm.stages.analysis_document import Analysis, Site, Verdict
 from ffm.stages.documents import Frame
+from ffm.stages.places import source_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class StackFrame:
 def frame_place(analysis: Analysis, frame: Frame) -> str:
     """File and line of a frame, else module and offset."""
     if frame.file and frame.line:
-        return f"{PurePath(frame.file).name}:{frame.line}"
+        return f"{PurePath(source_file(frame.file)).name}:{frame.line}"
     if 0 <= frame.module < len(analysis.modules):
         return f"{PurePath(analysis.modules[frame.module].path).name}+{frame.offset:#x}"
     return f"{frame.offset:#x}"
@@ -76,6 +79,31 @@ def _site_place(analysis: Analysis, site: Site) -> str:
         if frame.function == site.caller:
             return frame_place(analysis, frame)
     return frame_place(analysis, frames[0]) if frames else "unknown place"
+
+
+def told_apart(analysis: Analysis, indices: Iterable[int]) -> dict[int, str]:
+    """Where sites are reached from whose call and place are those of another one: ` from solver.cu:57`.
+
+    Of the ways outwards to `main`, it is the step at which most of them differ; sites without a way differ by number.
+    """
+    alike: dict[tuple[str, str], list[int]] = {}
+    for index in dict.fromkeys(indices):
+        where = place(analysis, index)
+        alike.setdefault((where.call, where.place), []).append(index)
+    found: dict[int, str] = {}
+    for (_, own), sites in alike.items():
+        ways = [_way(analysis, index, own) for index in sites]
+        steps = list(zip_longest(*ways, fillvalue=""))
+        most = max(steps, key=lambda step: len(set(step)), default=())
+        if len(set(most)) > 1:
+            found.update({index: f" from {step}" for index, step in zip(sites, most, strict=True) if step})
+    return found
+
+
+def _way(analysis: Analysis, index: int, own: str) -> list[str]:
+    """The places on a site's stack, outwards from the call's own place."""
+    places = [frame.place for frame in stack_frames(analysis, index)]
+    return places[places.index(own) + 1 :] if own in places else places
 
 
 def stack_frames(analysis: Analysis, index: int) -> list[StackFrame]:

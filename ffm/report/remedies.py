@@ -31,6 +31,8 @@ class RemedyView:
     number: int
     kind: str
     where: Place
+    reached: str
+    """` from solver.cu:57`, where another remedy is for the same place; else empty."""
     occurrences: int
     of: int
     saving: Saving

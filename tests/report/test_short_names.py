@@ -25,7 +25,12 @@ def test_then_the_middle_goes() -> None:
     assert shorten(LONG, 29) == "cusp::system:...multiply<...>"
 
 
-@given(st.text(), st.integers(min_value=5, max_value=60))
+def test_a_cut_through_dots_leaves_one_row_of_them() -> None:
+    assert cut_middle("sparse::detail::contiguous_storage<...>::~contiguous_storage", 48).count(".") == 3
+    assert cut_middle("contiguous_storage<...>::deallocate", 27) == "contiguous_s...::deallocate"
+
+
+@given(st.text(alphabet=st.one_of(st.characters(), st.just("."))), st.integers(min_value=5, max_value=60))
 def test_cutting_never_exceeds_the_width_and_keeps_both_ends(text: str, width: int) -> None:
     short = cut_middle(text, width)
     assert len(short) <= width

@@ -10,11 +10,13 @@ from test_screens import text_of
 from ffm.cli.remedies import remedies_view
 from ffm.report.fold import fold
 from ffm.report.overview import overview
+from ffm.report.places import frame_place, told_apart
 from ffm.report.sequence import sequence, subsequence
 from ffm.report.site import site
 from ffm.report.terminal import render_site
 from ffm.report.terminal.remedies import render_remedies
-from ffm.stages.analysis_document import Benefit
+from ffm.stages.analysis_document import Benefit, Group
+from ffm.stages.documents import Frame, Stack
 from ffm.stages.errors import FfmError
 
 
@@ -170,3 +172,45 @@ def test_a_remedy_says_between_what_its_saving_lies() -> None:
         analysis, sites=[msgspec.structs.replace(one, problem_count=0) for one in analysis.sites]
     )
     assert "No unnecessary or misplaced synchronization" in text_of(render_remedies(remedies_view(nothing)))
+
+
+def test_sites_at_the_same_place_say_where_they_are_reached_from() -> None:
+    """Three ways into one template: two from other lines of the program, one that nothing tells from the first."""
+    analysis = sample_analysis()
+
+    def reached(line: int, key: str) -> Stack:
+        frames = [
+            Frame(module=1, offset=1, function="cudaFree"),
+            Frame(module=0, offset=2, function="release", file="/src/memory.h", line=35),
+            Frame(module=0, offset=3, function="~vector", file="/src/vector.h", line=8),
+            Frame(module=0, offset=line, function="solve", file="/src/solve.cu", line=line),
+            Frame(module=0, offset=5, function="main", file="/src/main.cpp", line=146),
+        ]
+        return Stack(key=key, frames=frames)
+
+    sites = [
+        msgspec.structs.replace(analysis.sites[0], file="/src/memory.h", line=35, stack=number, problem_count=5000)
+        for number in range(3)
+    ]
+    analysis = msgspec.structs.replace(
+        analysis,
+        stacks=[reached(10, "a"), reached(20, "b"), reached(10, "c"), *analysis.stacks[3:]],
+        sites=[*sites, analysis.sites[3]],
+        points=[
+            Group(name="cudaFree", sites=[number], count=1, benefit=benefit(3.0, 3.0), conditional=False)
+            for number in range(3)
+        ],
+    )
+    expected = [f" from solve.cu:{line}" for line in (10, 20, 10)]
+    rows = overview(analysis, show_all=True).points.rows
+    assert [row.name for row in rows] == [f"cudaFree memory.h:35{end}" for end in expected]
+    assert [remedy.reached for remedy in remedies_view(analysis).remedies] == expected
+    assert "1. cudaFree at memory.h:35 from solve.cu:10: " in text_of(render_remedies(remedies_view(analysis)))
+    assert told_apart(analysis, [0, 2]) == {}
+    assert told_apart(analysis, [0]) == {}
+
+
+def test_a_file_that_nvcc_made_is_named_as_the_programmer_knows_it() -> None:
+    analysis = sample_analysis()
+    made = Frame(module=0, offset=1, function="f", file="/tmp/tmpxft_0002152b_00000000-5_als.cudafe1.cpp", line=99)
+    assert frame_place(analysis, made) == "als.cu:99"

@@ -62,7 +62,10 @@ def _lines(part: Part, depth: int) -> list[tuple[Saving, int, str]]:
     mark = "*" if part.conditional else ""
     lines = [(part.saving, part.count, f"{indent}{part.name}{mark}")]
     lines += [line for below in part.parts for line in _lines(below, depth + 1)]
-    lines += [(site.saving, site.count, f"{indent}  {site.where.place} site {site.where.site}") for site in part.sites]
+    lines += [
+        (site.saving, site.count, f"{indent}  {site.where.place}{site.reached} site {site.where.site}")
+        for site in part.sites
+    ]
     return lines
 
 

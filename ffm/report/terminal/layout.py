@@ -109,7 +109,8 @@ def recoverable(label: str, scale: Scale, saving: Saving, estimator: Estimator) 
     title = Text(f"{label}: ", style="bold")
     title.append(f"{seconds} ({share} of execution time)", style="not bold")
     names: tuple[Estimator, ...] = ESTIMATORS if saving.replay_s is None else ("replay", *ESTIMATORS)
-    if not any((*(saving.seconds(name) for name in names), saving.high_s)):
+    shown = (*(saving.seconds(name) for name in names), saving.high_s or 0.0)
+    if all(scale.seconds(value) == scale.seconds(0.0) for value in shown):
         return title
     each = ", ".join(
         f"{name} {scale.seconds(saving.seconds(name))} ({percent(saving.percent(name))})" for name in names

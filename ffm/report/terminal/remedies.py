@@ -52,9 +52,10 @@ def _remedy(remedy: RemedyView, scale: Scale, estimator: Estimator, results: str
     saving = remedy.saving
     saved = f"saves {scale.told(saving, estimator)} by itself"
     if saving.low_s is not None and saving.high_s is not None and not saving.at_most:
-        saved += f", at least {scale.seconds(saving.low_s)}, at most {scale.seconds(saving.high_s)}"
+        low, high = scale.seconds(saving.low_s), scale.seconds(saving.high_s)
+        saved += f", at least {low}, at most {high}" if low != high else ""
     parts: list[RenderableType] = [
-        heading(f"{remedy.number}. {remedy.where.call} at {remedy.where.place}: {remedy.kind}"),
+        heading(f"{remedy.number}. {remedy.where.call} at {remedy.where.place}{remedy.reached}: {remedy.kind}"),
         paragraph(f"{saved}; {count(remedy.occurrences)} of {count(remedy.of)} calls are concerned"),
     ]
     parts += [bullet(step) for step in remedy.steps]
