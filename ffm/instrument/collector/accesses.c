@@ -32,7 +32,8 @@ void ffm_access_record(const ffm_range *range, uint32_t kind, uint32_t flags, ui
     ffm_sink_commit(&accesses, sizeof *out);
 }
 
-void ffm_access_to_range(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, uint64_t time, uint32_t stack)
+/* Of the armed range at a place [start, end) is touched; it may be taken out of the table. */
+static void touch(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, uint64_t time, uint32_t stack)
 {
     ffm_range *range = ffm_ranges_at(place);
     if (start < range->start)
@@ -79,7 +80,7 @@ void ffm_access_seen(uint64_t start, uint64_t end, bool writing, uint64_t time, 
     for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
         const ffm_range *range = ffm_ranges_at(i - 1);
         if (ffm_range_forbids(range, start, end, writing))
-            ffm_access_to_range(i - 1, writing ? FFM_ACCESS_WRITE : FFM_ACCESS_READ, start, end, time, stack);
+            touch(i - 1, writing ? FFM_ACCESS_WRITE : FFM_ACCESS_READ, start, end, time, stack);
     }
 }
 
@@ -89,7 +90,7 @@ void ffm_access_unseen(uint64_t start, uint64_t end, bool writing, uint32_t kind
     for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
         const ffm_range *range = ffm_ranges_at(i - 1);
         if (ffm_range_forbids(range, start, end, writing))
-            ffm_access_to_range(i - 1, kind, start, end, now, stack);
+            touch(i - 1, kind, start, end, now, stack);
     }
 }
 

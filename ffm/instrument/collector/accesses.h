@@ -12,9 +12,6 @@
 void ffm_access_record(const ffm_range *range, uint32_t kind, uint32_t flags, uint64_t address, uint64_t time,
                        uint32_t stack);
 
-/* Of the armed range at a place [start, end) is touched; it may be taken out of the table. */
-void ffm_access_to_range(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, uint64_t time, uint32_t stack);
-
 /* The armed range at a place cannot be watched any more: it counts as used. It is taken out of the table. */
 void ffm_access_lost(uint32_t place, uint64_t time);
 
