@@ -28,6 +28,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from math import comb
 from pathlib import Path
 from statistics import median, quantiles
@@ -59,6 +60,27 @@ RANKS = {"amg": 2}
 
 CORES_A_RANK = 4
 """Under a launcher only where each rank has so many: its own threads and those of its virtual GPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What ffm says of some call sites of the truth."""
+
+    seconds: dict[str, float | None]
+    """What correcting them saves, by each estimator; None where it does not answer that."""
+    interval: tuple[float | None, float | None]
+    named: bool
+    """Whether they are named as problems; otherwise the seconds are of doing without the waits there."""
+    share: float
+    """How much of the time waited at them has a verdict as a problem."""
+    default: str
+    """The estimator whose answer counts."""
+    explained: float | None
+
+    @property
+    def likely_s(self) -> float:
+        """The seconds by the estimator that counts."""
+        return self.seconds[self.default] or 0.0
 
 
 def launched(program: str, name: str) -> list[str]:
@@ -93,7 +115,7 @@ def measure(name: str, rounds: int, measurements: int, folder: ResultsFolder) ->
     twins = truth_of(name)
     bare: list[float] = []
     fixed: dict[str, list[float]] = {twin: [] for twin in twins}
-    found: dict[str, list[dict[str, Any]]] = {twin: [] for twin in twins}
+    found: dict[str, list[Estimate]] = {twin: [] for twin in twins}
     request = Request(launched(name, name), folder, 300.0)
     for stage in ("baseline", "tracing", "memory", "sync-use"):
         run_stage(stage, request)
@@ -109,8 +131,8 @@ def measure(name: str, rounds: int, measurements: int, folder: ResultsFolder) ->
     return [row(name, twin, found[twin], bare, fixed[twin]) for twin in twins]
 
 
-def estimate(folder: Path, entries: list[dict[str, Any]]) -> dict[str, Any]:
-    """What ffm says of some call sites of the truth: seconds by each estimator, and how much of them it found."""
+def estimate(folder: Path, entries: list[dict[str, Any]]) -> Estimate:
+    """Ask the results in a folder for some call sites of the truth."""
     results = open_results(folder)
     timeline, document = results.timeline, results.document
     sites = [index for index in range(len(document.sites)) if any(is_at(document, index, one) for one in entries)]
@@ -126,14 +148,14 @@ def estimate(folder: Path, entries: list[dict[str, Any]]) -> dict[str, Any]:
     if without is not None:
         seconds = {"replay": without.likely_s, "carry": None, "bound": None}
         interval = without.low_s, without.high_s
-    return {
-        "seconds": seconds,
-        "interval": interval,
-        "named": share >= NAMED and not needed,
-        "share": share,
-        "default": document.estimator,
-        "explained": document.explained.share if document.explained else None,
-    }
+    return Estimate(
+        seconds,
+        interval,
+        named=share >= NAMED and not needed,
+        share=share,
+        default=document.estimator,
+        explained=document.explained.share if document.explained else None,
+    )
 
 
 def is_at(document: Analysis, index: int, entry: dict[str, Any]) -> bool:
@@ -155,20 +177,14 @@ def interval_of_median(values: list[float]) -> list[float]:
     return [ordered[first], ordered[-1 - first]]
 
 
-def row(name: str, twin: str, found: list[dict[str, Any]], bare: list[float], fixed: list[float]) -> dict[str, Any]:
+def row(name: str, twin: str, found: list[Estimate], bare: list[float], fixed: list[float]) -> dict[str, Any]:
     """A row of the result."""
     pairs = [before - after for before, after in zip(bare, fixed, strict=True)]
     measured = median(pairs)
-    default = found[0]["default"]
-
-    def by(one: dict[str, Any]) -> dict[str, float | None]:
-        seconds: dict[str, float | None] = one["seconds"]
-        return seconds
-
-    found = sorted(found, key=lambda one: by(one)[default] or 0.0)
+    found = sorted(found, key=lambda one: one.likely_s)
     middle = found[len(found) // 2]
-    own = by(middle)[default] or 0.0
-    low, high = middle["interval"]
+    own = middle.likely_s
+    low, high = middle.interval
     quartiles = quantiles(pairs, n=4) if len(pairs) > 1 else [measured] * 3
     return {
         "sample": name,
@@ -180,14 +196,15 @@ def row(name: str, twin: str, found: list[dict[str, Any]], bare: list[float], fi
         "measured_interval_s": interval_of_median(pairs),
         "ratio": own / measured if measured > 0 else None,
         "holds": low is not None and high is not None and low <= measured <= high,
-        "estimates_s": [by(one)[default] for one in found],
-        "estimators_s": by(middle),
+        "estimates_s": [one.likely_s for one in found],
+        "estimators_s": middle.seconds,
         "ratios": {
-            key: value / measured if value is not None and measured > 0 else None for key, value in by(middle).items()
+            key: value / measured if value is not None and measured > 0 else None
+            for key, value in middle.seconds.items()
         },
-        "named": middle["named"],
-        "named_share": middle["share"],
-        "explained_share": middle["explained"],
+        "named": middle.named,
+        "named_share": middle.share,
+        "explained_share": middle.explained,
         "bare_s": bare,
         "twin_s": fixed,
     }

@@ -19,13 +19,11 @@ def main(results: Path, name: str) -> int:
     answer = {}
     for twin, entries in truth_of(name).items():
         found = estimate(results, entries)
-        benefit = found["benefit"]
-        seconds = {"replay": benefit.replay_s, "carry": benefit.carry_s, "bound": benefit.bound_s}
         answer[twin] = {
-            "estimate_s": seconds[found["default"]] or 0.0,
-            "interval_s": [benefit.low_s, benefit.high_s],
-            "estimators_s": seconds,
-            "named_share": found["share"],
+            "estimate_s": found.likely_s,
+            "interval_s": found.interval,
+            "estimators_s": found.seconds,
+            "named_share": found.share,
         }
     print(json.dumps(answer))
     return 0
