@@ -71,6 +71,11 @@ bool is_complete(const OperationReference &operation)
     return !operation || operation->complete.load(std::memory_order_acquire);
 }
 
+void forget_complete(std::vector<OperationReference> &operations)
+{
+    operations.erase(std::remove_if(operations.begin(), operations.end(), is_complete), operations.end());
+}
+
 /* Locked. What an operation on the legacy default stream comes after. */
 std::vector<OperationReference> behind_blocking_streams(const Context &context)
 {
@@ -79,8 +84,7 @@ std::vector<OperationReference> behind_blocking_streams(const Context &context)
         if (blocking(*stream))
             result.push_back(stream->last);
     }
-    for (const OperationReference &orphan : context.orphans)
-        result.push_back(orphan);
+    result.insert(result.end(), context.blocking_orphans.begin(), context.blocking_orphans.end());
     return result;
 }
 
@@ -106,7 +110,7 @@ HostFunctionScope::~HostFunctionScope()
 
 std::vector<OperationReference> Context::outstanding()
 {
-    orphans.erase(std::remove_if(orphans.begin(), orphans.end(), is_complete), orphans.end());
+    forget_complete(orphans);
     std::vector<OperationReference> result = orphans;
     if (!is_complete(legacy.last))
         result.push_back(legacy.last);
@@ -272,8 +276,14 @@ bool destroy_stream(CUstream handle, std::uint64_t id)
     if (handles().streams.count(stream) == 0 || (id != 0 && stream->id != id))
         return false;
     handles().streams.erase(stream);
-    if (!is_complete(stream->last))
-        stream->context->orphans.push_back(stream->last);
+    Context &context = *stream->context;
+    forget_complete(context.orphans);
+    forget_complete(context.blocking_orphans);
+    if (!is_complete(stream->last)) {
+        context.orphans.push_back(stream->last);
+        if (blocking(*stream))
+            context.blocking_orphans.push_back(stream->last);
+    }
     leave_capture(*stream);
     stream->context->streams.erase(stream);
     delete stream;

@@ -47,10 +47,11 @@ struct Context {
     Stream legacy;
     std::set<Stream *> streams; /* all but `legacy` */
     std::set<Event *> events;
-    std::vector<OperationReference> orphans;   /* last work of streams that were destroyed */
-    std::map<int, std::size_t> limits;         /* those that were set */
-    std::atomic<CUresult> error{CUDA_SUCCESS}; /* sticky: the GPU could not do its work */
-    std::atomic<int> capturing{0};             /* streams that are being captured */
+    std::vector<OperationReference> orphans;          /* last work of streams that were destroyed */
+    std::vector<OperationReference> blocking_orphans; /* of these, what the legacy stream comes after */
+    std::map<int, std::size_t> limits;                /* those that were set */
+    std::atomic<CUresult> error{CUDA_SUCCESS};        /* sticky: the GPU could not do its work */
+    std::atomic<int> capturing{0};                    /* streams that are being captured */
 
     /* Locked. The last operation of every stream. */
     std::vector<OperationReference> outstanding();
