@@ -3,6 +3,7 @@
 #include <cuda.h>
 
 #include "cache.h"
+#include "held.h"
 #include "pool.h"
 
 static void *originals[FFM_EXTRA_COUNT];
@@ -65,24 +66,31 @@ static CUresult pointer_attributes(unsigned count, CUpointer_attribute *attribut
     return result;
 }
 
+/* Others come to know the block: it is no longer for the pool, and they may write it unseen. */
+static void share(CUdeviceptr address)
+{
+    ffm_pool_share(address);
+    ffm_held_unknowable();
+}
+
 /* An attribute stays with the memory: the block must not come back as new. */
 static CUresult set_pointer_attribute(const void *value, CUpointer_attribute attribute, CUdeviceptr address)
 {
-    ffm_pool_share(address);
+    share(address);
     return ORIGINAL(cuPointerSetAttribute, (const void *, CUpointer_attribute, CUdeviceptr))(value, attribute, address);
 }
 
 /* Another process, or a device, keeps the memory's name. */
 static CUresult share_memory(CUipcMemHandle *handle, CUdeviceptr address)
 {
-    ffm_pool_share(address);
+    share(address);
     return ORIGINAL(cuIpcGetMemHandle, (CUipcMemHandle *, CUdeviceptr))(handle, address);
 }
 
 static CUresult share_range(void *handle, CUdeviceptr address, size_t bytes, CUmemRangeHandleType type,
                             unsigned long long flags)
 {
-    ffm_pool_share(address);
+    share(address);
     return ORIGINAL(cuMemGetHandleForAddressRange, (void *, CUdeviceptr, size_t, CUmemRangeHandleType,
                                                     unsigned long long))(handle, address, bytes, type, flags);
 }

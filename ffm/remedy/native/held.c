@@ -15,11 +15,15 @@ static struct {
     uint32_t count;
     uint32_t next; /* place to reuse when all are taken */
     bool unknowable;
+    uint64_t losses; /* written without the lock */
 } held;
 
+/* Another thread may be noting an upload that lies before this work, or behind it: either it is seen here, or it sees
+ * that something was lost. */
 void ffm_held_lost(void)
 {
-    if (__atomic_load_n(&held.count, __ATOMIC_RELAXED) == 0)
+    __atomic_add_fetch(&held.losses, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&held.count, __ATOMIC_SEQ_CST) == 0)
         return;
     pthread_mutex_lock(&ffm_lock);
     held.count = 0;
@@ -38,7 +42,8 @@ static void forget(uint64_t to, size_t bytes)
 
 void ffm_held_overwritten(uint64_t to, size_t bytes)
 {
-    if (__atomic_load_n(&held.count, __ATOMIC_RELAXED) == 0)
+    __atomic_add_fetch(&held.losses, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&held.count, __ATOMIC_SEQ_CST) == 0)
         return;
     pthread_mutex_lock(&ffm_lock);
     forget(to, bytes);
@@ -53,13 +58,21 @@ void ffm_held_unknowable(void)
     pthread_mutex_unlock(&ffm_lock);
 }
 
-void ffm_held_uploaded(uint64_t to, const ffm_content_key *content)
+uint64_t ffm_held_now(void)
+{
+    return __atomic_load_n(&held.losses, __ATOMIC_SEQ_CST);
+}
+
+void ffm_held_uploaded(uint64_t to, const ffm_content_key *content, uint64_t before)
 {
     pthread_mutex_lock(&ffm_lock);
     forget(to, content->bytes);
     if (!held.unknowable) {
-        uint32_t place = held.count < RANGES ? held.count++ : held.next++ % RANGES;
-        held.ranges[place] = (held_range){to, *content};
+        bool room = held.count < RANGES;
+        held.ranges[room ? held.count : held.next++ % RANGES] = (held_range){to, *content};
+        __atomic_store_n(&held.count, held.count + room, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&held.losses, __ATOMIC_SEQ_CST) != before)
+            forget(to, content->bytes);
     }
     pthread_mutex_unlock(&ffm_lock);
 }

@@ -14,8 +14,11 @@ void ffm_held_overwritten(uint64_t to, size_t bytes);
 /* Somebody enqueues work by calls that are not seen (cuGetExportTable): from now on nothing is known. */
 void ffm_held_unknowable(void);
 
-/* The content was uploaded to an address. */
-void ffm_held_uploaded(uint64_t to, const ffm_content_key *content);
+/* Before an upload; to tell whether something was enqueued since that may have written over it. */
+uint64_t ffm_held_now(void);
+
+/* The content was uploaded to an address, by work that was enqueued after `before`. */
+void ffm_held_uploaded(uint64_t to, const ffm_content_key *content, uint64_t before);
 
 /* Whether the content is at the address, by all that was enqueued so far. */
 bool ffm_held_at(uint64_t to, const ffm_content_key *content);

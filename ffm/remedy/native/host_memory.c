@@ -45,3 +45,8 @@ bool ffm_host_memory_holds(uint64_t address)
 {
     return ffm_host_memory_any() && ffm_blocks_hold(address);
 }
+
+void ffm_host_memory_after_fork(void)
+{
+    blocks = open_blocks = 0;
+}

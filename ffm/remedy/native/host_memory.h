@@ -24,4 +24,7 @@ bool ffm_host_memory_holds(uint64_t address);
 /* Whether there is any. */
 bool ffm_host_memory_any(void);
 
+/* No GPU reaches the memory of a forked child. */
+void ffm_host_memory_after_fork(void);
+
 #endif

@@ -15,6 +15,7 @@ enum { EXTRA_POINTER = 1, EXTRA_SIZE = 2 };
 /* Sizes of a kernel's parameters. A function's handle is its place; two kernels in one place evict each other. */
 typedef struct {
     uint64_t function;
+    uint64_t generation;
     uint32_t count;
     bool known;
     uint16_t bytes[PARAMETERS];
@@ -22,14 +23,16 @@ typedef struct {
 
 static struct {
     pthread_mutex_t lock;
+    uint64_t generation; /* raised when kernels go */
     layout table[KERNELS];
-} kernels = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} kernels = {.lock = PTHREAD_MUTEX_INITIALIZER, .generation = 1};
 
 static bool read_layout(uint64_t function, bool kernel, layout *out)
 {
     size_t offset, bytes;
     int result = 0;
     out->function = function;
+    out->generation = kernels.generation;
     for (out->count = 0; out->count < PARAMETERS; out->count++) {
         result = ffm_parameter(function, kernel, out->count, &offset, &bytes);
         if (result != 0 || bytes > UINT16_MAX)
@@ -45,11 +48,24 @@ static layout layout_of(uint64_t function)
 {
     pthread_mutex_lock(&kernels.lock);
     layout *entry = &kernels.table[(function >> 4) % KERNELS];
-    if (entry->function != function && !read_layout(function, false, entry))
+    bool current = entry->function == function && entry->generation == kernels.generation;
+    if (!current && !read_layout(function, false, entry))
         read_layout(function, true, entry); /* a CUkernel in place of a CUfunction */
     layout found = *entry;
     pthread_mutex_unlock(&kernels.lock);
     return found;
+}
+
+void ffm_kernels_forget(void)
+{
+    pthread_mutex_lock(&kernels.lock);
+    kernels.generation++;
+    pthread_mutex_unlock(&kernels.lock);
+}
+
+void ffm_kernels_after_fork(void)
+{
+    pthread_mutex_init(&kernels.lock, NULL); /* another thread of the parent may have held it */
 }
 
 /* Whether some aligned word in the bytes is an address of host memory. */

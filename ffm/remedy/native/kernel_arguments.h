@@ -11,6 +11,10 @@
  * the parameters of kernels at all; with them the answer is false, and FFM_COUNT(launches_unread) says so. */
 bool ffm_kernel_reaches_host(const ffm_program_call *launch);
 
+/* Kernels are gone: their handles may mean others from now on. */
+void ffm_kernels_forget(void);
+void ffm_kernels_after_fork(void);
+
 /* Deliver late downloads that a launch may touch: what its parameters hold, and where they lie. */
 void ffm_kernel_deliver(const ffm_program_call *launch);
 

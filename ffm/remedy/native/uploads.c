@@ -4,6 +4,7 @@
 
 #include "cache.h"
 #include "driver.h"
+#include "effects.h"
 #include "held.h"
 #include "host_memory.h"
 #include "order.h"
@@ -15,6 +16,7 @@ typedef struct {
     const void *from;
     size_t bytes;
     uint64_t stream;
+    uint64_t before; /* ffm_held_now */
 } upload;
 
 static upload upload_of(const ffm_program_call *call)
@@ -23,14 +25,15 @@ static upload upload_of(const ffm_program_call *call)
     return (upload){.to = ffm_argument(call, function->destination),
                     .from = (const void *)ffm_argument(call, function->source),
                     .bytes = ffm_argument(call, function->bytes),
-                    .stream = ffm_order_stream(0, function->per_thread_stream)};
+                    .stream = ffm_order_stream(0, function->per_thread_stream),
+                    .before = ffm_held_now()};
 }
 
 /* The destination was written; with what, where that is certain. */
 static void note(const upload *it, const ffm_content_key *content)
 {
     if (content != NULL)
-        ffm_held_uploaded(it->to, content);
+        ffm_held_uploaded(it->to, content, it->before);
     else
         ffm_held_overwritten(it->to, it->bytes);
 }
@@ -98,7 +101,7 @@ uint64_t ffm_upload(const ffm_program_call *call)
     if (!staged || it.bytes == 0 || it.from == NULL || !ffm_pool_holds(it.to, it.bytes))
         return as_it_is(call, &it);
     /* The GPU may be about to write the source: then its bytes are not what they will be when the copy's turn comes. */
-    if (ffm_order_has_effects())
+    if (ffm_effects_under_way())
         return fall_back(call, &it, &ffm_counters->waits_host_memory);
     bool wait = !(call->site->actions & FFM_REMEDY_NO_WAIT);
     if (reuse) {
