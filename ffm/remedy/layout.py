@@ -48,7 +48,7 @@ def guarded_functions() -> tuple[tuple[str, bool], ...]:
 
     Each as (name, whole): whether the guard does without the original.
     """
-    kinds = "BUFFER|VECTOR|MESSAGES|STRUCTURE|OTHER|WHOLE"
+    kinds = "BUFFER|VECTOR|MESSAGES|STRUCTURE|PROCESS|OTHER|WHOLE"
     found = re.findall(rf"^({kinds})\((\w+)[,)]", GUARDED_FUNCTIONS.read_text(), re.MULTILINE)
     return tuple((name, kind == "WHOLE") for kind, name in found)
 

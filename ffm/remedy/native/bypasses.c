@@ -1,21 +1,78 @@
-#include "raw_calls.h"
+#include "bypasses.h"
 
 #include <link.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-/* mov eax, NUMBER; syscall: what compilers make of a system call. The number's upper bytes are zero. */
-enum { MOV_EAX = 0xB8, PATTERN = 7 };
+/* Between its number and `syscall` come at most so many bytes that move the other arguments. */
+enum { ARGUMENT_MOVES = 48 };
+
+/* Bytes of an instruction's operands, from its ModRM byte on (Intel 64 and IA-32 Architectures Software Developer's
+ * Manual, volume 2, section 2.1). */
+static size_t operand_bytes(const uint8_t *at)
+{
+    uint8_t mode = at[0] >> 6, memory = at[0] & 7;
+    if (mode == 3)
+        return 1;
+    bool indexed = memory == 4;
+    bool far = mode == 2 || (mode == 0 && (memory == 5 || (indexed && (at[1] & 7) == 5)));
+    return 1 + indexed + (mode == 1) + (far ? 4 : 0);
+}
+
+/* Bytes of an instruction that sets a register, as compilers put arguments in place; 0 for any other. */
+static size_t move_bytes(const uint8_t *at)
+{
+    size_t prefix = (at[0] & 0xF0) == 0x40;
+    bool wide = prefix && (at[0] & 8);
+    const uint8_t *code = at + prefix;
+    switch (code[0]) {
+    case 0x89: /* mov */
+    case 0x8B:
+    case 0x8D: /* lea */
+    case 0x63: /* movslq */
+    case 0x31: /* xor */
+    case 0x33:
+        return prefix + 1 + operand_bytes(code + 1);
+    case 0xC7:
+        return prefix + 1 + operand_bytes(code + 1) + 4;
+    default:
+        return (code[0] & 0xF8) == 0xB8 ? prefix + 1 + (wide ? 8 : 4) : 0;
+    }
+}
+
+/* Whether the number of a system call is put in place here: a small one into eax, or, for read, zero. */
+static bool sets_number(const uint8_t *at)
+{
+    bool zero = (at[0] == 0x31 || at[0] == 0x33) && at[1] == 0xC0;
+    return zero || (at[0] == 0xB8 && at[2] <= 1 && at[3] == 0 && at[4] == 0);
+}
+
+/* Whether the two bytes are the instruction `syscall`, and not part of another: what sets its number and arguments
+ * leads to it. */
+static bool is_system_call(const uint8_t *from, const uint8_t *at)
+{
+    const uint8_t *earliest = at - from > ARGUMENT_MOVES ? at - ARGUMENT_MOVES : from;
+    for (const uint8_t *start = at - 2; start >= earliest; start--) {
+        if ((start[0] == 0xB8 && at - start < 5) || !sets_number(start))
+            continue;
+        const uint8_t *next = start;
+        for (size_t bytes = 1; next < at && bytes != 0; next += bytes)
+            bytes = move_bytes(next);
+        if (next == at)
+            return true;
+    }
+    return false;
+}
 
 static bool in_code(const uint8_t *code, size_t bytes)
 {
     const uint8_t *end = code + bytes;
-    for (const uint8_t *at = code; at + PATTERN <= end; at++) {
-        at = memchr(at, MOV_EAX, (size_t)(end - at) - (PATTERN - 1));
+    for (const uint8_t *at = code; end - at >= 2; at++) {
+        at = memchr(at, 0x0F, (size_t)(end - at) - 1);
         if (at == NULL)
             return false;
-        if (at[3] == 0 && at[4] == 0 && at[5] == 0x0F && at[6] == 0x05)
+        if (at[1] == 0x05 && at - code >= 2 && is_system_call(code, at))
             return true;
     }
     return false;
@@ -31,12 +88,19 @@ static bool is_known(const char *name)
     return false;
 }
 
+static bool is_mpi(const char *name)
+{
+    return strstr(name, "/libmpi") != NULL || strstr(name, "/libpmpi") != NULL;
+}
+
 static int visit(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size;
     (void)data;
     if (is_known(info->dlpi_name))
         return 0;
+    if (is_mpi(info->dlpi_name))
+        return 1;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         if (part->p_type == PT_LOAD && (part->p_flags & (PF_X | PF_R)) == (PF_X | PF_R) &&
@@ -53,7 +117,7 @@ static int count_loaded(struct dl_phdr_info *info, size_t size, void *loaded)
     return 1;
 }
 
-bool ffm_raw_calls_anywhere(void)
+bool ffm_bypasses_loaded(void)
 {
     static unsigned long long looked_at;
     static bool found;

@@ -121,6 +121,22 @@ static bool frees_host_memory(const ffm_function *function)
            (function->memory == FFM_MEMORY_PINNED || function->memory == FFM_MEMORY_REGISTERED);
 }
 
+/* Rows of a box lie apart, and batches anywhere. */
+static bool works_on_spread_memory(const ffm_function *function)
+{
+    switch (function->shape) {
+    case FFM_SHAPE_COPY_2D:
+    case FFM_SHAPE_COPY_3D:
+    case FFM_SHAPE_COPY_3D_PEER:
+    case FFM_SHAPE_BATCH:
+    case FFM_SHAPE_BATCH_3D:
+    case FFM_SHAPE_OPAQUE:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Deliver what the driver, or a kernel, may read or write for this call. */
 static void deliver_for(const ffm_program_call *call)
 {
@@ -139,8 +155,7 @@ static void deliver_for(const ffm_program_call *call)
     if (function->kind == FFM_KIND_LAUNCH)
         ffm_kernel_deliver(call);
     else if (frees_host_memory(function) || function->kind == FFM_KIND_HOST_FUNCTION ||
-             function->shape == FFM_SHAPE_BATCH || function->shape == FFM_SHAPE_BATCH_3D ||
-             function->shape == FFM_SHAPE_OPAQUE)
+             works_on_spread_memory(function))
         ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
 }
 
@@ -155,7 +170,7 @@ __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *argu
     if (ffm_plan_has_function(index)) {
         bool truncated;
         uint32_t stack = ffm_stack_here(2, &truncated); /* without ffm_call and the wrapper */
-        ffm_counters->lookup_calls++;
+        FFM_COUNT(lookup_calls);
         call.site = truncated ? NULL : ffm_plan_site(index, stack);
         if (call.site != NULL) {
             call.tally = &ffm_tallies[ffm_plan_number(call.site)];

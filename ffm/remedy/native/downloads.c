@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "blocks.h"
+#include "bypasses.h"
 #include "driver.h"
 #include "heap.h"
 #include "late.h"
 #include "maps.h"
-#include "raw_calls.h"
 #include "staging.h"
+#include "state.h"
 #include "touches.h"
 
 enum { WORD_ROOM = 256 };
@@ -38,6 +39,8 @@ static bool can_be_closed(const download *it)
     uint64_t first = ffm_page_of(it->to), last = ffm_page_after(it->to + it->bytes);
     if (it->direct && ffm_blocks_own_pages(it->to))
         return true;
+    if (!ffm_maps_beside_stack(first, last))
+        return false;
     if (it->to % FFM_PAGE == 0 && ffm_heap_owns(first, last))
         return true;
     return ffm_maps_private(first, last) && has_own_pages(it);
@@ -63,7 +66,7 @@ void ffm_downloads_before_call(const uint64_t *arguments, int count)
 
 bool ffm_downloads_begin(download *it)
 {
-    if (ffm_late_is_off() || ffm_raw_calls_anywhere() || !can_be_closed(it) || !ffm_touches_open())
+    if (ffm_late_is_off() || ffm_bypasses_loaded() || !can_be_closed(it) || !ffm_touches_open())
         return false;
     if (ffm_late_is_in_the_way_of(it))
         ffm_downloads_deliver(it->to, it->to + it->bytes, &ffm_counters->deliveries_called);
@@ -92,7 +95,10 @@ bool ffm_downloads_close_transfer(uint64_t start, size_t bytes, bool source, uin
     download it = {.to = start, .bytes = bytes, .direct = true, .source = source, .stream = stream};
     if (!ffm_downloads_begin(&it))
         return false;
-    if (ffm_driver.set_words((uint64_t)it.done, 1, 1, stream) != FFM_CUDA_SUCCESS) {
+    pthread_mutex_lock(&ffm_lock); /* until it is enqueued no capture of the stream may begin */
+    bool enqueued = !ffm_capturing() && ffm_driver.set_words((uint64_t)it.done, 1, 1, stream) == FFM_CUDA_SUCCESS;
+    pthread_mutex_unlock(&ffm_lock);
+    if (!enqueued) {
         ffm_staging_release(&it.piece);
         return false;
     }

@@ -19,6 +19,7 @@ enum {
 #define VECTOR(name) GUARD_##name,
 #define MESSAGES(name, many) GUARD_##name,
 #define STRUCTURE(name) GUARD_##name,
+#define PROCESS(name) GUARD_##name,
 #define OTHER(name) GUARD_##name,
 #define WHOLE(name) GUARD_##name,
 #include "guarded_functions.def"
@@ -26,6 +27,7 @@ enum {
 #undef VECTOR
 #undef MESSAGES
 #undef STRUCTURE
+#undef PROCESS
 #undef OTHER
 #undef WHOLE
     GUARDS
@@ -105,6 +107,13 @@ static void deliver_messages(word first, bool many, uint32_t count)
         }                                                                                                              \
         return result;                                                                                                 \
     }
+#define PROCESS(name)                                                                                                  \
+    static word guard_##name(PARAMETERS)                                                                               \
+    {                                                                                                                  \
+        if (ffm_downloads_pending())                                                                                   \
+            deliver_all();                                                                                             \
+        return original(GUARD_##name)(ARGUMENTS);                                                                      \
+    }
 #define OTHER(name)
 #define WHOLE(name)
 #include "guarded_functions.def"
@@ -112,6 +121,7 @@ static void deliver_messages(word first, bool many, uint32_t count)
 #undef VECTOR
 #undef MESSAGES
 #undef STRUCTURE
+#undef PROCESS
 #undef OTHER
 #undef WHOLE
 
@@ -136,9 +146,51 @@ static word system_call(int64_t number, word a, word b, word c)
     return (word)-1;
 }
 
+/* What a system call does with memory. */
+typedef enum { USES_WORDS, USES_BUFFERS, EVADES } memory_use;
+
+static memory_use use_of(word number)
+{
+    switch (number) {
+    case SYS_futex:
+    case SYS_gettid:
+    case SYS_getpid:
+    case SYS_getcpu:
+    case SYS_sched_yield:
+    case SYS_membarrier:
+    case SYS_tgkill:
+        return USES_WORDS;
+    /* Memory that the kernel uses after the call, processes that no handler of fork sees, and what the guards look
+     * after where it comes by its own function. */
+    case SYS_io_uring_setup:
+    case SYS_io_setup:
+    case SYS_userfaultfd:
+    case SYS_fork:
+    case SYS_vfork:
+    case SYS_clone:
+    case SYS_clone3:
+    case SYS_mmap:
+    case SYS_munmap:
+    case SYS_mremap:
+    case SYS_mprotect:
+    case SYS_pkey_mprotect:
+    case SYS_madvise:
+    case SYS_rt_sigaction:
+    case SYS_rt_sigprocmask:
+        return EVADES;
+    default:
+        return USES_BUFFERS;
+    }
+}
+
 static word guard_syscall(PARAMETERS)
 {
     const word arguments[] = {ARGUMENTS};
+    memory_use use = use_of(a);
+    if (use == EVADES)
+        ffm_downloads_deliver_all(&ffm_counters->deliveries_called, true);
+    else if (use == USES_BUFFERS && ffm_downloads_pending())
+        deliver_all();
     for (int i = 1; i < 6 && ffm_downloads_pending(); i++)
         deliver(arguments[i], 1);
     return original(GUARD_syscall)(ARGUMENTS);
@@ -175,6 +227,20 @@ static word guard_mremap(PARAMETERS)
     return result;
 }
 
+static word guard_execve(word a, word b, word c)
+{
+    if (ffm_downloads_pending())
+        deliver_all();
+    return system_call(SYS_execve, a, b, c);
+}
+
+static word guard_mlock(word a, word b)
+{
+    if (ffm_downloads_pending())
+        deliver(a, b);
+    return system_call(SYS_mlock, a, b, 0);
+}
+
 /* By readv, which is a point of cancellation as read is. */
 static word guard_read(word a, word b, word c)
 {
@@ -191,11 +257,15 @@ static void hand_over(int number)
         ffm_downloads_deliver_all(&ffm_counters->deliveries_called, true);
 }
 
+/* A handler that blocks all signals could not touch what is late. */
 static word guard_sigaction(PARAMETERS)
 {
-    if (b != 0)
-        hand_over((int)a);
-    return original(GUARD_sigaction)(ARGUMENTS);
+    if (b == 0)
+        return original(GUARD_sigaction)(ARGUMENTS);
+    hand_over((int)a);
+    struct sigaction without = *(const struct sigaction *)b;
+    sigdelset(&without.sa_mask, SIGSEGV);
+    return original(GUARD_sigaction)(a, (word)&without, c, d, e, f);
 }
 
 static word guard_signal(PARAMETERS)
@@ -226,6 +296,7 @@ void *ffm_guard_wrapper(uint32_t guard)
 #define VECTOR(name) [GUARD_##name] = guard_##name,
 #define MESSAGES(name, many) [GUARD_##name] = guard_##name,
 #define STRUCTURE(name) [GUARD_##name] = guard_##name,
+#define PROCESS(name) [GUARD_##name] = guard_##name,
 #define OTHER(name) [GUARD_##name] = guard_##name,
 #define WHOLE(name) [GUARD_##name] = guard_##name,
 #include "guarded_functions.def"

@@ -8,7 +8,7 @@
 /* Find what is preloaded; in a program without it no block has pages of its own. Again in a forked child. */
 void ffm_heap_open(void);
 
-/* Whether all pages of [first, last) belong to such blocks, and the calling thread's stack is no such block. */
+/* Whether all pages of [first, last) belong to such blocks. */
 bool ffm_heap_owns(uint64_t first, uint64_t last);
 
 #endif

@@ -12,9 +12,13 @@
 
 #include "driver.h"
 #include "staging.h"
+#include "state.h"
 #include "system_calls.h"
 
-enum { LATE = 256, PATIENCE_S = 2 };
+enum { LATE = 256 };
+
+/* So long, it is worth asking the driver whether the copy can still happen. */
+static const int64_t patience_ns = 1000000000;
 
 /* A sleep is some 70 us at least: what is all but done is waited for by giving the core to others. Not for long, since
  * the GPU's own threads may want it. */
@@ -25,6 +29,8 @@ typedef ffm_download_late download;
 static struct {
     bool locked;
     bool off;
+    uint32_t forks;   /* under way */
+    uint32_t waiting; /* threads that wait for the GPU to deliver */
     int memory;       /* /proc/self/mem: writes pages that are closed */
     uint32_t version; /* odd while `list` changes */
     download list[LATE];
@@ -36,7 +42,8 @@ uint32_t ffm_downloads_late;
 static __thread uint64_t signals_before __attribute__((tls_model("initial-exec")));
 
 /* The lock is taken in a signal handler too: no signal may interrupt its holder, and nothing under it touches a closed
- * page. Raw system calls: the library's own are guarded (guards.c). */
+ * page, or waits for the GPU, which may wait for another thread that is about to touch one. Raw system calls: the
+ * library's own are guarded (guards.c). */
 static void lock(void)
 {
     uint64_t all = ~(uint64_t)0, before;
@@ -76,8 +83,6 @@ static bool is_done(const download *it)
 
 bool ffm_late_open(void)
 {
-    if (late.memory >= 0)
-        close(late.memory);
     late.memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
     if (late.memory < 0)
         return false;
@@ -111,25 +116,35 @@ uint32_t ffm_late_version(void)
     return __atomic_load_n(&late.version, __ATOMIC_ACQUIRE);
 }
 
-/* Wait without calling the driver; only where that takes unusually long, ask it whether the copy can still happen. */
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
+}
+
+/* Give the GPU time. Without calling the driver, which the thread may be inside of; only where it takes unusually long
+ * that is asked. False where the GPU will not come to it: the program will learn of the error from its next call. */
+static bool pause_since(int64_t *began_ns)
+{
+    const struct timespec pause = {0, 20000};
+    const int64_t waited_ns = now_ns() - *began_ns;
+    if (waited_ns < before_sleeping_ns)
+        ffm_system_call(SYS_sched_yield, 0, 0, 0, 0);
+    else
+        ffm_system_call(SYS_nanosleep, (uint64_t)&pause, 0, 0, 0);
+    if (waited_ns < patience_ns)
+        return true;
+    *began_ns += waited_ns;
+    return !ffm_context_failed();
+}
+
 bool ffm_late_await(const download *it)
 {
-    struct timespec began, now, pause = {0, 20000};
-    clock_gettime(CLOCK_MONOTONIC, &began);
-    while (!is_done(it)) {
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        int64_t waited_ns = (now.tv_sec - began.tv_sec) * (int64_t)1000000000 + now.tv_nsec - began.tv_nsec;
-        if (waited_ns < before_sleeping_ns)
-            ffm_system_call(SYS_sched_yield, 0, 0, 0, 0);
-        else
-            ffm_system_call(SYS_nanosleep, (uint64_t)&pause, 0, 0, 0);
-        if (now.tv_sec - began.tv_sec <= PATIENCE_S)
-            continue;
-        int state = ffm_driver.stream_query(it->stream);
-        if (state != FFM_CUDA_SUCCESS && state != FFM_CUDA_NOT_READY)
-            return false; /* the program will learn of the error from its next call */
-        began = now;
-    }
+    int64_t began_ns = now_ns();
+    while (!is_done(it))
+        if (!pause_since(&began_ns))
+            return false;
     return true;
 }
 
@@ -145,8 +160,7 @@ static bool in_the_way(const download *earlier, const download *of)
     return earlier->to < of->to + of->bytes && of->to < earlier->to + earlier->bytes;
 }
 
-/* Whether some download is in a relation to another. Without the lock: its holder may be waiting for the GPU, and the
- * calling thread may be one of the driver's, which the GPU waits for. */
+/* Whether some download is in a relation to another. Without the lock, and its system calls: this is asked often. */
 static bool any(bool (*related)(const download *, const download *), const download *to)
 {
     while (true) {
@@ -181,7 +195,9 @@ bool ffm_late_add(const download *it)
 {
     lock();
     change(); /* before the page closes: whoever faults on it waits until it is known why (touches.c) */
-    bool closed = !late.off && ffm_downloads_late < LATE && protect(it, it->source ? PROT_READ : PROT_NONE);
+    /* A child could not deliver what becomes late now, and others need not wait for more than they began to. */
+    bool may = !late.off && late.forks == 0 && late.waiting == 0 && ffm_downloads_late < LATE;
+    bool closed = may && protect(it, it->source ? PROT_READ : PROT_NONE);
     if (closed) {
         late.list[ffm_downloads_late] = *it;
         __atomic_store_n(&ffm_downloads_late, ffm_downloads_late + 1, __ATOMIC_RELEASE);
@@ -224,18 +240,22 @@ static void choose(uint64_t first, uint64_t last, uint8_t *chosen)
     }
 }
 
+/* How many of those chosen the GPU is not done with. Locked. */
+static uint32_t under_way(const uint8_t *chosen)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < ffm_downloads_late; i++)
+        count += chosen[i] && !is_done(&late.list[i]);
+    return count;
+}
+
 /* Deliver what is chosen, which includes all on its pages; returns how many. Locked. */
 static uint32_t deliver_chosen(uint8_t *chosen)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < ffm_downloads_late; i++) {
-        if (!chosen[i])
-            continue;
-        if (!is_done(&late.list[i]))
-            FFM_COUNT(deliveries_awaited);
-        if (ffm_late_await(&late.list[i]) && !late.list[i].direct)
+    for (uint32_t i = 0; i < ffm_downloads_late; i++)
+        if (chosen[i] && is_done(&late.list[i]) && !late.list[i].direct)
             write_closed(&late.list[i]);
-    }
     change();
     for (uint32_t i = ffm_downloads_late; i > 0; i--) {
         if (!chosen[i - 1])
@@ -259,10 +279,27 @@ bool ffm_late_deliver(uint64_t first, uint64_t last, uint64_t *why)
     if (!any(on_pages, &pages))
         return false;
     int error = errno;
+    int64_t began_ns = now_ns();
+    bool waiting = false, failed = false;
+    uint32_t count;
     lock();
-    memset(chosen, 0, sizeof chosen);
-    choose(first, last, chosen);
-    uint32_t count = deliver_chosen(chosen);
+    while (true) {
+        memset(chosen, 0, sizeof chosen);
+        choose(first, last, chosen);
+        count = failed ? 0 : under_way(chosen);
+        if (count == 0)
+            break;
+        if (!waiting) {
+            late.waiting++;
+            __atomic_fetch_add(&ffm_counters->deliveries_awaited, count, __ATOMIC_RELAXED);
+        }
+        waiting = true;
+        unlock();
+        failed = !pause_since(&began_ns);
+        lock();
+    }
+    late.waiting -= waiting;
+    count = deliver_chosen(chosen);
     unlock();
     errno = error;
     __atomic_fetch_add(why, count, __ATOMIC_RELAXED);
@@ -297,10 +334,22 @@ void ffm_downloads_settle(void)
     unlock();
 }
 
+void ffm_late_fork(bool begins)
+{
+    lock();
+    late.forks += begins ? 1 : -1u;
+    unlock();
+}
+
 void ffm_late_forget(void)
 {
     late.locked = false;
+    late.forks = late.waiting = 0;
+    late.version = 0; /* another thread of the parent may have been changing the list */
     ffm_downloads_late = 0;
-    if (late.memory >= 0)
-        ffm_late_open();
+    if (late.memory < 0)
+        return;
+    close(late.memory); /* which is the parent's memory */
+    if (!ffm_late_open())
+        ffm_late_off();
 }

@@ -16,7 +16,7 @@ static inline uint64_t ffm_page_after(uint64_t address)
     return ffm_page_of(address + FFM_PAGE - 1);
 }
 
-/* Open this process's own memory, so that closed pages can be written. Again in a forked child. */
+/* Open this process's own memory, so that closed pages can be written. */
 bool ffm_late_open(void);
 
 /* Nothing will be late any more. */
@@ -41,6 +41,9 @@ bool ffm_late_deliver(uint64_t first, uint64_t last, uint64_t *why);
 
 /* Changes with the list. */
 uint32_t ffm_late_version(void);
+
+/* A fork begins, or is over in the parent: meanwhile nothing becomes late. */
+void ffm_late_fork(bool begins);
 
 /* In a forked child. */
 void ffm_late_forget(void);

@@ -46,6 +46,33 @@ void ffm_maps_unmapped(uint64_t start, uint64_t end)
     ffm_maps_changed();
 }
 
+void ffm_maps_after_fork(void)
+{
+    pthread_mutex_init(&maps.lock, NULL); /* another thread of the parent may have held it */
+}
+
+static span own_stack(void)
+{
+    pthread_attr_t attributes;
+    void *start;
+    size_t bytes;
+    span none = {0, 0};
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return none;
+    bool known = pthread_attr_getstack(&attributes, &start, &bytes) == 0;
+    pthread_attr_destroy(&attributes);
+    return known ? (span){(uint64_t)start, (uint64_t)start + bytes} : none;
+}
+
+bool ffm_maps_beside_stack(uint64_t start, uint64_t end)
+{
+    static __thread span stack __attribute__((tls_model("initial-exec")));
+    if (stack.end == 0)
+        stack = own_stack();
+    const uint64_t here = (uint64_t)__builtin_frame_address(0);
+    return stack.start <= here && here < stack.end && (end <= stack.start || stack.end <= start);
+}
+
 /* A line of /proc/self/maps: start-end perms offset device inode path. */
 static bool fits(const char *line, span *out)
 {

@@ -9,12 +9,18 @@
  * closed, and written while they are. Not the heap, which can shrink unseen (brk). */
 bool ffm_maps_private(uint64_t start, uint64_t end);
 
+/* Whether the calling thread runs on the stack that it was made with, and [start, end) is no part of that: what is
+ * pushed onto closed pages cannot be looked after, and of another stack, as coroutines have, the end is not known. */
+bool ffm_maps_beside_stack(uint64_t start, uint64_t end);
+
 /* Mappings changed. */
 void ffm_maps_changed(void);
 
 /* A mapping for a thread's stack was made; a mapping went. */
 void ffm_maps_stack(uint64_t start, uint64_t end);
 void ffm_maps_unmapped(uint64_t start, uint64_t end);
+
+void ffm_maps_after_fork(void);
 
 /* Whether the guards are in place. */
 bool ffm_guarded(void);

@@ -1,18 +1,14 @@
 #include "touches.h"
 
-#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "late.h"
 #include "maps.h"
 #include "system_calls.h"
-
-static struct sigaction previous;
 
 /* The last fault of this thread on a page without late downloads, and the list's version then. */
 static __thread struct {
@@ -43,6 +39,7 @@ static void end_by(int number, bool sent)
 
 static void on_fault(int number, siginfo_t *info, void *context)
 {
+    (void)context;
     uint64_t address = (uint64_t)info->si_addr;
     bool sent = info->si_code <= 0; /* by a process, not by the CPU */
     /* Even where nothing seems to be late: another thread may be closing the page right now. */
@@ -50,12 +47,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
         (ffm_late_deliver(ffm_page_of(address), ffm_page_after(address + 1), &ffm_counters->deliveries_touched) ||
          try_again(address)))
         return;
-    if (previous.sa_flags & SA_SIGINFO)
-        previous.sa_sigaction(number, info, context);
-    else if (previous.sa_handler == SIG_DFL || (previous.sa_handler == SIG_IGN && !sent))
-        end_by(number, sent);
-    else if (previous.sa_handler != SIG_IGN)
-        previous.sa_handler(number);
+    end_by(number, sent);
 }
 
 static void at_exit(void)
@@ -65,26 +57,26 @@ static void at_exit(void)
 
 static void before_fork(void)
 {
+    ffm_late_fork(true);
     ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
 }
 
-static int is_mpi(struct dl_phdr_info *info, size_t size, void *data)
+static void after_fork_in_parent(void)
 {
-    (void)size;
-    (void)data;
-    return strstr(info->dlpi_name, "/libmpi") != NULL || strstr(info->dlpi_name, "/libpmpi") != NULL;
+    ffm_late_fork(false);
 }
 
 static bool opened;
 
-/* Memory that another process reads, as MPI may arrange it, would be read before it is delivered. */
 static void open_once(void)
 {
-    struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK}, present;
     sigfillset(&fault.sa_mask);
-    opened = dl_iterate_phdr(is_mpi, NULL) == 0 && ffm_guarded() && ffm_late_open() &&
-             ffm_unguarded_sigaction(SIGSEGV, &fault, &previous) == 0 && atexit(at_exit) == 0 &&
-             pthread_atfork(before_fork, NULL, NULL) == 0;
+    /* A program that looks after faults itself is told of them (guards.c), and one that ignores the signal too. */
+    bool usual = ffm_guarded() && ffm_unguarded_sigaction(SIGSEGV, NULL, &present) == 0 &&
+                 !(present.sa_flags & SA_SIGINFO) && present.sa_handler == SIG_DFL;
+    opened = usual && ffm_late_open() && ffm_unguarded_sigaction(SIGSEGV, &fault, NULL) == 0 && atexit(at_exit) == 0 &&
+             pthread_atfork(before_fork, after_fork_in_parent, NULL) == 0;
     if (!opened)
         ffm_late_off();
 }
