@@ -70,11 +70,39 @@ def test_questions_about_time_wait_first(play: Play) -> None:
     assert counts["waits_questions"] > 0
 
 
-@pytest.mark.parametrize("scene", ["host_functions", "managed_memory", "mapped_memory"])
+@pytest.mark.parametrize("scene", ["host_functions", "nothing_is_freed", "managed_memory", "mapped_memory"])
 def test_waits_stay_while_the_gpu_works_on_host_memory(scene: str, play: Play) -> None:
     counts = play(scene).counts
     assert counts["waits_host_memory"] == 1
     assert counts["synchronizations"] == 0
+
+
+def test_a_wait_stays_that_another_thread_is_to_end(play: Play) -> None:
+    counts = play("value_is_awaited").counts
+    assert counts["waits_host_memory"] >= 1
+    assert counts["synchronizations"] == 0
+
+
+def test_work_of_destroyed_streams_is_waited_for(play: Play) -> None:
+    counts = play("stream_is_destroyed").counts
+    assert counts["synchronizations"] == 3
+    assert counts["stopped"] == 0
+
+
+def test_a_threads_own_stream_can_be_captured_after_a_wait_was_removed(play: Play) -> None:
+    counts = play("own_stream_is_captured").counts
+    assert counts["synchronizations"] == 1
+    assert counts["stopped"] == 0
+
+
+def test_a_capture_is_over_only_with_its_own_end(play: Play) -> None:
+    counts = play("wrong_end_of_a_capture").counts
+    assert counts["waits_capture"] == 2
+    assert counts["waits_driver"] == 0
+
+
+def test_a_program_ends_after_the_work_that_it_waited_for(play: Play) -> None:
+    assert play("prints_at_the_end").counts["synchronizations"] == 1
 
 
 def test_a_kernel_that_is_given_pinned_memory_keeps_its_wait(
@@ -121,7 +149,11 @@ def test_contents_that_are_there_are_not_sent_again_unless_something_was_written
         "result_is_written",
         "result_is_read_over",
         "result_is_freed",
+        "results_are_written_together",
+        "rows_lie_apart",
         "child_reads",
+        "command_is_beside_a_result",
+        "handler_blocks_all_signals",
         "reads_at_exit",
         "own_handler",
         "blocked_signals",
@@ -183,6 +215,24 @@ def test_a_program_with_system_calls_of_its_own_keeps_its_downloads(
     assert corrected.counts["waits_destination"] == 1
 
 
+def test_a_result_comes_however_long_it_takes_and_whoever_reads_it(
+    build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Longer than the library waits before it asks the driver, which tells the reading thread that it has no context.
+    configuration = tmp_path / "slow.vgpu"
+    configuration.write_text("kernel.fill = 1300000")
+    monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))
+    corrected = correct([str(build_program(PROGRAMS / "edges.cu")), "result_is_read_by_another_thread"], tmp_path)
+    assert corrected.differences == []
+    assert corrected.counts["deliveries_touched"] == 1
+
+
+def test_children_are_forked_while_results_are_late(play: Play) -> None:
+    corrected = play("forks_beside_downloads")
+    assert corrected.output.split() == ["4"]
+    assert corrected.counts["downloads_staged"] > 0
+
+
 @pytest.mark.parametrize("scene", ["fault_of_its_own", "signal_from_outside"])
 def test_a_program_that_crashes_does_so_corrected(scene: str, play: Play) -> None:
     corrected = play(scene)
@@ -190,7 +240,15 @@ def test_a_program_that_crashes_does_so_corrected(scene: str, play: Play) -> Non
     assert corrected.counts["downloads_staged"] == 1
 
 
-@pytest.mark.parametrize("scene", ["result_is_on_the_stack", "result_is_on_a_stack_from_the_heap", "result_is_shared"])
+@pytest.mark.parametrize(
+    "scene",
+    [
+        "result_is_on_the_stack",
+        "result_is_on_a_stack_from_the_heap",
+        "result_is_on_the_stack_of_a_coroutine",
+        "result_is_shared",
+    ],
+)
 def test_downloads_to_memory_that_cannot_be_closed_stay_synchronous(scene: str, play: Play) -> None:
     counts = play(scene).counts
     assert counts["downloads_staged"] == 0

@@ -1,5 +1,6 @@
 #include "downloads.h"
 #include "driver.h"
+#include "effects.h"
 #include "host_memory.h"
 #include "order.h"
 #include "pool.h"
@@ -37,7 +38,7 @@ uint64_t ffm_download(const ffm_program_call *call)
         !ffm_pool_holds(from, late.bytes) || (!late.direct && ffm_host_memory_holds(late.to)))
         return download_now(call, late.stream);
     uint64_t *why = &ffm_counters->waits_host_memory;
-    if (!ffm_order_has_effects()) {
+    if (!ffm_effects_under_way()) {
         why = &ffm_counters->waits_destination;
         if (ffm_downloads_begin(&late)) {
             why = &ffm_counters->waits_driver;

@@ -22,6 +22,8 @@ typedef uint64_t ffm_handle;
     DRIVER(stream_wait_event, cuStreamWaitEvent, (ffm_handle stream, ffm_handle event, unsigned flags))                \
     DRIVER(stream_query, cuStreamQuery, (ffm_handle stream))                                                           \
     DRIVER(stream_synchronize, cuStreamSynchronize, (ffm_handle stream))                                               \
+    DRIVER(push_context, cuCtxPushCurrent_v2, (uint64_t context))                                                      \
+    DRIVER(pop_context, cuCtxPopCurrent_v2, (uint64_t *context))                                                       \
     DRIVER(context_synchronize, cuCtxSynchronize, (void))                                                              \
     DRIVER(allocate, cuMemAlloc_v2, (uint64_t *address, size_t bytes))                                                 \
     DRIVER(release, cuMemFree_v2, (uint64_t address))                                                                  \

@@ -6,6 +6,7 @@
 #include "dispatch.h"
 #include "downloads.h"
 #include "driver.h"
+#include "effects.h"
 #include "held.h"
 #include "host_memory.h"
 #include "order.h"
@@ -30,6 +31,8 @@ static uint64_t allocate(const ffm_program_call *call)
 /* The driver frees the block: forget it before, since another thread can be given its address at once. */
 static uint64_t release(const ffm_program_call *call, uint64_t address)
 {
+    if (address == 0)
+        return ffm_forward(call); /* which frees nothing, and waits for nothing */
     ffm_pool_freed(address);
     ffm_held_lost();
     ffm_host_memory_freed(address); /* managed memory is freed by the same call */
@@ -44,7 +47,7 @@ static uint64_t release(const ffm_program_call *call, uint64_t address)
 
 static uint64_t hoist(const ffm_program_call *call, uint64_t address)
 {
-    if (ffm_order_has_effects()) {
+    if (ffm_effects_under_way()) {
         /* Here something may rely on the free's wait; the block is pooled all the same. */
         ffm_order_mark before = ffm_order_now();
         uint64_t waited = (uint64_t)ffm_driver.context_synchronize();

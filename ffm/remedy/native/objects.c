@@ -1,8 +1,11 @@
-/* Streams, contexts and captures: what corrections must know of them. */
+/* Streams, contexts, captures and modules: what corrections must know of them. */
+#include <cuda.h>
+
 #include "dispatch.h"
 #include "downloads.h"
 #include "extras.h"
 #include "held.h"
+#include "kernel_arguments.h"
 #include "order.h"
 #include "state.h"
 
@@ -36,6 +39,7 @@ static uint64_t meet_context(const ffm_program_call *call)
 static uint64_t end_context(const ffm_program_call *call)
 {
     ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
+    ffm_kernels_forget();
     uint64_t result = ffm_forward(call);
     if (result == 0)
         ffm_context_ends();
@@ -46,6 +50,7 @@ static uint64_t end_context(const ffm_program_call *call)
 static uint64_t release_primary(const ffm_program_call *call)
 {
     ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
+    ffm_kernels_forget();
     uint64_t result = ffm_forward(call);
     if (result == 0 && !ffm_primary_active(call->arguments[0]))
         ffm_context_ends();
@@ -59,8 +64,10 @@ static uint64_t stop(const ffm_program_call *call)
     return ffm_forward(call);
 }
 
+/* A thread's own default stream must be known, and in its place, before it is captured. */
 static uint64_t begin_capture(const ffm_program_call *call)
 {
+    ffm_order_stream(ffm_argument(call, call->function->stream), call->function->per_thread_stream);
     ffm_capture(true);
     uint64_t result = ffm_forward(call);
     if (result != 0)
@@ -68,11 +75,21 @@ static uint64_t begin_capture(const ffm_program_call *call)
     return result;
 }
 
+/* A capture that failed is over too, once its end was asked for; any other error leaves it under way. */
 static uint64_t end_capture(const ffm_program_call *call)
 {
     uint64_t result = ffm_forward(call);
-    ffm_capture(false);
+    if (result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
+        result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
+        ffm_capture(false);
     return result;
+}
+
+/* The handles of its kernels may soon be those of others. */
+static uint64_t unload(const ffm_program_call *call)
+{
+    ffm_kernels_forget();
+    return ffm_forward(call);
 }
 
 /* The driver's private interface: work may be enqueued by calls that nobody sees. */
@@ -109,6 +126,8 @@ ffm_handler ffm_objects_handler(const ffm_function *function)
         {"cuStreamBeginCaptureToCig", begin_capture},
         {"cuStreamEndCapture", end_capture},
         {"cuStreamEndCaptureToCig", end_capture},
+        {"cuModuleUnload", unload},
+        {"cuLibraryUnload", unload},
         {"cuGetExportTable", hand_out_table},
     };
     for (uint32_t i = 0; i < sizeof table / sizeof *table; i++)

@@ -1,43 +1,40 @@
 #include "order.h"
 
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "counters.h"
-#include "downloads.h"
 #include "driver.h"
+#include "effects.h"
 #include "state.h"
 
-enum { STREAMS = 256, TRANSFERS = 64, DISABLE_TIMING = 2 };
+enum { STREAMS = 256, ENDS = 64, DISABLE_TIMING = 2 };
 
 typedef struct {
     uint64_t handle;
     bool nonblocking;
     ffm_handle event; /* made when first needed */
-    uint64_t effects; /* number of the last effect on it, 0 where none is under way */
 } known_stream;
 
-/* A transfer under way on host memory. */
+/* The end of what was enqueued on a stream that was destroyed since: its work goes on. */
 typedef struct {
-    uint64_t number; /* of the effect */
-    uint64_t stream, start;
-    size_t bytes;
-    bool source;
-} transfer_effect;
+    ffm_handle event;
+    bool pending; /* no stream waits for it yet */
+} stream_end;
 
 static struct {
-    transfer_effect transfers[TRANSFERS];
-    uint32_t transfer_count;
     known_stream made[STREAMS];
     uint32_t count;
-    known_stream legacy, per_thread;
+    stream_end ends[ENDS];
     bool had_nonblocking;  /* some stream was non-blocking, even if it is gone */
-    uint64_t orphans;      /* effects on streams that were destroyed since */
-    uint64_t effects;      /* numbers given out */
     uint32_t thread_count; /* threads that used their own default stream */
     ffm_handle fence;      /* recorded by the last fence: all earlier ones lie before it */
     uint64_t fences;       /* made */
     uint64_t paid;         /* the last one that was waited for */
 } order;
+
+static pthread_once_t at_exit = PTHREAD_ONCE_INIT;
 
 /* Streams of threads are counted by generation, so that a child or a new context counts them anew. */
 static uint32_t generation = 1;
@@ -69,16 +66,68 @@ uint64_t ffm_order_stream(uint64_t handle, bool per_thread)
     return handle;
 }
 
+static bool make_event(ffm_handle *event)
+{
+    return *event != 0 || ffm_driver.event_create(event, DISABLE_TIMING) == FFM_CUDA_SUCCESS;
+}
+
+static bool record(ffm_handle event, uint64_t stream)
+{
+    return ffm_driver.event_record(event, stream) == FFM_CUDA_SUCCESS;
+}
+
+static bool wait(uint64_t stream, ffm_handle event)
+{
+    return ffm_driver.stream_wait_event(stream, event, 0) == FFM_CUDA_SUCCESS;
+}
+
+/* Put the legacy stream behind the work of destroyed streams. Locked. */
+static bool gather_ends(void)
+{
+    for (uint32_t i = 0; i < ENDS; i++) {
+        stream_end *end = &order.ends[i];
+        if (end->pending && !wait(FFM_LEGACY_STREAM, end->event))
+            return false;
+        end->pending = false;
+    }
+    return true;
+}
+
+/* Note where the work of a stream ends that is about to be destroyed. Locked. */
+static bool note_end(known_stream *gone)
+{
+    uint32_t place = 0;
+    while (place < ENDS && order.ends[place].pending)
+        place++;
+    if (place == ENDS) {
+        place = 0;
+        if (ffm_capturing() || !gather_ends())
+            return false;
+    }
+    if (!make_event(&gone->event) || !record(gone->event, gone->handle))
+        return false;
+    ffm_handle unused = order.ends[place].event;
+    order.ends[place] = (stream_end){.event = gone->event, .pending = true};
+    gone->event = unused;
+    return true;
+}
+
 static known_stream *find(uint64_t handle)
 {
-    if (handle == FFM_LEGACY_STREAM)
-        return &order.legacy;
-    if (handle == FFM_PER_THREAD_STREAM)
-        return &order.per_thread;
     for (uint32_t i = 0; i < order.count; i++)
         if (order.made[i].handle == handle)
             return &order.made[i];
     return NULL;
+}
+
+bool ffm_order_knows(uint64_t stream)
+{
+    return stream == FFM_LEGACY_STREAM || stream == FFM_PER_THREAD_STREAM || find(stream) != NULL;
+}
+
+bool ffm_order_may_ask(uint64_t stream)
+{
+    return stream != FFM_PER_THREAD_STREAM || (order.thread_count <= 1 && own_stream_generation == generation);
 }
 
 void ffm_order_stream_made(uint64_t stream, bool nonblocking)
@@ -97,167 +146,42 @@ void ffm_order_stream_made(uint64_t stream, bool nonblocking)
 void ffm_order_stream_gone(uint64_t stream)
 {
     pthread_mutex_lock(&ffm_lock);
-    known_stream *gone = stream > FFM_PER_THREAD_STREAM ? find(stream) : NULL;
+    known_stream *gone = find(stream);
+    bool noted = gone == NULL || ffm_stopped() || note_end(gone);
     if (gone != NULL) {
-        if (gone->effects > order.orphans)
-            order.orphans = gone->effects;
-        for (uint32_t i = order.transfer_count; i > 0; i--) {
-            if (order.transfers[i - 1].stream != stream)
-                continue;
-            if (order.transfers[i - 1].number > order.orphans)
-                order.orphans = order.transfers[i - 1].number;
-            order.transfers[i - 1] = order.transfers[--order.transfer_count];
-        }
+        ffm_effects_stream_gone(stream);
         ffm_handle event = gone->event;
         *gone = order.made[--order.count];
         order.made[order.count] = (known_stream){.event = event}; /* for the next stream */
     }
     pthread_mutex_unlock(&ffm_lock);
-}
-
-void ffm_order_effect(uint64_t stream)
-{
-    pthread_mutex_lock(&ffm_lock);
-    known_stream *on = find(stream);
-    uint64_t number = ++order.effects;
-    if (on != NULL)
-        on->effects = number;
-    else
-        order.orphans = number;
-    pthread_mutex_unlock(&ffm_lock);
-}
-
-void ffm_order_transfer_effect(uint64_t stream, uint64_t start, size_t bytes, bool source)
-{
-    pthread_mutex_lock(&ffm_lock);
-    bool room = order.transfer_count < TRANSFERS;
-    if (room)
-        order.transfers[order.transfer_count++] = (transfer_effect){++order.effects, stream, start, bytes, source};
-    pthread_mutex_unlock(&ffm_lock);
-    if (!room)
-        ffm_order_effect(stream);
-}
-
-/* Transfers up to an effect, on a stream or (0) on all, are done. Locked. */
-static void settle_transfers(uint64_t stream, uint64_t last)
-{
-    for (uint32_t i = order.transfer_count; i > 0; i--) {
-        const transfer_effect *at = &order.transfers[i - 1];
-        if (at->number <= last && (stream == 0 || at->stream == stream))
-            order.transfers[i - 1] = order.transfers[--order.transfer_count];
-    }
+    if (!noted)
+        ffm_stop(FFM_STOP_STREAMS);
 }
 
 ffm_order_mark ffm_order_now(void)
 {
-    return (ffm_order_mark){__atomic_load_n(&order.effects, __ATOMIC_ACQUIRE),
-                            __atomic_load_n(&order.fences, __ATOMIC_ACQUIRE)};
-}
-
-static void settle(known_stream *stream, ffm_order_mark before)
-{
-    if (stream->effects <= before.effects)
-        stream->effects = 0;
+    return (ffm_order_mark){ffm_effects_now(), __atomic_load_n(&order.fences, __ATOMIC_ACQUIRE)};
 }
 
 void ffm_order_waited(ffm_scope scope, uint64_t stream, ffm_order_mark before)
 {
     pthread_mutex_lock(&ffm_lock);
     if (scope == FFM_SCOPE_CONTEXT) {
-        for (uint32_t i = 0; i < order.count; i++)
-            settle(&order.made[i], before);
-        settle(&order.legacy, before);
-        settle(&order.per_thread, before);
-        settle_transfers(0, before.effects);
-        if (order.orphans <= before.effects)
-            order.orphans = 0;
+        ffm_effects_over(0, before.effects);
         if (before.fences > order.paid)
             order.paid = before.fences;
-    } else if (scope == FFM_SCOPE_STREAM) {
-        known_stream *waited = find(stream);
-        /* A thread's wait for its own default stream says nothing of the others'. */
-        if (waited != NULL && (waited != &order.per_thread || order.thread_count <= 1)) {
-            settle(waited, before);
-            settle_transfers(stream, before.effects);
-        }
+    } else if (scope == FFM_SCOPE_STREAM && ffm_order_may_ask(stream)) {
+        ffm_effects_over(stream, before.effects);
     }
     pthread_mutex_unlock(&ffm_lock);
 }
 
-/* Whether effects on a stream are still under way; asks the driver. */
-static bool busy(known_stream *stream, uint64_t handle)
-{
-    if (stream->effects == 0)
-        return false;
-    /* Only its own thread can ask for a thread's default stream. */
-    if (stream == &order.per_thread && (order.thread_count > 1 || own_stream_generation != generation))
-        return true;
-    if (ffm_driver.stream_query(handle) != FFM_CUDA_SUCCESS)
-        return true;
-    stream->effects = 0;
-    return false;
-}
-
-/* Transfers on streams that this thread may not ask are left as they are. Locked. */
-static bool is_own(uint64_t stream)
-{
-    return stream != FFM_PER_THREAD_STREAM || (order.thread_count <= 1 && own_stream_generation == generation);
-}
-
-/* Close what a transfer works on, without the lock: where that waits, others go on. */
-static bool close_transfer(const transfer_effect *under_way)
-{
-    if (!ffm_downloads_close_transfer(under_way->start, under_way->bytes, under_way->source, under_way->stream))
-        return false;
-    pthread_mutex_lock(&ffm_lock);
-    for (uint32_t i = order.transfer_count; i > 0; i--)
-        if (order.transfers[i - 1].number == under_way->number)
-            order.transfers[i - 1] = order.transfers[--order.transfer_count];
-    pthread_mutex_unlock(&ffm_lock);
-    return true;
-}
-
-bool ffm_order_has_effects(void)
-{
-    transfer_effect under_way[TRANSFERS];
-    pthread_mutex_lock(&ffm_lock);
-    bool found =
-        order.orphans != 0 || busy(&order.legacy, FFM_LEGACY_STREAM) || busy(&order.per_thread, FFM_PER_THREAD_STREAM);
-    for (uint32_t i = 0; i < order.count && !found; i++)
-        found = busy(&order.made[i], order.made[i].handle);
-    for (uint32_t i = order.transfer_count; i > 0 && !found; i--) {
-        const transfer_effect *at = &order.transfers[i - 1];
-        found = !is_own(at->stream);
-        if (!found && ffm_driver.stream_query(at->stream) == FFM_CUDA_SUCCESS)
-            order.transfers[i - 1] = order.transfers[--order.transfer_count];
-    }
-    uint32_t count = found ? 0 : order.transfer_count;
-    for (uint32_t i = 0; i < count; i++)
-        under_way[i] = order.transfers[i];
-    pthread_mutex_unlock(&ffm_lock);
-    for (uint32_t i = 0; i < count && !found; i++)
-        found = !close_transfer(&under_way[i]);
-    return found;
-}
-
-static bool make_event(ffm_handle *event)
-{
-    return *event != 0 || ffm_driver.event_create(event, DISABLE_TIMING) == FFM_CUDA_SUCCESS;
-}
-
-static bool record(ffm_handle event, uint64_t stream)
-{
-    return ffm_driver.event_record(event, stream) == FFM_CUDA_SUCCESS;
-}
-
-static bool wait(uint64_t stream, ffm_handle event)
-{
-    return ffm_driver.stream_wait_event(stream, event, 0) == FFM_CUDA_SUCCESS;
-}
-
-/* Put the legacy stream behind all non-blocking streams. Blocking ones it is behind by itself. */
+/* Put the legacy stream behind all non-blocking streams. Blocking ones it is behind by itself, while they live. */
 static bool gather(void)
 {
+    if (!gather_ends())
+        return false;
     for (uint32_t i = 0; i < order.count; i++) {
         known_stream *stream = &order.made[i];
         if (stream->nonblocking && !(make_event(&stream->event) && record(stream->event, stream->handle) &&
@@ -293,9 +217,9 @@ static bool fence(ffm_scope scope, uint64_t handle)
     if (handle == FFM_LEGACY_STREAM)
         return fence_on_legacy();
     const known_stream *stream = find(handle);
-    if (stream == NULL)
+    if (stream == NULL && handle != FFM_PER_THREAD_STREAM)
         return false;
-    if (stream->nonblocking)
+    if (stream != NULL && stream->nonblocking)
         return record(order.fence, handle) && spread(true, handle) && wait(FFM_LEGACY_STREAM, order.fence);
     /* No thread can put an order into another thread's default stream: only the legacy stream reaches them all. */
     if (order.thread_count > (handle == FFM_PER_THREAD_STREAM))
@@ -303,10 +227,18 @@ static bool fence(ffm_scope scope, uint64_t handle)
     return record(order.fence, handle) && spread(true, handle);
 }
 
+/* A program that waited for its last work ends after that, not before: it may still print from a kernel. */
+static void pay_at_exit(void)
+{
+    atexit(ffm_order_pay);
+}
+
 bool ffm_order_fence(ffm_scope scope, uint64_t handle)
 {
+    pthread_once(&at_exit, pay_at_exit);
     pthread_mutex_lock(&ffm_lock);
-    bool done = make_event(&order.fence) && fence(scope, handle);
+    /* No capture begins while the lock is held, and none may see the events of a fence. */
+    bool done = !ffm_capturing() && make_event(&order.fence) && fence(scope, handle);
     if (done) {
         order.fences++;
         ffm_counters->fences++;
@@ -347,11 +279,10 @@ void ffm_order_forget(void)
 {
     pthread_mutex_lock(&ffm_lock);
     order.count = 0;
-    order.transfer_count = 0;
     for (uint32_t i = 0; i < STREAMS; i++)
         order.made[i] = (known_stream){0};
-    order.legacy = order.per_thread = (known_stream){0};
-    order.orphans = 0;
+    memset(order.ends, 0, sizeof order.ends);
+    ffm_effects_forget();
     order.had_nonblocking = false;
     order.thread_count = 0;
     order.fence = 0;

@@ -4,7 +4,7 @@
  * becomes a *fence*: all work enqueued after it, on whatever stream, starts after all work that the wait would have
  * waited for. The device keeps that order; the CPU goes on. Three things that the CPU could notice are looked after:
  *
- * - host memory that work under way writes or reads (*effects*): while the CPU could touch some, no wait is removed;
+ * - host memory that work under way writes or reads (effects.h): while the CPU could touch some, no wait is removed;
  * - questions about the state or the times of work: they wait first, for what was promised (ffm_order_pay);
  * - what lies outside of the promise (a second context, a capture): no wait is removed then.
  *
@@ -17,7 +17,6 @@
 #define FFM_REMEDY_ORDER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Which work a removed wait would have waited for. */
@@ -30,11 +29,12 @@ uint64_t ffm_order_stream(uint64_t handle, bool per_thread);
 void ffm_order_stream_made(uint64_t stream, bool nonblocking);
 void ffm_order_stream_gone(uint64_t stream);
 
-/* Work that the GPU does on host memory was enqueued; call after it. */
-void ffm_order_effect(uint64_t stream);
+/* Under ffm_lock. Whether the stream is a default one, or was made in the program's sight. */
+bool ffm_order_knows(uint64_t stream);
 
-/* The same for a transfer, which reads (`source`) or writes just this host memory. */
-void ffm_order_transfer_effect(uint64_t stream, uint64_t start, size_t bytes, bool source);
+/* Under ffm_lock. Whether what the calling thread asks for by this handle is the only stream that has it: another
+ * thread's own default stream is another stream. */
+bool ffm_order_may_ask(uint64_t stream);
 
 /* Before and after a wait that took place: what it covered is over. `before` is from before the wait. */
 typedef struct {
@@ -43,10 +43,6 @@ typedef struct {
 
 ffm_order_mark ffm_order_now(void);
 void ffm_order_waited(ffm_scope scope, uint64_t stream, ffm_order_mark before);
-
-/* Whether the GPU may be working on host memory that the CPU can touch. Asks the driver where need be; what transfers
- * work on is closed until they are done (downloads.h), so that the CPU waits where it touches it, and not before. */
-bool ffm_order_has_effects(void);
 
 /* Keep the order of a wait that is removed now. `handle`: the stream or event of the scope. False where that is not
  * possible; the caller then waits. */

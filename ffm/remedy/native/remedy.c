@@ -9,6 +9,8 @@
 #include "downloads.h"
 #include "extras.h"
 #include "heap.h"
+#include "host_memory.h"
+#include "kernel_arguments.h"
 #include "maps.h"
 #include "modules.h"
 #include "plan.h"
@@ -22,6 +24,9 @@ static void after_fork(void)
     ffm_counters_after_fork();
     ffm_heap_open();
     ffm_downloads_after_fork();
+    ffm_maps_after_fork();
+    ffm_kernels_after_fork();
+    ffm_host_memory_after_fork();
     ffm_modules_after_fork();
     ffm_python_after_fork();
     ffm_stacks_after_fork();

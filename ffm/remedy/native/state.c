@@ -1,8 +1,11 @@
 #include "state.h"
 
+#include <cuda.h>
+
 #include "cache.h"
 #include "counters.h"
 #include "downloads.h"
+#include "driver.h"
 #include "held.h"
 #include "order.h"
 #include "pool.h"
@@ -32,10 +35,10 @@ bool ffm_stopped(void)
 
 void ffm_capture(bool begins)
 {
-    if (begins)
-        __atomic_add_fetch(&captures, 1, __ATOMIC_ACQ_REL);
-    else if (__atomic_load_n(&captures, __ATOMIC_ACQUIRE) > 0)
-        __atomic_sub_fetch(&captures, 1, __ATOMIC_ACQ_REL);
+    pthread_mutex_lock(&ffm_lock);
+    uint32_t now = begins ? captures + 1 : captures > 0 ? captures - 1 : 0;
+    __atomic_store_n(&captures, now, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&ffm_lock);
 }
 
 bool ffm_capturing(void)
@@ -51,6 +54,41 @@ void ffm_context_seen(uint64_t seen)
     if (!__atomic_compare_exchange_n(&context, &expected, seen, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
         expected != seen)
         ffm_stop(FFM_STOP_CONTEXTS);
+}
+
+/* Errors after which the context must be destroyed (cuda.h). */
+static bool lasts(int error)
+{
+    switch (error) {
+    case CUDA_ERROR_DEINITIALIZED:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_UNKNOWN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A thread may have no context of its own. While a stream is captured the driver forbids the question. */
+bool ffm_context_failed(void)
+{
+    uint64_t known = __atomic_load_n(&context, __ATOMIC_ACQUIRE), popped;
+    if (ffm_capturing() || known == 0 || ffm_driver.push_context(known) != FFM_CUDA_SUCCESS)
+        return false;
+    int state = ffm_driver.stream_query(FFM_LEGACY_STREAM);
+    ffm_driver.pop_context(&popped);
+    return lasts(state);
 }
 
 void ffm_context_ends(void)

@@ -1,6 +1,7 @@
 /* Explicit synchronizations, and questions about the state of work. */
 #include "dispatch.h"
 #include "downloads.h"
+#include "effects.h"
 #include "order.h"
 #include "state.h"
 
@@ -37,7 +38,7 @@ static uint64_t synchronize(const ffm_program_call *call)
     if (!ffm_may(call, FFM_REMEDY_SKIP))
         return wait_for(call, work);
     uint64_t *why = &ffm_counters->waits_host_memory;
-    if (!ffm_order_has_effects()) {
+    if (!ffm_effects_under_way()) {
         if (ffm_order_fence(work.scope, work.handle)) {
             FFM_COUNT(synchronizations);
             ffm_count(&call->tally->corrected);

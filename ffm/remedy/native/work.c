@@ -3,6 +3,7 @@
 
 #include "arguments.h"
 #include "dispatch.h"
+#include "effects.h"
 #include "held.h"
 #include "host_memory.h"
 #include "kernel_arguments.h"
@@ -27,19 +28,20 @@ static uint64_t enqueue(const ffm_program_call *call)
     if (result == 0 && function->kind == FFM_KIND_TRANSFER && function->shape == FFM_SHAPE_PLAIN &&
         !ffm_host_memory_open() && (to_host || from_host)) {
         if (to_host)
-            ffm_order_transfer_effect(stream, operation.destination, operation.bytes, false);
+            ffm_effect_of_transfer(stream, operation.destination, operation.bytes, false);
         if (from_host)
-            ffm_order_transfer_effect(stream, operation.source, operation.bytes, true);
+            ffm_effect_of_transfer(stream, operation.source, operation.bytes, true);
         return result;
     }
     bool opaque = function->shape == FFM_SHAPE_BATCH || function->shape == FFM_SHAPE_BATCH_3D ||
                   function->shape == FFM_SHAPE_OPAQUE || function->shape == FFM_SHAPE_NARROW;
     if (result == 0 && (opaque || ffm_host_memory_open() || to_host || from_host))
-        ffm_order_effect(stream);
+        ffm_effect(stream);
     return result;
 }
 
-/* Writes and waits of values, by the GPU. */
+/* Writes and waits of values, by the GPU. What it waits for may depend on the CPU, which must then not be made to wait
+ * for it in other places than the program's. */
 static uint64_t order_values(const ffm_program_call *call)
 {
     const ffm_function *function = call->function;
@@ -48,7 +50,7 @@ static uint64_t order_values(const ffm_program_call *call)
     ffm_held_lost();
     if (result == 0 && (function->destination < 0 || ffm_host_memory_open() ||
                         ffm_host_memory_holds(call->arguments[function->destination])))
-        ffm_order_effect(stream);
+        ffm_effect(stream);
     return result;
 }
 
@@ -69,7 +71,7 @@ static uint64_t enqueue_unknown(const ffm_program_call *call)
     uint64_t result = ffm_forward(call);
     ffm_held_lost();
     if (result == 0)
-        ffm_order_effect(stream);
+        ffm_effect(stream);
     return result;
 }
 
@@ -82,7 +84,7 @@ static uint64_t launch(const ffm_program_call *call)
     uint64_t result = ffm_forward(call);
     ffm_held_lost();
     if (result == 0 && reaches)
-        ffm_order_effect(stream);
+        ffm_effect(stream);
     return result;
 }
 
@@ -107,7 +109,8 @@ ffm_handler ffm_work_handler(const ffm_function *function)
         return enqueue_unknown;
     case FFM_KIND_ORDER:
         if (ffm_is(function, "cuStreamWriteValue32") || ffm_is(function, "cuStreamWriteValue64") ||
-            ffm_is(function, "cuStreamBatchMemOp"))
+            ffm_is(function, "cuStreamWaitValue32") || ffm_is(function, "cuStreamWaitValue64") ||
+            ffm_is(function, "cuStreamBatchMemOp") || ffm_is(function, "cuWaitExternalSemaphoresAsync"))
             return order_values;
         return function->stream >= 0 ? note_stream : NULL;
     case FFM_KIND_MIGRATION:

@@ -1,0 +1,205 @@
+/* Explicit synchronizations. */
+#ifndef FFM_TEST_WAIT_SCENES_H
+#define FFM_TEST_WAIT_SCENES_H
+
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include "scene.h"
+
+namespace
+{
+
+void event_times()
+{
+    int *block = on_device();
+    cudaEvent_t first, second;
+    REQUIRE(cudaEventCreate(&first));
+    REQUIRE(cudaEventCreate(&second));
+    REQUIRE(cudaEventRecord(first));
+    start_fill(block, 1);
+    REQUIRE(cudaEventRecord(second));
+    REQUIRE(cudaDeviceSynchronize());
+    float milliseconds = -1;
+    std::printf("%s\n", cudaGetErrorName(cudaEventElapsedTime(&milliseconds, first, second)));
+    std::printf("%d\n", milliseconds > 10);
+    start_fill(block, 2);
+    REQUIRE(cudaEventRecord(second));
+    REQUIRE(cudaEventSynchronize(second));
+    std::printf("%s\n", cudaGetErrorName(cudaEventQuery(second)));
+}
+
+void host_functions()
+{
+    int *block = on_device();
+    static volatile int seen = 0;
+    start_fill(block, 1);
+    REQUIRE(cudaLaunchHostFunc(nullptr, [](void *) { seen = 42; }, nullptr));
+    REQUIRE(cudaDeviceSynchronize());
+    std::printf("%d\n", seen);
+}
+
+void managed_memory()
+{
+    int *memory = nullptr;
+    REQUIRE(cudaMallocManaged(reinterpret_cast<void **>(&memory), bytes));
+    start_fill(memory, 3);
+    REQUIRE(cudaDeviceSynchronize());
+    std::printf("%d\n", sum(memory));
+}
+
+void mapped_memory()
+{
+    int *memory = nullptr, *alias = nullptr;
+    REQUIRE(cudaHostAlloc(reinterpret_cast<void **>(&memory), bytes, cudaHostAllocMapped));
+    REQUIRE(cudaHostGetDevicePointer(reinterpret_cast<void **>(&alias), memory, 0));
+    int *freed = on_device();
+    start_fill(alias, 5);
+    REQUIRE(cudaFree(freed));
+    std::printf("%d\n", sum(memory));
+}
+
+void unified_addresses()
+{
+    int *memory = nullptr;
+    REQUIRE(cudaMallocHost(reinterpret_cast<void **>(&memory), bytes));
+    start_fill(memory, 7);
+    REQUIRE(cudaDeviceSynchronize());
+    std::printf("%d\n", sum(memory));
+}
+
+void threads_at_once()
+{
+    int sums[4] = {};
+    std::vector<std::thread> threads;
+    for (int number = 0; number < 4; ++number)
+        threads.emplace_back([number, &sums] {
+            cudaStream_t stream = nullptr;
+            if (number > 1)
+                REQUIRE(cudaStreamCreateWithFlags(&stream, number == 2 ? cudaStreamDefault : cudaStreamNonBlocking));
+            int *host = on_host();
+            for (int turn = 0; turn < 8; ++turn) {
+                int *first = on_device(), *second = on_device();
+                LAUNCH(fill, dim3(count / 256), dim3(256), 0, stream, first, number + turn, count);
+                REQUIRE(number % 2 ? cudaDeviceSynchronize() : cudaStreamSynchronize(stream));
+                REQUIRE(cudaMemcpy(host, first, bytes, cudaMemcpyDeviceToHost));
+                host[turn] = turn;
+                REQUIRE(cudaMemcpy(second, host, bytes, cudaMemcpyHostToDevice));
+                REQUIRE(cudaFree(first));
+                REQUIRE(cudaMemcpy(host, second, bytes, cudaMemcpyDeviceToHost));
+                sums[number] += sum(host);
+                REQUIRE(cudaFree(second));
+            }
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    for (int result : sums)
+        std::printf("%d\n", result);
+}
+
+void nothing_is_freed()
+{
+    static volatile int seen = 0;
+    start_fill(on_device(), 1);
+    REQUIRE(cudaLaunchHostFunc(nullptr, [](void *) { seen = 42; }, nullptr));
+    REQUIRE(cudaFree(nullptr)); /* waits for nothing */
+    REQUIRE(cudaDeviceSynchronize());
+    std::printf("%d\n", seen);
+}
+
+/* The work of a stream goes on when it is destroyed, and a wait for all work waits for it too. */
+void stream_is_destroyed()
+{
+    int *from = on_device(), *to = on_device(), *host = on_host();
+    for (int turn = 0; turn < 3; ++turn) {
+        for (int number = 0; number < 70; ++number) {
+            cudaStream_t stream;
+            REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+            if (number == 0)
+                LAUNCH(fill, dim3(count / 256), dim3(256), 0, stream, from, turn, count);
+            REQUIRE(cudaStreamDestroy(stream));
+        }
+        REQUIRE(cudaDeviceSynchronize());
+        REQUIRE(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, nullptr));
+        REQUIRE(cudaMemcpy(host, to, bytes, cudaMemcpyDeviceToHost));
+        std::printf("%d\n", sum(host));
+    }
+}
+
+/* The thread's own default stream is captured before anything else is done on it, though waits were removed. */
+void own_stream_is_captured()
+{
+    int *block = on_device(), *host = on_host();
+    start_fill(block, 1);
+    REQUIRE(cudaDeviceSynchronize());
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    REQUIRE(cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeGlobal));
+    LAUNCH(fill, dim3(count / 256), dim3(256), 0, cudaStreamPerThread, block, 2, count);
+    REQUIRE(cudaStreamEndCapture(cudaStreamPerThread, &graph));
+    REQUIRE(cudaGraphInstantiate(&executable, graph, 0));
+    REQUIRE(cudaGraphLaunch(executable, cudaStreamPerThread));
+    REQUIRE(cudaMemcpy(host, block, bytes, cudaMemcpyDeviceToHost));
+    std::printf("%d\n", sum(host));
+}
+
+/* A capture goes on when the end of another is asked for, which there is not. */
+void wrong_end_of_a_capture()
+{
+    int *block = on_device(), *host = on_host();
+    cudaStream_t captured, other;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    REQUIRE(cudaStreamCreateWithFlags(&captured, cudaStreamNonBlocking));
+    REQUIRE(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+    REQUIRE(cudaStreamBeginCapture(captured, cudaStreamCaptureModeRelaxed));
+    std::printf("%s\n", cudaGetErrorName(cudaStreamEndCapture(other, &graph)));
+    cudaGetLastError();
+    REQUIRE(cudaStreamSynchronize(other));
+    LAUNCH(fill, dim3(count / 256), dim3(256), 0, captured, block, 3, count);
+    REQUIRE(cudaStreamSynchronize(other));
+    REQUIRE(cudaStreamEndCapture(captured, &graph));
+    REQUIRE(cudaGraphInstantiate(&executable, graph, 0));
+    REQUIRE(cudaGraphLaunch(executable, captured));
+    REQUIRE(cudaStreamSynchronize(captured));
+    REQUIRE(cudaMemcpy(host, block, bytes, cudaMemcpyDeviceToHost));
+    std::printf("%d\n", sum(host));
+}
+
+/* A stream waits for a value that another thread writes after a download of its own: no wait may be kept on the device
+ * that the download would have to come after. */
+void value_is_awaited()
+{
+    auto wait =
+        reinterpret_cast<CUresult (*)(CUstream, CUdeviceptr, cuuint32_t, unsigned)>(driver("cuStreamWaitValue32_v2"));
+    volatile int *flag = pinned(sizeof(int));
+    int *result = pinned(), *block = on_device();
+    *flag = 0;
+    cudaStream_t stream;
+    REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    std::printf("%d\n", wait(stream, reinterpret_cast<CUdeviceptr>(flag), 1, CU_STREAM_WAIT_VALUE_EQ));
+    LAUNCH(fill, dim3(count / 256), dim3(256), 0, stream, block, 5, count);
+    REQUIRE(cudaMemcpyAsync(result, block, bytes, cudaMemcpyDeviceToHost, stream));
+    int other = 0;
+    std::thread releases([&] {
+        usleep(50'000); /* the other thread waits by now */
+        other = sum(download(on_host(), 4));
+        *flag = 1;
+    });
+    REQUIRE(cudaStreamSynchronize(stream));
+    std::printf("%d\n", sum(result));
+    releases.join();
+    std::printf("%d\n", other);
+}
+
+void prints_at_the_end()
+{
+    start_fill(on_device(), 1);
+    LAUNCH(say, dim3(1), dim3(1), 0, nullptr, 42);
+    REQUIRE(cudaDeviceSynchronize());
+}
+
+} // namespace
+
+#endif
