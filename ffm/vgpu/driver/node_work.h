@@ -1,0 +1,15 @@
+/* What nodes of graphs do, from the descriptions that programs give. */
+#pragma once
+
+#include "graph.h"
+
+namespace vgpu
+{
+
+/* Each checks the description, and leaves `work` as it is where there is an error. */
+CUresult copy_work(const CUDA_MEMCPY3D *box, NodeWork &work);
+CUresult set_work(const CUDA_MEMSET_NODE_PARAMS *parameters, NodeWork &work);
+CUresult kernel_work(const CUDA_KERNEL_NODE_PARAMS_v1 *parameters, NodeWork &work);
+CUresult kernel_work(const CUDA_KERNEL_NODE_PARAMS_v2 *parameters, NodeWork &work);
+
+} // namespace vgpu
