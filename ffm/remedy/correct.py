@@ -115,12 +115,25 @@ def compare_runs(
     return Comparison(bare, corrected, ordered, counted, by_hand)
 
 
-def _digests(files: list[Path]) -> dict[str, str | None]:
-    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None for path in files}
+FileState = tuple[int, int, int] | None
+"""Inode, time of the last change in nanoseconds and size; None where there is no such file."""
+
+
+def _states(files: list[Path]) -> list[FileState]:
+    found = [path.stat() if path.is_file() else None for path in files]
+    return [None if status is None else (status.st_ino, status.st_ctime_ns, status.st_size) for status in found]
+
+
+def _digests(files: list[Path], before: list[FileState]) -> dict[str, str | None]:
+    """Digests of the files that are no longer as they were before the run: an earlier run may have left them."""
+    return {
+        str(path): None if now is None or now == then else hashlib.sha256(path.read_bytes()).hexdigest()
+        for path, now, then in zip(files, _states(files), before, strict=True)
+    }
 
 
 def _run_bare(command: list[str], folder: Path, files: list[Path], timeout_s: float | None) -> ProgramRun:
-    output = folder / "output"
+    output, before = folder / "output", _states(files)
     try:
         resolved = resolve_program(command)
         with output.open("wb") as sink:
@@ -142,7 +155,7 @@ def _run_bare(command: list[str], folder: Path, files: list[Path], timeout_s: fl
         raise ProgramError(str(error)) from error
     code = program.returncode
     ending = ending_of(code << 8 if code >= 0 else -code, timed_out=timed_out)
-    return ProgramRun(wall_s, ending, output.read_bytes(), _digests(files))
+    return ProgramRun(wall_s, ending, output.read_bytes(), _digests(files, before))
 
 
 def _run_corrected(
@@ -155,7 +168,7 @@ def _run_corrected(
     closing: bool,
     late: bool,
 ) -> tuple[ProgramRun, list[Counted]]:
-    output, counts = folder / "output", folder / f"counts-{turn}"
+    output, counts, before = folder / "output", folder / f"counts-{turn}", _states(files)
     counts.mkdir()
     functions = [function.name for function in load_catalogue().of_kind(*SEEN_KINDS)] + [PRIVATE_TABLES]
     instruments = Instruments(
@@ -178,4 +191,4 @@ def _run_corrected(
         raise ProgramError(
             f"{command[0]} ran to its end without loading a CUDA driver (libcuda.so). There is nothing to correct."
         )
-    return ProgramRun(outcome.wall_s, outcome.ending, output.read_bytes(), _digests(files)), counted
+    return ProgramRun(outcome.wall_s, outcome.ending, output.read_bytes(), _digests(files, before)), counted

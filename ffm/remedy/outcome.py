@@ -278,6 +278,8 @@ def compare_outputs(bare: Sequence[ProgramRun], corrected: Sequence[ProgramRun])
             differences.append(f"The program does not write {name}: it cannot be compared.")
         elif len(digests) > 1:
             notes.append(f"{name} differs from run to run: it was not compared.")
+        elif any(run.files[name] is None for run in corrected):
+            differences.append(f"The corrected program did not write {name}.")
         elif {run.files[name] for run in corrected} != digests:
             differences.append(f"The corrected program wrote another {name}.")
     return differences, notes

@@ -107,6 +107,16 @@ def test_a_program_that_notices_is_an_error(ffm: Ffm, folder: Path) -> None:
     assert "the corrected program is not the same program" in done.err
 
 
+def test_a_file_that_only_the_program_as_it_is_writes_is_a_difference(ffm: Ffm, folder: Path) -> None:
+    done = ffm(
+        "apply-remedy", "--all", "--runs", 1, "--compare", "written", "--",
+        "/bin/sh", "-c", f"{sample('als')} 1 > /dev/null; test $FFM_GATE || echo 1 > written",
+        folder=folder,
+    )  # fmt: skip
+    assert done.code == 1
+    assert "The corrected program did not write" in done.err
+
+
 def test_a_program_that_crashes_by_itself_is_an_error(ffm: Ffm, folder: Path) -> None:
     crash = ("apply-remedy", "--all", "--runs", 1, "--", "/bin/sh", "-c", f"{sample('als')} 1; kill -SEGV $$")
     done = ffm(*crash, folder=folder)

@@ -48,5 +48,8 @@ def test_files_are_compared() -> None:
     assert compare_outputs([run("", out=None)], [run("", out=None)])[0] == [
         "The program does not write out: it cannot be compared."
     ]
+    assert compare_outputs([run("", out="1")], [run("", out="1"), run("", out=None)])[0] == [
+        "The corrected program did not write out."
+    ]
     varying = compare_outputs([run("", out="1"), run("", out="2")], [run("", out="3")])
     assert varying == ([], ["out differs from run to run: it was not compared."])
