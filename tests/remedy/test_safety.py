@@ -227,10 +227,18 @@ def test_a_result_comes_however_long_it_takes_and_whoever_reads_it(
     assert corrected.counts["deliveries_touched"] == 1
 
 
-def test_children_are_forked_while_results_are_late(play: Play) -> None:
-    corrected = play("forks_beside_downloads")
-    assert corrected.output.split() == ["4"]
-    assert corrected.counts["downloads_staged"] > 0
+def test_children_are_forked_while_results_are_late(
+    build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = tmp_path / "slow.vgpu"
+    configuration.write_text(CONFIGURATION)
+    monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))
+    command = [str(build_program(PROGRAMS / "edges.cu")), "forks_beside_downloads"]
+    comparison = compare_runs([*command, "4"], every_correction(command, tmp_path), runs=1, files=[], timeout_s=60)
+    assert compare_outputs(comparison.bare, comparison.corrected)[0] == []
+    assert comparison.corrected[0].output.split() == [b"4"]
+    assert len(comparison.counted) >= 5
+    assert any(process.values["downloads_staged"] for process in comparison.counted)
 
 
 @pytest.mark.parametrize("scene", ["fault_of_its_own", "signal_from_outside"])

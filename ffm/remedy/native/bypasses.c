@@ -1,6 +1,7 @@
 #include "bypasses.h"
 
 #include <link.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -117,7 +118,10 @@ static int count_loaded(struct dl_phdr_info *info, size_t size, void *loaded)
     return 1;
 }
 
-bool ffm_bypasses_loaded(void)
+/* Threads that look, and forks under way. */
+static uint32_t looking, forks;
+
+static bool look(void)
 {
     static unsigned long long looked_at;
     static bool found;
@@ -129,4 +133,28 @@ bool ffm_bypasses_loaded(void)
         __atomic_store_n(&looked_at, loaded, __ATOMIC_RELEASE);
     }
     return __atomic_load_n(&found, __ATOMIC_ACQUIRE);
+}
+
+bool ffm_bypasses_loaded(void)
+{
+    __atomic_add_fetch(&looking, 1, __ATOMIC_SEQ_CST);
+    bool loaded = __atomic_load_n(&forks, __ATOMIC_SEQ_CST) != 0 || look();
+    __atomic_sub_fetch(&looking, 1, __ATOMIC_SEQ_CST);
+    return loaded;
+}
+
+void ffm_bypasses_fork(bool begins)
+{
+    if (!begins) {
+        __atomic_sub_fetch(&forks, 1, __ATOMIC_SEQ_CST);
+        return;
+    }
+    __atomic_add_fetch(&forks, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&looking, __ATOMIC_SEQ_CST) != 0)
+        sched_yield();
+}
+
+void ffm_bypasses_after_fork(void)
+{
+    looking = forks = 0;
 }

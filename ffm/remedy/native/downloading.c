@@ -33,8 +33,10 @@ uint64_t ffm_download(const ffm_program_call *call)
                               .bytes = ffm_argument(call, function->bytes),
                               .stream = ffm_order_stream(0, function->per_thread_stream)};
     uint64_t from = ffm_argument(call, function->source);
+    if (late.bytes == 0)
+        return ffm_forward(call); /* which may wait for nothing */
     late.direct = ffm_host_memory_holds(late.to) && ffm_host_memory_holds(late.to + late.bytes - 1);
-    if (!ffm_may(call, FFM_REMEDY_ASYNCHRONOUS) || !(call->site->actions & FFM_REMEDY_NO_WAIT) || late.bytes == 0 ||
+    if (!ffm_may(call, FFM_REMEDY_ASYNCHRONOUS) || !(call->site->actions & FFM_REMEDY_NO_WAIT) ||
         !ffm_pool_holds(from, late.bytes) || (!late.direct && ffm_host_memory_holds(late.to)))
         return download_now(call, late.stream);
     uint64_t *why = &ffm_counters->waits_host_memory;

@@ -56,7 +56,9 @@ void ffm_downloads_deliver_all(uint64_t *why, bool off);
 /* Deliver what a driver call may read or write on the CPU: what its arguments point at. */
 void ffm_downloads_before_call(const uint64_t *arguments, int count);
 
-/* In a forked child: nothing is closed here (all was delivered before the fork). */
+/* Before a fork all is delivered, and until it is over nothing becomes late; in the child nothing is closed. */
+void ffm_downloads_before_fork(void);
+void ffm_downloads_forked(void);
 void ffm_downloads_after_fork(void);
 
 #endif

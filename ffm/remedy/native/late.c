@@ -17,6 +17,9 @@
 
 enum { LATE = 256 };
 
+/* Marks of downloads to be delivered. */
+enum { CHOSEN = 1, UNWRITTEN };
+
 /* So long, it is worth asking the driver whether the copy can still happen. */
 static const int64_t patience_ns = 1000000000;
 
@@ -207,17 +210,17 @@ bool ffm_late_add(const download *it)
     return closed;
 }
 
-/* Write the destination while its pages are closed, so that no thread sees it half done. Where that fails nothing is
- * mapped there any more. */
-static void write_closed(const download *it)
+/* Write the destination while its pages are closed, so that no thread sees it half done. False where that fails. */
+static bool write_closed(const download *it)
 {
     for (size_t written = 0; written < it->bytes;) {
         int64_t count = ffm_system_call(SYS_pwrite64, (uint64_t)late.memory, (uint64_t)it->into + written,
                                         it->bytes - written, it->to + written);
         if (count <= 0)
-            return;
+            return false;
         written += (size_t)count;
     }
+    return true;
 }
 
 /* Mark all on some pages, and all on the pages that those share with others: they can be opened together alone.
@@ -230,7 +233,7 @@ static void choose(uint64_t first, uint64_t last, uint8_t *chosen)
             const download *it = &late.list[i];
             if (chosen[i] || first_page(it) >= last || last_page(it) <= first)
                 continue;
-            chosen[i] = 1;
+            chosen[i] = CHOSEN;
             more = true;
             if (first_page(it) < first)
                 first = first_page(it);
@@ -254,13 +257,15 @@ static uint32_t deliver_chosen(uint8_t *chosen)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < ffm_downloads_late; i++)
-        if (chosen[i] && is_done(&late.list[i]) && !late.list[i].direct)
-            write_closed(&late.list[i]);
+        if (chosen[i] && is_done(&late.list[i]) && !late.list[i].direct && !write_closed(&late.list[i]))
+            chosen[i] = UNWRITTEN;
     change();
     for (uint32_t i = ffm_downloads_late; i > 0; i--) {
         if (!chosen[i - 1])
             continue;
-        protect(&late.list[i - 1], PROT_READ | PROT_WRITE);
+        /* Where the pages cannot even be opened, nothing is mapped there any more. */
+        if (protect(&late.list[i - 1], PROT_READ | PROT_WRITE) && chosen[i - 1] == UNWRITTEN)
+            memcpy((void *)late.list[i - 1].to, late.list[i - 1].into, late.list[i - 1].bytes);
         ffm_staging_release(&late.list[i - 1].piece);
         late.list[i - 1] = late.list[ffm_downloads_late - 1];
         chosen[i - 1] = chosen[ffm_downloads_late - 1];

@@ -3,6 +3,9 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+
+#include "system_calls.h"
 
 enum { STACKS = 4096, FITTING = 16, LINE = 512 };
 
@@ -11,15 +14,34 @@ typedef struct {
 } span;
 
 static struct {
-    pthread_mutex_t lock;
+    uint32_t locked;     /* by a thread of the process of this number; 0 where it is free */
     uint64_t generation; /* raised when mappings change */
     uint64_t read;       /* generation of `fitting` */
     span fitting[FITTING];
-    uint32_t fitting_count;
+    uint32_t fitting_count, fitting_next;
     span stacks[STACKS];
     uint32_t stack_count;
     bool stacks_full;
-} maps = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} maps;
+
+/* Held for some instructions, and never where memory is allocated or mapped. In a forked child it may be another
+ * thread's of the parent, which does not go on there; functions that are guarded are called there before any handler of
+ * fork is (ffm/instrument/collector/gate.c stops a child in one). */
+static void lock(void)
+{
+    const uint32_t here = (uint32_t)ffm_system_call(SYS_getpid, 0, 0, 0, 0);
+    uint32_t holder = 0;
+    while (!__atomic_compare_exchange_n(&maps.locked, &holder, here, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        if (holder == here) {
+            ffm_system_call(SYS_sched_yield, 0, 0, 0, 0);
+            holder = 0;
+        }
+}
+
+static void unlock(void)
+{
+    __atomic_store_n(&maps.locked, 0, __ATOMIC_RELEASE);
+}
 
 void ffm_maps_changed(void)
 {
@@ -28,27 +50,22 @@ void ffm_maps_changed(void)
 
 void ffm_maps_stack(uint64_t start, uint64_t end)
 {
-    pthread_mutex_lock(&maps.lock);
+    lock();
     if (maps.stack_count < STACKS)
         maps.stacks[maps.stack_count++] = (span){start, end};
     else
         maps.stacks_full = true;
-    pthread_mutex_unlock(&maps.lock);
+    unlock();
 }
 
 void ffm_maps_unmapped(uint64_t start, uint64_t end)
 {
-    pthread_mutex_lock(&maps.lock);
+    lock();
     for (uint32_t i = maps.stack_count; i > 0; i--)
         if (maps.stacks[i - 1].start >= start && maps.stacks[i - 1].end <= end)
             maps.stacks[i - 1] = maps.stacks[--maps.stack_count];
-    pthread_mutex_unlock(&maps.lock);
+    unlock();
     ffm_maps_changed();
-}
-
-void ffm_maps_after_fork(void)
-{
-    pthread_mutex_init(&maps.lock, NULL); /* another thread of the parent may have held it */
 }
 
 static span own_stack(void)
@@ -100,27 +117,44 @@ static uint64_t reach(uint64_t start)
     return reached;
 }
 
+/* Whether a thread's stack lies there. Locked. */
+static bool holds_stack(uint64_t start, uint64_t end)
+{
+    for (uint32_t i = 0; i < maps.stack_count; i++)
+        if (maps.stacks[i].start < end && start < maps.stacks[i].end)
+            return true;
+    return maps.stacks_full;
+}
+
+/* Whether it is known from before that private memory reaches so far. Locked. */
+static bool known_to_fit(uint64_t start, uint64_t end)
+{
+    for (uint32_t i = 0; i < maps.fitting_count; i++)
+        if (maps.fitting[i].start <= start && end <= maps.fitting[i].end)
+            return true;
+    return false;
+}
+
 bool ffm_maps_private(uint64_t start, uint64_t end)
 {
-    pthread_mutex_lock(&maps.lock);
-    bool good = !maps.stacks_full;
-    for (uint32_t i = 0; i < maps.stack_count && good; i++)
-        good = maps.stacks[i].end <= start || end <= maps.stacks[i].start;
-    uint64_t generation = __atomic_load_n(&maps.generation, __ATOMIC_ACQUIRE);
+    lock();
+    const uint64_t generation = __atomic_load_n(&maps.generation, __ATOMIC_ACQUIRE);
     if (generation != maps.read)
-        maps.fitting_count = 0;
+        maps.fitting_count = maps.fitting_next = 0;
     maps.read = generation;
-    bool known = false;
-    for (uint32_t i = 0; i < maps.fitting_count && !known; i++)
-        known = maps.fitting[i].start <= start && end <= maps.fitting[i].end;
-    if (good && !known) {
-        uint64_t reached = reach(start);
-        good = reached >= end;
-        if (good)
-            maps.fitting[maps.fitting_count++ % FITTING] = (span){start, reached};
-        if (maps.fitting_count > FITTING)
-            maps.fitting_count = FITTING;
+    const bool stack = holds_stack(start, end), known = known_to_fit(start, end);
+    unlock();
+    if (stack || known)
+        return known && !stack;
+    const uint64_t reached = reach(start);
+    if (reached < end)
+        return false;
+    lock();
+    if (maps.read == generation) {
+        maps.fitting[maps.fitting_next++ % FITTING] = (span){start, reached};
+        if (maps.fitting_count < FITTING)
+            maps.fitting_count++;
     }
-    pthread_mutex_unlock(&maps.lock);
-    return good;
+    unlock();
+    return true;
 }

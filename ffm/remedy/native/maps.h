@@ -20,8 +20,6 @@ void ffm_maps_changed(void);
 void ffm_maps_stack(uint64_t start, uint64_t end);
 void ffm_maps_unmapped(uint64_t start, uint64_t end);
 
-void ffm_maps_after_fork(void);
-
 /* Whether the guards are in place. */
 bool ffm_guarded(void);
 

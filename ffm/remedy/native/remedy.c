@@ -24,7 +24,6 @@ static void after_fork(void)
     ffm_counters_after_fork();
     ffm_heap_open();
     ffm_downloads_after_fork();
-    ffm_maps_after_fork();
     ffm_kernels_after_fork();
     ffm_host_memory_after_fork();
     ffm_modules_after_fork();
@@ -44,7 +43,7 @@ int ffm_remedy_open(const char *folder, uint32_t mode, const char *plan)
     ffm_heap_open();
     ffm_stacks_open();
     ffm_dispatch_open();
-    pthread_atfork(NULL, NULL, after_fork);
+    pthread_atfork(ffm_downloads_before_fork, ffm_downloads_forked, after_fork);
     return 0;
 }
 

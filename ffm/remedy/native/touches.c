@@ -55,17 +55,6 @@ static void at_exit(void)
     ffm_downloads_deliver_all(&ffm_counters->deliveries_called, true);
 }
 
-static void before_fork(void)
-{
-    ffm_late_fork(true);
-    ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
-}
-
-static void after_fork_in_parent(void)
-{
-    ffm_late_fork(false);
-}
-
 static bool opened;
 
 static void open_once(void)
@@ -75,8 +64,7 @@ static void open_once(void)
     /* A program that looks after faults itself is told of them (guards.c), and one that ignores the signal too. */
     bool usual = ffm_guarded() && ffm_unguarded_sigaction(SIGSEGV, NULL, &present) == 0 &&
                  !(present.sa_flags & SA_SIGINFO) && present.sa_handler == SIG_DFL;
-    opened = usual && ffm_late_open() && ffm_unguarded_sigaction(SIGSEGV, &fault, NULL) == 0 && atexit(at_exit) == 0 &&
-             pthread_atfork(before_fork, after_fork_in_parent, NULL) == 0;
+    opened = usual && ffm_late_open() && ffm_unguarded_sigaction(SIGSEGV, &fault, NULL) == 0 && atexit(at_exit) == 0;
     if (!opened)
         ffm_late_off();
 }

@@ -1,4 +1,4 @@
-/* Whatever could tell that a download is late, other than a call: a touch of its pages, a fork, the program's end. */
+/* Whatever could tell that a download is late, other than a call: a touch of its pages, the program's end. */
 #ifndef FFM_REMEDY_TOUCHES_H
 #define FFM_REMEDY_TOUCHES_H
 

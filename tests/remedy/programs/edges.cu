@@ -1,4 +1,4 @@
-/* edges SCENE: one situation each in which a correction could be noticed; prints what the program sees. */
+/* edges SCENE [FORKS]: one situation each in which a correction could be noticed; prints what the program sees. */
 #include "memory_scenes.h"
 #include "process_scenes.h"
 #include "result_scenes.h"
@@ -71,6 +71,7 @@ int main(int argument_count, char **arguments)
 {
     for (const auto &scene : scenes)
         if (argument_count > 1 && std::strcmp(arguments[1], scene.name) == 0) {
+            forks = argument_count > 2 ? std::atoi(arguments[2]) : 0;
             REQUIRE(cudaFree(nullptr));
             scene.play();
             return 0;

@@ -123,6 +123,8 @@ void handler_blocks_all_signals()
     std::printf("%d\n", result);
 }
 
+int forks;
+
 /* A child may look at what another thread of its parent was just downloading, and give memory back. */
 void forks_beside_downloads()
 {
@@ -137,7 +139,8 @@ void forks_beside_downloads()
             std::free(on_host());
     });
     int ended = 0;
-    for (int number = 0; number < 4; ++number) {
+    usleep(50'000); /* there was a download by now */
+    for (int number = 0; number < forks; ++number) {
         usleep(3000);
         pid_t child = fork();
         if (child == 0) {
