@@ -98,8 +98,10 @@ class Build:
             process.wait(machine.left(WARMING))
         except subprocess.TimeoutExpired:
             return Row(subject, None, "not compiled yet; that goes on beside the next steps")
+        if process.returncode == 0:
+            return Row(subject, None, "compiled")
         said = last_line((machine.work / "warm.txt").read_text())
-        return Row(subject, None, "compiled" if process.returncode == 0 else f"not compiled beforehand: {said}")
+        return Row(subject, None, f"not compiled beforehand: warm.py ended with {process.returncode}: {said}")
 
 
 def cublas_folder() -> Path | None:
