@@ -70,7 +70,9 @@ def test_questions_about_time_wait_first(play: Play) -> None:
     assert counts["waits_questions"] > 0
 
 
-@pytest.mark.parametrize("scene", ["host_functions", "nothing_is_freed", "managed_memory", "mapped_memory"])
+@pytest.mark.parametrize(
+    "scene", ["host_functions", "nothing_is_freed", "managed_memory", "mapped_memory", "addresses_in_memory"]
+)
 def test_waits_stay_while_the_gpu_works_on_host_memory(scene: str, play: Play) -> None:
     counts = play(scene).counts
     assert counts["waits_host_memory"] == 1

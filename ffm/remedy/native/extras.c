@@ -151,6 +151,15 @@ bool ffm_primary_active(uint64_t device)
     return active != 0;
 }
 
+bool ffm_is_managed(uint64_t address)
+{
+    unsigned managed = 0;
+    return originals[FFM_EXTRA_cuPointerGetAttribute] != NULL &&
+           ORIGINAL(cuPointerGetAttribute, (void *, CUpointer_attribute, CUdeviceptr))(
+               &managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == CUDA_SUCCESS &&
+           managed != 0;
+}
+
 size_t ffm_device_memory(void)
 {
     size_t free = 0, total = 0;

@@ -22,6 +22,9 @@ bool ffm_extra_is_bound(const void *address);
 /* Whether the device's primary context lives. True where the driver cannot say. */
 bool ffm_primary_active(uint64_t device);
 
+/* Whether the address is managed memory. */
+bool ffm_is_managed(uint64_t address);
+
 /* Bytes of the device's memory; 0 where the driver does not say. */
 size_t ffm_device_memory(void);
 

@@ -1,9 +1,13 @@
 #include "host_memory.h"
 
+#include <string.h>
+
 #include "blocks.h"
 
 /* CU_MEMHOSTALLOC_DEVICEMAP and CU_MEMHOSTREGISTER_DEVICEMAP of cuda.h. */
 enum { DEVICE_MAP = 2 };
+
+enum { LARGEST_TABLE = 1 << 16 };
 
 static uint32_t blocks, open_blocks;
 
@@ -33,7 +37,25 @@ void ffm_host_memory_mapped(void)
 
 bool ffm_host_memory_open(void)
 {
-    return __atomic_load_n(&open_blocks, __ATOMIC_RELAXED) > 0;
+    return __atomic_load_n(&open_blocks, __ATOMIC_RELAXED) > 0 || !ffm_blocks_complete();
+}
+
+bool ffm_host_memory_named_in(const void *memory, size_t bytes)
+{
+    for (size_t at = 0; at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, (const char *)memory + at, sizeof word);
+        if (ffm_host_memory_holds(word))
+            return true;
+    }
+    return false;
+}
+
+void ffm_host_memory_sent(const void *memory, size_t bytes)
+{
+    if (memory != NULL && bytes <= LARGEST_TABLE && ffm_host_memory_any() && !ffm_host_memory_open() &&
+        ffm_host_memory_named_in(memory, bytes))
+        ffm_host_memory_mapped();
 }
 
 bool ffm_host_memory_any(void)

@@ -68,18 +68,6 @@ void ffm_kernels_after_fork(void)
     pthread_mutex_init(&kernels.lock, NULL); /* another thread of the parent may have held it */
 }
 
-/* Whether some aligned word in the bytes is an address of host memory. */
-static bool mentions_host(const char *bytes, size_t count)
-{
-    for (size_t at = 0; at + sizeof(uint64_t) <= count; at += sizeof(uint64_t)) {
-        uint64_t word;
-        memcpy(&word, bytes + at, sizeof word);
-        if (ffm_host_memory_holds(word))
-            return true;
-    }
-    return false;
-}
-
 static bool buffer_mentions_host(void *const *extra)
 {
     const char *buffer = NULL;
@@ -92,7 +80,7 @@ static bool buffer_mentions_host(void *const *extra)
         else
             return true;
     }
-    return buffer == NULL || bytes > LARGEST_BUFFER || mentions_host(buffer, bytes);
+    return buffer == NULL || bytes > LARGEST_BUFFER || ffm_host_memory_named_in(buffer, bytes);
 }
 
 bool ffm_kernel_reaches_host(const ffm_program_call *launch)
@@ -111,7 +99,7 @@ bool ffm_kernel_reaches_host(const ffm_program_call *launch)
     }
     layout known = layout_of(function);
     for (uint32_t i = 0; known.known && i < known.count; i++)
-        if (mentions_host(parameters[i], known.bytes[i]))
+        if (ffm_host_memory_named_in(parameters[i], known.bytes[i]))
             return true;
     return !known.known;
 }

@@ -5,6 +5,7 @@
 #include "downloads.h"
 #include "extras.h"
 #include "held.h"
+#include "host_memory.h"
 #include "kernel_arguments.h"
 #include "order.h"
 #include "state.h"
@@ -85,6 +86,15 @@ static uint64_t end_capture(const ffm_program_call *call)
     return result;
 }
 
+/* Variables that are managed are reached by their names. The arguments begin with where the address goes. */
+static uint64_t find_variable(const ffm_program_call *call)
+{
+    uint64_t result = ffm_forward(call);
+    if (result == CUDA_SUCCESS && call->arguments[0] != 0 && ffm_is_managed(*(const uint64_t *)call->arguments[0]))
+        ffm_host_memory_mapped();
+    return result;
+}
+
 /* The handles of its kernels may soon be those of others. */
 static uint64_t unload(const ffm_program_call *call)
 {
@@ -101,6 +111,8 @@ static uint64_t hand_out_table(const ffm_program_call *call)
 
 ffm_handler ffm_objects_handler(const ffm_function *function)
 {
+    if (function->shape == FFM_SHAPE_NARROW)
+        return NULL;
     static const struct {
         const char *base;
         ffm_handler handler;
@@ -126,6 +138,9 @@ ffm_handler ffm_objects_handler(const ffm_function *function)
         {"cuStreamBeginCaptureToCig", begin_capture},
         {"cuStreamEndCapture", end_capture},
         {"cuStreamEndCaptureToCig", end_capture},
+        {"cuModuleGetGlobal", find_variable},
+        {"cuLibraryGetGlobal", find_variable},
+        {"cuLibraryGetManaged", find_variable},
         {"cuModuleUnload", unload},
         {"cuLibraryUnload", unload},
         {"cuGetExportTable", hand_out_table},

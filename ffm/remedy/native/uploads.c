@@ -96,6 +96,7 @@ static bool stage(const upload *it, bool keep)
 uint64_t ffm_upload(const ffm_program_call *call)
 {
     upload it = upload_of(call);
+    ffm_host_memory_sent(it.from, it.bytes);
     bool reuse = ffm_may(call, FFM_REMEDY_REUSE), staged = reuse || ffm_may(call, FFM_REMEDY_ASYNCHRONOUS);
     /* What is wrong, or not between the host and known device memory, is the driver's business. */
     if (!staged || it.bytes == 0 || it.from == NULL || !ffm_pool_holds(it.to, it.bytes))

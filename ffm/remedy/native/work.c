@@ -22,6 +22,8 @@ static uint64_t enqueue(const ffm_program_call *call)
     ffm_operation operation = {0};
     ffm_arguments_before(function, call->arguments, &operation);
     uint64_t stream = stream_of(call, operation.stream);
+    if (function->direction == FFM_DIRECTION_HOST_TO_DEVICE && function->shape == FFM_SHAPE_PLAIN)
+        ffm_host_memory_sent((const void *)operation.source, operation.bytes);
     uint64_t result = ffm_forward(call);
     ffm_held_lost();
     bool to_host = ffm_host_memory_holds(operation.destination), from_host = ffm_host_memory_holds(operation.source);

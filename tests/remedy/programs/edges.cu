@@ -19,6 +19,7 @@ const struct {
     {"event_times", event_times},
     {"host_functions", host_functions},
     {"nothing_is_freed", nothing_is_freed},
+    {"addresses_in_memory", addresses_in_memory},
     {"value_is_awaited", value_is_awaited},
     {"stream_is_destroyed", stream_is_destroyed},
     {"own_stream_is_captured", own_stream_is_captured},

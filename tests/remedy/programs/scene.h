@@ -30,6 +30,15 @@ __global__ void fill(int *to, int value, int n)
 }
 PORTABLE_KERNEL(fill);
 
+/* To an address that lies in memory. */
+__global__ void fill_through(int **to, int value, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        (*to)[i] = value + i;
+}
+PORTABLE_KERNEL(fill_through);
+
 __global__ void say(int number)
 {
     std::printf("%d\n", number);

@@ -193,6 +193,17 @@ void value_is_awaited()
     std::printf("%d\n", other);
 }
 
+/* The kernel is not given the address of the pinned memory, but finds it. */
+void addresses_in_memory()
+{
+    int *memory = pinned(), *block = on_device(), **table = reinterpret_cast<int **>(on_device());
+    REQUIRE(cudaMemcpy(table, &memory, sizeof memory, cudaMemcpyHostToDevice));
+    start_fill(block, 1);
+    LAUNCH(fill_through, dim3(count / 256), dim3(256), 0, nullptr, table, 7, count);
+    REQUIRE(cudaDeviceSynchronize());
+    std::printf("%d\n", sum(memory));
+}
+
 void prints_at_the_end()
 {
     start_fill(on_device(), 1);
