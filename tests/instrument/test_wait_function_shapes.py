@@ -10,7 +10,8 @@ import platformdirs
 import pytest
 from driver_shapes import shape, symbol_at
 
-from ffm.driver.analysis import WAITING_CALLS
+from ffm.driver.analysis import WAITING_CALLS, analyse
+from ffm.driver.library import read_library
 from ffm.instrument.wait_function import WaitFunction, find_wait_function
 from ffm.stages.baseline import run_baseline
 from ffm.stages.documents import Baseline, Tracing
@@ -54,6 +55,13 @@ def test_found_in_the_shape(name: str) -> None:
     assert {f"cuEventSynchronize ({kind})" for kind in ("spinning", "yielding", "blocking")} < set(found.waiting_calls)
     assert found.uncovered_calls == ()
     assert found.own_code == ()
+
+
+def test_shapes_are_what_their_names_say() -> None:
+    assert analyse(read_library(shape("plain"))).from_unwind_tables
+    assert not analyse(read_library(shape("without_unwind_tables"))).from_unwind_tables
+    symbols = shape("split").with_name("libcuda.so.1.symbols").read_text().splitlines()
+    assert any("wait_for_gpu" in symbol and "cold" in symbol for symbol in symbols)
 
 
 def test_calls_that_poll_in_their_own_code_are_named() -> None:
