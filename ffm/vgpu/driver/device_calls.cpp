@@ -6,6 +6,7 @@
 
 #include "configuration.h"
 #include "context.h"
+#include "limits.h"
 #include "memory.h"
 
 using namespace vgpu;
@@ -27,7 +28,7 @@ CUresult check(CUdevice device)
 /* Attributes that are not named here are absent or zero: no textures, no arrays, no sharing with other
  * processes. */
 const std::map<int, int> attributes = {
-    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
+    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, threads_per_block},
     {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
     {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
     {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
@@ -48,7 +49,7 @@ const std::map<int, int> attributes = {
     {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 3201000},
     {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 6144},
     {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 62914560},
-    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048},
+    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, threads_per_multiprocessor},
     {CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 2},
     {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
     {CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT, 32},

@@ -5,6 +5,7 @@
 #include "graph.h"
 #include "kernel_arguments.h"
 #include "launch.h"
+#include "limits.h"
 
 using namespace vgpu;
 
@@ -13,8 +14,6 @@ namespace
 
 constexpr std::uint32_t largest_grid[3] = {2147483647, 65535, 65535};
 constexpr std::uint32_t largest_block[3] = {1024, 1024, 64};
-constexpr std::uint32_t threads_per_block = 1024;
-constexpr double threads_per_multiprocessor = 2048;
 
 /* Where each argument lies in the packed buffer that `extra` names; false where `extra` is wrong or the buffer short.
  */

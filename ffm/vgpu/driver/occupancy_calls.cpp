@@ -2,17 +2,13 @@
 #include <algorithm>
 
 #include "context.h"
+#include "limits.h"
 #include "module.h"
 
 using namespace vgpu;
 
 namespace
 {
-
-/* Of compute capability 9.0 (CUDA C++ Programming Guide, "Compute Capabilities"). */
-constexpr int threads_per_multiprocessor = 2048;
-constexpr int blocks_per_multiprocessor = 32;
-constexpr int threads_per_block = 1024;
 
 CUresult active_blocks(int *blocks, const void *function, int block_size)
 {

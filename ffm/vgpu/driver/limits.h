@@ -1,0 +1,11 @@
+/* What the device holds at a time: of compute capability 9.0 (CUDA C++ Programming Guide, "Compute Capabilities"). */
+#pragma once
+
+namespace vgpu
+{
+
+constexpr int threads_per_multiprocessor = 2048;
+constexpr int blocks_per_multiprocessor = 32;
+constexpr int threads_per_block = 1024;
+
+} // namespace vgpu
