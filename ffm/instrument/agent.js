@@ -79,8 +79,8 @@ function loadCollector() {
     allocatorIsBound: optional("allocator_is_bound", "bool", ["uint"]),
     interpreterLock: optional("interpreter_lock", "void", ["pointer"]),
     foreign: optional("foreign", "void", ["pointer", "uint64", "bool"]),
-    ask: optional("ask", "void", ["pointer", "pointer", "pointer", "pointer"]),
-    askGraphs: optional("ask_graphs", "void", new Array(8).fill("pointer")),
+    ask: optional("ask", "void", new Array(5).fill("pointer")),
+    askGraphs: optional("ask_graphs", "void", new Array(9).fill("pointer")),
     entryPoints: optional("entry_points", "void", ["pointer", "uint", "pointer"]),
     python: optional("python", "void", ["pointer", "pointer", "uint", "uint"]),
     entryCallbacks: {
@@ -287,6 +287,7 @@ function tellCollector(module) {
   collector.foreign(module.base, module.size, 1);
   collector.ask(
     orNull("cuPointerGetAttribute"),
+    orNull("cuDeviceGetAttribute"),
     orNull("cuFuncGetParamInfo"),
     orNull("cuKernelGetParamInfo"),
     orNull("cuCtxGetCurrent"),
@@ -300,6 +301,7 @@ function tellCollector(module) {
     orNull("cuGraphKernelNodeGetParams_v2"),
     orNull("cuGraphKernelNodeGetParams"),
     orNull("cuGraphChildGraphNodeGetGraph"),
+    orNull("cuGraphKernelNodeGetAttribute"),
   );
 }
 

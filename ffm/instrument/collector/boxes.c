@@ -25,6 +25,12 @@ static bool is_host(uint64_t address)
     return type == CU_MEMORYTYPE_HOST;
 }
 
+bool ffm_boxes_of_driver(uint64_t address)
+{
+    uint32_t type = 0;
+    return pointer_attribute != NULL && pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == 0;
+}
+
 bool ffm_boxes_managed(uint64_t address, uint64_t *bytes)
 {
     uint32_t managed = 0;

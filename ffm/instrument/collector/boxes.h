@@ -31,6 +31,9 @@ void ffm_boxes_mark(const ffm_function *function, const uint64_t *arguments, ffm
 /* The driver's own answer about an address: cuPointerGetAttribute, called without its hook. */
 void ffm_boxes_ask(void *pointer_attribute);
 
+/* Whether an address is memory of the driver's: of the device, page-locked or managed. */
+bool ffm_boxes_of_driver(uint64_t address);
+
 /* Whether the driver says that an address is managed memory, and of how many bytes the allocation is; 0 where it does
  * not tell. */
 bool ffm_boxes_managed(uint64_t address, uint64_t *bytes);

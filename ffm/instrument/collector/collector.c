@@ -24,6 +24,7 @@
 #include "instruments.h"
 #include "kernels.h"
 #include "modules.h"
+#include "pageable.h"
 #include "python_frames.h"
 #include "readback.h"
 #include "sink.h"
@@ -152,18 +153,21 @@ void ffm_collector_foreign(void *start, uint64_t bytes, bool driver)
     ffm_foreign_add((uint64_t)start, (uint64_t)start + bytes, driver);
 }
 
-void ffm_collector_ask(void *pointer_attribute, void *function_parameter, void *kernel_parameter, void *current_context)
+void ffm_collector_ask(void *pointer_attribute, void *device_attribute, void *function_parameter,
+                       void *kernel_parameter, void *current_context)
 {
+    ffm_pageable_ask(device_attribute);
     ffm_boxes_ask(pointer_attribute);
     ffm_kernels_ask(function_parameter, kernel_parameter);
     ffm_contexts_ask(current_context);
 }
 
 void ffm_collector_ask_graphs(void *capturing, void *nodes, void *type, void *copy, void *set, void *kernel,
-                              void *kernel_before_12, void *child)
+                              void *kernel_before_12, void *child, void *kernel_attribute)
 {
     ffm_captures_ask(capturing);
-    void *const questions[FFM_GRAPH_QUESTIONS] = {nodes, type, copy, set, kernel, kernel_before_12, child};
+    void *const questions[FFM_GRAPH_QUESTIONS] = {nodes,           type, copy, set, kernel, kernel_before_12, child,
+                                                  kernel_attribute};
     ffm_graphs_ask(questions);
 }
 

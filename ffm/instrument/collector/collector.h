@@ -56,15 +56,16 @@ FFM_EXPORT void ffm_collector_instrument(const void *start, uint64_t bytes);
 /* Code that is not the program's: the driver, or the instruments. */
 FFM_EXPORT void ffm_collector_foreign(void *start, uint64_t bytes, bool driver);
 
-/* Functions of the driver that the collector asks itself; NULL where the driver lacks one. */
-FFM_EXPORT void ffm_collector_ask(void *pointer_attribute, void *function_parameter, void *kernel_parameter,
-                                  void *current_context);
+/* Functions of the driver that the collector asks itself: cuPointerGetAttribute, cuDeviceGetAttribute,
+ * cuFuncGetParamInfo, cuKernelGetParamInfo, cuCtxGetCurrent; NULL where the driver lacks one. */
+FFM_EXPORT void ffm_collector_ask(void *pointer_attribute, void *device_attribute, void *function_parameter,
+                                  void *kernel_parameter, void *current_context);
 
 /* The same about streams and graphs: cuStreamIsCapturing, cuGraphGetNodes, cuGraphNodeGetType,
  * cuGraphMemcpyNodeGetParams, cuGraphMemsetNodeGetParams, both forms of cuGraphKernelNodeGetParams from the newer on,
- * cuGraphChildGraphNodeGetGraph. */
+ * cuGraphChildGraphNodeGetGraph, cuGraphKernelNodeGetAttribute. */
 FFM_EXPORT void ffm_collector_ask_graphs(void *capturing, void *nodes, void *type, void *copy, void *set, void *kernel,
-                                         void *kernel_before_12, void *child);
+                                         void *kernel_before_12, void *child, void *kernel_attribute);
 
 /* Told of what cuGetProcAddress answers beside the `known` addresses: its arguments, and the address. */
 FFM_EXPORT void ffm_collector_entry_points(void *const *known, uint32_t count, void *found);

@@ -10,17 +10,20 @@ enum { FACTS = 1 << 16, DEEPEST = 32 };
 typedef int (*nodes_question)(uint64_t, uint64_t *, size_t *);
 typedef int (*type_question)(uint64_t, uint32_t *);
 typedef int (*parameters_question)(uint64_t, void *);
+typedef int (*attribute_question)(uint64_t, uint32_t, void *);
 
 static struct {
     nodes_question nodes;
     type_question type;
     parameters_question copy, set, kernel, kernel_before_12, child;
+    attribute_question kernel_attribute;
 } ask;
 
 static struct {
     pthread_mutex_t lock;
     ffm_graph_fact *table;
     uint32_t count;
+    bool launched_by_gpu; /* any graph may be, for all that is known */
 } graphs = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void ffm_graphs_ask(void *const questions[FFM_GRAPH_QUESTIONS])
@@ -32,6 +35,7 @@ void ffm_graphs_ask(void *const questions[FFM_GRAPH_QUESTIONS])
     ask.kernel = (parameters_question)(uintptr_t)questions[4];
     ask.kernel_before_12 = (parameters_question)(uintptr_t)questions[5];
     ask.child = (parameters_question)(uintptr_t)questions[6];
+    ask.kernel_attribute = (attribute_question)(uintptr_t)questions[7];
 }
 
 bool ffm_graphs_launched(const ffm_function *function)
@@ -95,6 +99,8 @@ static void add_kernel(uint64_t executable, uint64_t kernel, void **parameters, 
     ffm_block block;
     ffm_kernel_scan(&reach, kernel, parameters, extra);
     add(executable, FFM_GRAPH_KERNEL, NULL);
+    if (reach.pageable)
+        add(executable, FFM_GRAPH_PAGEABLE, NULL);
     if (reach.all) {
         add(executable, FFM_GRAPH_ALL, NULL);
         return;
@@ -105,8 +111,29 @@ static void add_kernel(uint64_t executable, uint64_t kernel, void **parameters, 
     }
 }
 
+/* A kernel whose parameters are not known, or not yet. */
+static void add_any_kernel(uint64_t executable)
+{
+    add(executable, FFM_GRAPH_KERNEL, NULL);
+    add(executable, FFM_GRAPH_ALL, NULL);
+    add(executable, FFM_GRAPH_PAGEABLE, NULL);
+}
+
+/* Whether kernels may change the node's parameters on the device (CUDA 12.4). */
+static bool updated_by_gpu(uint64_t node)
+{
+    CUlaunchAttributeValue value = {0};
+    return ask.kernel_attribute != NULL &&
+           ask.kernel_attribute(node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value) == CUDA_SUCCESS &&
+           value.deviceUpdatableKernelNode.deviceUpdatable != 0;
+}
+
 static void add_kernel_node(uint64_t executable, uint64_t node)
 {
+    if (updated_by_gpu(node)) {
+        add_any_kernel(executable);
+        return;
+    }
     CUDA_KERNEL_NODE_PARAMS_v2 parameters = {0};
     if (ask.kernel != NULL && ask.kernel(node, &parameters) == CUDA_SUCCESS)
         add_kernel(executable, (uint64_t)(parameters.func != NULL ? (void *)parameters.func : (void *)parameters.kern),
@@ -207,7 +234,7 @@ static void change(const ffm_function *function, const uint64_t *arguments)
     } else if (ffm_is_named(function, "cuGraphExecKernelNode")) {
         const CUDA_KERNEL_NODE_PARAMS_v1 *kernel = (const CUDA_KERNEL_NODE_PARAMS_v1 *)arguments[2];
         if (kernel->func == NULL) /* a CUkernel, in the newer form only */
-            add(executable, FFM_GRAPH_ALL, NULL);
+            add_any_kernel(executable);
         else
             add_kernel(executable, (uint64_t)kernel->func, kernel->kernelParams, kernel->extra);
     } else if (ffm_is_named(function, "cuGraphExecChildGraphNode")) {
@@ -217,11 +244,24 @@ static void change(const ffm_function *function, const uint64_t *arguments)
     }
 }
 
+/* Whether kernels may launch the graph that a call has instantiated (CUDA 12.0). */
+static bool launched_by_gpu(const ffm_function *function, const uint64_t *arguments)
+{
+    uint64_t flags = 0;
+    if (ffm_is_named(function, "cuGraphInstantiateWithFlags"))
+        flags = arguments[2];
+    else if (ffm_is_named(function, "cuGraphInstantiateWithParams"))
+        flags = ((const CUDA_GRAPH_INSTANTIATE_PARAMS *)arguments[2])->flags;
+    return (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0;
+}
+
 void ffm_graphs_note(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation)
 {
     if (function->kind != FFM_KIND_GRAPH || operation->result != 0)
         return;
     if (ffm_is_named(function, "cuGraphInstantiate")) {
+        if (launched_by_gpu(function, arguments))
+            __atomic_store_n(&graphs.launched_by_gpu, true, __ATOMIC_RELAXED);
         begin(operation->destination, operation->handle);
     } else if (ffm_is_named(function, "cuGraphExecUpdate")) {
         begin(operation->handle, arguments[function->handle + 1]);
@@ -252,6 +292,8 @@ bool ffm_graph_has(uint64_t executable, ffm_graph_kind kind)
 {
     ffm_graph_fact fact;
     bool known = false, found = false;
+    if (kind != FFM_GRAPH_KNOWN && __atomic_load_n(&graphs.launched_by_gpu, __ATOMIC_RELAXED))
+        return true;
     for (uint32_t place = 0; ffm_graph_next(executable, &place, &fact);) {
         known = known || fact.kind == FFM_GRAPH_KNOWN;
         found = found || fact.kind == kind;

@@ -11,14 +11,15 @@
 #include "thread.h"
 
 typedef enum {
-    FFM_GRAPH_KNOWN,   /* its instantiation was seen */
-    FFM_GRAPH_WRITES,  /* a copy or a memset writes the box */
-    FFM_GRAPH_READS,   /* a copy reads the box */
-    FFM_GRAPH_KERNEL,  /* it has kernels */
-    FFM_GRAPH_REACHES, /* a kernel's parameters name the block at the box's address */
-    FFM_GRAPH_ALL,     /* a kernel may reach any block */
-    FFM_GRAPH_UNKNOWN, /* it may write any memory, and functions of the program may run */
-    FFM_GRAPH_RECORDS  /* it records events */
+    FFM_GRAPH_KNOWN,    /* its instantiation was seen */
+    FFM_GRAPH_WRITES,   /* a copy or a memset writes the box */
+    FFM_GRAPH_READS,    /* a copy reads the box */
+    FFM_GRAPH_KERNEL,   /* it has kernels */
+    FFM_GRAPH_REACHES,  /* a kernel's parameters name the block at the box's address */
+    FFM_GRAPH_ALL,      /* a kernel may reach any block */
+    FFM_GRAPH_PAGEABLE, /* a kernel may reach ordinary memory of the program */
+    FFM_GRAPH_UNKNOWN,  /* it may write any memory, and functions of the program may run */
+    FFM_GRAPH_RECORDS   /* it records events */
 } ffm_graph_kind;
 
 /* One thing that is known of an executable graph. */
@@ -29,7 +30,7 @@ typedef struct {
 } ffm_graph_fact;
 
 /* Functions of the driver that are asked; NULL where it lacks one. In the order of ffm_collector_ask_graphs. */
-enum { FFM_GRAPH_QUESTIONS = 7 };
+enum { FFM_GRAPH_QUESTIONS = 8 };
 void ffm_graphs_ask(void *const questions[FFM_GRAPH_QUESTIONS]);
 
 /* Whether the call launches a graph. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graphs.h"
+#include "pageable.h"
 
 enum { TRACKED = 16 * 64, PARAMETERS = 4096 };
 
@@ -34,6 +35,8 @@ static void scan(ffm_kernel_reach *reach, const void *words, size_t bytes)
         memcpy(&word, (const char *)words + offset, sizeof word);
         if (ffm_blocks_find(word, &place))
             reach_block(reach, place);
+        else
+            reach->pageable = reach->pageable || ffm_pageable_holds(word);
     }
 }
 
@@ -62,6 +65,7 @@ static void scan_parameters(ffm_kernel_reach *reach, uint64_t kernel, void *cons
         size_t bytes;
         if (!parameter_bytes(kernel, place, &bytes)) {
             reach->all = true;
+            reach->pageable = ffm_pageable_used();
             return;
         }
         if (bytes == 0)
@@ -99,6 +103,8 @@ static void begin_graph(ffm_kernel_reach *reach, uint64_t executable)
     ffm_graph_fact fact;
     uint32_t found;
     reach->all = ffm_graph_has(executable, FFM_GRAPH_ALL);
+    reach->pageable = ffm_pageable_used() &&
+                      (ffm_graph_has(executable, FFM_GRAPH_PAGEABLE) || ffm_graph_has(executable, FFM_GRAPH_UNKNOWN));
     reach->none = !ffm_graph_has(executable, FFM_GRAPH_KERNEL);
     for (uint32_t place = 0; ffm_graph_next(executable, &place, &fact);)
         if (fact.kind == FFM_GRAPH_REACHES && ffm_blocks_find(fact.box.address, &found))
@@ -122,6 +128,7 @@ void ffm_kernel_begin(ffm_kernel_reach *reach, const ffm_function *function, con
         return;
     } else { /* the launches of CUDA 2 */
         reach->all = true;
+        reach->pageable = ffm_pageable_used();
         return;
     }
     ffm_kernel_scan(reach, arguments[function->handle], (void *const *)arguments[parameters],

@@ -11,7 +11,8 @@
 typedef struct {
     uint64_t reached[16]; /* places of blocks that parameters name, one bit each */
     bool all;
-    bool none; /* a graph without kernels */
+    bool pageable; /* ordinary memory of the program, and all that can be reached from there */
+    bool none;     /* a graph without kernels */
     uint32_t next;
 } ffm_kernel_reach;
 

@@ -11,6 +11,7 @@
 #include "graphs.h"
 #include "kernels.h"
 #include "mappings.h"
+#include "pageable.h"
 #include "ranges.h"
 #include "stacks.h"
 #include "thread_memory.h"
@@ -24,6 +25,8 @@ static struct {
     const uint8_t *keys; /* of stacks */
     uint64_t count;
 } plan;
+
+static bool pageable_given; /* to a kernel; set under the lock of the ranges */
 
 void ffm_protected_data_open(const uint8_t *planned, uint64_t keys)
 {
@@ -69,7 +72,7 @@ static void add(ffm_range *range, bool watchable, uint32_t stack)
     range->granule = range->download ? ffm_extents_granule(range) : 0;
     if (range->launch || range->writes_only)
         drop_equal(range);
-    if (!watchable || !ffm_ranges_add(range))
+    if (!watchable || pageable_given || !ffm_ranges_add(range))
         ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, range->box.address, ffm_now(), stack);
 }
 
@@ -147,6 +150,27 @@ static void add_launch(const ffm_function *function, const uint64_t *arguments, 
     }
 }
 
+static bool uses_pageable(const ffm_function *function, const uint64_t *arguments)
+{
+    ffm_kernel_reach reach = {0};
+    if (function->kind != FFM_KIND_LAUNCH || !ffm_pageable_used())
+        return false;
+    ffm_kernel_begin(&reach, function, arguments);
+    return reach.pageable;
+}
+
+void ffm_protected_data_before(const ffm_function *function, const uint64_t *arguments)
+{
+    if (__atomic_load_n(&pageable_given, __ATOMIC_RELAXED) || !uses_pageable(function, arguments))
+        return;
+    const uint64_t now = ffm_now();
+    ffm_ranges_lock(); /* no page may be protected while the kernel runs */
+    __atomic_store_n(&pageable_given, true, __ATOMIC_RELAXED);
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--)
+        ffm_access_lost(i - 1, now);
+    ffm_ranges_unlock();
+}
+
 static bool protects(const ffm_function *function, const ffm_operation *operation)
 {
     switch (function->kind) {
@@ -154,7 +178,9 @@ static bool protects(const ffm_function *function, const ffm_operation *operatio
     case FFM_KIND_SET:
         return operation->result == 0 && is_planned(operation->stack);
     case FFM_KIND_LAUNCH:
-        return operation->result == 0 && (ffm_blocks_count() != 0 || ffm_graphs_launched(function)) &&
+        return operation->result == 0 &&
+               (ffm_blocks_count() != 0 || ffm_graphs_launched(function) ||
+                __atomic_load_n(&pageable_given, __ATOMIC_RELAXED)) &&
                is_planned(operation->stack);
     default:
         return false;
@@ -170,6 +196,10 @@ void ffm_protected_data_add(const ffm_function *function, const uint64_t *argume
                        .thread = thread->number,
                        .stream = ffm_stream_key(function, operation, thread),
                        .issued = operation->start};
+    if (__atomic_load_n(&pageable_given, __ATOMIC_RELAXED)) {
+        add_unknown(&range, operation->stack);
+        return;
+    }
     if (!ffm_blocks_complete())
         add_unknown(&range, operation->stack);
     if (function->kind == FFM_KIND_LAUNCH) {

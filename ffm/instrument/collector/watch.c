@@ -78,6 +78,7 @@ void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, c
         }
         return;
     }
+    ffm_protected_data_before(function, arguments);
     if (!ffm_watch_active())
         return;
     if (registers(function)) {

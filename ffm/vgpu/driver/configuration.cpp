@@ -23,6 +23,7 @@ struct Number {
 const Number numbers[] = {
     {"device.memory", &Configuration::device_memory, 0.001},
     {"device.multiprocessors", &Configuration::multiprocessors, 1},
+    {"device.pageable_memory_access", &Configuration::pageable_memory_access, 0},
     {"copy.host_to_device.pinned", &Configuration::host_to_device_pinned, 1e-6},
     {"copy.device_to_host.pinned", &Configuration::device_to_host_pinned, 1e-6},
     {"copy.host_to_device.staged", &Configuration::host_to_device_staged, 1e-6},

@@ -26,6 +26,7 @@ struct Configuration {
     std::string device_name = "Virtual H200";
     double device_memory = 140.0;      /* GiB */
     double multiprocessors = 132;      /* each holds 2048 threads at a time */
+    double pageable_memory_access = 1; /* whether the device says so; 0 or 1 */
     double host_to_device_pinned = 55; /* GB/s */
     double device_to_host_pinned = 55; /* GB/s */
     double host_to_device_staged = 12; /* GB/s, from pageable memory */

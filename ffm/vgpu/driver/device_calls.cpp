@@ -153,6 +153,8 @@ DRIVER_CALL(cuDeviceGetAttribute)(int *value, CUdevice_attribute attribute, CUde
     *value = found != attributes.end() ? found->second : 0;
     if (attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
         *value = static_cast<int>(configuration().multiprocessors);
+    if (attribute == CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS)
+        *value = configuration().pageable_memory_access != 0;
     return CUDA_SUCCESS;
 }
 

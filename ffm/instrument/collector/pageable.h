@@ -1,0 +1,22 @@
+/* GPUs that use the program's ordinary memory by its address, through the page tables of the CPU (heterogeneous memory
+ * management, or address translation services): CUDA C++ Programming Guide, "Unified Memory on devices with full CUDA
+ * Unified Memory support".
+ *
+ * Such accesses heed the CPU's page protection, and where they go is not known: a kernel that is given an address can
+ * follow any pointer from there. */
+#ifndef FFM_PAGEABLE_H
+#define FFM_PAGEABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The driver's own answer about a device: cuDeviceGetAttribute, called without its hook; NULL where it has none. */
+void ffm_pageable_ask(void *device_attribute);
+
+/* Whether any GPU uses ordinary memory. Asked once; call when the program has initialised the driver. */
+bool ffm_pageable_used(void);
+
+/* Whether a parameter of a kernel can be the address of ordinary memory, and there is a GPU that uses it. */
+bool ffm_pageable_holds(uint64_t word);
+
+#endif
