@@ -35,6 +35,7 @@ struct KernelNode {
     std::uint32_t grid[3];
     std::uint32_t block[3];
     std::shared_ptr<const KernelArguments> arguments; /* as the program gave them */
+    bool updatable = false;                           /* by kernels, the program says; no kernel here does it */
 };
 
 struct HostNode {

@@ -136,6 +136,35 @@ DRIVER_CALL(cuGraphKernelNodeGetParams_v2)(CUgraphNode node, CUDA_KERNEL_NODE_PA
     return kernel_parameters(node, parameters);
 }
 
+/* Of the attributes of a kernel's node there is the one that lets kernels change the node. It cannot be taken back. */
+DRIVER_CALL(cuGraphKernelNodeGetAttribute)(CUgraphNode handle, CUkernelNodeAttrID attribute,
+                                           CUkernelNodeAttrValue *value)
+{
+    GraphNode *node = find_node(handle);
+    const KernelNode *kernel = node ? std::get_if<KernelNode>(&node->work) : nullptr;
+    if (!kernel || !value)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (attribute != CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    std::memset(value, 0, sizeof *value);
+    value->deviceUpdatableKernelNode.deviceUpdatable = kernel->updatable;
+    return CUDA_SUCCESS;
+}
+DRIVER_CALL(cuGraphKernelNodeSetAttribute)(CUgraphNode handle, CUkernelNodeAttrID attribute,
+                                           const CUkernelNodeAttrValue *value)
+{
+    GraphNode *node = find_node(handle);
+    KernelNode *kernel = node ? std::get_if<KernelNode>(&node->work) : nullptr;
+    if (!kernel || !value)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (attribute != CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (value->deviceUpdatableKernelNode.deviceUpdatable != 1)
+        return CUDA_ERROR_INVALID_VALUE;
+    kernel->updatable = true;
+    return CUDA_SUCCESS;
+}
+
 DRIVER_CALL(cuGraphMemsetNodeGetParams)(CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS *parameters)
 {
     GraphNode *node = find_node(handle);
