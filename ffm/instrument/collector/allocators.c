@@ -10,6 +10,7 @@
 #include "host_blocks.h"
 #include "instruments.h"
 #include "python_frames.h"
+#include "unwinding.h"
 
 /* What one does inside another, or inside of ours, is not the program's. */
 static __thread uint32_t inside __attribute__((tls_model("initial-exec")));
@@ -54,16 +55,20 @@ static void *original_of(uint32_t place)
 static __attribute__((noinline)) void note(void *start, size_t bytes, uint32_t allocator)
 {
     int error = errno;
+    ffm_unwinding_begin();
     TAKE_STACK(frames, depth);
     ffm_host_blocks_allocated((uint64_t)start, bytes, allocator, frames, (uint32_t)depth);
+    ffm_unwinding_end();
     errno = error;
 }
 
 static __attribute__((noinline)) void note_release(uint32_t number, uint32_t allocator)
 {
     int error = errno;
+    ffm_unwinding_begin();
     TAKE_STACK(frames, depth);
     ffm_host_blocks_released(number, allocator, frames, (uint32_t)depth);
+    ffm_unwinding_end();
     errno = error;
 }
 

@@ -11,6 +11,7 @@
 #include "ranges.h"
 #include "records.h"
 #include "thread.h"
+#include "unwinding.h"
 #include "watch.h"
 
 enum { FUNCTION = 1024, INTERPRETER_LOCKS = 4, NEAR_FRAMES = 6 };
@@ -32,7 +33,9 @@ static __attribute__((noinline)) bool in_interpreter_lock(void)
     uint64_t frames[NEAR_FRAMES];
     if (interpreter_locks.count == 0)
         return false;
+    ffm_unwinding_begin();
     const int depth = unw_backtrace((void **)frames, NEAR_FRAMES);
+    ffm_unwinding_end();
     for (int i = 0; i < depth; i++)
         for (uint32_t k = 0; k < interpreter_locks.count; k++)
             if (frames[i] - interpreter_locks.functions[k] < FUNCTION)

@@ -4,6 +4,7 @@
  * other end of the socket named by FFM_GATE: it learns the process's number, attaches, and answers with one byte.
  * A process that cannot reach the runner goes on unmeasured. */
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -55,8 +56,26 @@ __attribute__((visibility("default"))) int gettimeofday(struct timeval *restrict
 /* What brings a process to the gate; ffm/instrument/gate.py has the same numbers. */
 enum { STARTED = 0, FORKED = 1 };
 
+/* While another thread loads a module, the dynamic linker's list of them is between two states, and a child would have
+ * it so for ever: nothing could be loaded there, the instruments least of all. So a fork waits until the list is whole;
+ * not for ever, since who loads may itself wait for what the forking thread holds. What begins to load in the moment of
+ * the fork itself is missed. */
+static void before_fork(void)
+{
+    enum { PATIENCE = 5000 };                              /* turns */
+    const struct timespec turn = {.tv_nsec = 1000 * 1000}; /* a millisecond */
+    for (int i = 0; i < PATIENCE && *(volatile int *)&_r_debug.r_state != RT_CONSISTENT; i++)
+        nanosleep(&turn, NULL);
+}
+
+/* Set by the collector: what a forked child does before it comes to the gate. What is loaded into it there would find
+ * locks that threads of its parent held. */
+__attribute__((visibility("default"))) void (*ffm_gate_forked)(void);
+
 static void after_fork(void)
 {
+    if (ffm_gate_forked != NULL)
+        ffm_gate_forked();
     wait_at_gate(FORKED);
 }
 
@@ -75,5 +94,5 @@ __attribute__((constructor)) static void at_start(void)
 {
     end_with_runner();
     wait_at_gate(STARTED);
-    pthread_atfork(NULL, NULL, after_fork);
+    pthread_atfork(before_fork, NULL, after_fork);
 }

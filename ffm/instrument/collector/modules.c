@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "sink.h"
+#include "unwinding.h"
 
 enum { MODULES = 4096 };
 
@@ -110,7 +111,9 @@ ffm_module_place ffm_module_of(uint64_t address)
         }
     }
     search wanted = {.address = address};
+    ffm_unwinding_begin();
     dl_iterate_phdr(visit, &wanted);
+    ffm_unwinding_end();
     if (wanted.found && modules.count < MODULES) {
         wanted.module.place.number = modules.recorded++;
         modules.known[modules.count++] = wanted.module;

@@ -13,6 +13,7 @@
 #include "python_frames.h"
 #include "signals.h"
 #include "sink.h"
+#include "unwinding.h"
 
 enum {
     SLOTS = 1 << 17,
@@ -231,12 +232,15 @@ void ffm_stacks_open(void)
 uint32_t ffm_stack_here(int skip, bool *truncated)
 {
     uint64_t frames[FFM_MAX_FRAMES];
+    ffm_unwinding_begin();
     int depth = unw_backtrace((void **)frames, FFM_MAX_FRAMES);
     *truncated = depth == FFM_MAX_FRAMES;
     skip++; /* this function */
     if (depth < skip)
         depth = skip;
-    return intern_here(frames + skip, (uint32_t)(depth - skip), truncated);
+    uint32_t number = intern_here(frames + skip, (uint32_t)(depth - skip), truncated);
+    ffm_unwinding_end();
+    return number;
 }
 
 uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated)
@@ -256,6 +260,7 @@ uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated)
     uint32_t depth = 0;
     unw_cursor_t cursor;
     *truncated = false;
+    ffm_unwinding_begin();
     if (unw_init_local2(&cursor, &context, UNW_INIT_SIGNAL_FRAME) == 0) {
         do {
             unw_word_t address;
@@ -265,7 +270,9 @@ uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated)
             *truncated = depth == FFM_MAX_FRAMES;
         } while (!*truncated && unw_step(&cursor) > 0);
     }
-    return intern_here(frames, depth, truncated);
+    uint32_t number = intern_here(frames, depth, truncated);
+    ffm_unwinding_end();
+    return number;
 }
 
 /* unw_backtrace as if the function whose registers at its entry are given had called it; 0 where that cannot be done.
@@ -319,12 +326,18 @@ __asm__(".pushsection .text\n"
 uint32_t ffm_stack_at_entry(const ffm_registers *registers, bool *truncated)
 {
     uint64_t frames[FFM_MAX_FRAMES];
+    uint32_t number;
+    ffm_unwinding_begin();
     int depth = ffm_backtrace_at_entry((void **)frames, FFM_MAX_FRAMES, registers->stack, registers->frame);
-    if (depth < 2)
-        return ffm_stack_from(registers, truncated);
-    *truncated = depth == FFM_MAX_FRAMES;
-    frames[0] = registers->instruction; /* instead of the frame of ffm_backtrace_at_entry */
-    return intern_here(frames, (uint32_t)depth, truncated);
+    if (depth < 2) {
+        number = ffm_stack_from(registers, truncated);
+    } else {
+        *truncated = depth == FFM_MAX_FRAMES;
+        frames[0] = registers->instruction; /* instead of the frame of ffm_backtrace_at_entry */
+        number = intern_here(frames, (uint32_t)depth, truncated);
+    }
+    ffm_unwinding_end();
+    return number;
 }
 
 uint32_t ffm_stack_number(const uint64_t *frames, uint32_t depth)

@@ -9,6 +9,7 @@
 #include "kernel.h"
 #include "mappings.h"
 #include "signals.h"
+#include "unwinding.h"
 
 /* glibc's `struct pthread`, which begins at the thread pointer and holds what the kernel knows of a thread, is smaller.
  */
@@ -148,7 +149,9 @@ void ffm_thread_memory_here(void)
     uint64_t self = (uint64_t)pthread_self();
     ffm_thread_memory_note(self, self, self + CONTROL_BLOCK);
     note_alternate(self);
+    ffm_unwinding_begin();
     dl_iterate_phdr(note_variables, &self);
+    ffm_unwinding_end();
     pthread_attr_t attributes;
     void *bottom;
     size_t bytes;

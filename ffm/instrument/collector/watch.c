@@ -203,11 +203,17 @@ void ffm_watch_give_up(void)
     ffm_ranges_unlock();
 }
 
-void ffm_watch_after_fork(void)
+void ffm_watch_free_locks(void)
 {
     ffm_thread_memory_after_fork();
     ffm_mappings_after_fork();
     ffm_ranges_lock_after_fork();
+    ffm_ranges_unlock();
+}
+
+void ffm_watch_after_fork(void)
+{
+    ffm_ranges_lock();
     ffm_accesses_after_fork();
     ffm_extents_after_fork();
     forks = 0;

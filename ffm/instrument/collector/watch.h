@@ -54,7 +54,9 @@ void ffm_watch_forked(void);
 /* The program goes on unseen: all that is armed counts as used. */
 void ffm_watch_give_up(void);
 
-/* In a forked child: what was downloaded before the fork is watched on. */
+/* In a forked child, first: locks that threads of its parent may have held are free. Then what was downloaded before
+ * the fork is watched on. */
+void ffm_watch_free_locks(void);
 void ffm_watch_after_fork(void);
 
 #endif

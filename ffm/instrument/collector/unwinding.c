@@ -1,0 +1,59 @@
+#include "unwinding.h"
+
+#include <sched.h>
+#include <stdint.h>
+
+#include "clock.h"
+
+static const uint64_t patience = 100 * 1000 * 1000; /* nanoseconds */
+
+static uint32_t within; /* threads */
+static uint32_t forks;  /* under way */
+
+static __thread uint32_t depth __attribute__((tls_model("initial-exec"))); /* also of the thread that forks */
+
+static void wait_for(const uint32_t *count, uint32_t wanted)
+{
+    const uint64_t since = ffm_now();
+    while (__atomic_load_n(count, __ATOMIC_SEQ_CST) > wanted && ffm_now() - since < patience)
+        sched_yield();
+}
+
+void ffm_unwinding_begin(void)
+{
+    if (depth++ > 0)
+        return;
+    __atomic_add_fetch(&within, 1, __ATOMIC_SEQ_CST);
+    if (__builtin_expect(__atomic_load_n(&forks, __ATOMIC_SEQ_CST) == 0, 1))
+        return;
+    __atomic_sub_fetch(&within, 1, __ATOMIC_SEQ_CST);
+    wait_for(&forks, 0);
+    __atomic_add_fetch(&within, 1, __ATOMIC_SEQ_CST);
+}
+
+void ffm_unwinding_end(void)
+{
+    if (--depth == 0)
+        __atomic_sub_fetch(&within, 1, __ATOMIC_SEQ_CST);
+}
+
+void ffm_unwinding_before_fork(void)
+{
+    const uint32_t own = depth > 0; /* a handler forks */
+    depth++;
+    __atomic_add_fetch(&forks, 1, __ATOMIC_SEQ_CST);
+    wait_for(&within, own);
+}
+
+void ffm_unwinding_forked(void)
+{
+    __atomic_sub_fetch(&forks, 1, __ATOMIC_SEQ_CST);
+    depth--;
+}
+
+void ffm_unwinding_after_fork(void)
+{
+    depth--;
+    forks = 0;
+    within = depth > 0;
+}
