@@ -1,8 +1,6 @@
 #include "collector.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,6 +17,7 @@
 #include "dispatch.h"
 #include "entry_points.h"
 #include "foreign.h"
+#include "forks.h"
 #include "gpu_times.h"
 #include "graphs.h"
 #include "host_blocks.h"
@@ -33,14 +32,12 @@
 #include "thread.h"
 #include "threads.h"
 #include "trace.h"
-#include "unwinding.h"
 #include "waits.h"
 #include "watch.h"
 #include "wrappers.h"
 
 static void before_fork(void)
 {
-    ffm_unwinding_before_fork();
     if (ffm_call_mode() & FFM_MODE_WATCH)
         ffm_watch_before_fork();
 }
@@ -49,18 +46,10 @@ static void forked(void)
 {
     if (ffm_call_mode() & FFM_MODE_WATCH)
         ffm_watch_forked();
-    ffm_unwinding_forked();
 }
 
-static bool child_of_its_own; /* this process, which was forked, has its own recording, and free locks */
-
-/* In a forked child, first of all: but for the watch, all is as in a process without other threads. */
 static void become_child(void)
 {
-    if (child_of_its_own)
-        return;
-    child_of_its_own = true;
-    ffm_unwinding_after_fork();
     if (!ffm_sink_reopen())
         return;
     ffm_blocks_after_fork();
@@ -79,11 +68,8 @@ static void become_child(void)
     ffm_host_blocks_after_fork();
 }
 
-/* Behind the gate, where what attaches has run code of its own: from here on pages may be protected. */
-static void after_fork(void)
+static void go_on(void)
 {
-    become_child();
-    child_of_its_own = false;
     if (ffm_call_mode() & FFM_MODE_WATCH)
         ffm_watch_after_fork();
     ffm_dispatch_after_fork();
@@ -123,10 +109,7 @@ int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
     ffm_call_set_mode(mode);
     if (mode & FFM_MODE_WATCH && !ffm_trace_on() && !ffm_dispatch_open())
         return -4;
-    void (**gate)(void) = (void (**)(void))dlsym(RTLD_DEFAULT, "ffm_gate_forked");
-    if (gate != NULL)
-        *gate = become_child;
-    pthread_atfork(before_fork, forked, after_fork);
+    ffm_forks_handle(&(ffm_fork_handlers){before_fork, forked, become_child, go_on});
     return 0;
 }
 

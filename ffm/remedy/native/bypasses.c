@@ -1,10 +1,11 @@
 #include "bypasses.h"
 
 #include <link.h>
-#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "unwinding.h"
 
 /* Between its number and `syscall` come at most so many bytes that move the other arguments. */
 enum { ARGUMENT_MOVES = 48 };
@@ -118,9 +119,6 @@ static int count_loaded(struct dl_phdr_info *info, size_t size, void *loaded)
     return 1;
 }
 
-/* Threads that look, and forks under way. */
-static uint32_t looking, forks;
-
 static bool look(void)
 {
     static unsigned long long looked_at;
@@ -137,24 +135,8 @@ static bool look(void)
 
 bool ffm_bypasses_loaded(void)
 {
-    __atomic_add_fetch(&looking, 1, __ATOMIC_SEQ_CST);
-    bool loaded = __atomic_load_n(&forks, __ATOMIC_SEQ_CST) != 0 || look();
-    __atomic_sub_fetch(&looking, 1, __ATOMIC_SEQ_CST);
+    ffm_unwinding_begin();
+    bool loaded = look();
+    ffm_unwinding_end();
     return loaded;
-}
-
-void ffm_bypasses_fork(bool begins)
-{
-    if (!begins) {
-        __atomic_sub_fetch(&forks, 1, __ATOMIC_SEQ_CST);
-        return;
-    }
-    __atomic_add_fetch(&forks, 1, __ATOMIC_SEQ_CST);
-    while (__atomic_load_n(&looking, __ATOMIC_SEQ_CST) != 0)
-        sched_yield();
-}
-
-void ffm_bypasses_after_fork(void)
-{
-    looking = forks = 0;
 }

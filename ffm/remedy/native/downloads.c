@@ -108,7 +108,6 @@ bool ffm_downloads_close_transfer(uint64_t start, size_t bytes, bool source, uin
 
 void ffm_downloads_before_fork(void)
 {
-    ffm_bypasses_fork(true);
     ffm_late_fork(true);
     ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
 }
@@ -116,11 +115,9 @@ void ffm_downloads_before_fork(void)
 void ffm_downloads_forked(void)
 {
     ffm_late_fork(false);
-    ffm_bypasses_fork(false);
 }
 
 void ffm_downloads_after_fork(void)
 {
-    ffm_bypasses_after_fork();
     ffm_late_forget();
 }

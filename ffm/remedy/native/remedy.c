@@ -1,6 +1,5 @@
 #include "remedy.h"
 
-#include <pthread.h>
 #include <stddef.h>
 
 #include "calls.h"
@@ -8,6 +7,7 @@
 #include "dispatch.h"
 #include "downloads.h"
 #include "extras.h"
+#include "forks.h"
 #include "heap.h"
 #include "host_memory.h"
 #include "kernel_arguments.h"
@@ -19,7 +19,7 @@
 #include "state.h"
 #include "wrappers.h"
 
-static void after_fork(void)
+static void become_child(void)
 {
     ffm_counters_after_fork();
     ffm_heap_open();
@@ -43,7 +43,7 @@ int ffm_remedy_open(const char *folder, uint32_t mode, const char *plan)
     ffm_heap_open();
     ffm_stacks_open();
     ffm_dispatch_open();
-    pthread_atfork(ffm_downloads_before_fork, ffm_downloads_forked, after_fork);
+    ffm_forks_handle(&(ffm_fork_handlers){ffm_downloads_before_fork, ffm_downloads_forked, become_child, NULL});
     return 0;
 }
 

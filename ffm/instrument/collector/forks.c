@@ -1,0 +1,53 @@
+#include "forks.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "unwinding.h"
+
+static ffm_fork_handlers handle;
+static bool handled, free_child; /* of what its parent held */
+
+static void before(void)
+{
+    handle.before();
+    ffm_unwinding_before_fork();
+}
+
+static void in_parent(void)
+{
+    ffm_unwinding_forked();
+    handle.in_parent();
+}
+
+static void in_child(void)
+{
+    if (free_child)
+        return;
+    free_child = true;
+    ffm_unwinding_after_fork();
+    handle.in_child();
+}
+
+static void behind_gate(void)
+{
+    in_child();
+    free_child = false;
+    if (handle.behind_gate != NULL)
+        handle.behind_gate();
+}
+
+void ffm_forks_handle(const ffm_fork_handlers *handlers)
+{
+    if (handled)
+        return;
+    handled = true;
+    handle = *handlers;
+    /* The gate's own handler comes before this one in a child. A program that was attached to has no gate. */
+    void (**gate)(void) = (void (**)(void))dlsym(RTLD_DEFAULT, "ffm_gate_forked");
+    if (gate != NULL)
+        *gate = in_child;
+    pthread_atfork(before, in_parent, behind_gate);
+}
