@@ -217,9 +217,12 @@ def _repeated_transfer(problem: ProblemSite) -> Remedy:
 
 
 def _synchronous_transfer(problem: ProblemSite) -> Remedy:
-    call = "cudaMemsetAsync" if problem.sets_memory else "cudaMemcpyAsync"
-    steps = [f"Use {call} on the stream of the work that the data belong to."]
+    asynchronous = "cudaMemsetAsync" if problem.sets_memory else "cudaMemcpyAsync"
     pageable = [link for link in problem.memory if link.role == "host memory" and link.memory == "pageable"]
+    if pageable and "Async" in problem.call:
+        steps = ["The call is asynchronous, but a copy from the device waits where it goes to pageable memory."]
+    else:
+        steps = [f"Use {asynchronous} on the stream of the work that the data belong to."]
     if pageable:
         steps.append(
             "Pin the host memory, or the copy waits all the same: allocate it with cudaMallocHost instead of malloc or "

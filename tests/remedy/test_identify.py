@@ -49,6 +49,12 @@ def test_a_synchronous_transfer_of_pageable_memory_has_to_be_pinned() -> None:
     assert [place.role for place in remedy.places] == ["call"]
 
 
+def test_a_copy_that_is_asynchronous_by_name_need_only_be_pinned() -> None:
+    (remedy,) = identify_remedies([replace(TRANSFER, call="cudaMemcpyAsync", memory=(PAGEABLE,))])
+    assert not any(step.startswith("Use ") for step in remedy.steps)
+    assert any("cudaMallocHost" in step for step in remedy.steps)
+
+
 def test_host_memory_is_pinned_where_it_is_allocated_and_freed() -> None:
     memory = MemoryLink("host memory", "pageable", allocation=5, release=6)
     (remedy,) = identify_remedies([replace(TRANSFER, memory=(memory,))])

@@ -59,10 +59,10 @@ def _remedy(remedy: RemedyView, scale: Scale, estimator: Estimator, results: str
         paragraph(f"{saved}; {count(remedy.occurrences)} of {count(remedy.of)} calls are concerned"),
     ]
     parts += [bullet(step) for step in remedy.steps]
-    for place in remedy.places:
-        parts.append(paragraph(f"{place.role}{_what(place)} {place.where.place} in {_shortened(place.where.caller)}"))
-        if place.source:
-            parts.append(paragraph(place.source, indent=2 * INDENT, style="cyan"))
+    for told, source in dict.fromkeys((_told(place), place.source) for place in remedy.places):
+        parts.append(paragraph(told))
+        if source:
+            parts.append(paragraph(source, indent=2 * INDENT, style="cyan"))
     parts += [paragraph(f"keep: {kept}") for kept in remedy.keep if kept.site != remedy.where.site]
     if remedy.automatic:
         options = " ".join(remedy.automatic)
@@ -83,6 +83,12 @@ def _remedy(remedy: RemedyView, scale: Scale, estimator: Estimator, results: str
 
 def _shortened(name: str) -> str:
     return shorten(name, LONGEST_NAME)
+
+
+def _told(place: RemedyPlace) -> str:
+    """The place in one line, as the screen knows it: allocations of one line by several ways are told once."""
+    caller = f" in {_shortened(place.where.caller)}" if place.where.caller else ""
+    return f"{place.role}{_what(place)} {place.where.place}{caller}"
 
 
 def _what(place: RemedyPlace) -> str:
