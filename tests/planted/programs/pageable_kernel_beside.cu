@@ -16,7 +16,7 @@ void program()
     std::memset(page, 0, 4096);
     int *destination = page, *written = page + 2 * count;
     fill(device, count, 5);
-    DOWNLOAD(copy, destination, device, count * sizeof(int)); // sync: never required (undecidable), read required
+    DOWNLOAD(copy, destination, device, count * sizeof(int)); // sync: required (undecidable)
     fill(written, count, 7);
     WAIT(last, cudaDeviceSynchronize()); // sync: required
     expect("written", sum(written, count), 7 * count);
