@@ -1,7 +1,7 @@
 """The passes that infer the GPU's times (`ffm.model.gpu_times`), in the part of Python that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here. Rows are visited in `order`: by process, then by time. Columns are
-those of `Timeline` and `DeviceWork`; `Action`'s values stand as numbers, because Numba knows no enumerations.
+those of `Timeline` and `DeviceWork`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ffm.model.actions import (
+    ENQUEUE,
+    ENQUEUE_AND_WAIT,
+    RECORD_EVENT,
+    SET_AND_WAIT,
+    STREAM_WAIT_EVENT,
+    WAIT_AND_ENQUEUE,
+    WAIT_CONTEXT,
+    WAIT_EVENT,
+    WAIT_STREAM,
+)
 
 Columns = NDArray[Any]
 
@@ -59,9 +71,9 @@ def find_segments(
             pending_stream = -1
             idle_since = 0
         segment[row] = -1
-        does = action[row] if action[row] != 9 else 2
-        waits_first = does == 3 or does == 4 or does == 5
-        if does == 1 or does == 2:
+        does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
+        waits_first = does in (WAIT_AND_ENQUEUE, WAIT_CONTEXT, WAIT_STREAM)
+        if does in (ENQUEUE, ENQUEUE_AND_WAIT):
             arrival = start[row]
             if count == 0:
                 pending_stream = stream[row]
@@ -70,9 +82,9 @@ def find_segments(
             members[count] = row
             arrivals[count] = arrival
             count += 1
-        if does == 2 or waits_first:
+        if does == ENQUEUE_AND_WAIT or waits_first:
             end = start[row] + wait[row] if waits_first else start[row] + duration[row]
-            everything = does == 4 or (pending_stream >= 0 and stream[row] == pending_stream)
+            everything = does == WAIT_CONTEXT or (pending_stream >= 0 and stream[row] == pending_stream)
             if count > 0 and everything:
                 if wait[row] > threshold and pending_stream >= 0:
                     begin = 0  # the first work after which no other came so late that the GPU may have been idle
@@ -98,7 +110,7 @@ def find_segments(
                 idle_since = end
             elif count == 0:
                 idle_since = max(idle_since, end)
-        if does == 3:
+        if does == WAIT_AND_ENQUEUE:
             arrival = start[row] + duration[row]
             if count == 0:
                 pending_stream = stream[row]
@@ -155,7 +167,7 @@ def fit(
     for place in range(len(order)):
         row = order[place]
         process = process_of_thread[thread[row]]
-        does = action[row] if action[row] != 9 else 2
+        does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
         lane = stream[row]
         is_legacy = legacy[process] >= 0 and legacy[process] == lane
         own = duration[row] - wait[row]
@@ -164,7 +176,7 @@ def fit(
         latency[row] = -1 - wait[row]
         waited += wait[row]
         for part in range(2):
-            if (part == 0 and (does == 1 or does == 2)) or (part == 1 and does == 3):
+            if does == WAIT_AND_ENQUEUE if part == 1 else does in (ENQUEUE, ENQUEUE_AND_WAIT):
                 arrival = begin if part == 0 else begin + duration[row]
                 first = max(arrival, over[lane])
                 if is_legacy:
@@ -179,17 +191,17 @@ def fit(
                 last_anywhere[process] = lane
             if part == 1:
                 break
-            if does == 7:
+            if does == RECORD_EVENT:
                 recorded[event[row]] = latest[process] if is_legacy else over[lane]
-            elif does == 8:
+            elif does == STREAM_WAIT_EVENT:
                 over[lane] = max(over[lane], recorded[event[row]])
                 latest[process] = max(latest[process], over[lane])
-            elif does >= 2 and does <= 6:
-                after = begin + own if does == 2 else begin
+            elif ENQUEUE_AND_WAIT <= does <= WAIT_EVENT:
+                after = begin + own if does == ENQUEUE_AND_WAIT else begin
                 end = after + wait[row]
                 blocks = wait[row] > threshold
-                whole = does == 4 or is_legacy  # it waits for all streams
-                if does == 6:
+                whole = does == WAIT_CONTEXT or is_legacy  # it waits for all streams
+                if does == WAIT_EVENT:
                     target = recorded[event[row]]
                 elif whole:
                     target = latest[process]
@@ -197,7 +209,7 @@ def fit(
                     target = over[lane]
                 limit = end if blocks else after
                 if target > limit:  # over by then, whatever was expected
-                    if does == 6:
+                    if does == WAIT_EVENT:
                         recorded[event[row]] = limit
                     else:
                         latest[process] = 0
@@ -215,7 +227,7 @@ def fit(
                                 over[number] = limit
                             latest[process] = max(latest[process], over[number])
                     target = limit
-                elif blocks and does != 6 and end - tolerance > target:
+                elif blocks and does != WAIT_EVENT and end - tolerance > target:
                     number = last_anywhere[process] if whole else lane
                     work = last[number] if number >= 0 else -1
                     if work >= 0 and end - allowed[work] <= target:
@@ -230,10 +242,10 @@ def fit(
                     explained += wait[row]
                 elif not blocks:
                     explained += wait[row]
-                if does == 4 or is_legacy:
+                if does == WAIT_CONTEXT or is_legacy:
                     for number in range(streams):
                         if stream_process[number] == process:
                             last[number] = -1
-                elif does != 6:
+                elif does != WAIT_EVENT:
                     last[lane] = -1
     return explained, waited

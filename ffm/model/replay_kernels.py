@@ -1,7 +1,7 @@
 """The pass that lives through a run once more (`ffm.model.replay`), in the part of Python that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here. Rows are visited in `order`: by process, then by time. Columns are
-those of `Timeline` and `DeviceWork`; `Action`'s values stand as numbers, because Numba knows no enumerations.
+those of `Timeline` and `DeviceWork`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ffm.model.actions import (
+    ENQUEUE,
+    ENQUEUE_AND_WAIT,
+    RECORD_EVENT,
+    SET_AND_WAIT,
+    STREAM_WAIT_EVENT,
+    WAIT_AND_ENQUEUE,
+    WAIT_CONTEXT,
+    WAIT_EVENT,
+)
 
 Columns = NDArray[Any]
 
@@ -126,7 +137,7 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
         lane_thread = thread[row]
         process = process_of_thread[lane_thread]
         lane = stream[row]
-        does = action[row] if action[row] != 9 else 2
+        does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
         if family.joined[lane_thread] >= 0 or threads > processes:
             if family.forked[lane_thread] == place and family.parent[lane_thread] >= 0:
                 early[lane_thread] = early[family.parent[lane_thread]]
@@ -189,7 +200,7 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
                 no_call = no_work or (no_wait and kind[row] == 1)
                 if kind[row] == 3 and no_wait and trace.partner[row] >= 0:
                     no_call = True
-        if no_wait and action[row] == 9:
+        if no_wait and action[row] == SET_AND_WAIT:
             own = trace.copied[row] // manner.set_bytes_a_nanosecond
             no_work = True
         elif no_call:
@@ -197,7 +208,7 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
         elif trace.spare[row] > 0 and ready[row] <= start[row] and latest[process] > now:
             own -= trace.spare[row]
         for part in range(2):
-            if (part == 0 and (does == 1 or does == 2)) or (part == 1 and does == 3):
+            if does == WAIT_AND_ENQUEUE if part == 1 else does in (ENQUEUE, ENQUEUE_AND_WAIT):
                 if not no_work:
                     first = max(now, over[lane])
                     if is_legacy:
@@ -212,19 +223,19 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
             if part == 1:
                 break
             if does <= 1 or does >= 7:
-                if does != 1:
+                if does != ENQUEUE:
                     now += own
                 if not no_wait:
                     now += wait[row]
-                if does == 7:
+                if does == RECORD_EVENT:
                     recorded[event[row]] = latest[process] if is_legacy else over[lane]
-                elif does == 8:
+                elif does == STREAM_WAIT_EVENT:
                     over[lane] = max(over[lane], recorded[event[row]])
                     latest[process] = max(latest[process], over[lane])
             else:
-                if does == 6:
+                if does == WAIT_EVENT:
                     target = recorded[event[row]]
-                elif does == 4 or is_legacy:
+                elif does == WAIT_CONTEXT or is_legacy:
                     target = latest[process]
                 else:
                     target = over[lane]
@@ -241,13 +252,13 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
                         ordered[process] = max(ordered[process], target)
                 else:
                     # Its own work was over quickly: until the CPU goes on, it takes again as long.
-                    if stays_idle < 0 and does == 2:
+                    if stays_idle < 0 and does == ENQUEUE_AND_WAIT:
                         now = max(now, target) - 1 - stays_idle
                     elif stays_idle < 0:  # nothing was waited for: what the call took, it takes again
                         now = max(now - 1 - stays_idle, target)
                     elif target > now:
                         now = target + stays_idle
-                if does != 2:
+                if does != ENQUEUE_AND_WAIT:
                     now += own
         early[lane_thread] = start[row] + duration[row] - now
         if timed:
