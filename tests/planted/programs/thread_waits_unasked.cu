@@ -11,14 +11,17 @@ void program()
     int *host = pinned_integers(count);
     int *unrelated = device_integers(1);
     cudaStream_t other = independent_stream();
-    std::atomic<bool> waited{false};
+    std::atomic<bool> launched{false}, waited{false};
     std::thread second([&] {
         fill(unrelated, 1, 0, other);
+        launched = true;
         WAIT(unasked, cudaStreamSynchronize(other)); // sync: unnecessary
         waited.store(true);
     });
     fill(device, count, 7);
     DOWNLOAD_ASYNC(host, device, bytes);
+    while (!launched) /* else nothing but this wait would order the other stream's work behind it */
+        std::this_thread::yield();
     WAIT(own, cudaStreamSynchronize(nullptr)); // sync: own required, idle unnecessary
     if (variant("own"))
         expect("sum", sum(host, count), 7 * count);
