@@ -3,6 +3,7 @@
  * Preloaded by the runner; the dynamic linker calls the constructor before any code of the program. The runner is the
  * other end of the socket named by FFM_GATE: it learns the process's number, attaches, and answers with one byte.
  * A process that cannot reach the runner goes on unmeasured. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
@@ -56,6 +57,8 @@ __attribute__((visibility("default"))) int gettimeofday(struct timeval *restrict
 /* What brings a process to the gate; ffm/instrument/gate.py has the same numbers. */
 enum { STARTED = 0, FORKED = 1 };
 
+static const struct r_debug *loaded; /* the dynamic linker's list of modules, for debuggers */
+
 /* While another thread loads a module, the dynamic linker's list of them is between two states, and a child would have
  * it so for ever: nothing could be loaded there, the instruments least of all. So a fork waits until the list is whole;
  * not for ever, since who loads may itself wait for what the forking thread holds. What begins to load in the moment of
@@ -64,8 +67,15 @@ static void before_fork(void)
 {
     enum { PATIENCE = 5000 };                              /* turns */
     const struct timespec turn = {.tv_nsec = 1000 * 1000}; /* a millisecond */
-    for (int i = 0; i < PATIENCE && *(volatile int *)&_r_debug.r_state != RT_CONSISTENT; i++)
+    for (int i = 0; i < PATIENCE && loaded != NULL && *(volatile int *)&loaded->r_state != RT_CONSISTENT; i++)
         nanosleep(&turn, NULL);
+}
+
+/* A program that looks at the list itself has a copy of `_r_debug`, which stays as it was at the start. */
+static const struct r_debug *list_of_modules(void)
+{
+    void *linker = dlopen("ld-linux-x86-64.so.2", RTLD_LAZY | RTLD_NOLOAD);
+    return linker == NULL ? NULL : dlsym(linker, "_r_debug");
 }
 
 /* Set by the collector: what a forked child does before it comes to the gate. What is loaded into it there would find
@@ -94,5 +104,6 @@ __attribute__((constructor)) static void at_start(void)
 {
     end_with_runner();
     wait_at_gate(STARTED);
+    loaded = list_of_modules();
     pthread_atfork(before_fork, NULL, after_fork);
 }
