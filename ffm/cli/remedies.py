@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ffm.report.remedies import RemediesView
     from ffm.stages.analysis_document import Analysis
 
-SMALLEST_PERCENT = 0.1
-
 
 @click.command(cls=view_command("ffm.report.remedies:RemediesView"))
 @estimator_option
@@ -136,6 +134,7 @@ def remedies_view(
     from ffm.remedy.fitness import fitness
     from ffm.remedy.identify import identify_remedies
     from ffm.report.numbers import Scale, chosen_estimator
+    from ffm.report.overview import HIDDEN_BELOW_PERCENT
     from ffm.report.places import place, stack_frames, told_apart
     from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView, source_line
 
@@ -147,7 +146,7 @@ def remedies_view(
     shown = [
         (remedy, saving)
         for remedy, saving in with_savings
-        if show_all or scale.most_percent(saving, chosen) >= SMALLEST_PERCENT
+        if show_all or scale.most_percent(saving, chosen) >= HIDDEN_BELOW_PERCENT
     ]
     apart = told_apart(analysis, (remedy.site for remedy, _ in shown))
     views = []

@@ -15,8 +15,6 @@ from ffm.stages.errors import FfmError
 if TYPE_CHECKING:
     from ffm.stages.measure import Watch
 
-PREPARE = "Run `ffm stage {}` first; `snakemake --config app=...` runs all stages in order."
-
 
 class InOrder(click.Group):
     """Lists its commands in the order in which they are defined, each with its whole line."""
@@ -140,7 +138,10 @@ def analysis(results: Path | None, command: tuple[str, ...]) -> None:
     if results is None:
         raise click.UsageError("name the program (ffm stage analysis -- ./app) or its results (--results FOLDER)")
     if not results.is_dir():
-        raise FfmError(f"There is no results folder {results}. {PREPARE.format('baseline')}")
+        raise FfmError(
+            f"There is no results folder {results}. Run `ffm stage baseline` first; `snakemake --config app=...` runs "
+            "all stages in order."
+        )
     with running("analysis", str(results)) as line:
         found = run_analysis(ResultsFolder(results))
         # Without --results the newest below ./results is shown, which this one is.

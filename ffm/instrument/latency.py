@@ -27,7 +27,7 @@ class WaitLatency:
     least: int
     """Nine of ten waits have more."""
     reason: str = ""
-    """Why it is not known, and both are 0; empty where it is."""
+    """Why it is not known, and `least` is 0; empty where it is known."""
 
 
 def wait_latency(driver: Path) -> WaitLatency:

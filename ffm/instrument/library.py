@@ -7,6 +7,9 @@ from pathlib import Path
 import ffm.instrument
 from ffm.instrument.errors import InstrumentError
 
+COLLECTOR = "libffm_collector.so"
+"""What records the program's calls."""
+
 
 def native_library(name: str) -> Path:
     """Return the path of a library built from `ffm/instrument/collector`, such as `libffm_collector.so`.

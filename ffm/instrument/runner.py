@@ -26,7 +26,7 @@ from ffm.instrument.attaching import attaching
 from ffm.instrument.errors import InstrumentError
 from ffm.instrument.gate import Gate
 from ffm.instrument.held_times import Held, HeldTimes
-from ffm.instrument.library import native_library
+from ffm.instrument.library import COLLECTOR, native_library
 from ffm.instrument.permissions import check_tracing
 from ffm.instrument.program import Ending, ending_of, reason_unreached, resolve_program
 from ffm.instrument.program_end import await_end
@@ -68,7 +68,7 @@ class Library:
     prefix: str
 
 
-COLLECTOR = Library("libffm_collector.so", "ffm_collector")
+RECORDING = Library(COLLECTOR, "ffm_collector")
 
 PAGES = "libffm_pages.so"
 """To be preloaded: gives large blocks of the heap pages of their own (`pages.c`), for a watch that protects pages."""
@@ -84,7 +84,7 @@ class Instruments:
     """Flags `FFM_MODE_*` of `collector.h`."""
     plan: Path | None
     find_wait_function: Callable[[Path], FoundWait]
-    library: Library = COLLECTOR
+    library: Library = RECORDING
     extra_functions: tuple[str, ...] = ()
     """Exported names beyond the catalogue, for a library that knows them; their indices follow the catalogue's."""
     guarded_functions: tuple[tuple[str, bool], ...] = ()

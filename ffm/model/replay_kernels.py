@@ -21,8 +21,14 @@ from ffm.model.actions import (
     WAIT_CONTEXT,
     WAIT_EVENT,
 )
+from ffm.model.timeline import Kind, Problem
 
 Columns = NDArray[Any]
+
+SYNCHRONIZATION, FREE, ALLOCATION = int(Kind.SYNCHRONIZATION), int(Kind.FREE), int(Kind.ALLOCATION)
+UNNECESSARY_SYNCHRONIZATION = int(Problem.UNNECESSARY_SYNCHRONIZATION)
+MISPLACED_SYNCHRONIZATION = int(Problem.MISPLACED_SYNCHRONIZATION)
+UNNECESSARY_TRANSFER = int(Problem.UNNECESSARY_TRANSFER)
 
 
 class Trace(NamedTuple):
@@ -187,18 +193,18 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
             touched[lane_thread] = 1
             flags = problem[row]
             chosen = fix.label[row] >= 0 and fix.group_of[fix.label[row]] == fix.group
-            if kind[row] == 4:
+            if kind[row] == ALLOCATION:
                 no_call = True
                 no_wait = True
             elif chosen and needed:
                 no_wait = True
-                no_call = kind[row] == 1
+                no_call = kind[row] == SYNCHRONIZATION
             elif chosen:
-                no_wait = (flags & 1) != 0
-                later = (flags & 2) != 0 and not no_wait
-                no_work = (flags & 4) != 0
-                no_call = no_work or (no_wait and kind[row] == 1)
-                if kind[row] == 3 and no_wait and trace.partner[row] >= 0:
+                no_wait = (flags & UNNECESSARY_SYNCHRONIZATION) != 0
+                later = (flags & MISPLACED_SYNCHRONIZATION) != 0 and not no_wait
+                no_work = (flags & UNNECESSARY_TRANSFER) != 0
+                no_call = no_work or (no_wait and kind[row] == SYNCHRONIZATION)
+                if kind[row] == FREE and no_wait and trace.partner[row] >= 0:
                     no_call = True
         if no_wait and action[row] == SET_AND_WAIT:
             own = trace.copied[row] // manner.set_bytes_a_nanosecond
@@ -222,7 +228,7 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
                     now += own
             if part == 1:
                 break
-            if does <= 1 or does >= 7:
+            if not ENQUEUE_AND_WAIT <= does <= WAIT_EVENT:
                 if does != ENQUEUE:
                     now += own
                 if not no_wait:

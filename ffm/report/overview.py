@@ -12,7 +12,7 @@ from ffm.report.places import Place, place, told_apart
 from ffm.stages.analysis_document import Analysis, Group, Matching
 
 HIDDEN_BELOW_PERCENT = 0.1
-"""Rows that show no more than this share of the run are counted instead of shown, as in Diogenes."""
+"""Rows that show less than this share of the run are counted instead of shown, as in Diogenes."""
 
 
 @dataclass(frozen=True, slots=True)

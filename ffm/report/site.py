@@ -64,7 +64,7 @@ def site(
     """Lay out the site of a number, from 1; `without` is what doing without its waits would save.
 
     Raises:
-        FfmError: there is no such site.
+        FfmError: there is no such site, or nothing was recorded at it.
     """
     last = len(analysis.sites)
     if not 1 <= number <= last:

@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 
 import msgspec
 
+from ffm.instrument.library import COLLECTOR
 from ffm.stages.documents import Frame, Module, Run, Stack
 from ffm.stages.stack_table import UNKNOWN_MODULE
 from ffm.symbols.elf import read_elf
@@ -18,9 +19,6 @@ from ffm.symbols.symbolizer import Symbolizer
 
 _INTERPRETER = re.compile(r"(lib)?python\d[\w.]*")
 """The interpreter's own module; a program with Python linked in is not one."""
-
-COLLECTOR = "libffm_collector.so"
-"""Our own library: where the driver allocates host memory within a traced call, its frames lie between."""
 
 _CALLING_AID = re.compile(r"(_ctypes|_cffi_backend)\..*so|libffi([-.].*)?\.so.*")
 """Modules that only hand a Python call on to a C function."""
@@ -59,6 +57,7 @@ def name_stacks(stacks: list[Stack], modules: list[Module], symbolizer: Symboliz
         )
         for stack in stacks
     ]
+    # Where the driver allocates host memory within a traced call, frames of ours lie between.
     ours = {number for number, module in enumerate(modules) if PurePath(module.path).name == COLLECTOR}
     if ours:
         named = [

@@ -110,6 +110,13 @@ def test_commands_name_the_results_that_the_user_named() -> None:
         assert f"ffm apply-remedy --skip-syncs --site 1{end}" in commands
 
 
+def test_changes_that_are_all_hidden_are_counted() -> None:
+    analysis = sample_analysis()
+    page = html(analysis, remedies=replace(remedies_view(analysis, show_all=True), remedies=[], hidden=2))
+    assert "<h2>What to change</h2>" in page
+    assert "2 below 0.1 % of the run hidden" in page.partition("<h2>What to change</h2>")[2]
+
+
 def test_nothing_found_is_said() -> None:
     analysis = msgspec.structs.replace(sample_analysis(), folds=[], sequences=[], points=[])
     assert "No unnecessary or misplaced synchronization" in html(analysis)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ffm.instrument.library import COLLECTOR
 from ffm.stages.documents import ExitStatus, Frame, Module, ProcessRecord, PythonFrame, Run, Stack
 from ffm.stages.named_stacks import name_stacks, unread_python
 from ffm.symbols.locations import Location, SourceFrame
@@ -110,7 +111,7 @@ def test_an_interpreter_that_cannot_be_read_is_named() -> None:
 
 def test_our_own_frames_are_left_out() -> None:
     """The driver's own allocation within a traced call: the collector lies between the driver and its caller."""
-    modules = [Module(path="/lib/libcuda.so.1", build_id="dd"), Module(path="/x/libffm_collector.so", build_id="ee")]
+    modules = [Module(path="/lib/libcuda.so.1", build_id="dd"), Module(path=f"/x/{COLLECTOR}", build_id="ee")]
     stack = Stack(key="k", frames=[Frame(module=module, offset=place) for place, module in enumerate((0, 1, 1, 2))])
     result = name_stacks([stack], [*modules, MODULES[PROGRAM]], Names("mmap", "forward>ffm_call", "narrow_109", "main"))
     assert [frame.function for frame in result.stacks[0].frames] == ["mmap", "main"]

@@ -8,7 +8,8 @@ from rich.text import Text
 from ffm.model.names import starts_a_thread
 from ffm.report.commands import command
 from ffm.report.names import shorten
-from ffm.report.numbers import Estimator, Scale, count, plural
+from ffm.report.numbers import Estimator, Scale, count, percent, plural
+from ffm.report.overview import HIDDEN_BELOW_PERCENT
 from ffm.report.places import StackFrame
 from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView
 from ffm.report.terminal.layout import INDENT, bullet, following, heading, paragraph, typed
@@ -34,8 +35,9 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
         parts.append(paragraph("No unnecessary or misplaced synchronization and no unneeded transfer was found."))
     if view.hidden:
         parts.append(Text())
+        limit = percent(HIDDEN_BELOW_PERCENT)
         parts.append(
-            paragraph(f"{plural(view.hidden, 'place')} to change below 0.10 % of the run hidden (--all shows)")
+            paragraph(f"{plural(view.hidden, 'place')} to change below {limit} of the run hidden (--all shows)")
         )
     if view.remedies:
         first = view.remedies[0].where.site
