@@ -13,6 +13,8 @@ const INTERPRETER_LOCKS = ["PyThread_acquire_lock_timed", "_PyMutex_LockTimed", 
 const WATCH = 2; // FFM_MODE_WATCH of collector.h
 const HOST = 8; // FFM_MODE_HOST
 
+const kept = []; // what native code uses as long as the program runs
+
 let collector = null;
 let configuration = null;
 let pythonFound = false;
@@ -67,6 +69,7 @@ function loadCollector() {
     wrapper: bound("wrapper", "pointer", ["uint"]),
     bind: bound("bind", "void", ["uint", "pointer", "pointer"]),
     isBound: bound("is_bound", "bool", ["pointer"]),
+    othersSleep: new NativeFunction(Module.getGlobalExportByName("ffm_gate_others_sleep"), "bool", []),
     modulesChanged: bound("modules_changed", "void", []),
     instrument: optional("instrument", "void", ["pointer", "uint64"]),
     arrive: optional("arrive", "void", []),
@@ -117,6 +120,22 @@ function instruments() {
   return found;
 }
 
+// Frida writes a jump in several pieces, and its own threads call functions of the C library, as when they have handed
+// us a message: one that meets half a jump ends the program. The program itself waits at the gate.
+const SLEEP_PATIENCE = 2000; // milliseconds; a few on a busy machine
+
+function awaitOthersAsleep() {
+  const end = Date.now() + SLEEP_PATIENCE;
+  while (!collector.othersSleep() && Date.now() < end) {
+    Thread.sleep(0.0005);
+  }
+}
+
+function patchLibrary() {
+  awaitOthersAsleep();
+  Interceptor.flush();
+}
+
 // Functions of the C library, replaced before the program runs. One that cannot be is left as it is: the library asks
 // for those that it needs.
 function guardLibrary() {
@@ -142,7 +161,7 @@ function guardLibrary() {
       }
     }
   }
-  Interceptor.flush();
+  patchLibrary();
 }
 
 // The allocators that the program calls: its own, where it brings some. One that cannot be replaced stays as it is: of
@@ -163,7 +182,7 @@ function hookAllocators() {
       // Too short.
     }
   }
-  Interceptor.flush();
+  patchLibrary();
 }
 
 // glibc's shortest functions: `mov eax, number; syscall; ...`, and read, which first looks whether there are threads.
@@ -176,10 +195,18 @@ function isBareSystemCall(address) {
   return plain || cancellable;
 }
 
-// `jmp [rip]` and the address behind it: 14 bytes, which these functions have; nothing jumps into their middle.
+const NEAR = 0x7f000000; // bytes that a jump of five bytes reaches
+
+// A jump to a jump: a thread that sleeps in the function's system call comes back behind the first five bytes.
 function overwrite(address, target) {
-  Memory.patchCode(address, 14, (code) => {
-    code.writeByteArray([0xff, 0x25, 0, 0, 0, 0]).add(6).writePointer(target);
+  const stub = Memory.alloc(Process.pageSize, { near: address, maxDistance: NEAR });
+  kept.push(stub);
+  Memory.patchCode(stub, 14, (code) => {
+    code.writeByteArray([0xff, 0x25, 0, 0, 0, 0]).add(6).writePointer(target); // jmp [rip], and the address behind it
+  });
+  awaitOthersAsleep();
+  Memory.patchCode(address, 5, (code) => {
+    code.writeU8(0xe9).add(1).writeS32(stub.sub(address.add(5)).toInt32());
   });
 }
 
@@ -220,7 +247,7 @@ function hookClocks() {
       collector.clockBind(place, Interceptor.replaceFast(address, wrapper));
     }
   }
-  Interceptor.flush();
+  patchLibrary();
 }
 
 // The observer runs inside the program's dlopen, before the driver is relocated: its code can be patched then, but not
@@ -307,7 +334,6 @@ function tellCollector(module) {
 
 const QUESTIONS = ["cuGetProcAddress", "cuGetProcAddress_v2"];
 const PER_THREAD_STREAM = 2; // CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM of cuda.h
-const kept = []; // what native code uses as long as the program runs
 
 // A newer driver may answer addresses that it does not export. They are hooked when the program first gets them.
 function hookEntryPoints(module, plan, owners) {

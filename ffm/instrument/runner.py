@@ -163,6 +163,12 @@ def run_instrumented(
             ) from None
         ended = time.monotonic()
     run.raise_failure()
+    ending = ending_of(end.status, timed_out=end.timed_out)
+    if run.died_at_gate and not end.timed_out:
+        raise InstrumentError(
+            f"The program {command[0]} {ending} while the instruments were put into it, before it began. Run the "
+            f"stage again; what it wrote is in {output}."
+        )
     if not run.arrived:
         why = reason_unreached(resolved, end.status, output)
         raise InstrumentError(f"The program {command[0]} could not be instrumented: {why}.")
@@ -173,7 +179,7 @@ def run_instrumented(
         held=held,
         user_s=end.user_s,
         system_s=end.system_s,
-        ending=ending_of(end.status, timed_out=end.timed_out),
+        ending=ending,
         processes=[process for process in run.processes.values() if process.driver is not None],
     )
 
@@ -199,6 +205,8 @@ class _Run:
     def __init__(self, instruments: Instruments) -> None:
         self.root = 0
         self.arrived = False
+        self.died_at_gate = False
+        """The first process ended while it was being instrumented."""
         self.stop = os.eventfd(0, os.EFD_CLOEXEC)
         """Readable once the run has failed: there is no use in running the program to its end."""
         self._held = HeldTimes(lambda: self.gate.alive())
@@ -239,8 +247,10 @@ class _Run:
             try:
                 self._attach(process_id)
             except InstrumentError as error:
-                if process_id in self.gate.alive():  # else it was killed while it waited
+                if process_id in self.gate.alive():
                     self._fail(str(error))
+                elif process_id == self.root:
+                    self.died_at_gate = True
 
     def _attach(self, process_id: int) -> None:
         trace = self._instruments.trace

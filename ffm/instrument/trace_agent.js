@@ -24,6 +24,6 @@ function startTrace(source) {
   const create = new NativeFunction(symbol("ffm_collector_trace_create"), "pointer", [])();
   if (!create.isNull()) {
     open(follow, Interceptor.replaceFast(Module.getGlobalExportByName("pthread_create"), create));
-    Interceptor.flush();
+    patchLibrary();
   }
 }

@@ -3,11 +3,13 @@
  * Preloaded by the runner; the dynamic linker calls the constructor before any code of the program. The runner is the
  * other end of the socket named by FFM_GATE: it learns the process's number, attaches, and answers with one byte.
  * A process that cannot reach the runner goes on unmeasured. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +54,34 @@ __attribute__((visibility("default"))) int gettimeofday(struct timeval *restrict
     if (zone != NULL)
         memset(zone, 0, sizeof(struct timezone));
     return 0;
+}
+
+static bool sleeps(const char *thread)
+{
+    char path[64], status[512];
+    snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", thread);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return true; /* it has ended */
+    const size_t bytes = fread(status, 1, sizeof status - 1, file);
+    fclose(file);
+    status[bytes] = '\0';
+    const char *name_end = strrchr(status, ')'); /* proc(5): the state comes behind the name */
+    return name_end == NULL || name_end[1] == '\0' || strchr("SZX", name_end[2]) != NULL;
+}
+
+/* Whether no thread but the calling one runs, or could: then none is within a function that is about to be patched. */
+__attribute__((visibility("default"))) bool ffm_gate_others_sleep(void)
+{
+    char self[16];
+    snprintf(self, sizeof self, "%d", (int)gettid());
+    DIR *threads = opendir("/proc/self/task");
+    bool all = true;
+    for (struct dirent *thread; threads != NULL && all && (thread = readdir(threads)) != NULL;)
+        all = thread->d_name[0] == '.' || strcmp(thread->d_name, self) == 0 || sleeps(thread->d_name);
+    if (threads != NULL)
+        closedir(threads);
+    return all;
 }
 
 /* What brings a process to the gate; ffm/instrument/gate.py has the same numbers. */

@@ -1,0 +1,75 @@
+"""The gate, at which each process of the program is instrumented before it begins."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ffm.instrument import runner
+from ffm.instrument.errors import InstrumentError
+from ffm.instrument.library import native_library
+
+PROGRAM = """
+import ctypes, sys, threading, time
+asleep = ctypes.CDLL(sys.argv[1]).ffm_gate_others_sleep
+asleep.restype = ctypes.c_bool
+
+def within(seconds, wanted):
+    end = time.monotonic() + seconds
+    while asleep() != wanted:
+        if time.monotonic() > end:
+            sys.exit(f"not {wanted}")
+
+assert asleep()  # alone
+sleeper = threading.Event()
+threading.Thread(target=sleeper.wait, name="a ) R strange name", daemon=True).start()
+within(20, True)
+
+change = ctypes.CDLL(None).memfrob  # without the interpreter's lock
+memory = ctypes.create_string_buffer(1 << 20)
+running = True
+
+def work():
+    while running:
+        change(memory, len(memory))
+
+worker = threading.Thread(target=work)
+worker.start()
+within(20, False)
+running = False
+worker.join()
+within(20, True)
+"""
+
+
+def test_whether_other_threads_sleep() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(native_library("libffm_gate.so"))],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_program_that_dies_at_the_gate_is_not_said_to_have_failed_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(_run: object, process_id: int) -> None:
+        process = os.pidfd_open(process_id)
+        os.kill(process_id, signal.SIGSEGV)
+        select.select([process], [], [])  # its end
+        os.close(process)
+        raise InstrumentError("Frida could not attach to it.")
+
+    monkeypatch.setattr(runner._Run, "_attach", die)
+    nothing = runner.Instruments(tmp_path, [], 0, None, lambda _: pytest.fail("there is no driver"))
+    with pytest.raises(InstrumentError, match="SIGSEGV while the instruments were put into it, before it began"):
+        runner.run_instrumented(["/bin/true"], nothing, output=tmp_path / "output")
