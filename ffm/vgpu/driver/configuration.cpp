@@ -91,6 +91,12 @@ std::string apply(Configuration &target, const std::string &key, const std::stri
         target.device_name = value;
         return "";
     }
+    if (key == "device.code") {
+        if (value != "refuse" && value != "pass")
+            return "'" + value + "' is neither 'refuse' nor 'pass'";
+        target.device_code = value == "pass" ? DeviceCode::pass : DeviceCode::refuse;
+        return "";
+    }
     if (key.rfind("kernel.", 0) == 0) {
         KernelDuration duration;
         if (!read_kernel_duration(value, duration))

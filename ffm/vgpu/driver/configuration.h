@@ -22,8 +22,15 @@ struct KernelDuration {
     Nanoseconds of(double threads) const;
 };
 
+/* What becomes of kernels that there is nothing here to run for. */
+enum class DeviceCode {
+    refuse, /* they cannot be had */
+    pass,   /* they take their time and change nothing */
+};
+
 struct Configuration {
     std::string device_name = "Virtual H200";
+    DeviceCode device_code = DeviceCode::refuse;
     double device_memory = 140.0;      /* GiB */
     double multiprocessors = 132;      /* each holds 2048 threads at a time */
     double pageable_memory_access = 1; /* whether the device says so; 0 or 1 */

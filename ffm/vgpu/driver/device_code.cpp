@@ -2,10 +2,10 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <deque>
+#include <elf.h>
 #include <string>
-#include <vector>
 
+#include "compressed_code.h"
 #include "configuration.h"
 
 namespace vgpu
@@ -33,62 +33,62 @@ struct Container {
 struct Entry {
     std::uint16_t kind, version;
     std::uint32_t header_size;
-    std::uint64_t size; /* of the code, which follows the header */
-    std::uint32_t unused[3];
+    std::uint64_t size;            /* of the code, which follows the header, with its padding */
+    std::uint32_t compressed_size; /* without padding; 0 where it is not compressed */
+    std::uint32_t unused[2];
     std::uint32_t architecture; /* 10 * major + minor */
+    std::uint32_t unused_name[2];
+    std::uint64_t flags;
+    std::uint64_t unused_zero;
+    std::uint64_t plain_size; /* of compressed code */
 };
-constexpr std::uint16_t portable_kind = 1;
+constexpr std::uint16_t portable_kind = 1, machine_kind = 2;
+constexpr std::uint64_t compressed_lz4 = 0x2000, compressed_zstandard = 0x8000, architecture_specific = 0x100000;
 
-class Code : public CompiledCode
+/* How well the code suits this device; 0: not at all. Machine code runs on devices of the same generation that are not
+ * older, PTX can be compiled for all that are not older. */
+std::uint32_t suitability(const Entry &entry)
 {
-  public:
-    /* Names that follow `.entry` in the text. */
-    explicit Code(const std::string &text)
-    {
-        for (std::size_t place = text.find(".entry"); place != std::string::npos; place = text.find(".entry", place)) {
-            place = text.find_first_not_of(" \t\r\n", place + std::strlen(".entry"));
-            if (place == std::string::npos)
-                break;
-            names_.push_back(text.substr(place, text.find_first_of(" \t\r\n(", place) - place));
-            entries_.push_back({names_.back().c_str(), nullptr, nullptr, 0, nullptr});
-        }
-        for (std::size_t index = 1; index < entries_.size(); ++index)
-            entries_[index - 1].next = &entries_[index];
-        image_ = {KERNEL_IMAGE_MAGIC, KERNEL_IMAGE_VERSION, entries_.empty() ? nullptr : &entries_.front()};
+    bool machine = entry.kind == machine_kind;
+    if ((!machine && entry.kind != portable_kind) || entry.architecture > capability)
+        return 0;
+    if (machine && entry.architecture / 10 != capability / 10)
+        return 0;
+    return 2 * entry.architecture + ((entry.flags & architecture_specific) ? 1 : 0);
+}
+
+bool extract(const Entry &entry, const char *bytes, std::string &plain)
+{
+    if (!(entry.flags & (compressed_lz4 | compressed_zstandard))) {
+        plain.assign(bytes, entry.size);
+        return true;
     }
+    plain.resize(entry.plain_size);
+    Compression compression = entry.flags & compressed_lz4 ? Compression::lz4 : Compression::zstandard;
+    return entry.compressed_size <= entry.size && decompress(compression, bytes, entry.compressed_size, plain);
+}
 
-    const KernelImage *image() const override
-    {
-        return &image_;
-    }
-
-  private:
-    std::deque<std::string> names_;
-    std::deque<KernelEntry> entries_;
-    KernelImage image_;
-};
-
-/* The PTX of the container that this device's code would be made from: of the latest architecture that is not later. */
-bool portable_code(const void *image, std::string &text)
+/* The container's code of a kind that suits this device best. */
+bool select(const void *image, std::uint16_t kind, std::string &plain)
 {
     const char *place = static_cast<const char *>(image);
     Container container;
     std::memcpy(&container, place, sizeof container);
     place += container.header_size;
-    const char *end = place + container.size;
-    std::uint32_t best = 0;
+    const char *end = place + container.size, *best_code = nullptr;
+    Entry best = {};
     while (static_cast<std::size_t>(end - place) >= sizeof(Entry)) {
         Entry entry;
         std::memcpy(&entry, place, sizeof entry);
         if (entry.header_size < sizeof entry)
             break;
-        if (entry.kind == portable_kind && entry.architecture <= capability && entry.architecture >= best) {
-            best = entry.architecture;
-            text.assign(place + entry.header_size, entry.size);
+        if (entry.kind == kind && suitability(entry) > 0 && (!best_code || suitability(entry) > suitability(best))) {
+            best = entry;
+            best_code = place + entry.header_size;
         }
         place += entry.header_size + entry.size;
     }
-    return best != 0;
+    return best_code && extract(best, best_code, plain);
 }
 
 /* The architecture of `.target sm_90`, 0 where the text is no PTX. */
@@ -101,9 +101,52 @@ int target_of(const std::string &text)
     return number == std::string::npos ? 0 : std::atoi(text.c_str() + number + std::strlen("sm_"));
 }
 
-} // namespace
+bool is_machine_code(const void *image)
+{
+    return std::memcmp(image, ELFMAG, SELFMAG) == 0;
+}
 
-CUresult compile(const void *image, std::unique_ptr<CompiledCode> &code)
+/* A cubin that is handed over alone ends where the last of its tables ends. */
+std::size_t size_of(const void *image)
+{
+    Elf64_Ehdr header;
+    std::memcpy(&header, image, sizeof header);
+    std::size_t sections = header.e_shoff + std::size_t{header.e_shnum} * header.e_shentsize;
+    std::size_t segments = header.e_phoff + std::size_t{header.e_phnum} * header.e_phentsize;
+    return std::max(sections, segments);
+}
+
+CUresult take_machine_code(const char *bytes, std::size_t size, CodeContents &contents)
+{
+    return read_machine_code(bytes, size, contents) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+}
+
+CUresult take_portable_code(const std::string &text, CodeContents &contents)
+{
+    CallCost cost(microseconds(configuration().call_compile));
+    return read_portable_code(text, contents) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;
+}
+
+CUresult take_container(const void *image, CodeContents &contents)
+{
+    std::string plain;
+    if (configuration().device_code == DeviceCode::pass && select(image, machine_kind, plain))
+        return take_machine_code(plain.data(), plain.size(), contents);
+    return select(image, portable_kind, plain) ? take_portable_code(plain, contents) : CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+CUresult take_text(const char *text, CodeContents &contents)
+{
+    text += std::strspn(text, " \t\r\n");
+    if (*text != '.' && *text != '/')
+        return CUDA_ERROR_INVALID_IMAGE;
+    int target = target_of(text);
+    if (target == 0 || target > capability)
+        return target == 0 ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_INVALID_PTX;
+    return take_portable_code(text, contents);
+}
+
+CUresult read_code(const void *image, CodeContents &contents)
 {
     std::uint32_t magic;
     std::memcpy(&magic, image, sizeof magic);
@@ -111,28 +154,34 @@ CUresult compile(const void *image, std::unique_ptr<CompiledCode> &code)
         image = static_cast<const Wrapper *>(image)->container;
         std::memcpy(&magic, image, sizeof magic);
     }
-    std::string text;
-    if (std::memcmp(&magic,
-                    "\x7f"
-                    "ELF",
-                    sizeof magic) == 0)
+    if (magic == container_magic)
+        return take_container(image, contents);
+    if (!is_machine_code(image))
+        return take_text(static_cast<const char *>(image), contents);
+    if (configuration().device_code == DeviceCode::refuse)
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    if (magic == container_magic) {
-        if (!portable_code(image, text))
-            return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    } else {
-        const char *first = static_cast<const char *>(image);
-        first += std::strspn(first, " \t\r\n");
-        if (*first != '.' && *first != '/')
-            return CUDA_ERROR_INVALID_IMAGE;
-        text = first;
-        int target = target_of(text);
-        if (target == 0 || target > capability)
-            return target == 0 ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_INVALID_PTX;
-    }
-    CallCost cost(microseconds(configuration().call_compile));
-    code = std::make_unique<Code>(text);
-    return CUDA_SUCCESS;
+    return take_machine_code(static_cast<const char *>(image), size_of(image), contents);
+}
+
+} // namespace
+
+CompiledCode::CompiledCode(CodeContents contents) : contents_(std::move(contents))
+{
+    for (const CodeKernel &kernel : contents_.kernels)
+        entries_.push_back({kernel.name.c_str(), nullptr, kernel.parameters.data(),
+                            static_cast<std::uint32_t>(kernel.parameters.size()), nullptr});
+    for (std::size_t index = 1; index < entries_.size(); ++index)
+        entries_[index - 1].next = &entries_[index];
+    image_ = {KERNEL_IMAGE_MAGIC, KERNEL_IMAGE_VERSION, entries_.empty() ? nullptr : &entries_.front()};
+}
+
+CUresult compile(const void *image, std::unique_ptr<CompiledCode> &code)
+{
+    CodeContents contents;
+    CUresult result = read_code(image, contents);
+    if (result == CUDA_SUCCESS)
+        code = std::make_unique<CompiledCode>(std::move(contents));
+    return result;
 }
 
 } // namespace vgpu

@@ -12,7 +12,7 @@ namespace vgpu
 CUresult check_launch(const Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
                       void *const *arguments);
 
-/* The kernel's run over the grid, with a copy of its arguments. */
+/* The kernel's run over the grid, with a copy of its arguments; only its time where there is nothing to run. */
 OperationReference launch_operation(Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
                                     void *const *arguments);
 

@@ -103,6 +103,8 @@ OperationReference vgpu::launch_operation(Kernel &kernel, const std::uint32_t gr
     operation->engine = Engine::compute;
     operation->duration = configuration().kernel(kernel.entry->name).of(threads);
     operation->occupancy = std::min(1.0, threads / (configuration().multiprocessors * threads_per_multiprocessor));
+    if (!kernel.entry->run)
+        return operation;
     operation->estimate = &kernel.run_time;
     operation->size = static_cast<std::uint64_t>(threads);
     auto copied = std::make_shared<KernelArguments>(*kernel.entry, arguments, Pointers::translated);

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "configuration.h"
 #include "context.h"
 
 using namespace vgpu;
@@ -24,7 +25,7 @@ Loaded &loaded()
     return *instance;
 }
 
-/* Our own image, or device code: there is nothing here that runs that. */
+/* Our own image, or device code: there is nothing here that runs that (`device.code`). */
 CUresult load(Module **result, const void *image)
 {
     if (!result || !image)
@@ -41,7 +42,7 @@ CUresult load(Module **result, const void *image)
     } else if (known->version != KERNEL_IMAGE_VERSION) {
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
-    Module *module = new Module{known, std::move(compiled), {}};
+    Module *module = new Module{known, std::move(compiled), {}, {}};
     std::lock_guard<std::mutex> lock(loaded().mutex);
     loaded().modules.insert(module);
     *result = module;
@@ -53,10 +54,10 @@ CUresult unload(const void *handle)
     std::lock_guard<std::mutex> lock(loaded().mutex);
     if (loaded().modules.erase(handle) == 0)
         return CUDA_ERROR_INVALID_HANDLE;
-    const Module *module = static_cast<const Module *>(handle);
+    std::unique_ptr<Module> module(static_cast<Module *>(const_cast<void *>(handle)));
     for (const auto &kernel : module->kernels)
         loaded().kernels.erase(kernel.second.get());
-    delete module;
+    release_variables(*module);
     return CUDA_SUCCESS;
 }
 
@@ -77,7 +78,7 @@ CUresult get_kernel(Kernel **result, void *handle, const char *name)
     for (const KernelEntry *entry = module->image->first; entry; entry = entry->next) {
         if (std::strcmp(entry->name, name) != 0)
             continue;
-        if (!entry->run) /* device code */
+        if (!entry->run && configuration().device_code == DeviceCode::refuse)
             return CUDA_ERROR_NO_BINARY_FOR_GPU;
         std::unique_ptr<Kernel> &kernel = module->kernels[name];
         if (!kernel) {
@@ -181,6 +182,14 @@ Kernel *vgpu::find_kernel(const void *handle)
     return loaded().kernels.count(handle) ? static_cast<Kernel *>(const_cast<void *>(handle)) : nullptr;
 }
 
+CUresult vgpu::find_variable(const void *handle, const char *name, Variable &found)
+{
+    std::lock_guard<std::mutex> lock(loaded().mutex);
+    if (loaded().modules.count(handle) == 0)
+        return CUDA_ERROR_INVALID_HANDLE;
+    return variable_of(*static_cast<Module *>(const_cast<void *>(handle)), name, found);
+}
+
 DRIVER_CALL(cuModuleLoadData)(CUmodule *module, const void *image)
 {
     return load_module(module, image);
@@ -212,17 +221,6 @@ DRIVER_CALL(cuModuleGetFunction)(CUfunction *function, CUmodule module, const ch
     Context *context;
     CUresult result = enter(context);
     return result != CUDA_SUCCESS ? result : get_kernel(reinterpret_cast<Kernel **>(function), module, name);
-}
-
-/* Images here hold kernels and no variables. */
-DRIVER_CALL(cuModuleGetGlobal)(CUdeviceptr_v1 *, unsigned int *, CUmodule module, const char *)
-{
-    return is_module(module) ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_HANDLE;
-}
-
-DRIVER_CALL(cuModuleGetGlobal_v2)(CUdeviceptr *, size_t *, CUmodule module, const char *)
-{
-    return is_module(module) ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_HANDLE;
 }
 
 DRIVER_CALL(cuModuleGetLoadingMode)(CUmoduleLoadingMode *mode)

@@ -1,4 +1,5 @@
-/* What the virtual GPU does not have: CUDA arrays, textures, surfaces, and memory that processes share. */
+/* What the virtual GPU does not have: CUDA arrays, textures, surfaces, memory that processes share, cooperative
+ * launches, and nodes that are added to a graph by description or while it is captured. */
 #include "runtime_api.h"
 
 using namespace cudart;
@@ -32,3 +33,12 @@ ABSENT(cudaIpcCloseMemHandle, (void *))
 ABSENT(cudaIpcGetEventHandle, (cudaIpcEventHandle_t *, cudaEvent_t))
 ABSENT(cudaIpcOpenEventHandle, (cudaEvent_t *, cudaIpcEventHandle_t))
 ABSENT(cudaGraphDebugDotPrint, (cudaGraph_t, const char *, unsigned int))
+ABSENT(cudaGraphAddNode, (cudaGraphNode_t *, cudaGraph_t, const cudaGraphNode_t *, const cudaGraphEdgeData *, size_t,
+                          cudaGraphNodeParams *))
+ABSENT(cudaGraphConditionalHandleCreate, (cudaGraphConditionalHandle *, cudaGraph_t, unsigned int, unsigned int))
+ABSENT(cudaLaunchCooperativeKernel, (const void *, dim3, dim3, void **, size_t, cudaStream_t))
+ABSENT(cudaMemPoolSetAccess, (cudaMemPool_t, const cudaMemAccessDesc *, size_t))
+ABSENT(cudaStreamBeginCaptureToGraph,
+       (cudaStream_t, cudaGraph_t, const cudaGraphNode_t *, const cudaGraphEdgeData *, size_t, cudaStreamCaptureMode))
+ABSENT(cudaStreamUpdateCaptureDependencies,
+       (cudaStream_t, cudaGraphNode_t *, const cudaGraphEdgeData *, size_t, unsigned int))

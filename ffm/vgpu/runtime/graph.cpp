@@ -1,4 +1,6 @@
 /* Stream capture and graphs. */
+#include <cstring>
+
 #include "runtime_api.h"
 
 using namespace cudart;
@@ -53,3 +55,34 @@ RUNTIME_CALL_PER_STREAM(cudaGraphLaunch, ptsz, (cudaGraphExec_t executable, cuda
                         call(driver.cuGraphLaunch, executable_of(executable), stream_of(stream)))
 RUNTIME_CALL_PER_STREAM(cudaGraphUpload, ptsz, (cudaGraphExec_t executable, cudaStream_t stream),
                         call(driver.cuGraphUpload, executable_of(executable), stream_of(stream)))
+
+RUNTIME_CALL cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
+{
+    return finish(
+        call(legacy_driver().cuGraphGetNodes, graph_of(graph), reinterpret_cast<CUgraphNode *>(nodes), count));
+}
+
+/* The driver's edges have no data: they are as zeros say (driver_types.h, cudaGraphEdgeData). */
+RUNTIME_CALL cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *dependencies,
+                                          cudaGraphEdgeData *edge_data, size_t *count)
+{
+    cudaError_t error = call(legacy_driver().cuGraphNodeGetDependencies, reinterpret_cast<CUgraphNode>(node),
+                             reinterpret_cast<CUgraphNode *>(dependencies), count);
+    if (error == cudaSuccess && edge_data && dependencies)
+        std::memset(edge_data, 0, *count * sizeof *edge_data);
+    return finish(error);
+}
+
+RUNTIME_CALL_PER_STREAM(cudaStreamGetCaptureInfo, ptsz,
+                        (cudaStream_t stream, cudaStreamCaptureStatus *status, unsigned long long *id,
+                         cudaGraph_t *graph, const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edge_data,
+                         size_t *count),
+                        call(driver.cuStreamGetCaptureInfo, stream_of(stream),
+                             reinterpret_cast<CUstreamCaptureStatus *>(status), reinterpret_cast<cuuint64_t *>(id),
+                             reinterpret_cast<CUgraph *>(graph), reinterpret_cast<const CUgraphNode **>(dependencies),
+                             reinterpret_cast<const CUgraphEdgeData **>(edge_data), count))
+RUNTIME_CALL cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode)
+{
+    return finish(
+        call(legacy_driver().cuThreadExchangeStreamCaptureMode, reinterpret_cast<CUstreamCaptureMode *>(mode)));
+}

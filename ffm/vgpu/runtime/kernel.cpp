@@ -1,72 +1,21 @@
-/* Registering images and kernels, and launching them. */
+/* Launching kernels, and questions about them. */
 #include <cstring>
-#include <map>
-#include <mutex>
-#include <new>
-#include <pthread.h>
-#include <string>
+#include <vector>
 
-#include "../include/kernel_image.h"
-#include "runtime_api.h"
+#include "registry.h"
 
 using namespace cudart;
 
 namespace
 {
 
-/* An image that a program or a library handed over when it started; loaded when a kernel of it is first used.
- */
-struct Image {
-    void *data;
-    CUlibrary library;
-};
-
-struct RegisteredKernel {
-    Image *image;
-    std::string name;
-    CUkernel kernel;
-};
-
-/* Guards all below. Never destroyed: images are given back while the program's destructors run. */
-std::mutex &registry_mutex()
+cudaError_t launch_kernel(const DriverTable &driver, CUkernel kernel, dim3 grid, dim3 block, void **arguments,
+                          std::size_t shared_bytes, cudaStream_t stream)
 {
-    static std::mutex *instance = [] {
-        auto *created = new std::mutex;
-        /* Another thread may hold it while the process forks; the child's destructors take it at exit. */
-        pthread_atfork(nullptr, nullptr, [] { new (&registry_mutex()) std::mutex; });
-        return created;
-    }();
-    return *instance;
-}
-
-std::map<const void *, RegisteredKernel> &kernels()
-{
-    static auto *instance = new std::map<const void *, RegisteredKernel>;
-    return *instance;
-}
-
-cudaError_t find_kernel(const void *host_function, CUkernel &kernel)
-{
-    std::lock_guard<std::mutex> lock(registry_mutex());
-    auto found = kernels().find(host_function);
-    if (found == kernels().end())
-        return cudaErrorInvalidDeviceFunction;
-    RegisteredKernel &registered = found->second;
-    const DriverTable &driver = legacy_driver();
-    if (!registered.image->library) {
-        CUresult result = driver.cuLibraryLoadData(&registered.image->library, registered.image->data, nullptr, nullptr,
-                                                   0, nullptr, nullptr, 0);
-        if (result != CUDA_SUCCESS)
-            return from(result);
-    }
-    if (!registered.kernel) {
-        CUresult result =
-            driver.cuLibraryGetKernel(&registered.kernel, registered.image->library, registered.name.c_str());
-        if (result != CUDA_SUCCESS)
-            return result == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidDeviceFunction : from(result);
-    }
-    kernel = registered.kernel;
-    return cudaSuccess;
+    CUresult result =
+        driver.cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                              static_cast<unsigned>(shared_bytes), stream_of(stream), arguments, nullptr);
+    return result == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration : from(result);
 }
 
 cudaError_t launch(const DriverTable &driver, const void *function, dim3 grid, dim3 block, void **arguments,
@@ -76,12 +25,59 @@ cudaError_t launch(const DriverTable &driver, const void *function, dim3 grid, d
     CUkernel kernel = nullptr;
     if (error == cudaSuccess)
         error = find_kernel(function, kernel);
+    return error != cudaSuccess ? error : launch_kernel(driver, kernel, grid, block, arguments, shared_bytes, stream);
+}
+
+/* Null where __cudaGetKernel, whose error has been told then, found none. */
+cudaError_t launch_stub(const DriverTable &driver, cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
+                        std::size_t shared_bytes, cudaStream_t stream)
+{
+    cudaError_t error = kernel ? ready() : cudaErrorInvalidDeviceFunction;
+    return error != cudaSuccess ? error
+                                : launch_kernel(driver, reinterpret_cast<CUkernel>(kernel), grid, block, arguments,
+                                                shared_bytes, stream);
+}
+
+/* Attributes have the same numbers and shapes for both (driver_types.h, cuda.h). */
+cudaError_t launch_configured(const DriverTable &driver, const cudaLaunchConfig_t *config, const void *function,
+                              void **arguments)
+{
+    static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute));
+    cudaError_t error = config ? ready() : cudaErrorInvalidValue;
+    CUkernel kernel = nullptr;
+    if (error == cudaSuccess)
+        error = find_kernel(function, kernel);
     if (error != cudaSuccess)
         return error;
-    CUresult result =
-        driver.cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                              static_cast<unsigned>(shared_bytes), stream_of(stream), arguments, nullptr);
+    std::vector<CUlaunchAttribute> attributes(config->numAttrs);
+    if (config->numAttrs > 0)
+        std::memcpy(attributes.data(), config->attrs, attributes.size() * sizeof(CUlaunchAttribute));
+    CUlaunchConfig given = {};
+    given.gridDimX = config->gridDim.x;
+    given.gridDimY = config->gridDim.y;
+    given.gridDimZ = config->gridDim.z;
+    given.blockDimX = config->blockDim.x;
+    given.blockDimY = config->blockDim.y;
+    given.blockDimZ = config->blockDim.z;
+    given.sharedMemBytes = static_cast<unsigned>(config->dynamicSmemBytes);
+    given.hStream = stream_of(config->stream);
+    given.attrs = attributes.data();
+    given.numAttrs = config->numAttrs;
+    CUresult result = driver.cuLaunchKernelEx(&given, reinterpret_cast<CUfunction>(kernel), arguments, nullptr);
     return result == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration : from(result);
+}
+
+/* What stands between <<< and >>>, from where it is evaluated to where the kernel's stub takes it. */
+struct CallConfiguration {
+    dim3 grid, block;
+    std::size_t shared_bytes;
+    CUstream_st *stream;
+};
+
+std::vector<CallConfiguration> &call_configurations()
+{
+    thread_local std::vector<CallConfiguration> pushed;
+    return pushed;
 }
 
 int attribute(CUfunction function, CUfunction_attribute which)
@@ -93,41 +89,44 @@ int attribute(CUfunction function, CUfunction_attribute which)
 
 } // namespace
 
-extern "C" {
-
-__attribute__((visibility("default"))) void **__cudaRegisterFatBinary(void *data)
-{
-    return reinterpret_cast<void **>(new Image{data, nullptr});
-}
-
-__attribute__((visibility("default"))) void __cudaRegisterFatBinaryEnd(void **) {}
-
-__attribute__((visibility("default"))) void __cudaRegisterFunction(void **handle, const char *host_function, char *,
-                                                                   const char *device_name, int, uint3 *, uint3 *,
-                                                                   dim3 *, dim3 *, int *)
-{
-    std::lock_guard<std::mutex> lock(registry_mutex());
-    kernels()[host_function] = {reinterpret_cast<Image *>(handle), device_name, nullptr};
-}
-
-/* The code of the kernels goes away after this, so no kernel may be running. */
-__attribute__((visibility("default"))) void __cudaUnregisterFatBinary(void **handle)
-{
-    std::lock_guard<std::mutex> lock(registry_mutex());
-    Image *image = reinterpret_cast<Image *>(handle);
-    for (auto kernel = kernels().begin(); kernel != kernels().end();)
-        kernel = kernel->second.image == image ? kernels().erase(kernel) : std::next(kernel);
-    if (image->library)
-        legacy_driver().cuLibraryUnload(image->library);
-    delete image;
-}
-
-} // extern "C"
-
 RUNTIME_CALL_PER_STREAM(cudaLaunchKernel, ptsz,
                         (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
                          cudaStream_t stream),
                         launch(driver, function, grid, block, arguments, shared_bytes, stream))
+
+RUNTIME_CALL_PER_STREAM(cudaLaunchKernelExC, ptsz,
+                        (const cudaLaunchConfig_t *config, const void *function, void **arguments),
+                        launch_configured(driver, config, function, arguments))
+
+/* What the stubs call that nvcc makes of kernels (crt/device_functions.h, crt/host_runtime.h). */
+extern "C" __attribute__((visibility("default"))) unsigned
+__cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared_bytes, CUstream_st *stream)
+{
+    call_configurations().push_back({grid, block, shared_bytes, stream});
+    return 0;
+}
+RUNTIME_CALL __cudaPopCallConfiguration(dim3 *grid, dim3 *block, std::size_t *shared_bytes, void *stream)
+{
+    if (call_configurations().empty())
+        return finish(cudaErrorMissingConfiguration);
+    const CallConfiguration &pushed = call_configurations().back();
+    *grid = pushed.grid;
+    *block = pushed.block;
+    *shared_bytes = pushed.shared_bytes;
+    *static_cast<CUstream_st **>(stream) = pushed.stream;
+    call_configurations().pop_back();
+    return cudaSuccess;
+}
+RUNTIME_CALL __cudaGetKernel(cudaKernel_t *kernel, const void *host_function)
+{
+    *kernel = nullptr;
+    cudaError_t error = ready();
+    return finish(error != cudaSuccess ? error : find_kernel(host_function, *reinterpret_cast<CUkernel *>(kernel)));
+}
+RUNTIME_CALL_PER_STREAM(__cudaLaunchKernel, ptsz,
+                        (cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, std::size_t shared_bytes,
+                         cudaStream_t stream),
+                        launch_stub(driver, kernel, grid, block, arguments, shared_bytes, stream))
 
 RUNTIME_CALL cudaFuncGetAttributes(cudaFuncAttributes *result, const void *host_function)
 {

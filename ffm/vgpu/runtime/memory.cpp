@@ -1,15 +1,12 @@
 /* Allocating, copying and setting memory. */
 #include <cstring>
 
-#include "runtime_api.h"
+#include "copy.h"
 
 using namespace cudart;
 
-namespace
-{
-
-cudaError_t copy(const DriverTable &driver, void *destination, const void *source, std::size_t bytes,
-                 cudaMemcpyKind kind)
+cudaError_t cudart::copy(const DriverTable &driver, void *destination, const void *source, std::size_t bytes,
+                         cudaMemcpyKind kind)
 {
     cudaError_t error = ready();
     if (error != cudaSuccess || bytes == 0)
@@ -28,8 +25,8 @@ cudaError_t copy(const DriverTable &driver, void *destination, const void *sourc
     return cudaErrorInvalidMemcpyDirection;
 }
 
-cudaError_t copy_async(const DriverTable &driver, void *destination, const void *source, std::size_t bytes,
-                       cudaMemcpyKind kind, cudaStream_t handle)
+cudaError_t cudart::copy_async(const DriverTable &driver, void *destination, const void *source, std::size_t bytes,
+                               cudaMemcpyKind kind, cudaStream_t handle)
 {
     cudaError_t error = ready();
     if (error != cudaSuccess || bytes == 0)
@@ -48,6 +45,9 @@ cudaError_t copy_async(const DriverTable &driver, void *destination, const void 
     }
     return cudaErrorInvalidMemcpyDirection;
 }
+
+namespace
+{
 
 CUmemorytype destination_type(cudaMemcpyKind kind)
 {
