@@ -203,14 +203,18 @@ def test_a_program_in_python_is_corrected_at_the_stacks_that_were_measured(tmp_p
     assert corrected.counts["downloads_staged"] >= 60
 
 
+def test_system_calls_keep_all_their_arguments(play: Play) -> None:
+    assert play("system_call_has_six_arguments").output == "second\n"
+
+
+@pytest.mark.parametrize("program", ["raw_edges.cu", "raw_edges_any_number.cu"])
 def test_a_program_with_system_calls_of_its_own_keeps_its_downloads(
-    build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    program: str, build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configuration = tmp_path / "slow.vgpu"
     configuration.write_text(CONFIGURATION)
     monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))
-    program = build_program(PROGRAMS / "raw_edges.cu")
-    corrected = correct([str(program), "result_is_written_raw"], tmp_path)
+    corrected = correct([str(build_program(PROGRAMS / program)), "result_is_written_raw"], tmp_path)
     assert corrected.differences == []
     assert corrected.output.splitlines() == ["8", "8 1 2"]
     assert corrected.counts["downloads_staged"] == 0

@@ -29,6 +29,8 @@ static size_t move_bytes(const uint8_t *at)
     bool wide = prefix && (at[0] & 8);
     const uint8_t *code = at + prefix;
     switch (code[0]) {
+    case 0x98: /* cltq */
+        return prefix + 1;
     case 0x89: /* mov */
     case 0x8B:
     case 0x8D: /* lea */
@@ -43,11 +45,23 @@ static size_t move_bytes(const uint8_t *at)
     }
 }
 
-/* Whether the number of a system call is put in place here: a small one into eax, or, for read, zero. */
+/* Whether the number of a system call is put in place here: a small one, zero for read, or one that a function for all
+ * system calls is given, in a register or in memory. */
 static bool sets_number(const uint8_t *at)
 {
-    bool zero = (at[0] == 0x31 || at[0] == 0x33) && at[1] == 0xC0;
-    return zero || (at[0] == 0xB8 && at[2] <= 1 && at[3] == 0 && at[4] == 0);
+    enum { WIDE = 0x48, REGISTER = 0xC0 };
+    const uint8_t code = at[1], operand = at[2];
+    if ((at[0] == 0x31 || at[0] == 0x33) && at[1] == 0xC0) /* xor eax, eax */
+        return true;
+    if (at[0] == 0xB8) /* mov eax, number */
+        return at[2] <= 1 && at[3] == 0 && at[4] == 0;
+    if (at[0] == 0x89) /* mov eax, edi */
+        return at[1] == 0xF8;
+    if (at[0] != WIDE)
+        return false;
+    return code == 0x98 ||                                            /* cltq */
+           (code == 0x89 && (operand & 0xC7) == REGISTER) ||          /* mov rax, … */
+           ((code == 0x8B || code == 0x63) && (operand & 0x38) == 0); /* mov rax, …; movslq rax, … */
 }
 
 /* Whether the two bytes are the instruction `syscall`, and not part of another: what sets its number and arguments

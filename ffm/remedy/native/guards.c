@@ -183,17 +183,20 @@ static memory_use use_of(word number)
     }
 }
 
-static word guard_syscall(PARAMETERS)
+typedef word (*seven_argument_function)(word, word, word, word, word, word, word);
+
+/* The number, and up to six arguments. */
+static word guard_syscall(PARAMETERS, word g)
 {
-    const word arguments[] = {ARGUMENTS};
+    const word arguments[] = {b, c, d, e, f, g};
     memory_use use = use_of(a);
     if (use == EVADES)
         ffm_downloads_deliver_all(&ffm_counters->deliveries_called, true);
     else if (use == USES_BUFFERS && ffm_downloads_pending())
         deliver_all();
-    for (int i = 1; i < 6 && ffm_downloads_pending(); i++)
+    for (int i = 0; i < 6 && ffm_downloads_pending(); i++)
         deliver(arguments[i], 1);
-    return original(GUARD_syscall)(ARGUMENTS);
+    return ((seven_argument_function)(uintptr_t)original(GUARD_syscall))(a, b, c, d, e, f, g);
 }
 
 static word guard_munmap(word a, word b)

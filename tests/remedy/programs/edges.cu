@@ -55,6 +55,7 @@ const struct {
     {"child_reads", child_reads},
     {"command_is_beside_a_result", command_is_beside_a_result},
     {"handler_blocks_all_signals", handler_blocks_all_signals},
+    {"system_call_has_six_arguments", system_call_has_six_arguments},
     {"forks_beside_downloads", forks_beside_downloads},
     {"reads_at_exit", reads_at_exit},
     {"own_handler", own_handler},

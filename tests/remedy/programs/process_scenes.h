@@ -2,9 +2,11 @@
 #ifndef FFM_TEST_PROCESS_SCENES_H
 #define FFM_TEST_PROCESS_SCENES_H
 
+#include <cerrno>
 #include <csignal>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -121,6 +123,18 @@ void handler_blocks_all_signals()
     host = download(on_host(), 5);
     raise(SIGUSR1);
     std::printf("%d\n", result);
+}
+
+/* Of seven arguments in C the last lies on the stack. */
+void system_call_has_six_arguments()
+{
+    constexpr std::size_t page = 4096;
+    download(on_host(), 1);
+    int file = memfd_create("pages", 0);
+    if (ftruncate(file, 2 * page) != 0 || pwrite(file, "second", 7, page) != 7)
+        std::exit(1);
+    long mapped = syscall(SYS_mmap, nullptr, page, PROT_READ, MAP_PRIVATE, file, page);
+    std::printf("%s\n", mapped == -1 ? std::strerror(errno) : reinterpret_cast<const char *>(mapped));
 }
 
 int forks;

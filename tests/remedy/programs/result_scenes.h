@@ -83,11 +83,11 @@ void result_is_written_raw()
     if (pipe(ends) != 0)
         std::exit(1);
     int *host = download(on_host(), 1);
-    long written;
-    __asm__ volatile("mov $1, %%eax\n\tsyscall" /* write */
-                     : "=a"(written)
+    long written, number = 1; /* write */
+    __asm__ volatile(RAW_SYSTEM_CALLS "\n\tsyscall"
+                     : "=a"(written), "+c"(number)
                      : "D"(ends[1]), "S"(host), "d"(2 * sizeof *host)
-                     : "rcx", "r11", "memory");
+                     : "r11", "memory");
     std::printf("%ld\n", written);
     show_next(ends[0]);
 }
