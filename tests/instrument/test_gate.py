@@ -59,6 +59,24 @@ def test_whether_other_threads_sleep() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+ZONE = """
+import ctypes
+library = ctypes.CDLL(None)
+zone = (ctypes.c_int * 2)(7, 7)
+assert library.gettimeofday(None, zone) == 0
+print(list(zone))
+"""
+
+
+def test_a_program_may_ask_for_the_time_zone_alone() -> None:
+    preloaded = {**os.environ, "LD_PRELOAD": str(native_library("libffm_gate.so"))}
+    bare, gated = (
+        subprocess.run([sys.executable, "-c", ZONE], env=environment, capture_output=True, text=True, check=False)
+        for environment in (dict(os.environ), preloaded)
+    )
+    assert (gated.returncode, gated.stdout) == (bare.returncode, bare.stdout) == (0, bare.stdout)
+
+
 def test_a_program_that_dies_at_the_gate_is_not_said_to_have_failed_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
