@@ -297,7 +297,7 @@ void ffm_dispatch_signal(int number, siginfo_t *info, void *context)
         ffm_thread_memory_in_handler((uint64_t)interrupted->uc_mcontext.gregs[REG_RSP]);
         ffm_dispatch_join();
         ffm_signals_withhold((uint64_t *)&interrupted->uc_sigmask);
-        ffm_threads_answer();
+        ffm_threads_answer(interrupted);
         return;
     }
     if (info->si_code != USER_DISPATCH) {

@@ -10,9 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "blocked_calls.h"
 #include "kernel.h"
 
 enum { INSTRUMENTS = 64, ASKED = 1 << 12, LOOKS = 2000, LOOK_EACH = 100 * 1000 };
+
+/* A look at a thread that cannot be asked costs some 30 us. After so many it counts as lost. */
+enum { VAIN_LOOKS = 1 << 14 };
 
 /* Threads of the instruments, which touch nothing of the program's. */
 static struct {
@@ -24,8 +28,10 @@ static struct {
     pthread_mutex_t lock; /* of who asks */
     uint32_t running;     /* at most; the first thread, and those that were met or begun */
     uint32_t asked, silent;
-    pid_t threads[ASKED]; /* that were asked: negative once they have answered or are gone */
-    bool complete;        /* all were, and those that they begin are seen */
+    pid_t threads[ASKED];          /* that were asked: negative once they have answered or are gone */
+    ffm_blocked_call calls[ASKED]; /* that they were in */
+    uint32_t vain;                 /* looks that found a thread that cannot be asked now */
+    bool complete;                 /* all were, and those that they begin are seen */
     bool lost;
 } threads = {.lock = PTHREAD_MUTEX_INITIALIZER, .running = 1};
 
@@ -70,6 +76,8 @@ static bool was_asked(pid_t thread)
     return false;
 }
 
+static bool reluctant; /* some thread would notice the signal, and is asked later */
+
 static void ask(pid_t thread)
 {
     for (uint32_t i = 0; i < instruments.count; i++)
@@ -81,7 +89,13 @@ static void ask(pid_t thread)
         ffm_threads_lose();
         return;
     }
+    const ffm_blocked_call call = ffm_blocked_call_of(thread);
+    if (ffm_blocked_awaits(thread, &call, SIGSYS)) {
+        reluctant = true;
+        return;
+    }
     threads.threads[threads.asked] = thread;
+    threads.calls[threads.asked] = call;
     __atomic_add_fetch(&threads.running, 1, __ATOMIC_RELAXED);
     __atomic_add_fetch(&threads.silent, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&threads.asked, threads.asked + 1, __ATOMIC_RELEASE);
@@ -98,12 +112,14 @@ static bool settle(uint32_t place, pid_t thread)
     return true;
 }
 
-void ffm_threads_answer(void)
+void ffm_threads_answer(ucontext_t *interrupted)
 {
     const pid_t self = gettid();
     for (uint32_t i = __atomic_load_n(&threads.asked, __ATOMIC_ACQUIRE); i > 0; i--)
-        if (settle(i - 1, self))
+        if (settle(i - 1, self)) {
+            ffm_blocked_call_again(&threads.calls[i - 1], interrupted);
             return;
+        }
 }
 
 /* Those that are gone without an answer owe none. */
@@ -123,8 +139,11 @@ static bool look(void)
     if (__atomic_load_n(&threads.silent, __ATOMIC_ACQUIRE) != 0)
         return false;
     const uint32_t asked = threads.asked;
+    reluctant = false;
     all_threads(ask);
-    return threads.asked == asked;
+    if (reluctant && ++threads.vain == VAIN_LOOKS)
+        ffm_threads_lose();
+    return threads.asked == asked && !reluctant;
 }
 
 bool ffm_threads_known(void)

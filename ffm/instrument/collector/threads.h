@@ -4,6 +4,7 @@
 #define FFM_THREADS_H
 
 #include <stdbool.h>
+#include <ucontext.h>
 
 /* At the start of the program, when it has one thread: all others are the instruments', and stay out of this. */
 void ffm_threads_spare_instruments(void);
@@ -12,8 +13,8 @@ void ffm_threads_spare_instruments(void);
  * meanwhile. */
 void ffm_threads_ask(void);
 
-/* The calling thread answers. Safe in signal handlers. */
-void ffm_threads_answer(void);
+/* The calling thread answers, in the handler of the signal, and goes on with the system call that it was in. */
+void ffm_threads_answer(ucontext_t *interrupted);
 
 /* The program is about to begin a thread; the calling thread is about to end. */
 void ffm_threads_begin(void);
@@ -25,8 +26,8 @@ void ffm_threads_lose(void);
 /* Whether the program may have more than one. */
 bool ffm_threads_several(void);
 
-/* Whether all have answered. One that holds SIGSYS back, or waits for its child of vfork, does not: what it runs on is
- * unknown, and it may not bear faults. Not for signal handlers. */
+/* Whether all have answered. One that holds SIGSYS back or waits for it, which is not asked, and one that waits for its
+ * child of vfork do not: what they run on is unknown, and they may not bear faults. Not for signal handlers. */
 bool ffm_threads_known(void);
 
 /* In a forked child: only the calling thread is left. */

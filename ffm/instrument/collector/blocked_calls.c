@@ -1,0 +1,81 @@
+#include "blocked_calls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "kernel.h"
+
+enum { CALL_BYTES = 2 }; /* of the instruction `syscall` */
+
+/* Reads the beginning of a file of /proc about a thread; an empty text where that cannot be. */
+static void read_about(pid_t thread, const char *file, char *text, size_t room)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/%s", (int)thread, file);
+    *text = '\0';
+    const int64_t opened = ffm_kernel(SYS_openat, (uint64_t)AT_FDCWD, (uint64_t)path, O_RDONLY | O_CLOEXEC, 0);
+    if (opened < 0)
+        return;
+    const int64_t bytes = ffm_kernel(SYS_read, (uint64_t)opened, (uint64_t)text, room - 1, 0);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    ffm_kernel(SYS_close, (uint64_t)opened, 0, 0, 0);
+}
+
+ffm_blocked_call ffm_blocked_call_of(pid_t thread)
+{
+    enum { WORDS = 9 };
+    char text[256], *at = text;
+    uint64_t words[WORDS];
+    read_about(thread, "syscall", text, sizeof text);
+    for (int i = 0; i < WORDS; i++) {
+        char *start = at;
+        words[i] = strtoul(start, &at, 0);
+        if (at == start || *start == '-') /* it runs, or is blocked elsewhere */
+            return (ffm_blocked_call){0};
+    }
+    ffm_blocked_call call = {.number = words[0], .stack = words[7], .behind = words[8]};
+    memcpy(call.arguments, words + 1, sizeof call.arguments);
+    return call;
+}
+
+/* Of the memory of a thread that goes on meanwhile. */
+static bool read_word(uint64_t address, uint64_t *word)
+{
+    const struct iovec here = {word, sizeof *word}, there = {(void *)address, sizeof *word};
+    const uint64_t arguments[6] = {(uint64_t)getpid(), (uint64_t)&here, 1, (uint64_t)&there, 1, 0};
+    return ffm_kernel_call(SYS_process_vm_readv, arguments) == sizeof *word;
+}
+
+bool ffm_blocked_awaits(pid_t thread, const ffm_blocked_call *call, int signal)
+{
+    const uint64_t wanted = 1ULL << (signal - 1);
+    char status[4096];
+    uint64_t set;
+    /* What is waited for is not among what is held back, as long as the wait lasts. */
+    if (call->behind != 0 && call->number == SYS_rt_sigtimedwait &&
+        (!read_word(call->arguments[0], &set) || set & wanted))
+        return true;
+    read_about(thread, "status", status, sizeof status);
+    const char *held_back = strstr(status, "\nSigBlk:");
+    return held_back != NULL && strtoul(held_back + strlen("\nSigBlk:"), NULL, 16) & wanted;
+}
+
+void ffm_blocked_call_again(const ffm_blocked_call *call, ucontext_t *interrupted)
+{
+    static const int places[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
+    greg_t *registers = interrupted->uc_mcontext.gregs;
+    if (registers[REG_RAX] != -EINTR || call->behind != (uint64_t)registers[REG_RIP] ||
+        call->stack != (uint64_t)registers[REG_RSP])
+        return;
+    for (int i = 0; i < 6; i++)
+        if (call->arguments[i] != (uint64_t)registers[places[i]])
+            return;
+    registers[REG_RAX] = (greg_t)call->number;
+    registers[REG_RIP] -= CALL_BYTES;
+}
