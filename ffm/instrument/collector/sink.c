@@ -25,6 +25,28 @@ static struct {
     char folder[2048];
 } sink = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = -1};
 
+/* Set in a process with a recording. The kernel empties the page in every child that has memory of its own (madvise(2),
+ * MADV_WIPEONFORK): one that was begun past the C library learns so that the recording is its parent's. */
+static bool *own;
+
+static void mark_own(void)
+{
+    enum { PAGE = 4096 };
+    if (own == NULL) {
+        void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (page == MAP_FAILED)
+            return;
+        madvise(page, PAGE, MADV_WIPEONFORK);
+        own = page;
+    }
+    *own = true;
+}
+
+bool ffm_sink_is_own(void)
+{
+    return own == NULL || *own;
+}
+
 /* The number that the usual launchers give a process; -1 outside of them. */
 int32_t ffm_sink_rank(void)
 {
@@ -75,6 +97,7 @@ static bool open_locked(void)
         header->executable[0] = '\0';
     memcpy(header->magic, "FFMTRACE", sizeof header->magic);
     sink.header = header;
+    mark_own();
     return true;
 }
 
@@ -130,6 +153,8 @@ static ffm_chunk *new_chunk(uint32_t kind, uint32_t thread, size_t capacity, uin
 void *ffm_sink_reserve(ffm_stream *stream, uint32_t kind, uint32_t thread, size_t bytes)
 {
     ffm_chunk *chunk = stream->chunk;
+    if (!ffm_sink_is_own())
+        return NULL;
     if (chunk == NULL || sizeof *chunk + chunk->used + bytes > chunk->capacity) {
         size_t capacity = chunk == NULL ? FIRST_CHUNK : chunk->capacity * 2;
         if (capacity > LARGEST_CHUNK)

@@ -23,7 +23,12 @@ bool ffm_sink_open(const char *folder, uint32_t mode);
  * where the parent recorded nothing. */
 bool ffm_sink_reopen(void);
 
-/* Room for `bytes` more at the end of the stream, or NULL when the disk is full (counted in the header). */
+/* Whether the recording, if there is one, is this process's: not in a child that was begun past the C library (by
+ * clone(2) itself), of which nothing is recorded. */
+bool ffm_sink_is_own(void);
+
+/* Room for `bytes` more at the end of the stream; NULL when the disk is full (counted in the header), or where the
+ * recording is another process's. */
 void *ffm_sink_reserve(ffm_stream *stream, uint32_t kind, uint32_t thread, size_t bytes);
 
 /* Make the `bytes` reserved last part of the recording. */

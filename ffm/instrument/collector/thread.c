@@ -32,6 +32,8 @@ static void make_key(void)
 
 ffm_thread *ffm_thread_self(void)
 {
+    if (__builtin_expect(!ffm_sink_is_own(), 0))
+        return NULL;
     if (__builtin_expect(self == NULL, 0)) {
         pthread_once(&key_once, make_key);
         /* Not malloc: the program may have replaced it, and may be inside it. */

@@ -30,7 +30,8 @@ typedef struct {
     uint64_t attached_arguments[12];
 } ffm_thread;
 
-/* State of the calling thread, made on first use; NULL when memory is short. */
+/* State of the calling thread, made on first use; NULL when memory is short, or where the recording is another
+ * process's. */
 ffm_thread *ffm_thread_self(void);
 
 /* The same, NULL where it was not made. Safe in signal handlers. */
