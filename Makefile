@@ -7,7 +7,7 @@ PYTHON := $(shell for python in python3 python3.13 python3.12 python3.11; do \
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PACKAGES := build-essential cmake git ninja-build libunwind-dev libxxhash-dev llvm python3-venv
 NATIVE_SOURCES := $(shell find CMakeLists.txt ffm -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.cu' \
-	-o -name 'CMakeLists.txt' -o -name '*.map' -o -name '*.def' -o -name '*.vgpu' -o -name 'catalogue.*' -o -name generate.py)
+	-o -name 'CMakeLists.txt' -o -name '*.cmake' -o -name '*.map' -o -name '*.def' -o -name '*.vgpu' -o -name 'catalogue.*' -o -name generate.py)
 
 .PHONY: help setup system demo test lint unit drivers pythons clients format clean
 

@@ -2,23 +2,54 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+from functools import cache
 from pathlib import Path
 
+import ffm
 import ffm.instrument
 from ffm.instrument.errors import InstrumentError
 
 COLLECTOR = "libffm_collector.so"
 """What records the program's calls."""
 
+LIBRARIES = ("libffm_gate.so", "libffm_pages.so", COLLECTOR, "libffm_remedy.so", "libffm_heap.so")
+"""All of them."""
+
+_BUILT_FROM = re.compile(rb"ffm built from ((?:\S+=[0-9a-f]{64} )+)\n")
+"""See `collector/built_from.c`."""
+
 
 def native_library(name: str) -> Path:
-    """Return the path of a library built from `ffm/instrument/collector`, such as `libffm_collector.so`.
+    """Return the path of a compiled library, such as `libffm_collector.so`.
 
     Raises:
-        InstrumentError: it was not built.
+        InstrumentError: it was not built, or from other sources than those that it has to agree with.
     """
     for folder in ffm.instrument.__path__:
         candidate = Path(folder) / "lib" / name
         if candidate.exists():
-            return candidate.resolve()
+            library = candidate.resolve()
+            _check(library, library.stat().st_mtime_ns)
+            return library
     raise InstrumentError(f"{name} is not built. Run `make setup`.")
+
+
+@cache
+def _check(library: Path, _modified: int) -> None:
+    noted = _BUILT_FROM.search(library.read_bytes())
+    parts = noted[1].decode().split() if noted is not None else []
+    changed = [name for name, _, digest in (part.rpartition("=") for part in parts) if _digest(name) != digest]
+    if changed or not parts:
+        why = f": {', '.join(changed)} changed since" if changed else ""
+        raise InstrumentError(f"{library} was built from other sources than this ffm{why}. Run `make setup`.")
+
+
+def _digest(name: str) -> str:
+    """The digest of a file of the package as it is now; empty where there is none."""
+    for folder in ffm.__path__:
+        file = Path(folder) / name
+        if file.exists():
+            return hashlib.sha256(file.read_bytes()).hexdigest()
+    return ""

@@ -14,7 +14,7 @@ from pathlib import Path
 import frida
 
 from ffm.instrument.errors import InstrumentError
-from ffm.instrument.library import COLLECTOR, native_library
+from ffm.instrument.library import LIBRARIES, native_library
 
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 _SYS_PTRACE = 19
@@ -45,7 +45,7 @@ def check_machine() -> list[Check]:
 
 def _compiled_parts() -> Check:
     found: list[str] = []
-    for name in ("libffm_gate.so", "libffm_pages.so", COLLECTOR):
+    for name in LIBRARIES:
         try:
             path = native_library(name)
             ctypes.CDLL(str(path))

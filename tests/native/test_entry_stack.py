@@ -10,7 +10,7 @@ import pytest
 from ffm.driver.catalogue import load_catalogue
 from ffm.driver.generate import include_text
 from tests.conftest import cuda_include
-from tests.native.test_native import COLLECTOR, HERE, PRELOADED
+from tests.native.test_native import COLLECTOR, HERE, SEPARATE
 
 
 @pytest.mark.parametrize("optimization", ["-O0", "-O2", "-O2 -fno-omit-frame-pointer"])
@@ -23,7 +23,7 @@ def test_both_ways_find_the_same_frames(tmp_path: Path, optimization: str) -> No
             *optimization.split(), "-fno-optimize-sibling-calls", f"-I{tmp_path}", f"-I{COLLECTOR}",
             "-isystem", str(cuda_include()), "-Wl,--wrap=_ULx86_64_init_local2",
             "-o", str(program), str(HERE / "entry_stack.c"),
-            *sorted(str(path) for path in COLLECTOR.glob("*.c") if path.name not in PRELOADED), "-lunwind", "-lpthread",
+            *sorted(str(path) for path in COLLECTOR.glob("*.c") if path.name not in SEPARATE), "-lunwind", "-lpthread",
         ],
         check=True,
     )  # fmt: skip

@@ -21,8 +21,8 @@ COLLECTOR = next(
 )
 KINDS_OF_EXTENTS = ("FOLLOWED", "TOUCHED", "LOST")
 
-PRELOADED = ("gate.c", "pages.c")
-"""Libraries of their own."""
+SEPARATE = ("gate.c", "pages.c", "built_from.c")
+"""Not of the collector, or not of its code."""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Recording]:
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fno-sanitize-recover=all",
             "-fsanitize=address,undefined", "-fno-optimize-sibling-calls", f"-I{folder}", f"-I{COLLECTOR}",
             "-isystem", str(cuda_include()), "-o", str(program), str(HERE / "collector_test.c"),
-            *sorted(str(path) for path in COLLECTOR.glob("*.c") if path.name not in PRELOADED), "-lunwind", "-lpthread",
+            *sorted(str(path) for path in COLLECTOR.glob("*.c") if path.name not in SEPARATE), "-lunwind", "-lpthread",
         ],
         check=True,
     )  # fmt: skip

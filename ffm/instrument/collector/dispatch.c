@@ -73,59 +73,42 @@ void ffm_dispatch_resume(bool before)
     "1: jmp *ffm_dispatch_sites+8*" #number "(%rip)\n"                                                                 \
     ".balign 64\n"
 
+/* A function `name` that calls `called` and leaves all registers as the kernel does. */
+#define PRESERVING(name, called)                                                                                       \
+    __asm__(".text\n"                                                                                                  \
+            ".hidden " #called "\n" #name ":\n"                                                                        \
+            "push %rbp\n"                                                                                              \
+            "mov %rsp, %rbp\n"                                                                                         \
+            "push %rax\n"                                                                                              \
+            "push %rdi\n"                                                                                              \
+            "push %rsi\n"                                                                                              \
+            "push %rdx\n"                                                                                              \
+            "push %r8\n"                                                                                               \
+            "push %r9\n"                                                                                               \
+            "push %r10\n"                                                                                              \
+            "and $-16, %rsp\n"                                                                                         \
+            "sub $512, %rsp\n"                                                                                         \
+            "fxsave64 (%rsp)\n"                                                                                        \
+            "call " #called "\n"                                                                                       \
+            "fxrstor64 (%rsp)\n"                                                                                       \
+            "lea -56(%rbp), %rsp\n"                                                                                    \
+            "pop %r10\n"                                                                                               \
+            "pop %r9\n"                                                                                                \
+            "pop %r8\n"                                                                                                \
+            "pop %rdx\n"                                                                                               \
+            "pop %rsi\n"                                                                                               \
+            "pop %rdi\n"                                                                                               \
+            "pop %rax\n"                                                                                               \
+            "pop %rbp\n"                                                                                               \
+            "ret\n")
+
+PRESERVING(ffm_dispatch_new_thread, ffm_dispatch_join);
+PRESERVING(ffm_dispatch_parent, ffm_dispatch_forked);
+
 __asm__(".text\n"
         ".hidden ffm_dispatch_sites\n"
         ".globl ffm_dispatch_places\n"
         ".hidden ffm_dispatch_places\n"
-        ".hidden ffm_dispatch_join\n"
-        ".hidden ffm_dispatch_forked\n"
-        "ffm_dispatch_new_thread:\n"
-        "push %rbp\n"
-        "mov %rsp, %rbp\n"
-        "push %rdi\n"
-        "push %rsi\n"
-        "push %rdx\n"
-        "push %r8\n"
-        "push %r9\n"
-        "push %r10\n"
-        "and $-16, %rsp\n"
-        "sub $16, %rsp\n"
-        "call ffm_dispatch_join\n"
-        "lea -48(%rbp), %rsp\n"
-        "pop %r10\n"
-        "pop %r9\n"
-        "pop %r8\n"
-        "pop %rdx\n"
-        "pop %rsi\n"
-        "pop %rdi\n"
-        "pop %rbp\n"
-        "xor %eax, %eax\n"
-        "ret\n"
-        "ffm_dispatch_parent:\n"
-        "push %rbp\n"
-        "mov %rsp, %rbp\n"
-        "push %rax\n"
-        "push %rdi\n"
-        "push %rsi\n"
-        "push %rdx\n"
-        "push %r8\n"
-        "push %r9\n"
-        "push %r10\n"
-        "and $-16, %rsp\n"
-        "sub $512, %rsp\n"
-        "fxsave64 (%rsp)\n"
-        "call ffm_dispatch_forked\n"
-        "fxrstor64 (%rsp)\n"
-        "lea -56(%rbp), %rsp\n"
-        "pop %r10\n"
-        "pop %r9\n"
-        "pop %r8\n"
-        "pop %rdx\n"
-        "pop %rsi\n"
-        "pop %rdi\n"
-        "pop %rax\n"
-        "pop %rbp\n"
-        "ret\n"
         ".balign 64\n"
         "ffm_dispatch_places:\n" /* 64 bytes for each kind of each site */
         ONE_SITE(0) ONE_SITE(1) ONE_SITE(2) ONE_SITE(3) ONE_SITE(4) ONE_SITE(5) ONE_SITE(6) ONE_SITE(7) ONE_SITE(8)

@@ -23,6 +23,7 @@
 typedef uint64_t word;
 
 enum { VECTORS = 1024, PAGE = 4096, CALLS = 512 }; /* the kernel takes no more vectors (UIO_MAXIOV) */
+enum { IO_EVENT = 32 };                            /* bytes of a struct io_event (linux/aio_abi.h) */
 
 static void reads(word start, word bytes)
 {
@@ -106,10 +107,27 @@ static void remapped(const word *a)
         gone(a[4], a[2]);
 }
 
+/* The system looks at the pages, which uses nothing of what they hold. */
+static void visited(word start, word bytes)
+{
+    ffm_aside(start, start + bytes);
+}
+
 static void advised(const word *a)
 {
+    enum { POPULATE_READ = 22, POPULATE_WRITE = 23 }; /* MADV_POPULATE_… (Linux 5.14) */
+    if (a[2] == POPULATE_READ || a[2] == POPULATE_WRITE)
+        visited(a[0], a[1]);
     if (a[2] == MADV_DONTNEED || a[2] == MADV_FREE || a[2] == MADV_REMOVE)
         gone(a[0], a[1]);
+}
+
+/* Three sets of `count` files, and a time. */
+static void file_sets(const word *a, word time_bytes)
+{
+    for (int i = 1; i <= 3; i++)
+        writes(a[i], (a[0] + 63) / 64 * sizeof(word));
+    writes(a[4], time_bytes);
 }
 
 static void heap_end(word wanted)
@@ -162,6 +180,17 @@ static void unknown(const word *a)
     X(recvmsg, message(a[1], true))                                                                                    \
     X(sendmmsg, messages(a[1], a[2], false))                                                                           \
     X(recvmmsg, messages(a[1], a[2], true))                                                                            \
+    X(msgsnd, reads(a[1], sizeof(long) + a[2]))                                                                        \
+    X(msgrcv, writes(a[1], sizeof(long) + a[2]))                                                                       \
+    X(mq_timedsend, (reads(a[1], a[2]), reads(a[4], sizeof(struct timespec))))                                         \
+    X(mq_timedreceive, (writes(a[1], a[2]), writes(a[3], sizeof(int)), reads(a[4], sizeof(struct timespec))))          \
+    X(select, file_sets(a, sizeof(struct timeval)))                                                                    \
+    X(pselect6, (file_sets(a, sizeof(struct timespec)), reads(a[5], 2 * sizeof(word))))                                \
+    X(io_getevents, (writes(a[3], a[2] * IO_EVENT), reads(a[4], sizeof(struct timespec))))                             \
+    X(getxattr, (text(a[0]), text(a[1]), writes(a[2], a[3])))                                                          \
+    X(setxattr, (text(a[0]), text(a[1]), reads(a[2], a[3])))                                                           \
+    X(fgetxattr, (text(a[1]), writes(a[2], a[3])))                                                                     \
+    X(fsetxattr, (text(a[1]), reads(a[2], a[3])))                                                                      \
     X(getrandom, writes(a[0], a[1]))                                                                                   \
     X(getdents64, writes(a[1], a[2]))                                                                                  \
     X(getcwd, writes(a[0], a[1]))                                                                                      \
@@ -192,6 +221,12 @@ static void unknown(const word *a)
     X(madvise, advised(a))                                                                                             \
     X(mprotect, changed(a[0], a[1]))                                                                                   \
     X(pkey_mprotect, changed(a[0], a[1]))                                                                              \
+    X(mlock, visited(a[0], a[1]))                                                                                      \
+    X(mlock2, visited(a[0], a[1]))                                                                                     \
+    X(munlock, (void)0)                                                                                                \
+    X(mincore, writes(a[2], a[1] / PAGE + 1))                                                                          \
+    X(move_pages,                                                                                                      \
+      (reads(a[2], a[1] * sizeof(word)), reads(a[3], a[1] * sizeof(int)), writes(a[4], a[1] * sizeof(int))))           \
     X(brk, heap_end(a[0]))                                                                                             \
     X(execve, everything())                                                                                            \
     X(execveat, everything())                                                                                          \
