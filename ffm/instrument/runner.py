@@ -34,14 +34,15 @@ from ffm.instrument.program_end import await_end
 # Frida's helper is a file in the temporary directory, which stays behind unless Frida is shut down.
 atexit.register(frida.shutdown)
 
-AGENT = Path(__file__).with_name("agent.js")
+AGENT = Path(__file__).with_name("agent")
+AGENT_PARTS = ("collector", "library_patches", "python", "driver_hooks", "entry_points", "trace", "main")
+"""One script, in this order."""
 
-TRACE_AGENT = Path(__file__).with_name("trace_agent.js")
 TRANSLATOR = (
     Path(__file__).with_name("collector") / "trace_operand.h",
     Path(__file__).with_name("trace_translator.c"),
 )
-"""The trace watch: put behind the agent, and compiled inside the program."""
+"""The trace watch, compiled inside the program."""
 
 COLLECTOR_FAILURES = {
     -1: "the recording could not be created (is the disk full, or the results folder not writable?)",
@@ -254,7 +255,7 @@ class _Run:
 
     def _attach(self, process_id: int) -> None:
         trace = self._instruments.trace
-        agent = AGENT.read_text() + (TRACE_AGENT.read_text() if trace else "")
+        agent = "\n".join((AGENT / f"{part}.js").read_text() for part in AGENT_PARTS)
         process = Instrumented(process_id)
         messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
 

@@ -1,4 +1,4 @@
-// The trace watch's part of the agent, put behind agent.js: has Stalker run a translation of the program's code.
+// The trace watch: has Stalker run a translation of the program's code.
 
 let translator = null; // what is collected stops
 let follow = null;

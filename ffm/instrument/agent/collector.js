@@ -1,0 +1,69 @@
+// The compiled library that the agent brings into the program: the collector, or the remedies' library.
+
+const INSTRUMENT_FILES = /frida-agent|libffm_(collector|pages)/; // the gate's gettimeofday stands for the program
+
+let collector = null;
+let configuration = null;
+
+function loadCollector() {
+  const module = Module.load(configuration.collector);
+  const exported = (name) => module.getExportByName(`${configuration.prefix}_${name}`);
+  const bound = (name, result, parameters) => new NativeFunction(exported(name), result, parameters);
+  // The remedies' library has only some of the functions, and needs no others.
+  const optional = (name, result, parameters) =>
+    module.findExportByName(`${configuration.prefix}_${name}`) === null ? null : bound(name, result, parameters);
+  collector = {
+    open: bound("open", "int", ["pointer", "uint", "pointer"]),
+    wrapper: bound("wrapper", "pointer", ["uint"]),
+    bind: bound("bind", "void", ["uint", "pointer", "pointer"]),
+    isBound: bound("is_bound", "bool", ["pointer"]),
+    othersSleep: new NativeFunction(Module.getGlobalExportByName("ffm_gate_others_sleep"), "bool", []),
+    modulesChanged: bound("modules_changed", "void", []),
+    instrument: optional("instrument", "void", ["pointer", "uint64"]),
+    arrive: optional("arrive", "void", []),
+    clockName: optional("clock_name", "pointer", ["uint"]),
+    clockWrapper: optional("clock_wrapper", "pointer", ["uint"]),
+    clockBind: optional("clock_bind", "void", ["uint", "pointer"]),
+    allocatorName: optional("allocator_name", "pointer", ["uint"]),
+    allocatorWrapper: optional("allocator_wrapper", "pointer", ["uint"]),
+    allocatorBind: optional("allocator_bind", "void", ["uint", "pointer"]),
+    allocatorIsBound: optional("allocator_is_bound", "bool", ["uint"]),
+    interpreterLock: optional("interpreter_lock", "void", ["pointer"]),
+    foreign: optional("foreign", "void", ["pointer", "uint64", "bool"]),
+    ask: optional("ask", "void", new Array(5).fill("pointer")),
+    askGraphs: optional("ask_graphs", "void", new Array(9).fill("pointer")),
+    entryPoints: optional("entry_points", "void", ["pointer", "uint", "pointer"]),
+    python: optional("python", "void", ["pointer", "pointer", "uint", "uint"]),
+    entryCallbacks: {
+      onEnter: module.findExportByName(`${configuration.prefix}_entry_enter`),
+      onLeave: module.findExportByName(`${configuration.prefix}_entry_leave`),
+    },
+    waitCallbacks: {
+      onEnter: exported("wait_enter"),
+      onLeave: exported("wait_leave"),
+    },
+    callCallbacks: {
+      onEnter: exported("call_enter"),
+      onLeave: exported("call_leave"),
+    },
+  };
+}
+
+// Where code of ours lies: [file, start, end]. The agent hides itself from Frida's own lists of modules.
+function instruments() {
+  const found = [];
+  for (const line of File.readAllText("/proc/self/maps").split("\n")) {
+    const [range, , , , , file] = line.split(/\s+/);
+    if (file === undefined || !INSTRUMENT_FILES.test(file)) {
+      continue;
+    }
+    const [start, end] = range.split("-").map((word) => ptr(`0x${word}`));
+    const last = found[found.length - 1];
+    if (last !== undefined && last[0] === file && last[2].equals(start)) {
+      last[2] = end;
+    } else {
+      found.push([file, start, end]);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,74 @@
+// What cuGetProcAddress answers: a newer driver may answer addresses that it does not export. They are hooked when the
+// program first gets them.
+
+const QUESTIONS = ["cuGetProcAddress", "cuGetProcAddress_v2"];
+const PER_THREAD_STREAM = 2; // CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM of cuda.h
+
+function hookEntryPoints(module, plan, owners) {
+  if (collector.entryPoints === null) {
+    return;
+  }
+  const exported = plan.exports;
+  const known = Memory.alloc(Math.max(1, exported.length) * Process.pointerSize);
+  exported.forEach((offset, place) => known.add(place * Process.pointerSize).writePointer(module.base.add(offset)));
+  const found = new NativeCallback(
+    (name, address, version, flags) => {
+      if (!owners.has(address.toString())) {
+        hookAnswer(module, owners, name.readUtf8String(), address, version, Number(flags));
+      }
+    },
+    "void",
+    ["pointer", "pointer", "int", "uint64"],
+  );
+  kept.push(known, found);
+  collector.entryPoints(known, exported.length, found);
+  for (const name of QUESTIONS) {
+    const address = entryOf(module, plan, name);
+    if (address !== null) {
+      try {
+        Interceptor.attach(address, collector.entryCallbacks);
+      } catch (error) {
+        // It is replaced itself, or too short: what it answers beside the exports is then not seen.
+      }
+    }
+  }
+}
+
+function hookAnswer(module, owners, base, address, version, flags) {
+  const newest = configuration.newest;
+  if (version > newest) {
+    // The form is known only if the newest version that is known has the same.
+    const ask = new NativeFunction(module.getExportByName("cuGetProcAddress"), "int", [
+      "pointer",
+      "pointer",
+      "int",
+      "uint64",
+    ]);
+    const answer = Memory.alloc(Process.pointerSize);
+    if (ask(Memory.allocUtf8String(base), answer, newest, flags) !== 0 || !answer.readPointer().equals(address)) {
+      return;
+    }
+  }
+  const form = formOf(base, version, (flags & PER_THREAD_STREAM) !== 0);
+  if (form === null) {
+    return;
+  }
+  const outcome = module.findExportByName(form.name) === null
+    ? hookFunction(form.index, form.name, address, owners)
+    : ["failed", "cuGetProcAddress answers another address than the export"];
+  Interceptor.flush();
+  send({ type: "hooks", outcomes: [[form.name, ...outcome]], seconds: 0 });
+}
+
+// The newest form that the version has, in the flavour of the default stream that was asked for where that exists.
+function formOf(base, version, perThread) {
+  let best = null;
+  for (const form of configuration.forms[base] ?? []) {
+    const fits = form.since <= version && (perThread || !form.perThread);
+    if (fits && (best === null || form.perThread > best.perThread ||
+                 (form.perThread === best.perThread && form.since > best.since))) {
+      best = form;
+    }
+  }
+  return best;
+}

@@ -1,0 +1,46 @@
+// What the runner calls, and what is done as modules are loaded. The agent runs inside the measured program; nothing of
+// it is on the hot path.
+
+const DRIVER = /^libcuda\.so(\.|$)/;
+const INSTRUMENTS = /frida|libffm_(collector|remedy)/;
+const RUNTIME = /^libcudart\.so/;
+
+const WATCH = 2; // FFM_MODE_WATCH of collector.h
+const HOST = 8; // FFM_MODE_HOST
+
+rpc.exports = {
+  start(given) {
+    configuration = given;
+    loadCollector();
+    if (collector.instrument !== null) {
+      for (const [, start, end] of instruments()) {
+        collector.instrument(start, end.sub(start).toUInt32());
+      }
+    }
+    if (configuration.translator !== null) {
+      startTrace(configuration.translator);
+    }
+    guardLibrary();
+    if ((configuration.mode & WATCH) !== 0) {
+      collector.arrive();
+      hookClocks();
+    }
+    if ((configuration.mode & HOST) !== 0) {
+      hookAllocators();
+    }
+    Process.attachModuleObserver({
+      onAdded(module) {
+        findPython(module);
+        if (collector.foreign !== null && (INSTRUMENTS.test(module.name) || RUNTIME.test(module.name))) {
+          collector.foreign(module.base, module.size, 0);
+        }
+        if (DRIVER.test(module.name)) {
+          hookDriver(module);
+        }
+      },
+      onRemoved() {
+        collector.modulesChanged();
+      },
+    });
+  },
+};
