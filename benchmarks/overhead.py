@@ -19,6 +19,7 @@ import argparse
 import json
 import shlex
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ from rich.progress import Progress
 from rich.table import Table
 from twins import ARGUMENTS, NAMES
 
+from ffm.stages.errors import FfmError
 from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request, Watch
 from ffm.stages.registry import MEASURING_STAGES
@@ -222,10 +224,15 @@ def main() -> None:
         runs = [(name, ARGUMENTS.get(name, [])) for name in arguments.samples or NAMES]
     passes = passes_of(list(dict.fromkeys(arguments.watches or ["pages"])))
     samples = []
+    failed: list[str] = []
     with watch_others() as others:
         for name, words in runs:
             command = [str(sample(name)), *words]
-            stages = measure(command, passes, arguments.rounds)
+            try:
+                stages = measure(command, passes, arguments.rounds)
+            except (FfmError, subprocess.CalledProcessError) as error:
+                failed.append(f"{name}: {error}")
+                continue
             show(stages, command)
             samples.append({"sample": name, "arguments": words, "stages": stages})
     explain()
@@ -235,6 +242,8 @@ def main() -> None:
     results.write_text(json.dumps({**description(arguments, others), "samples": samples}, indent=2) + "\n")
     draw(samples, results.with_suffix(".svg"))
     print(f"written to {results}")
+    if failed:
+        sys.exit("\n".join(["Without results:", *failed]))
 
 
 if __name__ == "__main__":

@@ -69,11 +69,6 @@ def _run(
     request = Request(words, folder, timeout, watch)
     with running(name, " ".join(words)) as line:
         try:
-            if name == "baseline":  # the others need its document
-                folder.root.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FfmError(f"The results folder {folder.root} cannot be made ({error.strerror}).") from error
-        try:
             line.done(MEASURING_STAGES[name](request))
         except KeyboardInterrupt as interruption:
             interruption.add_note(

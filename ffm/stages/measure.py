@@ -10,6 +10,7 @@ from typing import Literal
 
 from ffm.driver.analysis import analyse_driver
 from ffm.instrument.errors import InstrumentError
+from ffm.instrument.program import resolve_program
 from ffm.instrument.recording import Recording, read_recordings
 from ffm.instrument.runner import PAGES, Instruments, Outcome, run_instrumented
 from ffm.instrument.wait_function import WaitFunction, wait_function
@@ -57,6 +58,10 @@ def measure(
     Raises:
         ProgramError: the program could not be started or instrumented, or loaded no driver.
     """
+    try:
+        resolve_program(request.command)  # before results of an earlier run are touched
+    except InstrumentError as error:
+        raise ProgramError(str(error)) from error
     folder = request.folder.fresh_recordings(stage)
     found: dict[Path, WaitFunction] = {}
 

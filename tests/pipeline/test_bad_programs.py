@@ -39,6 +39,11 @@ def test_a_program_that_does_not_exist(ffm: Ffm, tmp_path: Path) -> None:
     assert "./nowhere does not exist" in refused(baseline(ffm, tmp_path, "./nowhere"))
 
 
+def test_a_program_that_does_not_exist_leaves_nothing(ffm: Ffm, tmp_path: Path) -> None:
+    assert "does not exist" in refused(ffm("stage", "baseline", "--results", tmp_path / "results", "--", "./nosuch"))
+    assert not (tmp_path / "results").exists()
+
+
 def test_a_name_that_is_not_on_the_path_but_in_the_folder(ffm: Ffm, tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
     assert "Did you mean ./mine?" in refused(baseline(ffm, tmp_path, "mine"))
@@ -121,7 +126,7 @@ def test_a_stage_without_the_one_before_it(ffm: Ffm, ending: Path, tmp_path: Pat
 
 def test_a_results_folder_that_cannot_be_made(ffm: Ffm, ending: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert "cannot be made" in refused(ffm("stage", "baseline", "--results", tmp_path / "file" / "in", "--", ending))
+    assert "cannot be written" in refused(ffm("stage", "baseline", "--results", tmp_path / "file" / "in", "--", ending))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
