@@ -35,7 +35,7 @@ from ffm.instrument.program_end import await_end
 atexit.register(frida.shutdown)
 
 AGENT = Path(__file__).with_name("agent")
-AGENT_PARTS = ("collector", "library_patches", "python", "driver_hooks", "entry_points", "trace", "main")
+AGENT_PARTS = ("collector", "detours", "library_patches", "python", "driver_hooks", "entry_points", "trace", "main")
 """One script, in this order."""
 
 TRANSLATOR = (
@@ -88,9 +88,8 @@ class Instruments:
     library: Library = RECORDING
     extra_functions: tuple[str, ...] = ()
     """Exported names beyond the catalogue, for a library that knows them; their indices follow the catalogue's."""
-    guarded_functions: tuple[tuple[str, bool], ...] = ()
-    """Names of the C library that the library replaces from the start, and whether it does without the originals;
-    their indices follow those."""
+    guarded_functions: tuple[str, ...] = ()
+    """Names of the C library that the library replaces from the start; their indices follow those."""
     preloaded: tuple[str, ...] = ()
     """Libraries of ours that the program loads before its own."""
     trace: bool = False
@@ -277,10 +276,7 @@ class _Run:
             ],
             "newest": newest(),
             "forms": _forms(self._instruments.functions),
-            "guarded": [
-                [guarded + place, name, whole]
-                for place, (name, whole) in enumerate(self._instruments.guarded_functions)
-            ],
+            "guarded": [[guarded + place, name] for place, name in enumerate(self._instruments.guarded_functions)],
         }
         with attaching(process_id):
             # Frida's own signal handlers would swallow the program's: a fault must end it as it does without us.

@@ -43,14 +43,10 @@ def extra_functions() -> tuple[str, ...]:
 
 
 @cache
-def guarded_functions() -> tuple[tuple[str, bool], ...]:
-    """Return the functions of the C library that the library guards while downloads are late, in its order.
-
-    Each as (name, whole): whether the guard does without the original.
-    """
-    kinds = "BUFFER|VECTOR|MESSAGES|STRUCTURE|PROCESS|OTHER|WHOLE"
-    found = re.findall(rf"^({kinds})\((\w+)[,)]", GUARDED_FUNCTIONS.read_text(), re.MULTILINE)
-    return tuple((name, kind == "WHOLE") for kind, name in found)
+def guarded_functions() -> tuple[str, ...]:
+    """Return the functions of the C library that the library guards while downloads are late, in its order."""
+    kinds = "BUFFER|VECTOR|MESSAGES|STRUCTURE|PROCESS|OTHER"
+    return tuple(re.findall(rf"^(?:{kinds})\((\w+)[,)]", GUARDED_FUNCTIONS.read_text(), re.MULTILINE))
 
 
 @dataclass(frozen=True, slots=True)

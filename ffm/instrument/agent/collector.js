@@ -17,7 +17,6 @@ function loadCollector() {
     wrapper: bound("wrapper", "pointer", ["uint"]),
     bind: bound("bind", "void", ["uint", "pointer", "pointer"]),
     isBound: bound("is_bound", "bool", ["pointer"]),
-    othersSleep: new NativeFunction(Module.getGlobalExportByName("ffm_gate_others_sleep"), "bool", []),
     modulesChanged: bound("modules_changed", "void", []),
     instrument: optional("instrument", "void", ["pointer", "uint64"]),
     arrive: optional("arrive", "void", []),

@@ -1,6 +1,7 @@
 // What cuGetProcAddress answers: a newer driver may answer addresses that it does not export. They are hooked when the
 // program first gets them.
 
+const kept = []; // what native code uses as long as the program runs
 const QUESTIONS = ["cuGetProcAddress", "cuGetProcAddress_v2"];
 const PER_THREAD_STREAM = 2; // CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM of cuda.h
 

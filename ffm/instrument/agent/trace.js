@@ -23,7 +23,6 @@ function startTrace(source) {
   open(follow, NULL);
   const create = new NativeFunction(symbol("ffm_collector_trace_create"), "pointer", [])();
   if (!create.isNull()) {
-    open(follow, Interceptor.replaceFast(Module.getGlobalExportByName("pthread_create"), create));
-    patchLibrary();
+    detour(Module.getGlobalExportByName("pthread_create"), create, (original) => open(follow, original));
   }
 }

@@ -21,7 +21,6 @@ enum {
 #define STRUCTURE(name) GUARD_##name,
 #define PROCESS(name) GUARD_##name,
 #define OTHER(name) GUARD_##name,
-#define WHOLE(name) GUARD_##name,
 #include "guarded_functions.def"
 #undef BUFFER
 #undef VECTOR
@@ -29,7 +28,6 @@ enum {
 #undef STRUCTURE
 #undef PROCESS
 #undef OTHER
-#undef WHOLE
     GUARDS
 };
 
@@ -115,7 +113,6 @@ static void deliver_messages(word first, bool many, uint32_t count)
         return original(GUARD_##name)(ARGUMENTS);                                                                      \
     }
 #define OTHER(name)
-#define WHOLE(name)
 #include "guarded_functions.def"
 #undef BUFFER
 #undef VECTOR
@@ -123,7 +120,6 @@ static void deliver_messages(word first, bool many, uint32_t count)
 #undef STRUCTURE
 #undef PROCESS
 #undef OTHER
-#undef WHOLE
 
 static word guard_mmap(PARAMETERS) /* (address, bytes, protection, flags, file, offset) */
 {
@@ -134,16 +130,6 @@ static word guard_mmap(PARAMETERS) /* (address, bytes, protection, flags, file, 
         ffm_maps_stack(mapped, mapped + b);
     ffm_maps_changed();
     return mapped;
-}
-
-/* The shortest functions of the C library have no room for a detour to the original: these are written anew. */
-static word system_call(int64_t number, word a, word b, word c)
-{
-    int64_t result = ffm_system_call(number, a, b, c, 0);
-    if (result >= 0)
-        return (word)result;
-    errno = (int)-result;
-    return (word)-1;
 }
 
 /* What a system call does with memory. */
@@ -199,22 +185,22 @@ static word guard_syscall(PARAMETERS, word g)
     return ((seven_argument_function)(uintptr_t)original(GUARD_syscall))(a, b, c, d, e, f, g);
 }
 
-static word guard_munmap(word a, word b)
+static word guard_munmap(PARAMETERS)
 {
     if (ffm_downloads_pending())
         deliver(a, b);
-    word result = system_call(SYS_munmap, a, b, 0);
+    word result = original(GUARD_munmap)(ARGUMENTS);
     ffm_maps_unmapped(a, a + b);
     return result;
 }
 
 /* (address, bytes, …): what is there goes, or changes its protection. */
 #define CHANGING(name)                                                                                                 \
-    static word guard_##name(word a, word b, word c)                                                                   \
+    static word guard_##name(PARAMETERS)                                                                               \
     {                                                                                                                  \
         if (ffm_downloads_pending())                                                                                   \
             deliver(a, b);                                                                                             \
-        word result = system_call(SYS_##name, a, b, c);                                                                \
+        word result = original(GUARD_##name)(ARGUMENTS);                                                               \
         ffm_maps_changed();                                                                                            \
         return result;                                                                                                 \
     }
@@ -228,29 +214,6 @@ static word guard_mremap(PARAMETERS)
     word result = original(GUARD_mremap)(ARGUMENTS);
     ffm_maps_unmapped(a, a + b);
     return result;
-}
-
-static word guard_execve(word a, word b, word c)
-{
-    if (ffm_downloads_pending())
-        deliver_all();
-    return system_call(SYS_execve, a, b, c);
-}
-
-static word guard_mlock(word a, word b)
-{
-    if (ffm_downloads_pending())
-        deliver(a, b);
-    return system_call(SYS_mlock, a, b, 0);
-}
-
-/* By readv, which is a point of cancellation as read is. */
-static word guard_read(word a, word b, word c)
-{
-    if (ffm_downloads_pending() && c > 0)
-        deliver(b, c);
-    const struct iovec buffer = {(void *)b, c};
-    return original(GUARD_readv)(a, (word)&buffer, 1, 0, 0, 0);
 }
 
 /* A program with a handler of its own for faults: nothing may be late any more. */
@@ -301,7 +264,6 @@ void *ffm_guard_wrapper(uint32_t guard)
 #define STRUCTURE(name) [GUARD_##name] = guard_##name,
 #define PROCESS(name) [GUARD_##name] = guard_##name,
 #define OTHER(name) [GUARD_##name] = guard_##name,
-#define WHOLE(name) [GUARD_##name] = guard_##name,
 #include "guarded_functions.def"
     };
     return guard < GUARDS ? wrappers[guard] : NULL;

@@ -1,0 +1,78 @@
+// Replaces functions that other threads may be calling.
+//
+// Interceptor writes a jump piece by piece, and Frida's own threads call functions of the C library whenever they have
+// handed us a message: one that meets half a jump ends the program. Here all of a jump is put in place by one store,
+// while those threads sleep, so that none is in the midst of what it replaces. The program itself waits at the gate.
+
+const JUMP = 5; // bytes
+const JUMP_CODE = 0xe9;
+const NEAR = 0x7f000000; // bytes that such a jump surely reaches
+const LANDING_PAD = 0xfa1e0ff3; // endbr64, which stays in place
+const SLOT = 128; // bytes for a jump to the replacement and, behind it, the way to the original
+const BEHIND = 16; // where that begins
+const SLOTS = 64;
+const PATIENCE = 2000; // milliseconds until others sleep; it takes a few on a busy machine
+
+const rooms = []; // memory near what was replaced, cut into slots
+const gate = {
+  othersSleep: new NativeFunction(Module.getGlobalExportByName("ffm_gate_others_sleep"), "bool", []),
+  jump: new NativeFunction(Module.getGlobalExportByName("ffm_gate_jump"), "void", ["pointer", "pointer"]),
+};
+
+// Calls `bind` with what runs the function without the replacement, then puts the replacement in place. Throws where
+// the function is too short, or may not be written.
+function detour(address, replacement, bind) {
+  const start = address.readU32() === LANDING_PAD ? address.add(4) : address;
+  if (start.readU8() === JUMP_CODE) {
+    throw new Error("it is replaced already, as under another name");
+  }
+  if (start.and(15).toInt32() + JUMP > 16) {
+    throw new Error("it does not begin at a multiple of 16 bytes");
+  }
+  const slot = slotNear(address);
+  Memory.patchCode(slot, SLOT, (code) => {
+    const forth = new X86Writer(code, { pc: slot });
+    forth.putJmpAddress(replacement);
+    forth.flush();
+    moveBegin(start, code.add(BEHIND), slot.add(BEHIND));
+  });
+  const page = start.and(ptr(Process.pageSize - 1).not());
+  if (!Memory.protect(page, Process.pageSize, "rwx")) {
+    throw new Error("its code may not be written");
+  }
+  bind(slot.add(BEHIND));
+  for (const end = Date.now() + PATIENCE; !gate.othersSleep() && Date.now() < end; ) {
+    Thread.sleep(0.0005);
+  }
+  gate.jump(start, slot);
+  Memory.protect(page, Process.pageSize, "r-x");
+}
+
+// Writes the instructions that the jump will replace to `code`, to be run at `pc`, and a jump to those behind them.
+function moveBegin(start, code, pc) {
+  const writer = new X86Writer(code, { pc });
+  const relocator = new X86Relocator(start, writer);
+  let taken = 0;
+  while (taken < JUMP) {
+    const read = relocator.readOne();
+    if (read === 0) {
+      throw new Error("it is too short");
+    }
+    taken = read;
+  }
+  relocator.writeAll();
+  if (!relocator.eoi) {
+    writer.putJmpAddress(start.add(taken));
+  }
+  writer.flush();
+}
+
+function slotNear(address) {
+  const isNear = (base) => [base.sub(address), address.sub(base)].some((distance) => distance.compare(ptr(NEAR)) < 0);
+  let room = rooms.find(({ base, used }) => used < SLOTS && isNear(base));
+  if (room === undefined) {
+    room = { base: Memory.alloc(SLOT * SLOTS, { near: address, maxDistance: NEAR - SLOT * SLOTS }), used: 0 };
+    rooms.push(room);
+  }
+  return room.base.add(SLOT * room.used++);
+}
