@@ -15,6 +15,7 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
+from ffm.stages.folder import application_name, python_script
 from ffm.vgpu.paths import NotBuiltError, sample
 
 
@@ -45,13 +46,14 @@ if not COMMAND:
 # The ffm of the Python that runs this workflow, also where its environment is not activated.
 FFM = f"{shlex.quote(sys.executable)} -m ffm"
 PROGRAM = shutil.which(COMMAND[0])
-RESULTS = str(config.get("results", Path("results") / Path(COMMAND[0]).name))
+RESULTS = str(config.get("results", Path("results") / application_name(COMMAND)))
 LIMIT = f"--timeout {config['timeout']}" if "timeout" in config else ""
 
 
 # A program that does not exist is left to `ffm stage`, which says so in one sentence.
 def program(_wildcards):
-    return [PROGRAM] if PROGRAM else []
+    files = [PROGRAM, python_script(COMMAND)]
+    return [file for file in files if file and Path(file).is_file()]
 
 
 ANALYSIS = Path(RESULTS) / "analysis.json"

@@ -10,10 +10,11 @@ import click
 from ffm.cli.options import estimator_option, json_option, open_chosen, results_option, results_words, view_command
 
 if TYPE_CHECKING:
+    from ffm.remedy.frameworks import Framework
     from ffm.remedy.identify import ProblemSite, Remedy
     from ffm.report.numbers import Estimator, Saving
     from ffm.report.remedies import RemediesView
-    from ffm.stages.analysis_document import Analysis
+    from ffm.stages.analysis_document import Analysis, Site
 
 
 @click.command(cls=view_command("ffm.report.remedies:RemediesView"))
@@ -102,9 +103,20 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 ),
                 benefit_s=site_saving(analysis, index).seconds(estimator),
                 download=partial,
+                framework=_framework(analysis, site),
             )
         )
     return found
+
+
+def _framework(analysis: Analysis, site: Site) -> Framework | None:
+    """The Python package that a site's call is made through; None where no Python function is on its stack."""
+    from ffm.remedy.frameworks import PYTHON, framework_of
+
+    frames = analysis.stacks[site.stack].frames
+    if not any(frame.python for frame in frames):
+        return None
+    return framework_of(frame.file for frame in frames if frame.python) or PYTHON
 
 
 def _saving(analysis: Analysis, remedy: Remedy) -> Saving:

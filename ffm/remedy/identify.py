@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from ffm.remedy.frameworks import Framework
+
 
 class RemedyKind(StrEnum):
     """The kinds of problems that have a remedy of their own."""
@@ -84,6 +86,8 @@ class ProblemSite:
     benefit_s: float
     """By the estimator that sorts."""
     download: PartialDownload | None = None
+    framework: Framework | None = None
+    """The Python package that the call is made through; None for a program that is not in Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +216,8 @@ def _repeated_transfer(problem: ProblemSite) -> Remedy:
         steps.append(
             "Keep the buffer on the device: it was allocated or overwritten in between, so that its content was lost."
         )
-    steps.append("Make the host data const, so that the compiler refuses a write that would need a new upload.")
+    if problem.framework is None:
+        steps.append("Make the host data const, so that the compiler refuses a write that would need a new upload.")
     return _made(problem, RemedyKind.REPEATED_TRANSFER, occurrences, steps, "destination")
 
 
@@ -221,9 +226,18 @@ def _synchronous_transfer(problem: ProblemSite) -> Remedy:
     pageable = [link for link in problem.memory if link.role == "host memory" and link.memory == "pageable"]
     if pageable and "Async" in problem.call:
         steps = ["The call is asynchronous, but a copy from the device waits where it goes to pageable memory."]
+    elif problem.framework is not None and not problem.sets_memory:
+        steps = [problem.framework.asynchronous]
     else:
         steps = [f"Use {asynchronous} on the stream of the work that the data belong to."]
-    if pageable:
+    if problem.framework is not None and problem.misplaced:
+        steps.insert(
+            0,
+            "Keep the values on the GPU, and fetch them where they are looked at, or together behind the loop.",
+        )
+    if pageable and problem.framework is not None:
+        steps.append(problem.framework.pinned)
+    elif pageable:
         steps.append(
             "Pin the host memory, or the copy waits all the same: allocate it with cudaMallocHost instead of malloc or "
             "new, and free it with cudaFreeHost, or register it once with cudaHostRegister."
@@ -231,12 +245,13 @@ def _synchronous_transfer(problem: ProblemSite) -> Remedy:
         if any(link.allocation is None for link in pageable):
             steps.append(
                 "Where it is allocated was not seen, at least not always: it lies on a stack or in a global variable, "
-                "is smaller than 1 KiB, or the program runs in Python."
+                "or is smaller than 1 KiB."
             )
     elif any(link.role == "host memory" for link in problem.memory):
         steps.append("The host memory is pinned already, as an asynchronous copy needs it.")
     steps += _kept(problem)
-    return _made(problem, RemedyKind.SYNCHRONOUS_TRANSFER, problem.unnecessary, steps, "host memory")
+    occurrences = problem.unnecessary or problem.misplaced
+    return _made(problem, RemedyKind.SYNCHRONOUS_TRANSFER, occurrences, steps, "host memory")
 
 
 def _managed_memset(problem: ProblemSite) -> Remedy:

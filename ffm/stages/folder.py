@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,5 +53,25 @@ class ResultsFolder:
 
 
 def application_name(command: list[str]) -> str:
-    """Name the results of a command after its program: `./cumf_als 1 2` gives `cumf_als`."""
+    """Name the results of a command after its program: `./cumf_als 1 2` is `cumf_als`, `python train.py` is `train`."""
+    script = python_script(command)
+    if script is not None:
+        return script.removesuffix(".py").rpartition("/")[2]
     return Path(command[0]).name
+
+
+def python_script(command: list[str]) -> str | None:
+    """Return the script, or the module behind `-m`, that a command has an interpreter of Python run; else None."""
+    if not re.fullmatch(r"python[\d.]*", Path(command[0]).name):
+        return None
+    words = iter(command[1:])
+    for word in words:
+        if word == "-m":
+            return next(words, None)
+        if word in ("-W", "-X", "--check-hash-based-pycs"):
+            next(words, None)
+        elif word in ("-", "-c"):
+            return None
+        elif not word.startswith("-"):
+            return word
+    return None

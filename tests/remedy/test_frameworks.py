@@ -1,0 +1,44 @@
+"""Changes are told in the words of the package that a program calls the driver through."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ffm.remedy.frameworks import CUPY, NUMBA, PYTHON, TORCH, Framework, framework_of
+from ffm.remedy.identify import identify_remedies
+from tests.remedy.test_identify import PAGEABLE, TRANSFER
+
+
+@pytest.mark.parametrize(
+    ("files", "framework"),
+    [
+        (["/env/lib/python3.12/site-packages/torch/cuda/__init__.py", "/home/me/train.py"], TORCH),
+        (["/env/lib/python3.12/site-packages/cupy/_creation/basic.py"], CUPY),
+        (["/env/site-packages/numba_cuda/numba/cuda/dispatcher.py", "/env/site-packages/torch/a.py"], NUMBA),
+        (["/home/me/torch.py"], None),
+        ([""], None),
+    ],
+)
+def test_the_package_is_known_by_the_files_on_the_stack(files: list[str], framework: Framework | None) -> None:
+    assert framework_of(files) is framework
+
+
+@pytest.mark.parametrize("framework", [TORCH, CUPY, NUMBA, PYTHON])
+def test_a_copy_is_made_asynchronous_in_the_packages_words(framework: Framework) -> None:
+    (remedy,) = identify_remedies([replace(TRANSFER, memory=(PAGEABLE,), framework=framework)])
+    assert remedy.steps[:2] == (framework.asynchronous, framework.pinned)
+    assert not any("malloc" in step.replace("cuMemAllocHost", "") for step in remedy.steps)
+
+
+def test_values_fetched_too_early_are_kept_on_the_gpu() -> None:
+    early = replace(TRANSFER, unnecessary=0, misplaced=7, framework=TORCH)
+    (remedy,) = identify_remedies([early])
+    assert "Keep the values on the GPU" in remedy.steps[0]
+    assert (remedy.occurrences, remedy.of) == (7, 10)
+
+
+def test_python_has_no_const() -> None:
+    (remedy,) = identify_remedies([replace(TRANSFER, repeat=9, framework=TORCH)])
+    assert not any("const" in step for step in remedy.steps)
