@@ -34,6 +34,7 @@ FALLBACKS = {
     "waits_host_memory": "waits kept because the GPU was working on host memory",
     "waits_questions": "waits made up for because the program asked for the state or times of work",
     "waits_destination": "transfers that waited because their host memory cannot be closed until they are done",
+    "waits_source": "downloads that waited because what they copy does not come from cudaMalloc",
     "waits_capture": "calls left as they are during a stream capture",
     "waits_driver": "calls left as they are because the driver refused part of the correction",
     "deliveries_awaited": "waits at the first touch of memory that the GPU was still working on",

@@ -247,6 +247,12 @@ def test_children_are_forked_while_results_are_late(
     assert any(process.values["downloads_staged"] for process in comparison.counted)
 
 
+def test_a_download_of_memory_that_is_not_followed_waits_and_is_counted(play: Play) -> None:
+    counts = play("result_of_pool_memory").counts
+    assert counts["waits_source"] == 1
+    assert counts["downloads_staged"] == 0
+
+
 @pytest.mark.parametrize("scene", ["fault_of_its_own", "signal_from_outside"])
 def test_a_program_that_crashes_does_so_corrected(scene: str, play: Play) -> None:
     corrected = play(scene)

@@ -36,13 +36,14 @@ uint64_t ffm_download(const ffm_program_call *call)
     if (late.bytes == 0)
         return ffm_forward(call); /* which may wait for nothing */
     late.direct = ffm_host_memory_holds(late.to) && ffm_host_memory_holds(late.to + late.bytes - 1);
-    if (!ffm_may(call, FFM_REMEDY_ASYNCHRONOUS) || !(call->site->actions & FFM_REMEDY_NO_WAIT) ||
-        !ffm_pool_holds(from, late.bytes) || (!late.direct && ffm_host_memory_holds(late.to)))
+    if (!ffm_may(call, FFM_REMEDY_ASYNCHRONOUS) || !(call->site->actions & FFM_REMEDY_NO_WAIT))
         return download_now(call, late.stream);
     uint64_t *why = &ffm_counters->waits_host_memory;
-    if (!ffm_effects_under_way()) {
+    if (!ffm_pool_holds(from, late.bytes)) {
+        why = &ffm_counters->waits_source;
+    } else if (!ffm_effects_under_way()) {
         why = &ffm_counters->waits_destination;
-        if (ffm_downloads_begin(&late)) {
+        if ((late.direct || !ffm_host_memory_holds(late.to)) && ffm_downloads_begin(&late)) {
             why = &ffm_counters->waits_driver;
             if (enqueue(&late, from)) {
                 ffm_downloads_close(&late);

@@ -1,7 +1,7 @@
 /* The binary layout of what goes into the correcting library and of what it counts. Read by the C compiler and, as it
  * stands, by ffm/remedy/layout.py, so it holds only plain declarations. */
 
-enum { FFM_REMEDY_VERSION = 2 };
+enum { FFM_REMEDY_VERSION = 3 };
 
 /* What may be done at a call site. */
 enum {
@@ -51,6 +51,7 @@ typedef struct {
     uint64_t waits_host_memory;  /* the GPU was writing or reading host memory */
     uint64_t waits_questions;    /* the program asked for the state or the times of work */
     uint64_t waits_destination;  /* a download's destination cannot be closed until it is delivered */
+    uint64_t waits_source;       /* a download's source is no memory whose allocation and free are followed */
     uint64_t waits_capture;      /* a stream was being captured */
     uint64_t waits_driver;       /* the driver refused part of a correction */
     uint64_t deliveries_touched; /* downloads delivered because the program touched their destination */

@@ -37,6 +37,7 @@ const struct {
     {"contents_are_there", contents_are_there},
     {"result_is_read", result_is_read},
     {"result_is_overwritten", result_is_overwritten},
+    {"result_of_pool_memory", result_of_pool_memory},
     {"result_is_on_the_stack", result_is_on_the_stack},
     {"result_is_written", result_is_written},
 #ifdef RAW_SYSTEM_CALLS

@@ -26,6 +26,17 @@ void result_is_read()
     std::printf("%d\n", sum(download(pinned, 9)));
 }
 
+/* The memory goes back to its pool in the order of a stream. */
+void result_of_pool_memory()
+{
+    int *host = on_host(), *device = nullptr;
+    REQUIRE(cudaMallocAsync(reinterpret_cast<void **>(&device), bytes, nullptr));
+    LAUNCH(fill, dim3(count / 256), dim3(256), 0, nullptr, device, 5, count);
+    REQUIRE(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost));
+    REQUIRE(cudaFreeAsync(device, nullptr));
+    std::printf("%d\n", sum(host));
+}
+
 void result_is_overwritten()
 {
     int *host = download(on_host(), 1);
