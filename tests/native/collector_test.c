@@ -2,6 +2,7 @@
  * Built with AddressSanitizer and UndefinedBehaviorSanitizer by test_native.py. */
 #include <assert.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,10 +13,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cuda.h>
+
 #include "blocks.h"
 #include "calls.h"
 #include "catalogue.h"
 #include "collector.h"
+#include "kernels.h"
 #include "thread_memory.h"
 
 typedef int (*synchronize)(void);
@@ -241,6 +245,42 @@ static void open_beside_idle_threads(char *folder)
     pthread_join(other, NULL);
 }
 
+/* While the memory that a kernel reaches is gone through, another thread frees other memory. */
+static void memory_is_freed_during_a_launch(void)
+{
+    enum { FIRST = 0x10000, LAST = 0x30000, BYTES = 0x1000, BLOCKS = 3 };
+    const ffm_function allocation = {.kind = FFM_KIND_ALLOCATION, .memory = FFM_MEMORY_PINNED};
+    for (uint64_t start = FIRST; start <= LAST; start += FIRST)
+        ffm_blocks_note(&allocation, &(ffm_operation){.destination = start, .bytes = BYTES});
+    uint64_t named = LAST;
+    size_t bytes = sizeof named;
+    void *packed[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &named, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    ffm_kernel_reach reach = {0};
+    ffm_block block = {0};
+    ffm_kernel_scan(&reach, 1, NULL, packed);
+    assert(ffm_blocks_remove(FIRST) == BYTES);
+    bool reached = false;
+    while (ffm_kernel_next(&reach, &block))
+        reached = reached || block.start == LAST;
+    assert(reached);
+    for (uint64_t start = FIRST; start <= LAST; start += FIRST)
+        ffm_blocks_remove(start);
+}
+
+/* Where handlers of signals run is told again and again, as by a program that puts its own stack in place each time. */
+static void alternate_stack_is_told_often(void)
+{
+    enum { TIMES = 5000 };
+    stack_t stack = {.ss_sp = pages(BLOCK), .ss_size = BLOCK}, before;
+    char *elsewhere = pages(BLOCK);
+    assert(sigaltstack(&stack, &before) == 0);
+    for (int i = 0; i < TIMES; i++)
+        assert(sigaltstack(&stack, NULL) == 0);
+    assert(sigaltstack(&before, NULL) == 0);
+    assert(ffm_thread_memory_holds((uint64_t)stack.ss_sp, (uint64_t)stack.ss_sp + 1));
+    assert(!ffm_thread_memory_holds((uint64_t)elsewhere, (uint64_t)elsewhere + 1));
+}
+
 static void call_in_child(synchronize sync, pid_t child)
 {
     int status = 0;
@@ -267,6 +307,8 @@ int main(int count, char **arguments)
     watch_results(down);
     launch_often(sync);
     read_managed_variable(sync);
+    memory_is_freed_during_a_launch();
+    alternate_stack_is_told_often();
 
     pthread_t threads[4];
     for (int i = 0; i < 4; i++)

@@ -9,8 +9,9 @@ enum { CAPACITY = 1 << 16 };
 
 static struct {
     pthread_mutex_t lock;
-    ffm_block *table;
-    uint32_t count;
+    ffm_block *table;   /* a block keeps its place; one of no bytes is free */
+    uint32_t count;     /* blocks */
+    uint32_t places;    /* in use, or free between such */
     uint64_t low, high; /* all blocks lie between */
     bool overflown;
 } blocks = {.lock = PTHREAD_MUTEX_INITIALIZER, .low = UINT64_MAX};
@@ -34,6 +35,18 @@ static void widen(uint64_t start, uint64_t bytes)
         blocks.high = start + bytes;
 }
 
+/* The first free place. */
+static uint32_t free_place(void)
+{
+    uint32_t place = 0;
+    if (blocks.count == blocks.places)
+        return blocks.places;
+    while (blocks.table[place].bytes != 0)
+        place++;
+    return place;
+}
+
+/* Locked. */
 static void add(const ffm_block *block)
 {
     if (blocks.table == NULL) {
@@ -47,9 +60,20 @@ static void add(const ffm_block *block)
         __atomic_store_n(&blocks.overflown, true, __ATOMIC_RELAXED);
         return;
     }
-    blocks.table[blocks.count] = *block;
+    const uint32_t place = free_place();
+    blocks.table[place] = *block;
+    if (place == blocks.places)
+        blocks.places++;
     __atomic_store_n(&blocks.count, blocks.count + 1, __ATOMIC_RELEASE);
     widen(block->start, block->bytes);
+}
+
+static bool find(uint64_t address, uint32_t *place)
+{
+    for (*place = 0; *place < blocks.places; ++*place)
+        if (in(&blocks.table[*place], address))
+            return true;
+    return false;
 }
 
 void ffm_blocks_add_variable(uint64_t start, uint64_t bytes)
@@ -58,7 +82,7 @@ void ffm_blocks_add_variable(uint64_t start, uint64_t bytes)
         .start = start, .bytes = bytes, .device = start, .own_pages = true, .managed = true, .handed = true};
     bool known = false;
     pthread_mutex_lock(&blocks.lock);
-    for (uint32_t i = 0; i < blocks.count && !known; i++)
+    for (uint32_t i = 0; i < blocks.places && !known; i++)
         known = blocks.table[i].start == start;
     if (!known)
         add(&block);
@@ -83,7 +107,7 @@ void ffm_blocks_note(const ffm_function *function, const ffm_operation *operatio
                                  .managed = function->memory == FFM_MEMORY_MANAGED};
         add(&block);
     } else if (function->kind == FFM_KIND_MAPPING) {
-        for (uint32_t i = 0; i < blocks.count; i++) {
+        for (uint32_t i = 0; i < blocks.places; i++) {
             ffm_block *block = &blocks.table[i];
             if (operation->source - block->start < block->bytes) {
                 block->device = operation->destination - (operation->source - block->start);
@@ -98,49 +122,56 @@ uint64_t ffm_blocks_remove(uint64_t start)
 {
     uint64_t bytes = 0;
     pthread_mutex_lock(&blocks.lock);
-    for (uint32_t i = blocks.count; i > 0 && bytes == 0; i--) {
+    for (uint32_t i = blocks.places; i > 0 && bytes == 0; i--) {
         if (blocks.table[i - 1].start != start)
             continue;
         bytes = blocks.table[i - 1].bytes;
-        blocks.table[i - 1] = blocks.table[blocks.count - 1];
+        if (bytes == 0)
+            continue;
+        blocks.table[i - 1] = (ffm_block){0};
         __atomic_store_n(&blocks.count, blocks.count - 1, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&blocks.lock);
     return bytes;
 }
 
+/* The block that an address lies in; one of no bytes where there is none. */
+static ffm_block block_of(uint64_t address)
+{
+    uint32_t place;
+    ffm_block block = {0};
+    if (address < blocks.low || address >= blocks.high)
+        return block;
+    pthread_mutex_lock(&blocks.lock);
+    if (find(address, &place))
+        block = blocks.table[place];
+    pthread_mutex_unlock(&blocks.lock);
+    return block;
+}
+
 bool ffm_blocks_find(uint64_t address, uint32_t *place)
 {
     if (address < blocks.low || address >= blocks.high)
         return false;
-    bool found = false;
     pthread_mutex_lock(&blocks.lock);
-    for (uint32_t i = 0; i < blocks.count && !found; i++) {
-        found = in(&blocks.table[i], address);
-        *place = i;
-    }
+    const bool found = find(address, place);
     pthread_mutex_unlock(&blocks.lock);
     return found;
 }
 
 bool ffm_blocks_hold(uint64_t address)
 {
-    uint32_t place;
-    return ffm_blocks_find(address, &place);
+    return block_of(address).bytes != 0;
 }
 
 bool ffm_blocks_own_pages(uint64_t address)
 {
-    uint32_t place;
-    ffm_block block;
-    return ffm_blocks_find(address, &place) && ffm_blocks_at(place, &block) && block.own_pages;
+    return block_of(address).own_pages;
 }
 
 bool ffm_blocks_managed(uint64_t address)
 {
-    uint32_t place;
-    ffm_block block;
-    return ffm_blocks_find(address, &place) && ffm_blocks_at(place, &block) && block.managed;
+    return block_of(address).managed;
 }
 
 uint32_t ffm_blocks_count(void)
@@ -151,25 +182,32 @@ uint32_t ffm_blocks_count(void)
 bool ffm_blocks_at(uint32_t place, ffm_block *block)
 {
     pthread_mutex_lock(&blocks.lock);
-    bool found = place < blocks.count;
+    bool found = place < blocks.places;
     if (found)
         *block = blocks.table[place];
     pthread_mutex_unlock(&blocks.lock);
     return found;
 }
 
+static void hand_over(uint64_t address)
+{
+    uint32_t place;
+    pthread_mutex_lock(&blocks.lock);
+    if (find(address, &place))
+        blocks.table[place].handed = true;
+    pthread_mutex_unlock(&blocks.lock);
+}
+
 void ffm_blocks_scan(const void *words, uint64_t bytes)
 {
     if (ffm_blocks_count() == 0)
         return;
-    uint64_t low = blocks.low, span = blocks.high - blocks.low;
+    const uint64_t low = blocks.low, span = blocks.high - blocks.low;
     for (uint64_t offset = 0; offset + sizeof(uint64_t) <= bytes; offset += sizeof(uint64_t)) {
-        uint64_t word, near = 0;
+        uint64_t word;
         memcpy(&word, (const char *)words + offset, sizeof word);
-        near |= (uint64_t)(word - low < span);
-        uint32_t place;
-        if (near && ffm_blocks_find(word, &place))
-            blocks.table[place].handed = true;
+        if (word - low < span)
+            hand_over(word);
     }
 }
 

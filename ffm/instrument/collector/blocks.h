@@ -40,7 +40,8 @@ bool ffm_blocks_managed(uint64_t address);
 /* How many there are: 0 means that no kernel reaches host memory. */
 uint32_t ffm_blocks_count(void);
 
-/* Copy the block at a place from 0 on; false behind the last. */
+/* Copy the block at a place from 0 on, which it keeps until it is freed; one of no bytes where the place is free. False
+ * behind the last. */
 bool ffm_blocks_at(uint32_t place, ffm_block *block);
 
 /* The place of the block that a host or device address lies in; false where there is none. */

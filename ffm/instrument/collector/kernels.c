@@ -139,6 +139,8 @@ bool ffm_kernel_next(ffm_kernel_reach *reach, ffm_block *block)
 {
     for (; !reach->none && ffm_blocks_at(reach->next, block); reach->next++) {
         uint32_t place = reach->next;
+        if (block->bytes == 0)
+            continue;
         if (reach->all || block->handed ||
             (place < TRACKED && (reach->reached[place / 64] & 1ULL << (place % 64)) != 0)) {
             reach->next++;

@@ -47,9 +47,13 @@ void ffm_thread_memory_note(uint64_t thread_pointer, uint64_t start, uint64_t en
     start &= ~(uint64_t)(PAGE - 1);
     end = (end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
     const uint64_t before = lock();
-    if (noted.count == CAPACITY) {
+    bool known = false;
+    for (uint32_t i = 0; i < noted.count && !known; i++)
+        known = noted.regions[i].thread_pointer == thread_pointer && noted.regions[i].start == start &&
+                noted.regions[i].end == end;
+    if (!known && noted.count == CAPACITY) {
         noted.overflown = true;
-    } else {
+    } else if (!known) {
         noted.regions[noted.count].thread_pointer = thread_pointer;
         noted.regions[noted.count].start = start;
         noted.regions[noted.count++].end = end;
