@@ -17,7 +17,7 @@ folder=$(cd "$folder" && pwd)
 python=$folder/env/bin/python
 pip="$python -m pip --quiet --disable-pip-version-check"
 $pip install setuptools wheel cupy-cuda13x cuda-core cuda-bindings nvidia-cuda-runtime nvidia-cuda-crt \
-    nvidia-cuda-profiler-api
+    nvidia-cuda-profiler-api nvidia-cuda-nvrtc nvidia-cuda-cccl
 version=$("$python" -c 'from importlib.metadata import version; print(version("cupy-cuda13x"))')
 
 # In READTHEDOCS's way CuPy says what it is without looking for a toolkit, which its source distribution else does.

@@ -43,16 +43,20 @@ def test_device_code_is_refused_with_the_drivers_error() -> None:
     assert done.stdout.splitlines()[:2] == ["CUDA_ERROR_NO_BINARY_FOR_GPU", "CUDA_ERROR_INVALID_IMAGE"]
 
 
-@pytest.fixture(scope="module")
-def analysis(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
-    folder = ResultsFolder(tmp_path_factory.mktemp("cupy") / "results")
-    folder.root.mkdir()
+def measured(script: Path, folder: Path, **variables: str) -> Analysis:
+    """What all stages find in a script."""
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("LD_LIBRARY_PATH", str(library_folder()))
-        request = Request([str(PYTHON), str(PROBLEMS)], folder, 120.0)
+        for name, value in {"LD_LIBRARY_PATH": str(library_folder()), **variables}.items():
+            environment.setenv(name, value)
+        request = Request([str(PYTHON), str(script)], ResultsFolder(folder), 120.0)
         for stage in MEASURING_STAGES.values():
             stage(request)
-    return run_analysis(folder)
+    return run_analysis(ResultsFolder(folder))
+
+
+@pytest.fixture(scope="module")
+def analysis(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    return measured(PROBLEMS, tmp_path_factory.mktemp("cupy"))
 
 
 def line_of(text: str) -> int:
@@ -90,3 +94,14 @@ def test_the_wait_after_each_step_is_not_needed(analysis: Analysis) -> None:
 def test_the_wait_for_what_is_printed_is_needed(analysis: Analysis) -> None:
     (wait,) = (site for site in sites_at(analysis, 'print("sum"') if site.call == "cudaStreamSynchronize")
     assert wait.problem_count == 0
+
+
+def test_a_table_that_is_sent_between_kernels_is_found(tmp_path: Path) -> None:
+    """CuPy's kernels are compiled, loaded and launched, and change nothing."""
+    target = HERE.parents[1] / "benchmarks" / "gpu" / "targets" / "cupy_constant.py"
+    found = measured(target, tmp_path, VGPU_CONFIGURATION=str(HERE / "device_code.vgpu"))
+    (line,) = (number for number, row in enumerate(target.read_text().splitlines(), 1) if "# problem" in row)
+    (upload,) = (site for site in found.sites if site.transfer)
+    assert (Path(upload.file).name, upload.line, upload.count) == (target.name, line, 100)
+    assert sum(verdict.occurrences for verdict in upload.transfer) >= 98
+    assert sum(site.count for site in found.sites if site.kind == "launch") >= 200
