@@ -5,6 +5,7 @@
 #
 # Other settings: timeout=SECONDS for each run, results=FOLDER (default: results/<program>); or, in place of app,
 # sample=NAME and arguments="1 2 3" for a bundled program. Files of settings lie in configs/:
+# ordinary_memory=no says that no kernel uses ordinary host memory by its address.
 #
 #   snakemake --configfile configs/als.yaml
 
@@ -47,6 +48,7 @@ if not COMMAND:
 FFM = f"{shlex.quote(sys.executable)} -m ffm"
 PROGRAM = shutil.which(COMMAND[0])
 RESULTS = str(config.get("results", Path("results") / application_name(COMMAND)))
+KERNELS = "" if config.get("ordinary_memory", True) else "--no-ordinary-memory"
 LIMIT = f"--timeout {config['timeout']}" if "timeout" in config else ""
 
 
@@ -109,7 +111,7 @@ rule memory:
     resources:
         gpu=1,
     shell:
-        "{FFM} stage memory --results {RESULTS:q} {LIMIT} -- {params.command}"
+        "{FFM} stage memory --results {RESULTS:q} {LIMIT} {KERNELS} -- {params.command}"
 
 
 rule sync_use:

@@ -56,7 +56,12 @@ def _results(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _run(
-    name: str, results: Path | None, command: tuple[str, ...], timeout: float | None, watch: Watch = "pages"
+    name: str,
+    results: Path | None,
+    command: tuple[str, ...],
+    timeout: float | None,
+    watch: Watch = "pages",
+    ordinary_memory: bool = True,
 ) -> None:
     """Run a measuring stage with its progress on the terminal, and say in a line what it found."""
     from ffm.cli.progress import running
@@ -66,7 +71,7 @@ def _run(
 
     words = list(command)
     folder = ResultsFolder(results or Path("results") / application_name(words))
-    request = Request(words, folder, timeout, watch)
+    request = Request(words, folder, timeout, watch, ordinary_memory)
     with running(name, " ".join(words)) as line:
         try:
             line.done(MEASURING_STAGES[name](request))
@@ -104,9 +109,17 @@ def tracing(results: Path | None, timeout: float | None, command: tuple[str, ...
     show_default=True,
     help="How accesses are seen: by protecting pages, or, slowly, by following every load and store.",
 )
-def memory(results: Path | None, timeout: float | None, watch: Watch, command: tuple[str, ...]) -> None:
+@click.option(
+    "--no-ordinary-memory",
+    is_flag=True,
+    help="No kernel uses ordinary host memory by its address, though the GPU can; else each parameter that may be such "
+    "an address counts as one, and ends the watch.",
+)
+def memory(
+    results: Path | None, timeout: float | None, watch: Watch, no_ordinary_memory: bool, command: tuple[str, ...]
+) -> None:
     """3: watch who uses what each synchronization protects; hash what transfers carry."""
-    _run("memory", results, command, timeout, watch)
+    _run("memory", results, command, timeout, watch, not no_ordinary_memory)
 
 
 @stage.command(name="sync-use")

@@ -87,6 +87,8 @@ class Recording:
     """Version of the Python interpreter in the process, as in `3.12.1`; empty where there was none."""
     python_readable: bool
     """Whether its frames could be read."""
+    ordinary_memory: bool
+    """Whether a kernel was given what may be the address of ordinary memory: from then on nothing was watched."""
 
 
 def read_recordings(folder: Path) -> list[Recording]:
@@ -152,6 +154,7 @@ def read_recording(path: Path) -> Recording:
         modules=_modules(chunks),
         python_version=_python_version(int(header["python_version"])),
         python_readable=bool(header["python_readable"]),
+        ordinary_memory=bool(header["ordinary_memory"]),
     )
 
 

@@ -98,6 +98,8 @@ class ProcessRecord(Record, frozen=True, kw_only=True):
     """Version of the Python interpreter in it, as in `3.12.1`."""
     python_readable: bool = False
     """Whether its stacks hold Python functions."""
+    ordinary_memory: bool = False
+    """Whether a kernel was given what may be the address of ordinary memory: all counts as used from then on."""
 
 
 class HookOutcome(Record, frozen=True, kw_only=True):
@@ -213,6 +215,8 @@ class Memory(Document, frozen=True, kw_only=True):
     tables: ClassVar[tuple[str, ...]] = ("synchronizations", "transfers", "accesses", "downloads", "gpu_times")
     watch: str
     """How accesses were watched: `pages` or `trace`."""
+    ordinary_memory: bool = True
+    """Whether kernels may use ordinary memory by its address; not where the user says so."""
     synchronizations: str
     transfers: str
     accesses: str

@@ -30,6 +30,8 @@ class Request:
     timeout_s: float | None
     watch: Watch = "pages"
     """How the memory stage sees accesses: by protecting pages, or by following every load and store."""
+    ordinary_memory: bool = True
+    """Whether kernels may use ordinary host memory by its address, where the GPU can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,7 @@ def _describe(
                 lost=recording.lost,
                 python=recording.python_version,
                 python_readable=recording.python_readable,
+                ordinary_memory=recording.ordinary_memory,
             )
             for recording in recordings
         ],

@@ -31,7 +31,7 @@ from ffm.stages.stack_table import StackTable
 from ffm.stages.tables import Columns, write_table
 from ffm.stages.tracing import traced_functions
 
-CONTENTS, WATCH, PLAN, GPU_TIMES = 1, 2, 4, 16
+CONTENTS, WATCH, PLAN, GPU_TIMES, NO_ORDINARY = 1, 2, 4, 16, 32
 """Flags `FFM_MODE_*` of `ffm/instrument/collector/collector.h`."""
 
 ENDS_OF_CONTEXTS = frozenset(
@@ -63,7 +63,7 @@ def run_memory(request: Request) -> Memory:
         "memory",
         request,
         functions=[*traced_functions(baseline), *ends_of_contexts()],
-        mode=CONTENTS | WATCH | GPU_TIMES,
+        mode=CONTENTS | WATCH | GPU_TIMES | (0 if request.ordinary_memory else NO_ORDINARY),
         own_pages=not trace,
         trace=trace,
     )
@@ -101,6 +101,7 @@ def run_memory(request: Request) -> Memory:
         modules=stacks.modules,
         stacks=stacks.stacks,
         watch=request.watch,
+        ordinary_memory=request.ordinary_memory,
         synchronizations=request.folder.table("memory-synchronizations").name,
         transfers=request.folder.table("memory-transfers").name,
         accesses=request.folder.table("memory-accesses").name,

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from ffm.stages.documents import Baseline, Tracing
+from ffm.stages.documents import Baseline, Memory, Tracing
 
 WORTH_SAYING = 0.02
 """Of the run: less uncertainty of its time is not worth a note."""
+
+
+def ordinary_memory_notes(memory: Memory) -> list[str]:
+    """Return a sentence where a kernel was given what may be the address of ordinary memory, which ended the watch."""
+    if memory.run is None or not any(process.ordinary_memory for process in memory.run.processes):
+        return []
+    return [
+        "A kernel was given what may be the address of ordinary host memory, which this GPU can use: from then on "
+        "every wait counts as required. It may also be what lay between the members of a structure. Where the "
+        "program's kernels use device, pinned and managed memory only, run `ffm stage memory` with "
+        "--no-ordinary-memory, then sync-use and analysis."
+    ]
 
 
 def measurement_notes(baseline: Baseline, tracing: Tracing) -> list[str]:

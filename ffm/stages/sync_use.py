@@ -17,7 +17,7 @@ from ffm.stages.documents import Memory as MemoryDocument
 from ffm.stages.documents import Stack, SyncUse, read_document, write_document
 from ffm.stages.matching import match, translate
 from ffm.stages.measure import Measurement, Request, measure, require_sound
-from ffm.stages.memory import PLAN, WATCH, recorded_accesses, recorded_uses
+from ffm.stages.memory import NO_ORDINARY, PLAN, WATCH, recorded_accesses, recorded_uses
 from ffm.stages.operations import function_name, operation_columns
 from ffm.stages.stack_table import StackTable
 from ffm.stages.tables import Columns, read_table, write_table
@@ -34,7 +34,8 @@ def run_sync_use(request: Request) -> SyncUse:
     accesses = read_table(request.folder.root / memory.accesses)
     plan = _write_plan(accesses, memory.stacks, request)
     functions = _functions(accesses)
-    measured = measure("sync-use", request, functions=functions, mode=WATCH | PLAN, plan=plan, own_pages=True)
+    mode = WATCH | PLAN | (0 if memory.ordinary_memory else NO_ORDINARY)
+    measured = measure("sync-use", request, functions=functions, mode=mode, plan=plan, own_pages=True)
     stacks = StackTable()
     columns = operation_columns(measured.recordings, stacks)
     table = _first_uses(measured, columns, stacks.stacks, memory.stacks, accesses)

@@ -104,6 +104,8 @@ int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
     if (!ffm_sink_open(folder, mode))
         return -1;
     ffm_stacks_open();
+    if (mode & FFM_MODE_NO_ORDINARY)
+        ffm_pageable_rule_out();
     if (mode & FFM_MODE_WATCH && !ffm_watch_open(plan, keys))
         return -3;
     ffm_call_set_mode(mode);

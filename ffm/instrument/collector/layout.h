@@ -5,7 +5,7 @@
  * chunk holds records of one kind and of one thread. A chunk's `used` grows after a record is complete, so a file whose
  * writer was killed reads up to its last record. All times are CLOCK_MONOTONIC nanoseconds. */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 3, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 4, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -20,6 +20,7 @@ typedef struct {
     uint64_t lost;            /* operations that found no room on the disk */
     uint32_t python_version;  /* PY_VERSION_HEX of the interpreter in the process; 0 for none */
     uint32_t python_readable; /* whether stacks hold its frames */
+    uint64_t ordinary_memory; /* when a kernel was first given what may be the address of ordinary memory, else 0 */
     uint64_t
         fault_cost; /* nanoseconds from an access to a watched page to the watch's handler, measured at the start */
     char catalogue_digest[64];

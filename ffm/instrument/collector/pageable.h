@@ -13,10 +13,15 @@
 /* The driver's own answer about a device: cuDeviceGetAttribute, called without its hook; NULL where it has none. */
 void ffm_pageable_ask(void *device_attribute);
 
+/* No kernel of the program uses ordinary memory, whatever its parameters look like: the user says so. */
+void ffm_pageable_rule_out(void);
+
 /* Whether any GPU uses ordinary memory. Asked once; call when the program has initialised the driver. */
 bool ffm_pageable_used(void);
 
-/* Whether a parameter of a kernel can be the address of ordinary memory, and there is a GPU that uses it. */
+/* Whether a parameter of a kernel can be the address of ordinary memory, and there is a GPU that uses it. What lies
+ * between the members of a structure is often the rest of an address: where that leads to memory that may not be read
+ * it is none. */
 bool ffm_pageable_holds(uint64_t word);
 
 #endif

@@ -13,6 +13,7 @@
 #include "mappings.h"
 #include "pageable.h"
 #include "ranges.h"
+#include "sink.h"
 #include "stacks.h"
 #include "thread_memory.h"
 #include "threads.h"
@@ -166,6 +167,7 @@ void ffm_protected_data_before(const ffm_function *function, const uint64_t *arg
     const uint64_t now = ffm_now();
     ffm_ranges_lock(); /* no page may be protected while the kernel runs */
     __atomic_store_n(&pageable_given, true, __ATOMIC_RELAXED);
+    ffm_sink_note_ordinary_memory(now);
     for (uint32_t i = ffm_ranges_count(); i > 0; i--)
         ffm_access_lost(i - 1, now);
     ffm_ranges_unlock();

@@ -208,3 +208,11 @@ void ffm_sink_note_python(uint32_t version, bool readable)
     }
     pthread_mutex_unlock(&sink.lock);
 }
+
+void ffm_sink_note_ordinary_memory(uint64_t now)
+{
+    pthread_mutex_lock(&sink.lock);
+    if (sink.header != NULL && sink.header->ordinary_memory == 0)
+        sink.header->ordinary_memory = now;
+    pthread_mutex_unlock(&sink.lock);
+}

@@ -46,6 +46,9 @@ uint32_t ffm_sink_new_thread(void);
 /* The process's rank under an MPI launcher, from its environment, else -1. */
 int32_t ffm_sink_rank(void);
 
+/* Note that a kernel was given what may be the address of ordinary memory; the first time counts. */
+void ffm_sink_note_ordinary_memory(uint64_t now);
+
 /* Note what a fault of the watch costs. */
 void ffm_sink_set_fault_cost(uint64_t nanoseconds);
 
