@@ -120,6 +120,26 @@ def test_a_kernel_takes_its_time_and_changes_nothing(configuration: str) -> None
         checked(driver.cuLibraryUnload(library))
 
 
+class Extents(ctypes.Structure):
+    _fields_ = (("x", ctypes.c_uint), ("y", ctypes.c_uint), ("z", ctypes.c_uint))
+
+
+@pytest.mark.virtual_gpu
+def test_the_runtime_launches_kernels_of_libraries_that_the_program_loads(configuration: str) -> None:
+    let_pass(configuration)
+    runtime = ctypes.CDLL(str(library_folder() / "libcudart.so.13"))
+    launch = runtime.cudaLaunchKernel
+    launch.argtypes = [ctypes.c_void_p, Extents, Extents, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
+    library, kernel = ctypes.c_void_p(), ctypes.c_void_p()
+    assert runtime.cudaLibraryLoadData(ctypes.byref(library), MACHINE_CODE, None, None, 0, None, None, 0) == 0
+    assert runtime.cudaLibraryGetKernel(ctypes.byref(kernel), library, b"empty") == 0
+    assert launch(kernel, Extents(1, 1, 1), Extents(32, 1, 1), None, 0, None) == 0
+    assert runtime.cudaDeviceSynchronize() == 0
+    assert runtime.cudaLibraryUnload(library) == 0
+    invalid_device_function = 98
+    assert launch(kernel, Extents(1, 1, 1), Extents(32, 1, 1), None, 0, None) == invalid_device_function
+
+
 SOURCE = """
 #include <cstdio>
 __device__ int counter[10];

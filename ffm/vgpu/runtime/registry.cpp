@@ -75,8 +75,12 @@ cudaError_t cudart::find_kernel(const void *host_function, CUkernel &kernel)
 {
     std::lock_guard<std::mutex> lock(registry_mutex());
     auto found = kernels().find(host_function);
-    if (found == kernels().end())
-        return cudaErrorInvalidDeviceFunction;
+    if (found == kernels().end()) {
+        CUfunction function;
+        kernel = reinterpret_cast<CUkernel>(const_cast<void *>(host_function));
+        bool known = legacy_driver().cuKernelGetFunction(&function, kernel) == CUDA_SUCCESS;
+        return known ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+    }
     RegisteredKernel &registered = found->second;
     CUresult result = load(*registered.image);
     if (result == CUDA_SUCCESS && !registered.kernel)

@@ -1,0 +1,32 @@
+#!/bin/sh
+# Installs PyTorch's CUDA build as its developers distribute it, for the virtual GPU, into an environment of its own.
+#
+#   tests/clients/build_torch.sh [FOLDER]      default: build/torch
+#
+# Of what it needs only the small packages are installed: torch_stand_ins.py builds stand-ins for NVIDIA's closed
+# libraries (some gigabytes), which refuse all but products of matrices. Run by hand: it needs a package index, 2 GB of
+# disk, the built virtual GPU and some minutes. tests/clients/test_torch.py then runs.
+set -eu
+cd "$(dirname "$0")/../.."
+folder=${1:-build/torch}
+root=$PWD
+[ -e "$root/ffm/vgpu/lib/libcudart.so" ] || { echo "the virtual GPU is not built: run make setup" >&2; exit 1; }
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+[ -x "$folder/env/bin/python" ] || "${PYTHON:-python3}" -m venv "$folder/env"
+python=$folder/env/bin/python
+pip="$python -m pip --quiet --disable-pip-version-check"
+$pip install filelock typing-extensions sympy networkx jinja2 fsspec numpy pyelftools
+if ! "$python" -c 'import importlib.metadata as m, sys; sys.exit(m.version("torch") != "2.13.0")' 2>/dev/null; then
+    $pip install --no-deps "torch===2.13.0" # exactly: builds such as 2.13.0+cpu count as newer
+fi
+packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
+[ -e "$packages/torch/lib/libtorch_cuda.so" ] || { echo "the index gave PyTorch without CUDA" >&2; exit 1; }
+# Headers only, elsewhere: beside PyTorch NVIDIA's own runtime would be found before ours.
+[ -d "$folder/headers" ] || $pip install --no-deps --target "$folder/headers" nvidia-cuda-runtime nvidia-cuda-crt
+include=$(dirname "$(find "$folder/headers" -name cuda_runtime_api.h)")
+"$python" tests/clients/torch_stand_ins.py "$packages" "$include"
+cd "$folder"
+LD_LIBRARY_PATH=$root/ffm/vgpu/lib VGPU_CONFIGURATION=$root/tests/clients/torch.vgpu "$python" -c 'import torch
+torch.zeros(8, 8, device="cuda") @ torch.zeros(8, 8, device="cuda")
+print("PyTorch", torch.__version__, "on", torch.cuda.get_device_name())'

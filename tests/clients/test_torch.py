@@ -1,0 +1,94 @@
+"""PyTorch's CUDA build, the largest client that nobody here wrote, on the virtual GPU; `build_torch.sh` installs it.
+
+Its kernels take their time and change nothing: only calls, waits and stacks are PyTorch's own. The programs are those
+that `benchmarks/gpu/check.sh` measures on a GPU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ffm.stages.analysis import run_analysis
+from ffm.stages.analysis_document import Analysis, Site
+from ffm.stages.folder import ResultsFolder
+from ffm.stages.measure import Request
+from ffm.stages.registry import MEASURING_STAGES
+from ffm.vgpu.paths import library_folder
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+ENVIRONMENT = Path(os.environ.get("FFM_TORCH", ROOT / "build" / "torch" / "env"))
+PYTHON = ENVIRONMENT / "bin" / "python"
+TARGETS = ROOT / "benchmarks" / "gpu" / "targets"
+
+pytestmark = pytest.mark.skipif(
+    not list(ENVIRONMENT.glob("lib/python*/site-packages/torch/lib/libtorch_cuda.so")),
+    reason="PyTorch is not installed for the virtual GPU: run tests/clients/build_torch.sh",
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A program with a problem, and what is found at the line of its mark."""
+
+    name: str
+    call: str
+    verdicts: frozenset[str]
+
+
+TARGETS_FOUND = [
+    Target("torch_unused_cpu", "cudaMemcpyAsync", frozenset({"conditionally unnecessary", "unnecessary"})),
+    Target("torch_pageable", "cudaMemcpyAsync", frozenset({"repeat"})),
+    # Each number that .item() fetches is used at once, and a clock is read after each wait: these waits are needed.
+    Target("torch_item", "cudaStreamSynchronize", frozenset({"required"})),
+    Target("torch_timing", "cudaDeviceSynchronize", frozenset({"required"})),
+]
+
+
+@pytest.fixture(autouse=True)
+def _virtual_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(library_folder()))
+    monkeypatch.setenv("VGPU_CONFIGURATION", str(HERE / "torch.vgpu"))
+
+
+def analysed(program: Path, folder: Path) -> Analysis:
+    results = ResultsFolder(folder)
+    folder.mkdir()
+    request = Request([str(PYTHON), str(program)], results, 300.0, ordinary_memory=False)
+    for stage in MEASURING_STAGES.values():
+        stage(request)
+    return run_analysis(results)
+
+
+def sites_at_mark(analysis: Analysis, program: Path) -> list[Site]:
+    """The calls whose stacks lead through the marked line of the program."""
+    (line,) = (number for number, row in enumerate(program.read_text().splitlines(), 1) if "# problem:" in row)
+    return [
+        site
+        for site in analysis.sites
+        if any(frame.line == line and frame.file.endswith(program.name) for frame in analysis.stacks[site.stack].frames)
+    ]
+
+
+@pytest.mark.parametrize("target", TARGETS_FOUND, ids=lambda target: target.name)
+def test_what_is_found_at_the_marked_line(target: Target, tmp_path: Path) -> None:
+    program = TARGETS / f"{target.name}.py"
+    analysis = analysed(program, tmp_path / "results")
+    (site,) = (site for site in sites_at_mark(analysis, program) if site.call == target.call)
+    assert (site.file, site.count) == (str(program), sum(v.occurrences for v in site.synchronization) or site.count)
+    assert {verdict.kind for verdict in (*site.synchronization, *site.transfer)} & target.verdicts
+    assert (site.problem_count > 0) == ("required" not in target.verdicts)
+    assert analysis.matching.unmatched_s == 0
+
+
+@pytest.mark.parametrize("name", [target.name for target in TARGETS_FOUND])
+def test_the_mended_program_prints_the_same(name: str) -> None:
+    printed = {
+        subprocess.run([PYTHON, TARGETS / f"{name}{end}.py"], capture_output=True, text=True, check=True).stdout
+        for end in ("", "_fixed")
+    }
+    assert len(printed) == 1
