@@ -14,7 +14,7 @@ from ffm.vgpu.paths import sample
 from tests.conftest import ROOT
 
 FILES = sorted((ROOT / "configs").glob("*.yaml"))
-KNOWN = {"app", "arguments", "results", "sample", "timeout"}
+KNOWN = {"app", "arguments", "ordinary_memory", "results", "sample", "timeout"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
