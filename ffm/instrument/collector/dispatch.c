@@ -202,7 +202,7 @@ static uint64_t control_block_here(void)
 static int64_t with_mask(uint64_t call, const uint64_t *arguments, uint32_t place)
 {
     uint64_t lenient, changed[6];
-    if (arguments[place] == 0)
+    if (!ffm_kernel_maps(arguments[place]))
         return ffm_kernel_call(call, arguments);
     memcpy(changed, arguments, sizeof changed);
     lenient = *(const uint64_t *)arguments[place] & ~FFM_SIGNALS_OURS;
@@ -233,7 +233,7 @@ static int64_t make(uint64_t call, const uint64_t *a, ucontext_t *context)
 /* Handlers will run there. */
 static void note_alternate(const stack_t *stack)
 {
-    if (stack != NULL && !(stack->ss_flags & SS_DISABLE))
+    if (ffm_kernel_maps((uint64_t)stack) && !(stack->ss_flags & SS_DISABLE))
         ffm_thread_memory_note(control_block_here(), (uint64_t)stack->ss_sp, (uint64_t)stack->ss_sp + stack->ss_size);
 }
 

@@ -110,6 +110,9 @@ void ffm_signals_pass(int number, siginfo_t *info, void *context)
 int64_t ffm_signals_program_action(int number, const ffm_signal_action *wanted, ffm_signal_action *before)
 {
     ffm_signal_action copy = {0};
+    if ((wanted != NULL && !ffm_kernel_maps((uint64_t)wanted)) ||
+        (before != NULL && !ffm_kernel_maps((uint64_t)before)))
+        return -EFAULT;
     if (wanted != NULL)
         copy = *wanted;
     int place = place_of(number);
@@ -134,6 +137,11 @@ int64_t ffm_signals_program_mask(int how, const uint64_t *set, uint64_t *before,
 {
     const uint64_t old = (*mask & ~FFM_SIGNALS_OURS) | withheld;
     uint64_t wanted = old;
+    /* Programs ask so whether memory can be read: the system looks at the set first. */
+    if (set != NULL && ffm_kernel(SYS_rt_sigprocmask, UINT64_MAX, (uint64_t)set, 0, SET_BYTES) == -EFAULT)
+        return -EFAULT;
+    if (before != NULL && !ffm_kernel_maps((uint64_t)before))
+        return -EFAULT;
     if (set != NULL) {
         switch (how) {
         case SIG_BLOCK:

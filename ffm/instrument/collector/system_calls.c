@@ -17,6 +17,7 @@
 #include "aside.h"
 #include "clock_reads.h"
 #include "contents.h"
+#include "kernel.h"
 #include "mappings.h"
 #include "watch.h"
 
@@ -35,16 +36,17 @@ static void writes(word start, word bytes)
     ffm_aside_system_call(start, bytes, true);
 }
 
+/* What the system would refuse with EFAULT must not be read here either. */
 static void text(word start)
 {
-    if (start != 0)
+    if (ffm_kernel_maps(start))
         reads(start, strlen((const char *)start) + 1);
 }
 
 static void vectors(word start, word count, bool writing)
 {
     const struct iovec *vector = (const struct iovec *)start;
-    if (vector == NULL || count > VECTORS)
+    if (count == 0 || count > VECTORS || !ffm_kernel_maps(start))
         return;
     reads(start, count * sizeof *vector);
     for (word i = 0; i < count; i++)
@@ -54,7 +56,7 @@ static void vectors(word start, word count, bool writing)
 static void message(word start, bool writing)
 {
     const struct msghdr *header = (const struct msghdr *)start;
-    if (header == NULL)
+    if (!ffm_kernel_maps(start))
         return;
     ffm_aside_system_call(start, sizeof *header, writing);
     ffm_aside_system_call((word)header->msg_name, header->msg_namelen, writing);
@@ -65,7 +67,7 @@ static void message(word start, bool writing)
 static void messages(word start, word count, bool writing)
 {
     struct mmsghdr *headers = (struct mmsghdr *)start;
-    if (headers == NULL || count > VECTORS)
+    if (count > VECTORS || !ffm_kernel_maps(start))
         return;
     writes(start, count * sizeof *headers);
     for (word i = 0; i < count; i++)

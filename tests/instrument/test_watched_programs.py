@@ -1,0 +1,30 @@
+"""Programs whose memory is watched see and do what they do without."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.instrument.runner import Instruments, run_instrumented
+from ffm.instrument.wait_function import wait_function
+from ffm.stages.memory import WATCH
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+@pytest.mark.parametrize("name", ["blocked_threads.cu", "readable_addresses.cu"])
+def test_a_watched_program_writes_what_it_writes_unwatched(
+    name: str, build_program: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    program, recordings, output = build_program(PROGRAMS / name), tmp_path / "recordings", tmp_path / "output"
+    recordings.mkdir()
+    bare = subprocess.run([program], capture_output=True, check=True)
+    functions = [function.name for function in load_catalogue().of_kind(*(set(Kind) - {Kind.ENTRY}))]
+    instruments = Instruments(recordings, functions, WATCH, None, wait_function)
+    outcome = run_instrumented([str(program)], instruments, output=output, timeout_s=60)
+    assert outcome.ending.sound
+    assert output.read_text() == bare.stdout.decode()
