@@ -133,7 +133,11 @@ def _remedy(problem: ProblemSite) -> Remedy:
     if not _waits_or_repeats(problem):
         return _partial_download(problem, problem.download)
     remedy = _of_problem(problem)
-    return replace(remedy, steps=(*remedy.steps, *_smaller(problem.download)))
+    steps = _smaller(problem.download)
+    if problem.download.saving_s <= remedy.benefit_s:
+        return replace(remedy, steps=(*remedy.steps, *steps))
+    worth = problem.download.saving_s
+    return replace(remedy, kind=RemedyKind.PARTIAL_DOWNLOAD, steps=(*steps, *remedy.steps), benefit_s=worth)
 
 
 def _of_problem(problem: ProblemSite) -> Remedy:
@@ -186,7 +190,7 @@ def _smaller(download: PartialDownload) -> list[str]:
     """The steps to a smaller download."""
     steps = [download.text]
     if download.touched_bytes == 0:
-        steps.append("Leave the download out.")
+        steps.append(f"Leave the download out: that saves at most {download.saving_s:.4f} s.")
     elif download.last - download.first <= download.bytes // 2:
         steps.append(
             f"Download only that part: {download.last - download.first:,} bytes from byte {download.first:,} on."

@@ -70,7 +70,8 @@ class DownloadUse(Record, frozen=True, kw_only=True):
     last: int = 0
     """to here."""
     saving_s: float = 0.0
-    """What downloading only that part would save at most: the time to copy the rest, as far as the CPU waits for it."""
+    """What downloading only that part would save at most: the time to copy the rest, as far as the CPU waits for it or
+    copies itself."""
 
 
 class Site(Record, frozen=True, kw_only=True):

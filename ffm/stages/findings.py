@@ -202,7 +202,10 @@ def _sites(
             line=place.line,
             buffer=description.buffer,
             download=_with_saving(
-                description.download, int(sums.count[index]) * int(copy_time[index]) / 1e9, float(sums.wait[index])
+                description.download,
+                int(sums.count[index]) * int(copy_time[index]) / 1e9,
+                float(sums.total[index]),
+                float(sums.wait[index]),
             ),
             stack=description.stack,
             kind=Kind(int(sums.kind[index])).name.lower(),
@@ -220,12 +223,17 @@ def _sites(
     ]
 
 
-def _with_saving(use: DownloadUse | None, copy_s: float, wait_s: float) -> DownloadUse | None:
-    """Add what downloading only the touched part would save; `copy_s` is the time that all the site's copies take."""
+def _with_saving(use: DownloadUse | None, copy_s: float, total_s: float, wait_s: float) -> DownloadUse | None:
+    """Add what downloading only the touched part would save; `copy_s` is the time that all the site's copies take.
+
+    What the CPU does in the calls beside waiting is copying too, where the memory is pageable: it fetches the bytes
+    from the driver's pinned buffers (CUDA Driver API, "API synchronization behavior").
+    """
     if use is None or use.bytes == 0:
         return use
     untouched = 1 - use.touched_bytes / use.bytes
-    return msgspec.structs.replace(use, saving_s=min(untouched * copy_s, wait_s))
+    saving = min(untouched * copy_s, wait_s) + untouched * max(total_s - wait_s, 0.0)
+    return msgspec.structs.replace(use, saving_s=saving)
 
 
 def _worth_listing(site: Site) -> bool:

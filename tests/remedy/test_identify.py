@@ -6,7 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from ffm.remedy.identify import MemoryLink, PlaceToChange, ProblemSite, RemedyKind, identify_remedies
+from ffm.remedy.identify import (
+    MemoryLink,
+    PartialDownload,
+    PlaceToChange,
+    ProblemSite,
+    RemedyKind,
+    identify_remedies,
+)
 
 FREE = ProblemSite(
     site=3,
@@ -53,6 +60,18 @@ def test_a_copy_that_is_asynchronous_by_name_need_only_be_pinned() -> None:
     (remedy,) = identify_remedies([replace(TRANSFER, call="cudaMemcpyAsync", memory=(PAGEABLE,))])
     assert not any(step.startswith("Use ") for step in remedy.steps)
     assert any("cudaMallocHost" in step for step in remedy.steps)
+
+
+@pytest.mark.parametrize(("saving_s", "first"), [(1.0, "synchronous transfer"), (3.0, "download")])
+def test_a_download_that_nobody_touches_is_named_by_what_saves_most(saving_s: float, first: str) -> None:
+    untouched = PartialDownload(1 << 24, 0, 0, 0, 10, 10, "Nothing was touched.", saving_s)
+    (remedy,) = identify_remedies([replace(TRANSFER, download=untouched)])
+    assert (remedy.kind is RemedyKind.PARTIAL_DOWNLOAD) == (first == "download")
+    assert remedy.benefit_s == max(saving_s, TRANSFER.benefit_s)
+    (leave_out,) = (place for place, step in enumerate(remedy.steps) if step.startswith("Leave the download out"))
+    assert (leave_out == 1) == (first == "download")
+    assert f"{saving_s:.4f} s" in remedy.steps[leave_out]
+    assert any("pinned already" in step for step in remedy.steps)
 
 
 def test_host_memory_is_pinned_where_it_is_allocated_and_freed() -> None:

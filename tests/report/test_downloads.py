@@ -127,7 +127,7 @@ def test_parts_that_lie_apart_are_gathered_and_what_nobody_touches_is_left_out()
     apart = remedies_view(analysis_with(use(first=0, last=4 * MIB))).remedies
     assert any("gather it" in step for remedy in apart for step in remedy.steps)
     nothing = remedies_view(analysis_with(use(touched_bytes=0, first=0, last=0))).remedies
-    assert any(step == "Leave the download out." for remedy in nothing for step in remedy.steps)
+    assert any(step.startswith("Leave the download out") for remedy in nothing for step in remedy.steps)
 
 
 def test_what_is_not_known_is_said_with_what_may_tell() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from ffm.model.carry import carry
 from ffm.model.timeline import Kind, Problem, Timeline
-from ffm.stages.analysis_document import Verdict
+from ffm.stages.analysis_document import DownloadUse, Verdict
 from ffm.stages.documents import Frame, Module, Stack
 from ffm.stages.errors import DocumentError, FfmError
 from ffm.stages.findings import Findings, SiteDescription, analyse, write_results
@@ -125,6 +125,19 @@ def test_copies_that_go_need_no_work_to_absorb_them(tmp_path: Path) -> None:
     assert results.document.sequences[0].benefit.carry_s == pytest.approx(whole)
     assert subsequence(results, 1, 1, 3).seconds == pytest.approx(whole)
     assert subsequence(results, 1, 1, 1).seconds == pytest.approx(4 * (1 + 2) / 1000)
+
+
+def test_a_download_that_is_not_touched_saves_the_time_in_its_calls_that_is_no_wait() -> None:
+    findings = loop_findings()
+    size = ITERATIONS << 20
+    for touched, share in ((0, 1.0), (size // 4, 0.75), (size, 0.0)):
+        use = DownloadUse(occurrences=ITERATIONS, of=ITERATIONS, watch="pages", bytes=size, touched_bytes=touched)
+        findings.sites[0] = SiteDescription(0, "cuMemcpyDtoHAsync_v2", bytes=0, download=use)
+        analysis, _ = analyse(findings)
+        site = analysis.sites[0]
+        assert site.download is not None
+        assert site.total_s > site.wait_s
+        assert site.download.saving_s == pytest.approx(share * (site.total_s - site.wait_s))
 
 
 def test_points_are_single_call_stacks_most_saved_first(results: Results) -> None:
