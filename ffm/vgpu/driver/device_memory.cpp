@@ -75,9 +75,9 @@ CUresult DeviceMemory::allocate(std::size_t size, std::uintptr_t &address)
 {
     Arena &memory = arena();
     std::lock_guard<std::mutex> lock(memory.mutex);
-    if (!memory.reserve() || size > memory.size)
-        return CUDA_ERROR_OUT_OF_MEMORY;
     std::size_t length = rounded(size);
+    if (!memory.reserve() || length > memory.size - memory.used)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     for (auto hole = memory.holes.begin(); hole != memory.holes.end(); ++hole) {
         if (hole->second < length)
             continue;
@@ -121,6 +121,21 @@ void DeviceMemory::release(std::uintptr_t address, std::size_t size)
         }
     }
     memory.holes[offset] = length;
+}
+
+bool DeviceMemory::take(std::size_t size)
+{
+    std::lock_guard<std::mutex> lock(arena().mutex);
+    if (size > total() - arena().used)
+        return false;
+    arena().used += size;
+    return true;
+}
+
+void DeviceMemory::give_back(std::size_t size)
+{
+    std::lock_guard<std::mutex> lock(arena().mutex);
+    arena().used -= size;
 }
 
 std::size_t DeviceMemory::total()

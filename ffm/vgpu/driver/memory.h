@@ -68,6 +68,9 @@ class DeviceMemory
     /* CUDA_ERROR_OUT_OF_MEMORY when the device, or this machine, has no room. */
     static CUresult allocate(std::size_t size, std::uintptr_t &address);
     static void release(std::uintptr_t address, std::size_t size);
+    /* For memory that lies elsewhere: false when the device has no room. */
+    static bool take(std::size_t size);
+    static void give_back(std::size_t size);
     static std::size_t total();
     static std::size_t used();
 };
