@@ -83,6 +83,9 @@ def operations_of(columns: Columns) -> Operations:
     waiting_frees = where([f for f in catalogue.of_kind(Kind.FREE) if f.memory in _WAITS_ITSELF])
     action[frees & ~asynchronous & ~waited & ~waiting_frees] = Action.RELEASE
     stream, streams = _streams(columns, context)
+    event = _events(columns, records | named["cuEventSynchronize"] | named["cuEventQuery"] | named["cuStreamWaitEvent"])
+    recorded_unseen = _recorded_unseen(columns, event, records & done)
+    scope[(scope == Scope.EVENT) & judged & recorded_unseen] = Scope.UNKNOWN
     return Operations(
         start=columns["start"],
         end=columns["start"] + columns["duration"],
@@ -91,9 +94,7 @@ def operations_of(columns: Columns) -> Operations:
         judged=judged,
         stream=stream,
         context=context,
-        event=_events(
-            columns, records | named["cuEventSynchronize"] | named["cuEventQuery"] | named["cuStreamWaitEvent"]
-        ),
+        event=event,
         action=action,
         streams=streams,
     )
@@ -187,6 +188,28 @@ def _events(columns: Columns, concerned: NDArray[np.bool_]) -> NDArray[np.int64]
         )
         event[rows], _ = _numbered(columns["handle"][rows], epoch)
     return event
+
+
+def _recorded_unseen(columns: Columns, event: NDArray[np.int64], records: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Operations on an event that was recorded in another way than is seen, or may have been.
+
+    A launch records the events of its attributes (`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT`, `..._COMPLETION_EVENT`),
+    another process those that it shares (CUDA Driver API, `cuIpcGetEventHandle`).
+    """
+    start = columns["start"]
+    first_record = np.full(int(event.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first_record, event[records], start[records])
+    shared = np.unique(columns["handle"][_of_base(columns, "cuIpcGetEventHandle")])
+    on_event = event >= 0
+    unseen = np.zeros(len(event), np.bool_)
+    unseen[on_event] = first_record[event[on_event]] > start[on_event]
+    return unseen | (on_event & np.isin(columns["handle"], shared))
+
+
+def _of_base(columns: Columns, base: str) -> NDArray[np.bool_]:
+    """Calls of a driver function in any of its forms."""
+    forms = [function.index for function in load_catalogue().functions if function.base == base]
+    return np.isin(columns["function"], forms)
 
 
 def timing_uses(columns: Columns) -> Uses:

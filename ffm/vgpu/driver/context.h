@@ -102,6 +102,9 @@ Event *create_event(Context &context, unsigned flags);
 bool destroy_event(CUevent handle);
 Event *find_event(CUevent handle);
 
+/* As cuEventRecord. */
+CUresult record_event(CUevent event, CUstream stream, DefaultStream default_stream);
+
 /* The device's primary context. `primary_context(true)` makes it when it is absent. */
 Context *primary_context(bool create);
 

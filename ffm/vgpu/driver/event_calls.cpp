@@ -78,6 +78,11 @@ CUresult elapsed(float *milliseconds, CUevent first, CUevent second)
 
 } // namespace
 
+CUresult vgpu::record_event(CUevent event, CUstream stream, DefaultStream default_stream)
+{
+    return record(event, stream, default_stream, CU_EVENT_RECORD_DEFAULT);
+}
+
 DRIVER_CALL(cuEventCreate)(CUevent *event, unsigned int flags)
 {
     Context *context;

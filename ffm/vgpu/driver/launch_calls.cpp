@@ -63,18 +63,50 @@ CUresult launch_grid(CUstream stream, DefaultStream default_stream, CUfunction f
     return launch_on(stream, default_stream, function, grid, block, arguments, extra);
 }
 
+/* What changes when and where blocks run, and not what they do. */
+bool is_hint(const CUlaunchAttribute &attribute)
+{
+    switch (attribute.id) {
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* the next kernel may begin earlier */
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        return true;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        return attribute.value.cooperative == 0;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        return attribute.value.clusterDim.x * attribute.value.clusterDim.y * attribute.value.clusterDim.z <= 1;
+    default:
+        return false;
+    }
+}
+
 CUresult launch_configured(const CUlaunchConfig *config, DefaultStream default_stream, CUfunction function,
                            void **arguments, void **extra)
 {
     if (!config)
         return CUDA_ERROR_INVALID_VALUE;
+    CUevent recorded[2];
+    unsigned events = 0;
     for (unsigned index = 0; index < config->numAttrs; ++index) {
-        CUlaunchAttributeID id = config->attrs[index].id;
-        if (id != CU_LAUNCH_ATTRIBUTE_IGNORE && id != CU_LAUNCH_ATTRIBUTE_PRIORITY)
+        const CUlaunchAttribute &attribute = config->attrs[index];
+        if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT && events < 2)
+            recorded[events++] = attribute.value.programmaticEvent.event;
+        else if (attribute.id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT && events < 2)
+            recorded[events++] = attribute.value.launchCompletionEvent.event;
+        else if (!is_hint(attribute))
             return CUDA_ERROR_NOT_SUPPORTED;
     }
-    return launch_grid(config->hStream, default_stream, function, config->gridDimX, config->gridDimY, config->gridDimZ,
-                       config->blockDimX, config->blockDimY, config->blockDimZ, arguments, extra);
+    CUresult result =
+        launch_grid(config->hStream, default_stream, function, config->gridDimX, config->gridDimY, config->gridDimZ,
+                    config->blockDimX, config->blockDimY, config->blockDimZ, arguments, extra);
+    for (unsigned index = 0; index < events && result == CUDA_SUCCESS; ++index) /* later than it has to be */
+        result = record_event(recorded[index], config->hStream, default_stream);
+    return result;
 }
 
 } // namespace
