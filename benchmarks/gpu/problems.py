@@ -9,7 +9,7 @@ from typing import Any
 
 from steps import Row
 
-_MARK = re.compile(r"# problem: (\w+)")
+_MARK = re.compile(r"# (?:problem: (\w+)|needed:)")
 
 
 def problem_rows(name: str, source: Path, analysis: dict[str, Any]) -> Iterator[Row]:
@@ -21,12 +21,13 @@ def problem_rows(name: str, source: Path, analysis: dict[str, Any]) -> Iterator[
         sites = [site for site in analysis["sites"] if _passes(analysis, site, source, number)]
         found = {verdict["kind"] for site in sites for verdict in (*site["synchronization"], *site["transfer"])}
         problems = sum(site["problem_count"] for site in sites)
-        kind = mark[1]
+        kind = mark[1] or "needed"
         good = {
             "unnecessary": bool(found & {"unnecessary", "conditionally unnecessary"}),
             "misplaced": problems > 0,
             "transfer": bool(found & {"no-op", "repeat", "copy"}),
             "any": problems > 0,
+            "needed": "required" in found and problems == 0,
         }[kind]
         functions = sorted({site["function"] for site in sites if "function" in site})
         says = f"{kind}: {', '.join(sorted(found)) or 'nothing found'}; {problems} problems in {len(sites)} sites"

@@ -26,7 +26,7 @@ from ffm.stages.folder import ResultsFolder, application_name
 from ffm.stages.host_memory import functions_of_stacks
 from ffm.stages.matching import match, translate
 from ffm.stages.named_stacks import name_stacks, unread_python
-from ffm.stages.notes import measurement_notes, ordinary_memory_notes
+from ffm.stages.notes import host_function_notes, measurement_notes, ordinary_memory_notes
 from ffm.stages.operations import function_name
 from ffm.stages.tables import Columns, read_table
 from ffm.symbols.symbolizer import Symbolizer
@@ -124,6 +124,7 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         + unread_python(tracing.run)
         + measurement_notes(baseline, tracing)
         + ordinary_memory_notes(memory)
+        + host_function_notes(columns)
         + compilation_notes(tracing, columns, wall_s),
     )
     return write_results(findings, folder.root)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.stages.documents import Baseline, Memory, Tracing
+from ffm.stages.tables import Columns
 
 WORTH_SAYING = 0.02
 """Of the run: less uncertainty of its time is not worth a note."""
@@ -17,6 +21,18 @@ def ordinary_memory_notes(memory: Memory) -> list[str]:
         "every wait counts as required. It may also be what lay between the members of a structure. Where the "
         "program's kernels use device, pinned and managed memory only, run `ffm stage memory` with "
         "--no-ordinary-memory, then sync-use and analysis."
+    ]
+
+
+def host_function_notes(columns: Columns) -> list[str]:
+    """Return a sentence where streams call functions of the host: waiting for one of those needs no driver."""
+    kinds = [function.index for function in load_catalogue().of_kind(Kind.HOST_FUNCTION)]
+    calls = int(np.isin(columns["function"], kinds).sum())
+    if not calls:
+        return []
+    return [
+        f"The GPU calls functions of the host ({calls:,} were enqueued). Where the program waits for one of them with "
+        "a lock of its own, as XLA does for JAX, that is no call of the driver: such waits are not seen."
     ]
 
 

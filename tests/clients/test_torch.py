@@ -6,6 +6,7 @@ that `benchmarks/gpu/check.sh` measures on a GPU."""
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +67,11 @@ def analysed(program: Path, folder: Path) -> Analysis:
 
 def sites_at_mark(analysis: Analysis, program: Path) -> list[Site]:
     """The calls whose stacks lead through the marked line of the program."""
-    (line,) = (number for number, row in enumerate(program.read_text().splitlines(), 1) if "# problem:" in row)
+    (line,) = (
+        number
+        for number, row in enumerate(program.read_text().splitlines(), 1)
+        if re.search("# (problem|needed):", row)
+    )
     return [
         site
         for site in analysis.sites

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from ffm.driver.catalogue import load_catalogue
 from ffm.stages.documents import Baseline, Tracing, WaitLatency
-from ffm.stages.notes import measurement_notes
+from ffm.stages.notes import host_function_notes, measurement_notes
 
 
 def notes_with(latency: WaitLatency) -> list[str]:
@@ -17,3 +20,11 @@ def test_that_the_latency_of_waits_is_not_known_is_said_with_the_reason() -> Non
     [note] = notes_with(WaitLatency(least=0, unknown="the probe ended with -11"))
     assert "(the probe ended with -11)" in note
     assert "seems to save less" in note
+
+
+def test_that_waits_for_functions_of_the_host_are_not_seen_is_said() -> None:
+    catalogue = load_catalogue()
+    functions = [catalogue[name].index for name in ("cuLaunchHostFunc", "cuLaunchKernel", "cuLaunchHostFunc")]
+    [note] = host_function_notes({"function": np.array(functions)})
+    assert "2 were enqueued" in note
+    assert host_function_notes({"function": np.array(functions[1:2])}) == []

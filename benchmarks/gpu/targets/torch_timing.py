@@ -11,7 +11,7 @@ seconds = 0.0
 for _ in range(100):
     begun = time.perf_counter()
     values = torch.tanh(values @ weights / 64.0)
-    torch.cuda.synchronize()  # problem: any cuCtxSynchronize cuStreamSynchronize
+    torch.cuda.synchronize()  # needed: cuCtxSynchronize cuStreamSynchronize
     seconds += time.perf_counter() - begun
     sum(index * index for index in range(20_000))  # preparing the next step
 print(f"{values.abs().mean().item():.5f}")
