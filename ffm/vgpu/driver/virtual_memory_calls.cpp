@@ -97,6 +97,31 @@ std::pair<Mappings, Mappings> mappings_of(std::uintptr_t address, std::size_t si
     return at == address + size && size > 0 ? std::pair(first, next) : std::pair(mappings.end(), mappings.end());
 }
 
+/* With the mutex held: the mapping that holds an address; the end where there is none. */
+Mappings mapping_at(std::uintptr_t address)
+{
+    auto &mappings = memory().mappings;
+    auto behind = mappings.upper_bound(address);
+    if (behind == mappings.begin())
+        return mappings.end();
+    const auto found = std::prev(behind);
+    return address - found->first < found->second.size ? found : mappings.end();
+}
+
+/* As its documentation's "synchronous behavior for most use cases", then the range's mappings, with the lock taken. */
+CUresult change(std::uintptr_t address, std::size_t size, std::unique_lock<std::mutex> &lock,
+                std::pair<Mappings, Mappings> &range)
+{
+    Context *context;
+    const CUresult result = enter(context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    wait_for_context(*context);
+    lock = std::unique_lock<std::mutex>(memory().mutex);
+    range = mappings_of(address, size);
+    return range.first == range.second ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
 /* With the mutex held: what of the reservation can be used is known to the driver, neighbours as one range. */
 void tell_driver(std::uintptr_t start, std::size_t size)
 {
@@ -124,16 +149,6 @@ void tell_driver(std::uintptr_t start, std::size_t size)
     }
     if (range.size > 0)
         add_allocation(range);
-}
-
-/* As its documentation's "synchronous behavior for most use cases". */
-CUresult wait_for_current()
-{
-    Context *context;
-    const CUresult result = enter(context);
-    if (result == CUDA_SUCCESS)
-        wait_for_context(*context);
-    return result;
 }
 
 } // namespace
@@ -182,11 +197,8 @@ DRIVER_CALL(cuMemRelease)(CUmemGenericAllocationHandle handle)
 DRIVER_CALL(cuMemRetainAllocationHandle)(CUmemGenericAllocationHandle *handle, void *address)
 {
     std::lock_guard<std::mutex> lock(memory().mutex);
-    auto behind = memory().mappings.upper_bound(reinterpret_cast<std::uintptr_t>(address));
-    if (!handle || behind == memory().mappings.begin())
-        return CUDA_ERROR_INVALID_VALUE;
-    const auto mapping = std::prev(behind);
-    if (reinterpret_cast<std::uintptr_t>(address) - mapping->first >= mapping->second.size)
+    const auto mapping = mapping_at(reinterpret_cast<std::uintptr_t>(address));
+    if (!handle || mapping == memory().mappings.end())
         return CUDA_ERROR_INVALID_VALUE;
     for (auto &[number, known] : memory().handles) {
         if (known.physical == mapping->second.physical) {
@@ -279,16 +291,14 @@ DRIVER_CALL(cuMemSetAccess)(CUdeviceptr address, size_t size, const CUmemAccessD
         return CUDA_ERROR_NOT_SUPPORTED;
     if (wanted->location.id != 0)
         return CUDA_ERROR_INVALID_DEVICE;
-    const CUresult result = wait_for_current();
+    std::unique_lock<std::mutex> lock;
+    std::pair<Mappings, Mappings> range;
+    const CUresult result = change(address, size, lock, range);
     if (result != CUDA_SUCCESS)
         return result;
-    std::lock_guard<std::mutex> lock(memory().mutex);
-    const auto [first, behind] = mappings_of(address, size);
-    if (first == behind)
-        return CUDA_ERROR_INVALID_VALUE;
     const bool none = wanted->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE;
     mprotect(reinterpret_cast<void *>(address), size, none ? PROT_NONE : PROT_READ | PROT_WRITE);
-    for (auto mapping = first; mapping != behind; ++mapping)
+    for (auto mapping = range.first; mapping != range.second; ++mapping)
         mapping->second.access = wanted->flags;
     const auto reservation = reservation_of(address, size);
     tell_driver(reservation->first, reservation->second);
@@ -298,12 +308,9 @@ DRIVER_CALL(cuMemSetAccess)(CUdeviceptr address, size_t size, const CUmemAccessD
 DRIVER_CALL(cuMemGetAccess)(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr address)
 {
     std::lock_guard<std::mutex> lock(memory().mutex);
-    auto behind = memory().mappings.upper_bound(address);
+    const auto mapping = mapping_at(address);
     if (!flags || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE || location->id != 0 ||
-        behind == memory().mappings.begin())
-        return CUDA_ERROR_INVALID_VALUE;
-    const auto mapping = std::prev(behind);
-    if (address - mapping->first >= mapping->second.size)
+        mapping == memory().mappings.end())
         return CUDA_ERROR_INVALID_VALUE;
     *flags = mapping->second.access;
     return CUDA_SUCCESS;
@@ -311,20 +318,18 @@ DRIVER_CALL(cuMemGetAccess)(unsigned long long *flags, const CUmemLocation *loca
 
 DRIVER_CALL(cuMemUnmap)(CUdeviceptr address, size_t size)
 {
-    const CUresult result = wait_for_current();
+    std::unique_lock<std::mutex> lock;
+    std::pair<Mappings, Mappings> range;
+    const CUresult result = change(address, size, lock, range);
     if (result != CUDA_SUCCESS)
         return result;
-    std::lock_guard<std::mutex> lock(memory().mutex);
-    const auto [first, behind] = mappings_of(address, size);
-    if (first == behind)
-        return CUDA_ERROR_INVALID_VALUE;
     const auto reservation = reservation_of(address, size);
-    for (auto mapping = first; mapping != behind; ++mapping)
+    for (auto mapping = range.first; mapping != range.second; ++mapping)
         mapping->second.access = CU_MEM_ACCESS_FLAGS_PROT_NONE;
     tell_driver(reservation->first, reservation->second);
     mmap(reinterpret_cast<void *>(address), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
          -1, 0);
-    memory().mappings.erase(first, behind);
+    memory().mappings.erase(range.first, range.second);
     return CUDA_SUCCESS;
 }
 
