@@ -48,7 +48,12 @@ if not COMMAND:
 FFM = f"{shlex.quote(sys.executable)} -m ffm"
 PROGRAM = shutil.which(COMMAND[0])
 RESULTS = str(config.get("results", Path("results") / application_name(COMMAND)))
-KERNELS = "" if config.get("ordinary_memory", True) else "--no-ordinary-memory"
+KERNELS = {"yes": "", "true": "", "no": "--no-ordinary-memory", "false": "--no-ordinary-memory"}.get(
+    str(config.get("ordinary_memory", "yes")).lower()
+)
+if KERNELS is None:
+    print(f"ffm: ordinary_memory is yes or no, not {config['ordinary_memory']}", file=sys.stderr)
+    raise SystemExit(1)
 LIMIT = f"--timeout {config['timeout']}" if "timeout" in config else ""
 
 
