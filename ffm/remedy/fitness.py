@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ffm.remedy.selection import (
+    ASYNCHRONOUS_UPLOADS,
     DOWNLOADS,
     FREE,
     UNNECESSARY,
@@ -14,6 +15,8 @@ from ffm.remedy.selection import (
     choose,
     guards_itself,
     needs_more,
+    no_wait_counts,
+    repeats,
 )
 from ffm.stages.analysis_document import Analysis, Site
 
@@ -73,7 +76,14 @@ def _why_not(site: Site, *, managed: bool, pooled: bool) -> str:
         if needed == site.count:
             return "it is needed, only too early: moving it is a change of the source"
         return f"{needed:,} of {site.count:,} occurrences are needed, and only a download's wait can move by itself"
-    return f"ffm corrects cudaMemcpy, cudaFree and explicit synchronizations, not {site.function}"
+    if site.function in ASYNCHRONOUS_UPLOADS and repeats(site):
+        if no_wait_counts(site):
+            return "comparing the bytes with what the device holds would cost as much as it saves"
+        return "some of its calls waited, and the program may rely on that"
+    return (
+        "ffm corrects cudaMemcpy, cudaFree, explicit synchronizations and repeated asynchronous uploads, not "
+        f"{site.function}"
+    )
 
 
 def _why_not_late(site: Site) -> str:

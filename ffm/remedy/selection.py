@@ -3,7 +3,7 @@
 A wait is removed only at sites whose every observed occurrence was unnecessary, or only ordered streams. The wait of a
 download moves to the first touch of its destination wherever that is (`native/downloads.h`): that is right whether the
 occurrence is needed or not, so that sites with both kinds are chosen where it pays. A transfer is staged or reused only
-where the results say that this saves something; that its bytes are right is checked at each call.
+where the results say that this saves something; that its bytes are right is checked at each call (`native/uploads.c`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,12 @@ and opened, there is a fault, the GPU writes a word, and closed pages are writte
 the virtual GPU (2-core Xeon VM). Sites where some occurrences are needed must save more."""
 
 UPLOADS = ("cuMemcpyHtoD_v2", "cuMemcpyHtoD_v2_ptds")
+ASYNCHRONOUS_UPLOADS = ("cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync_v2_ptsz", "cuMemcpyAsync", "cuMemcpyAsync_ptsz")
 DOWNLOADS = ("cuMemcpyDtoH_v2", "cuMemcpyDtoH_v2_ptds")
+
+COMPARE_S, COMPARE_BYTE_S = 5e-6, 0.1e-9
+"""Seconds that comparing an upload with what the device holds costs the CPU a call, and a byte, which is hashed. An
+asynchronous upload from pinned memory may cost it less."""
 
 
 class Remedy(StrEnum):
@@ -102,7 +107,8 @@ def choose(
         if Remedy.REUSE in remedies and _repeats(site):
             add(number, Remedy.REUSE, "REUSE", *idle)
             for first in _firsts(site):
-                add(first, None, "REUSE", *(["NO_WAIT"] if never_needed(analysis.sites[first]) else []))
+                if analysis.sites[first].function not in ASYNCHRONOUS_UPLOADS or no_wait_counts(analysis.sites[first]):
+                    add(first, None, "REUSE", *(["NO_WAIT"] if never_needed(analysis.sites[first]) else []))
     if Remedy.HOIST in remedies:
         for link in analysis.allocations:
             if link.role != "frees" or link.site not in chosen or link.allocation is None:
@@ -179,8 +185,26 @@ def pays(site: Site) -> bool:
     return site.benefit.expected_s > LATE_S * site.count + LATE_BYTE_S * site.bytes
 
 
+def repeats(site: Site) -> bool:
+    """Whether a site was seen to send what the device holds already."""
+    return any(verdict.kind in REPEATED for verdict in site.transfer)
+
+
+def no_wait_counts(site: Site) -> bool:
+    """Whether nothing relies on waits of asynchronous uploads: they did not wait, or nobody needed it. An upload from
+    pageable memory may be "synchronous with respect to host" (CUDA Runtime API, "API synchronization behavior")."""
+    return not site.synchronization or never_needed(site)
+
+
+def pays_to_compare(site: Site) -> bool:
+    """Whether a site's asynchronous uploads are expected to save more than comparing them costs."""
+    return site.benefit.expected_s > COMPARE_S * site.count + COMPARE_BYTE_S * site.bytes
+
+
 def _repeats(site: Site) -> bool:
-    return site.function in UPLOADS and any(verdict.kind in REPEATED for verdict in site.transfer)
+    if site.function in ASYNCHRONOUS_UPLOADS:
+        return repeats(site) and no_wait_counts(site) and pays_to_compare(site)
+    return site.function in UPLOADS and repeats(site)
 
 
 def _firsts(site: Site) -> list[int]:

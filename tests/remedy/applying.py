@@ -23,6 +23,10 @@ ACTIONS = {
     "cuEventSynchronize": ("SKIP",),
     "cuMemcpyHtoD_v2": ("ASYNCHRONOUS", "REUSE", "NO_WAIT"),
     "cuMemcpyHtoD_v2_ptds": ("ASYNCHRONOUS", "REUSE", "NO_WAIT"),
+    "cuMemcpyHtoDAsync_v2": ("REUSE",),
+    "cuMemcpyHtoDAsync_v2_ptsz": ("REUSE",),
+    "cuMemcpyAsync": ("REUSE",),
+    "cuMemcpyAsync_ptsz": ("REUSE",),
     "cuMemcpyDtoH_v2": ("ASYNCHRONOUS", "NO_WAIT"),
     "cuMemcpyDtoH_v2_ptds": ("ASYNCHRONOUS", "NO_WAIT"),
 }

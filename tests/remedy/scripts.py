@@ -51,10 +51,12 @@ class Script:
         threads: int,
         kernels_on_host: bool = False,
         host_functions: bool = True,
+        ordered_memory: bool = False,
     ) -> None:
         self.random = random.Random(seed)
         self.streams, self.threads = streams, threads
         self.kernels_on_host, self.host_functions = kernels_on_host, host_functions
+        self.ordered_memory = ordered_memory
         self.lines: list[str] = []
         self.thread = 0
         self.cpu: Clock = {}
@@ -63,6 +65,8 @@ class Script:
         self.events: dict[int, Clock] = {}
         self.device: dict[int, Memory] = {}
         self.sizes: dict[int, int] = {}
+        self.ordered: set[int] = set()
+        """Device blocks from the driver's pool: cudaFree waits for nothing there."""
         self.host = {number: Memory(written=LARGEST) for number in range(8)}
 
     def text(self, operations: int) -> str:
@@ -80,7 +84,9 @@ class Script:
             many.append(self.kernel_on_host)
         if self.host_functions:
             many.append(self.call_host)
-        few = [self.copy, self.set, self.write, self.read, self.renew, self.synchronize, self.memory, self.allocate]
+        few = [self.copy, self.set, self.write, self.read, self.renew, self.synchronize, self.allocate]
+        if not self.ordered_memory:
+            few.append(self.memory)  # when the pool gives memory back depends on time
         return [*many, *few]
 
     # Streams and clocks.
@@ -170,10 +176,11 @@ class Script:
 
     def free_something(self) -> None:
         """A free waits for all work, as far as the program can rely on it."""
-        if not self.device:
+        waiting = sorted(set(self.device) - self.ordered)
+        if not waiting:
             self.synchronize_all()
         else:
-            self.free(self.random.choice(sorted(self.device)))
+            self.free(self.random.choice(waiting))
 
     # Operations.
 
@@ -191,17 +198,31 @@ class Script:
         if not unused:
             return
         number, size = self.random.choice(unused), self.random.choice(SIZES)
-        self.say("allocate", number, size)
         self.device[number], self.sizes[number] = Memory(), size
+        if self.ordered_memory and self.random.random() < 0.6:
+            stream = self.random.choice(self.streams)
+            self.say("allocate_ordered", number, size, 0, stream)
+            self.touch(self.device[number], self.enqueue(stream), writing=True)
+            self.ordered.add(number)
+        else:
+            self.say("allocate", number, size)
         if self.random.random() < 0.5:
             self.upload(number)
         else:
             self.set(number)
 
     def free(self, number: int) -> None:
-        self.say("free", number)
+        if number in self.ordered:
+            stream = self.random.choice((None, *self.streams, *self.streams))
+            self.order([(self.device[number], True)], stream)
+            self.say("free" if stream is None else "free_ordered", number, d=stream or 0)
+            if stream is not None:
+                self.enqueue(stream)
+            self.ordered.remove(number)
+        else:
+            self.say("free", number)
+            self.cpu = self.everything()
         del self.device[number], self.sizes[number]
-        self.cpu = self.everything()
 
     def reallocate(self) -> None:
         """What the samples do: free and allocate in the loop."""

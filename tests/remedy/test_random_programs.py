@@ -33,7 +33,7 @@ copy.device_to_host.staged = 0.5
 """Work that lasts long enough for a missing order to show."""
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_corrected_programs_write_the_same(
     setting: str,
@@ -49,8 +49,8 @@ def test_corrected_programs_write_the_same(
     script = tmp_path / "script"
     told = b"cuFuncGetParamInfo" in (library_folder() / "libcuda.so.1").read_bytes()
     # With host functions and kernels on host memory most waits stay; without, much is late.
-    free = {"kernels_on_host": told, "host_functions": True} if seed % 2 else {"host_functions": False}
-    script.write_text(Script(seed, **free, **SETTINGS[setting]).text(120))  # type: ignore[arg-type]
+    free = {"kernels_on_host": told, "host_functions": True} if seed == 1 else {"host_functions": False}
+    script.write_text(Script(seed, **free, ordered_memory=seed == 3, **SETTINGS[setting]).text(120))  # type: ignore[arg-type]
     corrected = correct([str(program), str(script)], tmp_path)
     assert corrected.differences == []
     assert corrected.counts["stopped"] == 0

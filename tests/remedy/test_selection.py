@@ -130,6 +130,30 @@ def test_an_upload_may_have_waited_for_its_source_to_be_overwritten() -> None:
     assert all(closes_host_memory(one) for one in planned)
 
 
+def test_asynchronous_uploads_are_compared_where_that_pays_and_nobody_relies_on_a_wait() -> None:
+    again = verdict("no-op", 9, first=1)
+    document = analysis(
+        site(0, "transfer", "cuMemcpyHtoDAsync_v2", transfer=[again]),
+        site(1, "transfer", "cuMemcpyAsync", transfer=[again]),
+        site(2, "transfer", "cuMemcpyHtoDAsync_v2_ptsz", [verdict("unnecessary", 10)], [again]),
+        site(3, "transfer", "cuMemcpyHtoDAsync_v2", [verdict("required", 10)], [again]),
+        site(4, "transfer", "cuMemcpyHtoDAsync_v2", transfer=[again]),
+        site(5, "transfer", "cuMemcpyHtoDAsync_v2", transfer=[verdict("needed", 10)]),
+        site(6, "transfer", "cuMemcpyHtoDAsync_v2", transfer=[verdict("repeat", 10, first=3)]),
+        site(7, "transfer", "cuMemcpyDtoHAsync_v2", transfer=[again]),
+    )
+    sites = document.sites
+    sites[4] = msgspec.structs.replace(sites[4], bytes=10**10)
+    planned = plan(document, {Remedy.REUSE})
+    assert actions(planned) == {0: {"REUSE"}, 1: {"REUSE"}, 2: {"REUSE", "NO_WAIT"}, 6: {"REUSE"}}
+    assert [closes_host_memory(one) for one in planned] == [False, False, True, False]
+    why = {number: fit.why_not for number, fit in fitness(document).items() if fit.why_not}
+    assert sorted(why) == [3, 4, 5, 7]
+    assert "rely" in why[3]
+    assert "cost as much" in why[4]
+    assert "not cuMemcpyHtoDAsync_v2" in why[5]
+
+
 def test_a_download_comes_late_where_some_occurrences_are_needed_if_that_pays() -> None:
     used = verdict("required", 4, REASONS[Reason.RESULT_USED])
     ordered = verdict("required", 4, REASONS[Reason.ORDERS_STREAMS])

@@ -51,15 +51,27 @@ static copy *find(const ffm_content_key *content)
     return NULL;
 }
 
-bool ffm_cache_copy(const ffm_content_key *content, uint64_t to, uint64_t stream)
+/* Put the stream behind the filling of a copy. One handle can mean several streams: each thread's own default stream,
+ * or one that was made after another was destroyed. Locked. */
+static bool come_after(const copy *filled, uint64_t stream, bool at_once)
+{
+    if (filled->stream == stream && stream == FFM_LEGACY_STREAM)
+        return true;
+    if (ffm_capturing())
+        return false;
+    if (ffm_driver.event_query(filled->event) == FFM_CUDA_SUCCESS)
+        return true;
+    bool same = filled->stream == stream && stream != FFM_PER_THREAD_STREAM;
+    return (same || !at_once) && ffm_driver.stream_wait_event(stream, filled->event, 0) == FFM_CUDA_SUCCESS;
+}
+
+bool ffm_cache_copy(const ffm_content_key *content, uint64_t to, uint64_t stream, bool at_once)
 {
     /* Under the lock, so that the copy is not given back before the work on it is enqueued. */
     pthread_mutex_lock(&ffm_lock);
     copy *found = find(content);
-    bool done = found != NULL;
-    if (done && found->stream != stream)
-        done = ffm_driver.stream_wait_event(stream, found->event, 0) == FFM_CUDA_SUCCESS;
-    done = done && ffm_driver.copy(to, found->address, content->bytes, stream) == FFM_CUDA_SUCCESS;
+    bool done = found != NULL && come_after(found, stream, at_once) &&
+                ffm_driver.copy(to, found->address, content->bytes, stream) == FFM_CUDA_SUCCESS;
     if (done)
         found->used = ++cache.uses;
     pthread_mutex_unlock(&ffm_lock);
@@ -91,12 +103,13 @@ static copy *least_used(void)
     return least;
 }
 
-/* Make room for so many bytes; the address of a copy that must go back to the driver, 0 where there is room. */
-static uint64_t make_room(size_t bytes, bool *possible)
+/* Make room for so many bytes; the address of a copy that must go back to the driver, 0 where there is room, or must be
+ * some already. */
+static uint64_t make_room(size_t bytes, bool at_once, bool *possible)
 {
     pthread_mutex_lock(&ffm_lock);
     uint64_t address = 0;
-    *possible = bytes <= cache.limit;
+    *possible = bytes + (at_once ? cache.bytes : 0) <= cache.limit;
     if (*possible && cache.bytes + bytes > cache.limit)
         address = take_out(least_used());
     pthread_mutex_unlock(&ffm_lock);
@@ -133,13 +146,13 @@ static bool fill(const ffm_content_key *content, uint64_t address, uint64_t from
     return true;
 }
 
-void ffm_cache_keep(const ffm_content_key *content, uint64_t from, uint64_t stream)
+void ffm_cache_keep(const ffm_content_key *content, uint64_t from, uint64_t stream, bool at_once)
 {
     if (cache.limit == 0)
         cache.limit = ffm_device_memory() / SHARE;
     bool possible;
     uint64_t old;
-    while ((old = make_room(rounded(content->bytes), &possible)) != 0)
+    while ((old = make_room(rounded(content->bytes), at_once, &possible)) != 0)
         ffm_driver.release(old);
     uint64_t address;
     if (!possible || ffm_driver.allocate(&address, content->bytes) != FFM_CUDA_SUCCESS)

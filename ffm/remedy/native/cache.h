@@ -16,11 +16,14 @@ typedef struct {
 
 ffm_content_key ffm_content_of(const void *memory, size_t bytes);
 
-/* Enqueue a copy of the content to the device address; false where no copy of it is held or the driver refuses. */
-bool ffm_cache_copy(const ffm_content_key *content, uint64_t to, uint64_t stream);
+/* Enqueue a copy of the content to the device address; false where no copy of it is held or the driver refuses.
+ * `at_once`: only where the stream need not wait
+ * for another one, which fills the copy. */
+bool ffm_cache_copy(const ffm_content_key *content, uint64_t to, uint64_t stream, bool at_once);
 
-/* Keep the content, which lies at a device address when the stream's work so far is done. */
-void ffm_cache_keep(const ffm_content_key *content, uint64_t from, uint64_t stream);
+/* Keep the content, which lies at a device address when the stream's work so far is done. `at_once`: only where there
+ * is room, since the free of another copy would wait for the GPU. */
+void ffm_cache_keep(const ffm_content_key *content, uint64_t from, uint64_t stream, bool at_once);
 
 /* Device memory that the copies take. */
 size_t ffm_cache_bytes(void);

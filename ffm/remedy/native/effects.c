@@ -134,6 +134,18 @@ static bool only_transfers(void)
     return effects.orphan == 0;
 }
 
+bool ffm_effects_may_write(uint64_t start, size_t bytes)
+{
+    pthread_mutex_lock(&ffm_lock);
+    bool may = ffm_capturing() || !only_transfers(); /* a stream must not be asked while it is captured */
+    for (uint32_t i = 0; i < effects.transfer_count && !may; i++) {
+        const transfer_effect *at = &effects.transfers[i];
+        may = !at->source && at->start < start + bytes && start < at->start + at->bytes;
+    }
+    pthread_mutex_unlock(&ffm_lock);
+    return may;
+}
+
 /* Close what a transfer works on, without the lock: where that waits, others go on. */
 static bool close_transfer(const transfer_effect *under_way)
 {

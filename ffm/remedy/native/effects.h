@@ -16,6 +16,9 @@ void ffm_effect_of_transfer(uint64_t stream, uint64_t start, size_t bytes, bool 
  * work on is closed until they are done (downloads.h), so that the CPU waits where it touches it, and not before. */
 bool ffm_effects_under_way(void);
 
+/* Whether the GPU may be about to write to these bytes of host memory, or to wait for the CPU. */
+bool ffm_effects_may_write(uint64_t start, size_t bytes);
+
 /* How many effects there were. */
 uint64_t ffm_effects_now(void);
 

@@ -95,6 +95,17 @@ static CUresult share_range(void *handle, CUdeviceptr address, size_t bytes, CUm
                                                     unsigned long long))(handle, address, bytes, type, flags);
 }
 
+static CUresult export_pointer(CUmemPoolPtrExportData *data, CUdeviceptr address)
+{
+    share(address);
+    return ORIGINAL(cuMemPoolExportPointer, (CUmemPoolPtrExportData *, CUdeviceptr))(data, address);
+}
+
+static CUresult device_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    return ORIGINAL(cuDeviceGetAttribute, (int *, CUdevice_attribute, CUdevice))(value, attribute, device);
+}
+
 static CUresult primary_state(CUdevice device, unsigned *flags, int *active)
 {
     return ORIGINAL(cuDevicePrimaryCtxGetState, (CUdevice, unsigned *, int *))(device, flags, active);
@@ -120,6 +131,8 @@ void *ffm_extra_wrapper(uint32_t extra)
         [FFM_EXTRA_cuPointerSetAttribute] = set_pointer_attribute,
         [FFM_EXTRA_cuIpcGetMemHandle] = share_memory,
         [FFM_EXTRA_cuMemGetHandleForAddressRange] = share_range,
+        [FFM_EXTRA_cuMemPoolExportPointer] = export_pointer,
+        [FFM_EXTRA_cuDeviceGetAttribute] = device_attribute,
         [FFM_EXTRA_cuDevicePrimaryCtxGetState] = primary_state,
         [FFM_EXTRA_cuFuncGetParamInfo] = function_parameter,
         [FFM_EXTRA_cuKernelGetParamInfo] = kernel_parameter,
@@ -158,6 +171,35 @@ bool ffm_is_managed(uint64_t address)
            ORIGINAL(cuPointerGetAttribute, (void *, CUpointer_attribute, CUdeviceptr))(
                &managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == CUDA_SUCCESS &&
            managed != 0;
+}
+
+ffm_place ffm_place_of(uint64_t address)
+{
+    unsigned type = 0;
+    if (originals[FFM_EXTRA_cuPointerGetAttribute] == NULL)
+        return FFM_PLACE_UNKNOWN;
+    CUresult result = ORIGINAL(cuPointerGetAttribute, (void *, CUpointer_attribute, CUdeviceptr))(
+        &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
+    if (result == CUDA_ERROR_INVALID_VALUE)
+        return FFM_PLACE_PAGEABLE;
+    if (result != CUDA_SUCCESS || ffm_is_managed(address))
+        return FFM_PLACE_UNKNOWN;
+    return type == CU_MEMORYTYPE_DEVICE ? FFM_PLACE_DEVICE
+           : type == CU_MEMORYTYPE_HOST ? FFM_PLACE_HOST
+                                        : FFM_PLACE_UNKNOWN;
+}
+
+bool ffm_ordinary_memory_is_read_later(void)
+{
+    if (originals[FFM_EXTRA_cuDeviceGetAttribute] == NULL)
+        return true;
+    int value = 0;
+    for (CUdevice device = 0;
+         value == 0 && device_attribute(&value, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES,
+                                        device) == CUDA_SUCCESS;
+         device++)
+        continue;
+    return value != 0;
 }
 
 size_t ffm_device_memory(void)

@@ -25,6 +25,20 @@ bool ffm_primary_active(uint64_t device);
 /* Whether the address is managed memory. */
 bool ffm_is_managed(uint64_t address);
 
+/* Where the driver knows an address to be. */
+typedef enum {
+    FFM_PLACE_UNKNOWN,  /* it cannot say, or it is none of the others */
+    FFM_PLACE_PAGEABLE, /* nowhere: the program's ordinary memory */
+    FFM_PLACE_HOST,     /* pinned or registered */
+    FFM_PLACE_DEVICE    /* device memory that is not managed */
+} ffm_place;
+
+ffm_place ffm_place_of(uint64_t address);
+
+/* Whether some device reads ordinary memory by itself, through the page tables of the CPU, so that copies from there
+ * need not be staged. True where the driver cannot say. */
+bool ffm_ordinary_memory_is_read_later(void);
+
 /* Bytes of the device's memory; 0 where the driver does not say. */
 size_t ffm_device_memory(void);
 

@@ -7,10 +7,19 @@
 #include "downloads.h"
 #include "driver.h"
 #include "effects.h"
+#include "extras.h"
 #include "held.h"
 #include "host_memory.h"
 #include "order.h"
 #include "pool.h"
+#include "state.h"
+
+/* What was there before is not what is there now, whoever freed it. */
+static void follow(uint64_t address, size_t bytes, ffm_pool_memory memory)
+{
+    ffm_held_overwritten(address, bytes);
+    ffm_pool_allocated(address, bytes, memory);
+}
 
 static uint64_t allocate(const ffm_program_call *call)
 {
@@ -24,7 +33,24 @@ static uint64_t allocate(const ffm_program_call *call)
     }
     uint64_t result = ffm_forward(call);
     if (result == FFM_CUDA_SUCCESS)
-        ffm_pool_allocated(*address, bytes, planned);
+        follow(*address, bytes, planned ? FFM_MEMORY_PLANNED : FFM_MEMORY_PLAIN);
+    return result;
+}
+
+/* From a pool of the driver. While a stream is captured the memory may be a graph's, which comes with each of its
+ * launches; pools of other memory than the device's own are not followed, and kernels may reach those of the host. */
+static uint64_t allocate_ordered(const ffm_program_call *call)
+{
+    const uint64_t *address = (const uint64_t *)ffm_argument(call, call->function->result);
+    ffm_order_stream(ffm_argument(call, call->function->stream), call->function->per_thread_stream);
+    bool captured = ffm_capturing();
+    uint64_t result = ffm_forward(call);
+    if (result != FFM_CUDA_SUCCESS || captured || ffm_capturing())
+        return result;
+    if (ffm_place_of(*address) == FFM_PLACE_DEVICE)
+        follow(*address, ffm_argument(call, call->function->bytes), FFM_MEMORY_ORDERED);
+    else
+        ffm_host_memory_mapped();
     return result;
 }
 
@@ -43,6 +69,16 @@ static uint64_t release(const ffm_program_call *call, uint64_t address)
         ffm_downloads_settle();
     }
     return result;
+}
+
+/* The driver takes stream-ordered memory back at once: it "assumes that all accesses to the allocation are complete and
+ * performs no further synchronization" (CUDA C++ Programming Guide, "Stream Ordered Memory Allocator"). */
+static uint64_t release_ordered(const ffm_program_call *call, uint64_t address)
+{
+    ffm_pool_freed(address);
+    ffm_held_lost();
+    ffm_order_pay();
+    return ffm_forward(call);
 }
 
 static uint64_t hoist(const ffm_program_call *call, uint64_t address)
@@ -79,18 +115,22 @@ static uint64_t free_device(const ffm_program_call *call)
         if (ffm_may(call, FFM_REMEDY_POOL_FREE))
             return hoist(call, address);
         return release(call, address);
+    case FFM_BLOCK_ORDERED:
+        return release_ordered(call, address);
     default:
         return release(call, address);
     }
 }
 
-/* A stream-ordered free of memory that cuMemAlloc gave is allowed too. */
+/* Of memory that cuMemAlloc gave too. It comes behind the fences of its stream, as all work does. */
 static uint64_t free_later(const ffm_program_call *call)
 {
     uint64_t address = ffm_argument(call, call->function->destination);
     if (ffm_pool_state(address) == FFM_BLOCK_IDLE)
         return FFM_CUDA_INVALID_VALUE;
+    ffm_order_stream(ffm_argument(call, call->function->stream), call->function->per_thread_stream);
     ffm_pool_freed(address);
+    ffm_held_lost();
     return ffm_forward(call);
 }
 
@@ -111,7 +151,7 @@ static uint64_t allocate_pitched(const ffm_program_call *call)
     uint64_t result = ffm_forward(call);
     const uint64_t *a = call->arguments; /* (address, pitch, width, height, element) */
     if (result == FFM_CUDA_SUCCESS)
-        ffm_pool_allocated(*(const uint64_t *)a[0], *(const size_t *)a[1] * a[3], false);
+        follow(*(const uint64_t *)a[0], *(const size_t *)a[1] * a[3], FFM_MEMORY_PLAIN);
     return result;
 }
 
@@ -139,6 +179,8 @@ ffm_handler ffm_memory_handler(const ffm_function *function)
     case FFM_KIND_ALLOCATION:
         if (function->memory == FFM_MEMORY_DEVICE && !narrow)
             return function->shape == FFM_SHAPE_PITCHED ? allocate_pitched : allocate;
+        if (ffm_is(function, "cuMemAllocAsync") || ffm_is(function, "cuMemAllocFromPoolAsync"))
+            return allocate_ordered;
         return narrow ? NULL : allocate_other;
     case FFM_KIND_FREE:
         if (function->memory == FFM_MEMORY_DEVICE)

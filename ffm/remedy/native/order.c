@@ -29,6 +29,7 @@ static struct {
     stream_end ends[ENDS];
     bool had_nonblocking;  /* some stream was non-blocking, even if it is gone */
     uint32_t thread_count; /* threads that used their own default stream */
+    ffm_handle barrier;    /* recorded in place of work on the legacy stream */
     ffm_handle fence;      /* recorded by the last fence: all earlier ones lie before it */
     uint64_t fences;       /* made */
     uint64_t paid;         /* the last one that was waited for */
@@ -255,6 +256,43 @@ bool ffm_order_after_all(uint64_t stream)
     return after;
 }
 
+static bool is_idle(uint64_t stream)
+{
+    return ffm_order_may_ask(stream) && ffm_driver.stream_query(stream) == FFM_CUDA_SUCCESS;
+}
+
+/* What the legacy stream comes after: the blocking streams, threads' own ones among them, and the destroyed ones. */
+static bool blocking_streams_are_idle(void)
+{
+    bool idle = order.thread_count == 0 || is_idle(FFM_PER_THREAD_STREAM);
+    for (uint32_t i = 0; i < order.count && idle; i++)
+        idle = order.made[i].nonblocking || is_idle(order.made[i].handle);
+    for (uint32_t i = 0; i < ENDS && idle; i++)
+        idle = !order.ends[i].pending || ffm_driver.event_query(order.ends[i].event) == FFM_CUDA_SUCCESS;
+    return idle;
+}
+
+bool ffm_order_begins_at_once(uint64_t stream)
+{
+    pthread_mutex_lock(&ffm_lock);
+    bool idle = !ffm_capturing() && ffm_order_knows(stream) && is_idle(stream); /* no captured stream may be asked */
+    const known_stream *made = find(stream);
+    if (idle && stream == FFM_LEGACY_STREAM)
+        idle = blocking_streams_are_idle();
+    else if (idle && (made == NULL || !made->nonblocking))
+        idle = is_idle(FFM_LEGACY_STREAM);
+    pthread_mutex_unlock(&ffm_lock);
+    return idle;
+}
+
+bool ffm_order_barrier(void)
+{
+    pthread_mutex_lock(&ffm_lock);
+    bool done = !ffm_capturing() && make_event(&order.barrier) && record(order.barrier, FFM_LEGACY_STREAM);
+    pthread_mutex_unlock(&ffm_lock);
+    return done;
+}
+
 bool ffm_order_owes(void)
 {
     return __atomic_load_n(&order.fences, __ATOMIC_RELAXED) != __atomic_load_n(&order.paid, __ATOMIC_RELAXED);
@@ -285,7 +323,7 @@ void ffm_order_forget(void)
     ffm_effects_forget();
     order.had_nonblocking = false;
     order.thread_count = 0;
-    order.fence = 0;
+    order.fence = order.barrier = 0;
     order.paid = order.fences;
     generation++;
     pthread_mutex_unlock(&ffm_lock);

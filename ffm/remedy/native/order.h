@@ -51,6 +51,14 @@ bool ffm_order_fence(ffm_scope scope, uint64_t handle);
 /* Whether work enqueued on the stream now comes after all work enqueued before, whatever its stream. */
 bool ffm_order_after_all(uint64_t stream);
 
+/* Whether work enqueued on the stream now would begin at once: all that it comes after is done. False where that cannot
+ * be asked. */
+bool ffm_order_begins_at_once(uint64_t stream);
+
+/* Put blocking streams in the order that work on the legacy stream would put them in, without such work. False where
+ * the driver refuses. */
+bool ffm_order_barrier(void);
+
 /* Wait now for all that removed waits promised. */
 void ffm_order_pay(void);
 

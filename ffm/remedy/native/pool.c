@@ -18,7 +18,8 @@ typedef struct {
     size_t bytes, actual; /* `actual` may exceed `bytes`, what the program asked for last */
     uint64_t freed;       /* number of its free; 0 while in use */
     uint32_t next, previous;
-    bool poolable;
+    ffm_pool_memory memory;
+    bool shared; /* with others, who may write it */
 } block;
 
 static struct {
@@ -206,7 +207,7 @@ static bool have_tables(void)
     return true;
 }
 
-static void insert(uint64_t address, size_t bytes, bool poolable)
+static void insert(uint64_t address, size_t bytes, ffm_pool_memory memory)
 {
     uint32_t place = pool.unused;
     if (place != 0)
@@ -216,18 +217,18 @@ static void insert(uint64_t address, size_t bytes, bool poolable)
     uint32_t rank = rank_of(address);
     memmove(&pool.by_base[rank + 1], &pool.by_base[rank], (pool.count++ - rank) * sizeof *pool.by_base);
     pool.by_base[rank] = place;
-    pool.blocks[place] = (block){.base = address, .actual = bytes, .poolable = poolable};
+    pool.blocks[place] = (block){.base = address, .actual = bytes, .memory = memory};
     become_live(&pool.blocks[place], bytes);
 }
 
-void ffm_pool_allocated(uint64_t address, size_t bytes, bool poolable)
+void ffm_pool_allocated(uint64_t address, size_t bytes, ffm_pool_memory memory)
 {
     pthread_mutex_lock(&ffm_lock);
     if (have_tables() && pool.count < BLOCKS) {
         block *stale;
         while ((stale = around(address)) != NULL) /* freed in a way that was not seen */
             drop(stale);
-        insert(address, bytes, poolable);
+        insert(address, bytes, memory);
     }
     uint64_t surplus = excess();
     pthread_mutex_unlock(&ffm_lock);
@@ -235,13 +236,20 @@ void ffm_pool_allocated(uint64_t address, size_t bytes, bool poolable)
         FFM_COUNT(pool_returned);
 }
 
+static ffm_block_state state_of(const block *found)
+{
+    if (found->freed != 0)
+        return FFM_BLOCK_IDLE;
+    if (found->memory == FFM_MEMORY_ORDERED)
+        return FFM_BLOCK_ORDERED;
+    return found->memory == FFM_MEMORY_PLANNED && !found->shared ? FFM_BLOCK_POOLABLE : FFM_BLOCK_LIVE;
+}
+
 ffm_block_state ffm_pool_state(uint64_t address)
 {
     pthread_mutex_lock(&ffm_lock);
     const block *found = at(address);
-    ffm_block_state state = FFM_BLOCK_UNKNOWN;
-    if (found != NULL)
-        state = found->freed != 0 ? FFM_BLOCK_IDLE : found->poolable ? FFM_BLOCK_POOLABLE : FFM_BLOCK_LIVE;
+    ffm_block_state state = found != NULL ? state_of(found) : FFM_BLOCK_UNKNOWN;
     pthread_mutex_unlock(&ffm_lock);
     return state;
 }
@@ -270,8 +278,8 @@ bool ffm_pool_holds(uint64_t address, size_t bytes)
 {
     pthread_mutex_lock(&ffm_lock);
     const block *found = around(address);
-    bool holds = found != NULL && found->freed == 0 && bytes <= found->bytes - (address - found->base) &&
-                 address - found->base < found->bytes;
+    bool holds = found != NULL && found->freed == 0 && !found->shared &&
+                 bytes <= found->bytes - (address - found->base) && address - found->base < found->bytes;
     pthread_mutex_unlock(&ffm_lock);
     return holds;
 }
@@ -294,7 +302,7 @@ void ffm_pool_share(uint64_t address)
     pthread_mutex_lock(&ffm_lock);
     block *found = around(address);
     if (found != NULL)
-        found->poolable = false;
+        found->shared = true;
     pthread_mutex_unlock(&ffm_lock);
 }
 

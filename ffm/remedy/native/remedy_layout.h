@@ -1,7 +1,7 @@
 /* The binary layout of what goes into the correcting library and of what it counts. Read by the C compiler and, as it
  * stands, by ffm/remedy/layout.py, so it holds only plain declarations. */
 
-enum { FFM_REMEDY_VERSION = 3 };
+enum { FFM_REMEDY_VERSION = 4 };
 
 /* What may be done at a call site. */
 enum {
@@ -44,6 +44,7 @@ typedef struct {
     uint64_t uploads_copied;   /* uploads that became a copy on the device */
     uint64_t uploads_nothing;  /* uploads that became nothing */
     uint64_t uploads_staged;   /* synchronous uploads that became asynchronous */
+    uint64_t uploads_kept;     /* asynchronous uploads that were sent, and copied on the device for the next ones */
     uint64_t downloads_staged; /* synchronous downloads that became asynchronous */
     uint64_t transfer_waits;   /* transfers that did not wait */
 
@@ -52,6 +53,8 @@ typedef struct {
     uint64_t waits_questions;    /* the program asked for the state or the times of work */
     uint64_t waits_destination;  /* a download's destination cannot be closed until it is delivered */
     uint64_t waits_source;       /* a download's source is no memory whose allocation and free are followed */
+    uint64_t uploads_unfollowed; /* an upload's destination is no such memory */
+    uint64_t uploads_pinned;     /* the GPU will read an upload's source later: it may be another one then */
     uint64_t waits_capture;      /* a stream was being captured */
     uint64_t waits_driver;       /* the driver refused part of a correction */
     uint64_t deliveries_touched; /* downloads delivered because the program touched their destination */

@@ -5,6 +5,7 @@
 #include "cache.h"
 #include "driver.h"
 #include "effects.h"
+#include "extras.h"
 #include "held.h"
 #include "host_memory.h"
 #include "order.h"
@@ -19,13 +20,14 @@ typedef struct {
     uint64_t before; /* ffm_held_now */
 } upload;
 
+/* The synchronous calls have no stream argument: theirs is a default one. */
 static upload upload_of(const ffm_program_call *call)
 {
     const ffm_function *function = call->function;
     return (upload){.to = ffm_argument(call, function->destination),
                     .from = (const void *)ffm_argument(call, function->source),
                     .bytes = ffm_argument(call, function->bytes),
-                    .stream = ffm_order_stream(0, function->per_thread_stream),
+                    .stream = ffm_order_stream(ffm_argument(call, function->stream), function->per_thread_stream),
                     .before = ffm_held_now()};
 }
 
@@ -53,10 +55,8 @@ static uint64_t fall_back(const ffm_program_call *call, const upload *it, uint64
 }
 
 /* The upload was enqueued: go on, or wait as the call does. */
-static uint64_t finish(const ffm_program_call *call, const upload *it, bool wait, uint64_t *count)
+static uint64_t go_on(const upload *it, bool wait)
 {
-    ffm_count(count);
-    ffm_count(&call->tally->corrected);
     if (!wait && ffm_order_fence(FFM_SCOPE_STREAM, it->stream)) {
         FFM_COUNT(transfer_waits);
         return FFM_CUDA_SUCCESS;
@@ -68,8 +68,15 @@ static uint64_t finish(const ffm_program_call *call, const upload *it, bool wait
     return (uint64_t)result;
 }
 
+static uint64_t finish(const ffm_program_call *call, const upload *it, bool wait, uint64_t *count)
+{
+    ffm_count(count);
+    ffm_count(&call->tally->corrected);
+    return go_on(it, wait);
+}
+
 /* The bytes as they are now, in pinned memory. What is hashed is what is sent, whoever writes the source meanwhile. */
-static bool stage(const upload *it, bool keep)
+static bool stage(const upload *it, bool keep, bool at_once)
 {
     ffm_staged piece;
     if (!ffm_staging_take(it->bytes, &piece))
@@ -81,7 +88,7 @@ static bool stage(const upload *it, bool keep)
     }
     if (keep) {
         ffm_content_key content = ffm_content_of(piece.memory, it->bytes);
-        ffm_cache_keep(&content, it->to, it->stream);
+        ffm_cache_keep(&content, it->to, it->stream, at_once);
         note(it, ffm_order_after_all(it->stream) ? &content : NULL);
     } else {
         note(it, NULL);
@@ -110,12 +117,84 @@ uint64_t ffm_upload(const ffm_program_call *call)
         bool orderly = ffm_order_after_all(it.stream);
         if (orderly && ffm_held_at(it.to, &content))
             return finish(call, &it, wait, &ffm_counters->uploads_nothing);
-        if (ffm_cache_copy(&content, it.to, it.stream)) {
+        if (ffm_cache_copy(&content, it.to, it.stream, false)) {
             note(&it, orderly ? &content : NULL);
             return finish(call, &it, wait, &ffm_counters->uploads_copied);
         }
     }
-    if (stage(&it, reuse))
+    if (stage(&it, reuse, false))
         return finish(call, &it, wait, &ffm_counters->uploads_staged);
     return fall_back(call, &it, &ffm_counters->waits_driver);
+}
+
+/* Where an upload's bytes come from, and when they are read there. */
+typedef enum {
+    SOURCE_OTHER,  /* not, or perhaps not, by the host */
+    SOURCE_STAGED, /* before the call returns */
+    SOURCE_LATER   /* when the copy's turn comes */
+} source_kind;
+
+static source_kind source_of(const upload *it)
+{
+    uint64_t first = (uint64_t)it->from, last = first + it->bytes - 1;
+    ffm_place place = ffm_place_of(first);
+    if (place != ffm_place_of(last))
+        return SOURCE_OTHER;
+    if (place == FFM_PLACE_HOST && ffm_host_memory_holds(first) && ffm_host_memory_holds(last))
+        return SOURCE_LATER;
+    if (place != FFM_PLACE_PAGEABLE)
+        return SOURCE_OTHER;
+    return ffm_ordinary_memory_is_read_later() ? SOURCE_LATER : SOURCE_STAGED;
+}
+
+static uint64_t leave(const ffm_program_call *call, uint64_t *why)
+{
+    ffm_count(why);
+    ffm_count(&call->tally->waited);
+    return ffm_enqueue(call);
+}
+
+/* Whether the bytes are on the device, or will be in the stream's order; else they must be sent as they were. */
+static bool reuse_or_stage(const ffm_program_call *call, const upload *it)
+{
+    ffm_content_key content = ffm_content_of(it->from, it->bytes);
+    bool orderly = ffm_order_after_all(it->stream);
+    if (orderly && ffm_held_at(it->to, &content) && ffm_order_barrier()) {
+        FFM_COUNT(uploads_nothing);
+    } else if (ffm_cache_copy(&content, it->to, it->stream, true)) {
+        note(it, orderly ? &content : NULL);
+        FFM_COUNT(uploads_copied);
+    } else {
+        if (!stage(it, true, true))
+            return false;
+        FFM_COUNT(uploads_kept);
+        return true;
+    }
+    ffm_count(&call->tally->corrected);
+    return true;
+}
+
+/* The source is compared as it is now. The program may write it until the copy reads it, in ways that it orders: a
+ * stream can wait for a value, or a kernel for a word, that the CPU sets behind its writes. So what the copy reads
+ * later is compared only where it would be read at once. */
+uint64_t ffm_upload_asynchronous(const ffm_program_call *call)
+{
+    if (!ffm_may(call, FFM_REMEDY_REUSE))
+        return ffm_enqueue(call);
+    upload it = upload_of(call);
+    source_kind source = it.bytes == 0 || it.from == NULL ? SOURCE_OTHER : source_of(&it);
+    if (source == SOURCE_OTHER)
+        return ffm_enqueue(call);
+    if (!ffm_pool_holds(it.to, it.bytes))
+        return leave(call, &ffm_counters->uploads_unfollowed);
+    bool waited = call->site->actions & FFM_REMEDY_NO_WAIT;
+    if (waited ? ffm_effects_under_way() : ffm_effects_may_write((uint64_t)it.from, it.bytes))
+        return leave(call, &ffm_counters->waits_host_memory);
+    if (source == SOURCE_LATER && !ffm_order_begins_at_once(it.stream))
+        return leave(call, &ffm_counters->uploads_pinned);
+    ffm_host_memory_sent(it.from, it.bytes);
+    if (!reuse_or_stage(call, &it))
+        return leave(call, &ffm_counters->waits_driver);
+    /* Where the calls were seen to wait, and nobody relied on it, their order stays; else there is none to keep. */
+    return waited ? go_on(&it, false) : FFM_CUDA_SUCCESS;
 }

@@ -15,8 +15,7 @@ static uint64_t stream_of(const ffm_program_call *call, uint64_t handle)
     return ffm_order_stream(handle, call->function->per_thread_stream);
 }
 
-/* Copies and sets that return before they are done, and may work on host memory. */
-static uint64_t enqueue(const ffm_program_call *call)
+uint64_t ffm_enqueue(const ffm_program_call *call)
 {
     const ffm_function *function = call->function;
     ffm_operation operation = {0};
@@ -25,7 +24,10 @@ static uint64_t enqueue(const ffm_program_call *call)
     if (function->direction == FFM_DIRECTION_HOST_TO_DEVICE && function->shape == FFM_SHAPE_PLAIN)
         ffm_host_memory_sent((const void *)operation.source, operation.bytes);
     uint64_t result = ffm_forward(call);
-    ffm_held_lost();
+    if (function->kind == FFM_KIND_TRANSFER && function->shape == FFM_SHAPE_PLAIN && operation.bytes != 0)
+        ffm_held_overwritten(operation.destination, operation.bytes);
+    else
+        ffm_held_lost();
     bool to_host = ffm_host_memory_holds(operation.destination), from_host = ffm_host_memory_holds(operation.source);
     if (result == 0 && function->kind == FFM_KIND_TRANSFER && function->shape == FFM_SHAPE_PLAIN &&
         !ffm_host_memory_open() && (to_host || from_host)) {
@@ -98,13 +100,16 @@ ffm_handler ffm_work_handler(const ffm_function *function)
             return ffm_upload;
         if (ffm_is(function, "cuMemcpyDtoH") && function->shape == FFM_SHAPE_PLAIN)
             return ffm_download;
+        if ((ffm_is(function, "cuMemcpyHtoDAsync") || ffm_is(function, "cuMemcpyAsync")) &&
+            function->shape == FFM_SHAPE_PLAIN)
+            return ffm_upload_asynchronous;
         /* Copies between host and device by the synchronous calls are done when they return. */
         if (!function->asynchronous && (function->direction == FFM_DIRECTION_HOST_TO_DEVICE ||
                                         function->direction == FFM_DIRECTION_DEVICE_TO_HOST))
             return note_stream;
-        return enqueue;
+        return ffm_enqueue;
     case FFM_KIND_SET:
-        return enqueue;
+        return ffm_enqueue;
     case FFM_KIND_LAUNCH:
         return ffm_is(function, "cuLaunchKernel") || ffm_is(function, "cuLaunchKernelEx") ? launch : enqueue_unknown;
     case FFM_KIND_HOST_FUNCTION:

@@ -3,6 +3,7 @@
 #include "process_scenes.h"
 #include "result_scenes.h"
 #include "transfer_scenes.h"
+#include "upload_scenes.h"
 #include "wait_scenes.h"
 
 namespace
@@ -35,9 +36,18 @@ const struct {
     {"handed_over", handed_over},
     {"contents_come_back", contents_come_back},
     {"contents_are_there", contents_are_there},
+    {"sent_again", sent_again},
+    {"sent_where_it_is", sent_where_it_is},
+    {"sent_between_streams", sent_between_streams},
+    {"sent_to_streams", sent_to_streams},
+    {"source_is_filled_later", source_is_filled_later},
+    {"source_is_being_filled", source_is_being_filled},
+    {"pool_memory_goes_round", pool_memory_goes_round},
+    {"sent_by_a_graph", sent_by_a_graph},
+    {"sent_to_managed_memory", sent_to_managed_memory},
     {"result_is_read", result_is_read},
     {"result_is_overwritten", result_is_overwritten},
-    {"result_of_pool_memory", result_of_pool_memory},
+    {"result_of_managed_memory", result_of_managed_memory},
     {"result_is_on_the_stack", result_is_on_the_stack},
     {"result_is_written", result_is_written},
 #ifdef RAW_SYSTEM_CALLS

@@ -27,13 +27,13 @@ void result_is_read()
 }
 
 /* The memory goes back to its pool in the order of a stream. */
-void result_of_pool_memory()
+void result_of_managed_memory()
 {
     int *host = on_host(), *device = nullptr;
-    REQUIRE(cudaMallocAsync(reinterpret_cast<void **>(&device), bytes, nullptr));
-    LAUNCH(fill, dim3(count / 256), dim3(256), 0, nullptr, device, 5, count);
+    REQUIRE(cudaMallocManaged(reinterpret_cast<void **>(&device), bytes));
+    start_fill(device, 5);
     REQUIRE(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost));
-    REQUIRE(cudaFreeAsync(device, nullptr));
+    REQUIRE(cudaFree(device));
     std::printf("%d\n", sum(host));
 }
 

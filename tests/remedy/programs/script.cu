@@ -87,6 +87,12 @@ void perform(const std::string &operation, int a, int b, int c, int d)
     if (operation == "allocate") {
         sizes[a] = b;
         REQUIRE(cudaMalloc(reinterpret_cast<void **>(&device[a]), sizeof(uint32_t) * static_cast<std::size_t>(b)));
+    } else if (operation == "allocate_ordered") {
+        sizes[a] = b;
+        REQUIRE(cudaMallocAsync(reinterpret_cast<void **>(&device[a]), sizeof(uint32_t) * static_cast<std::size_t>(b),
+                                streams[d]));
+    } else if (operation == "free_ordered") {
+        REQUIRE(cudaFreeAsync(device[a], streams[d]));
     } else if (operation == "free") {
         REQUIRE(cudaFree(device[a]));
     } else if (operation == "mix") {
