@@ -28,6 +28,10 @@ LATE_S, LATE_BYTE_S = 60e-6, 0.3e-9
 and opened, there is a fault, the GPU writes a word, and closed pages are written one by one. Twice what was measured on
 the virtual GPU (2-core Xeon VM). Sites where some occurrences are needed must save more."""
 
+LEAST = 0.1
+"""The share of that which sites must save whose waits are never needed: their results may come at a wait that the
+program makes anyway, or never, and then cost little; but who saves next to nothing had better stay as it is."""
+
 UPLOADS = ("cuMemcpyHtoD_v2", "cuMemcpyHtoD_v2_ptds")
 ASYNCHRONOUS_UPLOADS = ("cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync_v2_ptsz", "cuMemcpyAsync", "cuMemcpyAsync_ptsz")
 DOWNLOADS = ("cuMemcpyDtoH_v2", "cuMemcpyDtoH_v2_ptds")
@@ -162,7 +166,13 @@ def can_be_staged(site: Site) -> bool:
 
     if site.function in UPLOADS:
         return _all(site, staged)
-    return site.function in DOWNLOADS and (never_needed(site) or (guards_itself(site) and pays(site)))
+    if site.function not in DOWNLOADS:
+        return False
+    return (
+        site.benefit.expected_s > LEAST * late_cost_s(site)
+        if never_needed(site)
+        else guards_itself(site) and pays(site)
+    )
 
 
 GUARDED = tuple(REASONS[reason] for reason in (Reason.RESULT_USED, Reason.SOURCE_OVERWRITTEN, Reason.ORDERS_STREAMS))
@@ -182,7 +192,12 @@ def guards_itself(site: Site) -> bool:
 
 def pays(site: Site) -> bool:
     """Whether a site is expected to save more than late delivery costs it."""
-    return site.benefit.expected_s > LATE_S * site.count + LATE_BYTE_S * site.bytes
+    return site.benefit.expected_s > late_cost_s(site)
+
+
+def late_cost_s(site: Site) -> float:
+    """Seconds that late delivery costs a site whose results are used at once."""
+    return LATE_S * site.count + LATE_BYTE_S * site.bytes
 
 
 def repeats(site: Site) -> bool:

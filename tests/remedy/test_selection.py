@@ -11,7 +11,17 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.model.necessity import REASONS, Reason
 from ffm.remedy.fitness import Fitness, fitness, left
 from ffm.remedy.layout import SITE, constant, declarations, guarded_functions
-from ffm.remedy.selection import LATE_S, Planned, Remedy, closes_host_memory, delivers_late, plan, write_plan
+from ffm.remedy.selection import (
+    LATE_S,
+    LEAST,
+    Planned,
+    Remedy,
+    closes_host_memory,
+    delivers_late,
+    late_cost_s,
+    plan,
+    write_plan,
+)
 from ffm.stages.analysis_document import AllocationLink, Analysis, Benefit, Site, Verdict
 from ffm.stages.documents import Stack
 from ffm.stages.errors import FfmError
@@ -152,6 +162,16 @@ def test_asynchronous_uploads_are_compared_where_that_pays_and_nobody_relies_on_
     assert "rely" in why[3]
     assert "cost as much" in why[4]
     assert "not cuMemcpyHtoDAsync_v2" in why[5]
+
+
+def test_a_download_that_nobody_needs_soon_stays_where_it_saves_next_to_nothing() -> None:
+    some = [site(number, "transfer", "cuMemcpyDtoH_v2", [verdict("unnecessary", 10)]) for number in range(2)]
+    for number, share in enumerate((1.1 * LEAST, 0.9 * LEAST)):
+        benefit = Benefit(carry_s=0.5, bound_s=0.5, replay_s=share * late_cost_s(some[number]))
+        some[number] = msgspec.structs.replace(some[number], benefit=benefit)
+    document = analysis(*some)
+    assert actions(plan(document, {Remedy.ASYNCHRONOUS})) == {0: {"ASYNCHRONOUS", "NO_WAIT"}}
+    assert "cost as much" in fitness(document)[1].why_not
 
 
 def test_a_download_comes_late_where_some_occurrences_are_needed_if_that_pays() -> None:
