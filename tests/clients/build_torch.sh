@@ -3,7 +3,7 @@
 #
 #   tests/clients/build_torch.sh [FOLDER]      default: build/torch
 #
-# Of what it needs only the small packages are installed: torch_stand_ins.py builds stand-ins for NVIDIA's closed
+# Of what it needs only the small packages are installed: stand_ins.py builds stand-ins for NVIDIA's closed
 # libraries (some gigabytes), which refuse all but products of matrices. Run by hand: it needs a package index, 2 GB of
 # disk, the built virtual GPU and some minutes. tests/clients/test_torch.py then runs.
 set -eu
@@ -25,7 +25,7 @@ packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"
 # Headers only, elsewhere: beside PyTorch NVIDIA's own runtime would be found before ours.
 [ -d "$folder/headers" ] || $pip install --no-deps --target "$folder/headers" nvidia-cuda-runtime nvidia-cuda-crt
 include=$(dirname "$(find "$folder/headers" -name cuda_runtime_api.h)")
-"$python" tests/clients/torch_stand_ins.py "$packages" "$include"
+"$python" tests/clients/stand_ins.py linked "$include" "$packages/nvidia/cu13/lib" "$packages"/torch/lib/*.so
 cd "$folder"
 LD_LIBRARY_PATH=$root/ffm/vgpu/lib VGPU_CONFIGURATION=$root/tests/clients/torch.vgpu "$python" -c 'import torch
 torch.zeros(8, 8, device="cuda") @ torch.zeros(8, 8, device="cuda")

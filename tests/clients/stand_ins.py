@@ -1,13 +1,16 @@
-"""Builds stand-ins for the closed libraries that PyTorch's CUDA libraries link, so that these load without them.
+"""Builds stand-ins for NVIDIA's closed libraries, so that PyTorch's and XLA's CUDA libraries load without them.
 
-    python tests/clients/torch_stand_ins.py SITE_PACKAGES CUDA_INCLUDE_FOLDER
+    python tests/clients/stand_ins.py linked|asked CUDA_INCLUDE_FOLDER FOLDER LIBRARY...
 
-Every function that PyTorch wants of such a library is there, with the version that it wants, and answers the library's
-own "not supported"; those of cuBLAS in `torch_blas.cpp` work, as that says. They lie where NVIDIA's packages would.
+PyTorch's libraries are linked with them (`linked`): every function that one wants is there, with the version that it
+wants. XLA opens them while it runs and asks for each function by its name (`asked`): every function is there whose name
+stands in the library. Each answers its library's own "not supported"; those of cuBLAS in `blas.cpp` work, as
+that says, and for XLA what opens a library and tells its version succeeds.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,7 +21,7 @@ from elftools.elf.gnuversions import GNUVerNeedSection
 
 HERE = Path(__file__).resolve().parent
 RUNTIME = HERE.parents[1] / "ffm" / "vgpu" / "lib"
-FLAGS = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden"]
+FLAGS = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-fvisibility=hidden"]
 
 REFUSALS = {
     "libcublas.so.13": ("cublas", "15"),  # CUBLAS_STATUS_NOT_SUPPORTED
@@ -32,16 +35,39 @@ REFUSALS = {
     "libcusparse.so.12": ("cusparse", "10"),  # CUSPARSE_STATUS_NOT_SUPPORTED
     "libcusparseLt.so.0": ("cusparseLt", "10"),
     "libnccl.so.2": ("nccl", "3"),  # ncclInternalError: likewise
+    "libnvidia-ml.so.1": ("nvml", "3"),  # NVML_ERROR_NOT_SUPPORTED
     "libnvrtc.so.13": ("nvrtc", "11"),  # NVRTC_ERROR_INTERNAL_ERROR: likewise
     "libnvshmem_host.so.3": ("nvshmem", "7"),  # NVSHMEMX_ERROR_INTERNAL: likewise
 }
 """For each library: how its functions' names begin, and what they answer."""
 
-ANSWERS = {"ncclGetLastError": '(long)"a stand-in"', "cudnnGetVersion": "0", "cublasLtGetVersion": "0"}
+ASKED = ("libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9", "libnvidia-ml.so.1")
+"""Those that XLA does not start without, or not without errors on its output."""
+
+ANSWERS = {
+    "ncclGetLastError": '(long)"a stand-in"',
+    "cudnnGetVersion": "0",
+    "cublasLtGetVersion": "0",
+}
 """Those that answer no status. Functions named ...ErrorString answer a text."""
 
+ANSWERS_TO_XLA = {
+    "cublasLtCreate": "(*(void **)first = &opened, 0)",
+    "cublasLtDestroy": "0",
+    "cudnnCreate": "(*(void **)first = &opened, 0)",
+    "cudnnDestroy": "0",
+    "cudnnGetProperty": "(*(int *)second = (int[]){9, 20, 0}[(long)first], 0)",  # major, minor, patch level
+    "cudnnGetVersion": "92000",
+    "cudnnSetStream": "0",
+    "nvmlInit": "0",
+    "nvmlInit_v2": "0",
+    "nvmlShutdown": "0",
+    "nvmlSystemGetDriverVersion": '(strncpy(first, "580.65.06", (unsigned)(long)second), 0)',
+}
+"""PyTorch goes on without a library that refuses these; XLA without the whole device, whatever it is used for."""
 
-def wanted(library: Path) -> dict[str, dict[str, str]]:
+
+def linked(library: Path) -> dict[str, dict[str, str]]:
     """For each stand-in that the library needs: the functions wanted of it, with their version, or nothing."""
     with library.open("rb") as file:
         elf = ELFFile(file)
@@ -66,28 +92,40 @@ def wanted(library: Path) -> dict[str, dict[str, str]]:
         return found
 
 
+def asked(library: Path) -> dict[str, dict[str, str]]:
+    """For each of ASKED: the functions whose names are texts of the library, all without a version."""
+    found: dict[str, dict[str, str]] = {stand_in: {} for stand_in in ASKED}
+    for name in re.findall(rb"(?<=\0)[a-z]\w+(?=\0)", library.read_bytes()):
+        owner = owner_of(name.decode())
+        if owner in found and name.removeprefix(REFUSALS[owner][0].encode())[:1].isupper():
+            found[owner][name.decode()] = ""
+    return found
+
+
 def owner_of(name: str) -> str:
     """Return the library of an unversioned function: that with the longest beginning, or none."""
     fitting = [(prefix, library) for library, (prefix, _) in REFUSALS.items() if name.startswith(prefix)]
     return max(fitting, key=lambda pair: len(pair[0]), default=("", ""))[1]
 
 
-def build(library: str, functions: dict[str, str], folder: Path, include: Path) -> None:
+def build(library: str, functions: dict[str, str], answers: dict[str, str], folder: Path, include: Path) -> None:
     """Build one stand-in into `folder`."""
-    own = (HERE / "torch_blas.cpp").read_text() if library == "libcublas.so.13" else ""
+    own = (HERE / "blas.cpp").read_text() if library == "libcublas.so.13" else ""
     _, refusal = REFUSALS[library]
-    source, versions = "", dict.fromkeys(functions.values())
+    source, versions = (
+        "#include <string.h>\nextern char opened[64];\nchar opened[64];\n",
+        dict.fromkeys(functions.values()),
+    )
     for name in functions:
         if f" {name}(" in own:
             continue
         text = '(long)"a stand-in supports nothing"'
-        answer = ANSWERS.get(name, text if name.endswith("ErrorString") else refusal)
-        source += (
-            f'__attribute__((visibility("default"))) long {name}(void);\nlong {name}(void) {{ return {answer}; }}\n'
-        )
+        answer = answers.get(name, text if re.search("(ErrorString|StatusString|StatusName)$", name) else refusal)
+        call = f"long {name}(void *first, void *second)"
+        source += f'__attribute__((visibility("default"))) {call};\n{call} {{ return {answer}; }}\n'
     with tempfile.TemporaryDirectory() as scratch:
         files = Path(scratch)
-        (files / "refused.c").write_text(source or "extern int nothing;\n")
+        (files / "refused.c").write_text(source)
         names = {
             version: [name for name, own_version in functions.items() if own_version == version] for version in versions
         }
@@ -108,20 +146,20 @@ def build(library: str, functions: dict[str, str], folder: Path, include: Path) 
         if script:
             command.append(f"-Wl,--version-script={files / 'versions.map'}")
         if own:
-            command += [f"-isystem{include}", HERE / "torch_blas.cpp", f"-L{RUNTIME}", "-lcudart"]
+            command += [f"-isystem{include}", HERE / "blas.cpp", f"-L{RUNTIME}", "-lcudart"]
         subprocess.run(command, check=True)
 
 
 def main() -> None:
-    site_packages, include = map(Path, sys.argv[1:])
-    folder = site_packages / "nvidia" / "cu13" / "lib"
-    folder.mkdir(parents=True, exist_ok=True)
+    way, include, folder, *libraries = sys.argv[1:]
+    wanted, answers = (asked, ANSWERS | ANSWERS_TO_XLA) if way == "asked" else (linked, ANSWERS)
+    Path(folder).mkdir(parents=True, exist_ok=True)
     functions: dict[str, dict[str, str]] = {}
-    for library in sorted((site_packages / "torch" / "lib").glob("*.so")):
-        for owner, found in wanted(library).items():
+    for library in libraries:
+        for owner, found in wanted(Path(library)).items():
             functions.setdefault(owner, {}).update(found)
-    for library, names in functions.items():
-        build(library, names, folder, include)
+    for owner, names in functions.items():
+        build(owner, names, answers, Path(folder), Path(include))
     print(f"{len(functions)} stand-ins with {sum(map(len, functions.values()))} functions in {folder}")
 
 
