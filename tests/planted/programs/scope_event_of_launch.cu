@@ -1,4 +1,5 @@
-// A wait for an event that a launch records itself, at a time of its own: what it covers is not known.
+// A wait for an event that a launch records itself, at a time of its own: what it covers is not known. On the virtual
+// GPU it happens to cover the kernel.
 // variants: read, never
 #include "planted.h"
 
@@ -22,7 +23,7 @@ void program()
     configuration.numAttrs = 1;
     check(cudaLaunchKernelExC(&configuration, reinterpret_cast<const void *>(slow_fill), arguments));
     WAIT(begun, cudaEventSynchronize(launched)); // sync: required (undecidable)
-    WAIT(over, cudaStreamSynchronize(nullptr));  // sync: read required, never unnecessary
+    WAIT(over, cudaStreamSynchronize(nullptr));  // sync: read required (undecidable), never unnecessary
     if (variant("read"))
         expect("sum", sum(data, count), 7 * count);
 }
