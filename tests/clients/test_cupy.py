@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ffm.stages.analysis import run_analysis
 from ffm.stages.analysis_document import Analysis, Site
-from ffm.stages.folder import ResultsFolder
-from ffm.stages.measure import Request
-from ffm.stages.registry import MEASURING_STAGES
-from ffm.vgpu.paths import library_folder
+from tests.clients.scripts import BUILD, HERE, TARGETS, marked_line, measured, virtual_gpu
 
-HERE = Path(__file__).parent
-ENVIRONMENT = Path(os.environ.get("FFM_CUPY", HERE.parents[1] / "build" / "cupy" / "env"))
+ENVIRONMENT = Path(os.environ.get("FFM_CUPY", BUILD / "cupy" / "env"))
 PYTHON = ENVIRONMENT / "bin" / "python"
 PROBLEMS = HERE / "cupy_problems.py"
 STEPS = 10
@@ -28,8 +24,9 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(autouse=True)
-def _virtual_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(library_folder()))
+def _virtual_gpu() -> Iterator[None]:
+    with virtual_gpu():
+        yield
 
 
 @pytest.mark.parametrize("client", ["cupy_client.py", "core_client.py"])
@@ -43,20 +40,10 @@ def test_device_code_is_refused_with_the_drivers_error() -> None:
     assert done.stdout.splitlines()[:2] == ["CUDA_ERROR_NO_BINARY_FOR_GPU", "CUDA_ERROR_INVALID_IMAGE"]
 
 
-def measured(script: Path, folder: Path, **variables: str) -> Analysis:
-    """What all stages find in a script."""
-    with pytest.MonkeyPatch.context() as environment:
-        for name, value in {"LD_LIBRARY_PATH": str(library_folder()), **variables}.items():
-            environment.setenv(name, value)
-        request = Request([str(PYTHON), str(script)], ResultsFolder(folder), 120.0)
-        for stage in MEASURING_STAGES.values():
-            stage(request)
-    return run_analysis(ResultsFolder(folder))
-
-
 @pytest.fixture(scope="module")
 def analysis(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
-    return measured(PROBLEMS, tmp_path_factory.mktemp("cupy"))
+    with virtual_gpu():
+        return measured(PYTHON, PROBLEMS, tmp_path_factory.mktemp("cupy"))
 
 
 def line_of(text: str) -> int:
@@ -98,10 +85,10 @@ def test_the_wait_for_what_is_printed_is_needed(analysis: Analysis) -> None:
 
 def test_a_table_that_is_sent_between_kernels_is_found(tmp_path: Path) -> None:
     """CuPy's kernels are compiled, loaded and launched, and change nothing."""
-    target = HERE.parents[1] / "benchmarks" / "gpu" / "targets" / "cupy_constant.py"
-    found = measured(target, tmp_path, VGPU_CONFIGURATION=str(HERE / "device_code.vgpu"))
-    (line,) = (number for number, row in enumerate(target.read_text().splitlines(), 1) if "# problem" in row)
+    target = TARGETS / "cupy_constant.py"
+    with virtual_gpu("device_code.vgpu"):
+        found = measured(PYTHON, target, tmp_path)
     (upload,) = (site for site in found.sites if site.transfer)
-    assert (Path(upload.file).name, upload.line, upload.count) == (target.name, line, 100)
+    assert (Path(upload.file).name, upload.line, upload.count) == (target.name, marked_line(target), 100)
     assert sum(verdict.occurrences for verdict in upload.transfer) >= 98
     assert sum(site.count for site in found.sites if site.kind == "launch") >= 200

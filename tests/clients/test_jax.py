@@ -8,23 +8,16 @@ script does is found at its line where XLA calls the driver on the script's thre
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ffm.stages.analysis import run_analysis
 from ffm.stages.analysis_document import Analysis, Site
-from ffm.stages.folder import ResultsFolder
-from ffm.stages.measure import Request
-from ffm.stages.registry import MEASURING_STAGES
-from ffm.vgpu.paths import library_folder
+from tests.clients.scripts import BUILD, TARGETS, marked_line, measured, printed, virtual_gpu
 
-HERE = Path(__file__).parent
-ENVIRONMENT = Path(os.environ.get("FFM_JAX", HERE.parents[1] / "build" / "jax" / "env"))
+ENVIRONMENT = Path(os.environ.get("FFM_JAX", BUILD / "jax" / "env"))
 PYTHON = ENVIRONMENT / "bin" / "python"
-TARGETS = HERE.parents[1] / "benchmarks" / "gpu" / "targets"
 PROGRAM = TARGETS / "jax_constant.py"
 
 pytestmark = pytest.mark.skipif(
@@ -35,27 +28,23 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True, scope="module")
 def _virtual_gpu() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("LD_LIBRARY_PATH", str(library_folder()))
-        environment.setenv("VGPU_CONFIGURATION", str(HERE / "device_code.vgpu"))
-        environment.setenv("JAX_PLATFORMS", "cuda,cpu")  # not the CPU alone, should the GPU fail; callbacks need both
-        environment.setenv("JAX_SKIP_CUDA_CONSTRAINTS_CHECK", "1")  # of libraries that are not there
-        environment.setenv("XLA_FLAGS", "--xla_gpu_autotune_level=0")  # which compares what kernels compute
+    with virtual_gpu(
+        "device_code.vgpu",
+        JAX_PLATFORMS="cuda,cpu",  # not the CPU alone, should the GPU fail; callbacks need both
+        JAX_SKIP_CUDA_CONSTRAINTS_CHECK="1",  # of libraries that are not there
+        XLA_FLAGS="--xla_gpu_autotune_level=0",  # which compares what kernels compute
+    ):
         yield
 
 
 @pytest.fixture(scope="module")
 def analysis(_virtual_gpu: None, tmp_path_factory: pytest.TempPathFactory) -> Analysis:
-    folder = ResultsFolder(tmp_path_factory.mktemp("jax") / "results")
-    request = Request([str(PYTHON), str(PROGRAM)], folder, 300.0, ordinary_memory=False)
-    for stage in MEASURING_STAGES.values():
-        stage(request)
-    return run_analysis(folder)
+    return measured(PYTHON, PROGRAM, tmp_path_factory.mktemp("jax"), ordinary_memory=False)
 
 
 def upload_at_mark(analysis: Analysis) -> Site:
     """The upload at the marked line that recurs; the first step, which compiles, has stacks of its own."""
-    (line,) = (number for number, row in enumerate(PROGRAM.read_text().splitlines(), 1) if "# problem" in row)
+    line = marked_line(PROGRAM)
     (upload,) = (
         site
         for site in analysis.sites
@@ -65,11 +54,7 @@ def upload_at_mark(analysis: Analysis) -> Site:
 
 
 def test_the_program_and_its_twin_print_the_same() -> None:
-    printed = [
-        subprocess.run([PYTHON, TARGETS / name], capture_output=True, text=True, check=True).stdout
-        for name in ("jax_constant.py", "jax_constant_fixed.py")
-    ]
-    assert printed == ["0.000\n", "0.000\n"]
+    assert printed(PYTHON, "jax_constant", "jax_constant_fixed") == ["0.000\n", "0.000\n"]
 
 
 def test_a_table_that_a_callback_sends_again_is_found_at_its_line(analysis: Analysis) -> None:

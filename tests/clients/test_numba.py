@@ -6,23 +6,16 @@ Its kernels are compiled by NVIDIA's compilers, loaded and launched, and change 
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ffm.stages.analysis import run_analysis
 from ffm.stages.analysis_document import Analysis
-from ffm.stages.folder import ResultsFolder
-from ffm.stages.measure import Request
-from ffm.stages.registry import MEASURING_STAGES
-from ffm.vgpu.paths import library_folder
+from tests.clients.scripts import BUILD, TARGETS, marked_line, measured, printed, virtual_gpu
 
-HERE = Path(__file__).parent
-ENVIRONMENT = Path(os.environ.get("FFM_NUMBA", HERE.parents[1] / "build" / "numba" / "env"))
+ENVIRONMENT = Path(os.environ.get("FFM_NUMBA", BUILD / "numba" / "env"))
 PYTHON = ENVIRONMENT / "bin" / "python"
-TARGETS = HERE.parents[1] / "benchmarks" / "gpu" / "targets"
 PROGRAM = TARGETS / "numba_implicit.py"
 
 pytestmark = pytest.mark.skipif(
@@ -33,33 +26,22 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True, scope="module")
 def _virtual_gpu() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("LD_LIBRARY_PATH", str(library_folder()))
-        environment.setenv("VGPU_CONFIGURATION", str(HERE / "device_code.vgpu"))
+    with virtual_gpu("device_code.vgpu"):
         yield
 
 
 @pytest.fixture(scope="module")
 def analysis(_virtual_gpu: None, tmp_path_factory: pytest.TempPathFactory) -> Analysis:
-    folder = ResultsFolder(tmp_path_factory.mktemp("numba") / "results")
-    request = Request([str(PYTHON), str(PROGRAM)], folder, 120.0)
-    for stage in MEASURING_STAGES.values():
-        stage(request)
-    return run_analysis(folder)
+    return measured(PYTHON, PROGRAM, tmp_path_factory.mktemp("numba"))
 
 
 def test_the_program_and_its_twin_print_the_same() -> None:
-    printed = [
-        subprocess.run([PYTHON, TARGETS / name], capture_output=True, text=True, check=True).stdout
-        for name in ("numba_implicit.py", "numba_implicit_fixed.py")
-    ]
-    assert printed == ["0.000\n", "0.000\n"]
+    assert printed(PYTHON, "numba_implicit", "numba_implicit_fixed") == ["0.000\n", "0.000\n"]
 
 
 def test_arrays_that_each_launch_sends_again_are_found_at_the_launch(analysis: Analysis) -> None:
-    (line,) = (number for number, row in enumerate(PROGRAM.read_text().splitlines(), 1) if "# problem" in row)
     sent_again = [site for site in analysis.sites if any(verdict.kind == "repeat" for verdict in site.transfer)]
-    assert [(Path(site.file).name, site.line) for site in sent_again] == [(PROGRAM.name, line)]
+    assert [(Path(site.file).name, site.line) for site in sent_again] == [(PROGRAM.name, marked_line(PROGRAM))]
     assert sent_again[0].call.startswith("cuMemcpyHtoD")
     assert sent_again[0].benefit.replay_s > 0
 

@@ -6,25 +6,17 @@ that `benchmarks/gpu/check.sh` measures on a GPU."""
 from __future__ import annotations
 
 import os
-import re
-import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from ffm.stages.analysis import run_analysis
 from ffm.stages.analysis_document import Analysis, Site
-from ffm.stages.folder import ResultsFolder
-from ffm.stages.measure import Request
-from ffm.stages.registry import MEASURING_STAGES
-from ffm.vgpu.paths import library_folder
+from tests.clients.scripts import BUILD, TARGETS, marked_line, measured, printed, virtual_gpu
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-ENVIRONMENT = Path(os.environ.get("FFM_TORCH", ROOT / "build" / "torch" / "env"))
+ENVIRONMENT = Path(os.environ.get("FFM_TORCH", BUILD / "torch" / "env"))
 PYTHON = ENVIRONMENT / "bin" / "python"
-TARGETS = ROOT / "benchmarks" / "gpu" / "targets"
 
 pytestmark = pytest.mark.skipif(
     not list(ENVIRONMENT.glob("lib/python*/site-packages/torch/lib/libtorch_cuda.so")),
@@ -51,27 +43,14 @@ TARGETS_FOUND = [
 
 
 @pytest.fixture(autouse=True)
-def _virtual_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(library_folder()))
-    monkeypatch.setenv("VGPU_CONFIGURATION", str(HERE / "torch.vgpu"))
-
-
-def analysed(program: Path, folder: Path) -> Analysis:
-    results = ResultsFolder(folder)
-    folder.mkdir()
-    request = Request([str(PYTHON), str(program)], results, 300.0, ordinary_memory=False)
-    for stage in MEASURING_STAGES.values():
-        stage(request)
-    return run_analysis(results)
+def _virtual_gpu() -> Iterator[None]:
+    with virtual_gpu("torch.vgpu"):
+        yield
 
 
 def sites_at_mark(analysis: Analysis, program: Path) -> list[Site]:
     """The calls whose stacks lead through the marked line of the program."""
-    (line,) = (
-        number
-        for number, row in enumerate(program.read_text().splitlines(), 1)
-        if re.search("# (problem|needed):", row)
-    )
+    line = marked_line(program)
     return [
         site
         for site in analysis.sites
@@ -82,7 +61,7 @@ def sites_at_mark(analysis: Analysis, program: Path) -> list[Site]:
 @pytest.mark.parametrize("target", TARGETS_FOUND, ids=lambda target: target.name)
 def test_what_is_found_at_the_marked_line(target: Target, tmp_path: Path) -> None:
     program = TARGETS / f"{target.name}.py"
-    analysis = analysed(program, tmp_path / "results")
+    analysis = measured(PYTHON, program, tmp_path, ordinary_memory=False)
     (site,) = (site for site in sites_at_mark(analysis, program) if site.call == target.call)
     assert (site.file, site.count) == (str(program), sum(v.occurrences for v in site.synchronization) or site.count)
     assert {verdict.kind for verdict in (*site.synchronization, *site.transfer)} & target.verdicts
@@ -92,8 +71,4 @@ def test_what_is_found_at_the_marked_line(target: Target, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", [target.name for target in TARGETS_FOUND])
 def test_the_mended_program_prints_the_same(name: str) -> None:
-    printed = {
-        subprocess.run([PYTHON, TARGETS / f"{name}{end}.py"], capture_output=True, text=True, check=True).stdout
-        for end in ("", "_fixed")
-    }
-    assert len(printed) == 1
+    assert len(set(printed(PYTHON, name, f"{name}_fixed"))) == 1

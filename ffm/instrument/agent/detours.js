@@ -27,7 +27,7 @@ function detour(address, replacement, bind) {
     throw new Error("it is replaced already, as under another name");
   }
   if (start.and(15).toInt32() + JUMP > 16) {
-    throw new Error("it does not begin at a multiple of 16 bytes");
+    throw new Error("a store of 16 bytes does not reach what a jump needs");
   }
   const slot = slotNear(address);
   Memory.patchCode(slot, SLOT, (code) => {
