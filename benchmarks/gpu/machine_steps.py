@@ -23,7 +23,6 @@ QUESTIONS = {
     "GPU": ["nvidia-smi", "--query-gpu=name,driver_version,compute_cap,memory.total", "--format=csv,noheader"],
     "nvcc": ["nvcc", "--version"],
     "gcc": ["gcc", "-dumpfullversion"],
-    "addr2line": ["addr2line", "--version"],
     "llvm-symbolizer": ["llvm-symbolizer", "--version"],
 }
 """Programs that answer what there is. None of them is missed where another one does its work."""

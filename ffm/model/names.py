@@ -12,7 +12,7 @@ DROPPED = "<...>"
 """Stands for the template arguments that were dropped (dissertation, Figure 5.3)."""
 
 _CLONE = re.compile(
-    r"(?: ?[\[(](?:clone )?\.[A-Za-z_]+(?:\.\d+)*[\])]|\.(?:cold|part|isra|constprop|llvm)(?:\.\d+)*)+$"
+    r"(?: ?[\[(](?:clone )?(?:\.[A-Za-z_]+(?:\.\d+)*)+[\])]|\.(?:cold|part|isra|constprop|llvm)(?:\.\d+)*)+$"
 )
 _TRAILING_QUALIFIER = re.compile(r"(?:\s*(?:\bconst|\bvolatile|\bnoexcept|&&?))+$")
 _ANONYMOUS = re.compile(r"\(anonymous namespace\)|`anonymous namespace'|\{anonymous\}")

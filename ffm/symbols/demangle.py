@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 _CLONE = re.compile(
-    r"(?: ?[\[(](?:clone )?\.[A-Za-z_]+(?:\.\d+)*[\])]"  # GNU: "f(int) [clone .cold]", LLVM: "f(int) (.cold)"
+    r"(?: ?[\[(](?:clone )?(?:\.[A-Za-z_]+(?:\.\d+)*)+[\])]"  # GNU: "f(int) [clone .cold]", LLVM: "f(int) (.cold)"
     r"|\.(?:cold|part|isra|constprop|lto_priv|llvm)(?:\.\d+)*"  # "f.part.0", as in C
     r")+$"
 )

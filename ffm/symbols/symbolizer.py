@@ -5,38 +5,28 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
-from ffm.symbols.addr2line import Addr2lineError, find_addr2line, look_up
 from ffm.symbols.demangle import demangle
 from ffm.symbols.elf import ElfFile, SymbolTable, read_elf
 from ffm.symbols.llvm import SymbolizerError, find_llvm_symbolizer, symbolize
 from ffm.symbols.locations import Location, SourceFrame
+from ffm.symbols.symbolic import DebugInformationError, look_up
 
 
 class Symbolizer:
-    """Resolves code addresses with llvm-symbolizer, else with addr2line, else with the modules' symbol tables.
+    """Resolves code addresses with llvm-symbolizer, else with the package symbolic, else with the symbol tables.
 
     Symbol tables give function names only: no files, lines or inlined functions. What could not be done as
     well as possible is said in `notes`, a sentence for each cause.
     """
 
-    def __init__(self, program: str | None = None, *, use_llvm: bool = True, use_addr2line: bool = True) -> None:
-        """Use the given llvm-symbolizer, or what is installed and allowed."""
-        self._program = (program or find_llvm_symbolizer()) if use_llvm else None
-        self._addr2line = find_addr2line() if use_addr2line and self._program is None else None
+    def __init__(self, program: str | None = None, *, use_llvm: bool = True, use_lines: bool = True) -> None:
+        """Use the given llvm-symbolizer, or the installed one if it is allowed; without `use_lines` symbol tables."""
+        self._program = (program or find_llvm_symbolizer()) if use_llvm and use_lines else None
+        self._use_lines = use_lines
         self._modules: dict[tuple[str, str], ElfFile | None] = {}
         self._tables: dict[Path, SymbolTable] = {}
         self._known: dict[Location, list[SourceFrame]] = {}
         self._notes: dict[str, None] = {}
-        if self._program is None and self._addr2line is None:
-            self._note(
-                "llvm-symbolizer is not installed, so stacks show functions without files, lines and inlined "
-                "functions; install it (Debian, Ubuntu: `apt install llvm`) and analyse again."
-            )
-
-    @property
-    def method(self) -> str:
-        """What resolves the addresses: the path of llvm-symbolizer or addr2line, or `symbol tables`."""
-        return self._program or self._addr2line or "symbol tables"
 
     @property
     def notes(self) -> list[str]:
@@ -44,7 +34,7 @@ class Symbolizer:
         return list(self._notes)
 
     def resolve(self, locations: list[Location]) -> list[list[SourceFrame]]:
-        """Resolve many locations at once: one external process for all of them, or for each module with addr2line.
+        """Resolve many locations at once: one external process for all of them, or one reader for each module.
 
         Returns:
             For each location the functions that are there, innermost inlined one first; the last one is
@@ -109,17 +99,14 @@ class Symbolizer:
             try:
                 return self._symbolized({module: group})
             except (SymbolizerError, OSError) as error:
-                self._note(
-                    f"{self._program} failed on {module.path} ({error}), so that its functions come from its "
-                    "symbol table, without files and lines."
-                )
-        if self._addr2line is not None and module.has_lines:
+                self._note(f"{self._program} failed on {module.path} ({error}), which ffm then read by itself.")
+        if self._use_lines and module.has_lines:
             try:
-                return look_up(self._addr2line, module.path, [_address(module, location) for location in group])
-            except (Addr2lineError, OSError) as error:
+                return look_up(module.path, [_address(module, location) - module.base for location in group])
+            except DebugInformationError as error:
                 self._note(
-                    f"{self._addr2line} failed on {module.path} ({error}), so that its functions come from its "
-                    "symbol table, without files and lines."
+                    f"The debug information of {module.path} cannot be read ({error}), so that its functions come from "
+                    "its symbol table, without files and lines."
                 )
         table = self._tables.get(module.path)
         if table is None:

@@ -27,7 +27,8 @@ def test_demangling(mangled: str, plain: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["foo(int) [clone .cold]", "foo(int) (.cold)", "foo(int) [clone .isra.0] [clone .cold]"]
+    "name",
+    ["foo(int) [clone .cold]", "foo(int) (.cold)", "foo(int) (.isra.0.cold)", "foo(int) [clone .isra.0] [clone .cold]"],
 )
 def test_both_spellings_of_a_clone_are_dropped(name: str) -> None:
     assert without_clone_suffix(name) == "foo(int)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -11,25 +12,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
 from symbol_programs import Program, build_in, line_of
 
 from ffm.symbols import Location, SourceFrame, Symbolizer
-from ffm.symbols.addr2line import _frames, find_addr2line
 from ffm.symbols.elf import SymbolTable, read_elf
 from ffm.symbols.llvm import find_llvm_symbolizer
+from ffm.vgpu.paths import sample
 
 Build = Callable[..., Program]
 needs_llvm = pytest.mark.skipif(find_llvm_symbolizer() is None, reason="llvm-symbolizer is not installed")
-needs_addr2line = pytest.mark.skipif(find_addr2line() is None, reason="addr2line is not installed")
 LLVM: dict[str, bool] = {}
-ADDR2LINE = {"use_llvm": False}
-TABLES = {"use_llvm": False, "use_addr2line": False}
-READERS = pytest.mark.parametrize(
-    "ways", [pytest.param(LLVM, marks=needs_llvm), pytest.param(ADDR2LINE, marks=needs_addr2line)]
-)
-ANY = pytest.mark.parametrize(
-    "ways", [pytest.param(LLVM, marks=needs_llvm), pytest.param(ADDR2LINE, marks=needs_addr2line), TABLES]
-)
+SYMBOLIC = {"use_llvm": False}
+TABLES = {"use_lines": False}
+READERS = pytest.mark.parametrize("ways", [pytest.param(LLVM, marks=needs_llvm), SYMBOLIC])
+ANY = pytest.mark.parametrize("ways", [pytest.param(LLVM, marks=needs_llvm), SYMBOLIC, TABLES])
 LINKS = pytest.mark.parametrize("link", ["-pie", "-no-pie"])
 
 
@@ -59,8 +56,6 @@ def test_symbol_tables_give_the_real_function_without_lines(build: Build, link: 
     program = build("-g", "-fPIE" if link == "-pie" else "-fno-pie", link)
     symbolizer = Symbolizer(**TABLES)
     assert symbolizer.resolve([program.location("inlined")]) == [[SourceFrame("outer::Table<int>::add(int)")]]
-    assert symbolizer.method == "symbol tables"
-    assert "llvm-symbolizer is not installed" in symbolizer.notes[0]
 
 
 @ANY
@@ -80,7 +75,7 @@ def test_a_call_at_the_very_end_belongs_to_its_own_function(build: Build, ways: 
     assert frames[-1].function == "last_thing()"
 
 
-@pytest.mark.parametrize("ways", [pytest.param(LLVM, marks=needs_llvm), TABLES])  # addr2line counts padding too
+@ANY
 def test_a_return_address_is_looked_up_one_byte_earlier(build: Build, ways: dict[str, bool]) -> None:
     program = build("-g")
     elf = read_elf(program.path)
@@ -150,14 +145,44 @@ def test_a_module_without_build_id_is_resolved_but_noted(build: Build) -> None:
     assert "has no build-id" in symbolizer.notes[-1]
 
 
-def test_a_failing_symbolizer_is_said_and_replaced_by_symbol_tables(build: Build, tmp_path: Path) -> None:
+def test_a_failing_symbolizer_is_said_and_the_lines_are_read_without_it(build: Build, tmp_path: Path) -> None:
     broken = tmp_path / "llvm-symbolizer"
     broken.write_text("#!/bin/sh\necho 'out of order' >&2\nexit 1\n")
     broken.chmod(0o755)
     program = build("-g")
     symbolizer = Symbolizer(str(broken))
-    assert symbolizer.resolve([program.location("inlined")]) == [[SourceFrame("outer::Table<int>::add(int)")]]
+    [frames] = symbolizer.resolve([program.location("inlined")])
+    assert [frame.line for frame in frames] == [line_of("INNER"), line_of("MIDDLE"), line_of("OUTER")]
     assert "out of order" in symbolizer.notes[0]
+
+
+def test_damaged_debug_information_is_said_and_replaced_by_symbol_tables(build: Build) -> None:
+    program = build("-g")
+    location = program.location("inlined")
+    with program.path.open("r+b") as file:
+        for name in (".debug_info", ".debug_abbrev"):
+            section = ELFFile(file).get_section_by_name(name)
+            file.seek(section["sh_offset"])
+            file.write(b"\xff" * section["sh_size"])
+    symbolizer = Symbolizer(use_llvm=False)
+    assert symbolizer.resolve([location]) == [[SourceFrame("outer::Table<int>::add(int)")]]
+    assert "debug information" in symbolizer.notes[0]
+
+
+@needs_llvm
+@pytest.mark.parametrize("name", ["als", "amg", "flag", "overlap"])
+def test_calls_of_the_samples_are_at_the_same_lines_by_both_readers(name: str) -> None:
+    """Files and lines: of functions with the same code each names another one, and they spell lambdas otherwise."""
+    program = sample(name)
+    listing = subprocess.run(["objdump", "-d", program], check=True, capture_output=True, text=True).stdout
+    after = [int(line, 16) for line in re.findall(r"\tcall .*\n +([0-9a-f]+):", listing)]
+    module = read_elf(program)
+    places = [Location(str(program), module.build_id, address - module.base, True) for address in after]
+    found = zip(Symbolizer().resolve(places), Symbolizer(use_llvm=False).resolve(places), strict=True)
+    assert len(after) > 100
+    for frames in found:
+        llvm, symbolic = ([(frame.file, frame.line) for frame in each if frame.line] for each in frames)
+        assert llvm == symbolic
 
 
 @needs_llvm
@@ -177,15 +202,15 @@ def test_modules_with_unusual_names_are_looked_up_together(build: Build, tmp_pat
 
 
 @needs_llvm
-def test_a_module_that_cannot_be_looked_up_leaves_the_others_their_lines(build: Build, tmp_path: Path) -> None:
+def test_a_module_that_llvm_cannot_look_up_is_read_by_itself(build: Build, tmp_path: Path) -> None:
     program = build("-g")
     copy = tmp_path / """both ' and ".so"""
     shutil.copy(program.path, copy)
     location = program.location("inlined")
     symbolizer = Symbolizer()
-    whole, plain = symbolizer.resolve([location, replace(location, path=str(copy))])
-    assert len(whole) == 3
-    assert plain == [SourceFrame("outer::Table<int>::add(int)")]
+    one, other = symbolizer.resolve([location, replace(location, path=str(copy))])
+    assert len(one) == 3
+    assert one == other
     assert len(symbolizer.notes) == 1
     assert str(copy) in symbolizer.notes[0]
 
@@ -208,16 +233,3 @@ def test_a_versioned_symbolizer_is_found(tmp_path: Path, monkeypatch: pytest.Mon
         assert find_llvm_symbolizer() == os.fspath(tmp_path / "llvm-symbolizer-14")
     finally:
         find_llvm_symbolizer.cache_clear()
-
-
-@pytest.mark.parametrize(
-    ("lines", "frame"),
-    [
-        (["cudaFree", ":?"], SourceFrame("cudaFree")),
-        (["cudaFree", "??:0"], SourceFrame("cudaFree")),
-        (["run()", "/a:b/main.cu:12 (discriminator 3)"], SourceFrame("run()", "/a:b/main.cu", 12)),
-        (["run() [clone .cold]", "main.cu:?"], SourceFrame("run()", "main.cu")),
-    ],
-)
-def test_places_as_addr2line_writes_them(lines: list[str], frame: SourceFrame) -> None:
-    assert _frames([*lines, "??", "??:0"]) == [frame]
