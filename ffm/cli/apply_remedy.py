@@ -1,4 +1,4 @@
-"""`ffm apply-remedy`: run the program with fixes applied; before, after, estimate."""
+"""`ffm apply-remedy`: run the program with fixes applied, and compare times before and after with the estimate."""
 
 from __future__ import annotations
 
@@ -16,20 +16,38 @@ if TYPE_CHECKING:
 
 
 @click.command(name="apply-remedy", cls=view_command("ffm.remedy.outcome:Outcome"))
-@click.option("--cudaFree-hoist", "hoist", is_flag=True, help="Keep device memory in a pool; frees do not wait.")
-@click.option("--skip-syncs", "skip", is_flag=True, help="Explicit synchronizations return at once.")
+@click.option(
+    "--cudaFree-hoist", "hoist", is_flag=True, help="Serve device memory from a pool, so that frees do not wait."
+)
+@click.option("--skip-syncs", "skip", is_flag=True, help="Make explicit synchronizations return at once.")
 @click.option(
     "--async-transfers",
     "asynchronous",
     is_flag=True,
-    help="Synchronous transfers return at once; the first touch waits.",
+    help="Make synchronous transfers return at once; wait at the first use instead.",
 )
-@click.option("--reuse-uploads", "reuse", is_flag=True, help="Repeated uploads become copies on the device.")
-@click.option("--all", "everything", is_flag=True, help="All of these.")
-@click.option("--site", "chosen", type=int, multiple=True, metavar="N", help="Only this site, as in `ffm site N`.")
-@click.option("--sequence", type=int, metavar="N", help="Only the sites of this sequence, as in `ffm sequence N`.")
+@click.option("--reuse-uploads", "reuse", is_flag=True, help="Replace repeated uploads by copies on the device.")
+@click.option("--all", "everything", is_flag=True, help="Apply all of these.")
 @click.option(
-    "--runs", type=click.IntRange(min=1), default=3, show_default=True, help="How often to run each, in turn."
+    "--site",
+    "chosen",
+    type=int,
+    multiple=True,
+    metavar="N",
+    help="Correct only this site, numbered as in `ffm site N`.",
+)
+@click.option(
+    "--sequence",
+    type=int,
+    metavar="N",
+    help="Correct only the sites of this sequence, numbered as in `ffm sequence N`.",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="How many times to run each version; the versions alternate.",
 )
 @click.option(
     "--compare",
@@ -37,15 +55,17 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     multiple=True,
     metavar="FILE",
-    help="A file that the program writes, to be compared too.",
+    help="Also compare this file, which the program writes.",
 )
 @click.option(
     "--twin",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="PROGRAM",
-    help="A version corrected by hand, to run beside with the same arguments.",
+    help="A version corrected by hand, to run with the same arguments for comparison.",
 )
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="End a run after this.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop a run after this time."
+)
 @results_option
 @json_option
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -65,12 +85,12 @@ def apply_remedy(
     as_json: bool,
     arguments: tuple[str, ...],
 ) -> None:
-    """Run the unmodified program with fixes applied, by call stack, and compare.
+    """Run the unmodified program with fixes applied to chosen call stacks, and compare it with the program as it is.
 
-    Without -- ./app ARGUMENTS it runs the measured command. START END after --sequence N choose a part of it. With
-    --site or --sequence all fixes that fit are applied, unless some are named.
+    Without -- ./app ARGUMENTS, the measured command is run. After --sequence N, START END select a part of the
+    sequence. With --site or --sequence, every fix that fits is applied unless specific fixes are named.
 
-    The exit status is 1 where the corrected program ends or writes differently.
+    The exit status is 1 if the corrected program ends differently or writes different output.
     """
     from ffm.remedy.selection import Remedy
 
@@ -79,7 +99,9 @@ def apply_remedy(
     remedies = [remedy for remedy, wanted in named if wanted or everything]
     part, command = _split(arguments, sequence)
     if not remedies and not chosen and sequence is None:
-        raise click.UsageError("say what to apply: --cudaFree-hoist, --skip-syncs, --all, --site N, ... (see --help)")
+        raise click.UsageError(
+            "choose what to apply: --cudaFree-hoist, --skip-syncs, --all, --site N, ... (see --help)"
+        )
     _apply(
         results,
         remedies or list(Remedy),
@@ -94,7 +116,7 @@ def apply_remedy(
 
 
 def _split(arguments: tuple[str, ...], sequence: int | None) -> tuple[tuple[int, int] | None, list[str]]:
-    """Take START and END, which follow --sequence N, from the front of the command."""
+    """Split START and END, which may follow --sequence N, from the front of the command."""
     words = list(arguments)
     if sequence is not None and len(words) >= 2 and words[0].isdigit() and words[1].isdigit():
         return (int(words[0]), int(words[1])), words[2:]
@@ -104,35 +126,37 @@ def _split(arguments: tuple[str, ...], sequence: int | None) -> tuple[tuple[int,
 def _among(
     results: Results, chosen: tuple[int, ...], sequence: int | None, part: tuple[int, int] | None
 ) -> set[int] | None:
-    """The sites that the options choose; None for all."""
+    """Return the sites that the options select; None means all."""
     from ffm.stages.results import sequence_operations
 
     count = len(results.document.sites)
     for number in chosen:
         if not 1 <= number <= count:
-            raise FfmError(f"there is no site {number}: {results.document.application} has 1 to {count}.")
+            raise FfmError(
+                f"there is no site {number}: the sites of {results.document.application} are numbered 1 to {count}."
+            )
     among = {number - 1 for number in chosen}
     if sequence is not None:
         operations = sequence_operations(results.document, sequence)
         start, end = part or (1, len(operations))
         if not 1 <= start <= end <= len(operations):
             raise FfmError(
-                f"sequence {sequence} has operations 1 to {len(operations)}, so {start} to {end} is not a part of it."
+                f"sequence {sequence} has operations 1 to {len(operations)}, so {start} to {end} is not part of it."
             )
         among |= {operation.site for operation in operations[start - 1 : end]}
     return among if chosen or sequence is not None else None
 
 
 def _why_nothing(results: Results, among: set[int] | None) -> str:
-    """Why no correction fits the chosen site that would save most."""
+    """Explain why no correction fits the selected site with the largest saving."""
     from ffm.remedy.fitness import left
 
     sites = results.document.sites
     reasons = {index: why for index, why in left(results.document, []).items() if among is None or index in among}
     if not reasons:
-        return "`ffm remedies` says of each problem which options correct it."
+        return "`ffm remedies` shows which options correct each problem."
     most = max(reasons, key=lambda index: sites[index].benefit.expected_s)
-    return f"Site {most + 1}, {sites[most].call}: {reasons[most]}. `ffm remedies` says it of each problem."
+    return f"Site {most + 1}, {sites[most].call}: {reasons[most]}. `ffm remedies` gives the reason for each problem."
 
 
 def _apply(
@@ -160,7 +184,7 @@ def _apply(
     planned = plan(results.document, remedies, among)
     if not any(site.remedies for site in planned):
         raise FfmError(
-            f"nothing to apply: no chosen site of {results.document.application} is fit for "
+            f"nothing to apply: no selected site of {results.document.application} can be corrected by "
             f"{', '.join(f'--{remedy}' for remedy in remedies)}. {_why_nothing(results, among)}"
         )
     with Console(stderr=True).status("") as status:
@@ -175,7 +199,7 @@ def _apply(
         )
     ending = comparison.bare[0].ending
     if ending.signal is not None or ending.timed_out:
-        raise FfmError(f"{command[0]} {ending} as it is, without corrections: mend it, or its arguments, first.")
+        raise FfmError(f"{command[0]} {ending} without corrections: fix the program or its arguments first.")
     answer = outcome(results, comparison, command, among)
     if as_json:
         click.echo(orjson.dumps(dataclasses.asdict(answer), option=orjson.OPT_INDENT_2))
@@ -183,4 +207,4 @@ def _apply(
         for line in lines(answer):
             click.echo(line)
     if answer.differences:
-        raise FfmError("the corrected program is not the same program. " + " ".join(answer.differences))
+        raise FfmError("the corrected program does not behave like the original. " + " ".join(answer.differences))

@@ -1,4 +1,4 @@
-"""`ffm demo`: the whole way on a bundled sample, on the virtual GPU."""
+"""`ffm demo`: measure a bundled sample on the virtual GPU, from start to finish."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @click.command()
 @click.option("--sample", default="als", show_default=True, help="Which bundled sample to measure.")
-@click.option("--rounds", default=3, show_default=True, help="How often to run the sample and its corrected twin.")
+@click.option("--rounds", default=3, show_default=True, help="How many times to run the sample and its corrected twin.")
 def demo(sample: str, rounds: int) -> None:
-    """Measure a bundled sample, show the report, and compare with what its corrected twin really saves."""
+    """Measure a bundled sample, show the report, and compare the estimate with what its corrected twin really saves."""
     from ffm.vgpu.paths import NotBuiltError
     from ffm.vgpu.paths import sample as sample_path
 
@@ -36,7 +36,7 @@ def demo(sample: str, rounds: int) -> None:
     _say(f"$ snakemake --configfile {settings}")
     snakemake = [sys.executable, "-m", "snakemake", "--forceall", "--configfile", settings]
     if subprocess.run(snakemake, cwd=ROOT, check=False).returncode:
-        raise FfmError("the measurement failed; the messages above say why.")
+        raise FfmError("the measurement failed; see the messages above.")
     results = ROOT / "results" / program.name
     _say("$ ffm report")
     subprocess.run([sys.executable, "-m", "ffm", "report", "--results", str(results)], cwd=ROOT, check=True)
@@ -44,7 +44,7 @@ def demo(sample: str, rounds: int) -> None:
 
 
 def _compare(program: Path, twin: Path, results: Path, rounds: int) -> None:
-    """Run the sample and its twin in turn; print the saving beside the estimate for all sequences."""
+    """Run the sample and its twin in turn; print the measured saving and the estimate for all sequences."""
     from ffm.stages.results import open_results
 
     bare, fixed = [], []

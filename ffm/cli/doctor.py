@@ -1,4 +1,4 @@
-"""`ffm doctor`: what this machine's driver, Frida and permissions allow."""
+"""`ffm doctor`: check what this machine's driver, Frida and permissions allow."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import click
 @click.option(
     "--driver",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Look at this driver library, not at the one that a program would find.",
+    help="Examine this driver library instead of the one that a program would load.",
 )
-@click.option("--probe", is_flag=True, help="Find the driver's internal wait function now, and check it.")
-@click.option("--every-export", is_flag=True, help="Also try to hook functions that no stage needs.")
-@click.option("--json", "as_json", is_flag=True, help="Print all that was found as JSON.")
+@click.option("--probe", is_flag=True, help="Find the driver's internal wait function now, and verify it.")
+@click.option("--every-export", is_flag=True, help="Also try to hook the functions that no stage needs.")
+@click.option("--json", "as_json", is_flag=True, help="Print all findings as JSON.")
 def doctor(driver: Path | None, probe: bool, every_export: bool, as_json: bool) -> None:
-    """Say what this machine allows: driver, Frida, permissions, wait function, functions that can be hooked.
+    """Check what this machine allows: driver, Frida, permissions, wait function, and which functions can be hooked.
 
-    Every function is really hooked, in a child process that loads the driver. The exit status is 1 where something is
-    missing without which nothing can be measured.
+    Every function is actually hooked, in a child process that loads the driver. The exit status is 1 if something
+    required for measuring is missing.
     """
     from ffm.cli.doctor_screen import as_json_bytes, print_diagnosis
     from ffm.instrument.diagnosis import diagnose
@@ -39,7 +39,7 @@ def doctor(driver: Path | None, probe: bool, every_export: bool, as_json: bool) 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """Show what is being done on the standard error, where that is a terminal."""
+    """Show the current step on standard error, if that is a terminal."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 

@@ -16,12 +16,12 @@ MARKS = {State.GOOD: ("ok", "green"), State.LIMITED: ("limited", "yellow"), Stat
 
 
 def as_json_bytes(diagnosis: Diagnosis) -> bytes:
-    """Return all that was found as JSON, indented."""
+    """Return all findings as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(diagnosis), indent=2)
 
 
 def print_diagnosis(diagnosis: Diagnosis, console: Console | None = None) -> None:
-    """Print the diagnosis, a line for each finding, then what is lost by functions that could not be replaced."""
+    """Print the diagnosis, one line per finding, then what is lost where functions could not be replaced."""
     console = console or Console(highlight=False)
     table = Table.grid(padding=(0, 2))
     table.add_column()
@@ -44,7 +44,7 @@ def print_diagnosis(diagnosis: Diagnosis, console: Console | None = None) -> Non
 
 
 def _print_hooks(examination: Examination, console: Console) -> None:
-    """The functions that were not simply replaced; most are, and need no line."""
+    """Print the functions that could not simply be replaced; most can, and need no line."""
     odd = [hook for hook in examination.hooks if hook.how != "replace-fast"]
     if not odd:
         return

@@ -20,29 +20,30 @@ from ffm.stages.errors import FfmError
     type=click.Choice(["json", "speedscope", "perfetto"]),
     default="json",
     show_default=True,
-    help="`json`: the analysis and its columns; `speedscope`: profiles by call stack; `perfetto`: the run in time.",
+    help="`json`: the analysis and its columns; `speedscope`: profiles by call stack; `perfetto`: a timeline of the "
+    "run.",
 )
 @click.option(
     "--stage",
     type=click.Choice(["baseline", "tracing", "memory", "sync-use"]),
-    help="Write what this stage measured, instead of the analysis.",
+    help="Write this stage's measurements instead of the analysis.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; without it standard output.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. [default: standard output]")
 def export(folder: Path | None, kind: str, stage: str | None, output: Path | None) -> None:
     """Write the results as one file.
 
-    The JSON is one object. `analysis` is the document of stage 5, its times in seconds. `timeline` holds the
-    columns that the model works on, a row for each operation, by name; their times are nanoseconds.
+    The JSON is one object. `analysis` is the document of stage 5, with times in seconds. `timeline` holds the columns
+    that the model works on, by name, with one row per operation and times in nanoseconds.
 
-    With --stage the object's `document` is that stage's, and `tables` are its columnar files: columns by name, a
-    row for each operation, synchronization, transfer or access; times are nanoseconds.
+    With --stage, `document` is the document of that stage and `tables` are its columnar files: columns by name, with
+    one row per operation, synchronization, transfer or access. Times are nanoseconds.
 
-    A speedscope file opens in https://www.speedscope.app: time inside CUDA calls, time waiting for the GPU,
+    A speedscope file opens in https://www.speedscope.app. It shows time inside CUDA calls, time waiting for the GPU,
     and recoverable time by each estimator, by call stack.
 
-    A Perfetto trace opens in https://ui.perfetto.dev, which keeps it on your machine: each thread's CUDA calls with
-    their waits, its problems with verdict and benefit on a track below it, and what each stream did on the GPU, as
-    far as events and waits tell.
+    A Perfetto trace opens in https://ui.perfetto.dev, which keeps it on your machine. It shows each thread's CUDA calls
+    with their waits, a track below it with the thread's problems, verdicts and expected benefits, and what each stream
+    did on the GPU, as far as events and waits reveal it.
     """
     from ffm.report.export import json_chunks, speedscope
 
@@ -61,12 +62,12 @@ def export(folder: Path | None, kind: str, stage: str | None, output: Path | Non
         from ffm.report.perfetto import perfetto_chunks
 
         if output is None and sys.stdout.isatty():
-            raise click.UsageError("a Perfetto trace is not text: name a file with -o FILE")
+            raise click.UsageError("a Perfetto trace is binary: name a file with -o FILE")
         _write(perfetto_chunks(results, chosen_estimator(results.document, None)), output)
 
 
 def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
-    """A stage's document with its tables."""
+    """Return a stage's document with its tables."""
     from ffm.report.export import stage_chunks
     from ffm.stages.documents import Baseline, Document, Memory, SyncUse, Tracing, read_document
     from ffm.stages.folder import ResultsFolder
@@ -85,7 +86,7 @@ def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
 
 
 def _write(chunks: Iterable[bytes], output: Path | None) -> None:
-    """Write to a file, whole or not at all, or to standard output."""
+    """Write to a file, completely or not at all, or to standard output."""
     if output is None:
         sys.stdout.buffer.writelines(chunks)
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""`ffm import`: results of other tools become results that the viewing commands read."""
+"""`ffm import`: convert the results of other tools so that the viewing commands can read them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ffm.cli.options import RESULTS
 
 @click.group()
 def import_results() -> None:
-    """Import what another tool measured."""
+    """Import the measurements of another tool."""
 
 
 @import_results.command()
@@ -20,15 +20,15 @@ def import_results() -> None:
     "--results",
     "results_folder",
     type=click.Path(path_type=Path),
-    help="Where to write; without it ./results/ and the folder's name without `diogenes-`.",
+    help="Where to write. [default: ./results/<folder name without `diogenes-`>]",
 )
 def diogenes(folder: Path, results_folder: Path | None) -> None:
-    """Import FOLDER, in which Diogenes left `combined_stacks.json` and `ttime.txt`."""
+    """Import FOLDER, which contains Diogenes's `combined_stacks.json` and `ttime.txt`."""
     from ffm.stages.diogenes import import_diogenes
 
     target = results_folder or RESULTS / folder.resolve().name.removeprefix("diogenes-")
     analysis = import_diogenes(folder, target)
     click.echo(
-        f"Imported {len(analysis.sites)} sites of {analysis.application} into {target}; "
+        f"Imported {len(analysis.sites)} sites of {analysis.application} into {target}. "
         f"`ffm report --results {target}` shows them."
     )

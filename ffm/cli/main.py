@@ -1,4 +1,4 @@
-"""The command `ffm`. Each family of commands is one file, imported only when it is used."""
+"""The command `ffm`. Each family of commands is one file, which is imported only when it is used."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ class Entry:
 COMMANDS: dict[str, Entry] = {
     "demo": Entry("ffm.cli.demo", "demo", "Measure a bundled sample on the virtual GPU, and show the report."),
     "stage": Entry("ffm.cli.stage", "stage", "Run one stage of the measurement."),
-    "report": Entry("ffm.cli.view", "report", "What could be saved: folds, sequences, single points."),
-    "sequence": Entry("ffm.cli.view", "sequence", "One sequence, its operations numbered."),
-    "subsequence": Entry("ffm.cli.view", "subsequence", "The estimate for a part of a sequence."),
-    "fold": Entry("ffm.cli.view", "fold", "All calls of one function, by calling function."),
-    "site": Entry("ffm.cli.view", "site", "One call at one place: stack, times, verdicts."),
-    "doctor": Entry("ffm.cli.doctor", "doctor", "What this machine's driver, Frida and permissions allow."),
-    "remedies": Entry("ffm.cli.remedies", "remedies", "What to change, where, and what it is worth."),
+    "report": Entry("ffm.cli.view", "report", "Show what could be saved: folds, sequences, single points."),
+    "sequence": Entry("ffm.cli.view", "sequence", "Show one sequence with its operations numbered."),
+    "subsequence": Entry("ffm.cli.view", "subsequence", "Estimate the saving of a part of a sequence."),
+    "fold": Entry("ffm.cli.view", "fold", "Show all calls of one function, by calling function."),
+    "site": Entry("ffm.cli.view", "site", "Show one call site: stack, times, verdicts."),
+    "doctor": Entry("ffm.cli.doctor", "doctor", "Check what this machine's driver, Frida and permissions allow."),
+    "remedies": Entry("ffm.cli.remedies", "remedies", "Show what to change, where, and what it would save."),
     "apply-remedy": Entry("ffm.cli.apply_remedy", "apply_remedy", "Run the program with fixes applied, and compare."),
-    "export": Entry("ffm.cli.exporting", "export", "Results as one file for other tools."),
-    "import": Entry("ffm.cli.importing", "import_results", "Results of other tools, to be viewed here."),
+    "export": Entry("ffm.cli.exporting", "export", "Write results as one file for other tools."),
+    "import": Entry("ffm.cli.importing", "import_results", "Import results of other tools."),
 }
 """Every command, in the order in which `ffm --help` lists them."""
 
 
 class CommandsOnDemand(click.Group):
-    """A group that imports a command when it is called, so that `ffm --help` imports none."""
+    """A group that imports a command only when it is called, so that `ffm --help` imports none."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order of use."""
+        """Return the command names in the order of use."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command by its name; None if there is no such command."""
+        """Import a command by its name; return None if it does not exist."""
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
@@ -57,7 +57,7 @@ class CommandsOnDemand(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by their summaries."""
+        """List the commands with their summaries."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
@@ -72,9 +72,9 @@ def commands() -> None:
 
 
 def main() -> None:
-    """Run the command line; errors that a user can act on become one sentence and a non-zero exit status.
+    """Run the command line. An error that a user can act on becomes one sentence and a non-zero exit status.
 
-    A reader that leaves early (`ffm report | head`) ends the command silently; click sees to that.
+    If the reader of a pipe leaves early (`ffm report | head`), click ends the command silently.
     """
     unwind_when_terminated()
     try:

@@ -1,4 +1,4 @@
-"""Options that the viewing commands share, and the help on their JSON."""
+"""Options that the viewing commands share, and the help text for their JSON."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def results_option(command: Decorated) -> Decorated:
-    """`--results FOLDER`; without it the newest one."""
+    """`--results FOLDER`; the default is the newest one."""
     return click.option(
         "--results",
         "folder",
         type=click.Path(path_type=Path),
-        help=f"Folder of one program's results; without it the newest below ./{RESULTS}.",
+        help=f"Folder with one program's results. [default: the newest below ./{RESULTS}]",
     )(command)
 
 
@@ -38,21 +38,21 @@ def estimator_option(command: Decorated) -> Decorated:
     return click.option(
         "--estimator",
         type=click.Choice(["replay", "carry", "bound"]),
-        help="The estimate that comes first and sorts; `ffm report` says what they mean. Default: replay; carry for "
-        "imported results, which cannot be replayed.",
+        help="The estimate to sort by and show first; `ffm report` explains each. [default: replay, or carry for "
+        "imported results, which cannot be replayed]",
     )(command)
 
 
 def json_option(command: Decorated) -> Decorated:
     """`--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print what the screen shows as JSON.")(command)
+    return click.option("--json", "as_json", is_flag=True, help="Print what the screen shows, as JSON.")(command)
 
 
 def open_chosen(folder: Path | None) -> Results:
-    """Open the given results, or the newest.
+    """Open the given results, or the newest ones.
 
     Raises:
-        DocumentError: there are none, or they are damaged or of another version.
+        DocumentError: No results exist, or they are damaged or of another version.
     """
     from ffm.stages.results import open_results
 
@@ -60,26 +60,26 @@ def open_chosen(folder: Path | None) -> Results:
 
 
 def chosen_folder(folder: Path | None) -> Path:
-    """The given folder of results, or the newest.
+    """Return the given results folder, or the newest one.
 
     Raises:
-        DocumentError: there is none.
+        DocumentError: No such folder exists.
     """
     if folder is not None and not folder.is_dir():
-        raise DocumentError(f"there is no folder of results {folder}.")
+        raise DocumentError(f"the results folder {folder} does not exist.")
     return folder or newest_results(RESULTS)
 
 
 def results_words(folder: Path | None) -> str:
-    """`--results FOLDER`, as it was given, for the commands that screens name; empty where it was not."""
+    """Return `--results FOLDER` as the user gave it, for commands that screens print; empty if it was not given."""
     return "" if folder is None else f"--results {shlex.quote(str(folder))}"
 
 
 def newest_results(parent: Path) -> Path:
-    """The folder below `parent` whose analysis was written last.
+    """Return the folder below `parent` whose analysis was written last.
 
     Raises:
-        DocumentError: there is none.
+        DocumentError: There is none.
     """
     analyses = [path for path in parent.glob(f"*/{ANALYSIS}") if path.is_file()]
     if analyses:
@@ -87,23 +87,23 @@ def newest_results(parent: Path) -> Path:
     unfinished = sorted(path.name for path in parent.glob("*/") if path.is_dir())
     if unfinished:
         raise DocumentError(
-            f"no results in ./{parent} are complete ({', '.join(unfinished)}): measure again with "
+            f"the results in ./{parent} are incomplete ({', '.join(unfinished)}): measure again with "
             "`snakemake --config app=./program`."
         )
     raise DocumentError(
         f"there are no results in ./{parent}: measure a program with `snakemake --config app=./program`, or "
-        "name a folder of results with --results FOLDER."
+        "name a results folder with --results FOLDER."
     )
 
 
 class ViewCommand(click.Command):
-    """A command whose help lists the fields of its JSON, read from the dataclass that is printed."""
+    """A command whose help lists the fields of its JSON, read from the dataclass that it prints."""
 
     views: tuple[str, ...] = ()
-    """Module and class of what it prints, `ffm.report.overview:Overview`."""
+    """Module and class of what it prints: `ffm.report.overview:Overview`."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Add a section for each class inside the JSON."""
+        """Add a section for each class that occurs in the JSON."""
         import importlib
 
         super().format_epilog(ctx, formatter)
@@ -118,12 +118,12 @@ class ViewCommand(click.Command):
 
 
 def view_command(*views: str) -> type[ViewCommand]:
-    """The class for a command that prints one of some views, named `module:class`."""
+    """Return the class for a command that prints one of the views, each named `module:class`."""
     return type("ViewCommand", (ViewCommand,), {"views": views})
 
 
 def _classes(kind: type) -> list[Any]:
-    """A dataclass and all dataclasses inside its fields, outer ones first."""
+    """Return a dataclass and all dataclasses inside its fields, outer ones first."""
     found: dict[Any, None] = {}
     waiting: list[Any] = [kind]
     while waiting:

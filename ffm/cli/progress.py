@@ -1,4 +1,4 @@
-"""One line for each stage: a spinner with the time while it runs, then what came of it."""
+"""One line per stage: a spinner with the elapsed time while it runs, then its result."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class StageLine:
         self.summary = ""
 
     def say(self, summary: str) -> None:
-        """Set what the line says when the stage is done."""
+        """Set what the line shows when the stage is done."""
         self.summary = summary
 
     def done(self, document: Document) -> None:
-        """Summarise a measured run."""
+        """Summarize a measured run."""
         run = document.run
         if run is None:
             return
@@ -44,7 +44,7 @@ class StageLine:
 
 @contextmanager
 def running(stage: str, subject: str) -> Iterator[StageLine]:
-    """Show that a stage runs on the standard error; print its line when it is done."""
+    """Show on standard error that a stage is running; print its line when it is done."""
     console = Console(stderr=True, highlight=False)
     line = StageLine(TITLES[stage])
     began = time.monotonic()

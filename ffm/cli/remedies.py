@@ -1,4 +1,4 @@
-"""`ffm remedies`: what to change, where, and what it is worth."""
+"""`ffm remedies`: what to change, where, and what it would save."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 @estimator_option
 @results_option
 @json_option
-@click.option("--all", "show_all", is_flag=True, help="Show remedies below 0.1 % of the run, too.")
+@click.option("--all", "show_all", is_flag=True, help="Also show remedies that save less than 0.1 % of the run.")
 @click.option(
-    "--sarif", type=click.Path(path_type=Path, dir_okay=False), help="Write them as SARIF 2.1.0 to this file."
+    "--sarif",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also write the remedies as SARIF 2.1.0 to this file.",
 )
 def remedies(
     estimator: Estimator | None, folder: Path | None, as_json: bool, show_all: bool, sarif: Path | None
 ) -> None:
-    """Say what to change for each problem: the kind, the steps, every place that must change, most benefit first."""
+    """For each problem, show its kind, the steps to fix it and every place that must change, largest benefit first."""
     import orjson
 
     document = open_chosen(folder).document
@@ -43,7 +45,7 @@ def remedies(
         except OSError as error:
             raise FfmError(f"cannot write {sarif}: {error.strerror}.") from error
         unknown = len(view.remedies) - len(log["runs"][0]["results"])
-        without = f"; {unknown} remedies have no known line and are not in it" if unknown else ""
+        without = f"; {unknown} remedies without a known source line are left out" if unknown else ""
         click.echo(f"Wrote {sarif}: {len(log['runs'][0]['results'])} results{without}.")
         return
     if as_json:
@@ -56,7 +58,7 @@ def remedies(
 
 
 def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]:
-    """Describe the sites with problems as the remedies want them."""
+    """Describe the sites with problems as the remedies need them."""
     from ffm.remedy.identify import MemoryLink, PartialDownload, ProblemSite
     from ffm.report.downloads import download
     from ffm.report.places import site_saving
@@ -110,7 +112,7 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
 
 
 def _framework(analysis: Analysis, site: Site) -> Framework | None:
-    """The Python package that a site's call is made through; None where no Python function is on its stack."""
+    """Return the Python package through which a site's call is made; None if its stack has no Python function."""
     from ffm.remedy.frameworks import PYTHON, framework_of
 
     frames = analysis.stacks[site.stack].frames
@@ -120,7 +122,7 @@ def _framework(analysis: Analysis, site: Site) -> Framework | None:
 
 
 def _saving(analysis: Analysis, remedy: Remedy) -> Saving:
-    """What the remedy saves, beside the whole run. A smaller download saves its copying at most, by any estimator."""
+    """Return what the remedy saves. By any estimator, a smaller download saves at most its copying time."""
     from ffm.remedy.identify import RemedyKind
     from ffm.report.numbers import Scale
     from ffm.report.places import site_saving
@@ -129,19 +131,17 @@ def _saving(analysis: Analysis, remedy: Remedy) -> Saving:
     if remedy.kind is not RemedyKind.PARTIAL_DOWNLOAD:
         return site_saving(analysis, remedy.site)
     most = remedy.benefit_s
-    benefit = Benefit(
-        carry_s=most, bound_s=most, low_s=0.0, high_s=most, rests_on="the time that copying the rest takes at least"
-    )
+    benefit = Benefit(carry_s=most, bound_s=most, low_s=0.0, high_s=most, rests_on="the minimum time to copy the rest")
     return Scale(analysis.wall_s).saving(benefit, at_most=True)
 
 
 def remedies_view(
     analysis: Analysis, estimator: Estimator | None = None, *, show_all: bool = False, results: str = ""
 ) -> RemediesView:
-    """Lay out the remedies of an analysis, sorted and hidden by an estimator; without one, by the document's own.
+    """Lay out the remedies of an analysis, sorted and filtered by an estimator; the default is the document's own.
 
     Raises:
-        FfmError: a replay is wanted of a document that has none.
+        FfmError: A replay is requested from a document that has none.
     """
     from ffm.remedy.fitness import fitness
     from ffm.remedy.identify import identify_remedies

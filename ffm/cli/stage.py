@@ -1,4 +1,4 @@
-"""`ffm stage NAME`: one stage of the measurement, as the workflow calls it and as it can be run by hand."""
+"""`ffm stage NAME`: one stage of the measurement, called by the workflow or by hand."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
 
 
 class InOrder(click.Group):
-    """Lists its commands in the order in which they are defined, each with its whole line."""
+    """Lists its commands in the order in which they are defined, each with its full summary."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order of definition."""
+        """Return the command names in the order of definition."""
         return list(self.commands)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by their first sentences."""
+        """List the commands with their first sentences."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.get_short_help_str(200)) for name, command in self.commands.items()])
 
 
 @click.group(cls=InOrder)
 def stage() -> None:
-    """Run one stage of the measurement. The stages feed each other in the order of this list."""
+    """Run one stage of the measurement. Each stage needs the ones listed before it."""
 
 
 def _measuring(function: Callable[..., None]) -> Callable[..., None]:
-    """Options and arguments of the stages that run the program."""
+    """Add the options and arguments of the stages that run the program."""
     function = click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)(function)
     function = click.option(
         "--timeout",
         type=click.FloatRange(min=0, min_open=True),
         metavar="SECONDS",
-        help="End the program, and all it started, after this time.",
+        help="Stop the program, and all that it started, after this time.",
     )(function)
     return _results(function)
 
@@ -63,7 +63,7 @@ def _run(
     watch: Watch = "pages",
     ordinary_memory: bool = True,
 ) -> None:
-    """Run a measuring stage with its progress on the terminal, and say in a line what it found."""
+    """Run a measuring stage, show its progress on the terminal, and summarize in one line what it found."""
     from ffm.cli.progress import running
     from ffm.stages.folder import ResultsFolder, application_name
     from ffm.stages.measure import Request
@@ -77,8 +77,9 @@ def _run(
             line.done(MEASURING_STAGES[name](request))
         except KeyboardInterrupt as interruption:
             interruption.add_note(
-                f"{words[0]}, with all that it started, was ended in the {name} run; what it recorded until then is in "
-                f"{folder.recordings(name)}. Earlier stages keep their results: run this one again."
+                f"{words[0]} and all that it started were stopped in the {name} run; what was recorded until then is "
+                "in "
+                f"{folder.recordings(name)}. The results of earlier stages are kept: run this stage again."
             )
             raise
 
@@ -107,25 +108,25 @@ def tracing(results: Path | None, timeout: float | None, command: tuple[str, ...
     type=click.Choice(["pages", "trace"]),
     default="pages",
     show_default=True,
-    help="How accesses are seen: by protecting pages, or, slowly, by following every load and store.",
+    help="How to observe accesses: by protecting pages or, slowly, by following every load and store.",
 )
 @click.option(
     "--no-ordinary-memory",
     is_flag=True,
-    help="No kernel uses ordinary host memory by its address, though the GPU can; else each parameter that may be such "
-    "an address counts as one, and ends the watch.",
+    help="Assume that no kernel accesses ordinary host memory by its address, though the GPU could. Otherwise every "
+    "kernel parameter that could be such an address counts as one, and ends the watch on that memory.",
 )
 def memory(
     results: Path | None, timeout: float | None, watch: Watch, no_ordinary_memory: bool, command: tuple[str, ...]
 ) -> None:
-    """3: watch who uses what each synchronization protects; hash what transfers carry."""
+    """3: find who uses what each synchronization protects; hash what transfers carry."""
     _run("memory", results, command, timeout, watch, not no_ordinary_memory)
 
 
 @stage.command(name="sync-use")
 @_measuring
 def sync_use(results: Path | None, timeout: float | None, command: tuple[str, ...]) -> None:
-    """4: time from each required synchronization to the first use of what it protects."""
+    """4: measure the time from each needed synchronization to the first use of what it protects."""
     _run("sync-use", results, command, timeout)
 
 
@@ -133,9 +134,9 @@ def sync_use(results: Path | None, timeout: float | None, command: tuple[str, ..
 @_results
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def analysis(results: Path | None, command: tuple[str, ...]) -> None:
-    """5: join the runs, model what fixes would save, write the results.
+    """5: join the runs, model what fixes would save, and write the results.
 
-    COMMAND, the measured program, or --results names the results.
+    Select the results by COMMAND, the measured program, or by --results.
     """
     from ffm.cli.progress import running
     from ffm.stages.analysis import run_analysis
@@ -147,13 +148,14 @@ def analysis(results: Path | None, command: tuple[str, ...]) -> None:
         raise click.UsageError("name the program (ffm stage analysis -- ./app) or its results (--results FOLDER)")
     if not results.is_dir():
         raise FfmError(
-            f"There is no results folder {results}. Run `ffm stage baseline` first; `snakemake --config app=...` runs "
+            f"The results folder {results} does not exist. Run `ffm stage baseline` first; `snakemake --config "
+            "app=...` runs "
             "all stages in order."
         )
     with running("analysis", str(results)) as line:
         found = run_analysis(ResultsFolder(results))
-        # Without --results the newest below ./results is shown, which this one is.
+        # Without --results, the newest folder below ./results is shown, which is this one.
         chosen = "" if results.parent == Path("results") else f" --results {shlex.quote(str(results))}"
         places = sum(1 for site in found.sites if site.problem_count)
-        line.say(f"{places} call sites with problems, {len(found.sequences)} sequences. Look: ffm report{chosen}")
+        line.say(f"{places} call sites with problems, {len(found.sequences)} sequences. View them: ffm report{chosen}")
     sys.stdout.flush()

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 @estimator_option
 @results_option
 @json_option
-@click.option("--all", "show_all", is_flag=True, help="Show rows below 0.1 % of the run, too.")
+@click.option("--all", "show_all", is_flag=True, help="Also show rows below 0.1 % of the run.")
 @click.option(
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write everything to one self-contained file.",
+    help="Write everything to one self-contained HTML file.",
 )
 def report(estimator: Estimator | None, folder: Path | None, as_json: bool, show_all: bool, html: Path | None) -> None:
-    """Show what could be saved: folds, sequences and single points, with seconds and percent of the run."""
+    """Show what could be saved: folds, sequences and single points, in seconds and percent of the run."""
     from ffm.report.numbers import chosen_estimator
     from ffm.report.overview import overview
     from ffm.report.terminal import render_overview
@@ -65,12 +65,12 @@ def sequence(number: int, estimator: Estimator | None, folder: Path | None, as_j
 @click.command(cls=view_command("ffm.report.sequence:SequenceView", "ffm.report.best:BestView"))
 @click.argument("start", type=int, required=False)
 @click.argument("end", type=int, required=False)
-@click.option("--sequence", "number", type=int, default=1, show_default=True, help="The sequence that holds them.")
+@click.option("--sequence", "number", type=int, default=1, show_default=True, help="The sequence that contains them.")
 @click.option(
     "--best",
     type=int,
     metavar="K",
-    help="Instead of START and END: the K parts that save most for the fewest places to change.",
+    help="Instead of START and END: show the K parts that save most for the fewest places to change.",
 )
 @estimator_option
 @results_option
@@ -84,7 +84,7 @@ def subsequence(
     folder: Path | None,
     as_json: bool,
 ) -> None:
-    """Estimate what fixing just operations START to END of a sequence would save. Needs no new run."""
+    """Estimate what fixing only operations START to END of a sequence would save. Needs no new run."""
     from ffm.report.numbers import chosen_estimator
     from ffm.report.sequence import check_part, check_sequence
     from ffm.report.sequence import subsequence as lay_out
@@ -114,7 +114,7 @@ def subsequence(
 @estimator_option
 @results_option
 @json_option
-@click.option("--all", "show_all", is_flag=True, help="Show sites below 0.1 % of the fold, too.")
+@click.option("--all", "show_all", is_flag=True, help="Also show sites below 0.1 % of the fold.")
 def fold(name: str, estimator: Estimator | None, folder: Path | None, as_json: bool, show_all: bool) -> None:
     """Show all calls of the function NAME (`cudaFree`), by the functions that make them."""
     from ffm.report.fold import fold as lay_out

@@ -1,4 +1,4 @@
-"""The parts of a sequence that are worth fixing first: seconds against places to change."""
+"""The parts of a sequence that are worth fixing first: seconds saved against places to change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ffm.stages.parts import BestPart
 class PartRow:
     """A part of the sequence: operations `start` to `end`, and how many places in the source would change for it.
 
-    `share` is the part of the whole sequence's saving, in percent; `command` opens its own screen.
+    `share` is the part's percentage of the whole sequence's saving. `command` opens its own screen.
     """
 
     start: int
@@ -31,7 +31,7 @@ class PartRow:
 
 @dataclass(frozen=True, slots=True)
 class BestView:
-    """Everything on the screen of `ffm subsequence --best`. Each part saves more than any with as few places."""
+    """Everything on the screen of `ffm subsequence --best`. Each part saves more than any part with as few places."""
 
     application: str
     wall_s: float
@@ -45,7 +45,7 @@ class BestView:
 def best(
     analysis: Analysis, number: int, parts: Sequence[BestPart], estimator: Estimator, results: str = ""
 ) -> BestView:
-    """Lay out the best parts of sequence `number`, which exists."""
+    """Lay out the best parts of sequence `number`, which must exist."""
     scale = Scale(analysis.wall_s)
     sequence = analysis.sequences[number - 1]
     whole = scale.saving(sequence.benefit)

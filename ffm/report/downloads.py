@@ -1,4 +1,4 @@
-"""How much of a download the program touches, in words; and where watching by pages could not tell."""
+"""Say in words how much of a download the program uses, and where the page watch could not determine it."""
 
 from __future__ import annotations
 
@@ -12,34 +12,35 @@ from ffm.report.numbers import count, plural, size
 from ffm.stages.analysis_document import Analysis, DownloadUse
 
 MOSTLY_UNTOUCHED = 0.5
-"""Downloads are worth making smaller where no more than this share of all that were followed was touched, and where
-they are not so small that they last as long as their call (`ffm.model.copies.WORTH_TIMING_BYTES`)."""
+"""Smaller downloads are suggested where at most this share of all watched downloads was touched, unless the downloads
+are so small that they last as long as their call (`ffm.model.copies.WORTH_TIMING_BYTES`).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """How much of what a site downloads the CPU touches, as `ffm.stages.analysis_document.DownloadUse` says it."""
+    """How much of what a site downloads the CPU touches, from `ffm.stages.analysis_document.DownloadUse`."""
 
     occurrences: int
     of: int
     watch: str
     bytes: int
-    """Of all downloads that were followed."""
+    """Total size of all downloads that were watched."""
     touched_bytes: int
-    """Of these, at most."""
+    """Upper limit of the bytes touched in them."""
     first: int
-    """What is touched of any of them lies from here, in bytes from its beginning,"""
+    """Offset of the first byte that is touched in any of them,"""
     last: int
-    """to here."""
+    """and of the end of the last."""
     partial: bool
-    """Whether a smaller download would do."""
+    """Whether a smaller download would suffice."""
     saving_s: float
-    """What that saves at most."""
+    """Upper limit of what that saves."""
     text: str
 
 
 def download(use: DownloadUse | None) -> Download | None:
-    """Put it in words; None where nothing is downloaded, or nobody looked."""
+    """Describe the use in words; None if nothing is downloaded or nothing was watched."""
     if use is None:
         return None
     return Download(
@@ -57,7 +58,7 @@ def download(use: DownloadUse | None) -> Download | None:
 
 
 def is_partial(use: DownloadUse | None) -> bool:
-    """Whether so little of a site's downloads is touched that smaller ones would do."""
+    """Return whether so little of a site's downloads is touched that smaller ones would suffice."""
     return (
         use is not None
         and use.occurrences > 0
@@ -69,8 +70,8 @@ def is_partial(use: DownloadUse | None) -> bool:
 def _text(use: DownloadUse) -> str:
     if use.occurrences == 0:
         return (
-            "How much of what it downloads the CPU touches is not known: no download could be watched from its wait "
-            "until it was overwritten or given back (in ranks of an MPI program none is)."
+            "It is unknown how much of the downloaded data the CPU touches: no download could be watched from its wait "
+            "until it was overwritten or freed (downloads in MPI ranks are never watched)."
         )
     followed = f"{count(use.occurrences)} of {plural(use.of, 'download')} watched to the end"
     unit = "byte" if use.watch == "trace" else "page"
@@ -79,18 +80,18 @@ def _text(use: DownloadUse) -> str:
         return f"The CPU touched every {unit} of the downloads ({followed})."
     if use.touched_bytes == 0:
         return (
-            f"Of {size(use.bytes)} downloaded the CPU touched nothing before it was overwritten or given back "
+            f"Of {size(use.bytes)} downloaded, the CPU touched nothing before the memory was overwritten or freed "
             f"({followed})."
         )
     each = "" if use.occurrences == 1 else "in each "
     return (
-        f"Of {size(use.bytes)} downloaded the CPU touched {touched}, {each}between byte {count(use.first)} and byte "
+        f"Of {size(use.bytes)} downloaded, the CPU touched {touched}, {each}between byte {count(use.first)} and byte "
         f"{count(use.last)} ({followed})."
     )
 
 
 def unwatched(analysis: Analysis, index: int) -> bool:
-    """Whether the watch by pages could not tell something of a site that the trace watch may."""
+    """Return whether the page watch could not determine something about a site that the trace watch may."""
     site = analysis.sites[index]
     if analysis.watch != "pages":
         return False
@@ -99,17 +100,17 @@ def unwatched(analysis: Analysis, index: int) -> bool:
 
 
 def trace_hint(analysis: Analysis, results: str = "") -> str:
-    """What to run where the watch by pages could not tell; `results` as for `ffm.report.commands.command`."""
+    """Return what to run where the page watch could not tell; `results` as for `ffm.report.commands.command`."""
     program = shlex.join(["--", *analysis.command])
     again = "sync-use and analysis after it" + (f", with {results} too" if results else "")
     return (
         f"`{command('stage memory --watch trace', results)} {program}` follows every load and store instead of "
-        f"protecting pages, and tells more unless the memory lies on a stack or is mapped twice; run {again}."
+        f"protecting pages. It finds more unless the memory is on a stack or is mapped twice. Then run {again}."
     )
 
 
 def watch_notes(analysis: Analysis, results: str = "") -> list[str]:
-    """A note where synchronizations count as required only since what they protect could not be watched by page."""
+    """Return a note if synchronizations count as needed only because the page watch could not follow their data."""
     sites = [
         site
         for index, site in enumerate(analysis.sites)
@@ -118,4 +119,4 @@ def watch_notes(analysis: Analysis, results: str = "") -> list[str]:
     if not sites:
         return []
     waiting = f"{plural(len(sites), 'call site')} wait{'s' if len(sites) == 1 else ''}"
-    return [f"What {waiting} for could not be watched by page, and counts as used. {trace_hint(analysis, results)}"]
+    return [f"What {waiting} for could not be watched by page and counts as used. {trace_hint(analysis, results)}"]

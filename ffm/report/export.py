@@ -1,4 +1,4 @@
-"""Results for other tools: one JSON with every column, or profiles by call stack for speedscope."""
+"""Results for other tools: one JSON with every column, or speedscope profiles by call stack."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ffm.stages.analysis_document import Analysis, Site
 from ffm.stages.documents import Document
 
 CHUNK_ROWS = 1 << 20
-"""Rows turned into text at once, which bounds the memory that an export needs."""
+"""Rows converted to text at once, which bounds the memory that an export needs."""
 
 
 def json_chunks(analysis: Analysis, timeline: Timeline) -> Iterator[bytes]:
-    """One JSON object, in pieces: `analysis` is the document, `timeline` its columns by name.
+    """Yield one JSON object in pieces: `analysis` is the document, `timeline` its columns by name.
 
-    Times in the document are seconds, in the columns nanoseconds (`ffm.model.timeline.Timeline`).
+    Times are seconds in the document and nanoseconds in the columns (`ffm.model.timeline.Timeline`).
     """
     document = {"format": analysis.format, **msgspec.to_builtins(analysis)}
     yield b'{"exporter":' + orjson.dumps(f"ffm {__version__}") + b',"analysis":' + orjson.dumps(document)
@@ -37,9 +37,9 @@ def json_chunks(analysis: Analysis, timeline: Timeline) -> Iterator[bytes]:
 
 
 def stage_chunks(document: Document, tables: Mapping[str, Mapping[str, NDArray[Any]]]) -> Iterator[bytes]:
-    """One JSON object, in pieces: `document` of a measuring stage, and `tables`, its columnar files by name.
+    """Yield one JSON object in pieces: `document` of a measuring stage, and `tables`, its columnar files by name.
 
-    Times in the document are seconds, in the columns nanoseconds.
+    Times are seconds in the document and nanoseconds in the columns.
     """
     content = {"format": document.format, **msgspec.to_builtins(document)}
     yield b'{"exporter":' + orjson.dumps(f"ffm {__version__}") + b',"document":' + orjson.dumps(content)
@@ -55,18 +55,17 @@ def stage_chunks(document: Document, tables: Mapping[str, Mapping[str, NDArray[A
 
 
 def _numbers(column: NDArray[Any]) -> Iterator[bytes]:
-    """A column's values with commas between."""
+    """Yield a column's values separated by commas."""
     for begin in range(0, len(column), CHUNK_ROWS):
         part = np.ascontiguousarray(column[begin : begin + CHUNK_ROWS])
         yield b"," * (begin > 0) + orjson.dumps(part, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1]
 
 
 def speedscope(analysis: Analysis) -> bytes:
-    """A file for speedscope (github.com/jlfwong/speedscope, `src/lib/file-format-spec.ts`).
+    """Return a file for speedscope (github.com/jlfwong/speedscope, `src/lib/file-format-spec.ts`).
 
-    Four sampled profiles over the same call stacks, one sample for each site, weighted in seconds: time
-    inside CUDA calls, time waiting for the GPU, and what fixing each site alone would recover by either
-    estimator.
+    The profiles share the same call stacks, with one sample per site, weighted in seconds: time inside CUDA calls, time
+    waiting for the GPU, and what fixing each site alone would recover by each estimator.
     """
     weights: list[tuple[str, Callable[[Site], float]]] = [
         ("time in CUDA calls", lambda site: site.total_s),
@@ -95,7 +94,7 @@ def speedscope(analysis: Analysis) -> bytes:
 
 
 def _named_stack(analysis: Analysis, index: int) -> Iterator[tuple[str, str, int]]:
-    """Function, file and line of a site's frames, outermost first; a place for what has no name."""
+    """Yield function, file and line of a site's frames, outermost first; a place stands for a frame without a name."""
     for frame in reversed(stack_frames(analysis, index)):
         yield frame.function or frame.place, frame.file, frame.line
 
@@ -112,7 +111,7 @@ def _frame(name: str, file: str, line: int) -> dict[str, object]:
 def _profile(
     name: str, analysis: Analysis, samples: list[list[int]], weight: Callable[[Site], float]
 ) -> dict[str, object]:
-    """A sampled profile; sites without weight are left out, as they would be invisible."""
+    """Return a sampled profile. Sites without weight are left out because they would be invisible."""
     weighted = [
         (sample, weight(site)) for sample, site in zip(samples, analysis.sites, strict=True) if weight(site) > 0
     ]

@@ -1,4 +1,4 @@
-"""One fold, expanded by the functions that make the calls (dissertation, Figure 5.3 right)."""
+"""One fold, expanded by the functions that make its calls (dissertation, Figure 5.3 right)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ffm.stages.analysis_document import Analysis, Group
 from ffm.stages.errors import FfmError
 
 HIDDEN_BELOW_PERCENT = 0.1
-"""Sites that show less than this share of what the fold does are counted instead of shown."""
+"""Sites that save less than this share of the fold are counted instead of shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoldSite:
-    """A site inside a fold, with what was found out about it."""
+    """A site inside a fold, with its findings."""
 
     where: Place
     reached: str
-    """` from solver.cu:57`, where another site of the fold is at the same place; else empty."""
+    """` from solver.cu:57` if another site of the fold has the same place; else empty."""
     count: int
     saving: Saving
     findings: list[Finding]
@@ -28,7 +28,7 @@ class FoldSite:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A function that makes calls of the fold; template arguments are dropped from its name."""
+    """A function that makes calls of the fold; its name has no template arguments."""
 
     name: str
     count: int
@@ -40,10 +40,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class FoldView:
-    """Everything on the screen of `ffm fold`. `keep` are synchronizations that must stay.
+    """Everything on the screen of `ffm fold`. `keep` lists synchronizations that must stay.
 
-    `hidden` counts sites that save less than 0.1 % of what the fold does, and are left out of the parts. `results` is
-    the option that names these results, as the user gave it, or empty.
+    `hidden` counts the sites left out of the parts because they save less than 0.1 % of the fold. `results` is the
+    option that names these results, as the user gave it, or empty.
     """
 
     application: str
@@ -62,10 +62,10 @@ class FoldView:
 def fold(
     analysis: Analysis, name: str, estimator: Estimator = "carry", *, show_all: bool = False, results: str = ""
 ) -> FoldView:
-    """Lay out the fold of a name; parts and sites that save most come first.
+    """Lay out the fold with a name; the parts and sites that save most come first.
 
     Raises:
-        FfmError: there is no such fold; the message offers similar names.
+        FfmError: No such fold exists; the message suggests similar names.
     """
     group = find_fold(analysis, name)
     scale = Scale(analysis.wall_s)
@@ -89,10 +89,10 @@ def fold(
 
 
 def find_fold(analysis: Analysis, name: str) -> Group:
-    """The fold of a name, exact or else the only one that differs just by case.
+    """Return the fold with a name: an exact match, or else the only one that differs just in case.
 
     Raises:
-        FfmError: there is none.
+        FfmError: There is none.
     """
     folds = {group.name: group for group in analysis.folds}
     if name in folds:
@@ -111,7 +111,7 @@ def _unknown(application: str, name: str, known: list[str]) -> str:
     close += [other for other in known if name.casefold() in other.casefold() and other not in close][:3]
     if close:
         return f"{application} has no fold {name}; did you mean {' or '.join(close)}?"
-    return f"{application} has no fold {name}; it has {', '.join(known)}."
+    return f"{application} has no fold {name}; its folds are {', '.join(known)}."
 
 
 def _parts(analysis: Analysis, groups: list[Group], estimator: Estimator, apart: dict[int, str]) -> list[Part]:
@@ -141,7 +141,7 @@ def _parts(analysis: Analysis, groups: list[Group], estimator: Estimator, apart:
 
 
 def _above(parts: list[Part], percent: float, scale: Scale, estimator: Estimator) -> list[Part]:
-    """The parts without sites that save less, and without parts that then are empty."""
+    """Return the parts without the sites that save less, and without the parts that this leaves empty."""
     cut = [
         replace(
             part,

@@ -1,4 +1,4 @@
-"""Everything that the terminal shows, in one HTML file with pictures; it needs no network and no script."""
+"""Everything that the terminal shows, in one HTML file with pictures; it needs no network and no scripts."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def write_html(
     show_all: bool = False,
     results: str = "",
 ) -> None:
-    """Write the report to a file, with the remedies where they are given.
+    """Write the report to a file, with the remedies if they are given.
 
     Raises:
-        FfmError: the file cannot be written.
+        FfmError: The file cannot be written.
     """
     try:
         path.write_text(html(analysis, estimator, remedies, show_all=show_all, results=results), encoding="utf-8")
@@ -70,10 +70,10 @@ def html(
     show_all: bool = False,
     results: str = "",
 ) -> str:
-    """The report as the text of one HTML file. Names out of the measured program are escaped.
+    """Return the report as the text of one HTML file. Names from the measured program are escaped.
 
     As on the terminal, rows below 0.1 % of the run are counted instead of listed unless `show_all` is set. `results` is
-    the option that names these results, as the user gave it, for the commands.
+    the option that names these results, as the user gave it; the printed commands repeat it.
     """
     scale = Scale(analysis.wall_s)
     environment = Environment(
@@ -114,7 +114,7 @@ def html(
 
 
 def _code(text: str) -> Markup:
-    """A sentence with what stands between backticks as code."""
+    """Return a sentence with the text between backticks marked up as code."""
     parts = text.split("`")
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts)
@@ -122,7 +122,7 @@ def _code(text: str) -> Markup:
 
 
 def _mentioned(analysis: Analysis, sequences: list[DrawnSequence], remedies: RemediesView | None) -> list[int]:
-    """Numbers of the sites that the report speaks of: those with problems, and those they refer to."""
+    """Return the numbers of the sites to describe: those with problems, and those that they refer to."""
     numbers = {number for number, found in enumerate(analysis.sites, 1) if found.problem_count}
     numbers |= {index + 1 for group in (*analysis.points, *analysis.folds) for index in group.sites}
     numbers |= {operation.where.site for drawn in sequences for operation in drawn.view.operations}

@@ -7,20 +7,20 @@ import re
 from ffm.model.names import base_name
 
 _DOTS_BEFORE, _DOTS_BEHIND = re.compile(r"\.{1,3}\Z"), re.compile(r"\A\.{1,3}")
-"""Dots of a `<...>` at a cut, which has dots of its own."""
+"""Dots next to the cut, which brings dots of its own."""
 
 
 def shorten(name: str, width: int) -> str:
-    """Fit a function's name into a number of columns.
+    """Shorten a function's name to a number of columns.
 
-    What says least goes first: return type, parameters and template arguments, then the middle. The beginning
+    The least informative parts go first: return type, parameters and template arguments, then the middle. The beginning
     (namespace) and the end (the function itself) stay.
     """
     return name if len(name) <= width else cut_middle(base_name(name), width)
 
 
 def cut_middle(text: str, width: int) -> str:
-    """Cut a text to a number of columns, at least five, in the middle, where `...` then stands."""
+    """Shorten a text to a number of columns, at least five, by replacing its middle with `...`."""
     if len(text) <= width:
         return text
     room = max(width, 5) - 3

@@ -1,4 +1,4 @@
-"""Numbers as text, in the same units everywhere: seconds, percent of the run, counts, bytes."""
+"""Format numbers in the same units everywhere: seconds, percent of the run, counts, bytes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Estimator = Literal["replay", "carry", "bound"]
 ESTIMATORS: tuple[Estimator, ...] = ("carry", "bound")
 """The estimators that every document has."""
 ESTIMATOR_MEANINGS: dict[Estimator, str] = {
-    "replay": "the run lived through again with the fix, on the CPU and on the GPU as far as waits show it",
+    "replay": "the run simulated again with the fix, on the CPU and on the GPU as far as waits reveal it",
     "carry": "what later waits cannot absorb; unused savings are carried forward (dissertation, Figure 5.1)",
-    "bound": "as the published Diogenes computes: at most the CPU's own time after the operations",
+    "bound": "the estimate of the published Diogenes: at most the CPU's own time after the operations",
 }
 
 
@@ -25,8 +25,9 @@ ESTIMATOR_MEANINGS: dict[Estimator, str] = {
 class Saving:
     """Seconds that a fix would save and their share of the run's wall time, by each estimator.
 
-    `low_s` and `high_s` are the interval of the default estimator. What a document does not hold is None; what was not
-    worth a replay counts by carry. `at_most`: the seconds are no estimate, but the most that can be saved.
+    `low_s` and `high_s` are the interval of the default estimator. Values that the document does not contain are None.
+    For operations not worth a replay, the replay value is that of carry. `at_most` means that the seconds are an upper
+    limit, not an estimate.
     """
 
     carry_s: float
@@ -41,13 +42,13 @@ class Saving:
     at_most: bool = False
 
     def seconds(self, estimator: Estimator) -> float:
-        """The seconds by one estimator."""
+        """Return the seconds by one estimator."""
         if estimator == "replay" and self.replay_s is not None:
             return self.replay_s
         return self.bound_s if estimator == "bound" else self.carry_s
 
     def percent(self, estimator: Estimator) -> float:
-        """The share of the run by one estimator, 0 to 100."""
+        """Return the share of the run by one estimator, 0 to 100."""
         if estimator == "replay" and self.replay_percent is not None:
             return self.replay_percent
         return self.bound_percent if estimator == "bound" else self.carry_percent
@@ -55,13 +56,13 @@ class Saving:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How a run's times are written: one number of decimals for all of them."""
+    """How a run's times are written: all with the same number of decimals."""
 
     wall_s: float
 
     @property
     def decimals(self) -> int:
-        """As many decimals as 0.01 % of the run needs; at least three (milliseconds), at most nine."""
+        """As many decimals as 0.01 % of the run needs: at least three (milliseconds), at most nine."""
         if self.wall_s <= 0:
             return 3
         return min(9, max(3, math.ceil(-math.log10(self.wall_s * 1e-4))))
@@ -71,7 +72,7 @@ class Scale:
         return f"{seconds:.{self.decimals}f} s"
 
     def share(self, seconds: float) -> float:
-        """Percent of the run's wall time."""
+        """Return the percentage of the run's wall time."""
         return 100 * seconds / self.wall_s if self.wall_s > 0 else 0.0
 
     def told(self, saving: Saving, estimator: Estimator) -> str:
@@ -80,12 +81,12 @@ class Scale:
         return f"at most {text}" if saving.at_most else text
 
     def most_percent(self, saving: Saving, estimator: Estimator) -> float:
-        """The largest share of the run that a table shows of a saving: by its estimators, and of replay's interval."""
+        """Return the largest share of the run shown for a saving: by its estimators and replay's interval."""
         shares = [saving.percent(name) for name in shown_estimators(estimator)]
         return max(*shares, self.share(saving.high_s or 0.0)) if estimator == "replay" else max(shares)
 
     def saving(self, benefit: Benefit, *, at_most: bool = False) -> Saving:
-        """A benefit beside its share of the run."""
+        """Return a benefit with its share of the run."""
         carry, bound, replay = benefit.carry_s, benefit.bound_s, benefit.replay_s
         return Saving(
             carry,
@@ -102,22 +103,21 @@ class Scale:
 
 
 def chosen_estimator(analysis: Analysis, wanted: Estimator | None) -> Estimator:
-    """The estimator that a view shows: the wanted one, else the document's own.
+    """Return the estimator that a view shows: the requested one, else the document's own.
 
     Raises:
-        FfmError: a replay is wanted of a document that has none.
+        FfmError: A replay is requested from a document that has none.
     """
     own: Estimator = "replay" if analysis.estimator == "replay" else "carry"
     if wanted == "replay" and own != "replay":
         raise FfmError(
-            f"the results of {analysis.application} hold no trace that could be replayed; use --estimator carry or "
-            "bound."
+            f"the results of {analysis.application} contain no trace to replay; use --estimator carry or bound."
         )
     return wanted or own
 
 
 def shown_estimators(estimator: Estimator) -> tuple[Estimator, ...]:
-    """The estimators whose columns a table shows: replay stands with its interval, carry beside bound."""
+    """Return the estimators whose columns a table shows: replay comes with its interval, carry with bound."""
     return ("replay",) if estimator == "replay" else ESTIMATORS
 
 
@@ -147,7 +147,7 @@ def size(value: int) -> str:
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """`1-3, 7, 9-10` for ascending numbers, however they come."""
+    """`1-3, 7, 9-10` for ascending numbers."""
     ordered = sorted(set(numbers))
     if not ordered:
         return ""

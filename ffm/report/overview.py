@@ -12,14 +12,14 @@ from ffm.report.places import Place, place, told_apart
 from ffm.stages.analysis_document import Analysis, Group, Matching
 
 HIDDEN_BELOW_PERCENT = 0.1
-"""Rows that show less than this share of the run are counted instead of shown, as in Diogenes."""
+"""Rows that save less than this share of the run are counted instead of shown, as in Diogenes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One fix. `number` is a sequence's number or a single point's site; `command` opens its own screen.
+    """One fix. `number` is a sequence's number or a single point's site. `command` opens its own screen.
 
-    `operations` is the length of a sequence, else the number of sites.
+    `operations` is the length of a sequence, otherwise the number of sites.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Rows of one kind, most saved first. `hidden` counts rows under the limit that are left out."""
+    """Rows of one kind, largest saving first. `hidden` counts the rows left out because they are below the limit."""
 
     title: str
     meaning: str
@@ -43,7 +43,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What measuring cost: a stage's wall time, and how many times the bare program's that is."""
+    """What measuring cost: a stage's wall time, and its ratio to the bare program's."""
 
     stage: str
     wall_s: float
@@ -52,7 +52,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Unmatched:
-    """Seconds of operations that the runs agree on, and that they do not, with the reasons."""
+    """Seconds of operations that could and could not be matched between the runs, with the reasons."""
 
     matched_s: float
     unmatched_s: float
@@ -83,20 +83,20 @@ class Overview:
     points: Section
     matching: Unmatched | None
     everything: Saving | None
-    """What fixing all problems together saves: no row, and no sum of rows, is worth more."""
+    """What fixing all problems together saves; no row, and no sum of rows, saves more."""
     explained_percent: float | None
     """How much of the time of the threads that called the driver stage 2 explains; None without a trace."""
     downloads: list[PartialDownload]
     """Sites that download far more than the CPU touches."""
     notes: list[str]
     results: str
-    """The option that names these results, as the user gave it, for the commands; else empty."""
+    """The option that names these results, as the user gave it, for the commands; otherwise empty."""
 
 
 def overview(
     analysis: Analysis, estimator: Estimator = "carry", *, show_all: bool = False, results: str = ""
 ) -> Overview:
-    """Lay out an analysis; rows are sorted and hidden by the given estimator."""
+    """Lay out an analysis; rows are sorted and filtered by the given estimator."""
     scale = Scale(analysis.wall_s)
 
     def section(title: str, meaning: str, rows: list[Row]) -> Section:
@@ -147,7 +147,7 @@ def overview(
 
 
 def _partial_downloads(analysis: Analysis) -> list[PartialDownload]:
-    """What saves most first."""
+    """Return the sites that download more than is used, largest saving first."""
     found = []
     for index, site in enumerate(analysis.sites):
         use = download(site.download)
@@ -194,5 +194,5 @@ def _point_row(analysis: Analysis, scale: Scale, point: Group, apart: dict[int, 
 
 
 def nothing_found(view: Overview) -> bool:
-    """Whether there is nothing to fix, shown or hidden."""
+    """Return whether there is nothing to fix, shown or hidden."""
     return not any(part.rows or part.hidden for part in (view.folds, view.sequences, view.points))

@@ -1,9 +1,10 @@
 """A run as a trace for Perfetto (ui.perfetto.dev): its CPU threads, the GPU's streams, waits and problems.
 
 Format: TrackEvent of the Perfetto trace (perfetto.dev/docs/reference/synthetic-track-event). Each operation is a slice
-on the track of its thread, its waiting a slice within. Beside a thread with problems lies a track that shows these
-alone, with verdict and benefit. Streams are tracks of their own; arrows lead from each call to its work. The times of
-the GPU are those of `ffm.model.gpu_times`: how long is measured where events told, when is inferred.
+on the track of its thread, with its wait as a slice inside. Next to a thread with problems, a second track shows only
+these, with verdict and benefit. Streams have tracks of their own; arrows lead from each call to its work. The GPU's
+times come from `ffm.model.gpu_times`: how long work took is measured where events timed it, and when it ran is
+inferred.
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ WAIT = "wait for the GPU"
 FIRST_USE = "first use"
 
 _PROCESS, _THREAD, _PROBLEMS, _STREAM = (kind << 32 for kind in range(1, 5))
-"""Added to a number, the identity of a track."""
+"""Added to a number, these give the identity of a track."""
 _SEQUENCE = 1
 _PACKETS = 10_000
-"""Written at once."""
+"""Packets written at once."""
 
 
 def perfetto_chunks(results: Results, estimator: Estimator) -> Iterator[bytes]:
-    """The trace, in pieces. Its clock begins with the run's first operation.
+    """Yield the trace in pieces. Its clock starts with the run's first operation.
 
     Raises:
-        FfmError: the results were imported, and hold totals instead of single operations.
+        FfmError: The results were imported, and contain totals instead of single operations.
     """
     work = results.work
     if work is None:
         raise FfmError(
-            f"{results.folder} holds totals for each call stack, not single operations: imported results have no "
+            f"{results.folder} contains totals per call stack, not single operations: imported results have no "
             "timeline to show. Use --format speedscope."
         )
     packets = _packets(results, work, estimator)
@@ -65,12 +66,12 @@ def _packets(results: Results, work: DeviceWork, estimator: Estimator) -> Iterat
 
 @dataclass(slots=True)
 class _Writer:
-    """Makes packets of events, `begin` being the trace's time 0."""
+    """Makes packets of events; `begin` is time 0 of the trace."""
 
     begin: int
 
     def event(self, time: int, kind: TrackEvent.Type, track: int, name: str = "", category: str = "") -> TracePacket:
-        """One event. Ends have no name."""
+        """Return one event. An end has no name."""
         packet = TracePacket(timestamp=time - self.begin, trusted_packet_sequence_id=_SEQUENCE)
         packet.track_event.type = kind
         packet.track_event.track_uuid = track
@@ -81,16 +82,16 @@ class _Writer:
         return packet
 
     def end(self, time: int, track: int) -> TracePacket:
-        """The end of the slice that began last on a track."""
+        """Return the end of the slice that was opened last on a track."""
         return self.event(time, TrackEvent.TYPE_SLICE_END, track)
 
     def slice(self, time: int, track: int, name: str, category: str) -> TracePacket:
-        """The begin of a slice."""
+        """Return the start of a slice."""
         return self.event(time, TrackEvent.TYPE_SLICE_BEGIN, track, name, category)
 
 
 def _annotate(packet: TracePacket, **values: str | int | float) -> None:
-    """Add what Perfetto shows as the arguments of a slice."""
+    """Add values that Perfetto shows as the arguments of a slice."""
     for name, value in values.items():
         annotation = packet.track_event.debug_annotations.add(name=name.replace("_", " "))
         if isinstance(value, str):
@@ -102,7 +103,7 @@ def _annotate(packet: TracePacket, **values: str | int | float) -> None:
 
 
 def _tracks(analysis: Analysis, timeline: Timeline, work: DeviceWork) -> Iterator[TracePacket]:
-    """Describe processes, their threads and streams, and the threads' problems."""
+    """Describe the processes, their threads and streams, and the threads' problem tracks."""
     processes = analysis.run.processes if analysis.run is not None else []
     for number in range(work.processes):
         packet = _track(_PROCESS + number)
@@ -132,7 +133,7 @@ def _track(identity: int, name: str = "", parent: int | None = None) -> TracePac
 
 
 def _calls(results: Results, work: DeviceWork, writer: _Writer) -> Iterator[TracePacket]:
-    """Each operation, with its waiting inside."""
+    """Yield each operation, with its wait inside."""
     analysis, timeline = results.document, results.timeline
     where = [place(analysis, index) for index in range(len(analysis.sites))]
     waits_first = np.isin(work.action, (Action.WAIT_AND_ENQUEUE, Action.WAIT_CONTEXT))
@@ -153,7 +154,7 @@ def _calls(results: Results, work: DeviceWork, writer: _Writer) -> Iterator[Trac
 
 
 def _problems(results: Results, writer: _Writer, estimator: Estimator) -> Iterator[TracePacket]:
-    """Each operation with a problem once more, under the name of the problem; and where misplaced, the first use."""
+    """Yield each operation with a problem again, named after the problem, and the first use if it is misplaced."""
     analysis, timeline = results.document, results.timeline
     scale = Scale(analysis.wall_s)
     for row in np.flatnonzero(timeline.problem).tolist():
@@ -180,13 +181,13 @@ def _problems(results: Results, writer: _Writer, estimator: Estimator) -> Iterat
 
 
 def _name(problem: Problem) -> str:
-    """`unnecessary synchronization and transfer`, in the words of the problem's flags."""
+    """Return `unnecessary synchronization and transfer`, from the problem's flags."""
     words = [flag.name.lower().replace("_", " ") for flag in problem if flag.name is not None]
     return " and ".join(words)
 
 
 def _streams(results: Results, work: DeviceWork, writer: _Writer) -> Iterator[TracePacket]:
-    """What the GPU did for each operation, as the model infers it."""
+    """Yield what the GPU did for each operation, as the model infers it."""
     replay = results.estimates.replay
     assert replay is not None, "there is work"
     spans = gpu_spans(results.timeline, work, replay.inference)

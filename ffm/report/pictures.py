@@ -1,4 +1,4 @@
-"""Pictures of where a run's time goes: bars in picture units, for an SVG of a fixed width."""
+"""Pictures that show where a run's time goes: bars in drawing units, for an SVG of a fixed width."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ffm.stages.analysis_document import Analysis, Benefit
 
 WIDTH = 960
 LABEL = 290
-"""Units on the left for a row's label; the bars follow."""
+"""Units reserved on the left for a row's label; the bars follow."""
 BARS = 420
 ROW = 34
-"""Height of a row: the label and two bars, one below the other."""
+"""Height of a row: the label and two bars, one above the other."""
 SMALLEST_SHARE = 0.05
-"""Percent of the run below which a call has no row: its bar would be no wider than a hair."""
+"""Percent of the run below which a call has no row: its bar would be too thin to see."""
 MOST_ROWS = 400
-"""Longer sequences are drawn up to here; the table below them is complete."""
+"""Longer sequences are drawn up to this row; the table below them is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A rectangle. `kind` names its colour: `cpu`, `call`, `wait`, `problem` or `recoverable`."""
+    """A rectangle. `kind` selects its colour: `cpu`, `call`, `wait`, `problem` or `recoverable`."""
 
     x: float
     y: float
@@ -35,7 +35,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One row: a label, its bars, and what they say in numbers. `y` is the text's base line."""
+    """One row: a label, its bars, and their values as numbers. `y` is the text's baseline."""
 
     y: float
     label: str
@@ -46,7 +46,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawing of `WIDTH` by `height` units. `omitted` counts rows that were not drawn."""
+    """A drawing of `WIDTH` by `height` units. `omitted` counts the rows that were not drawn."""
 
     height: float
     lines: list[Line]
@@ -55,7 +55,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A part of a bar, in seconds."""
+    """One part of a bar, in seconds."""
 
     seconds: float
     kind: str
@@ -72,17 +72,17 @@ class _Row:
 
 
 def run_picture(analysis: Analysis, estimator: Estimator) -> Picture:
-    """The whole run: the CPU's own work, driver calls, waiting, and what the sequences could recover of it.
+    """Draw the whole run: the CPU's own work, driver calls, waits, and what the sequences could recover of it.
 
-    Several threads wait at the same time; where their calls sum up to more than the wall time, the CPU's own
-    work is left out and the bar ends at their sum.
+    Several threads can wait at the same time. If their calls add up to more than the wall time, the CPU's own work is
+    left out and the bar ends at their sum.
     """
     scale = Scale(analysis.wall_s)
     calls = sum(site.total_s for site in analysis.sites)
     waiting = sum(site.wait_s for site in analysis.sites)
     problem = sum(site.wait_s for site in analysis.sites if site.problem_count)
     shares = [
-        Share(max(analysis.wall_s - calls, 0.0), "cpu", "CPU work outside of the driver"),
+        Share(max(analysis.wall_s - calls, 0.0), "cpu", "CPU work outside the driver"),
         Share(calls - waiting, "call", "in driver calls, not waiting"),
         Share(waiting - problem, "wait", "waiting for the GPU where needed"),
         Share(problem, "problem", "waiting for the GPU at sites with a problem"),
@@ -95,9 +95,9 @@ def run_picture(analysis: Analysis, estimator: Estimator) -> Picture:
 
 
 def calls_picture(analysis: Analysis, estimator: Estimator) -> Picture:
-    """Each CUDA call over all its sites, most time first: what it took, and what its fold could recover.
+    """Draw each CUDA call over all its sites, longest first: what it took, and what its fold could recover.
 
-    Calls below `SMALLEST_SHARE` of the run would be lines without a bar.
+    Calls below `SMALLEST_SHARE` of the run would be rows without a visible bar.
     """
     scale = Scale(analysis.wall_s)
     total: dict[str, float] = defaultdict(float)
@@ -121,7 +121,7 @@ def calls_picture(analysis: Analysis, estimator: Estimator) -> Picture:
 
 
 def sequence_picture(analysis: Analysis, number: int, estimator: Estimator) -> Picture:
-    """Each operation of a sequence: what its site took in the run, and what fixing it alone would recover."""
+    """Draw each operation of a sequence: what its site took in the run, and what fixing it alone would recover."""
     scale = Scale(analysis.wall_s)
     rows = []
     for position, operation in enumerate(analysis.sequences[number - 1].operations, 1):
@@ -157,7 +157,7 @@ def _seconds(benefit: Benefit, estimator: Estimator) -> float:
 
 
 def _draw(rows: list[_Row], scale: Scale) -> Picture:
-    """Place rows below each other; the longest bar fills the room for bars."""
+    """Place the rows below each other; the longest bar fills the space for bars."""
     shown = rows[:MOST_ROWS]
     longest = max((max(sum(s.seconds for s in row.shares), row.recoverable_s) for row in shown), default=0.0)
     unit = BARS / longest if longest > 0 else 0.0

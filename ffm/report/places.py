@@ -1,4 +1,4 @@
-"""Sites, frames and verdicts of an analysis as a reader refers to them. Sites are numbered from 1."""
+"""Sites, frames and verdicts of an analysis in the form that readers see. Sites are numbered from 1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ffm.stages.places import source_file
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A site in one line. `place` is `als.cu:738`, or `libcufft.so+0x201f0` where lines are not known."""
+    """A site in one line. `place` is `als.cu:738`, or `libcufft.so+0x201f0` if lines are unknown."""
 
     site: int
     call: str
@@ -30,10 +30,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A verdict in words: of how many occurrences it says what, why, and which other site it speaks of.
+    """A verdict in words: how many occurrences it covers, its reason, and the other site that it refers to.
 
-    `keep` is the synchronization that must stay for the verdict to hold; `first` the transfer that is
-    repeated.
+    `keep` is the synchronization that must stay for the verdict to hold. `first` is the transfer that is repeated.
     """
 
     issue: str
@@ -57,7 +56,7 @@ class StackFrame:
 
 
 def frame_place(analysis: Analysis, frame: Frame) -> str:
-    """File and line of a frame, else module and offset."""
+    """Return file and line of a frame, or else module and offset."""
     if frame.file and frame.line:
         return f"{PurePath(source_file(frame.file)).name}:{frame.line}"
     if 0 <= frame.module < len(analysis.modules):
@@ -66,7 +65,7 @@ def frame_place(analysis: Analysis, frame: Frame) -> str:
 
 
 def place(analysis: Analysis, index: int) -> Place:
-    """The site with an index of the document."""
+    """Return the site with an index of the document."""
     site = analysis.sites[index]
     return Place(index + 1, site.call, site.caller, _site_place(analysis, site), site.file, site.line)
 
@@ -82,9 +81,11 @@ def _site_place(analysis: Analysis, site: Site) -> str:
 
 
 def told_apart(analysis: Analysis, indices: Iterable[int]) -> dict[int, str]:
-    """Where sites are reached from whose call and place are those of another one: ` from solver.cu:57`.
+    """Distinguish sites that share call and place with another one, by where they are called from: ` from
+    solver.cu:57`.
 
-    Of the ways outwards to `main`, it is the step at which most of them differ; sites without a way differ by number.
+    The text names the step of the call path outwards to `main` at which most of them differ. Sites without a path are
+    told apart by number.
     """
     alike: dict[tuple[str, str], list[int]] = {}
     for index in dict.fromkeys(indices):
@@ -101,13 +102,13 @@ def told_apart(analysis: Analysis, indices: Iterable[int]) -> dict[int, str]:
 
 
 def _way(analysis: Analysis, index: int, own: str) -> list[str]:
-    """The places on a site's stack, outwards from the call's own place."""
+    """Return the places on a site's stack, outwards from the call's own place."""
     places = [frame.place for frame in stack_frames(analysis, index)]
     return places[places.index(own) + 1 :] if own in places else places
 
 
 def stack_frames(analysis: Analysis, index: int) -> list[StackFrame]:
-    """The whole call stack of a site, innermost frame first."""
+    """Return the whole call stack of a site, innermost frame first."""
     return [
         StackFrame(frame.function, frame_place(analysis, frame), frame.file, frame.line, frame.inlined)
         for frame in analysis.stacks[analysis.sites[index].stack].frames
@@ -115,7 +116,7 @@ def stack_frames(analysis: Analysis, index: int) -> list[StackFrame]:
 
 
 def findings(analysis: Analysis, index: int) -> list[Finding]:
-    """All verdicts on a site, synchronizations first."""
+    """Return all verdicts on a site, synchronizations first."""
     site = analysis.sites[index]
 
     def finding(issue: str, verdict: Verdict) -> Finding:
@@ -130,7 +131,7 @@ def findings(analysis: Analysis, index: int) -> list[Finding]:
 
 
 def kept(analysis: Analysis, indices: list[int]) -> list[Place]:
-    """What must stay for the conditional verdicts on these sites to hold, each site once."""
+    """Return what must stay for the conditional verdicts on these sites to hold, each site once."""
     wanted = {
         verdict.keep: None
         for index in indices
@@ -141,5 +142,5 @@ def kept(analysis: Analysis, indices: list[int]) -> list[Place]:
 
 
 def site_saving(analysis: Analysis, index: int) -> Saving:
-    """What fixing this site alone would save over the whole run."""
+    """Return what fixing this site alone would save over the whole run."""
     return Scale(analysis.wall_s).saving(analysis.sites[index].benefit)

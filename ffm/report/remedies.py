@@ -11,8 +11,9 @@ from ffm.report.places import Place, StackFrame
 
 @dataclass(frozen=True, slots=True)
 class RemedyPlace:
-    """A place that must change. `buffer` is what the program calls the memory there, and `source` the line of source
-    where the file is at hand; else they are empty."""
+    """A place that must change. `buffer` is the program's name for the memory there, and `source` is the line of source
+    code if the file is available; otherwise they are empty.
+    """
 
     role: str
     where: Place
@@ -22,9 +23,9 @@ class RemedyPlace:
 
 @dataclass(frozen=True, slots=True)
 class RemedyView:
-    """What to change for one call site. `keep` are synchronizations that must stay.
+    """What to change for one call site. `keep` lists synchronizations that must stay.
 
-    `automatic` are the options by which `ffm apply-remedy` does it; where there are none, `not_automatic` says why, and
+    `automatic` lists the options with which `ffm apply-remedy` does it. If there are none, `not_automatic` says why; it
     is empty for imported results.
     """
 
@@ -32,7 +33,7 @@ class RemedyView:
     kind: str
     where: Place
     reached: str
-    """` from solver.cu:57`, where another remedy is for the same place; else empty."""
+    """` from solver.cu:57` if another remedy has the same place; otherwise empty."""
     occurrences: int
     of: int
     saving: Saving
@@ -46,8 +47,9 @@ class RemedyView:
 
 @dataclass(frozen=True, slots=True)
 class RemediesView:
-    """Everything on the screen of `ffm remedies`, sorted by one estimator. `hidden` remedies save less than 0.1 % of
-    the run. `results` is the option that names these results, as the user gave it, or empty."""
+    """Everything on the screen of `ffm remedies`, sorted by one estimator. `hidden` counts the remedies that save less
+    than 0.1 % of the run. `results` is the option that names these results, as the user gave it, or empty.
+    """
 
     application: str
     wall_s: float
@@ -58,7 +60,7 @@ class RemediesView:
 
 
 def source_line(file: str, line: int) -> str:
-    """Return a line of a source file without its indentation; empty where the file cannot be read."""
+    """Return a line of a source file without its indentation; empty if the file cannot be read."""
     if not file or line < 1:
         return ""
     try:

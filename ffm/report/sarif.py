@@ -1,4 +1,4 @@
-"""Remedies as SARIF 2.1.0 (OASIS), which editors and code review show at the line."""
+"""Remedies as SARIF 2.1.0 (OASIS), which editors and code review tools show at the line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif(view: RemediesView, root: Path) -> dict[str, Any]:
-    """Return the SARIF log of the remedies whose file and line are known; paths are relative to `root` below it."""
+    """Return the SARIF log of the remedies whose file and line are known; paths below `root` are relative to it."""
     shown = [remedy for remedy in view.remedies if remedy.where.line]
     kinds = sorted({remedy.kind for remedy in shown})
     return {

@@ -23,7 +23,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why operations have a verdict; those of which the same is said stand together, occurrences added up."""
+    """Why operations have a verdict. Operations with the same finding share one entry, with occurrences added up."""
 
     operations: list[int]
     finding: Finding
@@ -33,9 +33,9 @@ class Reason:
 class SequenceView:
     """Everything on the screen of `ffm sequence` or, with `part` set, of `ffm subsequence`.
 
-    `part` holds the first and last operation of a subsequence. `keep` are synchronizations outside that must
-    stay; `ends_at` is the needed synchronization that ends the whole sequence, None at the end of the run. `results` is
-    the option that names these results, as the user gave it, or empty.
+    `part` holds the first and last operation of a subsequence. `keep` lists synchronizations outside the sequence that
+    must stay. `ends_at` is the needed synchronization that ends the whole sequence, or None at the end of the run.
+    `results` is the option that names these results, as the user gave it, or empty.
     """
 
     application: str
@@ -56,10 +56,10 @@ class SequenceView:
 
 
 def sequence(analysis: Analysis, number: int, estimator: Estimator = "carry", results: str = "") -> SequenceView:
-    """Lay out a whole sequence, by its number from 1.
+    """Lay out a whole sequence, given its number from 1.
 
     Raises:
-        FfmError: there is no sequence of this number.
+        FfmError: There is no sequence with this number.
     """
     check_sequence(analysis, number)
     return _view(analysis, number, estimator, None, analysis.sequences[number - 1].benefit, results)
@@ -77,32 +77,32 @@ def subsequence(
     """Lay out operations `start` to `end` of a sequence, both included, with the benefit computed for them.
 
     Raises:
-        FfmError: there is no such sequence or no such part of it.
+        FfmError: There is no such sequence, or it has no such part.
     """
     check_part(analysis, number, start, end)
     return _view(analysis, number, estimator, (start, end), benefit, results)
 
 
 def check_sequence(analysis: Analysis, number: int) -> None:
-    """Refuse the number of a sequence that does not exist, with an FfmError that says which do."""
+    """Raise an FfmError that lists the valid numbers if the sequence does not exist."""
     last = len(analysis.sequences)
     if 1 <= number <= last:
         return
     if last == 0:
         raise FfmError(f"{analysis.application} has no sequence of unnecessary operations.")
-    which = f"they are numbered 1 to {last}" if last > 1 else "there is just sequence 1"
+    which = f"they are numbered 1 to {last}" if last > 1 else "there is only sequence 1"
     raise FfmError(f"{analysis.application} has no sequence {number}: {which}; `ffm report --all` lists all sequences.")
 
 
 def check_part(analysis: Analysis, number: int, start: int, end: int) -> None:
-    """Refuse a part that a sequence does not have, with an FfmError that says what it has."""
+    """Raise an FfmError with the valid range if the sequence has no such part."""
     check_sequence(analysis, number)
     last = len(analysis.sequences[number - 1].operations)
     if start > end:
         raise FfmError(f"a subsequence runs forward: START ({start}) must not be greater than END ({end}).")
     if start < 1 or end > last:
         raise FfmError(
-            f"sequence {number} has operations 1 to {last}, so {start} to {end} is not a part of it; "
+            f"sequence {number} has operations 1 to {last}, so {start} to {end} is not part of it; "
             f"`ffm sequence {number}` lists them."
         )
 
@@ -148,7 +148,7 @@ def _view(
 
 
 def _reasons(analysis: Analysis, numbered_sites: list[tuple[int, int]]) -> list[Reason]:
-    """Findings about the sites, joined where they differ by occurrences alone, in order of appearance."""
+    """Return the findings about the sites in order of appearance; those that differ only in occurrences are merged."""
     joined: dict[Finding, tuple[list[int], dict[int, Finding]]] = {}
     for position, site in numbered_sites:
         for finding in findings(analysis, site):

@@ -1,4 +1,4 @@
-"""One site: its stack, its times, what was found out about it."""
+"""One site: its stack, its times, its findings."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ffm.stages.errors import FfmError
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """What doing without needed waits would save, by replay, whatever estimator is shown: at least, likely, at most."""
+    """What removing needed waits would save, always by replay: the estimate with its lower and upper limit."""
 
     seconds: float
     percent: float
-    """Of the run."""
+    """Percent of the run."""
     low_s: float
     high_s: float
 
@@ -42,16 +42,16 @@ class SiteView:
     saving: Saving
     findings: list[Finding]
     download: Download | None
-    """How much of what it downloads the CPU touches; None where it downloads nothing."""
+    """How much of what it downloads the CPU touches; None if it downloads nothing."""
     hint: str
-    """What may tell more where the watch could not; else empty."""
+    """What to run to learn more if the watch could not tell; otherwise empty."""
     stack: list[StackFrame]
     without: Without | None
-    """What doing without its waits would save, where the program needs them as it is."""
+    """What removing its waits would save, where the program needs them as written."""
     sequences: list[int]
-    """Numbers of the sequences that the site is in."""
+    """Numbers of the sequences that contain the site."""
     results: str
-    """The option that names these results, as the user gave it, for the commands; else empty."""
+    """The option that names these results, as the user gave it, for the commands; otherwise empty."""
 
 
 def site(
@@ -61,22 +61,23 @@ def site(
     without: Replayed | None = None,
     results: str = "",
 ) -> SiteView:
-    """Lay out the site of a number, from 1; `without` is what doing without its waits would save.
+    """Lay out the site with a number, from 1; `without` is what removing its waits would save.
 
     Raises:
-        FfmError: there is no such site, or nothing was recorded at it.
+        FfmError: There is no such site, or nothing was recorded at it.
     """
     last = len(analysis.sites)
     if not 1 <= number <= last:
         raise FfmError(
             f"there is no site {number} in {analysis.application}: its sites are numbered 1 to {last}."
             if last
-            else f"{analysis.application} has no sites: it made no traced call of the driver."
+            else f"{analysis.application} has no sites: no traced driver call was made."
         )
     found = analysis.sites[number - 1]
     if not found.call and not found.count:
         raise FfmError(
-            f"site {number} of {analysis.application} is no call: nothing was recorded there. `ffm report` names the "
+            f"site {number} of {analysis.application} is not a call: nothing was recorded there. `ffm report` lists "
+            "the "
             "sites with problems."
         )
     scale = Scale(analysis.wall_s)

@@ -188,4 +188,4 @@ def test_a_stack_without_a_call_is_no_site(ffm: CommandLine, tmp_path: Path) -> 
     write_small_results(tmp_path / "results" / "solve", empty_stack=True)
     answer = ffm("site", "4")
     assert (answer.status, answer.output) == (1, "")
-    assert "site 4 of solve is no call" in answer.errors
+    assert "site 4 of solve is not a call" in answer.errors

@@ -102,7 +102,7 @@ def test_a_stage_that_is_told_to_end_leaves_no_process(
     _, errors = ffm.communicate(timeout=PATIENCE)
     assert ffm.returncode == 128 + number
     (line,) = errors.strip().splitlines()
-    assert line.startswith(f"ffm: {said}") and f"ended in the {stage} run" in line
+    assert line.startswith(f"ffm: {said}") and f"stopped in the {stage} run" in line
     assert until(lambda: not processes_of(ending))
     recordings = read_recordings(results / "recordings" / stage)
     assert str(results / "recordings" / stage) in line and any(len(one.operations) for one in recordings)

@@ -53,7 +53,7 @@ def text_of(screen: RenderableType) -> str:
 def test_a_site_says_how_much_is_touched() -> None:
     shown = text_of(render_site(site(analysis_with(use()), 4)))
     assert (
-        "Of 40.00 MiB downloaded the CPU touched at most 40.00 KiB, in each between byte 8,192 and byte 12,288 "
+        "Of 40.00 MiB downloaded, the CPU touched at most 40.00 KiB, in each between byte 8,192 and byte 12,288 "
         "(10 of 12 downloads watched to the end)." in shown
     )
 
@@ -132,7 +132,7 @@ def test_parts_that_lie_apart_are_gathered_and_what_nobody_touches_is_left_out()
 
 def test_what_is_not_known_is_said_with_what_may_tell() -> None:
     shown = text_of(render_site(site(analysis_with(DownloadUse(occurrences=0, of=3, watch="pages")), 4)))
-    assert "is not known" in shown
+    assert "It is unknown how much" in shown
     assert "ffm stage memory --watch trace -- ./als 100 'a b'" in shown
     traced = site(analysis_with(DownloadUse(occurrences=0, of=3, watch="trace"), watch="trace"), 4)
     assert traced.hint == ""

@@ -142,5 +142,5 @@ def test_calls_waits_problems_and_work_lie_on_their_tracks(tmp_path: Path) -> No
 
 def test_imported_totals_are_no_trace(tmp_path: Path) -> None:
     timeline, _ = run([(0, 1, 0, Action.NONE, -1, -1)])
-    with pytest.raises(FfmError, match="holds totals"):
+    with pytest.raises(FfmError, match="contains totals per call stack"):
         list(perfetto_chunks(results_of(tmp_path, timeline, None), "carry"))

@@ -1,6 +1,6 @@
 """Screens as they are printed at 80 columns: compared with the ones kept in `screens/`.
 
-After an intended change, `FFM_UPDATE_SCREENS=1 pytest tests/report` writes them anew; read the difference.
+After an intended change, `FFM_UPDATE_SCREENS=1 pytest tests/report` rewrites them; read the difference.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def test_a_part_that_is_none_is_refused(start: int, end: int, message: str) -> N
 
 
 def test_a_sequence_that_is_none_is_refused() -> None:
-    with pytest.raises(FfmError, match="als has no sequence 2: there is just sequence 1"):
+    with pytest.raises(FfmError, match="als has no sequence 2: there is only sequence 1"):
         sequence(sample_analysis(), 2)
     without = msgspec.structs.replace(sample_analysis(), sequences=[])
     with pytest.raises(FfmError, match="no sequence of unnecessary operations"):
@@ -102,7 +102,7 @@ def test_a_fold_is_expanded_with_the_most_expensive_function_first() -> None:
     [
         ("cudaFre", "did you mean cudaFree"),
         ("Memcpy", "did you mean cudaMemcpy"),
-        ("zzz", "it has cudaFree, cuda"),
+        ("zzz", "its folds are cudaFree, cuda"),
     ],
 )
 def test_an_unknown_fold_offers_similar_names(name: str, message: str) -> None:
@@ -156,7 +156,7 @@ def test_a_private_wait_and_memory_outside_of_the_driver_are_called_so() -> None
     analysis = msgspec.structs.replace(analysis, sites=[outside, *analysis.sites[1:3], private])
     assert "a wait in a private call of the driver" in text_of(render_site(site(analysis, 4)))
     shown = text_of(render_site(site(analysis, 1)), 200)
-    assert "host memory of transfers is allocated or given back here" in shown
+    assert "host memory of transfers is allocated or freed here" in shown
     assert "recoverable" not in shown and "calls" not in shown
     assert "main at main.cpp:146" in shown
 

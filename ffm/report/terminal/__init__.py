@@ -1,4 +1,4 @@
-"""Screens for a terminal of 80 columns or more, or a pipe: views in, rich renderables out."""
+"""Screens for a pipe or a terminal of at least 80 columns: views in, rich renderables out."""
 
 from ffm.report.terminal.best import render_best
 from ffm.report.terminal.fold import render_fold

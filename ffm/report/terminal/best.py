@@ -22,7 +22,7 @@ from ffm.report.terminal.layout import (
 
 
 def render_best(view: BestView, width: int = 80) -> RenderableType:
-    """The best parts for a terminal of the given width, fewest places first."""
+    """Lay out the best parts for a terminal of the given width, fewest places first."""
     scale = Scale(view.wall_s)
     parts: list[RenderableType] = [
         Text(f"Best parts of sequence {view.sequence} of {view.application}", style="bold"),
@@ -45,8 +45,8 @@ def render_best(view: BestView, width: int = 80) -> RenderableType:
     parts += [
         table(columns, rows, width),
         heading("How to read this"),
-        bullet("places: distinct lines of the source to change; for a cudaFree also the line that allocates"),
-        bullet("Each part saves more than any part with as few places; parts overlap, and do not add up."),
+        bullet("places: distinct source lines to change; for a cudaFree, also the line that allocates"),
+        bullet("Each part saves more than any part with as few places; parts overlap, so do not add them up."),
         heading("Next"),
         following((view.parts[-1].command, "the operations of the last part")),
     ]

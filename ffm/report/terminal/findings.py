@@ -1,4 +1,4 @@
-"""Verdicts and what must stay, in sentences."""
+"""Verdicts and conditions as sentences."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def finding_text(finding: Finding) -> str:
 
 
 def conditions(keep: list[Place], numbered: dict[int, int]) -> list[RenderableType]:
-    """The synchronizations that must stay, where there are any.
+    """List the synchronizations that must stay, if there are any.
 
-    `numbered` holds the numbers that sites have on the screen: what must stay for one operation may itself be
-    among the operations, and then the whole screen cannot be fixed at once.
+    `numbered` maps sites to their numbers on the screen. What must stay for one operation may itself be one of the
+    operations; then the whole screen cannot be fixed at once.
     """
     if not keep:
         return []

@@ -23,7 +23,7 @@ from ffm.report.terminal.layout import (
 
 
 def render_fold(view: FoldView, width: int = 80) -> RenderableType:
-    """A fold for a terminal of the given width: its functions, and their sites below each."""
+    """Lay out a fold for a terminal of the given width: its functions, with their sites below each."""
     scale = Scale(view.wall_s)
     lines = [line for part in view.parts for line in _lines(part, 0)]
     columns = [
@@ -57,7 +57,7 @@ def render_fold(view: FoldView, width: int = 80) -> RenderableType:
 
 
 def _lines(part: Part, depth: int) -> list[tuple[Saving, int, str]]:
-    """Saving, calls and text of a part and, indented, of what is below it."""
+    """Return saving, calls and text of a part and, indented, of everything below it."""
     indent = "  " * depth
     mark = "*" if part.conditional else ""
     lines = [(part.saving, part.count, f"{indent}{part.name}{mark}")]
@@ -74,7 +74,7 @@ def _sites(parts: list[Part]) -> list[FoldSite]:
 
 
 def _reasons(sites: list[FoldSite]) -> list[RenderableType]:
-    """What was found about each site; sites about which the same is said stand together."""
+    """List the findings about each site; sites with the same finding share one entry."""
     joined: dict[str, list[int]] = {}
     for site in sites:
         for finding in site.findings:

@@ -1,4 +1,4 @@
-"""Tables and paragraphs that fit the width without ever cutting a number."""
+"""Tables and paragraphs that fit the width without ever truncating a number."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ffm.report.names import cut_middle, shorten
 from ffm.report.numbers import ESTIMATORS, Estimator, Saving, Scale, percent, shown_estimators
 
 NARROWEST = 80
-"""Columns that every screen may use; narrower terminals wrap the lines themselves, no number is cut."""
+"""Columns that every screen may use. Narrower terminals wrap the lines themselves; no number is truncated."""
 
 GAP = 2
 INDENT = 2
 NARROWEST_FLEXIBLE = 12
 LONGEST_COMMAND = 32
-"""Columns of a command beside which its meaning has room."""
+"""Longest command, in columns, that has room for its meaning next to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table. A flexible one gets the width that the others leave; its texts are shortened."""
+    """A column of a table. A flexible one gets the width that the others leave over; its texts are shortened."""
 
     header: str
     right: bool = False
@@ -35,7 +35,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A line across a table, instead of a row: a function's name behind some words."""
+    """A line across a table in place of a row: some words, then a function's name."""
 
     words: str
     name: str
@@ -76,14 +76,14 @@ def _line(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int]
 
 
 def saving_columns(estimator: Estimator) -> list[Column]:
-    """A column for each shown estimator, the chosen one in bold; behind replay its interval."""
+    """Return a column for each shown estimator, the chosen one in bold, then the interval if it is replay."""
     names = shown_estimators(estimator)
     columns = [Column(name, right=True, style="bold" if name == estimator else "") for name in names]
     return [*columns, Column("from, to", right=True)] if estimator == "replay" else columns
 
 
 def saving_cells(scale: Scale, savings: Sequence[Saving], estimator: Estimator) -> list[list[str]]:
-    """`155.785 s 11.45 %` by each shown estimator, aligned with the other rows."""
+    """Return `155.785 s 11.45 %` by each shown estimator, aligned with the other rows."""
     texts = [
         [(scale.seconds(saving.seconds(name)), percent(saving.percent(name))) for name in shown_estimators(estimator)]
         for saving in savings
@@ -96,15 +96,16 @@ def saving_cells(scale: Scale, savings: Sequence[Saving], estimator: Estimator) 
 
 
 def interval(scale: Scale, saving: Saving) -> str:
-    """`1.203 1.511 s`: what is saved at least and at most; empty where nothing is known of it."""
+    """Return `1.203 1.511 s`, the smallest and largest saving; empty if they are unknown."""
     if saving.low_s is None or saving.high_s is None:
         return ""
     return f"{scale.seconds(saving.low_s).removesuffix(' s')} {scale.seconds(saving.high_s)}"
 
 
 def recoverable(label: str, scale: Scale, saving: Saving, estimator: Estimator) -> RenderableType:
-    """`Time recoverable: 155.785 s (11.45 % of execution time)`; below it all estimators and the interval, unless all
-    are nothing."""
+    """Print `Time recoverable: 155.785 s (11.45 % of execution time)`; below it all estimators and the interval, unless
+    all are zero.
+    """
     seconds, share = scale.seconds(saving.seconds(estimator)), percent(saving.percent(estimator))
     title = Text(f"{label}: ", style="bold")
     title.append(f"{seconds} ({share} of execution time)", style="not bold")
@@ -123,12 +124,12 @@ def recoverable(label: str, scale: Scale, saving: Saving, estimator: Estimator) 
 
 
 def paragraph(text: str, *, indent: int = INDENT, style: str = "") -> RenderableType:
-    """Text that is wrapped at the width."""
+    """Return text that wraps at the width."""
     return Padding(Text(text, style=style), (0, 0, 0, indent))
 
 
 def bullet(text: str, *, indent: int = INDENT) -> RenderableType:
-    """A wrapped text behind a dash, its further lines under its first."""
+    """Return wrapped text behind a dash, with its further lines aligned under the first."""
     grid = Table.grid(padding=0)
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
@@ -137,17 +138,17 @@ def bullet(text: str, *, indent: int = INDENT) -> RenderableType:
 
 
 def heading(text: str) -> Text:
-    """The title of a part of a screen, after an empty line."""
+    """Return the title of a part of a screen, after an empty line."""
     return Text(f"\n{text}", style="bold")
 
 
 def typed(command: str) -> RenderableType:
-    """A command on a line of its own, never broken, so that it can be copied."""
+    """Return a command on its own line, never broken, so that it can be copied."""
     return Text("  " + command, style="cyan", no_wrap=True, overflow="ignore")
 
 
 def following(*commands: tuple[str, str]) -> RenderableType:
-    """The commands to type next, each with what it shows: beside it, or below where one of the commands is long."""
+    """List the commands to type next, each with what it shows: next to it, or below if one of the commands is long."""
     if max(len(command) for command, _ in commands) > LONGEST_COMMAND:
         pairs = ((typed(command), paragraph(meaning, indent=3 * INDENT)) for command, meaning in commands)
         return Group(*(part for pair in pairs for part in pair))

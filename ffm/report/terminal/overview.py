@@ -27,7 +27,7 @@ from ffm.report.terminal.layout import (
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What the rows of a section show between the savings and the name, under which headers."""
+    """The columns that a section shows between the savings and the name, with their headers."""
 
     columns: Sequence[tuple[str, Callable[[Row], str]]]
     what: str
@@ -39,7 +39,7 @@ POINTS = Shape([("site", lambda row: str(row.number)), ("calls", lambda row: cou
 
 
 def render_overview(view: Overview, width: int = 80) -> RenderableType:
-    """The overview for a terminal of the given width."""
+    """Lay out the overview for a terminal of the given width."""
     scale = Scale(view.wall_s)
     parts: list[RenderableType] = [
         Text(f"{view.application}: {scale.seconds(view.wall_s)} of wall time", style="bold"),
@@ -66,8 +66,8 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
         parts.append(
             paragraph(
                 f"{scale.seconds(view.matching.unmatched_s)} "
-                f"({percent(scale.share(view.matching.unmatched_s))}) of operations; "
-                f"{scale.seconds(view.matching.matched_s)} matched. Nothing is estimated for the former."
+                f"({percent(scale.share(view.matching.unmatched_s))}) of operations did not match; "
+                f"{scale.seconds(view.matching.matched_s)} matched. The estimates leave out what did not match."
             )
         )
         parts += [bullet(reason) for reason in view.matching.reasons]
@@ -78,7 +78,7 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
 
 
 def _untouched(one: PartialDownload, scale: Scale) -> str:
-    """`cudaMemcpy als.cu:994 (site 9): of 4 MiB ...; a smaller download saves at most 0.120 s (1.20 %)`."""
+    """Return `cudaMemcpy als.cu:994 (site 9): Of 4 MiB ...; a smaller download saves at most 0.120 s (1.20 %)`."""
     saved = one.download.saving_s
     text = f"{one.where}: {one.download.text}"
     if saved == 0:
@@ -111,7 +111,7 @@ def _section(section: Section, shape: Shape, view: Overview, scale: Scale, width
 
 
 def _together(view: Overview, scale: Scale) -> list[RenderableType]:
-    """What all problems together would save, and how much of the run that rests on."""
+    """Show what all problems together would save, and how much of the run this is based on."""
     parts: list[RenderableType] = []
     if view.everything is not None:
         parts.append(Text())
@@ -133,8 +133,8 @@ def _legend(view: Overview) -> list[RenderableType]:
     for name in shown_estimators(view.estimator):
         parts.append(bullet(f"{name}: {ESTIMATOR_MEANINGS[name]}"))
     if view.estimator == "replay":
-        parts.append(bullet("from, to: what is saved at least and at most, for all that a trace does not show"))
-    parts.append(bullet("A call can be in a fold, a sequence and a single point: do not add up different lists."))
+        parts.append(bullet("from, to: the smallest and largest saving, given what a trace does not show"))
+    parts.append(bullet("A call can be in a fold, a sequence and a single point: do not add up the lists."))
     if any(row.conditional for row in rows):
         parts.append(bullet("* holds as long as certain other synchronizations stay; the row's screen names them."))
     meanings = {

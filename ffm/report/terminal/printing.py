@@ -1,4 +1,4 @@
-"""Screens onto standard output."""
+"""Printing screens to standard output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ View = TypeVar("View")
 
 
 def print_screen(render: Callable[[View, int], RenderableType], view: View) -> None:
-    """Print a view at the terminal's width; in a pipe without colours, 80 columns wide or as COLUMNS says."""
+    """Print a view at the terminal's width; in a pipe, without colours and 80 columns wide or as COLUMNS says."""
     terminal = Console(highlight=False, markup=False)
     console = Console(highlight=False, markup=False, width=max(terminal.width, NARROWEST))
     with console.capture() as capture:

@@ -19,11 +19,11 @@ INNER_FRAMES, OUTER_FRAMES = 3, 4
 LONGEST_NAME = 48
 """Columns for a function's name."""
 LONGEST_COMMAND = 60
-"""Columns for a command behind other words."""
+"""Columns for a command after other words."""
 
 
 def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
-    """All remedies for a terminal, most benefit first."""
+    """Lay out all remedies for a terminal, largest benefit first."""
     del width  # paragraphs wrap by themselves
     scale = Scale(view.wall_s)
     parts: list[RenderableType] = [
@@ -44,7 +44,7 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
         commands = [(command(f"site {first}", view.results), "the first one with its whole stack")]
         if any(remedy.automatic for remedy in view.remedies):
             automatic = command("apply-remedy --all", view.results)
-            commands.append((automatic, "do what can be done automatically, and measure what it saves"))
+            commands.append((automatic, "apply what can be automated, and measure what it saves"))
         commands.append((command("remedies --sarif FILE", view.results), "for editors and code review"))
         parts += [heading("Next"), following(*commands)]
     return Group(*parts)
@@ -58,7 +58,7 @@ def _remedy(remedy: RemedyView, scale: Scale, estimator: Estimator, results: str
         saved += f", at least {low}, at most {high}" if low != high else ""
     parts: list[RenderableType] = [
         heading(f"{remedy.number}. {remedy.where.call} at {remedy.where.place}{remedy.reached}: {remedy.kind}"),
-        paragraph(f"{saved}; {count(remedy.occurrences)} of {count(remedy.of)} calls are concerned"),
+        paragraph(f"{saved}; {count(remedy.occurrences)} of {count(remedy.of)} calls are affected"),
     ]
     parts += [bullet(step) for step in remedy.steps]
     for told, source in dict.fromkeys((_told(place), place.source) for place in remedy.places):
@@ -88,19 +88,19 @@ def _shortened(name: str) -> str:
 
 
 def _told(place: RemedyPlace) -> str:
-    """The place in one line, as the screen knows it: allocations of one line by several ways are told once."""
+    """Return the place in one line. Allocations of one line reached by several call paths are listed once."""
     caller = f" in {_shortened(place.where.caller)}" if place.where.caller else ""
     return f"{place.role}{_what(place)} {place.where.place}{caller}"
 
 
 def _what(place: RemedyPlace) -> str:
-    """The memory by its name, and how host memory is allocated."""
+    """Return the memory by its name, and how host memory is allocated."""
     name = f" `{place.buffer}`" if place.buffer else ""
     return f"{name}:" if place.role == "call" else f"{name}: {place.where.call} at"
 
 
 def _reached_by(remedy: RemedyView) -> list[StackFrame]:
-    """The frames around the call's line, outwards to `main`."""
+    """Return the frames around the call's line, outwards to `main`."""
     lines = [frame.place for frame in remedy.stack]
     first = lines.index(remedy.where.place) + 1 if remedy.where.place in lines else 0
     return [frame for frame in remedy.stack[first:] if frame.function and not starts_a_thread(frame.function)]

@@ -23,14 +23,14 @@ from ffm.report.terminal.layout import (
 )
 
 PLACE = 24
-"""Columns for file and line in the narrowest terminal."""
+"""Columns for file and line on the narrowest terminal."""
 
 _ISSUES = {("synchronization",): "sync", ("transfer",): "transfer", ("synchronization", "transfer"): "both"}
 """`both`: an unneeded transfer that also synchronizes."""
 
 
 def render_sequence(view: SequenceView, width: int = 80) -> RenderableType:
-    """A sequence or subsequence for a terminal of the given width."""
+    """Lay out a sequence or subsequence for a terminal of the given width."""
     scale = Scale(view.wall_s)
     times = "" if view.recurrences == 1 else f", {count(view.recurrences)} times"
     if view.part is None:
@@ -62,7 +62,7 @@ def render_sequence(view: SequenceView, width: int = 80) -> RenderableType:
 
 
 def _operations(view: SequenceView, scale: Scale, width: int) -> RenderableType:
-    """The numbered lines, a heading wherever the calling function changes."""
+    """List the numbered lines, with a heading wherever the calling function changes."""
     columns = [
         Column("#", right=True),
         Column("call", flexible=True),

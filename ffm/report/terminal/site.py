@@ -15,13 +15,13 @@ from ffm.report.terminal.layout import Column, bullet, following, heading, parag
 
 
 def render_site(view: SiteView, width: int = 80) -> RenderableType:
-    """A site for a terminal of the given width: times, verdicts and the whole stack."""
+    """Lay out a site for a terminal of the given width: times, verdicts and the whole stack."""
     scale = Scale(view.wall_s)
     where = view.where
     title = Text(f"Site {where.site} of {view.application}: {where.call} at {where.place}", style="bold")
     within = paragraph(f"in {shorten(where.caller or 'an unknown function', width - 6)}")
     if not view.count:
-        outside = paragraph("No call of the driver: host memory of transfers is allocated or given back here.")
+        outside = paragraph("Not a driver call: host memory of transfers is allocated or freed here.")
         return Group(title, within, outside, *_stack(view, width))
     parts: list[RenderableType] = [
         title,
@@ -39,13 +39,14 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
     if view.without is not None:
         parts += [
             paragraph(
-                "The program needs these waits as it is. If it read what they protect later, or ordered streams by "
-                "events, doing without them would save:"
+                "The program needs these waits as it is written. If it read what they protect later, or ordered "
+                "streams "
+                "by events, removing them would save:"
             ),
             bullet(_without(scale, view.without)),
         ]
     if view.download is not None:
-        parts += [heading("What becomes of the downloads"), paragraph(view.download.text)]
+        parts += [heading("Use of the downloads"), paragraph(view.download.text)]
     if view.hint:
         parts.append(paragraph(view.hint))
     parts += _stack(view, width)
