@@ -7,15 +7,8 @@
 # that calls it is compiled again, from CuPy's own source distribution of the same version, and linked with libcudart.
 # Run by hand: it needs a package index, the built virtual GPU and a minute. tests/clients/test_cupy.py then runs.
 set -eu
-cd "$(dirname "$0")/../.."
 folder=${1:-build/cupy}
-libraries=$PWD/ffm/vgpu/lib
-[ -e "$libraries/libcudart.so" ] || { echo "the virtual GPU is not built: run make setup" >&2; exit 1; }
-mkdir -p "$folder"
-folder=$(cd "$folder" && pwd)
-[ -x "$folder/env/bin/python" ] || "${PYTHON:-python3}" -m venv "$folder/env"
-python=$folder/env/bin/python
-pip="$python -m pip --quiet --disable-pip-version-check"
+. "$(dirname "$0")/environment.sh"
 $pip install setuptools wheel cupy-cuda13x cuda-core cuda-bindings nvidia-cuda-runtime nvidia-cuda-crt \
     nvidia-cuda-profiler-api nvidia-cuda-nvrtc nvidia-cuda-cccl
 version=$("$python" -c 'from importlib.metadata import version; print(version("cupy-cuda13x"))')

@@ -8,16 +8,9 @@
 # without. Run by hand: it needs a package index, 1.2 GB of disk, the built virtual GPU and a minute.
 # tests/clients/test_jax.py then runs.
 set -eu
-cd "$(dirname "$0")/../.."
-folder=${1:-build/jax}
 version=0.10.2
-root=$PWD
-[ -e "$root/ffm/vgpu/lib/libcudart.so" ] || { echo "the virtual GPU is not built: run make setup" >&2; exit 1; }
-mkdir -p "$folder"
-folder=$(cd "$folder" && pwd)
-[ -x "$folder/env/bin/python" ] || "${PYTHON:-python3}" -m venv "$folder/env"
-python=$folder/env/bin/python
-pip="$python -m pip --quiet --disable-pip-version-check"
+folder=${1:-build/jax}
+. "$(dirname "$0")/environment.sh"
 $pip install "jax==$version" "jaxlib==$version" pyelftools
 $pip install --no-deps "jax-cuda13-plugin==$version" "jax-cuda13-pjrt==$version"
 packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
@@ -26,7 +19,7 @@ include=$(dirname "$(find "$folder/headers" -name cuda_runtime_api.h)")
 "$python" tests/clients/stand_ins.py asked "$include" "$packages/nvidia/cu13/lib" \
     "$packages/jax_plugins/xla_cuda13/xla_cuda_plugin.so"
 cd "$folder"
-LD_LIBRARY_PATH=$root/ffm/vgpu/lib VGPU_CONFIGURATION=$root/tests/clients/device_code.vgpu JAX_PLATFORMS=cuda,cpu \
+LD_LIBRARY_PATH=$libraries VGPU_CONFIGURATION=$root/tests/clients/device_code.vgpu JAX_PLATFORMS=cuda,cpu \
     JAX_SKIP_CUDA_CONSTRAINTS_CHECK=1 XLA_FLAGS=--xla_gpu_autotune_level=0 "$python" -c 'import jax
 (jax.numpy.zeros((8, 8)) @ jax.numpy.zeros((8, 8))).block_until_ready()
 print("JAX", jax.__version__, "on", jax.devices()[0].device_kind)'

@@ -5,9 +5,7 @@
 #
 # Run by hand: it needs a package index and 400 MB. tests/clients/test_numba.py then runs.
 set -eu
-cd "$(dirname "$0")/../.."
 folder=${1:-build/numba}
-mkdir -p "$folder"
-[ -x "$folder/env/bin/python" ] || "${PYTHON:-python3}" -m venv "$folder/env"
-"$folder/env/bin/python" -m pip --quiet --disable-pip-version-check install 'numba-cuda[cu13]' numpy
-"$folder/env/bin/python" -c 'import numba, numba_cuda; print("Numba", numba.__version__, "CUDA", numba_cuda.__version__)'
+. "$(dirname "$0")/environment.sh"
+$pip install 'numba-cuda[cu13]' numpy
+"$python" -c 'import numba, numba_cuda; print("Numba", numba.__version__, "CUDA", numba_cuda.__version__)'

@@ -5,15 +5,8 @@
 #
 # Run by hand: it needs a package index, the built virtual GPU and some minutes. tests/clients/test_pycuda.py then runs.
 set -eu
-cd "$(dirname "$0")/../.."
 folder=${1:-build/pycuda}
-libraries=$PWD/ffm/vgpu/lib
-[ -e "$libraries/libcuda.so.1" ] || { echo "the virtual GPU is not built: run make setup" >&2; exit 1; }
-mkdir -p "$folder"
-folder=$(cd "$folder" && pwd)
-[ -x "$folder/env/bin/python" ] || "${PYTHON:-python3}" -m venv "$folder/env"
-python=$folder/env/bin/python
-pip="$python -m pip --quiet --disable-pip-version-check"
+. "$(dirname "$0")/environment.sh"
 $pip install setuptools wheel numpy mako pytools platformdirs nvidia-cuda-runtime nvidia-cuda-crt \
     nvidia-cuda-profiler-api
 if [ ! -d "$folder/source" ]; then

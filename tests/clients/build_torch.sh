@@ -7,15 +7,8 @@
 # libraries (some gigabytes), which refuse all but products of matrices. Run by hand: it needs a package index, 2 GB of
 # disk, the built virtual GPU and some minutes. tests/clients/test_torch.py then runs.
 set -eu
-cd "$(dirname "$0")/../.."
 folder=${1:-build/torch}
-root=$PWD
-[ -e "$root/ffm/vgpu/lib/libcudart.so" ] || { echo "the virtual GPU is not built: run make setup" >&2; exit 1; }
-mkdir -p "$folder"
-folder=$(cd "$folder" && pwd)
-[ -x "$folder/env/bin/python" ] || "${PYTHON:-python3}" -m venv "$folder/env"
-python=$folder/env/bin/python
-pip="$python -m pip --quiet --disable-pip-version-check"
+. "$(dirname "$0")/environment.sh"
 $pip install filelock typing-extensions sympy networkx jinja2 fsspec numpy pyelftools
 if ! "$python" -c 'import importlib.metadata as m, sys; sys.exit(m.version("torch") != "2.13.0")' 2>/dev/null; then
     $pip install --no-deps "torch===2.13.0" # exactly: builds such as 2.13.0+cpu count as newer
@@ -27,6 +20,6 @@ packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"
 include=$(dirname "$(find "$folder/headers" -name cuda_runtime_api.h)")
 "$python" tests/clients/stand_ins.py linked "$include" "$packages/nvidia/cu13/lib" "$packages"/torch/lib/*.so
 cd "$folder"
-LD_LIBRARY_PATH=$root/ffm/vgpu/lib VGPU_CONFIGURATION=$root/tests/clients/torch.vgpu "$python" -c 'import torch
+LD_LIBRARY_PATH=$libraries VGPU_CONFIGURATION=$root/tests/clients/torch.vgpu "$python" -c 'import torch
 torch.zeros(8, 8, device="cuda") @ torch.zeros(8, 8, device="cuda")
 print("PyTorch", torch.__version__, "on", torch.cuda.get_device_name())'

@@ -6,6 +6,8 @@ PyTorch's libraries are linked with them (`linked`): every function that one wan
 wants. XLA opens them while it runs and asks for each function by its name (`asked`): every function is there whose name
 stands in the library. Each answers its library's own "not supported"; those of cuBLAS in `blas.cpp` work, as
 that says, and for XLA what opens a library and tells its version succeeds.
+
+The virtual GPU's runtime is found through LIBRARY_PATH.
 """
 
 from __future__ import annotations
@@ -20,7 +22,6 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 
 HERE = Path(__file__).resolve().parent
-RUNTIME = HERE.parents[1] / "ffm" / "vgpu" / "lib"
 FLAGS = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-fvisibility=hidden"]
 
 REFUSALS = {
@@ -146,7 +147,7 @@ def build(library: str, functions: dict[str, str], answers: dict[str, str], fold
         if script:
             command.append(f"-Wl,--version-script={files / 'versions.map'}")
         if own:
-            command += [f"-isystem{include}", HERE / "blas.cpp", f"-L{RUNTIME}", "-lcudart"]
+            command += [f"-isystem{include}", HERE / "blas.cpp", "-lcudart"]
         subprocess.run(command, check=True)
 
 
