@@ -48,9 +48,10 @@ def processes_of(program: Path) -> set[int]:
     return found
 
 
-def act_on_hangups() -> None:
-    """In the child: what runs under `nohup` ignores them, these tests among it."""
+def act_on_signals() -> None:
+    """In the child: `nohup` has hangups ignored, and a shell has its background jobs ignore interrupts."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def until(condition: Callable[[], bool]) -> bool:
@@ -69,7 +70,7 @@ def measuring(ending: Path, results: Path) -> Iterator[Callable[[str], subproces
     def begin(stage: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "ffm", "stage", stage, "--results", str(results), "--", str(ending), "family"]
         ffm = subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, preexec_fn=act_on_hangups
+            command, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, preexec_fn=act_on_signals
         )
         started.append(ffm)
         log = results / f"{stage}.log"
