@@ -1,1 +1,1 @@
-"""Identifying remedies, applying them to a running program, verifying what they saved."""
+"""Identify remedies, apply them to a running program, and verify what they saved."""

@@ -1,4 +1,4 @@
-"""Runs a program as it is and corrected, in turn, and compares what came of it."""
+"""Runs a program uncorrected and corrected, in turn, and compares the outcomes."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ from ffm.stages.errors import ProgramError
 LIBRARY = Library("libffm_remedy.so", "ffm_remedy")
 
 HEAP = "libffm_heap.so"
-"""Gives large blocks of the heap pages of their own, and marks them, so that they can be closed while downloads are
-late (`native/marks.c`)."""
+"""Gives large heap blocks pages of their own and marks them, so that they can be closed while downloads are pending
+(`native/marks.c`).
+"""
 
 SEEN_KINDS = frozenset(Kind) - {Kind.ENTRY}
-"""What the library sees: nearly all, since what is enqueued or asked unseen could tell a correction."""
+"""The kinds of functions that the library sees: nearly all, because unseen work or queries could reveal a correction.
+"""
 
 
 PRIVATE_TABLES = "cuGetExportTable"
-"""Of the rest: who asks for the driver's private interface may write memory unseen."""
+"""The one exception: a program that requests the driver's private interface may write memory unseen."""
 
 
 class _NoWaitFunction:
@@ -44,7 +46,9 @@ class _NoWaitFunction:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRun:
-    """One run: seconds, how it ended, and digests of what it wrote. Files that it did not write have none."""
+    """One run: its seconds, how it ended, and digests of the files it wrote. A file that it did not write has no
+    digest.
+    """
 
     wall_s: float
     ending: Ending
@@ -54,8 +58,9 @@ class ProgramRun:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All runs. `counted` holds the processes of the last corrected run, in the plan's order of sites; `twin` the runs
-    of a version corrected by hand, if there is one."""
+    """All runs. `counted` holds the processes of the last corrected run, in the plan's order of sites. `twin` holds the
+    runs of a version corrected by hand, if there is one.
+    """
 
     bare: list[ProgramRun]
     corrected: list[ProgramRun]
@@ -65,7 +70,7 @@ class Comparison:
 
     @property
     def bare_s(self) -> float:
-        """Median seconds of the program as it is."""
+        """Median seconds of the uncorrected program."""
         return statistics.median(run.wall_s for run in self.bare)
 
     @property
@@ -75,7 +80,7 @@ class Comparison:
 
     @property
     def twin_s(self) -> float | None:
-        """Median seconds of the version corrected by hand; None where there is none."""
+        """Median seconds of the version corrected by hand; None if there is none."""
         return statistics.median(run.wall_s for run in self.twin) if self.twin else None
 
 
@@ -89,10 +94,10 @@ def compare_runs(
     timeout_s: float | None = None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Comparison:
-    """Run the command bare and corrected, in turn, `runs` times each, and so the command `twin` where it is given.
+    """Run the command bare and corrected, in turn, `runs` times each, and likewise the command `twin` if it is given.
 
     Raises:
-        ProgramError: the program cannot be started or instrumented, or loads no driver.
+        ProgramError: The program cannot be started or instrumented, or loads no driver.
     """
     with tempfile.TemporaryDirectory(prefix="ffm-remedy-") as scratch:
         folder = Path(scratch)
@@ -104,7 +109,7 @@ def compare_runs(
         by_hand: list[ProgramRun] = []
         counted: list[Counted] = []
         for turn in range(runs):
-            progress(f"run {turn + 1} of {runs}: as it is")
+            progress(f"run {turn + 1} of {runs}: uncorrected")
             bare.append(_run_bare(command, folder, files, timeout_s))
             progress(f"run {turn + 1} of {runs}: corrected")
             run, counted = _run_corrected(command, folder, turn, files, timeout_s, closing=closing, late=late)
@@ -116,7 +121,7 @@ def compare_runs(
 
 
 FileState = tuple[int, int, int] | None
-"""Inode, time of the last change in nanoseconds and size; None where there is no such file."""
+"""Inode, time of the last change in nanoseconds, and size; None if the file does not exist."""
 
 
 def _states(files: list[Path]) -> list[FileState]:
@@ -125,7 +130,7 @@ def _states(files: list[Path]) -> list[FileState]:
 
 
 def _digests(files: list[Path], before: list[FileState]) -> dict[str, str | None]:
-    """Digests of the files that are no longer as they were before the run: an earlier run may have left them."""
+    """Return digests of the files that changed during the run; an earlier run may have left the others."""
     return {
         str(path): None if now is None or now == then else hashlib.sha256(path.read_bytes()).hexdigest()
         for path, now, then in zip(files, _states(files), before, strict=True)

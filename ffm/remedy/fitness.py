@@ -1,4 +1,4 @@
-"""Which problems `ffm apply-remedy` corrects, and why it leaves the others to the programmer. Pure."""
+"""Which problems `ffm apply-remedy` corrects, and why it leaves the others to the programmer. Pure functions."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ffm.stages.analysis_document import Analysis, Site
 
 MANAGED_SET = (
     "once it returns, the program may use all managed memory, which kernels may still be writing. If it returned "
-    "early, all of that memory would have to be closed until they are done, and a kernel that waits for another thread "
-    "to write there would wait for ever"
+    "early, all of that memory would have to be closed until the kernels finish, and a kernel that waits for another "
+    "thread to write there would wait forever"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Fitness:
-    """What corrects a site automatically; where nothing does, `why_not` says why."""
+    """What corrects a site automatically; if nothing does, `why_not` says why."""
 
     remedies: tuple[Remedy, ...]
     why_not: str
@@ -37,7 +37,8 @@ class Fitness:
 
 def fitness(analysis: Analysis) -> dict[int, Fitness]:
     """Return the fitness of each site with a problem, by its index; nothing for imported results, which cannot be
-    applied."""
+    corrected.
+    """
     if analysis.origin != "ffm":
         return {}
     chosen = {
@@ -56,7 +57,7 @@ def fitness(analysis: Analysis) -> dict[int, Fitness]:
 
 
 def left(analysis: Analysis, planned: list[Planned]) -> dict[int, str]:
-    """Return why each site with a problem that has no remedy in the plan, and none at all, is left as it is."""
+    """For each site with a problem that is neither planned nor correctable, return why it is left unchanged."""
     remedied = {one.site for one in planned if one.remedies}
     return {index: fit.why_not for index, fit in fitness(analysis).items() if index not in remedied and fit.why_not}
 
@@ -69,17 +70,17 @@ def _why_not(site: Site, *, managed: bool, pooled: bool) -> str:
     if site.function in DOWNLOADS and unseen == 0:
         return _why_not_late(site)
     if site.function == FREE and not pooled:
-        return "where the memory that it frees is allocated was not seen"
+        return "the allocation of the memory that it frees was not observed"
     if site.kind == "synchronization" or site.function == FREE or site.function in UPLOADS:
         if unseen:
             return f"{unseen:,} of {site.count:,} occurrences could not be matched between the runs"
         if needed == site.count:
-            return "it is needed, only too early: moving it is a change of the source"
-        return f"{needed:,} of {site.count:,} occurrences are needed, and only a download's wait can move by itself"
+            return "it is needed, but waits too early: moving it requires a change of the source"
+        return f"{needed:,} of {site.count:,} occurrences are needed; only waits of downloads can be moved"
     if site.function in ASYNCHRONOUS_UPLOADS and repeats(site):
         if no_wait_counts(site):
             return "comparing the bytes with what the device holds would cost as much as it saves"
-        return "some of its calls waited, and the program may rely on that"
+        return "some of its calls waited, and the program may rely on that wait"
     return (
         "ffm corrects cudaMemcpy, cudaFree, explicit synchronizations and repeated asynchronous uploads, not "
         f"{site.function}"

@@ -1,4 +1,4 @@
-"""What a change is called in the Python packages that people use GPUs with.
+"""What a change is called in the Python packages through which people use GPUs.
 
 Sources: the documentation of PyTorch (`Tensor.pin_memory`, `Tensor.to`), CuPy (`cupy.ndarray.get`,
 `cupyx.empty_pinned`), Numba CUDA (`cuda.pinned_array`, `DeviceNDArray.copy_to_host`) and JAX
@@ -14,36 +14,36 @@ from pathlib import PurePath
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """Sentences for a package's users."""
+    """Sentences for the users of a package."""
 
     asynchronous: str
-    """How a copy does not wait."""
+    """How to copy without waiting."""
     pinned: str
-    """How its host memory is pinned."""
+    """How to pin the host memory of a copy."""
 
 
 TORCH = Framework(
     'Copy with non_blocking=True: tensor.to("cuda", non_blocking=True), or pinned.copy_(tensor, non_blocking=True).',
-    "Pin the host tensor, or the copy waits all the same: tensor.pin_memory(), or pin_memory=True for a DataLoader.",
+    "Pin the host tensor, or the copy waits anyway: tensor.pin_memory(), or pin_memory=True for a DataLoader.",
 )
 CUPY = Framework(
     "Copy on a stream without waiting: array.set(host, stream=stream), or array.get(out=pinned, blocking=False).",
-    "Pin the host array, or the copy waits all the same: cupyx.empty_pinned() or cupyx.empty_like_pinned().",
+    "Pin the host array, or the copy waits anyway: cupyx.empty_pinned() or cupyx.empty_like_pinned().",
 )
 NUMBA = Framework(
     "Copy on a stream: cuda.to_device(host, stream=stream), or array.copy_to_host(pinned, stream=stream).",
-    "Pin the host array, or the copy waits all the same: cuda.pinned_array(), or cuda.pinned(host) around the use.",
+    "Pin the host array, or the copy waits anyway: cuda.pinned_array(), or cuda.pinned(host) around the use.",
 )
 JAX = Framework(
-    "Call array.copy_to_host_async() once the work that makes it is dispatched, and read the array later.",
+    "Call array.copy_to_host_async() once the work that produces it is dispatched, and read the array later.",
     'Keep host data in pinned memory, as a sharding with memory_kind="pinned_host" does.',
 )
 PYTHON = Framework(
-    "Call the asynchronous form on the stream of the work that the data belong to.",
-    "Pin the host memory, or the copy waits all the same: allocate it with cuMemAllocHost, or register it once with "
+    "Call the asynchronous form on the stream of the work that uses the data.",
+    "Pin the host memory, or the copy waits anyway: allocate it with cuMemAllocHost, or register it once with "
     "cuMemHostRegister.",
 )
-"""Whoever calls the driver from Python without one of them."""
+"""For programs that call the driver from Python without one of these packages."""
 
 _PACKAGES = {
     "torch": TORCH,
@@ -54,11 +54,11 @@ _PACKAGES = {
     "jax": JAX,
     "jaxlib": JAX,
 }
-"""By the folder that a package's files lie in."""
+"""By the folder that contains a package's files."""
 
 
 def framework_of(files: Iterable[str]) -> Framework | None:
-    """Return the package that the files of a call stack, innermost first, belong to; None where none is known."""
+    """Return the package to which the files of a call stack, innermost first, belong; None if there is none."""
     for file in files:
         for part in PurePath(file).parts[:-1]:
             if part in _PACKAGES:

@@ -1,7 +1,7 @@
-"""What a developer should change to mend a problem, and every place that must change with it (dissertation, chapter 6).
+"""What a developer should change to fix a problem, and every place that must change (dissertation, chapter 6).
 
-Pure functions over what stage 5 found of a call site. The change is told in the terms of CUDA 11.2 and newer, which has
-stream-ordered allocation (`cudaMallocAsync`), as the dissertation did not.
+Pure functions over what stage 5 found about a call site. The advice is in terms of CUDA 11.2 and newer, which, unlike
+the dissertation's CUDA, has stream-ordered allocation (`cudaMallocAsync`).
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from ffm.remedy.frameworks import Framework
 
 
 class RemedyKind(StrEnum):
-    """The kinds of problems that have a remedy of their own."""
+    """The kinds of problems that have their own remedy."""
 
     MEMORY_MANAGEMENT = "memory management"
     """A free that waits (dissertation 6.2)."""
     SYNCHRONOUS_TRANSFER = "synchronous transfer"
-    """A transfer that waits though nobody needs it to (6.1)."""
+    """A transfer that waits although nothing needs it to (6.1)."""
     REPEATED_TRANSFER = "repeated transfer"
     UNNECESSARY_SYNCHRONIZATION = "unnecessary synchronization"
-    """An explicit one that nothing relies on (6.3)."""
+    """An explicit synchronization that nothing relies on (6.3)."""
     MISPLACED_SYNCHRONIZATION = "misplaced synchronization"
-    """A needed one, long before its result is used (6.3)."""
+    """A needed synchronization that comes long before its result is used (6.3)."""
     PARTIAL_DOWNLOAD = "download of data that nobody touches"
     MANAGED_MEMSET = "memset on managed memory"
-    """A set that waits because the CPU can reach the memory (the dissertation's AMG)."""
+    """A set that waits because the CPU can access the memory (the dissertation's AMG)."""
 
 
 MEMORY_OF = {"frees": "the buffer", "host memory": "the host memory", "destination": "the destination"}
@@ -35,7 +35,7 @@ MEMORY_OF = {"frees": "the buffer", "host memory": "the host memory", "destinati
 
 @dataclass(frozen=True, slots=True)
 class MemoryLink:
-    """Memory of a call. `role` is `frees`, `host memory` or `destination`; sites are None where not known."""
+    """Memory of a call. `role` is `frees`, `host memory` or `destination`; unknown sites are None."""
 
     role: str
     memory: str
@@ -45,38 +45,38 @@ class MemoryLink:
 
 @dataclass(frozen=True, slots=True)
 class PartialDownload:
-    """Downloads of one place of which the CPU touches a small part."""
+    """Downloads at one place of which the CPU touches a small part."""
 
     bytes: int
-    """Of one of them, in the mean."""
+    """Mean size of one download."""
     touched_bytes: int
-    """Of all of them, at most."""
+    """Upper limit, over all of them."""
     first: int
-    """What is touched of any of them lies from here, in bytes from its beginning,"""
+    """Offset of the first byte that is touched in any of them,"""
     last: int
-    """to here."""
+    """and of the end of the last."""
     watched: int
-    """Downloads of which this is known, out of all `of`."""
+    """Downloads for which this is known, out of all `of`."""
     of: int
     text: str
-    """The same in a sentence."""
+    """The same as a sentence."""
     saving_s: float
-    """What downloading only that part saves at most."""
+    """Upper limit of what downloading only that part saves."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProblemSite:
-    """A call site with a problem. Sites are numbers of the analysis; times in seconds."""
+    """A call site with a problem. Sites are numbers of the analysis; times are in seconds."""
 
     site: int
     call: str
     kind: str
-    """`synchronization`, `transfer`, `free` or `other`, as the model has it."""
+    """The model's kind: `synchronization`, `transfer`, `free` or `other`."""
     sets_memory: bool
     """Whether the call sets memory instead of copying."""
     count: int
     unnecessary: int
-    """Occurrences whose synchronization nothing relied on, conditional ones included."""
+    """Occurrences whose synchronization nothing relied on, including conditional ones."""
     misplaced: int
     no_op: int
     repeat: int
@@ -84,15 +84,15 @@ class ProblemSite:
     """Synchronizations that must stay."""
     memory: tuple[MemoryLink, ...]
     benefit_s: float
-    """By the estimator that sorts."""
+    """By the estimator used for sorting."""
     download: PartialDownload | None = None
     framework: Framework | None = None
-    """The Python package that the call is made through; None for a program that is not in Python."""
+    """The Python package through which the call is made; None for a program that is not in Python."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceToChange:
-    """A place in the program that the remedy touches: the call itself, an allocation, a free."""
+    """A place in the program that the remedy changes: the call itself, an allocation, a free."""
 
     role: str
     site: int
@@ -113,8 +113,9 @@ class Remedy:
 
 
 def identify_remedies(problems: list[ProblemSite]) -> list[Remedy]:
-    """Return a remedy for each problem site, most expected benefit first; smaller downloads, whose benefit is only what
-    they save at most, come behind."""
+    """Return a remedy for each problem site, largest expected benefit first. Smaller downloads come last because their
+    benefit is only an upper limit.
+    """
     remedies = [_remedy(problem) for problem in problems if _has_problem(problem)]
     return sorted(remedies, key=lambda remedy: (remedy.kind is RemedyKind.PARTIAL_DOWNLOAD, -remedy.benefit_s))
 
@@ -154,7 +155,7 @@ def _of_problem(problem: ProblemSite) -> Remedy:
 
 
 def _made(problem: ProblemSite, kind: RemedyKind, occurrences: int, steps: list[str], *roles: str) -> Remedy:
-    """Put a remedy together; `roles` of the memory name the places that change with the call."""
+    """Assemble a remedy; `roles` selects the memory whose places change together with the call."""
     places = [PlaceToChange("call", problem.site)]
     for link in problem.memory:
         if link.role not in roles:
@@ -179,7 +180,7 @@ def _memory_management(problem: ProblemSite) -> Remedy:
     steps = [
         "Allocate the buffer once, before the loop or in the object that outlives it, and free it after the last use.",
         "Or allocate with cudaMallocAsync and free with cudaFreeAsync on the stream that uses the buffer: they do not "
-        "wait. Raise cudaMemPoolAttrReleaseThreshold of the device's pool, so that the memory stays in it.",
+        "wait. Raise cudaMemPoolAttrReleaseThreshold of the device's pool so that the pool keeps the memory.",
     ]
     if any(link.role == "frees" and link.memory == "pinned" for link in problem.memory):
         steps = ["Keep the pinned buffer for the life of the program: freeing it waits for all work of the context."]
@@ -187,22 +188,23 @@ def _memory_management(problem: ProblemSite) -> Remedy:
 
 
 def _smaller(download: PartialDownload) -> list[str]:
-    """The steps to a smaller download."""
+    """Return the steps to a smaller download."""
     steps = [download.text]
     if download.touched_bytes == 0:
-        steps.append(f"Leave the download out: that saves at most {download.saving_s:.4f} s.")
+        steps.append(f"Remove the download: that saves at most {download.saving_s:.4f} s.")
     elif download.last - download.first <= download.bytes // 2:
         steps.append(
             f"Download only that part: {download.last - download.first:,} bytes from byte {download.first:,} on."
         )
     else:
         steps.append(
-            "What is touched lies apart: gather it in a kernel and download that, or copy it by rows with cudaMemcpy2D."
+            "The touched bytes are scattered: gather them in a kernel and download the result, or copy rows with "
+            "cudaMemcpy2D."
         )
     if download.watched < download.of:
         steps.append(
-            f"Look at what the program does with the other {download.of - download.watched:,} downloads first: they "
-            "were not watched to the end."
+            f"First check how the program uses the other {download.of - download.watched:,} downloads: they were not "
+            "watched to the end."
         )
     return steps
 
@@ -215,10 +217,10 @@ def _partial_download(problem: ProblemSite, download: PartialDownload) -> Remedy
 
 def _repeated_transfer(problem: ProblemSite) -> Remedy:
     occurrences = problem.no_op + problem.repeat
-    steps = ["Upload the data once, before the loop, and leave this call out: the bytes did not change."]
+    steps = ["Upload the data once, before the loop, and remove this call: the bytes did not change."]
     if problem.repeat:
         steps.append(
-            "Keep the buffer on the device: it was allocated or overwritten in between, so that its content was lost."
+            "Keep the buffer on the device: it was reallocated or overwritten in between, which lost its content."
         )
     if problem.framework is None:
         steps.append("Make the host data const, so that the compiler refuses a write that would need a new upload.")
@@ -229,30 +231,31 @@ def _synchronous_transfer(problem: ProblemSite) -> Remedy:
     asynchronous = "cudaMemsetAsync" if problem.sets_memory else "cudaMemcpyAsync"
     pageable = [link for link in problem.memory if link.role == "host memory" and link.memory == "pageable"]
     if pageable and "Async" in problem.call:
-        steps = ["The call is asynchronous, but a copy from the device waits where it goes to pageable memory."]
+        steps = ["The call is asynchronous, but a copy from the device to pageable memory waits."]
     elif problem.framework is not None and not problem.sets_memory:
         steps = [problem.framework.asynchronous]
     else:
-        steps = [f"Use {asynchronous} on the stream of the work that the data belong to."]
+        steps = [f"Use {asynchronous} on the stream of the work that uses the data."]
     if problem.framework is not None and problem.misplaced:
         steps.insert(
             0,
-            "Keep the values on the GPU, and fetch them where they are looked at, or together behind the loop.",
+            "Keep the values on the GPU, and fetch them where they are used, or all together after the loop.",
         )
     if pageable and problem.framework is not None:
         steps.append(problem.framework.pinned)
     elif pageable:
         steps.append(
-            "Pin the host memory, or the copy waits all the same: allocate it with cudaMallocHost instead of malloc or "
+            "Pin the host memory, or the copy waits anyway: allocate it with cudaMallocHost instead of malloc or "
             "new, and free it with cudaFreeHost, or register it once with cudaHostRegister."
         )
         if any(link.allocation is None for link in pageable):
             steps.append(
-                "Where it is allocated was not seen, at least not always: it lies on a stack or in a global variable, "
-                "or is smaller than 1 KiB."
+                "Its allocation was not observed, or not every time: it is on a stack, in a global variable, or "
+                "smaller than "
+                "1 KiB."
             )
     elif any(link.role == "host memory" for link in problem.memory):
-        steps.append("The host memory is pinned already, as an asynchronous copy needs it.")
+        steps.append("The host memory is already pinned, as an asynchronous copy requires.")
     steps += _kept(problem)
     occurrences = problem.unnecessary or problem.misplaced
     return _made(problem, RemedyKind.SYNCHRONOUS_TRANSFER, occurrences, steps, "host memory")
@@ -260,17 +263,18 @@ def _synchronous_transfer(problem: ProblemSite) -> Remedy:
 
 def _managed_memset(problem: ProblemSite) -> Remedy:
     steps = [
-        "Where the CPU touches the memory next, set it with memset: cudaMemset waits on memory that the CPU can reach.",
+        "Where the CPU touches the memory next, set it with memset: cudaMemset waits on memory that the CPU can "
+        "access.",
         "Where the GPU touches it next, use cudaMemsetAsync on the stream of that work.",
     ]
     return _made(problem, RemedyKind.MANAGED_MEMSET, problem.unnecessary, steps, "destination")
 
 
 def _kept(problem: ProblemSite) -> list[str]:
-    """What must wait after the change, for what the conditional verdicts rely on."""
+    """Return what must wait after the change, because the conditional verdicts rely on it."""
     steps = []
     if any(site != problem.site for site in problem.keep):
-        steps.append("Keep the synchronization that is named below: a first use of the data relies on it.")
+        steps.append("Keep the synchronization named below: a first use of the data relies on it.")
     needed = problem.count - problem.unnecessary
     if needed and problem.unnecessary:
         steps.append(
@@ -283,16 +287,16 @@ def _kept(problem: ProblemSite) -> list[str]:
 def _unnecessary(problem: ProblemSite) -> Remedy:
     steps = [f"Remove the {problem.call}: nothing relied on it in any run."]
     if problem.keep:
-        steps = [f"Remove the {problem.call}, and keep the synchronization that is named below."]
+        steps = [f"Remove the {problem.call}, and keep the synchronization named below."]
     steps.append(
-        "If it is there to order work on several streams, use cudaEventRecord and cudaStreamWaitEvent instead."
+        "If its purpose is to order work on several streams, use cudaEventRecord and cudaStreamWaitEvent instead."
     )
     return _made(problem, RemedyKind.UNNECESSARY_SYNCHRONIZATION, problem.unnecessary, steps)
 
 
 def _misplaced(problem: ProblemSite) -> Remedy:
     steps = [
-        "Move the synchronization to just before the first use of the result, behind the CPU work and the launches "
-        "between them; with other work in the stream, wait for an event that is recorded where it stands now."
+        "Move the synchronization to just before the first use of the result, after the CPU work and the launches "
+        "in between. If the stream has other work, wait instead for an event recorded where the call is now."
     ]
     return _made(problem, RemedyKind.MISPLACED_SYNCHRONIZATION, problem.misplaced, steps, "host memory")

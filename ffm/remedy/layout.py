@@ -1,4 +1,4 @@
-"""The correcting library's plan and counters, by the C declarations that it is compiled with."""
+"""The correcting library's plan and counters, parsed from the C declarations that it is compiled with."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ def constant(name: str) -> int:
 
 @cache
 def extra_functions() -> tuple[str, ...]:
-    """Return the driver functions beyond the catalogue that the library replaces, in its order."""
+    """Return the driver functions outside the catalogue that the library replaces, in its order."""
     return tuple(re.findall(r"^EXTRA\((\w+)\)", EXTRA_FUNCTIONS.read_text(), re.MULTILINE))
 
 
 @cache
 def guarded_functions() -> tuple[str, ...]:
-    """Return the functions of the C library that the library guards while downloads are late, in its order."""
+    """Return the C library functions that the library guards while downloads are pending, in its order."""
     kinds = "BUFFER|VECTOR|MESSAGES|STRUCTURE|PROCESS|OTHER"
     return tuple(re.findall(rf"^(?:{kinds})\((\w+)[,)]", GUARDED_FUNCTIONS.read_text(), re.MULTILINE))
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What happened at a planned site: calls in all, corrected ones, those that fell back to waiting."""
+    """What happened at a planned site: all calls, corrected ones, and those that fell back to waiting."""
 
     calls: int
     corrected: int
@@ -67,10 +67,10 @@ class Counted:
 
 
 def read_counters(path: Path) -> Counted:
-    """Read what a process counted.
+    """Read the counters of a process.
 
     Raises:
-        FfmError: the file is truncated, or of another version.
+        FfmError: The file is truncated, or of another version.
     """
     parser = declarations()
     content = path.read_bytes()

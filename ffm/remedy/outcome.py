@@ -1,4 +1,4 @@
-"""What applying remedies did: times, operations removed, and whether the program noticed (dissertation 7.4)."""
+"""What applying remedies achieved: times, operations removed, and whether the results changed (dissertation 7.4)."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ REMOVED = {
     "uploads_staged": "synchronous uploads made asynchronous",
     "downloads_staged": "synchronous downloads made asynchronous",
 }
-"""Counters of what corrections took away, in words."""
+"""Counters of what corrections removed, in words."""
 
 WAITS = ("synchronizations", "free_waits", "transfer_waits")
-"""Those that are synchronization operations removed, as the dissertation's Table 7.2 counts them."""
+"""Those that count as removed synchronization operations in the dissertation's Table 7.2."""
 
 FALLBACKS = {
     "waits_host_memory": "waits kept because the GPU was working on host memory",
-    "waits_questions": "waits made up for because the program asked for the state or times of work",
-    "waits_destination": "transfers that waited because their host memory cannot be closed until they are done",
-    "waits_source": "downloads that waited because what they copy does not come from cudaMalloc or cudaMallocAsync",
-    "uploads_unfollowed": "uploads left as they are because they do not go to memory of cudaMalloc or cudaMallocAsync",
-    "uploads_pinned": "uploads left as they are because the GPU reads their pinned memory only later",
-    "waits_capture": "calls left as they are during a stream capture",
-    "waits_driver": "calls left as they are because the driver refused part of the correction",
-    "deliveries_awaited": "waits at the first touch of memory that the GPU was still working on",
+    "waits_questions": "deferred waits because the program asked for the state or times of work",
+    "waits_destination": "transfers that waited because their host memory could not be closed until they were done",
+    "waits_source": "downloads that waited because their source is not from cudaMalloc or cudaMallocAsync",
+    "uploads_unfollowed": "uploads left unchanged because their destination is not from cudaMalloc or cudaMallocAsync",
+    "uploads_pinned": "uploads left unchanged because the GPU reads their pinned memory only later",
+    "waits_capture": "calls left unchanged during a stream capture",
+    "waits_driver": "calls left unchanged because the driver refused part of the correction",
+    "deliveries_awaited": "waits at the first use of memory that the GPU was still working on",
 }
-"""Counters of waits that corrections did not take away, or only moved, in words."""
+"""Counters of waits that corrections did not remove, or only moved, in words."""
 
 MEMORY = {
-    "pool_peak_bytes": "device memory idle in the pool, at most",
+    "pool_peak_bytes": "peak device memory idle in the pool",
     "cache_bytes": "device memory that holds copies of uploads",
     "staging_bytes": "pinned host memory for staging",
-    "own_pages_bytes": "host memory that large heap blocks on pages of their own cost, at most",
+    "own_pages_bytes": "peak host memory spent on giving large heap blocks their own pages",
 }
 
 STOPPED = {
-    "FFM_STOP_FUNCTIONS": "a driver function that corrections build on is missing or could not be replaced",
+    "FFM_STOP_FUNCTIONS": "a driver function that corrections rely on is missing or could not be replaced",
     "FFM_STOP_CONTEXTS": "the program uses several contexts",
     "FFM_STOP_STREAMS": "the program uses more streams than corrections keep in order",
     "FFM_STOP_SHARED": "the program shares memory, events or contexts with others",
@@ -59,11 +59,11 @@ STOPPED = {
 
 
 WORTH_A_RATIO = 0.005
-"""Estimates below this share of the run drown in the noise between runs: a ratio to them says nothing."""
+"""Estimates below this share of the run are within the noise between runs: a ratio to them is meaningless."""
 
 
 WORTH_TELLING = 0.001
-"""The share of the run that a site must save to be told where no correction fits it."""
+"""The share of the run that a site must save to be listed if no correction fits it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class RemedyCount:
 
 @dataclass(frozen=True, slots=True)
 class SiteCount:
-    """A planned call site, numbered as in `ffm site`: its calls, those corrected, those that fell back to waiting."""
+    """A planned call site, numbered as in `ffm site`: all calls, corrected ones, and those that waited after all."""
 
     site: int
     place: str
@@ -91,7 +91,7 @@ class SiteCount:
 
 @dataclass(frozen=True, slots=True)
 class LeftSite:
-    """A call site with a problem that is left as it is. `expected_s` is what fixing it alone would save."""
+    """A call site with a problem that is left unchanged. `expected_s` is what fixing it alone would save."""
 
     site: int
     place: str
@@ -103,8 +103,8 @@ class LeftSite:
 class Outcome:
     """The whole answer of `ffm apply-remedy`.
 
-    Seconds are medians of the runs; `ratio` is saving by estimate, none where the estimate is below 0.5 % of the run;
-    `twin_s` and `twin_saving_s` are those of a version that was corrected by hand, where one was named.
+    Seconds are medians of the runs. `ratio` is saving divided by estimate, or None if the estimate is below 0.5 % of
+    the run. `twin_s` and `twin_saving_s` belong to a version corrected by hand, if one was given.
     """
 
     application: str
@@ -131,16 +131,16 @@ class Outcome:
     memory: dict[str, int]
     sites: list[SiteCount]
     left: list[LeftSite]
-    """Of what was chosen and saves at least 0.1 % of the run, what no correction fits; most saved first."""
+    """Selected sites that save at least 0.1 % of the run but that no correction fits; largest saving first."""
     differences: list[str]
-    """Why the corrected program is not the same program; empty where it is."""
+    """Why the corrected program does not behave like the original; empty if it does."""
     notes: list[str]
 
 
 def outcome(
     results: Results, comparison: Comparison, command: list[str], among: Collection[int] | None = None
 ) -> Outcome:
-    """Sum up what the runs showed; `among` are the sites that were chosen from, all without it."""
+    """Summarize the runs; `among` are the sites that were selected from, all sites by default."""
     document = results.document
     totals = {
         name: sum(process.values[name] for process in comparison.counted) for name in (*REMOVED, *FALLBACKS, *MEMORY)
@@ -239,33 +239,34 @@ def _notes(comparison: Comparison, command: list[str], results: Results) -> list
     unread = sum(process.values["launches_unread"] for process in comparison.counted)
     if unread:
         notes.append(
-            f"{unread} kernels were launched beside pinned memory by a driver that does not tell their parameters "
-            "(it is older than CUDA 12.4): one that writes such memory by its host address would not be seen."
+            f"{unread} kernels were launched while pinned memory existed, by a driver older than CUDA 12.4, which "
+            "does not "
+            "reveal their parameters: a kernel that writes such memory by its host address would go unnoticed."
         )
     if command != results.document.command:
-        notes.append("The command is not the measured one: stacks that were not measured run as they are.")
+        notes.append("The command is not the measured one: call stacks that were not measured run uncorrected.")
     if not any(tally.calls for process in comparison.counted for tally in process.tallies):
         notes.append(
-            "None of the planned stacks occurred: the program or the driver was built anew since it was measured. "
+            "None of the planned stacks occurred: the program or the driver was rebuilt since the measurement. "
             "Measure again with `snakemake --config app=./program`."
         )
     return notes
 
 
 def compare_outputs(bare: Sequence[ProgramRun], corrected: Sequence[ProgramRun]) -> tuple[list[str], list[str]]:
-    """Compare how the runs ended and what they wrote: (differences, notes).
+    """Compare how the runs ended and what they wrote; return (differences, notes).
 
-    Lines that differ between runs of the uncorrected program, such as times, are left out of the comparison.
+    Lines that differ between runs of the uncorrected program, such as times, are excluded from the comparison.
     """
     differences, notes = [], []
     endings = {str(run.ending) for run in bare}
     for run in corrected:
         if str(run.ending) not in endings:
-            differences.append(f"The program {' or '.join(sorted(endings))}; corrected it {run.ending}.")
+            differences.append(f"The program {' or '.join(sorted(endings))}; corrected, it {run.ending}.")
             break
     texts = [run.output.splitlines() for run in bare]
     if len({len(lines) for lines in texts}) > 1:
-        notes.append("What the program writes differs from run to run in its length: it was not compared.")
+        notes.append("The length of the output differs from run to run: it was not compared.")
     else:
         stable = [len(set(versions)) == 1 for versions in zip(*texts, strict=True)]
         if not all(stable):
@@ -278,19 +279,19 @@ def compare_outputs(bare: Sequence[ProgramRun], corrected: Sequence[ProgramRun])
     for name in bare[0].files:
         digests = {run.files[name] for run in bare}
         if None in digests:
-            differences.append(f"The program does not write {name}: it cannot be compared.")
+            differences.append(f"The program does not write {name}, so it cannot be compared.")
         elif len(digests) > 1:
             notes.append(f"{name} differs from run to run: it was not compared.")
         elif any(run.files[name] is None for run in corrected):
             differences.append(f"The corrected program did not write {name}.")
         elif {run.files[name] for run in corrected} != digests:
-            differences.append(f"The corrected program wrote another {name}.")
+            differences.append(f"The corrected program wrote a different {name}.")
     return differences, notes
 
 
 def _first_difference(expected: list[bytes], actual: list[bytes], stable: list[bool]) -> str:
     if len(expected) != len(actual):
-        return f"The program writes {len(expected)} lines; corrected it wrote {len(actual)}."
+        return f"The program writes {len(expected)} lines; corrected, it wrote {len(actual)}."
     for number, (line, other, compared) in enumerate(zip(expected, actual, stable, strict=True), 1):
         if compared and line != other:
             return (

@@ -1,4 +1,4 @@
-"""The answer of `ffm apply-remedy` as lines for a terminal."""
+"""The results of `ffm apply-remedy` as lines for a terminal."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ WIDTH = 100
 """Columns of a sentence."""
 
 SHOWN = 5
-"""Sites that are left as they are on the screen."""
+"""How many of the sites that are left unchanged the screen shows."""
 
 UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def lines(outcome: Outcome) -> Iterator[str]:
-    """Lay out the outcome."""
+    """Yield the lines that show the outcome."""
     yield f"{outcome.application}: {' '.join(outcome.command)}"
     yield f"  {outcome.runs} runs each, in turn; medians" if outcome.runs > 1 else "  one run each"
     yield ""
-    yield f"  as it is    {outcome.bare_s:9.3f} s"
+    yield f"  uncorrected {outcome.bare_s:9.3f} s"
     yield f"  corrected   {outcome.corrected_s:9.3f} s"
     yield f"  saved       {outcome.saving_s:9.3f} s  {outcome.saving_percent:.1f} % of the run"
     if outcome.twin_saving_s is not None:
@@ -40,7 +40,7 @@ def lines(outcome: Outcome) -> Iterator[str]:
     for name, number in outcome.removed.items():
         yield f"  {number:>10,}  {REMOVED[name]}"
     if outcome.fallbacks:
-        yield "Waited all the same, to be safe"
+        yield "Waited anyway, to be safe"
         for name, number in outcome.fallbacks.items():
             yield f"  {number:>10,}  {FALLBACKS[name]}"
     if outcome.memory:
@@ -48,7 +48,7 @@ def lines(outcome: Outcome) -> Iterator[str]:
         for name, number in outcome.memory.items():
             yield f"  {_bytes(number):>10}  {MEMORY[name]}"
     if outcome.left:
-        yield "Left as it is"
+        yield "Left unchanged"
     for site in outcome.left[:SHOWN]:
         yield from _wrapped(f"  {site.place} (site {site.site}, {site.expected_s:.3f} s estimated): {site.why}.")
     if len(outcome.left) > SHOWN:
@@ -56,7 +56,7 @@ def lines(outcome: Outcome) -> Iterator[str]:
     for note in outcome.notes:
         yield from _wrapped(f"Note: {note}")
     if not outcome.differences:
-        yield "The corrected program ended and wrote as the program does."
+        yield "The corrected program ended like the original and wrote the same output."
 
 
 def _wrapped(text: str) -> list[str]:

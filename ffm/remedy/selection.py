@@ -1,9 +1,9 @@
 """Which call sites to correct, and how (dissertation 7.2, Figure 7.1).
 
-A wait is removed only at sites whose every observed occurrence was unnecessary, or only ordered streams. The wait of a
-download moves to the first touch of its destination wherever that is (`native/downloads.h`): that is right whether the
-occurrence is needed or not, so that sites with both kinds are chosen where it pays. A transfer is staged or reused only
-where the results say that this saves something; that its bytes are right is checked at each call (`native/uploads.c`).
+A wait is removed only at sites where every observed occurrence was unnecessary or only ordered streams. A download's
+wait moves to the first use of its destination, wherever that is (`native/downloads.h`). That is correct whether or not
+the occurrence is needed, so sites with both kinds are chosen if it pays. A transfer is staged or reused only if the
+results say that this saves time; each call checks that its bytes are right (`native/uploads.c`).
 """
 
 from __future__ import annotations
@@ -24,21 +24,24 @@ REPEATED = ("no-op", "repeat", "copy")
 
 ALLOCATE, FREE = "cuMemAlloc_v2", "cuMemFree_v2"
 LATE_S, LATE_BYTE_S = 60e-6, 0.3e-9
-"""Seconds that delivering late costs a call whose result is used at once, and each of its bytes: its pages are closed
-and opened, there is a fault, the GPU writes a word, and closed pages are written one by one. Twice what was measured on
-the virtual GPU (2-core Xeon VM). Sites where some occurrences are needed must save more."""
+"""Seconds that deferring a download costs a call whose result is used at once, per call and per byte: its pages are
+closed and opened, a fault is handled, the GPU writes a word, and closed pages are written one by one. Twice the cost
+measured on the virtual GPU (2-core Xeon VM). Sites where some occurrences are needed must save more.
+"""
 
 LEAST = 0.1
-"""The share of that which sites must save whose waits are never needed: their results may come at a wait that the
-program makes anyway, or never, and then cost little; but who saves next to nothing had better stay as it is."""
+"""The share of that cost that sites whose waits are never needed must save. Their results may be delivered at a wait
+that the program makes anyway, or never, at little cost; but a site that saves almost nothing is better left alone.
+"""
 
 UPLOADS = ("cuMemcpyHtoD_v2", "cuMemcpyHtoD_v2_ptds")
 ASYNCHRONOUS_UPLOADS = ("cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync_v2_ptsz", "cuMemcpyAsync", "cuMemcpyAsync_ptsz")
 DOWNLOADS = ("cuMemcpyDtoH_v2", "cuMemcpyDtoH_v2_ptds")
 
 COMPARE_S, COMPARE_BYTE_S = 5e-6, 0.1e-9
-"""Seconds that comparing an upload with what the device holds costs the CPU a call, and a byte, which is hashed. An
-asynchronous upload from pinned memory may cost it less."""
+"""Seconds of CPU time that comparing an upload with the device's content costs per call, and per byte, which is hashed.
+An asynchronous upload from pinned memory may cost the CPU less than that.
+"""
 
 
 class Remedy(StrEnum):
@@ -52,25 +55,25 @@ class Remedy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A site with what is to be done there: a sum of `FFM_REMEDY_` flags."""
+    """A site and what to do there: a sum of `FFM_REMEDY_` flags."""
 
     site: int
     key: bytes
     function: int
     actions: int
     remedies: tuple[Remedy, ...]
-    """The problems remedied; none at sites that only take part, such as the allocations of what is freed."""
+    """The problems remedied; none at sites that only take part, such as the allocations of memory freed elsewhere."""
 
 
 def plan(analysis: Analysis, remedies: Collection[Remedy], among: Collection[int] | None = None) -> list[Planned]:
-    """Choose from all problem sites, or from the sites `among`, those that the remedies fit.
+    """From all problem sites, or from the sites `among`, choose those that the remedies fit.
 
     Raises:
-        FfmError: the results were imported, so that their stacks cannot be recognised.
+        FfmError: The results were imported, so their stacks cannot be recognized.
     """
     if analysis.origin != "ffm":
         raise FfmError(
-            f"these results were imported from {analysis.origin}: their stacks cannot be recognised in a running "
+            f"these results were imported from {analysis.origin}: their stacks cannot be recognized in a running "
             "program. Measure it with `snakemake --config app=./program` first."
         )
     catalogue = load_catalogue()
@@ -87,13 +90,13 @@ def plan(analysis: Analysis, remedies: Collection[Remedy], among: Collection[int
 
 
 Actions = dict[Remedy | None, int]
-"""Flags of each remedy at one site; those of None only take part, such as the allocations of what is freed."""
+"""Flags of each remedy at one site. Those of None only take part, such as the allocations of memory freed elsewhere."""
 
 
 def choose(
     analysis: Analysis, remedies: Collection[Remedy], among: Collection[int] | None = None
 ) -> dict[int, Actions]:
-    """Return what is to be done at each site; arguments as for `plan`."""
+    """Return what to do at each site; arguments as for `plan`."""
     chosen = range(len(analysis.sites)) if among is None else among
     flags: dict[int, Actions] = {}
 
@@ -133,21 +136,23 @@ def write_plan(planned: Iterable[Planned], path: Path) -> list[Planned]:
 
 
 def closes_host_memory(planned: Planned) -> bool:
-    """Whether a correction may close host memory until the GPU is done with it, so that what the C library does there
-    must be seen: where a wait is removed, transfers may be under way."""
+    """Return whether a correction may close host memory until the GPU is done with it, so that accesses by the C
+    library must be guarded. Where a wait is removed, transfers may be under way.
+    """
     waits = ("SKIP", "NO_WAIT", "POOL_FREE", "ASYNCHRONOUS")
     return any(planned.actions & constant(f"FFM_REMEDY_{action}") for action in waits)
 
 
 def delivers_late(planned: Planned) -> bool:
-    """Whether downloads of the site are delivered late."""
+    """Return whether downloads of the site are deferred."""
     name = load_catalogue()[planned.function].name
     return name in DOWNLOADS and bool(planned.actions & constant("FFM_REMEDY_ASYNCHRONOUS"))
 
 
 def never_needed(site: Site) -> bool:
-    """Whether every occurrence of the site was seen to wait for nothing, or only so that work on another stream comes
-    later: that order is kept on the device where a wait is removed (`native/order.h`)."""
+    """Return whether every occurrence of the site waited for nothing, or only so that work on another stream comes
+    later. The device keeps that order when a wait is removed (`native/order.h`).
+    """
     order = REASONS[Reason.ORDERS_STREAMS]
     return _all(site, lambda verdict: verdict.kind in UNNECESSARY or verdict.reason == order)
 
@@ -158,8 +163,9 @@ def _all(site: Site, good: Callable[[Verdict], bool]) -> bool:
 
 
 def can_be_staged(site: Site) -> bool:
-    """Whether a transfer need not wait, or wait later. An upload's wait may also have served the program to overwrite
-    its source: staging takes the bytes before."""
+    """Return whether a transfer can do without its wait, or wait later. An upload's wait may also have protected its
+    source from being overwritten: staging copies the bytes first.
+    """
 
     def staged(verdict: Verdict) -> bool:
         return verdict.kind in UNNECESSARY or verdict.reason == REASONS[Reason.SOURCE_OVERWRITTEN]
@@ -176,43 +182,46 @@ def can_be_staged(site: Site) -> bool:
 
 
 GUARDED = tuple(REASONS[reason] for reason in (Reason.RESULT_USED, Reason.SOURCE_OVERWRITTEN, Reason.ORDERS_STREAMS))
-"""Needs that a late download sees to: memory is closed until the GPU is done with it, streams are put in order on the
-device. Others, such as a timer of the program's own, would be noticed."""
+"""Needs that a deferred download satisfies: memory is closed until the GPU is done with it, and the device keeps
+streams in order. Other needs, such as a timer in the program, would be violated.
+"""
 
 
 def needs_more(verdict: Verdict) -> bool:
-    """Whether occurrences are needed for what a wait at the first touch does not serve."""
+    """Return whether occurrences are needed for something that a wait at the first use does not satisfy."""
     return verdict.kind not in UNNECESSARY and verdict.reason not in GUARDED
 
 
 def guards_itself(site: Site) -> bool:
-    """Whether a wait at the first touch serves all that the site's occurrences were needed for."""
+    """Return whether a wait at the first use satisfies everything that the site's occurrences were needed for."""
     return _all(site, lambda verdict: not needs_more(verdict))
 
 
 def pays(site: Site) -> bool:
-    """Whether a site is expected to save more than late delivery costs it."""
+    """Return whether a site is expected to save more than deferring its downloads costs."""
     return site.benefit.expected_s > late_cost_s(site)
 
 
 def late_cost_s(site: Site) -> float:
-    """Seconds that late delivery costs a site whose results are used at once."""
+    """Return the seconds that deferring costs a site whose results are used at once."""
     return LATE_S * site.count + LATE_BYTE_S * site.bytes
 
 
 def repeats(site: Site) -> bool:
-    """Whether a site was seen to send what the device holds already."""
+    """Return whether a site was seen to send bytes that the device already holds."""
     return any(verdict.kind in REPEATED for verdict in site.transfer)
 
 
 def no_wait_counts(site: Site) -> bool:
-    """Whether nothing relies on waits of asynchronous uploads: they did not wait, or nobody needed it. An upload from
-    pageable memory may be "synchronous with respect to host" (CUDA Runtime API, "API synchronization behavior")."""
+    """Return whether nothing relies on waits of asynchronous uploads: they did not wait, or no wait was needed. An
+    upload from pageable memory may be "synchronous with respect to host" (CUDA Runtime API, "API synchronization
+    behavior").
+    """
     return not site.synchronization or never_needed(site)
 
 
 def pays_to_compare(site: Site) -> bool:
-    """Whether a site's asynchronous uploads are expected to save more than comparing them costs."""
+    """Return whether a site's asynchronous uploads are expected to save more than comparing them costs."""
     return site.benefit.expected_s > COMPARE_S * site.count + COMPARE_BYTE_S * site.bytes
 
 
@@ -223,7 +232,7 @@ def _repeats(site: Site) -> bool:
 
 
 def _firsts(site: Site) -> list[int]:
-    """Other sites whose uploads this one repeats: the cache must hold them."""
+    """Return other sites whose uploads this one repeats: the cache must hold them."""
     return [verdict.first for verdict in site.transfer if verdict.first is not None and verdict.kind in REPEATED]
 
 

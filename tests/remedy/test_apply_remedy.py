@@ -71,8 +71,8 @@ def test_the_command_of_the_design_works_as_it_stands(ffm: Ffm, folder: Path) ->
     done = ffm("apply-remedy", "--cudaFree-hoist", folder=folder)
     assert done.code == 0, done.err
     assert "cudaFree-hoist" in done.out
-    assert "as it is" in done.out and "corrected" in done.out and "estimated" in done.out
-    assert "The corrected program ended and wrote as the program does." in done.out
+    assert "uncorrected" in done.out and "corrected" in done.out and "estimated" in done.out
+    assert "The corrected program ended like the original and wrote the same output." in done.out
 
 
 def test_sites_are_numbered_as_on_the_screens(ffm: Ffm, folder: Path) -> None:

@@ -46,13 +46,13 @@ def test_a_free_changes_together_with_its_allocation() -> None:
 def test_a_synchronous_transfer_of_pinned_memory_changes_alone_at_its_call() -> None:
     (remedy,) = identify_remedies([TRANSFER])
     assert remedy.kind is RemedyKind.SYNCHRONOUS_TRANSFER
-    assert any("pinned already" in step for step in remedy.steps)
+    assert any("already pinned" in step for step in remedy.steps)
 
 
 def test_a_synchronous_transfer_of_pageable_memory_has_to_be_pinned() -> None:
     (remedy,) = identify_remedies([replace(TRANSFER, memory=(PAGEABLE,))])
     assert any("cudaMallocHost" in step for step in remedy.steps)
-    assert any("was not seen" in step for step in remedy.steps)
+    assert any("was not observed" in step for step in remedy.steps)
     assert [place.role for place in remedy.places] == ["call"]
 
 
@@ -68,10 +68,10 @@ def test_a_download_that_nobody_touches_is_named_by_what_saves_most(saving_s: fl
     (remedy,) = identify_remedies([replace(TRANSFER, download=untouched)])
     assert (remedy.kind is RemedyKind.PARTIAL_DOWNLOAD) == (first == "download")
     assert remedy.benefit_s == max(saving_s, TRANSFER.benefit_s)
-    (leave_out,) = (place for place, step in enumerate(remedy.steps) if step.startswith("Leave the download out"))
+    (leave_out,) = (place for place, step in enumerate(remedy.steps) if step.startswith("Remove the download"))
     assert (leave_out == 1) == (first == "download")
     assert f"{saving_s:.4f} s" in remedy.steps[leave_out]
-    assert any("pinned already" in step for step in remedy.steps)
+    assert any("already pinned" in step for step in remedy.steps)
 
 
 def test_host_memory_is_pinned_where_it_is_allocated_and_freed() -> None:
@@ -79,7 +79,7 @@ def test_host_memory_is_pinned_where_it_is_allocated_and_freed() -> None:
     (remedy,) = identify_remedies([replace(TRANSFER, memory=(memory,))])
     assert PlaceToChange("allocation of the host memory", 5) in remedy.places
     assert PlaceToChange("free of the host memory", 6) in remedy.places
-    assert not any("was not seen" in step for step in remedy.steps)
+    assert not any("was not observed" in step for step in remedy.steps)
 
 
 def test_a_repeated_upload_names_the_buffer_to_keep() -> None:

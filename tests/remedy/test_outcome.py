@@ -31,22 +31,24 @@ def test_lines_that_always_differ_are_not_compared() -> None:
 
 
 def test_missing_lines_are_a_difference() -> None:
-    assert compare_outputs([run("a\nb\n")], [run("a\n")])[0] == ["The program writes 2 lines; corrected it wrote 1."]
+    assert compare_outputs([run("a\nb\n")], [run("a\n")])[0] == ["The program writes 2 lines; corrected, it wrote 1."]
 
 
 def test_another_ending_is_a_difference() -> None:
     failed = Ending(code=None, signal="SIGSEGV", timed_out=False)
     assert compare_outputs([run("a\n")], [run("a\n", ending=failed)])[0] == [
-        "The program exited with code 0; corrected it was ended by the signal SIGSEGV."
+        "The program exited with code 0; corrected, it was ended by the signal SIGSEGV."
     ]
     assert compare_outputs([run("a\n", ending=failed)], [run("a\n", ending=failed)])[0] == []
 
 
 def test_files_are_compared() -> None:
     assert compare_outputs([run("", out="1")], [run("", out="1")]) == ([], [])
-    assert compare_outputs([run("", out="1")], [run("", out="2")])[0] == ["The corrected program wrote another out."]
+    assert compare_outputs([run("", out="1")], [run("", out="2")])[0] == [
+        "The corrected program wrote a different out."
+    ]
     assert compare_outputs([run("", out=None)], [run("", out=None)])[0] == [
-        "The program does not write out: it cannot be compared."
+        "The program does not write out, so it cannot be compared."
     ]
     assert compare_outputs([run("", out="1")], [run("", out="1"), run("", out=None)])[0] == [
         "The corrected program did not write out."

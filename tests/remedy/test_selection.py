@@ -232,10 +232,10 @@ def test_what_is_not_corrected_has_a_reason() -> None:
 REASON_WORDS = (
     "managed memory",
     "4 of 10 occurrences are needed",
-    "moving it is a change of the source",
+    "moving it requires a change of the source",
     "4 are needed: the program reads a clock",
     "not cuMemcpyDtoHAsync_v2",
-    "allocated was not seen",
+    "the allocation of the memory that it frees was not observed",
     "1 of 10 occurrences could not be matched",
 )
 """Words of the reasons, by site."""

@@ -125,9 +125,9 @@ def test_downloads_without_any_other_problem_have_their_remedy_and_site_on_the_p
 
 def test_parts_that_lie_apart_are_gathered_and_what_nobody_touches_is_left_out() -> None:
     apart = remedies_view(analysis_with(use(first=0, last=4 * MIB))).remedies
-    assert any("gather it" in step for remedy in apart for step in remedy.steps)
+    assert any("gather them" in step for remedy in apart for step in remedy.steps)
     nothing = remedies_view(analysis_with(use(touched_bytes=0, first=0, last=0))).remedies
-    assert any(step.startswith("Leave the download out") for remedy in nothing for step in remedy.steps)
+    assert any(step.startswith("Remove the download") for remedy in nothing for step in remedy.steps)
 
 
 def test_what_is_not_known_is_said_with_what_may_tell() -> None:

@@ -7,7 +7,7 @@
 
 #include "unwinding.h"
 
-/* Between its number and `syscall` come at most so many bytes that move the other arguments. */
+/* At most this many bytes of instructions, which move the other arguments, come between a number and its `syscall`. */
 enum { ARGUMENT_MOVES = 48 };
 
 /* Bytes of an instruction's operands, from its ModRM byte on (Intel 64 and IA-32 Architectures Software Developer's
@@ -22,7 +22,7 @@ static size_t operand_bytes(const uint8_t *at)
     return 1 + indexed + (mode == 1) + (far ? 4 : 0);
 }
 
-/* Bytes of an instruction that sets a register, as compilers put arguments in place; 0 for any other. */
+/* Bytes of an instruction that sets a register, in the forms that compilers use to pass arguments; 0 for any other. */
 static size_t move_bytes(const uint8_t *at)
 {
     size_t prefix = (at[0] & 0xF0) == 0x40;
@@ -45,8 +45,8 @@ static size_t move_bytes(const uint8_t *at)
     }
 }
 
-/* Whether the number of a system call is put in place here: a small one, zero for read, or one that a function for all
- * system calls is given, in a register or in memory. */
+/* Whether a system call's number is set here: a small constant, zero for read, or one that a function for arbitrary
+ * system calls receives in a register or in memory. */
 static bool sets_number(const uint8_t *at)
 {
     enum { WIDE = 0x48, REGISTER = 0xC0 };
@@ -64,8 +64,8 @@ static bool sets_number(const uint8_t *at)
            ((code == 0x8B || code == 0x63) && (operand & 0x38) == 0); /* mov rax, …; movslq rax, … */
 }
 
-/* Whether the two bytes are the instruction `syscall`, and not part of another: what sets its number and arguments
- * leads to it. */
+/* Whether the two bytes really are the instruction `syscall`, not part of another one: the instructions that set its
+ * number and arguments lead up to it. */
 static bool is_system_call(const uint8_t *from, const uint8_t *at)
 {
     const uint8_t *earliest = at - from > ARGUMENT_MOVES ? at - ARGUMENT_MOVES : from;
@@ -94,7 +94,8 @@ static bool in_code(const uint8_t *code, size_t bytes)
     return false;
 }
 
-/* The C library and its loader are guarded; of the driver's calls the arguments are looked at; the rest is ours. */
+/* The C library and its loader are guarded. The driver's calls have their arguments checked. The rest belongs to
+ * ffm. */
 static bool is_known(const char *name)
 {
     static const char *const known[] = {"/libc.so.", "/ld-linux", "linux-vdso", "/libcuda.so", "/libffm_"};

@@ -10,16 +10,16 @@
 
 enum { COPIES = 4096, BINS = 1024, GRANULE = 512, DISABLE_TIMING = 2 };
 
-/* The copies take at most this share of the device's memory. */
+/* The copies take at most one SHARE-th of the device's memory. */
 enum { SHARE = 10 };
 
-/* Places in `copies` count from 1; 0 is none. */
+/* Indices into `copies` start at 1; 0 means none. */
 typedef struct {
     ffm_content_key content;
     uint64_t address;
-    uint64_t stream;  /* that filled it */
+    uint64_t stream;  /* whose work filled it */
     ffm_handle event; /* recorded when it was filled */
-    uint64_t used;    /* number of its last use */
+    uint64_t used;    /* sequence number of its last use */
     uint32_t next;
 } copy;
 
@@ -51,8 +51,8 @@ static copy *find(const ffm_content_key *content)
     return NULL;
 }
 
-/* Put the stream behind the filling of a copy. One handle can mean several streams: each thread's own default stream,
- * or one that was made after another was destroyed. Locked. */
+/* Order the stream after the work that filled a copy. One handle can mean several streams: each thread's own default
+ * stream, or one created after another was destroyed. Locked. */
 static bool come_after(const copy *filled, uint64_t stream, bool at_once)
 {
     if (filled->stream == stream && stream == FFM_LEGACY_STREAM)
@@ -67,7 +67,7 @@ static bool come_after(const copy *filled, uint64_t stream, bool at_once)
 
 bool ffm_cache_copy(const ffm_content_key *content, uint64_t to, uint64_t stream, bool at_once)
 {
-    /* Under the lock, so that the copy is not given back before the work on it is enqueued. */
+    /* Under the lock, so that the copy is not freed before the work on it is enqueued. */
     pthread_mutex_lock(&ffm_lock);
     copy *found = find(content);
     bool done = found != NULL && come_after(found, stream, at_once) &&
@@ -78,7 +78,7 @@ bool ffm_cache_copy(const ffm_content_key *content, uint64_t to, uint64_t stream
     return done;
 }
 
-/* Take a copy out of the table; returns its address. Locked. */
+/* Remove a copy from the table and return its address. Locked. */
 static uint64_t take_out(copy *gone)
 {
     uint32_t place = (uint32_t)(gone - cache.copies), *link = &cache.bins[gone->content.low % BINS];
@@ -103,8 +103,8 @@ static copy *least_used(void)
     return least;
 }
 
-/* Make room for so many bytes; the address of a copy that must go back to the driver, 0 where there is room, or must be
- * some already. */
+/* Make room for this many bytes. Returns the address of a copy that must be freed by the driver, or 0 if there is room
+ * or no copy can go. */
 static uint64_t make_room(size_t bytes, bool at_once, bool *possible)
 {
     pthread_mutex_lock(&ffm_lock);

@@ -31,7 +31,7 @@ bool ffm_counters_open(const char *folder, uint32_t sites)
     if (file < 0)
         return false;
     void *pages = MAP_FAILED;
-    /* Reserved at once, so that a full disk is an error here and not a SIGBUS in the program. */
+    /* Reserve the space now, so that a full disk is an error here and not a SIGBUS in the program. */
     if (posix_fallocate(file, 0, (off_t)bytes) == 0)
         pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
@@ -58,7 +58,7 @@ void ffm_counters_after_fork(void)
         size_t bytes = sizeof *ffm_counters + site_count * sizeof *ffm_tallies;
         ffm_counters = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (ffm_counters == MAP_FAILED)
-            _exit(1); /* not even a page: the child could not run either */
+            _exit(1); /* not a single page is left: the child could not run either */
         ffm_tallies = (ffm_remedy_tally *)(ffm_counters + 1);
     }
 }

@@ -1,4 +1,4 @@
-/* What the library counts, in a file that outlives the process. */
+/* The library's counters, in a file that outlives the process. */
 #ifndef FFM_REMEDY_COUNTERS_H
 #define FFM_REMEDY_COUNTERS_H
 
@@ -7,13 +7,13 @@
 
 #include "remedy_records.h"
 
-/* Create `folder`/remedy-PID.ffm with room for so many sites. False where it cannot be made. */
+/* Create `folder`/remedy-PID.ffm with room for this many sites. False if it cannot be created. */
 bool ffm_counters_open(const char *folder, uint32_t sites);
 
-/* In a forked child: count in a file of its own. */
+/* In a forked child: count in a separate file. */
 void ffm_counters_after_fork(void);
 
-/* Never NULL: before the file is made, and where it cannot be, what is counted is lost. */
+/* Never NULL. Counts are lost before the file is created, or if it cannot be created. */
 extern ffm_remedy_counters *ffm_counters;
 extern ffm_remedy_tally *ffm_tallies;
 
@@ -22,7 +22,7 @@ static inline void ffm_count(uint64_t *counter)
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* Count by a field's name. */
+/* Increment a counter by its field name. */
 #define FFM_COUNT(field) ffm_count(&ffm_counters->field)
 
 #endif

@@ -26,7 +26,7 @@ static ffm_handler handlers[FFM_FUNCTION_COUNT];
 static bool ready;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 
-/* Driver calls inside driver calls are the driver's own. */
+/* Driver calls made inside driver calls are the driver's own. */
 static __thread uint32_t depth __attribute__((tls_model("initial-exec")));
 
 void *ffm_call_original(uint32_t index)
@@ -56,7 +56,7 @@ void *ffm_call_original_named(const char *name)
 static word forward(uint32_t index, const word *a)
 {
     void *original;
-    /* Another thread can be here between the patch and the bind that follows it. */
+    /* Another thread can arrive between the patch and the bind that follows it. */
     while (__builtin_expect((original = ffm_call_original(index)) == NULL, 0))
         __builtin_ia32_pause();
     if (ffm_catalogue[index].arity > 6)
@@ -106,7 +106,7 @@ bool ffm_is(const ffm_function *function, const char *base)
            (*rest == '\0' || (*rest == '_' && (rest[1] == 'v' || rest[1] == 'p')));
 }
 
-/* Before the first call all hooks are in place. */
+/* All hooks are in place before the first call. */
 static void prepare(void)
 {
     if (!ffm_driver_resolve())
@@ -114,14 +114,14 @@ static void prepare(void)
     __atomic_store_n(&ready, true, __ATOMIC_RELEASE);
 }
 
-/* All of a block goes, while the call's argument names its start. */
+/* The call frees the whole block, but its argument names only the start. */
 static bool frees_host_memory(const ffm_function *function)
 {
     return function->kind == FFM_KIND_FREE &&
            (function->memory == FFM_MEMORY_PINNED || function->memory == FFM_MEMORY_REGISTERED);
 }
 
-/* Rows of a box lie apart, and batches anywhere. */
+/* The rows of a box are not contiguous, and the parts of a batch can be anywhere. */
 static bool works_on_spread_memory(const ffm_function *function)
 {
     switch (function->shape) {
@@ -137,12 +137,12 @@ static bool works_on_spread_memory(const ffm_function *function)
     }
 }
 
-/* Deliver what the driver, or a kernel, may read or write for this call. */
+/* Deliver whatever the driver, or a kernel, may read or write for this call. */
 static void deliver_for(const ffm_program_call *call)
 {
     const ffm_function *function = call->function;
     if (function->kind == FFM_KIND_SYNCHRONIZATION || function->kind == FFM_KIND_QUERY ||
-        handlers[call->index] == ffm_download) /* which may stay late beside others, and delivers itself */
+        handlers[call->index] == ffm_download) /* may stay pending next to others, and delivers by itself */
         return;
     ffm_operation operation = {0};
     ffm_arguments_before(function, call->arguments, &operation);
@@ -192,7 +192,7 @@ static uint64_t forward_only(const ffm_program_call *call)
     return ffm_forward(call);
 }
 
-/* What may fail for want of device memory. */
+/* Functions that can fail because device memory is short. */
 static bool may_allocate(const ffm_function *function)
 {
     return function->kind == FFM_KIND_ALLOCATION || function->kind == FFM_KIND_LAUNCH ||

@@ -1,4 +1,4 @@
-/* From a driver call of the program to what is done about it. */
+/* Decides what to do about each driver call of the program. */
 #ifndef FFM_REMEDY_DISPATCH_H
 #define FFM_REMEDY_DISPATCH_H
 
@@ -13,30 +13,30 @@ typedef struct {
     uint32_t index; /* in the catalogue */
     const ffm_function *function;
     const uint64_t *arguments;
-    const ffm_remedy_site *site; /* NULL where the call is not planned */
+    const ffm_remedy_site *site; /* NULL if the call is not planned */
     ffm_remedy_tally *tally;     /* of the site */
 } ffm_program_call;
 
 /* Runs in place of a driver function; returns its CUresult. */
 typedef uint64_t (*ffm_handler)(const ffm_program_call *call);
 
-/* The original function. Where the device's memory is short, what is pooled is given back first. */
+/* Call the original function. If device memory is short, free pooled memory first. */
 uint64_t ffm_forward(const ffm_program_call *call);
 
-/* A planned call that waits as it would uncorrected; `why` is the fallback's counter. */
+/* Make a planned call wait as it would uncorrected; `why` is the counter of the reason. */
 uint64_t ffm_fall_back(const ffm_program_call *call, uint64_t *why);
 
-/* Whether a planned call has an action and may be corrected now; where not, and it was planned, the reason is counted.
+/* Whether a planned call has an action and may be corrected now. If it was planned but may not, the reason is counted.
  */
 bool ffm_may(const ffm_program_call *call, uint32_t action);
 
-/* Argument by its position in the catalogue; 0 where the function has none. */
+/* Argument by its position in the catalogue; 0 if the function has none. */
 static inline uint64_t ffm_argument(const ffm_program_call *call, int8_t position)
 {
     return position < 0 ? 0 : call->arguments[position];
 }
 
-/* Whether a function is `base`, in any version and flavour. */
+/* Whether a function is `base`, in any version and variant. */
 bool ffm_is(const ffm_function *function, const char *base);
 
 /* Choose the handler of each function. */

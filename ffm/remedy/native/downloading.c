@@ -12,7 +12,7 @@ static bool enqueue(const ffm_download_late *late, uint64_t from)
            ffm_driver.set_words((uint64_t)late->done, 1, 1, late->stream) == FFM_CUDA_SUCCESS;
 }
 
-/* As the call is without corrections: what it waited for is over. */
+/* As the uncorrected call does; everything it waited for is done. */
 static uint64_t download_now(const ffm_program_call *call, uint64_t stream)
 {
     uint64_t to = ffm_argument(call, call->function->destination);

@@ -17,9 +17,9 @@ enum { WORD_ROOM = 256 };
 
 typedef ffm_download_late download;
 
-/* Whether nothing else lies on the pages of the destination: it covers them, or is an allocation of the C library that
- * has pages of its own (glibc's malloc: 16 bytes before it, the lowest bits of whose size are flags, 2 for mapped).
- * A page that holds data of the driver must not be closed: the GPU's progress may depend on them. */
+/* Whether nothing else is on the pages of the destination: it covers them, or is an allocation that the C library
+ * placed on its own pages (glibc's malloc: the size 16 bytes before it has flags in its lowest bits, 2 for mapped). A
+ * page with data of the driver must not be closed: the GPU's progress may depend on it. */
 static bool has_own_pages(const download *it)
 {
     enum { HEADER = 16, MAPPED = 2, FLAGS = 7 };
@@ -95,7 +95,7 @@ bool ffm_downloads_close_transfer(uint64_t start, size_t bytes, bool source, uin
     download it = {.to = start, .bytes = bytes, .direct = true, .source = source, .stream = stream};
     if (!ffm_downloads_begin(&it))
         return false;
-    pthread_mutex_lock(&ffm_lock); /* until it is enqueued no capture of the stream may begin */
+    pthread_mutex_lock(&ffm_lock); /* until it is enqueued, no capture of the stream may begin */
     bool enqueued = !ffm_capturing() && ffm_driver.set_words((uint64_t)it.done, 1, 1, stream) == FFM_CUDA_SUCCESS;
     pthread_mutex_unlock(&ffm_lock);
     if (!enqueued) {

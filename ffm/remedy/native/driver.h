@@ -1,4 +1,4 @@
-/* The driver's own functions, as the library itself calls them. None of these calls meets a hook. */
+/* The driver's own functions, as the library itself calls them. These calls meet no hook. */
 #ifndef FFM_REMEDY_DRIVER_H
 #define FFM_REMEDY_DRIVER_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Handles that name the default streams whatever the flavour of the call (cuda.h: CU_STREAM_LEGACY, _PER_THREAD). */
+/* Handles of the default streams, whatever the variant of the call (cuda.h: CU_STREAM_LEGACY, _PER_THREAD). */
 enum { FFM_LEGACY_STREAM = 1, FFM_PER_THREAD_STREAM = 2 };
 
 enum { FFM_CUDA_SUCCESS = 0, FFM_CUDA_INVALID_VALUE = 1, FFM_CUDA_OUT_OF_MEMORY = 2, FFM_CUDA_NOT_READY = 600 };
@@ -42,7 +42,7 @@ typedef struct {
 
 extern ffm_driver_table ffm_driver;
 
-/* Look the functions up; false where one is missing. Once all hooks are in place. */
+/* Look the functions up, once all hooks are in place; false if one is missing. */
 bool ffm_driver_resolve(void);
 
 #endif

@@ -26,7 +26,7 @@ static struct {
     uint32_t busy_count;
     transfer_effect transfers[TRANSFERS];
     uint32_t transfer_count;
-    uint64_t orphan;  /* the last effect on a stream that cannot be asked; 0 where none is under way */
+    uint64_t orphan;  /* the last effect on a stream that cannot be queried; 0 if none is under way */
     uint64_t numbers; /* given out */
 } effects;
 
@@ -111,13 +111,13 @@ void ffm_effects_forget(void)
     effects.orphan = 0;
 }
 
-/* Whether all that a stream was given is done. Only its own thread can ask for a thread's default stream. Locked. */
+/* Whether all work of a stream is done. Only a thread itself can query its own default stream. Locked. */
 static bool is_idle(uint64_t stream)
 {
     return ffm_order_may_ask(stream) && ffm_driver.stream_query(stream) == FFM_CUDA_SUCCESS;
 }
 
-/* Take out what is done; true where all is that is no transfer. Locked. */
+/* Remove effects that are over; true if only transfers remain. Locked. */
 static bool only_transfers(void)
 {
     for (uint32_t i = effects.busy_count; i > 0; i--) {
@@ -137,7 +137,7 @@ static bool only_transfers(void)
 bool ffm_effects_may_write(uint64_t start, size_t bytes)
 {
     pthread_mutex_lock(&ffm_lock);
-    bool may = ffm_capturing() || !only_transfers(); /* a stream must not be asked while it is captured */
+    bool may = ffm_capturing() || !only_transfers(); /* a stream must not be queried while it is captured */
     for (uint32_t i = 0; i < effects.transfer_count && !may; i++) {
         const transfer_effect *at = &effects.transfers[i];
         may = !at->source && at->start < start + bytes && start < at->start + at->bytes;
@@ -146,7 +146,7 @@ bool ffm_effects_may_write(uint64_t start, size_t bytes)
     return may;
 }
 
-/* Close what a transfer works on, without the lock: where that waits, others go on. */
+/* Close what a transfer works on, without holding the lock: if that waits, other threads continue. */
 static bool close_transfer(const transfer_effect *under_way)
 {
     if (!ffm_downloads_close_transfer(under_way->start, under_way->bytes, under_way->source, under_way->stream))
@@ -163,7 +163,7 @@ bool ffm_effects_under_way(void)
 {
     transfer_effect under_way[TRANSFERS];
     pthread_mutex_lock(&ffm_lock);
-    bool good = !ffm_capturing() && only_transfers(); /* a stream must not be asked while it is captured */
+    bool good = !ffm_capturing() && only_transfers(); /* a stream must not be queried while it is captured */
     uint32_t count = good ? effects.transfer_count : 0;
     for (uint32_t i = 0; i < count; i++)
         under_way[i] = effects.transfers[i];

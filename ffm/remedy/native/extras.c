@@ -12,7 +12,7 @@ static const void *addresses[FFM_EXTRA_COUNT];
 static void *original(uint32_t extra)
 {
     void *code;
-    /* Another thread can be here between the patch and the bind that follows it. */
+    /* Another thread can arrive between the patch and the bind that follows it. */
     while ((code = __atomic_load_n(&originals[extra], __ATOMIC_ACQUIRE)) == NULL)
         __builtin_ia32_pause();
     return code;
@@ -20,7 +20,7 @@ static void *original(uint32_t extra)
 
 #define ORIGINAL(name, parameters) ((CUresult(*) parameters)original(FFM_EXTRA_##name))
 
-/* What is pooled or cached is free, as the program sees it. */
+/* The program sees pooled and cached memory as free. */
 static CUresult memory_info(size_t *free, size_t *total)
 {
     CUresult result = ORIGINAL(cuMemGetInfo_v2, (size_t *, size_t *))(free, total);
@@ -29,7 +29,7 @@ static CUresult memory_info(size_t *free, size_t *total)
     return result;
 }
 
-/* A pooled block may be larger than what the program asked for. */
+/* A pooled block may be larger than the program requested. */
 static CUresult address_range(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
 {
     CUresult result = ORIGINAL(cuMemGetAddressRange_v2, (CUdeviceptr *, size_t *, CUdeviceptr))(base, bytes, address);
@@ -66,21 +66,21 @@ static CUresult pointer_attributes(unsigned count, CUpointer_attribute *attribut
     return result;
 }
 
-/* Others come to know the block: it is no longer for the pool, and they may write it unseen. */
+/* Others learn of the block: it no longer belongs in the pool, and they may write it unseen. */
 static void share(CUdeviceptr address)
 {
     ffm_pool_share(address);
     ffm_held_unknowable();
 }
 
-/* An attribute stays with the memory: the block must not come back as new. */
+/* An attribute stays with the memory: the block must not be reused as if it were new. */
 static CUresult set_pointer_attribute(const void *value, CUpointer_attribute attribute, CUdeviceptr address)
 {
     share(address);
     return ORIGINAL(cuPointerSetAttribute, (const void *, CUpointer_attribute, CUdeviceptr))(value, attribute, address);
 }
 
-/* Another process, or a device, keeps the memory's name. */
+/* Another process or device keeps a handle to the memory. */
 static CUresult share_memory(CUipcMemHandle *handle, CUdeviceptr address)
 {
     share(address);

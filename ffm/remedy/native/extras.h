@@ -1,4 +1,4 @@
-/* Driver functions beyond the catalogue; see extra_functions.def. */
+/* Driver functions outside the catalogue; see extra_functions.def. */
 #ifndef FFM_REMEDY_EXTRAS_H
 #define FFM_REMEDY_EXTRAS_H
 
@@ -13,22 +13,22 @@ enum {
     FFM_EXTRA_COUNT
 };
 
-/* Code to put in place of a function; NULL for an index outside. */
+/* Replacement code for a function; NULL for an index out of range. */
 void *ffm_extra_wrapper(uint32_t extra);
 
 void ffm_extra_bind(uint32_t extra, const void *address, void *original);
 bool ffm_extra_is_bound(const void *address);
 
-/* Whether the device's primary context lives. True where the driver cannot say. */
+/* Whether the device's primary context exists. True if the driver cannot say. */
 bool ffm_primary_active(uint64_t device);
 
 /* Whether the address is managed memory. */
 bool ffm_is_managed(uint64_t address);
 
-/* Where the driver knows an address to be. */
+/* The kind of memory that the driver reports for an address. */
 typedef enum {
-    FFM_PLACE_UNKNOWN,  /* it cannot say, or it is none of the others */
-    FFM_PLACE_PAGEABLE, /* nowhere: the program's ordinary memory */
+    FFM_PLACE_UNKNOWN,  /* the driver cannot say, or it is none of the others */
+    FFM_PLACE_PAGEABLE, /* not known to the driver: the program's ordinary memory */
     FFM_PLACE_HOST,     /* pinned or registered */
     FFM_PLACE_DEVICE    /* device memory that is not managed */
 } ffm_place;
@@ -36,16 +36,16 @@ typedef enum {
 ffm_place ffm_place_of(uint64_t address);
 
 /* Whether some device reads ordinary memory by itself, through the page tables of the CPU, so that copies from there
- * need not be staged. True where the driver cannot say. */
+ * need not be staged. True if the driver cannot say. */
 bool ffm_ordinary_memory_is_read_later(void);
 
-/* Bytes of the device's memory; 0 where the driver does not say. */
+/* Bytes of the device's memory; 0 if the driver does not report them. */
 size_t ffm_device_memory(void);
 
 /* Offset and size of a kernel's parameter; the CUresult of cuFuncGetParamInfo or cuKernelGetParamInfo. */
 int ffm_parameter(uint64_t function, bool kernel, size_t index, size_t *offset, size_t *bytes);
 
-/* Whether the driver tells kernels' parameters (CUDA 12.4 and later). */
+/* Whether the driver reports kernels' parameters (CUDA 12.4 and later). */
 bool ffm_parameters_known(void);
 
 #endif

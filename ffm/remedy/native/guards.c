@@ -1,4 +1,5 @@
-/* Guards over the C library, while downloads are late: the kernel does not fault on closed pages, it refuses them. */
+/* Guards over the C library while downloads are pending: on closed pages the kernel does not fault but returns
+ * errors. */
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
@@ -37,7 +38,7 @@ static const void *addresses[GUARDS];
 static plain_function original(uint32_t guard)
 {
     plain_function code;
-    /* Another thread can be here between the patch and the bind that follows it. */
+    /* Another thread can arrive between the patch and the bind that follows it. */
     while ((code = __atomic_load_n(&originals[guard], __ATOMIC_ACQUIRE)) == NULL)
         __builtin_ia32_pause();
     return code;
@@ -146,8 +147,8 @@ static memory_use use_of(word number)
     case SYS_membarrier:
     case SYS_tgkill:
         return USES_WORDS;
-    /* Memory that the kernel uses after the call, processes that no handler of fork sees, and what the guards look
-     * after where it comes by its own function. */
+    /* Memory that the kernel uses after the call, processes that no fork handler sees, and calls that the guards handle
+     * when they come by the functions of their own. */
     case SYS_io_uring_setup:
     case SYS_io_setup:
     case SYS_userfaultfd:
@@ -194,7 +195,7 @@ static word guard_munmap(PARAMETERS)
     return result;
 }
 
-/* (address, bytes, …): what is there goes, or changes its protection. */
+/* (address, bytes, …): memory there is unmapped or changes its protection. */
 #define CHANGING(name)                                                                                                 \
     static word guard_##name(PARAMETERS)                                                                               \
     {                                                                                                                  \
@@ -216,14 +217,14 @@ static word guard_mremap(PARAMETERS)
     return result;
 }
 
-/* A program with a handler of its own for faults: nothing may be late any more. */
+/* The program has its own handler for faults: nothing may be pending any more. */
 static void hand_over(int number)
 {
     if (number == SIGSEGV)
         ffm_downloads_deliver_all(&ffm_counters->deliveries_called, true);
 }
 
-/* A handler that blocks all signals could not touch what is late. */
+/* A handler that blocks all signals could not touch pending memory. */
 static word guard_sigaction(PARAMETERS)
 {
     if (b == 0)
@@ -285,7 +286,7 @@ bool ffm_guard_is_bound(const void *address)
     return false;
 }
 
-/* Those without which late downloads could be noticed in usual programs. */
+/* The guards without which ordinary programs could notice deferred downloads. */
 bool ffm_guarded(void)
 {
     static const uint32_t essential[] = {GUARD_read,   GUARD_write,   GUARD_mmap,      GUARD_munmap,

@@ -1,11 +1,11 @@
-/* Blocks of the heap that have pages of their own: marks.c, which is preloaded, gives them. */
+/* Heap blocks that have pages of their own, which the preloaded marks.c provides. */
 #ifndef FFM_REMEDY_HEAP_H
 #define FFM_REMEDY_HEAP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Find what is preloaded; in a program without it no block has pages of its own. Again in a forked child. */
+/* Find the preloaded library; in a program without it no block has pages of its own. Call again in a forked child. */
 void ffm_heap_open(void);
 
 /* Whether all pages of [first, last) belong to such blocks. */

@@ -13,13 +13,13 @@ typedef struct {
 static struct {
     held_range ranges[RANGES];
     uint32_t count;
-    uint32_t next; /* place to reuse when all are taken */
+    uint32_t next; /* index to reuse when all are taken */
     bool unknowable;
     uint64_t losses; /* written without the lock */
 } held;
 
-/* Another thread may be noting an upload that lies before this work, or behind it: either it is seen here, or it sees
- * that something was lost. */
+/* Another thread may be noting an upload before or after this work. Either this function sees the upload, or the thread
+ * sees that something was lost. */
 void ffm_held_lost(void)
 {
     __atomic_add_fetch(&held.losses, 1, __ATOMIC_SEQ_CST);

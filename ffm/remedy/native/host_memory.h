@@ -1,4 +1,4 @@
-/* Host memory that the GPU reaches: pinned, registered, managed. */
+/* Host memory that the GPU can access: pinned, registered, managed. */
 #ifndef FFM_REMEDY_HOST_MEMORY_H
 #define FFM_REMEDY_HOST_MEMORY_H
 
@@ -9,33 +9,33 @@
 #include "catalogue.h"
 #include "records.h"
 
-/* Note what a call allocated or registered; after it succeeded. */
+/* Note what a call allocated or registered, after it succeeded. */
 void ffm_host_memory_allocated(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation);
 void ffm_host_memory_freed(uint64_t address);
 
-/* Kernels may reach host memory in other ways than by their parameters: the program asked for a device address of it,
- * or for that of a managed variable. */
+/* Kernels may access host memory other than by their parameters: the program asked for its device address, or for that
+ * of a managed variable. */
 void ffm_host_memory_mapped(void);
 
-/* Bytes go to the device: where they hold an address of host memory, kernels may find it there. Of more than 64 KiB
- * this is not looked for, since it would take as long as the transfer; what was measured tells then (stage 3 looks at
- * all). */
+/* Bytes go to the device. If they contain an address of host memory, kernels may find it there. Transfers of more than
+ * 64 KiB are not searched, because that would take as long as the transfer; for them the measurement decides (stage 3
+ * searches all). */
 void ffm_host_memory_sent(const void *memory, size_t bytes);
 
-/* Whether kernels may reach host memory by addresses of any kind: there is managed or mapped memory, or more of it than
- * is kept account of. */
+/* Whether kernels may access host memory by addresses of any kind: there is managed or mapped memory, or more host
+ * memory than is tracked. */
 bool ffm_host_memory_open(void);
 
 /* Whether some aligned word in the bytes is an address of host memory. */
 bool ffm_host_memory_named_in(const void *memory, size_t bytes);
 
-/* Whether an address lies in such memory. Memory outside of all is pageable, or the device's. */
+/* Whether an address is in such memory. Other memory is pageable or belongs to the device. */
 bool ffm_host_memory_holds(uint64_t address);
 
-/* Whether there is any. */
+/* Whether any such memory exists. */
 bool ffm_host_memory_any(void);
 
-/* No GPU reaches the memory of a forked child. */
+/* No GPU can access the memory of a forked child. */
 void ffm_host_memory_after_fork(void);
 
 #endif

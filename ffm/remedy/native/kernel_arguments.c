@@ -12,7 +12,7 @@ enum { KERNELS = 4096, PARAMETERS = 64, LARGEST_BUFFER = 1 << 15 };
 /* cuda.h: CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE. */
 enum { EXTRA_POINTER = 1, EXTRA_SIZE = 2 };
 
-/* Sizes of a kernel's parameters. A function's handle is its place; two kernels in one place evict each other. */
+/* Sizes of a kernel's parameters. A function's handle selects the entry; two kernels in one entry evict each other. */
 typedef struct {
     uint64_t function;
     uint64_t generation;
@@ -23,7 +23,7 @@ typedef struct {
 
 static struct {
     pthread_mutex_t lock;
-    uint64_t generation; /* raised when kernels go */
+    uint64_t generation; /* incremented when kernels are unloaded */
     layout table[KERNELS];
 } kernels = {.lock = PTHREAD_MUTEX_INITIALIZER, .generation = 1};
 
@@ -50,7 +50,7 @@ static layout layout_of(uint64_t function)
     layout *entry = &kernels.table[(function >> 4) % KERNELS];
     bool current = entry->function == function && entry->generation == kernels.generation;
     if (!current && !read_layout(function, false, entry))
-        read_layout(function, true, entry); /* a CUkernel in place of a CUfunction */
+        read_layout(function, true, entry); /* a CUkernel instead of a CUfunction */
     layout found = *entry;
     pthread_mutex_unlock(&kernels.lock);
     return found;

@@ -20,11 +20,11 @@ enum { LATE = 256 };
 /* Marks of downloads to be delivered. */
 enum { CHOSEN = 1, UNWRITTEN };
 
-/* So long, it is worth asking the driver whether the copy can still happen. */
+/* After this long it is worth asking the driver whether the copy can still complete. */
 static const int64_t patience_ns = 1000000000;
 
-/* A sleep is some 70 us at least: what is all but done is waited for by giving the core to others. Not for long, since
- * the GPU's own threads may want it. */
+/* A sleep takes at least about 70 us, so a wait for something almost done first yields the core to others. Not for
+ * long, because the GPU's own threads may need it. */
 static const int64_t before_sleeping_ns = 50000;
 
 typedef ffm_download_late download;
@@ -34,7 +34,7 @@ static struct {
     bool off;
     uint32_t forks;   /* under way */
     uint32_t waiting; /* threads that wait for the GPU to deliver */
-    int memory;       /* /proc/self/mem: writes pages that are closed */
+    int memory;       /* /proc/self/mem: can write closed pages */
     uint32_t version; /* odd while `list` changes */
     download list[LATE];
 } late = {.memory = -1};
@@ -44,9 +44,9 @@ uint32_t ffm_downloads_late;
 /* Of the lock's holder. */
 static __thread uint64_t signals_before __attribute__((tls_model("initial-exec")));
 
-/* The lock is taken in a signal handler too: no signal may interrupt its holder, and nothing under it touches a closed
- * page, or waits for the GPU, which may wait for another thread that is about to touch one. Raw system calls: the
- * library's own are guarded (guards.c). */
+/* The lock is also taken in a signal handler. No signal may interrupt its holder, and nothing under it may touch a
+ * closed page or wait for the GPU, which may be waiting for another thread that is about to touch one. Uses raw system
+ * calls, because the library's own are guarded (guards.c). */
 static void lock(void)
 {
     uint64_t all = ~(uint64_t)0, before;
@@ -89,7 +89,7 @@ bool ffm_late_open(void)
     late.memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
     if (late.memory < 0)
         return false;
-    /* Not every kernel allows it: tried on a page. */
+    /* Not every kernel allows it, so try it on a page. */
     void *page = mmap(NULL, FFM_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return false;
@@ -126,8 +126,9 @@ static int64_t now_ns(void)
     return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
 }
 
-/* Give the GPU time. Without calling the driver, which the thread may be inside of; only where it takes unusually long
- * that is asked. False where the GPU will not come to it: the program will learn of the error from its next call. */
+/* Give the GPU time, without calling the driver, because the thread may be inside it; the driver is asked only if the
+ * copy takes unusually long. False if the GPU will never complete it: the program will learn of the error from its next
+ * call. */
 static bool pause_since(int64_t *began_ns)
 {
     const struct timespec pause = {0, 20000};
@@ -163,7 +164,8 @@ static bool in_the_way(const download *earlier, const download *of)
     return earlier->to < of->to + of->bytes && of->to < earlier->to + earlier->bytes;
 }
 
-/* Whether some download is in a relation to another. Without the lock, and its system calls: this is asked often. */
+/* Whether some download is related to another in the given way. Without the lock and its system calls, because this is
+ * called often. */
 static bool any(bool (*related)(const download *, const download *), const download *to)
 {
     while (true) {
@@ -179,7 +181,8 @@ static bool any(bool (*related)(const download *, const download *), const downl
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         if (version % 2 == 0 && version == __atomic_load_n(&late.version, __ATOMIC_RELAXED))
             return found;
-        ffm_system_call(SYS_sched_yield, 0, 0, 0, 0); /* the list changes for as long as a system call lasts */
+        ffm_system_call(SYS_sched_yield, 0, 0, 0,
+                        0); /* a change of the list lasts as long as a system call, so do not spin */
     }
 }
 
@@ -188,7 +191,7 @@ bool ffm_late_is_in_the_way_of(const download *it)
     return ffm_downloads_pending() && any(in_the_way, it);
 }
 
-/* Around changes of the list. Locked. */
+/* Call before and after each change of the list. Locked. */
 static void change(void)
 {
     __atomic_add_fetch(&late.version, 1, __ATOMIC_ACQ_REL);
@@ -197,8 +200,8 @@ static void change(void)
 bool ffm_late_add(const download *it)
 {
     lock();
-    change(); /* before the page closes: whoever faults on it waits until it is known why (touches.c) */
-    /* A child could not deliver what becomes late now, and others need not wait for more than they began to. */
+    change(); /* before the page closes: a thread that faults on it waits until the reason is known (touches.c) */
+    /* A child could not deliver what is deferred now, and waiting threads should not get more to wait for. */
     bool may = !late.off && late.forks == 0 && late.waiting == 0 && ffm_downloads_late < LATE;
     bool closed = may && protect(it, it->source ? PROT_READ : PROT_NONE);
     if (closed) {
@@ -210,7 +213,7 @@ bool ffm_late_add(const download *it)
     return closed;
 }
 
-/* Write the destination while its pages are closed, so that no thread sees it half done. False where that fails. */
+/* Write the destination while its pages are closed, so that no thread sees it half done. False if that fails. */
 static bool write_closed(const download *it)
 {
     for (size_t written = 0; written < it->bytes;) {
@@ -223,7 +226,7 @@ static bool write_closed(const download *it)
     return true;
 }
 
-/* Mark all on some pages, and all on the pages that those share with others: they can be opened together alone.
+/* Mark everything on some pages, and everything on pages shared with those: only together can they be opened.
  * Locked. */
 static void choose(uint64_t first, uint64_t last, uint8_t *chosen)
 {
@@ -243,7 +246,7 @@ static void choose(uint64_t first, uint64_t last, uint8_t *chosen)
     }
 }
 
-/* How many of those chosen the GPU is not done with. Locked. */
+/* How many of the chosen ones the GPU has not finished. Locked. */
 static uint32_t under_way(const uint8_t *chosen)
 {
     uint32_t count = 0;
@@ -252,7 +255,7 @@ static uint32_t under_way(const uint8_t *chosen)
     return count;
 }
 
-/* Deliver what is chosen, which includes all on its pages; returns how many. Locked. */
+/* Deliver what is chosen, which includes everything on its pages; return how many. Locked. */
 static uint32_t deliver_chosen(uint8_t *chosen)
 {
     uint32_t count = 0;
@@ -263,7 +266,7 @@ static uint32_t deliver_chosen(uint8_t *chosen)
     for (uint32_t i = ffm_downloads_late; i > 0; i--) {
         if (!chosen[i - 1])
             continue;
-        /* Where the pages cannot even be opened, nothing is mapped there any more. */
+        /* If the pages cannot even be opened, nothing is mapped there any more. */
         if (protect(&late.list[i - 1], PROT_READ | PROT_WRITE) && chosen[i - 1] == UNWRITTEN)
             memcpy((void *)late.list[i - 1].to, late.list[i - 1].into, late.list[i - 1].bytes);
         ffm_staging_release(&late.list[i - 1].piece);

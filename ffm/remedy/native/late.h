@@ -1,4 +1,4 @@
-/* The list of late downloads, and the closed pages that they lie behind. For downloads.c and touches.c. */
+/* The list of pending downloads, and the closed pages that hide them. For downloads.c and touches.c. */
 #ifndef FFM_REMEDY_LATE_H
 #define FFM_REMEDY_LATE_H
 
@@ -19,30 +19,30 @@ static inline uint64_t ffm_page_after(uint64_t address)
 /* Open this process's own memory, so that closed pages can be written. */
 bool ffm_late_open(void);
 
-/* Nothing will be late any more. */
+/* Defer nothing from now on. */
 void ffm_late_off(void);
 bool ffm_late_is_off(void);
 
 /* Whether there is room for another one. */
 bool ffm_late_has_room(void);
 
-/* Close the pages of a download, and add it. False, and nothing is done, where that is not possible. */
+/* Close the pages of a download, and add it. If that is not possible, change nothing and return false. */
 bool ffm_late_add(const ffm_download_late *it);
 
-/* Wait for the GPU. False where it will not come to it, since the context is in error. */
+/* Wait for the GPU. False if it will never finish because the context is in error. */
 bool ffm_late_await(const ffm_download_late *it);
 
-/* Whether an earlier one has to be delivered before this one can be late: they lie on the same bytes, or the earlier
- * one closes pages to reads that this one leaves open to them. Others on the same pages stay late beside it. */
+/* Whether an earlier one must be delivered before this one can be deferred: they overlap, or the earlier one closes
+ * pages to reads that this one leaves open to reads. Others on the same pages can stay pending. */
 bool ffm_late_is_in_the_way_of(const ffm_download_late *it);
 
-/* Deliver all on the pages [first, last), and on those that they share with others. True where there was any. */
+/* Deliver everything on the pages [first, last), and on pages shared with those. True if there was anything. */
 bool ffm_late_deliver(uint64_t first, uint64_t last, uint64_t *why);
 
-/* Changes with the list. */
+/* Changes whenever the list does. */
 uint32_t ffm_late_version(void);
 
-/* A fork begins, or is over in the parent: meanwhile nothing becomes late. */
+/* A fork begins, or is over in the parent: nothing is deferred in between. */
 void ffm_late_fork(bool begins);
 
 /* In a forked child. */

@@ -14,8 +14,8 @@ typedef struct {
 } span;
 
 static struct {
-    uint32_t locked;     /* by a thread of the process of this number; 0 where it is free */
-    uint64_t generation; /* raised when mappings change */
+    uint32_t locked;     /* process number of the thread that holds it; 0 if it is free */
+    uint64_t generation; /* incremented when mappings change */
     uint64_t read;       /* generation of `fitting` */
     span fitting[FITTING];
     uint32_t fitting_count, fitting_next;
@@ -24,9 +24,9 @@ static struct {
     bool stacks_full;
 } maps;
 
-/* Held for some instructions, and never where memory is allocated or mapped. In a forked child it may be another
- * thread's of the parent, which does not go on there; functions that are guarded are called there before any handler of
- * fork is (ffm/instrument/collector/gate.c stops a child in one). */
+/* Held for a few instructions, and never while memory is allocated or mapped. In a forked child it may belong to
+ * another thread of the parent, which does not run there; guarded functions can be called in the child before any fork
+ * handler runs (ffm/instrument/collector/gate.c stops a child in one). */
 static void lock(void)
 {
     const uint32_t here = (uint32_t)ffm_system_call(SYS_getpid, 0, 0, 0, 0);
@@ -101,7 +101,7 @@ static bool fits(const char *line, span *out)
     return strcmp(permissions, "rw-p") == 0 && strcmp(path, "[stack]") != 0 && strcmp(path, "[heap]") != 0;
 }
 
-/* How far private memory reaches from `start` on, over mappings without a gap. */
+/* How far private memory extends from `start` on, over mappings without a gap. */
 static uint64_t reach(uint64_t start)
 {
     FILE *file = fopen("/proc/self/maps", "re");
@@ -117,7 +117,7 @@ static uint64_t reach(uint64_t start)
     return reached;
 }
 
-/* Whether a thread's stack lies there. Locked. */
+/* Whether the range contains a thread's stack. Locked. */
 static bool holds_stack(uint64_t start, uint64_t end)
 {
     for (uint32_t i = 0; i < maps.stack_count; i++)
@@ -126,7 +126,7 @@ static bool holds_stack(uint64_t start, uint64_t end)
     return maps.stacks_full;
 }
 
-/* Whether it is known from before that private memory reaches so far. Locked. */
+/* Whether an earlier look already showed that private memory extends this far. Locked. */
 static bool known_to_fit(uint64_t start, uint64_t end)
 {
     for (uint32_t i = 0; i < maps.fitting_count; i++)

@@ -5,18 +5,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether all pages of [start, end) are readable, writable, this process's alone, and no thread's stack: they can be
- * closed, and written while they are. Not the heap, which can shrink unseen (brk). */
+/* Whether all pages of [start, end) are readable, writable, private to this process, and not a thread's stack, so that
+ * they can be closed and still be written. Excludes the heap, which can shrink unseen (brk). */
 bool ffm_maps_private(uint64_t start, uint64_t end);
 
-/* Whether the calling thread runs on the stack that it was made with, and [start, end) is no part of that: what is
- * pushed onto closed pages cannot be looked after, and of another stack, as coroutines have, the end is not known. */
+/* Whether the calling thread runs on its original stack, and [start, end) is not part of it. Pushes onto closed pages
+ * cannot be handled, and the end of any other stack, as of a coroutine, is unknown. */
 bool ffm_maps_beside_stack(uint64_t start, uint64_t end);
 
 /* Mappings changed. */
 void ffm_maps_changed(void);
 
-/* A mapping for a thread's stack was made; a mapping went. */
+/* A mapping for a thread's stack was created; a mapping was removed. */
 void ffm_maps_stack(uint64_t start, uint64_t end);
 void ffm_maps_unmapped(uint64_t start, uint64_t end);
 
@@ -27,7 +27,7 @@ bool ffm_guarded(void);
 struct sigaction;
 int ffm_unguarded_sigaction(int number, const struct sigaction *action, struct sigaction *previous);
 
-/* Code to put in place of a function of the C library, by its place in guarded_functions.def; NULL beyond. */
+/* Replacement code for a function of the C library, by its index in guarded_functions.def; NULL beyond. */
 void *ffm_guard_wrapper(uint32_t guard);
 void ffm_guard_bind(uint32_t guard, const void *address, void *original);
 bool ffm_guard_is_bound(const void *address);

@@ -1,6 +1,6 @@
-/* Marks the pages of heap blocks that have pages of their own, which pages.c gives them: nothing of anybody else lies
- * there, so that they may be closed for as long as their content is on its way. A bit for each page of the address
- * space, in memory that comes as it is used. */
+/* Marks the pages of heap blocks that have pages of their own, which pages.c provides. Nothing else is on them, so they
+ * may be closed while their content is on its way. There is one bit for each page of the address space, in memory that
+ * is committed on first use. */
 #include "marks.h"
 
 #include <dlfcn.h>
@@ -12,14 +12,14 @@
 
 enum { PAGE_BITS = 12, PAGE = 1 << PAGE_BITS, ADDRESS_BITS = 47 };
 
-/* The header of the C library's block, and the rest of its last page, take a page each at most. */
+/* The header of the C library's block and the rest of its last page take at most one page each. */
 enum { COST = 2 * PAGE };
 
 #define EXPORT __attribute__((visibility("default")))
 
 static const uint64_t pages_in_all = (uint64_t)1 << (ADDRESS_BITS - PAGE_BITS);
 
-static uint8_t *bits; /* NULL where there is no address space for them: then no page is marked */
+static uint8_t *bits; /* NULL if there is no address space for them: then no page is marked */
 static uint64_t blocks, most_blocks;
 static const ffm_marks_observer *observer;
 
@@ -29,7 +29,7 @@ static struct {
     size_t (*usable)(void *);
 } next;
 
-/* False while they are being looked up by this very thread. */
+/* False while this very thread is looking them up. */
 static int find_next(void)
 {
     static __thread int looking __attribute__((tls_model("initial-exec")));
@@ -63,7 +63,7 @@ static void put(uint64_t page, bool set)
         __atomic_fetch_and(&bits[page / 8], (uint8_t)~bit, __ATOMIC_RELAXED);
 }
 
-/* Neighbouring blocks' bits may share the bytes at both ends. */
+/* The bits of neighbouring blocks may share the bytes at both ends. */
 static void put_all(uint64_t page, uint64_t end, bool set)
 {
     for (; page < end && page % 8 != 0; page++)
@@ -106,7 +106,7 @@ static void count_one(void)
         __atomic_store_n(told->peak, now * COST, __ATOMIC_RELAXED);
 }
 
-/* pages.c made a block of whole pages. */
+/* pages.c created a block of whole pages. */
 void *ffm_marks_block(void *block, size_t bytes)
 {
     const uint64_t first = (uint64_t)block >> PAGE_BITS;
@@ -117,7 +117,7 @@ void *ffm_marks_block(void *block, size_t bytes)
     return block;
 }
 
-/* The block's pages go back to the allocator, which may give them to anybody. It can do so without touching them. */
+/* The block's pages return to the allocator, which may reuse them for anything, even without touching them. */
 static void forget(void *block)
 {
     const uint64_t start = (uint64_t)block;

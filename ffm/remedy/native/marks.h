@@ -1,4 +1,4 @@
-/* What libffm_heap.so, which is preloaded into a corrected program, tells the correcting library. */
+/* What libffm_heap.so, which is preloaded into a corrected program, provides to the correcting library. */
 #ifndef FFM_REMEDY_MARKS_H
 #define FFM_REMEDY_MARKS_H
 
@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 typedef struct {
-    uint64_t *peak; /* kept at how many bytes the blocks' own pages cost at most so far */
-    /* A block with pages of its own, which begins here, is about to be given back. */
+    uint64_t *peak; /* updated with the most bytes that the blocks' own pages have cost so far */
+    /* A block with its own pages, which starts here, is about to be freed. */
     void (*before_free)(uint64_t start, uint64_t end);
 } ffm_marks_observer;
 
@@ -17,7 +17,7 @@ typedef struct {
     void (*observe)(const ffm_marks_observer *observer);
 } ffm_marks;
 
-/* The library's one export beyond the C library's names; returns the above. */
+/* The library's only export besides the C library's names; returns the above. */
 #define FFM_MARKS "ffm_marks_of_heap"
 
 #endif

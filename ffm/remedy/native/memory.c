@@ -14,7 +14,7 @@
 #include "pool.h"
 #include "state.h"
 
-/* What was there before is not what is there now, whoever freed it. */
+/* The memory no longer holds what it did, whoever freed it. */
 static void follow(uint64_t address, size_t bytes, ffm_pool_memory memory)
 {
     ffm_held_overwritten(address, bytes);
@@ -37,8 +37,9 @@ static uint64_t allocate(const ffm_program_call *call)
     return result;
 }
 
-/* From a pool of the driver. While a stream is captured the memory may be a graph's, which comes with each of its
- * launches; pools of other memory than the device's own are not followed, and kernels may reach those of the host. */
+/* From a pool of the driver. While a stream is captured, the memory may belong to a graph and be allocated at each of
+ * its launches. Pools of anything but the device's own memory are not tracked, and kernels may access those of the
+ * host. */
 static uint64_t allocate_ordered(const ffm_program_call *call)
 {
     const uint64_t *address = (const uint64_t *)ffm_argument(call, call->function->result);
@@ -54,7 +55,7 @@ static uint64_t allocate_ordered(const ffm_program_call *call)
     return result;
 }
 
-/* The driver frees the block: forget it before, since another thread can be given its address at once. */
+/* The driver frees the block. Forget it first, because another thread can get its address at once. */
 static uint64_t release(const ffm_program_call *call, uint64_t address)
 {
     if (address == 0)
@@ -84,7 +85,7 @@ static uint64_t release_ordered(const ffm_program_call *call, uint64_t address)
 static uint64_t hoist(const ffm_program_call *call, uint64_t address)
 {
     if (ffm_effects_under_way()) {
-        /* Here something may rely on the free's wait; the block is pooled all the same. */
+        /* Something here may rely on the free's wait; the block is pooled anyway. */
         ffm_order_mark before = ffm_order_now();
         uint64_t waited = (uint64_t)ffm_driver.context_synchronize();
         if (waited != FFM_CUDA_SUCCESS)
@@ -109,7 +110,7 @@ static uint64_t free_device(const ffm_program_call *call)
 {
     uint64_t address = ffm_argument(call, call->function->destination);
     switch (ffm_pool_state(address)) {
-    case FFM_BLOCK_IDLE: /* freed twice: the driver would find it valid */
+    case FFM_BLOCK_IDLE: /* freed twice: the driver would consider it valid */
         return FFM_CUDA_INVALID_VALUE;
     case FFM_BLOCK_POOLABLE:
         if (ffm_may(call, FFM_REMEDY_POOL_FREE))
@@ -122,7 +123,7 @@ static uint64_t free_device(const ffm_program_call *call)
     }
 }
 
-/* Of memory that cuMemAlloc gave too. It comes behind the fences of its stream, as all work does. */
+/* Also for memory from cuMemAlloc. Like all work, it comes after the fences of its stream. */
 static uint64_t free_later(const ffm_program_call *call)
 {
     uint64_t address = ffm_argument(call, call->function->destination);

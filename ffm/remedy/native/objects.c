@@ -1,4 +1,4 @@
-/* Streams, contexts, captures and modules: what corrections must know of them. */
+/* Streams, contexts, captures and modules: what corrections must know about them. */
 #include <cuda.h>
 
 #include "dispatch.h"
@@ -26,7 +26,7 @@ static uint64_t destroy_stream(const ffm_program_call *call)
     return ffm_forward(call);
 }
 
-/* Contexts made or made current. */
+/* A context was created or made current. */
 static uint64_t meet_context(const ffm_program_call *call)
 {
     uint64_t result = ffm_forward(call);
@@ -47,7 +47,7 @@ static uint64_t end_context(const ffm_program_call *call)
     return result;
 }
 
-/* Releasing the primary context destroys it with the last reference only. */
+/* Releasing the primary context destroys it only with the last reference. */
 static uint64_t release_primary(const ffm_program_call *call)
 {
     ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
@@ -58,14 +58,14 @@ static uint64_t release_primary(const ffm_program_call *call)
     return result;
 }
 
-/* Several GPUs' or parts of a GPU's memory and streams at once: orders would have to reach further. */
+/* Memory and streams of several GPUs, or parts of one, at once: orders would have to span them. */
 static uint64_t stop(const ffm_program_call *call)
 {
     ffm_stop(FFM_STOP_SHARED);
     return ffm_forward(call);
 }
 
-/* A thread's own default stream must be known, and in its place, before it is captured. */
+/* A thread's own default stream must be known, and ordered, before it is captured. */
 static uint64_t begin_capture(const ffm_program_call *call)
 {
     ffm_order_stream(ffm_argument(call, call->function->stream), call->function->per_thread_stream);
@@ -76,7 +76,7 @@ static uint64_t begin_capture(const ffm_program_call *call)
     return result;
 }
 
-/* A capture that failed is over too, once its end was asked for; any other error leaves it under way. */
+/* A capture that failed is over too, once its end was requested; any other error leaves it under way. */
 static uint64_t end_capture(const ffm_program_call *call)
 {
     uint64_t result = ffm_forward(call);
@@ -86,7 +86,7 @@ static uint64_t end_capture(const ffm_program_call *call)
     return result;
 }
 
-/* Variables that are managed are reached by their names. The arguments begin with where the address goes. */
+/* Managed variables are accessed by name. The first argument receives the address. */
 static uint64_t find_variable(const ffm_program_call *call)
 {
     uint64_t result = ffm_forward(call);
@@ -95,14 +95,14 @@ static uint64_t find_variable(const ffm_program_call *call)
     return result;
 }
 
-/* The handles of its kernels may soon be those of others. */
+/* The handles of its kernels may soon belong to others. */
 static uint64_t unload(const ffm_program_call *call)
 {
     ffm_kernels_forget();
     return ffm_forward(call);
 }
 
-/* The driver's private interface: work may be enqueued by calls that nobody sees. */
+/* The driver's private interface: calls that ffm does not see may enqueue work. */
 static uint64_t hand_out_table(const ffm_program_call *call)
 {
     ffm_held_unknowable();

@@ -17,31 +17,32 @@ typedef struct {
     ffm_handle event; /* made when first needed */
 } known_stream;
 
-/* The end of what was enqueued on a stream that was destroyed since: its work goes on. */
+/* The end of the work on a stream that has since been destroyed: its work continues. */
 typedef struct {
     ffm_handle event;
-    bool pending; /* no stream waits for it yet */
+    bool pending; /* no stream has waited for it yet */
 } stream_end;
 
 static struct {
     known_stream made[STREAMS];
     uint32_t count;
     stream_end ends[ENDS];
-    bool had_nonblocking;  /* some stream was non-blocking, even if it is gone */
-    uint32_t thread_count; /* threads that used their own default stream */
+    bool had_nonblocking;  /* some stream was non-blocking, even if it no longer exists */
+    uint32_t thread_count; /* threads that have used their own default stream */
     ffm_handle barrier;    /* recorded in place of work on the legacy stream */
-    ffm_handle fence;      /* recorded by the last fence: all earlier ones lie before it */
-    uint64_t fences;       /* made */
+    ffm_handle fence;      /* recorded by the last fence: all earlier ones come before it */
+    uint64_t fences;       /* number created */
     uint64_t paid;         /* the last one that was waited for */
 } order;
 
 static pthread_once_t at_exit = PTHREAD_ONCE_INIT;
 
-/* Streams of threads are counted by generation, so that a child or a new context counts them anew. */
+/* The streams of threads are counted per generation, so that a child or a new context starts again. */
 static uint32_t generation = 1;
 static __thread uint32_t own_stream_generation __attribute__((tls_model("initial-exec")));
 
-/* Put a stream that comes into use behind all that removed waits promised. True where nothing is promised. Locked. */
+/* Order a stream that is about to be used after everything that removed waits promised. True if nothing is promised.
+ * Locked. */
 static bool catch_up(uint64_t stream)
 {
     return order.fences == order.paid || ffm_driver.stream_wait_event(stream, order.fence, 0) == FFM_CUDA_SUCCESS;
@@ -82,7 +83,7 @@ static bool wait(uint64_t stream, ffm_handle event)
     return ffm_driver.stream_wait_event(stream, event, 0) == FFM_CUDA_SUCCESS;
 }
 
-/* Put the legacy stream behind the work of destroyed streams. Locked. */
+/* Order the legacy stream after the work of destroyed streams. Locked. */
 static bool gather_ends(void)
 {
     for (uint32_t i = 0; i < ENDS; i++) {
@@ -94,7 +95,7 @@ static bool gather_ends(void)
     return true;
 }
 
-/* Note where the work of a stream ends that is about to be destroyed. Locked. */
+/* Note where the work of a stream that is about to be destroyed ends. Locked. */
 static bool note_end(known_stream *gone)
 {
     uint32_t place = 0;
@@ -178,7 +179,8 @@ void ffm_order_waited(ffm_scope scope, uint64_t stream, ffm_order_mark before)
     pthread_mutex_unlock(&ffm_lock);
 }
 
-/* Put the legacy stream behind all non-blocking streams. Blocking ones it is behind by itself, while they live. */
+/* Order the legacy stream after all non-blocking streams. It comes after blocking streams by itself, while they
+ * exist. */
 static bool gather(void)
 {
     if (!gather_ends())
@@ -192,8 +194,8 @@ static bool gather(void)
     return true;
 }
 
-/* Make other streams wait for the fence's event. `all`: blocking ones too, which a record on the legacy stream does
- * not need. */
+/* Make other streams wait for the fence's event. `all`: including blocking ones, which need no wait if the event was
+ * recorded on the legacy stream. */
 static bool spread(bool all, uint64_t except)
 {
     for (uint32_t i = 0; i < order.count; i++) {
@@ -222,13 +224,13 @@ static bool fence(ffm_scope scope, uint64_t handle)
         return false;
     if (stream != NULL && stream->nonblocking)
         return record(order.fence, handle) && spread(true, handle) && wait(FFM_LEGACY_STREAM, order.fence);
-    /* No thread can put an order into another thread's default stream: only the legacy stream reaches them all. */
+    /* No thread can order another thread's default stream: only the legacy stream reaches them all. */
     if (order.thread_count > (handle == FFM_PER_THREAD_STREAM))
         return fence_on_legacy();
     return record(order.fence, handle) && spread(true, handle);
 }
 
-/* A program that waited for its last work ends after that, not before: it may still print from a kernel. */
+/* A program that waited for its last work must not end before that work: a kernel may still print. */
 static void pay_at_exit(void)
 {
     atexit(ffm_order_pay);
@@ -261,7 +263,7 @@ static bool is_idle(uint64_t stream)
     return ffm_order_may_ask(stream) && ffm_driver.stream_query(stream) == FFM_CUDA_SUCCESS;
 }
 
-/* What the legacy stream comes after: the blocking streams, threads' own ones among them, and the destroyed ones. */
+/* What the legacy stream comes after: the blocking streams, including the threads' own, and the destroyed ones. */
 static bool blocking_streams_are_idle(void)
 {
     bool idle = order.thread_count == 0 || is_idle(FFM_PER_THREAD_STREAM);
@@ -275,7 +277,8 @@ static bool blocking_streams_are_idle(void)
 bool ffm_order_begins_at_once(uint64_t stream)
 {
     pthread_mutex_lock(&ffm_lock);
-    bool idle = !ffm_capturing() && ffm_order_knows(stream) && is_idle(stream); /* no captured stream may be asked */
+    bool idle =
+        !ffm_capturing() && ffm_order_knows(stream) && is_idle(stream); /* a captured stream must not be queried */
     const known_stream *made = find(stream);
     if (idle && stream == FFM_LEGACY_STREAM)
         idle = blocking_streams_are_idle();

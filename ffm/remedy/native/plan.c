@@ -16,7 +16,7 @@ static const ffm_remedy_site *sites;
 static uint32_t count;
 static bool planned_functions[FFM_FUNCTION_COUNT];
 
-/* By stack: FIRST plus the place of the first site with its key. */
+/* By stack: FIRST plus the index of the first site with its key. */
 static uint32_t known[STACKS];
 
 bool ffm_plan_open(const char *path)

@@ -7,22 +7,22 @@
 
 #include "remedy_records.h"
 
-/* Map the plan, an array of ffm_remedy_site sorted by key. False where it cannot be read. */
+/* Map the plan, an array of ffm_remedy_site sorted by key. False if it cannot be read. */
 bool ffm_plan_open(const char *path);
 
 uint32_t ffm_plan_sites(void);
 
-/* Place of a site in the plan. */
+/* Index of a site in the plan. */
 uint32_t ffm_plan_number(const ffm_remedy_site *site);
 
-/* Whether some site calls this function: only then its stack is worth taking. */
+/* Whether some site calls this function; only then is it worth capturing its stack. */
 bool ffm_plan_has_function(uint32_t function);
 
-/* The site of a call by its stack's number (ffm_stack_here); NULL where the plan has none. After the first call from
- * a stack, an array access. */
+/* The site of a call by its stack's number (ffm_stack_here); NULL if the plan has none. After the first call from a
+ * stack this is an array access. */
 const ffm_remedy_site *ffm_plan_site(uint32_t function, uint32_t stack);
 
-/* In a forked child stacks are numbered anew. */
+/* A forked child numbers stacks from the start. */
 void ffm_plan_after_fork(void);
 
 #endif

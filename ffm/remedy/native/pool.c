@@ -9,32 +9,32 @@
 
 enum { BLOCKS = 1 << 18, GRANULE = 512, SLACK = 64 << 20 };
 
-/* Idle blocks lie in bins of similar size: eight for each power of two. */
+/* Idle blocks are kept in bins of similar size: eight for each power of two. */
 enum { BINS = 64 * 8, LOOKED_AT = 32 };
 
-/* Places in `blocks` count from 1; 0 is none. */
+/* Indices into `blocks` start at 1; 0 means none. */
 typedef struct {
     uint64_t base;
-    size_t bytes, actual; /* `actual` may exceed `bytes`, what the program asked for last */
-    uint64_t freed;       /* number of its free; 0 while in use */
+    size_t bytes, actual; /* `actual` may exceed `bytes`, the size that the program last asked for */
+    uint64_t freed;       /* sequence number of its free; 0 while in use */
     uint32_t next, previous;
     ffm_pool_memory memory;
     bool shared; /* with others, who may write it */
 } block;
 
 static struct {
-    block *blocks;       /* their places never change */
-    uint32_t *by_base;   /* places, sorted by base; idle blocks included */
+    block *blocks;       /* their addresses never change */
+    uint32_t *by_base;   /* indices, sorted by base; idle blocks included */
     uint32_t count;      /* in by_base */
-    uint32_t used;       /* places handed out so far */
-    uint32_t unused;     /* list of places handed out and given back */
-    uint32_t bins[BINS]; /* lists of idle blocks, freed last first */
+    uint32_t used;       /* indices handed out so far */
+    uint32_t unused;     /* list of indices handed out and returned */
+    uint32_t bins[BINS]; /* lists of idle blocks, last freed first */
     size_t live_bytes, peak_live_bytes, idle_bytes;
-    size_t surplus; /* bytes of blocks in use beyond what was asked for */
+    size_t surplus; /* bytes of blocks in use beyond what was requested */
     uint64_t frees;
 } pool;
 
-/* The driver gives out multiples of this (see "Device Memory Accesses" in the CUDA Programming Guide). */
+/* The driver allocates in multiples of this (see "Device Memory Accesses" in the CUDA Programming Guide). */
 static size_t rounded(size_t bytes)
 {
     return (bytes + GRANULE - 1) / GRANULE * GRANULE;
@@ -137,7 +137,7 @@ static void drop(block *gone)
     pool.unused = (uint32_t)(gone - pool.blocks);
 }
 
-/* The best of a bin's blocks for a size, of equal ones that freed last, whose memory is warm. */
+/* The best of a bin's blocks for a size. Among equals, the one freed last, because its memory is warm. */
 static block *best_of(uint32_t bin, size_t bytes)
 {
     block *best = NULL;
@@ -180,8 +180,8 @@ static block *oldest_idle(void)
     return oldest;
 }
 
-/* The idle block that was freed first, taken out; 0 where the pool holds no more than it may: as much as the program
- * itself held at its peak, and some slack. Locked. */
+/* Remove and return the idle block that was freed first, or 0 if the pool is within its limit: as much as the program
+ * itself held at its peak, plus some slack. Locked. */
 static uint64_t excess(void)
 {
     if (pool.idle_bytes + pool.live_bytes <= 2 * pool.peak_live_bytes + SLACK)
@@ -193,7 +193,7 @@ static uint64_t excess(void)
     return oldest->base;
 }
 
-/* Address space for the tables, whose pages come as they are used. */
+/* Reserve address space for the tables, whose pages are committed on first use. */
 static bool have_tables(void)
 {
     if (pool.blocks != NULL)
@@ -226,7 +226,7 @@ void ffm_pool_allocated(uint64_t address, size_t bytes, ffm_pool_memory memory)
     pthread_mutex_lock(&ffm_lock);
     if (have_tables() && pool.count < BLOCKS) {
         block *stale;
-        while ((stale = around(address)) != NULL) /* freed in a way that was not seen */
+        while ((stale = around(address)) != NULL) /* freed in a way that was not observed */
             drop(stale);
         insert(address, bytes, memory);
     }

@@ -1,5 +1,4 @@
-/* What the agent calls: the same interface as the collector's (ffm/instrument/collector/collector.h), by other names.
- */
+/* What the agent calls: the collector's interface (ffm/instrument/collector/collector.h) under other names. */
 #ifndef FFM_REMEDY_H
 #define FFM_REMEDY_H
 
@@ -8,23 +7,23 @@
 
 #define FFM_EXPORT __attribute__((visibility("default")))
 
-/* Start correcting by a plan (an array of ffm_remedy_site); what is counted goes into `folder`. `mode` is unused.
- * Returns 0, or a negative number: -1 nothing can be written into the folder, -2 the plan cannot be read. */
+/* Start correcting according to a plan (an array of ffm_remedy_site); counters go into `folder`. `mode` is unused.
+ * Returns 0, or a negative number: -1 if nothing can be written into the folder, -2 if the plan cannot be read. */
 FFM_EXPORT int ffm_remedy_open(const char *folder, uint32_t mode, const char *plan);
 
-/* Code to put in place of a driver function: by its index in the catalogue, or in extra_functions.def after that. */
+/* Replacement code for a driver function, by its index in the catalogue, or in extra_functions.def after that. */
 FFM_EXPORT void *ffm_remedy_wrapper(uint32_t function);
 
-/* `original` runs the function without the hook; `address` is where it was. Both are equal where the function could
- * not be replaced: then nothing is corrected. */
+/* `original` runs the function without the hook; `address` is where it was. The two are equal if the function could not
+ * be replaced: then nothing is corrected. */
 FFM_EXPORT void ffm_remedy_bind(uint32_t function, void *address, void *original);
 FFM_EXPORT bool ffm_remedy_is_bound(const void *address);
 FFM_EXPORT void ffm_remedy_modules_changed(void);
 
-/* There is a Python interpreter in the process; stacks are then matched with its frames. */
+/* The process has a Python interpreter; stacks are then matched including its frames. */
 FFM_EXPORT void ffm_remedy_python(const void *thread_state, const void *runtime, uint32_t version, bool dedicated);
 
-/* Callbacks of Interceptor.attach: nothing is done in them. */
+/* Callbacks of Interceptor.attach; they do nothing. */
 FFM_EXPORT void ffm_remedy_wait_enter(void *invocation);
 FFM_EXPORT void ffm_remedy_wait_leave(void *invocation);
 FFM_EXPORT void ffm_remedy_call_enter(void *invocation);

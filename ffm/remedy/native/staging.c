@@ -10,18 +10,18 @@ static const size_t first_ring = (size_t)4 << 20, all_rings = (size_t)512 << 20;
 
 enum { FREE, TAKEN, ENQUEUED };
 
-/* A piece of a ring, from its taking until its work is done. */
+/* A piece of a ring, in use until its work is done. */
 typedef struct {
-    size_t end; /* offset behind it */
+    size_t end; /* offset after it */
     ffm_handle event;
     int state; /* FREE, TAKEN or ENQUEUED */
 } slot;
 
-/* Memory that is handed out in a circle: pieces are given back in the order of their taking. */
+/* Memory that is handed out in a circle: pieces are freed in the order in which they were taken. */
 typedef struct {
     char *memory;
     size_t bytes;
-    size_t head, tail; /* offsets: the oldest piece begins at tail, the next one at head */
+    size_t head, tail; /* offsets: the oldest piece starts at tail, the next one at head */
     uint32_t first, count;
     slot slots[SLOTS];
 } ring;
@@ -37,7 +37,7 @@ static slot *nth(ring *of, uint32_t place)
     return &of->slots[(of->first + place) % SLOTS];
 }
 
-/* Take back the oldest pieces, as far as their work is done. */
+/* Free the oldest pieces whose work is done. */
 static void reclaim(ring *from)
 {
     while (from->count > 0) {
@@ -73,7 +73,7 @@ static bool take_from(ring *from, uint32_t number, size_t bytes, ffm_staged *pie
     return true;
 }
 
-/* A new ring, larger than those before. */
+/* Add a new ring, larger than the previous ones. */
 static bool add_ring(size_t bytes)
 {
     size_t size = staging.count == 0 ? first_ring : staging.rings[staging.count - 1].bytes * 2;
@@ -119,7 +119,8 @@ bool ffm_staging_enqueued(const ffm_staged *piece, uint64_t stream)
     return done;
 }
 
-/* Without the lock, since a signal handler may release. The state alone is written, and read under the lock. */
+/* Without the lock, because a signal handler may release a piece. Only the state is written here; it is read under the
+ * lock. */
 void ffm_staging_release(const ffm_staged *piece)
 {
     __atomic_store_n(&staging.rings[piece->ring].slots[piece->slot].state, FREE, __ATOMIC_RELEASE);

@@ -1,4 +1,4 @@
-/* Pinned host memory through which transfers are staged, so that they need not wait. */
+/* Pinned host memory for staging transfers, so that they need not wait. */
 #ifndef FFM_REMEDY_STAGING_H
 #define FFM_REMEDY_STAGING_H
 
@@ -12,17 +12,17 @@ typedef struct {
     uint32_t ring, slot;
 } ffm_staged;
 
-/* Take a piece; false where all is in use and no more may be had. */
+/* Take a piece; false if all memory is in use and no more may be allocated. */
 bool ffm_staging_take(size_t bytes, ffm_staged *piece);
 
-/* The work that uses the piece was enqueued on the stream: the piece is free when that work is done. False where the
+/* The work that uses the piece was enqueued on the stream: the piece is free when that work is done. False if the
  * driver refuses; the caller must then wait for the stream itself. */
 bool ffm_staging_enqueued(const ffm_staged *piece, uint64_t stream);
 
-/* The piece is free at once. */
+/* Free the piece at once. */
 void ffm_staging_release(const ffm_staged *piece);
 
-/* Forget all memory: the context took it along. */
+/* Forget all memory: it was freed with the context. */
 void ffm_staging_forget(void);
 
 #endif

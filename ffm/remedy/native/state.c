@@ -80,7 +80,7 @@ static bool lasts(int error)
     }
 }
 
-/* A thread may have no context of its own. While a stream is captured the driver forbids the question. */
+/* A thread may have no current context. While a stream is captured, the driver forbids this query. */
 bool ffm_context_failed(void)
 {
     uint64_t known = __atomic_load_n(&context, __ATOMIC_ACQUIRE), popped;

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Returns what the kernel does: a negative error number on failure. x86-64. */
+/* Returns the kernel's result: a negative error number on failure. x86-64. */
 static inline int64_t ffm_system_call(int64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
     int64_t result;

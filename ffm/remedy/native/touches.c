@@ -10,14 +10,14 @@
 #include "maps.h"
 #include "system_calls.h"
 
-/* The last fault of this thread on a page without late downloads, and the list's version then. */
+/* The last fault of this thread on a page without pending downloads, and the list's version then. */
 static __thread struct {
     uint64_t address;
     uint32_t version;
 } unclaimed __attribute__((tls_model("initial-exec")));
 
-/* Another thread may have delivered what lay on the page since the fault: the access is tried once more. Where it
- * faults again though no page was closed since, it was never ours. */
+/* Another thread may have delivered the page's content since the fault, so the access is retried once. If it faults
+ * again although no page was closed since, the fault was never ours. */
 static bool try_again(uint64_t address)
 {
     uint32_t version = ffm_late_version();
@@ -28,7 +28,7 @@ static bool try_again(uint64_t address)
     return true;
 }
 
-/* The signal has its usual effect: a fault happens again, what was sent is sent again. */
+/* Restore the signal's default effect: a fault happens again, and a sent signal is sent again. */
 static void end_by(int number, bool sent)
 {
     const struct sigaction usual = {.sa_handler = SIG_DFL};
@@ -42,7 +42,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
     (void)context;
     uint64_t address = (uint64_t)info->si_addr;
     bool sent = info->si_code <= 0; /* by a process, not by the CPU */
-    /* Even where nothing seems to be late: another thread may be closing the page right now. */
+    /* Even if nothing seems to be pending: another thread may be closing the page right now. */
     if (!sent &&
         (ffm_late_deliver(ffm_page_of(address), ffm_page_after(address + 1), &ffm_counters->deliveries_touched) ||
          try_again(address)))
@@ -61,7 +61,7 @@ static void open_once(void)
 {
     struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK}, present;
     sigfillset(&fault.sa_mask);
-    /* A program that looks after faults itself is told of them (guards.c), and one that ignores the signal too. */
+    /* A program that handles faults itself is notified of them (guards.c), and so is one that ignores the signal. */
     bool usual = ffm_guarded() && ffm_unguarded_sigaction(SIGSEGV, NULL, &present) == 0 &&
                  !(present.sa_flags & SA_SIGINFO) && present.sa_handler == SIG_DFL;
     opened = usual && ffm_late_open() && ffm_unguarded_sigaction(SIGSEGV, &fault, NULL) == 0 && atexit(at_exit) == 0;

@@ -20,7 +20,7 @@ typedef struct {
     uint64_t before; /* ffm_held_now */
 } upload;
 
-/* The synchronous calls have no stream argument: theirs is a default one. */
+/* The synchronous calls have no stream argument: they use a default stream. */
 static upload upload_of(const ffm_program_call *call)
 {
     const ffm_function *function = call->function;
@@ -31,7 +31,7 @@ static upload upload_of(const ffm_program_call *call)
                     .before = ffm_held_now()};
 }
 
-/* The destination was written; with what, where that is certain. */
+/* The destination was written; records the content if it is certain. */
 static void note(const upload *it, const ffm_content_key *content)
 {
     if (content != NULL)
@@ -54,7 +54,7 @@ static uint64_t fall_back(const ffm_program_call *call, const upload *it, uint64
     return result;
 }
 
-/* The upload was enqueued: go on, or wait as the call does. */
+/* The upload was enqueued: continue, or wait as the call does. */
 static uint64_t go_on(const upload *it, bool wait)
 {
     if (!wait && ffm_order_fence(FFM_SCOPE_STREAM, it->stream)) {
@@ -75,7 +75,8 @@ static uint64_t finish(const ffm_program_call *call, const upload *it, bool wait
     return go_on(it, wait);
 }
 
-/* The bytes as they are now, in pinned memory. What is hashed is what is sent, whoever writes the source meanwhile. */
+/* Copy the current bytes into pinned memory. What is hashed is exactly what is sent, even if the source is written
+ * meanwhile. */
 static bool stage(const upload *it, bool keep, bool at_once)
 {
     ffm_staged piece;
@@ -105,10 +106,10 @@ uint64_t ffm_upload(const ffm_program_call *call)
     upload it = upload_of(call);
     ffm_host_memory_sent(it.from, it.bytes);
     bool reuse = ffm_may(call, FFM_REMEDY_REUSE), staged = reuse || ffm_may(call, FFM_REMEDY_ASYNCHRONOUS);
-    /* What is wrong, or not between the host and known device memory, is the driver's business. */
+    /* Invalid calls, and calls that are not from the host to known device memory, are left to the driver. */
     if (!staged || it.bytes == 0 || it.from == NULL || !ffm_pool_holds(it.to, it.bytes))
         return as_it_is(call, &it);
-    /* The GPU may be about to write the source: then its bytes are not what they will be when the copy's turn comes. */
+    /* The GPU may be about to write the source: then its bytes will have changed when the copy's turn comes. */
     if (ffm_effects_under_way())
         return fall_back(call, &it, &ffm_counters->waits_host_memory);
     bool wait = !(call->site->actions & FFM_REMEDY_NO_WAIT);
@@ -129,9 +130,9 @@ uint64_t ffm_upload(const ffm_program_call *call)
 
 /* Where an upload's bytes come from, and when they are read there. */
 typedef enum {
-    SOURCE_OTHER,  /* not, or perhaps not, by the host */
+    SOURCE_OTHER,  /* not read by the host, or perhaps not */
     SOURCE_STAGED, /* before the call returns */
-    SOURCE_LATER   /* when the copy's turn comes */
+    SOURCE_LATER   /* when the stream reaches the copy */
 } source_kind;
 
 static source_kind source_of(const upload *it)
@@ -154,7 +155,7 @@ static uint64_t leave(const ffm_program_call *call, uint64_t *why)
     return ffm_enqueue(call);
 }
 
-/* Whether the bytes are on the device, or will be in the stream's order; else they must be sent as they were. */
+/* Whether the bytes are on the device, or will be in the stream's order; otherwise they must be sent unchanged. */
 static bool reuse_or_stage(const ffm_program_call *call, const upload *it)
 {
     ffm_content_key content = ffm_content_of(it->from, it->bytes);
@@ -174,9 +175,9 @@ static bool reuse_or_stage(const ffm_program_call *call, const upload *it)
     return true;
 }
 
-/* The source is compared as it is now. The program may write it until the copy reads it, in ways that it orders: a
- * stream can wait for a value, or a kernel for a word, that the CPU sets behind its writes. So what the copy reads
- * later is compared only where it would be read at once. */
+/* The source is compared in its current state. The program may write it until the copy reads it, in an order that it
+ * controls: a stream can wait for a value, or a kernel for a word, that the CPU sets after its writes. So a source that
+ * the copy reads later is compared only if it would be read at once. */
 uint64_t ffm_upload_asynchronous(const ffm_program_call *call)
 {
     if (!ffm_may(call, FFM_REMEDY_REUSE))
@@ -195,6 +196,6 @@ uint64_t ffm_upload_asynchronous(const ffm_program_call *call)
     ffm_host_memory_sent(it.from, it.bytes);
     if (!reuse_or_stage(call, &it))
         return leave(call, &ffm_counters->waits_driver);
-    /* Where the calls were seen to wait, and nobody relied on it, their order stays; else there is none to keep. */
+    /* If the calls were seen to wait but nothing relied on it, their order is kept; otherwise there is none to keep. */
     return waited ? go_on(&it, false) : FFM_CUDA_SUCCESS;
 }

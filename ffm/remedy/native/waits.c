@@ -1,4 +1,4 @@
-/* Explicit synchronizations, and questions about the state of work. */
+/* Explicit synchronizations, and queries about the state of work. */
 #include "dispatch.h"
 #include "downloads.h"
 #include "effects.h"
@@ -51,7 +51,7 @@ static uint64_t synchronize(const ffm_program_call *call)
     return wait_for(call, work);
 }
 
-/* What a removed wait promised is over when the program asks. */
+/* When the program queries, what removed waits promised must be over. */
 static uint64_t question(const ffm_program_call *call)
 {
     if (ffm_order_owes()) {

@@ -1,4 +1,4 @@
-/* Work that goes to the GPU: transfers, sets, launches, host functions. */
+/* Work for the GPU: transfers, sets, launches, host functions. */
 #include <stddef.h>
 
 #include "arguments.h"
@@ -44,8 +44,8 @@ uint64_t ffm_enqueue(const ffm_program_call *call)
     return result;
 }
 
-/* Writes and waits of values, by the GPU. What it waits for may depend on the CPU, which must then not be made to wait
- * for it in other places than the program's. */
+/* Writes of values by the GPU, and its waits for values. What it waits for may depend on the CPU, which must then wait
+ * for it only where the program does. */
 static uint64_t order_values(const ffm_program_call *call)
 {
     const ffm_function *function = call->function;
@@ -58,7 +58,7 @@ static uint64_t order_values(const ffm_program_call *call)
     return result;
 }
 
-/* Only what stream it means: a thread's own default stream must be known before it is used. */
+/* Only notes the stream that it means: a thread's own default stream must be known before it is used. */
 static uint64_t note_stream(const ffm_program_call *call)
 {
     stream_of(call, ffm_argument(call, call->function->stream));
@@ -68,7 +68,7 @@ static uint64_t note_stream(const ffm_program_call *call)
     return result;
 }
 
-/* Code that runs on the CPU in the stream's order, or work that cannot be looked into. */
+/* Code that runs on the CPU in the stream's order, or work that cannot be inspected. */
 static uint64_t enqueue_unknown(const ffm_program_call *call)
 {
     uint64_t stream = stream_of(call, ffm_argument(call, call->function->stream));
@@ -103,7 +103,7 @@ ffm_handler ffm_work_handler(const ffm_function *function)
         if ((ffm_is(function, "cuMemcpyHtoDAsync") || ffm_is(function, "cuMemcpyAsync")) &&
             function->shape == FFM_SHAPE_PLAIN)
             return ffm_upload_asynchronous;
-        /* Copies between host and device by the synchronous calls are done when they return. */
+        /* Synchronous copies between host and device are done when the call returns. */
         if (!function->asynchronous && (function->direction == FFM_DIRECTION_HOST_TO_DEVICE ||
                                         function->direction == FFM_DIRECTION_DEVICE_TO_HOST))
             return note_stream;
