@@ -47,6 +47,7 @@ const Number numbers[] = {
     {"call.free_pool", &Configuration::call_free_pool, 0},
     {"call.create_context", &Configuration::call_create_context, 0},
     {"call.compile", &Configuration::call_compile, 0},
+    {"log.refused", &Configuration::log_refused, 0},
 };
 
 std::string trimmed(const std::string &text)

@@ -60,6 +60,8 @@ struct Configuration {
     double call_create_context = 1000;
     double call_compile = 20'000;
 
+    double log_refused = 0; /* whether what was asked for and is not there is named on standard error; 0 or 1 */
+
     KernelDuration default_kernel = {2.5, 0.004};
     std::map<std::string, KernelDuration> kernels;
 

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "configuration.h"
+#include "context_storage.h"
 #include "driver_state.h"
 #include "graph.h"
 #include "memory.h"
@@ -21,7 +22,7 @@ struct Handles {
     std::unordered_set<const void *> contexts;
     std::unordered_set<const void *> streams;
     std::unordered_set<const void *> events;
-    Context *primary = nullptr;
+    std::map<CUdevice, Context *> primary; /* kept for good, because their handles are; in `contexts` while in use */
     std::uint64_t next_id = 1;
 };
 
@@ -86,6 +87,22 @@ std::vector<OperationReference> behind_blocking_streams(const Context &context)
     }
     result.insert(result.end(), context.blocking_orphans.begin(), context.blocking_orphans.end());
     return result;
+}
+
+/* Locked. Gives the context, which is new or was destroyed, all that a context begins with. */
+void begin(Context &context, unsigned flags)
+{
+    context.id = handles().next_id++;
+    context.flags = flags;
+    context.legacy = Stream{&context, CU_STREAM_DEFAULT, 0, handles().next_id++};
+    context.streams.clear();
+    context.events.clear();
+    context.orphans.clear();
+    context.blocking_orphans.clear();
+    context.limits.clear();
+    context.error = CUDA_SUCCESS;
+    context.capturing = 0;
+    handles().contexts.insert(&context);
 }
 
 /* All that a wait for the stream waits for. */
@@ -213,22 +230,20 @@ Context *find_context(CUcontext handle)
     return handles().contexts.count(handle) ? reinterpret_cast<Context *>(handle) : nullptr;
 }
 
-Context *create_context(unsigned flags, bool primary)
+Context *create_context(CUdevice device, unsigned flags)
 {
     CallCost cost(microseconds(configuration().call_create_context));
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     Context *context = new Context;
-    context->id = handles().next_id++;
-    context->flags = flags;
-    context->primary = primary;
-    context->legacy = Stream{context, CU_STREAM_DEFAULT, 0, handles().next_id++, nullptr};
-    handles().contexts.insert(context);
+    context->device = device;
+    begin(*context, flags);
     return context;
 }
 
 void destroy_context(Context *context)
 {
     wait_for_context(*context);
+    destroy_storage(reinterpret_cast<CUcontext>(context));
     release_allocations(reinterpret_cast<CUcontext>(context));
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     for (Stream *stream : context->streams) {
@@ -241,29 +256,50 @@ void destroy_context(Context *context)
         delete event;
     }
     handles().contexts.erase(context);
-    if (handles().primary == context)
-        handles().primary = nullptr;
-    delete context;
+    if (!context->primary)
+        delete context;
 }
 
-Context *primary_context(bool create)
+Context *primary_context(CUdevice device, bool create)
 {
     {
         std::lock_guard<std::mutex> lock(scheduler().mutex);
-        if (handles().primary || !create)
-            return handles().primary;
+        Context *context = handles().primary[device];
+        if (handles().contexts.count(context) != 0)
+            return context;
+        if (!create)
+            return nullptr;
     }
-    Context *context = create_context(CU_CTX_SCHED_AUTO, true);
+    CallCost cost(microseconds(configuration().call_create_context));
     std::lock_guard<std::mutex> lock(scheduler().mutex);
-    if (!handles().primary)
-        handles().primary = context;
-    return handles().primary;
+    Context *&context = handles().primary[device];
+    if (!context) {
+        context = new Context;
+        context->device = device;
+        context->primary = true;
+    }
+    if (handles().contexts.count(context) == 0)
+        begin(*context, CU_CTX_SCHED_AUTO);
+    return context;
+}
+
+Context *revived_context(CUcontext handle)
+{
+    CUdevice device = -1;
+    {
+        std::lock_guard<std::mutex> lock(scheduler().mutex);
+        for (const auto &[owner, context] : handles().primary) {
+            if (context && reinterpret_cast<CUcontext>(context) == handle)
+                device = owner;
+        }
+    }
+    return device < 0 ? find_context(handle) : primary_context(device, true);
 }
 
 Stream *create_stream(Context &context, unsigned flags, int priority)
 {
     std::lock_guard<std::mutex> lock(scheduler().mutex);
-    Stream *stream = new Stream{&context, flags, priority, handles().next_id++, nullptr};
+    Stream *stream = new Stream{&context, flags, priority, handles().next_id++};
     context.streams.insert(stream);
     handles().streams.insert(stream);
     return stream;

@@ -27,7 +27,7 @@ struct Stream {
     unsigned flags; /* CU_STREAM_DEFAULT or CU_STREAM_NON_BLOCKING */
     int priority;
     std::uint64_t id;
-    OperationReference last;                 /* null: nothing enqueued yet */
+    OperationReference last{};               /* null: nothing enqueued yet */
     std::shared_ptr<Capture> capture{};      /* null: it is not being captured */
     std::vector<GraphNode *> capture_tail{}; /* what the next captured node comes after */
 };
@@ -41,10 +41,11 @@ struct Event {
 };
 
 struct Context {
-    std::uint64_t id;
-    unsigned flags;
-    bool primary;
-    Stream legacy;
+    std::uint64_t id = 0;
+    CUdevice device = 0;
+    unsigned flags = 0;
+    bool primary = false;
+    Stream legacy = {};
     std::set<Stream *> streams; /* all but `legacy` */
     std::set<Event *> events;
     std::vector<OperationReference> orphans;          /* last work of streams that were destroyed */
@@ -92,8 +93,12 @@ bool is_idle(Stream &stream);
 Context *find_context(CUcontext handle);
 Context *current_context();
 
+/* As find_context, for a caller that makes the context current: the handle of a primary context outlives its reset, and
+ * the context is made again. */
+Context *revived_context(CUcontext handle);
+
 /* Creates and destroys the objects behind handles. */
-Context *create_context(unsigned flags, bool primary);
+Context *create_context(CUdevice device, unsigned flags);
 void destroy_context(Context *context);
 Stream *create_stream(Context &context, unsigned flags, int priority);
 /* With an `id`, only the stream of that id: the handle of a destroyed one may have been given out again. */
@@ -105,8 +110,8 @@ Event *find_event(CUevent handle);
 /* As cuEventRecord. */
 CUresult record_event(CUevent event, CUstream stream, DefaultStream default_stream);
 
-/* The device's primary context. `primary_context(true)` makes it when it is absent. */
-Context *primary_context(bool create);
+/* The device's primary context; null when it is absent and not to be made. */
+Context *primary_context(CUdevice device, bool create);
 
 /* True once cuInit has succeeded in this process. */
 bool initialised();

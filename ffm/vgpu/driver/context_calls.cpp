@@ -41,7 +41,7 @@ CUresult create(CUcontext *handle, unsigned flags, CUdevice device)
         return CUDA_ERROR_INVALID_VALUE;
     if (device != 0)
         return CUDA_ERROR_INVALID_DEVICE;
-    *handle = handle_of(create_context(flags, false));
+    *handle = handle_of(create_context(device, flags));
     context_stack.push_back(*handle);
     return CUDA_SUCCESS;
 }
@@ -74,7 +74,7 @@ CUresult push(CUcontext handle)
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
-    if (!find_context(handle))
+    if (!revived_context(handle))
         return CUDA_ERROR_INVALID_CONTEXT;
     context_stack.push_back(handle);
     return CUDA_SUCCESS;
@@ -191,7 +191,7 @@ DRIVER_CALL(cuCtxSetCurrent)(CUcontext handle)
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
-    if (handle && !find_context(handle))
+    if (handle && !revived_context(handle))
         return CUDA_ERROR_INVALID_CONTEXT;
     if (!context_stack.empty())
         context_stack.pop_back();

@@ -26,6 +26,10 @@ CUresult cuGraphicsGLRegisterBuffer();
 CUresult cuGraphicsGLRegisterImage();
 }
 
+/* Declares the implementation behind the export `name`, for calls within the driver, which do not pass the export. */
+#define DRIVER_IMPLEMENTATION(name)                                                                                    \
+    extern "C" __attribute__((visibility("hidden"))) decltype(::name) implementation_##name
+
 #define DRIVER_CALL(name)                                                                                              \
-    extern "C" __attribute__((visibility("hidden"))) decltype(::name) implementation_##name;                           \
+    DRIVER_IMPLEMENTATION(name);                                                                                       \
     CUresult implementation_##name

@@ -16,13 +16,6 @@ namespace
 
 constexpr int capability = 90;
 
-/* What nvcc registers: the container lies behind a pointer (fatbinary_section.h). */
-constexpr std::uint32_t wrapper_magic = 0x466243b1;
-struct Wrapper {
-    std::uint32_t magic, version;
-    const void *container;
-};
-
 /* The container's layout, as ffm/driver/device_code.py reads it too: it is not documented. */
 constexpr std::uint32_t container_magic = 0xBA55ED50;
 struct Container {
@@ -150,10 +143,6 @@ CUresult read_code(const void *image, CodeContents &contents)
 {
     std::uint32_t magic;
     std::memcpy(&magic, image, sizeof magic);
-    if (magic == wrapper_magic) {
-        image = static_cast<const Wrapper *>(image)->container;
-        std::memcpy(&magic, image, sizeof magic);
-    }
     if (magic == container_magic)
         return take_container(image, contents);
     if (!is_machine_code(image))

@@ -1,10 +1,13 @@
 /* cuGetExportTable: calls that only closed libraries know. */
+#include <cstdio>
 #include <cstring>
 
 #include "copy.h"
 #include "cuda_api.h"
 #include "launch.h"
 #include "private_table.h"
+#include "refusal.h"
+#include "runtime_tables.h"
 #include "wait.h"
 
 using namespace vgpu;
@@ -51,15 +54,25 @@ CUresult private_is_idle(CUstream handle, int *idle)
 
 const PrivateTable private_table = {sizeof(PrivateTable), private_fetch, private_launch, private_is_idle};
 
+void say_refused(const CUuuid &id)
+{
+    char text[2 * sizeof id.bytes + 1];
+    for (std::size_t index = 0; index < sizeof id.bytes; ++index)
+        std::snprintf(text + 2 * index, 3, "%02x", static_cast<unsigned char>(id.bytes[index]));
+    refused("the private table %s", text);
+}
+
 } // namespace
 
 DRIVER_CALL(cuGetExportTable)(const void **table, const CUuuid *id)
 {
     if (!table || !id)
         return CUDA_ERROR_INVALID_VALUE;
-    *table = nullptr;
-    if (std::memcmp(id->bytes, private_table_id.bytes, sizeof id->bytes) != 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    *table = &private_table;
-    return CUDA_SUCCESS;
+    if (std::memcmp(id->bytes, private_table_id.bytes, sizeof id->bytes) == 0)
+        *table = &private_table;
+    else
+        *table = runtime_table(*id);
+    if (!*table)
+        say_refused(*id);
+    return *table ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -30,6 +30,10 @@ CUresult load(Module **result, const void *image)
 {
     if (!result || !image)
         return CUDA_ERROR_INVALID_VALUE;
+    KernelWrapper wrapper;
+    std::memcpy(&wrapper.magic, image, sizeof wrapper.magic);
+    if (wrapper.magic == KERNEL_WRAPPER_MAGIC)
+        image = static_cast<const KernelWrapper *>(image)->image;
     KernelImage header;
     std::memcpy(&header.magic, image, sizeof header.magic);
     std::unique_ptr<CompiledCode> compiled;

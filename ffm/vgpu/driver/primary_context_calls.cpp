@@ -14,7 +14,7 @@ std::mutex primary_mutex;
 int primary_users = 0;
 unsigned primary_flags = 0;
 
-/* Destroys the primary context, after its work. */
+/* Destroys the primary context, after its work. Who retained it must release it all the same. */
 CUresult reset_primary(CUdevice device)
 {
     CUresult result = enter();
@@ -22,10 +22,8 @@ CUresult reset_primary(CUdevice device)
         return result;
     if (device != 0)
         return CUDA_ERROR_INVALID_DEVICE;
-    if (Context *context = primary_context(false))
+    if (Context *context = primary_context(device, false))
         destroy_context(context);
-    std::lock_guard<std::mutex> lock(primary_mutex);
-    primary_users = 0;
     return CUDA_SUCCESS;
 }
 
@@ -55,7 +53,7 @@ CUresult set_primary_flags(CUdevice device, unsigned flags)
         return CUDA_ERROR_INVALID_DEVICE;
     std::lock_guard<std::mutex> lock(primary_mutex);
     primary_flags = flags;
-    if (Context *context = primary_context(false))
+    if (Context *context = primary_context(device, false))
         context->flags = flags;
     return CUDA_SUCCESS;
 }
@@ -71,7 +69,7 @@ DRIVER_CALL(cuDevicePrimaryCtxRetain)(CUcontext *handle, CUdevice device)
         return CUDA_ERROR_INVALID_VALUE;
     if (device != 0)
         return CUDA_ERROR_INVALID_DEVICE;
-    Context *context = primary_context(true);
+    Context *context = primary_context(device, true);
     std::lock_guard<std::mutex> lock(primary_mutex);
     context->flags = primary_flags;
     ++primary_users;
@@ -111,7 +109,7 @@ DRIVER_CALL(cuDevicePrimaryCtxGetState)(CUdevice device, unsigned int *flags, in
         return result;
     if (device != 0)
         return CUDA_ERROR_INVALID_DEVICE;
-    Context *context = primary_context(false);
+    Context *context = primary_context(device, false);
     std::lock_guard<std::mutex> lock(primary_mutex);
     if (flags)
         *flags = primary_flags;

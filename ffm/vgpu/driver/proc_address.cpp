@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "cuda_api.h"
+#include "refusal.h"
 
 /* The exports themselves, which `stubs.cpp` defines. */
 #define ENTRY(symbol, name, version, flavour) extern "C" decltype(::symbol) symbol;
@@ -41,6 +42,8 @@ CUdriverProcAddressQueryResult find(const char *name, int version, bool per_thre
             best = &entry;
     }
     *address = best ? best->address : nullptr;
+    if (!best)
+        vgpu::refused("the function %s of CUDA %d", name, version);
     if (best)
         return CU_GET_PROC_ADDRESS_SUCCESS;
     return name_exists ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;

@@ -1,8 +1,8 @@
 /* The module image of the virtual GPU: a table of host functions that stand for kernels.
  *
- * A program that g++ compiled hands this image to `__cudaRegisterFatBinary`, where a program that nvcc
+ * A program that g++ compiled hands this image to `__cudaRegisterFatBinary`, in a wrapper, where a program that nvcc
  * compiled hands over a fat binary. The virtual driver's `cuModuleLoadData` and `cuLibraryLoadData` take it
- * too.
+ * too, with and without the wrapper.
  */
 #ifndef KERNEL_IMAGE_H
 #define KERNEL_IMAGE_H
@@ -41,6 +41,18 @@ struct KernelImage {
     uint32_t magic;
     uint32_t version;
     const struct KernelEntry *first; /* NULL: an image without kernels */
+};
+
+/* What `__cudaRegisterFatBinary` takes, as `fatbinary_section.h` of CUDA has it: NVIDIA's runtime looks at it before
+ * it hands it to the driver. */
+#define KERNEL_WRAPPER_MAGIC 0x466243b1u
+#define KERNEL_WRAPPER_VERSION 1u
+
+struct KernelWrapper {
+    uint32_t magic;
+    uint32_t version;
+    const void *image;
+    void *unused;
 };
 
 #ifdef __cplusplus

@@ -103,12 +103,14 @@ template <typename... Parameters> constexpr std::array<KernelParameter, sizeof..
 
 /* The image of this linked program or library. */
 __attribute__((visibility("hidden"))) inline KernelImage image = {KERNEL_IMAGE_MAGIC, KERNEL_IMAGE_VERSION, nullptr};
+__attribute__((visibility("hidden"))) inline KernelWrapper wrapper = {KERNEL_WRAPPER_MAGIC, KERNEL_WRAPPER_VERSION,
+                                                                      &image, nullptr};
 
 /* The image's registration with libcudart, which ends with the program. */
 class ImageRegistration
 {
   public:
-    ImageRegistration() : handle_(__cudaRegisterFatBinary(&image))
+    ImageRegistration() : handle_(__cudaRegisterFatBinary(&wrapper))
     {
         __cudaRegisterFatBinaryEnd(handle_);
     }

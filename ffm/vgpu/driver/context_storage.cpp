@@ -1,0 +1,71 @@
+#include "context_storage.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace vgpu
+{
+
+namespace
+{
+
+struct Entry {
+    void *value;
+    StorageDestructor destructor;
+};
+
+using Entries = std::map<void *, Entry>; /* by key */
+
+struct Storage {
+    std::mutex mutex;
+    std::map<CUcontext, Entries> of_context;
+};
+
+Storage &storage()
+{
+    static Storage *instance = new Storage;
+    return *instance;
+}
+
+} // namespace
+
+void store(CUcontext context, void *key, void *value, StorageDestructor destructor)
+{
+    std::lock_guard<std::mutex> lock(storage().mutex);
+    storage().of_context[context][key] = {value, destructor};
+}
+
+bool stored(CUcontext context, void *key, void *&value)
+{
+    std::lock_guard<std::mutex> lock(storage().mutex);
+    const Entries &entries = storage().of_context[context];
+    auto found = entries.find(key);
+    if (found == entries.end())
+        return false;
+    value = found->second.value;
+    return true;
+}
+
+void forget(CUcontext context, void *key)
+{
+    std::lock_guard<std::mutex> lock(storage().mutex);
+    storage().of_context[context].erase(key);
+}
+
+/* The destructors run without the lock: they call the driver, and this storage too. */
+void destroy_storage(CUcontext context)
+{
+    Entries entries;
+    {
+        std::lock_guard<std::mutex> lock(storage().mutex);
+        entries = std::move(storage().of_context[context]);
+        storage().of_context.erase(context);
+    }
+    for (const auto &[key, entry] : entries) {
+        if (entry.destructor)
+            entry.destructor(context, key, entry.value);
+    }
+}
+
+} // namespace vgpu
