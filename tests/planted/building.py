@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,8 +47,9 @@ class Ran:
 class Programs:
     """The compiled programs, each made when it is first asked for."""
 
-    def __init__(self, folder: Path) -> None:
-        """Keep executables, and what they are compiled from beforehand, in `folder`."""
+    def __init__(self, folder: Path, runtime: Sequence[str] = ("-lcudart",)) -> None:
+        """Keep executables, and what they are compiled from beforehand, in `folder`; link them with `runtime`."""
+        self._runtime = runtime
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._long = folder / "long.vgpu"
@@ -79,7 +80,7 @@ class Programs:
             _compile(
                 [
                     "g++", *self._flags, "-include", "planted.h", "-x", "c++", str(source), "-o", str(program),
-                    f"-L{libraries}", "-lcudart", "-l:libcuda.so.1", f"-Wl,-rpath,{libraries}", "-lpthread",
+                    f"-L{libraries}", *self._runtime, "-l:libcuda.so.1", f"-Wl,-rpath,{libraries}", "-lpthread",
                 ],
                 self._folder,
             )  # fmt: skip
@@ -111,6 +112,11 @@ class Programs:
             compiled = self._folder / "planted.h.gch"
             _compile(["g++", *self._flags, "-x", "c++-header", str(HEADER), "-o", str(compiled)], None)
             self._precompiled = True
+
+
+def nvidia_runtime() -> list[str]:
+    """How to link NVIDIA's own runtime statically, as `nvcc` does unless it is told otherwise."""
+    return [str(_cuda_include().parent / "lib" / "libcudart_static.a"), "-ldl", "-lrt"]
 
 
 def _changed(path: Path) -> float:

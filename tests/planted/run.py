@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from ffm.stages.measure import Watch
-from tests.planted.building import Programs
+from tests.planted.building import Programs, nvidia_runtime
 from tests.planted.labels import planted_cases
 from tests.planted.measuring import Answer
 from tests.planted.pool import Measurements, UnmeasuredError
@@ -26,17 +26,26 @@ WATCHES: tuple[Watch, ...] = ("pages", "trace")
 @click.option("--only", default="", help="Only cases whose name contains this, or one of these, by commas.")
 @click.option("--prove/--no-prove", default=False, help="Prove the labels by leaving waits out, first.")
 @click.option("--measure/--no-measure", default=True, help="Measure with ffm.")
+@click.option("--static-runtime", is_flag=True, help="Link NVIDIA's own runtime, statically, in place of ours.")
 @click.option("--programs", type=click.Path(path_type=Path), help="Keep the executables here between calls.")
 @click.option("--keep", type=click.Path(path_type=Path), help="Keep here what was measured of cases with a difference.")
 def main(
-    rounds: int, watch: str, only: str, prove: bool, measure: bool, programs: Path | None, keep: Path | None
+    rounds: int,
+    watch: str,
+    only: str,
+    prove: bool,
+    measure: bool,
+    static_runtime: bool,
+    programs: Path | None,
+    keep: Path | None,
 ) -> None:
     """Compare ffm's verdicts with the planted labels; exit with 1 where they differ."""
     cases = [case for case in planted_cases() if any(part in case.name for part in only.split(","))]
     watches = [one for one in WATCHES if watch in (one, "both")]
     wrong = 0
     with tempfile.TemporaryDirectory() as scratch:
-        built = Programs(programs or Path(scratch) / "programs")
+        runtime = nvidia_runtime() if static_runtime else ["-lcudart"]
+        built = Programs(programs or Path(scratch) / "programs", runtime)
         built.build_all({case.source for case in cases})
         if prove:
             began = time.monotonic()
