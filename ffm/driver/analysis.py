@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import bisect
 import hashlib
-import os
-import tempfile
 from pathlib import Path
 
 import msgspec
 import numpy as np
-import platformdirs
 
+from ffm.cache import private_cache, remember
 from ffm.driver.call_graph import CallGraph, build_call_graph
 from ffm.driver.functions import function_ranges
 from ffm.driver.implementations import Implementation, implementations
@@ -80,12 +78,12 @@ def analyse_driver(path: Path) -> DriverAnalysis:
     """
     library = read_library(path)
     identity = identity_of(library)
-    stored = cache_folder() / f"{identity}.json"
-    cached = _read_cached(stored, identity)
+    cache, name = cache_folder(), f"{identity}.json"
+    cached = None if cache is None else _read_cached(cache / name, identity)
     if cached is not None:
         return cached
     analysis = analyse(library)
-    write_atomically(stored, msgspec.json.encode(analysis))
+    remember(cache, name, msgspec.json.encode(analysis))
     return analysis
 
 
@@ -116,18 +114,10 @@ def identity_of(library: Library) -> str:
     return library.build_id or "sha256-" + hashlib.sha256(library.path.read_bytes()).hexdigest()
 
 
-def cache_folder() -> Path:
-    """Return the folder that keeps what was found about drivers, by build."""
-    return Path(platformdirs.user_cache_dir("ffm")) / "drivers"
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace the file at `path`, so that a reader sees the old or the new content, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    Path(name).replace(path)
+def cache_folder() -> Path | None:
+    """Return the folder that keeps what was found about drivers, by build; None where nothing can be kept."""
+    cache = private_cache()
+    return None if cache is None else cache / "drivers"
 
 
 def _candidates(library: Library, graph: CallGraph) -> list[int]:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from ffm.driver.analysis import cache_folder, identity_of, write_atomically
+from ffm.cache import remember
+from ffm.driver.analysis import cache_folder, identity_of
 from ffm.driver.library import read_library
 
 FORMAT_VERSION = 2
@@ -94,15 +95,15 @@ def wait_function(driver: Path) -> WaitFunction:
 
 def known_wait_function(driver: Path) -> WaitFunction | None:
     """Return what is remembered of the driver's build, or None. Raises `DriverFileError` when it is no driver."""
-    identity = identity_of(read_library(driver))
-    return _read(_memory(identity), identity)
+    identity, cache = identity_of(read_library(driver)), cache_folder()
+    return None if cache is None else _read(cache / _memory(identity), identity)
 
 
 def find_and_remember(driver: Path, tell: Callable[[str], None] = nobody) -> WaitFunction:
     """Find the wait function now, and remember what came of it. As `find_wait_function`."""
     found = find_wait_function(driver, tell=tell)
     memory = _memory if found.offset is not None else _memory_of_failure
-    write_atomically(memory(found.identity), msgspec.json.encode(found))
+    remember(cache_folder(), memory(found.identity), msgspec.json.encode(found))
     return found
 
 
@@ -119,8 +120,10 @@ def find_wait_function(driver: Path, limit: float = LIMIT, tell: Callable[[str],
 
 
 def _recent_failure(driver: Path) -> WaitFunction | None:
-    identity = identity_of(read_library(driver))
-    path = _memory_of_failure(identity)
+    identity, cache = identity_of(read_library(driver)), cache_folder()
+    if cache is None:
+        return None
+    path = cache / _memory_of_failure(identity)
     try:
         if not 0 <= time.time() - path.stat().st_mtime < FAILURE_REMEMBERED:
             return None
@@ -137,9 +140,9 @@ def _read(path: Path, identity: str) -> WaitFunction | None:
     return known if known.version == FORMAT_VERSION and known.identity == identity else None
 
 
-def _memory(identity: str) -> Path:
-    return cache_folder() / f"{identity}.wait.json"
+def _memory(identity: str) -> str:
+    return f"{identity}.wait.json"
 
 
-def _memory_of_failure(identity: str) -> Path:
-    return cache_folder() / f"{identity}.no-wait.json"
+def _memory_of_failure(identity: str) -> str:
+    return f"{identity}.no-wait.json"

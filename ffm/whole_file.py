@@ -1,0 +1,113 @@
+"""The one way in which ffm writes files: whole or not at all, never through a link, readable by whom it should be.
+
+What is written lies under an unpredictable name beside its place until all of it has reached the disk. A writer that is
+killed leaves that name behind; `remove_leftovers` takes it away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+PRIVATE = 0o600
+"""Mode of recordings and documents: they hold addresses, stacks and the command line of the program."""
+
+SHARED = 0o666
+"""Mode of what the user asked to be written somewhere, as far as the umask allows it."""
+
+LEFTOVER = re.compile(r"\.ffm-[0-9a-f]{16}\.partial")
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextmanager
+def whole_file(path: Path, mode: int = PRIVATE) -> Iterator[BinaryIO]:
+    """Open a file to write to; it takes the place of `path` when the block ends without an error.
+
+    A link at `path` is replaced, not followed. The content is on the disk before it gets its name, so that no loss of
+    power leaves a file with a name and without its content.
+
+    Raises:
+        OSError: it cannot be written; `filename` is `path`. Nothing of it stays.
+    """
+    partial = path.with_name(f".ffm-{secrets.token_hex(8)}.partial")
+    try:
+        with os.fdopen(os.open(partial, _NEW, mode), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        if isinstance(error, OSError) and error.filename in (None, str(partial)):
+            raise _naming(path, error) from error
+        raise
+
+
+def write_whole(path: Path, content: bytes, mode: int = PRIVATE) -> None:
+    """Write a file at once. Raises `OSError` as `whole_file` does."""
+    with whole_file(path, mode) as file:
+        file.write(content)
+
+
+@contextmanager
+def named_output(path: Path) -> Iterator[BinaryIO]:
+    """Open the file that the user named for output: whole or not at all, as `whole_file`.
+
+    Devices and pipes (`/dev/null`) are written to as they are. A link to a file is refused: following it may overwrite
+    what somebody else chose, and replacing it may break `/dev/stdout`.
+
+    Raises:
+        OSError: it cannot be written, or is a link to a file; `filename` is `path`.
+    """
+    if _is_device(path):
+        try:
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CLOEXEC), "wb") as file:
+                yield file
+        except OSError as error:
+            raise _naming(path, error) from error
+        return
+    if path.is_symlink():
+        raise FileExistsError(None, "it is a symbolic link; name the file itself", str(path))
+    with whole_file(path, SHARED) as file:
+        yield file
+
+
+def fresh_file(path: Path) -> BinaryIO:
+    """Open a file that grows while somebody may read it, a log: anew, never through a link, unbuffered.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    path.unlink(missing_ok=True)
+    return cast(BinaryIO, os.fdopen(os.open(path, _NEW, PRIVATE), "wb", buffering=0))
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what writers that were killed left in a folder. No other writer may be at work there."""
+    for path in folder.iterdir():
+        if LEFTOVER.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+
+
+def _is_device(path: Path) -> bool:
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISCHR(mode) or stat.S_ISBLK(mode) or stat.S_ISFIFO(mode)
+
+
+def _naming(path: Path, error: OSError) -> OSError:
+    """The same error, of the file that the user knows."""
+    if error.errno is None:
+        return OSError(error.errno, str(error), str(path))
+    return OSError(error.errno, os.strerror(error.errno), str(path))
