@@ -58,7 +58,7 @@ def measure(
     decides (`require_sound`) whether a failed run is good enough.
 
     Raises:
-        ProgramError: the program could not be started or instrumented, or loaded no driver.
+        ProgramError: the program could not be started or instrumented, or loaded no driver; or the disk filled up.
     """
     try:
         resolve_program(request.command)  # before results of an earlier run are touched
@@ -86,25 +86,20 @@ def measure(
         raise ProgramError(str(error)) from error
     if not recordings:
         raise ProgramError(_no_driver(request, outcome, stage))
+    if any(recording.lost for recording in recordings):
+        raise ProgramError(_disk_full(request, recordings, stage))
     run = _describe(stage, started, outcome, recordings, found, request.folder)
     return Measurement(run, recordings)
 
 
 def require_sound(run: Run, request: Request) -> None:
-    """Refuse a run whose program did not end by itself with the exit code 0, or that lost operations.
+    """Refuse a run whose program did not end by itself with the exit code 0.
 
     Raises:
         ProgramError: naming how the program ended, and where what was recorded lies.
     """
     status = run.status
     operations = sum(process.operations for process in run.processes)
-    lost = sum(process.lost for process in run.processes)
-    if lost:
-        raise ProgramError(
-            f"The disk filled up in the {run.stage} run: {lost} operations were not recorded ({operations} were, in "
-            f"{request.folder.recordings(run.stage)}). Make room, or choose another folder with --results, and run "
-            "the stage again."
-        )
     if status.code == 0 and not status.timed_out:
         return
     if status.timed_out:
@@ -117,6 +112,17 @@ def require_sound(run: Run, request: Request) -> None:
         f"{request.command[0]} {how} in the {run.stage} run. What it wrote is in "
         f"{request.folder.output(run.stage)}; the {operations} operations recorded until then are kept in "
         f"{request.folder.recordings(run.stage)}. Mend the program, or its arguments, and run the stage again."
+    )
+
+
+def _disk_full(request: Request, recordings: list[Recording], stage: str) -> str:
+    """Whatever could not be recorded: operations, or the stacks and modules that they name."""
+    lost = sum(recording.lost for recording in recordings)
+    kept = sum(len(recording.operations) for recording in recordings)
+    return (
+        f"The disk filled up in the {stage} run: {lost} records were lost ({kept} operations were kept, in "
+        f"{request.folder.recordings(stage)}). Make room, or choose another folder with --results, and run the stage "
+        "again."
     )
 
 

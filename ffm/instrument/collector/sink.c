@@ -65,7 +65,7 @@ static int create_file(void)
     for (int attempt = 0; attempt < 1000; attempt++) {
         char path[2200];
         snprintf(path, sizeof path, "%s/recording-%d-%d.ffm", sink.folder, (int)getpid(), attempt);
-        int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (file >= 0 || errno != EEXIST)
             return file;
     }
@@ -119,10 +119,12 @@ bool ffm_sink_reopen(void)
     pthread_mutex_init(&sink.lock, NULL); /* another thread of the parent may have held it */
     if (sink.header == NULL)
         return false;
-    munmap(sink.header, FFM_HEADER_BYTES);
+    ffm_header *parent = sink.header;
     close(sink.file);
     sink.header = NULL;
-    open_locked();
+    if (!open_locked())
+        __atomic_fetch_add(&parent->lost, 1, __ATOMIC_RELAXED); /* a run that lost something is refused */
+    munmap(parent, FFM_HEADER_BYTES);
     return true;
 }
 

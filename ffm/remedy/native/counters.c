@@ -26,7 +26,7 @@ bool ffm_counters_open(const char *folder, uint32_t sites)
     int file = -1;
     for (int attempt = 0; file < 0 && attempt < 1000; attempt++) {
         snprintf(path, sizeof path, "%s/remedy-%d-%d.ffm", folder_name, (int)getpid(), attempt);
-        file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     }
     if (file < 0)
         return false;
