@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from ffm.cli.options import chosen_folder, open_chosen, results_option
-from ffm.stages.errors import FfmError
+from ffm.whole_file import named_output
 
 
 @click.command()
@@ -91,12 +91,6 @@ def _write(chunks: Iterable[bytes], output: Path | None) -> None:
         sys.stdout.buffer.writelines(chunks)
         sys.stdout.flush()
         return
-    partial = output.with_name(output.name + ".partial")
-    try:
-        with partial.open("wb") as file:
-            file.writelines(chunks)
-        partial.replace(output)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise FfmError(f"cannot write {output}: {error.strerror}.") from error
+    with named_output(output) as file:
+        file.writelines(chunks)
     click.echo(f"Wrote {output}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import click
 
 from ffm import __version__
 from ffm.cli.interruption import tell, unwind_when_terminated
+from ffm.cli.system_errors import finish_output, sentence
 from ffm.stages.errors import FfmError
 
 
@@ -79,12 +81,18 @@ def main() -> None:
     unwind_when_terminated()
     try:
         status = commands.main(prog_name="ffm", standalone_mode=False)
+        refused = finish_output()
+        if refused is not None and refused.errno != errno.EPIPE:
+            raise refused
     except FfmError as error:
         click.echo(f"ffm: {error}", err=True)
         status = 1
     except click.ClickException as error:
         error.show()
         status = error.exit_code
+    except OSError as error:
+        click.echo(f"ffm: {sentence(error)}", err=True)
+        status = 1
     except (click.Abort, KeyboardInterrupt) as error:
         status = tell(error)
     sys.exit(status if isinstance(status, int) else 0)

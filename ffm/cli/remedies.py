@@ -37,13 +37,11 @@ def remedies(
     view = remedies_view(document, estimator, show_all=show_all, results=results_words(folder))
     if sarif is not None:
         from ffm.report.sarif import sarif as sarif_log
-        from ffm.stages.errors import FfmError
+        from ffm.whole_file import named_output
 
         log = sarif_log(view, Path.cwd())
-        try:
-            sarif.write_bytes(orjson.dumps(log, option=orjson.OPT_INDENT_2))
-        except OSError as error:
-            raise FfmError(f"cannot write {sarif}: {error.strerror}.") from error
+        with named_output(sarif) as file:
+            file.write(orjson.dumps(log, option=orjson.OPT_INDENT_2))
         unknown = len(view.remedies) - len(log["runs"][0]["results"])
         without = f"; {unknown} remedies without a known source line are left out" if unknown else ""
         click.echo(f"Wrote {sarif}: {len(log['runs'][0]['results'])} results{without}.")

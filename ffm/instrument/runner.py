@@ -30,6 +30,7 @@ from ffm.instrument.library import COLLECTOR, native_library
 from ffm.instrument.permissions import check_tracing
 from ffm.instrument.program import Ending, ending_of, reason_unreached, resolve_program
 from ffm.instrument.program_end import await_end
+from ffm.whole_file import fresh_file
 
 # Frida's helper is a file in the temporary directory, which stays behind unless Frida is shut down.
 atexit.register(frida.shutdown)
@@ -138,7 +139,7 @@ def run_instrumented(
     if not tracing.good:
         raise InstrumentError(f"No process can be instrumented on this machine: {tracing.says}.")
     run = _Run(instruments)
-    with run, Gate(run.instrument) as gate, output.open("wb") as sink:
+    with run, Gate(run.instrument) as gate, fresh_file(output) as sink:
         run.gate = gate
         began = time.monotonic()
         try:

@@ -31,7 +31,7 @@ from ffm.report.remedies import RemediesView
 from ffm.report.sequence import SequenceView, sequence
 from ffm.report.site import site
 from ffm.stages.analysis_document import Analysis
-from ffm.stages.errors import FfmError
+from ffm.whole_file import named_output
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,11 @@ def write_html(
     """Write the report to a file, with the remedies if they are given.
 
     Raises:
-        FfmError: The file cannot be written.
+        OSError: The file cannot be written.
     """
-    try:
-        path.write_text(html(analysis, estimator, remedies, show_all=show_all, results=results), encoding="utf-8")
-    except OSError as error:
-        raise FfmError(f"cannot write {path}: {error.strerror}.") from error
+    page = html(analysis, estimator, remedies, show_all=show_all, results=results)
+    with named_output(path) as file:
+        file.write(page.encode())
 
 
 def html(

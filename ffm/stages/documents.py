@@ -6,8 +6,6 @@ A document names its columnar files relative to its own folder. Stacks list fram
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
@@ -15,6 +13,7 @@ import msgspec
 import orjson
 
 from ffm.stages.errors import DocumentError
+from ffm.whole_file import write_whole
 
 FORMAT_VERSION = 3
 """Raised when a field changes its meaning; readers refuse other versions."""
@@ -243,31 +242,11 @@ def write_document(document: Document, path: Path) -> None:
     """Write a document as JSON, whole or not at all: a reader never sees half a file.
 
     Raises:
-        DocumentError: the file cannot be written.
+        OSError: the file cannot be written.
     """
     content = {"format": document.format, **msgspec.to_builtins(document)}
     encoded = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    with whole_file(path) as partial:
-        partial.write_bytes(encoded)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Give a name to write to; the file appears under its own name only when all of it was written.
-
-    Raises:
-        DocumentError: the disk is full, or the folder cannot be written.
-    """
-    partial = path.with_name(path.name + ".partial")
-    try:
-        yield partial
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise DocumentError(
-            f"{path} cannot be written: {error.strerror or error}. Make room, or choose another folder with "
-            "--results; what was recorded before is kept."
-        ) from error
+    write_whole(path, encoded)
 
 
 def read_document(kind: type[DocumentType], path: Path) -> DocumentType:

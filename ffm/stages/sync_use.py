@@ -21,6 +21,7 @@ from ffm.stages.memory import NO_ORDINARY, PLAN, WATCH, recorded_accesses, recor
 from ffm.stages.operations import function_name, operation_columns
 from ffm.stages.stack_table import StackTable
 from ffm.stages.tables import Columns, read_table, write_table
+from ffm.whole_file import write_whole
 
 
 def run_sync_use(request: Request) -> SyncUse:
@@ -55,7 +56,7 @@ def _write_plan(accesses: Columns, stacks: list[Stack], request: Request) -> Pat
     """Write the keys of the transfers' stacks that the collector is to watch."""
     path = request.folder.root / "sync-use.plan"
     numbers = np.unique(accesses["stack"])
-    path.write_bytes(b"".join(bytes.fromhex(stacks[number].key) for number in numbers.tolist()))
+    write_whole(path, b"".join(bytes.fromhex(stacks[number].key) for number in numbers.tolist()))
     return path
 
 

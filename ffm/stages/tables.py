@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,8 @@ import pyarrow as pa
 import pyarrow.feather as feather
 from numpy.typing import NDArray
 
-from ffm.stages.documents import whole_file
 from ffm.stages.errors import DocumentError
+from ffm.whole_file import whole_file
 
 Columns = dict[str, NDArray[Any]]
 """Columns of equal length by name."""
@@ -21,10 +23,21 @@ def write_table(columns: Columns, path: Path) -> None:
     """Write columns as an Arrow file, whole or not at all.
 
     Raises:
-        DocumentError: the file cannot be written.
+        OSError: the file cannot be written.
     """
-    with whole_file(path) as partial:
-        feather.write_feather(pa.table(columns), partial, compression="uncompressed")
+    with whole_arrow_file(path) as file:
+        feather.write_feather(pa.table(columns), file, compression="uncompressed")
+
+
+@contextmanager
+def whole_arrow_file(path: Path) -> Iterator[Any]:
+    """Open a file for Arrow to write to, whole or not at all (`ffm.whole_file`).
+
+    Arrow would copy every column before it gives it to a Python file. It opens the file anew, by its descriptor: by
+    its name it would follow whatever lies there by then.
+    """
+    with whole_file(path) as file, pa.OSFile(f"/proc/self/fd/{file.fileno()}", "wb") as sink:
+        yield sink
 
 
 def read_table(path: Path) -> Columns:

@@ -57,8 +57,13 @@ def save_timeline(
     there are any, and with what they do on the GPU, where that is known.
 
     Without lines no row belongs to a sequence.
+
+    Raises:
+        OSError: the file cannot be written.
     """
     import pyarrow as pa
+
+    from ffm.stages.tables import whole_arrow_file
 
     columns = {field.name: getattr(timeline, field.name) for field in fields(Timeline)}
     columns["line"] = np.full(len(timeline), -1, np.int32) if line is None else line
@@ -70,14 +75,12 @@ def save_timeline(
         tables = {name: getattr(work, name).tolist() for name in _WORK_TABLES}
         metadata["ffm.work"] = json.dumps(tables | {"events": work.events})
     schema = pa.schema([(name, pa.from_numpy_dtype(kind)) for name, kind in types.items()], metadata=metadata)
-    partial = path.with_name(path.name + ".partial")
     options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.OSFile(str(partial), "wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
+    with whole_arrow_file(path) as file, pa.ipc.new_file(file, schema, options=options) as writer:
         for begin in range(0, len(timeline), BATCH_ROWS):
             part = slice(begin, begin + BATCH_ROWS)
             arrays = [pa.array(columns[name][part].astype(kind, copy=False)) for name, kind in types.items()]
             writer.write_batch(pa.record_batch(arrays, schema=schema))
-    partial.replace(path)
 
 
 def load_timeline(path: Path) -> tuple[Timeline, NDArray[np.int32]]:

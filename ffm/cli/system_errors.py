@@ -1,0 +1,68 @@
+"""What the operating system refused, in one sentence: which file, why, and what to do about it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+
+_ROOM = "Make room, or choose another place (--results FOLDER, -o FILE)"
+_PLACE = "Choose another place (--results FOLDER, -o FILE)"
+_MAY = "Ask its owner for permission, or choose another place (--results FOLDER, -o FILE)"
+_DEVICE = "The disk or the network behind it fails: choose another place, and see what the kernel says (dmesg)"
+
+ADVICE = {
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.EFBIG: "Raise the limit (ulimit -f unlimited), or choose another file system",
+    errno.EACCES: _MAY,
+    errno.EPERM: _MAY,
+    errno.EROFS: _PLACE,
+    errno.ENOTDIR: _PLACE,
+    errno.EISDIR: _PLACE,
+    errno.ENAMETOOLONG: "Choose a shorter name",
+    errno.ENOENT: "Make its folder first, or choose another place",
+    errno.EMFILE: "Raise the limit (ulimit -n 4096)",
+    errno.ENFILE: "The machine has no more open files to give: end other programs",
+    errno.EAGAIN: "Raise the limit on processes (ulimit -u), or end other programs",
+    errno.ENOMEM: "Give it more memory, or end other programs",
+    errno.EIO: _DEVICE,
+    errno.ESTALE: _DEVICE,
+}
+"""What to do, by the cause."""
+
+
+def sentence(error: OSError) -> str:
+    """Say what failed, why, and what to do about it where the cause tells."""
+    cause = error.strerror or "it failed"
+    subject = _subject(error)
+    advice = ADVICE.get(error.errno or 0)
+    return f"{subject}: {cause}." + (f" {advice}." if advice else "")
+
+
+def finish_output() -> OSError | None:
+    """Write out what standard output still holds; return why that failed.
+
+    After a failure nothing more goes there: Python would complain about it again at its end.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        with contextlib.suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+        return error
+    return None
+
+
+def _subject(error: OSError) -> str:
+    """The file; without a name, standard output where such a thing happens to files only: all others are named."""
+    if error.filename is not None:
+        name = error.filename.decode(errors="replace") if isinstance(error.filename, bytes) else str(error.filename)
+        return f"{name} cannot be read or written"
+    finish_output()
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+        return "standard output cannot be written"
+    return "the operating system refused"
