@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
 UV_VERSION := 0.13.9
+# Percent of the Python code that must have run inside the tests. Compiled kernels are not counted, nor is what tests run
+# in processes of its own.
+COVERAGE := 60
 # The environment is made by the first of these that is new enough; `make PYTHON=...` names another one.
 PYTHON := python3 python3.14 python3.13 python3.12 python3.11 /usr/bin/python3
 # Package and what shows that it is there.
@@ -18,7 +21,7 @@ export UV_CACHE_DIR ?= $(shell mkdir -p "$(HOME_CACHE)" 2>/dev/null && test -w "
 	&& echo "$(HOME_CACHE)" || echo "$(CURDIR)/build/uv-cache")
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: help setup system demo test lint unit test-newest drivers pythons clients lock format clean
+.PHONY: help setup system demo test lint unit test-newest changelog drivers pythons clients lock format clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -48,15 +51,11 @@ demo: setup ## measure the bundled sample on the virtual GPU, and show what coul
 
 test: setup lint unit ## all checks and tests
 
-lint: setup ## formats, types, and that the lock file is up to date
-	@$(UV) lock -q --check --offline || { echo "uv.lock does not fit pyproject.toml: run make lock" >&2; exit 1; }
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	files=$$(git ls-files '*.c' '*.h' '*.cpp' '*.cu') && $(BIN)/clang-format --dry-run --Werror $$files
+lint: setup ## formats, types, whether the lock file is up to date
+	@$(BIN)/pre-commit run --all-files
 
 unit: setup
-	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 25
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 25 --cov --cov-report= --cov-fail-under=$(COVERAGE)
 
 NEWEST := build/newest
 test-newest: setup ## the tests with the newest releases of all dependencies
@@ -64,6 +63,10 @@ test-newest: setup ## the tests with the newest releases of all dependencies
 	$(UV) pip install -q --python $(NEWEST) --upgrade --group build --group test .
 	$(UV) pip install -q --python $(NEWEST) --no-deps --no-build-isolation --editable .
 	$(NEWEST)/bin/python -m pytest -n 2 --dist loadfile
+
+changelog: setup ## what will stand in the changelog
+	@$(UV) sync -q --frozen --inexact --no-install-project --group release
+	@$(BIN)/towncrier build --draft
 
 lock: $(UV) ## bring uv.lock up to date with pyproject.toml
 	$(UV) lock
