@@ -21,7 +21,7 @@ export UV_CACHE_DIR ?= $(shell mkdir -p "$(HOME_CACHE)" 2>/dev/null && test -w "
 	&& echo "$(HOME_CACHE)" || echo "$(CURDIR)/build/uv-cache")
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: help setup system demo test lint unit test-newest changelog drivers pythons clients lock format clean
+.PHONY: help setup system demo test lint unit docs docs-links test-newest changelog drivers pythons clients lock format clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -49,13 +49,20 @@ $(VENV)/.installed: $(VENV)/.packages $(NATIVE_SOURCES)
 demo: setup ## measure the bundled sample on the virtual GPU, and show what could be saved
 	@$(BIN)/ffm demo
 
-test: setup lint unit ## all checks and tests
+test: setup lint docs unit ## all checks and tests
 
 lint: setup ## formats, types, whether the lock file is up to date
 	@$(BIN)/pre-commit run --all-files
 
 unit: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 25 --cov --cov-report= --cov-fail-under=$(COVERAGE)
+
+# Internal links and anchors are checked too.
+docs: setup ## the documentation as a site, in build/docs
+	@$(BIN)/sphinx-build -q --fail-on-warning --keep-going --nitpicky docs build/docs
+
+docs-links: setup ## whether the pages that the documentation links to are there; needs a network
+	@$(BIN)/sphinx-build -q --fail-on-warning --keep-going -b linkcheck docs build/docs-links
 
 NEWEST := build/newest
 test-newest: setup ## the tests with the newest releases of all dependencies
