@@ -50,7 +50,7 @@ from ffm.stages.results import open_results
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.json"
 GOAL = (0.9, 1.1)
-"""Design, section 10: estimate over measured saving."""
+"""docs/architecture.md#goals: estimate over measured saving."""
 
 NAMED = 0.9
 """A twin's problem is named when so much of the waiting time at its call sites has a verdict as a problem."""

@@ -52,7 +52,7 @@ RESULTS = Path(__file__).parent / "results" / "calls.json"
 CALL = "cuEventQuery"
 FRAMES = 16
 GOAL_NS = 400
-"""Design, section 10: one traced call with a stack of 16 frames."""
+"""docs/architecture.md#goals: one traced call with a stack of 16 frames."""
 BATCHES = 50
 
 EMPTY_HOOK = """

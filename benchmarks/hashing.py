@@ -5,7 +5,8 @@
 Compiles the collector's own hashing (`ffm/instrument/collector/hashes.c`, XXH3-128; with its own flags) into a library,
 beside a loop that only reads: 256-bit loads, eight at a time. Both go over the same bytes in turn, in one process and
 one thread; a small buffer several times, until a millisecond's worth of bytes was read. The goal is 80 % of the speed
-of reading memory (design, section 10), so it counts where the bytes come from memory: buffers beyond the caches.
+of reading memory (docs/architecture.md#goals), so it counts where the bytes come from memory: in buffers larger than
+the caches.
 Prints a table; writes `benchmarks/results/hashing.json` and a picture beside it.
 """
 

@@ -42,7 +42,7 @@ from ffm.vgpu.paths import sample
 
 RESULTS = Path(__file__).parent / "results"
 GOALS = {"baseline": 1.02, "tracing": 1.15, "memory": 2.0, "sync-use": 1.15}
-"""Design, section 10. It has none for the trace."""
+"""docs/architecture.md#goals. It has none for the trace."""
 
 
 @dataclass(frozen=True, slots=True)

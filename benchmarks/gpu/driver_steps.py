@@ -61,7 +61,7 @@ def keep_awake(machine: Machine) -> None:
 
 
 def check_waiting(machine: Machine) -> Iterator[Row]:
-    """Check what the virtual GPU claims about waiting (design, section 9), call by call."""
+    """Check what the virtual GPU claims about waiting (docs/architecture.md#the-virtual-gpu), call by call."""
     for call, (waits, claimed) in _asked("waiting.py", machine):
         if isinstance(waits, str):
             yield Row(call, None, waits)

@@ -9,7 +9,7 @@ What fixing a set of operations saves, on each CPU thread by itself:
   set, the rest goes on from there together with its own wait; if it stays, or the thread ends, the rest is
   lost.
 - **`cudaFree`** and other frees: there is no asynchronous form, so the call itself goes, and its own time
-  (`duration - wait`) is saved too (section 5.1). The own time of an explicit synchronization counts as work
+  (`duration - wait`) is saved too (dissertation 5.1). The own time of an explicit synchronization counts as work
   that stays, as in Figure 5.1, which takes away the wait alone.
 - **Misplaced synchronization.** Moved to the first use of what it protects, it saves `min(first_use, wait)`.
   What was carried into it counts as its wait. Nothing is carried past it.

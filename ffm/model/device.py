@@ -18,7 +18,7 @@ from ffm.model.timeline import Kind, Timeline
 class Action(IntEnum):
     """What a driver call does on a stream, and whether its waiting comes before or after that.
 
-    Source: CUDA Driver API, "API synchronization behavior"; for frees the dissertation, section 2.
+    Source: CUDA Driver API, "API synchronization behavior"; for frees, dissertation 3.3.1.
     """
 
     NONE = 0

@@ -1,4 +1,4 @@
-"""Which synchronizations a program needs (dissertation 4.3.1; design, section 5).
+"""Which synchronizations a program needs (dissertation 4.3.1; docs/architecture.md#synchronizations).
 
 A synchronization is needed when something relied on it: the CPU touched what the work it waited for had written, or
 overwrote what that work still read; other work was ordered by it; the program asked for times. What cannot be decided

@@ -1,4 +1,4 @@
-"""Which transfers a program needs (dissertation 4.3.2; design, section 6)."""
+"""Which transfers a program needs (dissertation 4.3.2; docs/architecture.md#transfers)."""
 
 from __future__ import annotations
 

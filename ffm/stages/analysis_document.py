@@ -13,7 +13,7 @@ from ffm.stages.documents import NOT_MEASURED, Document, Record, WaitLatency
 
 
 class Benefit(Record, frozen=True, kw_only=True):
-    """Seconds of the run that a fix would save, by each estimator (design, section 7), and an interval.
+    """Seconds of the run that a fix would save, by each estimator (docs/architecture.md#the-model), and an interval.
 
     Of a run of several processes they are the run's, which ends when all have ended, not a sum over processes.
     """

@@ -1,4 +1,6 @@
-"""Finds the same operation in another run: by process, thread, call stack and occurrence (design, section 3).
+"""Finds the same operation in another run (docs/architecture.md#the-stages).
+
+Operations are identified by process, thread, call stack and occurrence.
 
 Threads are numbered in the order of their first driver call, which is chance where a program starts several at once.
 The same thread of another run is the one that makes the same calls from the same places, as often as possible.

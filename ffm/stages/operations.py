@@ -1,4 +1,4 @@
-"""The operations of a run as columns, and the identity by which runs are matched (design, section 3)."""
+"""The operations of a run as columns, and the identity by which runs are matched (docs/architecture.md#the-stages)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which waits of a script are needed, from the definitions in the design (section 5), slowly.
+"""Which waits of a script are needed, from the definitions in docs/architecture.md#synchronizations, slowly.
 
 The order of things decides. A piece of GPU work comes after another when the stream, the legacy default stream, or an
 event orders them; and after everything that a wait has covered which ended before the work was enqueued. What the CPU

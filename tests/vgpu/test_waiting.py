@@ -1,4 +1,4 @@
-"""Which driver calls wait for the GPU (design, section 9; CUDA Driver API, "API synchronization behavior")."""
+"""Which driver calls wait for the GPU (CUDA Driver API, "API synchronization behavior"; ffm/vgpu/README.md)."""
 
 from __future__ import annotations
 

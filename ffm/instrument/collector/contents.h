@@ -1,4 +1,5 @@
-/* What transfers carry: hashes of the bytes, for telling repeated transfers (dissertation 4.3.2; design, section 6). */
+/* What transfers carry: hashes of the bytes, for telling repeated transfers (dissertation 4.3.2;
+ * docs/architecture.md#transfers). */
 #ifndef FFM_CONTENTS_H
 #define FFM_CONTENTS_H
 

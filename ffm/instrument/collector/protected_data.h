@@ -1,4 +1,5 @@
-/* The host memory that an operation's work writes, or reads on: what a wait for it protects (design, section 5). */
+/* The host memory that an operation's work writes, or reads on: what a wait for it protects
+ * (docs/architecture.md#synchronizations). */
 #ifndef FFM_PROTECTED_DATA_H
 #define FFM_PROTECTED_DATA_H
 

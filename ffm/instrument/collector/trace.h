@@ -1,5 +1,5 @@
 /* The trace watch: every load and store of the program's threads, exactly, without protecting a page. The reference
- * that the page watch is compared with (design, section 5).
+ * that the page watch is compared with (docs/architecture.md#synchronizations).
  *
  * Frida's Stalker runs a translation of the program's code, made by ../trace_translator.c. Followed are the threads
  * that the program starts, and each thread from its first call of the driver on, or from when it starts another; not

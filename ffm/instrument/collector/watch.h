@@ -1,4 +1,4 @@
-/* The watch: who first touches host memory that the GPU writes or still reads (design, section 5).
+/* The watch: who first touches host memory that the GPU writes or still reads (docs/architecture.md#synchronizations).
  *
  * Memory is protected from the end of the wait that its work may rely on until it is touched. The GPU's own accesses do
  * not go through the program's page protection. Not covered: an access by another thread in the moment in which a page
