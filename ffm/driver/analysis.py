@@ -1,7 +1,6 @@
-"""What the file of a driver says without running it; cached for each build.
+"""What a driver's file reveals without running it; cached for each build.
 
-Dissertation 4.1: the internal wait function is looked for among the functions that all the known waiting
-calls reach.
+Dissertation 4.1: the internal wait function is among the functions that all the known waiting calls reach.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class DriverAnalysis(msgspec.Struct, frozen=True, kw_only=True):
 
     version: int
     identity: str
-    """Build-id, or a hash of the file where it has none."""
+    """Build-id, or a hash of the file if it has none."""
     from_unwind_tables: bool
     """Whether `starts` and `ends` come from `.eh_frame`; otherwise they are guessed from call targets."""
     starts: list[int]
@@ -53,9 +52,9 @@ class DriverAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     """Starts of the functions that every one of `WAITING_CALLS` reaches by direct calls and slots."""
 
     def function_start(self, address: int) -> int | None:
-        """Return the start of the function that holds `address`, or None where none does.
+        """Return the start of the function that contains `address`, or None if none does.
 
-        It is where the function is entered, also for an address in a split-off part of it.
+        For an address in a split-off part, this is where the whole function is entered.
         """
         place = bisect.bisect_right(self.starts, address) - 1
         if place < 0 or address >= self.ends[place]:
@@ -64,7 +63,7 @@ class DriverAnalysis(msgspec.Struct, frozen=True, kw_only=True):
         return self.split_off.get(start, start)
 
     def names_at(self, address: int) -> tuple[str, ...]:
-        """Return the exported functions whose own code holds `address`; empty where no single family does."""
+        """Return the exported functions whose own code contains `address`; empty if no single family does."""
         place = bisect.bisect_right(self.implementations, address, key=lambda item: item.start) - 1
         if place < 0 or address >= self.implementations[place].end:
             return ()
@@ -72,9 +71,9 @@ class DriverAnalysis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def analyse_driver(path: Path) -> DriverAnalysis:
-    """Return the analysis of the driver at `path`, from the cache where it holds this build.
+    """Return the analysis of the driver at `path`, from the cache if it has this build.
 
-    Raises `ffm.driver.library.DriverFileError` when the file is not a driver.
+    Raises `ffm.driver.library.DriverFileError` if the file is not a driver.
     """
     library = read_library(path)
     identity = identity_of(library)
@@ -88,7 +87,7 @@ def analyse_driver(path: Path) -> DriverAnalysis:
 
 
 def analyse(library: Library) -> DriverAnalysis:
-    """Return the analysis of `library`, without the cache. Raises `DriverFileError` when it is no driver."""
+    """Return the analysis of `library`, without the cache. Raises `DriverFileError` if it is not a driver."""
     functions = function_ranges(library)
     graph = build_call_graph(library, functions)
     return DriverAnalysis(
@@ -110,7 +109,7 @@ def implementation_names(path: Path) -> tuple[Implementation, ...]:
 
 
 def identity_of(library: Library) -> str:
-    """Return the name of this build: its build-id, or a hash of the file where it has none."""
+    """Return the name of this build: its build-id, or a hash of the file if it has none."""
     return library.build_id or "sha256-" + hashlib.sha256(library.path.read_bytes()).hexdigest()
 
 
@@ -131,7 +130,7 @@ def _candidates(library: Library, graph: CallGraph) -> list[int]:
 
 
 def _split_off(graph: CallGraph) -> dict[int, int]:
-    """Return, for each range that begins inside a frame, the start of the only function that jumps to it."""
+    """Return, for each range that starts inside a frame, the start of the only function that jumps to it."""
     functions = graph.functions
     parts: dict[int, int] = {}
     for part in np.flatnonzero(functions.continues).tolist():
@@ -142,7 +141,7 @@ def _split_off(graph: CallGraph) -> dict[int, int]:
 
 
 def _read_cached(path: Path, identity: str) -> DriverAnalysis | None:
-    """Return the analysis in `path`, or None where it is missing, damaged, or of another version or build."""
+    """Return the analysis in `path`, or None if it is missing, damaged, or of another version or build."""
     try:
         cached = msgspec.json.decode(path.read_bytes(), type=DriverAnalysis)
     except (OSError, msgspec.MsgspecError):

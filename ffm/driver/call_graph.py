@@ -1,9 +1,9 @@
-"""Which function of a driver library calls, jumps to or points at which other one.
+"""Which functions of a driver library call, jump to or point at which others.
 
-Found by looking for the encodings of direct calls and jumps, and of calls, jumps and loads through
-relocated slots, at every byte of every function. A byte that only looks like one of them would have to
-point exactly at the start of a function or at a slot by accident, so disassembling adds nothing but time.
-Encodings: Intel SDM volume 2.
+References are found by searching every byte of every function for the encodings of direct calls and jumps, and of
+calls, jumps and loads through relocated slots. To be mistaken for one of them, other bytes would have to point by
+accident exactly at the start of a function or at a slot, so disassembling would only cost time. Encodings: Intel SDM
+volume 2.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class Reference(IntEnum):
 
     CALL = 0
     JUMP = 1
-    """The caller's frame is gone when the callee runs: a tail call, or the way to a split-off cold part."""
+    """The caller's frame is gone when the callee runs: a tail call, or a jump to a split-off cold part."""
     SLOT_CALL = 2
     SLOT_JUMP = 3
     SLOT_LOAD = 4
-    """The address is loaded from a slot; called, jumped to or stored after that."""
+    """The address is loaded from a slot, and then called, jumped to or stored."""
 
 
 _SHORT_JUMP = 0xEB
-# First bytes of what assemblers fill gaps with: nop, its long forms, int3.
+# First bytes of what assemblers use to fill gaps: nop, its long forms, int3.
 _PADDING = (0x90, 0x66, 0x0F, 0x2E, 0xCC)
 
 JUMPS = (Reference.JUMP, Reference.SLOT_JUMP)
@@ -48,12 +48,12 @@ class CallGraph:
     """Values of `Reference`."""
 
     def references_of(self, function: int) -> slice:
-        """Return which rows hold what `function` refers to."""
+        """Return the slice of rows with the references of `function`."""
         first, last = np.searchsorted(self.callers, (function, function + 1))
         return slice(int(first), int(last))
 
     def reachable(self, roots: set[int]) -> set[int]:
-        """Return the functions that are reached from `roots`, these included."""
+        """Return the functions that are reachable from `roots`, which are included."""
         reached = set(roots)
         waiting = list(roots)
         while waiting:
@@ -88,7 +88,7 @@ def build_call_graph(library: Library, functions: FunctionRanges) -> CallGraph:
 
 
 _Found = tuple[Reference, NDArray[np.int64], NDArray[np.int64]]
-"""Kind of the references, their places, the functions they refer to."""
+"""Kind of the references, their addresses, the functions they refer to."""
 
 
 def _direct(code: Code, functions: FunctionRanges) -> list[_Found]:
@@ -102,7 +102,7 @@ def _direct(code: Code, functions: FunctionRanges) -> list[_Found]:
     ):
         places = np.flatnonzero(matches)
         targets = _pointed_at(code, places, length)
-        # Where starts are guessed, one that is only jumped to is not known: it lies in the range before it.
+        # If starts are guessed, a function that is only jumped to is unknown: it is part of the range before it.
         guessed = kind is Reference.JUMP and not functions.from_unwind_tables
         numbers = functions.containing(targets) if guessed else functions.starting_at(targets)
         found.append((kind, code.start + places[numbers >= 0], numbers[numbers >= 0]))
@@ -112,7 +112,7 @@ def _direct(code: Code, functions: FunctionRanges) -> list[_Found]:
 def _short_tail_jumps(code: Code, functions: FunctionRanges) -> _Found:
     """Return the jumps with a one-byte distance that end a function.
 
-    In other places, one byte points at the start of the next function by accident too often.
+    Elsewhere, a single byte points at the start of the next function by accident too often.
     """
     if functions.from_unwind_tables:
         ends = functions.ends[(functions.ends > code.start + 2) & (functions.ends <= code.end)]
@@ -120,7 +120,7 @@ def _short_tail_jumps(code: Code, functions: FunctionRanges) -> _Found:
         places = places[code.bytes[places] == _SHORT_JUMP]
         resolve = functions.starting_at
     else:
-        # The padding that follows a function belongs to its guessed range.
+        # The guessed range of a function includes the padding after it.
         data, _, after = _shifted(code)
         places = np.flatnonzero((data == _SHORT_JUMP) & np.isin(after, _PADDING))
         resolve = functions.containing
@@ -149,7 +149,7 @@ def _through_slots(code: Code, slots: NDArray[np.int64], slot_functions: NDArray
 
 
 def _shifted(code: Code) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return the bytes of `code`, and for each of them the next one and the one after that."""
+    """Return the bytes of `code`, each together with the next byte and the one after that."""
     size = len(code.bytes)
     return code.padded[:size], code.padded[1 : size + 1], code.padded[2 : size + 2]
 

@@ -1,7 +1,7 @@
 """The table of driver functions that ffm knows, read from `catalogue.toml`.
 
-The native build reads this table too (`ffm.driver.generate`), before any package is installed, so this needs
-the standard library only.
+The native build also reads this table (`ffm.driver.generate`), before any package is installed, so this module needs
+only the standard library.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Kind(StrEnum):
     MODULE = "module"
     ENTRY = "entry"
     MAPPING = "mapping"
-    """Gives another address of memory that exists."""
+    """Provides another address of existing memory."""
 
 
 class Memory(StrEnum):
@@ -57,9 +57,9 @@ class Memory(StrEnum):
     """From a stream-ordered memory pool."""
     ARRAY = "array"
     PHYSICAL = "physical"
-    """A handle of virtual memory management, without an address yet."""
+    """A handle of virtual memory management, which has no address yet."""
     RESERVED = "reserved"
-    """An address range of virtual memory management, without memory yet."""
+    """An address range of virtual memory management, which has no memory yet."""
     MAPPED = "mapped"
     """Physical memory mapped into a reserved range."""
     IMPORTED = "imported"
@@ -73,7 +73,7 @@ class Direction(StrEnum):
     DEVICE_TO_HOST = "device_to_host"
     DEVICE_TO_DEVICE = "device_to_device"
     GENERIC = "generic"
-    """The addresses, or the memory types in the descriptor, tell."""
+    """Determined by the addresses, or by the memory types in the descriptor."""
 
 
 class Shape(StrEnum):
@@ -102,7 +102,7 @@ class Shape(StrEnum):
     OPAQUE = "opaque"
     """The descriptor is not read."""
     NARROW = "narrow"
-    """From before CUDA 3.2: sizes and device addresses are 32 bits wide, also where the call writes them."""
+    """From before CUDA 3.2: sizes and device addresses are 32 bits wide, including those that the call writes."""
 
 
 class DefaultStream(StrEnum):
@@ -130,19 +130,19 @@ ROLES = (
 
 
 class CatalogueError(Exception):
-    """The table of driver functions is not as its head describes."""
+    """The table of driver functions does not follow the rules in its header."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriverFunction:
-    """One exported function. Positions of arguments count from 0; `ABSENT` where there is none."""
+    """One exported function. Positions of arguments count from 0; `ABSENT` if there is none."""
 
     index: int
-    """Place in the expanded table; recordings name functions by it."""
+    """Index in the expanded table; recordings identify functions by it."""
     name: str
     """Exported name, with its version and default-stream suffix."""
     base: str
-    """Name without suffixes: what `cuGetProcAddress` is asked for."""
+    """Name without suffixes, as passed to `cuGetProcAddress`."""
     kind: Kind
     memory: Memory
     direction: Direction
@@ -172,7 +172,7 @@ class DriverFunction:
         return self.kind is Kind.ORDER and "Capture" in self.base
 
     def row(self) -> str:
-        """Return all fields as one line of text; the digest of the table is made of these."""
+        """Return all fields as one line of text; the table's digest is computed from these lines."""
         names = [name for name in self.__dataclass_fields__ if name != "index"]
         return " ".join(str(getattr(self, name)) for name in names)
 
@@ -202,7 +202,7 @@ class Catalogue:
         return self.functions[key]
 
     def get(self, name: str) -> DriverFunction | None:
-        """Return the function of this exported name, or None where the table has none."""
+        """Return the function with this exported name, or None if the table has none."""
         return self._by_name.get(name)
 
     def of_kind(self, *kinds: Kind) -> tuple[DriverFunction, ...]:
@@ -211,7 +211,7 @@ class Catalogue:
 
 
 def load_catalogue(path: Path = TABLE) -> Catalogue:
-    """Return the table in `path`. Raises `CatalogueError` when a row is wrong, `OSError` without a file."""
+    """Return the table in `path`. Raises `CatalogueError` if a row is wrong, `OSError` if there is no file."""
     return _load(path)
 
 
@@ -221,7 +221,7 @@ def _load(path: Path) -> Catalogue:
         document = tomllib.load(file)
     if document.get("version") != FORMAT_VERSION:
         raise CatalogueError(
-            f"{path}: the table has version {document.get('version')}, this ffm reads {FORMAT_VERSION}"
+            f"{path}: the table has version {document.get('version')}, but this ffm reads {FORMAT_VERSION}"
         )
     functions: list[DriverFunction] = []
     by_name: dict[str, DriverFunction] = {}

@@ -1,8 +1,8 @@
-"""Which GPUs a program or library holds code for, read from its file.
+"""Which GPUs a program or library contains code for, read from its file.
 
-nvcc puts containers ("fat binaries") into a section. Each holds the device code of one source, for one architecture or
-more: machine code (cubin) for GPUs of the same generation, and PTX, which the driver compiles for any later GPU when
-it loads it. The containers' layout is not documented; it was read off files that nvcc 13.0 made.
+nvcc puts containers ("fat binaries") into a section. Each contains the device code of one source, for one or more
+architectures: machine code (cubin) for GPUs of the same generation, and PTX, which the driver compiles for any later
+GPU when it loads it. The layout of the containers is undocumented; it was derived from files that nvcc 13.0 produced.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from elftools.elf.elffile import ELFFile
 SECTION = ".nv_fatbin"
 _MAGIC = 0xBA55ED50
 _HEADER = struct.Struct("<IHHQ")
-"""Magic, version, size of this header, size of what follows."""
+"""Magic, version, size of this header, size of the content."""
 _ENTRY = struct.Struct("<HHIQ12xI")
 """Kind, version, size of this header, size of the code, then the architecture."""
 _PTX, _CUBIN = 1, 2
@@ -30,20 +30,20 @@ class DeviceCode:
     """The device code of one source. Architectures are 10 * major + minor, such as 90."""
 
     machine: tuple[int, ...]
-    """Architectures that it holds machine code for."""
+    """Architectures with machine code."""
     portable: tuple[int, ...]
     """Architectures of its PTX."""
 
     def compiled_for(self, capability: int) -> bool:
-        """Whether the driver has to compile it for a GPU of this compute capability."""
+        """Whether the driver must compile it for a GPU of this compute capability."""
         ready = any(code // 10 == capability // 10 and code <= capability for code in self.machine)
         return not ready and any(code <= capability for code in self.portable)
 
 
 def device_code(path: Path) -> list[DeviceCode]:
-    """Return the device code in the program or library at `path`, source by source; nothing where it has none.
+    """Return the device code in the program or library at `path`, source by source; empty if it has none.
 
-    A file that cannot be read, or is no ELF file, has none. It is read again only when it has changed.
+    A file that cannot be read, or is not an ELF file, has none. The file is read again only after it has changed.
     """
     try:
         status = path.stat()
@@ -54,13 +54,13 @@ def device_code(path: Path) -> list[DeviceCode]:
 
 @functools.lru_cache(maxsize=4096)
 def _read_once(path: Path, _state: tuple[int, ...]) -> tuple[DeviceCode, ...]:
-    """Read the device code of the file that is at `path` in this state."""
+    """Read the device code of the file at `path` in this state."""
     with path.open("rb") as file:
         section = ELFFile(file).get_section_by_name(SECTION)
         if section is None:
             return ()
         first, size = section["sh_offset"], section["sh_size"]
-        # Mapped, not read: libraries with a gigabyte of code are common, and only the headers are looked at.
+        # Mapped, not read: libraries with a gigabyte of code are common, and only the headers are needed.
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return tuple(_containers(content, first, min(first + size, len(content))))
 
@@ -89,6 +89,6 @@ def _entries(data: mmap.mmap, place: int, end: int) -> DeviceCode:
         elif kind == _PTX:
             portable.add(architecture)
         if header < _ENTRY.size:
-            break  # no layout that we know
+            break  # unknown layout
         place += header + size
     return DeviceCode(tuple(sorted(machine)), tuple(sorted(portable)))

@@ -1,7 +1,7 @@
-"""Where the functions of a driver library begin and end.
+"""Where the functions of a driver library start and end.
 
-`.eh_frame` describes every function and every split-off cold part of one (Linux Standard Base, `.eh_frame`
-and `.eh_frame_hdr`). Without it, functions begin at exports, at the targets of relocated slots and at call
+`.eh_frame` describes every function and every split-off cold part of one (Linux Standard Base, `.eh_frame` and
+`.eh_frame_hdr`). Without it, functions are assumed to start at exports, at the targets of relocated slots and at call
 targets.
 """
 
@@ -17,8 +17,8 @@ from ffm.driver.library import Code, Library
 # Encodings of .eh_frame_hdr that linkers write: pointer relative to its own place, 4-byte count, sorted
 # table of 4-byte offsets from the header. Source: LSB, "DWARF Extensions", DW_EH_PE_*.
 _HEADER = (1, 0x1B, 0x03, 0x3B)
-# Call frame instructions (DWARF 5, 7.24) that move the frame; before any other, at the start of a range, they say
-# that the frame is not that of a function just entered.
+# Call frame instructions (DWARF 5, 7.24) that move the frame. If one comes first in a range, the range does not start
+# with the frame of a function just entered.
 _MOVES_FRAME = (0x0C, 0x0D, 0x0E, 0x0F)
 _SAVES_REGISTER = 0x80
 _CALL = 0xE8
@@ -32,21 +32,21 @@ class FunctionRanges:
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     continues: NDArray[np.bool_]
-    """Whether a range begins in the middle of a frame: a split-off part that is jumped to, not called."""
+    """Whether a range starts in the middle of a frame: a split-off part that is jumped to, not called."""
     from_unwind_tables: bool
-    """Otherwise they are guessed from call targets."""
+    """Otherwise the ranges are guessed from call targets."""
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def containing(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of the function that holds each address, -1 where none does; same shape."""
+        """Return the number of the function that contains each address, or -1; same shape."""
         places = np.searchsorted(self.starts, addresses, side="right") - 1
         inside = (places >= 0) & (addresses < self.ends[np.maximum(places, 0)])
         return np.where(inside, places, -1)
 
     def starting_at(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of the function that starts at each address, -1 where none does; same shape."""
+        """Return the number of the function that starts at each address, or -1; same shape."""
         places = np.minimum(np.searchsorted(self.starts, addresses), len(self.starts) - 1)
         return np.where(self.starts[places] == addresses, places, -1)
 
@@ -58,7 +58,7 @@ def function_ranges(library: Library) -> FunctionRanges:
 
 
 def _from_unwind_tables(library: Library) -> FunctionRanges | None:
-    """Return what `.eh_frame` describes, or None where there is no table, or one of an unknown kind."""
+    """Return what `.eh_frame` describes, or None if there is no table or it is of an unknown kind."""
     header = library.unwind_index
     image = library.image
     if not header or tuple(image[header : header + 4]) != _HEADER:
@@ -66,12 +66,12 @@ def _from_unwind_tables(library: Library) -> FunctionRanges | None:
     count = int(image[header + 8 : header + 12].view("<u4")[0])
     table = image[header + 12 : header + 12 + 8 * count].view("<i4").reshape(count, 2).astype(np.int64) + header
     starts, descriptions = table[:, 0], table[:, 1]
-    # A description is: length, distance to the common part, start (relative to its own place), size; 4
+    # A description consists of length, distance to the common part, start (relative to its own address) and size, 4
     # bytes each.
     if not np.array_equal(descriptions + 8 + words(image, descriptions + 8), starts):
         return None
     sizes = words(image, descriptions + 12)
-    # Then the length of further data, that data, and the call frame instructions.
+    # Then come the length of further data, that data, and the call frame instructions.
     first = image[descriptions + 17 + image[descriptions + 16]]
     continues = np.isin(first, _MOVES_FRAME) | (first & 0xC0 == _SAVES_REGISTER)
     order = np.argsort(starts, kind="stable")
@@ -90,8 +90,7 @@ def _from_targets(library: Library) -> FunctionRanges:
     for code in library.code:
         targets = _call_targets(code)
         before = library.image[targets - 1]
-        # A byte that only looks like a call rarely points behind the end of a function, or to a rounded
-        # address.
+        # Bytes that only look like a call rarely point just after the end of a function, or to an aligned address.
         parts.append(targets[np.isin(before, _PADDING) | (targets % 16 == 0)])
     starts = np.unique(np.concatenate(parts))
     borders = np.unique(np.concatenate((starts, *ends)))

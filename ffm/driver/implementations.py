@@ -1,7 +1,7 @@
 """Which code of a driver library belongs to which exported function.
 
-An export of a driver is often a stub that jumps through a slot of a table to the implementation, so it
-never shows in the stack of a blocked thread: the implementation does.
+A driver's export is often a stub that jumps through a table slot to the implementation. So the export never appears in
+the stack of a blocked thread; the implementation does.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class Implementation:
     start: int
     end: int
     names: tuple[str, ...]
-    """The exports, sorted; more than one where they share the code."""
+    """The exports, sorted; more than one if they share the code."""
 
 
 def implementations(library: Library, graph: CallGraph) -> tuple[Implementation, ...]:
     """Return the ranges that belong to exports, sorted by start and disjoint.
 
-    A range is the export itself, what its stub leads to, and what is reached from there by jumps alone and
-    from nowhere else: cold parts and tail-called bodies.
+    A range is the export itself, what its stub leads to, or what only these reach, and only by jumps: cold parts and
+    tail-called bodies.
     """
     functions = graph.functions
     if not library.exports:
@@ -55,7 +55,7 @@ def implementations(library: Library, graph: CallGraph) -> tuple[Implementation,
 
 
 def _body(graph: CallGraph, function: int) -> int:
-    """Return what the stub `function` leads to, or `function` where it is no stub."""
+    """Return the target of the stub `function`, or `function` if it is not a stub."""
     rows = graph.references_of(function)
     size = graph.functions.ends[function] - graph.functions.starts[function]
     if rows.stop - rows.start != 1 or size > LARGEST_STUB or graph.kinds[rows][0] not in _THROUGH_SLOT:
@@ -64,7 +64,7 @@ def _body(graph: CallGraph, function: int) -> int:
 
 
 def _callers(graph: CallGraph) -> dict[int, set[int]]:
-    """Return, for each function, all that refer to it."""
+    """Return, for each function, all functions that refer to it."""
     callers: dict[int, set[int]] = {}
     for caller, callee in zip(graph.callers.tolist(), graph.callees.tolist(), strict=True):
         callers.setdefault(callee, set()).add(caller)

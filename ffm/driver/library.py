@@ -1,7 +1,7 @@
-"""The parts of a driver's ELF file that finding functions needs: exports, code, relocated slots, build-id.
+"""The parts of a driver's ELF file that are needed to find functions: exports, code, relocated slots, build-id.
 
-Addresses are virtual addresses of the file, equal to offsets from the module's base when it is loaded,
-because the first segment of a shared library lies at 0. Source: System V ABI, AMD64 supplement.
+Addresses are virtual addresses of the file. They equal offsets from the loaded module's base because the first segment
+of a shared library is at 0. Source: System V ABI, AMD64 supplement.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ R_X86_64_GLOB_DAT = 6
 R_X86_64_JUMP_SLOT = 7
 R_X86_64_RELATIVE = 8
 _EXECUTABLE = 1
-# Instructions that an entry can begin with; source: Intel SDM volume 2, ENDBR64 and JMP.
+# Instructions that a function entry can start with. Source: Intel SDM volume 2, ENDBR64 and JMP.
 _ENDBR64 = b"\xf3\x0f\x1e\xfa"
 _JUMP_THROUGH_SLOT = b"\xff\x25"
 
 PADDING = 8
-"""Zeros behind the bytes of a code segment."""
+"""Zeros after the bytes of a code segment."""
 
 _SYMBOL = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
@@ -37,7 +37,7 @@ _RELA = np.dtype([("offset", "<u8"), ("info", "<u8"), ("addend", "<i8")])
 
 
 class DriverFileError(Exception):
-    """The driver's file cannot be read as a shared library of this machine."""
+    """The driver's file cannot be read as a shared library for this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Code:
 
     start: int
     padded: NDArray[np.uint8]
-    """The bytes of the segment, then `PADDING` zeros, so that its last instructions read like others."""
+    """The bytes of the segment, then `PADDING` zeros, so that its last instructions need no special case."""
 
     @property
     def bytes(self) -> NDArray[np.uint8]:
@@ -65,24 +65,24 @@ class Library:
 
     path: Path
     build_id: str
-    """Hexadecimal, empty where the file has none."""
+    """Hexadecimal; empty if the file has none."""
     exports: dict[str, int]
     """Exported functions and their addresses."""
     code: tuple[Code, ...]
     slots: NDArray[np.int64]
     """Addresses of pointers that the loader fills with addresses inside the library, sorted."""
     slot_targets: NDArray[np.int64]
-    """The address that each of them gets; same length as `slots`."""
+    """The address written to each of them; same length as `slots`."""
     unwind_index: int
-    """Address of `.eh_frame_hdr`, 0 where there is none."""
+    """Address of `.eh_frame_hdr`; 0 if there is none."""
     image: NDArray[np.uint8]
     """The file as loaded, read-only data included, indexed by address."""
 
     def behind_slots(self) -> dict[str, int]:
-        """Return, for each export that begins with a jump through a slot, the address that the slot gets.
+        """Return, for each export that starts with a jump through a slot, the address in that slot.
 
-        Such an entry cannot be patched while the library is being loaded: whoever follows the jump reads the slot
-        before the loader has filled it.
+        Such an entry cannot be patched while the library is being loaded: following the jump would read the slot before
+        the loader has filled it.
         """
         targets = dict(zip(self.slots.tolist(), self.slot_targets.tolist(), strict=True))
         found: dict[str, int] = {}
@@ -97,7 +97,7 @@ class Library:
         return found
 
     def is_code(self, addresses: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which of `addresses` lie in an executable segment; same shape."""
+        """Return which of `addresses` are in an executable segment; same shape."""
         inside = np.zeros(addresses.shape, dtype=np.bool_)
         for code in self.code:
             inside |= (addresses >= code.start) & (addresses < code.end)
@@ -105,9 +105,9 @@ class Library:
 
 
 def read_library(path: Path) -> Library:
-    """Read the library at `path`; again only when the file has changed since.
+    """Read the library at `path`; read it again only after it has changed.
 
-    Raises `DriverFileError` when it is missing or no x86-64 library.
+    Raises `DriverFileError` if the file is missing or not an x86-64 library.
     """
     try:
         status = path.stat()
@@ -118,7 +118,7 @@ def read_library(path: Path) -> Library:
 
 @functools.lru_cache(maxsize=2)
 def _read_once(path: Path, _state: tuple[int, ...]) -> Library:
-    """Read the library that is at `path` in this state. A process meets one driver, at most two; they are large."""
+    """Read the library at `path` in this state. A process uses one driver, at most two; they are large."""
     return _read(path, path.read_bytes())
 
 
@@ -164,7 +164,7 @@ def _build_id(segment: Any) -> str:
 
 
 def _image(elf: ELFFile, content: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the file's bytes laid out by virtual address, zeros between and after the segments."""
+    """Return the file's bytes arranged by virtual address, with zeros between and after the segments."""
     segments = [segment for segment in elf.iter_segments() if segment["p_type"] == "PT_LOAD"]
     image = np.zeros(max(segment["p_vaddr"] + segment["p_memsz"] for segment in segments), dtype=np.uint8)
     for segment in segments:
@@ -174,7 +174,7 @@ def _image(elf: ELFFile, content: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _text(image: NDArray[np.uint8], start: int) -> str:
-    """Return the text that begins at `start` and ends with a zero byte."""
+    """Return the zero-terminated text at `start`."""
     return image[start : start + 512].tobytes().split(b"\0", 1)[0].decode()
 
 
@@ -215,7 +215,7 @@ def _slots(
 
 
 def _unpack_relative(packed: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the slots of a `DT_RELR` table: even words are addresses, odd ones maps of the next 63 words."""
+    """Return the slots of a `DT_RELR` table: even words are addresses, odd words are bitmaps of the next 63 words."""
     places: list[int] = []
     following = 0
     for word in packed.tolist():

@@ -1,4 +1,4 @@
-"""Where a program of this machine would find the CUDA driver."""
+"""Where a program on this machine would find the CUDA driver."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 NAME = "libcuda.so.1"
 """What the CUDA runtime loads; the driver's SONAME."""
 
-# Loading is the only way to ask the dynamic linker: LD_LIBRARY_PATH, its cache and its own folders decide. In a process
-# of its own, because drivers do not like to be unloaded.
+# Only loading it reveals what the dynamic linker finds: LD_LIBRARY_PATH, its cache and its own folders decide. This
+# runs in a separate process because drivers do not unload cleanly.
 _ASK = """
 import ctypes, sys
 ctypes.CDLL(sys.argv[1])
@@ -23,7 +23,7 @@ for line in open("/proc/self/maps"):
 
 
 def find_driver(name: str = NAME) -> Path | None:
-    """Return the file of the driver that the dynamic linker loads by `name`, or None where it finds none."""
+    """Return the file of the driver that the dynamic linker loads by `name`, or None if it finds none."""
     asked = subprocess.run([sys.executable, "-c", _ASK, name], capture_output=True, text=True, check=False)
     path = asked.stdout.strip()
     return Path(path) if asked.returncode == 0 and path else None

@@ -1,4 +1,4 @@
-"""Which form of a driver function `cuGetProcAddress` means: by name, version of CUDA and default-stream flavour."""
+"""Which form of a driver function `cuGetProcAddress` returns, by name, CUDA version and default-stream variant."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ TABLE = Path(__file__).with_name("versions.toml")
 
 @cache
 def since() -> dict[str, int]:
-    """Return the version of CUDA (1000 * major + 10 * minor) that brought each exported form that the table knows."""
+    """Return the CUDA version (1000 * major + 10 * minor) that introduced each exported form in the table."""
     with TABLE.open("rb") as file:
         return {str(name): int(version) for name, version in tomllib.load(file).items()}
 
 
 def newest() -> int:
-    """Return the newest version that the table knows all forms of."""
+    """Return the newest version for which the table has all forms."""
     return max(since().values())
 
 
 def form_of(base: str, version: int, *, per_thread: bool) -> DriverFunction | None:
-    """Return the catalogue's form of the function `base` in a version of CUDA, or None where it has none.
+    """Return the catalogue's form of the function `base` in a version of CUDA, or None if there is none.
 
-    That is the newest one which the version has, in the flavour with a default stream for each thread where that is
-    asked for and exists (CUDA Driver API, cuGetProcAddress).
+    This is the newest form that the version has. If `per_thread` is set, it is the variant with one default stream per
+    thread, if that exists (CUDA Driver API, cuGetProcAddress).
     """
     forms = [
         (function.default_stream is DefaultStream.PER_THREAD, since()[function.name], function)

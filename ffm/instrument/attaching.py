@@ -1,4 +1,4 @@
-"""Getting Frida into a process that waits at the gate, or saying why that cannot be."""
+"""Attach Frida to a process that waits at the gate, or explain why that fails."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ import frida
 from ffm.instrument.errors import InstrumentError
 
 LIMIT = 60.0
-"""Seconds that Frida may take: a hundred times what it does on a busy machine."""
+"""Seconds allowed for Frida: a hundred times what it needs on a busy machine."""
 GRACE, TICK = 2.0, 0.1
-"""Seconds that it may take when the process has ended; seconds between two looks."""
+"""Seconds allowed after the process has ended; seconds between two checks."""
 
 
 @contextmanager
 def attaching(process_id: int) -> Iterator[None]:
-    """Around all that is asked of Frida to get into a process: held to a time limit, with errors in words.
+    """Limit the time of attaching Frida to a process, and turn its errors into sentences.
 
     Raises:
-        InstrumentError: Frida cannot get in; or the process has ended meanwhile, which the caller can tell.
+        InstrumentError: Frida cannot attach, or the process has ended meanwhile; the caller can tell which.
     """
     process = f"the process {process_id} ({_name_of(process_id)})"
     tracer = _other_tracer_of(process_id)
     if tracer is not None:
         raise InstrumentError(
-            f"Frida cannot attach to {process}: {_name_of(tracer)} (process {tracer}) traces it already, and a process "
-            "can have only one tracer. Run the program without that one."
+            f"Frida cannot attach to {process}: {_name_of(tracer)} (process {tracer}) already traces it, and a process "
+            "can have only one tracer. Run the program without that tracer."
         )
     cancellable = frida.Cancellable()  # type: ignore[no-untyped-call]
     over = threading.Event()
@@ -56,7 +56,7 @@ def attaching(process_id: int) -> Iterator[None]:
 
 
 def _cancel_in_time(process_id: int, cancellable: frida.Cancellable, over: threading.Event) -> None:
-    """Cancel what Frida does when the time is up, or shortly after the process has ended: not always Frida notices."""
+    """Cancel Frida's work when the time is up, or shortly after the process has ended, which Frida can miss."""
     end = time.monotonic() + LIMIT
     while not over.wait(TICK):
         if _has_ended(process_id):
@@ -76,13 +76,13 @@ _FAILURES = (
     frida.TimedOutError,
     frida.TransportError,
 )
-"""What Frida raises where it cannot attach, where the agent cannot start, and where the process ends meanwhile."""
+"""What Frida raises if it cannot attach, if the agent cannot start, or if the process ends meanwhile."""
 
 
 def _other_tracer_of(process_id: int) -> int | None:
-    """The process or thread that traces this one; None where nobody does.
+    """Return the process or thread that traces this one, or None.
 
-    Frida itself, which traces from threads of ours, may not have let go of a process that replaced itself by exec.
+    Frida, which traces from our own threads, may not yet have released a process that replaced itself by exec.
     """
     end = time.monotonic() + LIMIT
     tracer = _tracer_of(process_id)
@@ -102,7 +102,7 @@ def _tracer_of(process_id: int) -> int | None:
 
 
 def _has_ended(process_id: int) -> bool:
-    """Whether a process has ended, also where nobody has taken its status yet."""
+    """Return whether a process has ended, even if its status has not been collected yet."""
     try:
         status = Path(f"/proc/{process_id}/stat").read_text()
     except OSError:

@@ -1,7 +1,7 @@
-"""The stack of one thread of a child process, read while the thread is stopped for a moment.
+"""The stack of one thread of a child process, read while the thread is briefly stopped.
 
-Uses `ptrace` directly: Frida's `Process.enumerateThreads` now and then needs 15 s for the first answer.
-Source: Linux manual pages ptrace(2), proc(5).
+Uses `ptrace` directly because Frida's `Process.enumerateThreads` sometimes needs 15 s for its first answer. Source:
+Linux manual pages ptrace(2), proc(5).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LARGEST_STACK = 1 << 16
-"""Bytes that are read at most, from the innermost frame outwards."""
+"""Most bytes that are read, from the innermost frame outwards."""
 _PAGE = 4096
 
 _PTRACE_GETREGS = 12
@@ -38,18 +38,17 @@ _libc.ptrace.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Where a thread was, and what lay on its stack."""
+    """Where a thread was, and the content of its stack."""
 
     program_counter: int
     words: NDArray[np.int64]
-    """The stack's 8-byte words, innermost first: return addresses among other things and left-overs."""
+    """The stack's 8-byte words, innermost first: return addresses among other data and stale values."""
 
 
 def read_stack(process: int, thread: int) -> Stack | None:
-    """Return the stack of `thread` of the child `process`, or None when the thread has ended.
+    """Return the stack of `thread` of the child `process`, or None if the thread has ended.
 
-    Raises `PermissionError` where tracing is not allowed. Call it from one Python thread only, which
-    becomes the tracer.
+    Raises `PermissionError` if tracing is not allowed. Call this from one Python thread only, which becomes the tracer.
     """
     if not _trace(_PTRACE_SEIZE, thread):
         return None
@@ -66,7 +65,7 @@ def read_stack(process: int, thread: int) -> Stack | None:
 
 
 def _trace(request: int, thread: int, data: int | None = None) -> bool:
-    """Make a request; return whether the thread is still there. Raises `PermissionError`."""
+    """Make a request; return whether the thread still exists. Raises `PermissionError`."""
     if _libc.ptrace(request, thread, None, data) == 0:
         return True
     code = ctypes.get_errno()
@@ -76,7 +75,7 @@ def _trace(request: int, thread: int, data: int | None = None) -> bool:
 
 
 def _stopped(thread: int) -> bool:
-    """Wait until the thread has stopped; return False when it has ended instead."""
+    """Wait until the thread has stopped; return False if it has ended instead."""
     try:
         _, status = os.waitpid(thread, _WALL)
     except ChildProcessError:
@@ -85,7 +84,7 @@ def _stopped(thread: int) -> bool:
 
 
 def _memory(process: int, start: int) -> NDArray[np.int64]:
-    """Return the words from `start` up to the end of the stack, or as many as are read at most."""
+    """Return the words from `start` to the end of the stack, or as many as may be read."""
     parts: list[bytes] = []
     with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
         place = start

@@ -1,4 +1,4 @@
-"""What GPU a driver has, asked in a process of its own."""
+"""Which GPU a driver has, determined in a separate process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECONDS = 60.0
 
 
 def compute_capability(driver: Path) -> int:
-    """Return the compute capability of the first GPU, 10 * major + minor; 0 where the driver has none."""
+    """Return the compute capability of the first GPU, 10 * major + minor; 0 if the driver has none."""
     with tempfile.TemporaryDirectory(prefix="ffm-") as scratch:
         order, answer = Path(scratch) / "order.json", Path(scratch) / "answer.json"
         order.write_text(json.dumps({"library": str(driver), "names": [], "versions": []}))

@@ -1,4 +1,4 @@
-"""What `ffm doctor` finds out: whether programs can be measured on this machine, and what will be missing."""
+"""What `ffm doctor` finds out: whether programs can be measured on this machine, and what would be missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class State(StrEnum):
 
     GOOD = "good"
     LIMITED = "limited"
-    """Measuring works; the finding says what is lost."""
+    """Measuring works, but loses something; the finding says what."""
     MISSING = "missing"
     """Nothing can be measured."""
 
@@ -38,7 +38,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was found."""
+    """All findings."""
 
     version: int
     ready: bool
@@ -47,18 +47,18 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     examination: Examination | None
     wait_function: WaitFunction | None
     trials: list[Trial] | None
-    """What became of hooking every export; None where that was not asked for."""
+    """The results of hooking every export; None if that was not requested."""
 
 
 def _nobody(_: str) -> None:
-    """Hear the progress of a diagnosis that nobody follows."""
+    """Discard the progress of a diagnosis."""
 
 
 def diagnose(
     driver: Path | None, *, probe: bool, every_export: bool = False, tell: Callable[[str], None] = _nobody
 ) -> Diagnosis:
-    """Examine this machine and its driver, or the library `driver`. `tell` hears what is being done."""
-    tell("looking at this machine")
+    """Examine this machine and its driver, or the library `driver`. `tell` receives the progress."""
+    tell("checking this machine")
     findings = [
         Finding(subject=check.subject, state=State.GOOD if check.good else State.MISSING, says=check.says)
         for check in check_machine()
@@ -74,7 +74,7 @@ def diagnose(
     else:
         try:
             tell("hooking every function of the driver in a child process")
-            # An absolute path: the dynamic linker looks for a name without a slash elsewhere.
+            # An absolute path, because the dynamic linker searches other places for a name without a slash.
             examination = examine_driver(str(path.absolute()))
             findings += _of_driver(examination)
             wait = find_and_remember(path, tell) if probe else known_wait_function(path)
@@ -126,7 +126,7 @@ def _of_driver(found: Examination) -> list[Finding]:
             Finding(
                 subject="unknown functions",
                 state=State.LIMITED,
-                says=f"{len(unknown)} that the catalogue does not know, and that nothing will be seen of: "
+                says=f"{len(unknown)} that the catalogue does not know and that will not be observed: "
                 + ", ".join(unknown),
             )
         )
@@ -136,7 +136,7 @@ def _of_driver(found: Examination) -> list[Finding]:
 def _of_device(found: Examination) -> Finding:
     if found.initialised != 0:
         error = f" ({found.initialisation_error})" if found.initialisation_error else ""
-        return Finding(subject="GPU", state=State.MISSING, says=f"cuInit answers {found.initialised}{error}")
+        return Finding(subject="GPU", state=State.MISSING, says=f"cuInit returns {found.initialised}{error}")
     if found.compute_capability is None:
         return Finding(subject="GPU", state=State.MISSING, says="the driver finds no GPU")
     major, minor = found.compute_capability
@@ -161,14 +161,15 @@ def _of_wait_function(found: WaitFunction | None) -> Finding:
         return Finding(
             subject=subject,
             state=State.LIMITED,
-            says="not looked for yet in this build: `ffm doctor --probe` does, and so does the first measurement",
+            says="not searched for yet in this build: `ffm doctor --probe` does that, and so does the first "
+            "measurement",
         )
     if found.offset is None:
         return Finding(
             subject=subject,
             state=State.LIMITED,
             says=f"not found: {found.reason}. Stage 1 times the public synchronizations instead; waits inside other "
-            "calls are not seen",
+            "calls are not observed",
         )
     where = " and ".join(f"{offset:#x}" for offset in found.offsets)
     idle = f"; {', '.join(found.calls_that_did_not_wait)} did not wait" if found.calls_that_did_not_wait else ""
@@ -176,7 +177,7 @@ def _of_wait_function(found: WaitFunction | None) -> Finding:
     says = f"at {where}; checked with {_grouped(found.waiting_calls)} on a GPU kept busy by a {busy}{idle}"
     limits = [
         *(f"{name} waits in its own code" for name in found.own_code),
-        *(f"{name} waits elsewhere, which is not seen" for name in found.uncovered_calls),
+        *(f"{name} waits elsewhere, which is not observed" for name in found.uncovered_calls),
     ]
     return Finding(
         subject=subject,

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class InstrumentError(Exception):
-    """The program could not be started, instrumented, or its recording not be read."""
+    """The program could not be started or instrumented, or its recording could not be read."""

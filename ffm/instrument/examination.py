@@ -1,4 +1,4 @@
-"""What a driver and this machine allow: every function is really hooked, in a child process that loads the driver."""
+"""What a driver and this machine allow: every function is actually hooked, in a child process that loads the driver."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ VERSIONS = (
     *(2000, 3020, 4000, 5050, 6050, 7000, 8000, 9000, 9020, 10000, 10010, 10020, 11000, 11010, 11020, 11030, 11040),
     *(11060, 11070, 11080, 12000, 12010, 12020, 12030, 12040, 12050, 12060, 12080, 12090, 13000, 13010, 13020),
 )
-"""Versions of CUDA that brought new forms of functions (cudaTypedefs.h): what `cuGetProcAddress` is asked for."""
+"""CUDA versions that introduced new forms of functions (cudaTypedefs.h), for queries to `cuGetProcAddress`."""
 
 SECONDS = 60.0
 """More than an examination takes."""
 
 LOST = {
-    Kind.SYNCHRONIZATION: "waits in it are seen, but not where the program asked for them",
-    Kind.TRANSFER: "its copies, and what waits for them, are not seen",
-    Kind.SET: "device memory that it writes is not known",
-    Kind.FREE: "waits for the GPU that it hides have no call site",
-    Kind.ALLOCATION: "remedies cannot name where its memory comes from",
-    Kind.LAUNCH: "work that it starts is not seen, so waits for it look unnecessary",
-    Kind.HOST_FUNCTION: "what its functions touch is not seen",
-    Kind.MIGRATION: "prefetched managed memory is not known",
-    Kind.MAPPING: "a second address of the same memory is not known",
-    Kind.QUERY: "polling with it is not seen as a synchronization",
-    Kind.TIMING: "a wait that is there for a time measurement looks unnecessary",
+    Kind.SYNCHRONIZATION: "its waits are observed, but not the call that requested them",
+    Kind.TRANSFER: "its copies, and what waits for them, are not observed",
+    Kind.SET: "the device memory that it writes is unknown",
+    Kind.FREE: "its hidden waits for the GPU have no call site",
+    Kind.ALLOCATION: "remedies cannot name the origin of its memory",
+    Kind.LAUNCH: "work that it starts is not observed, so waits for it look unnecessary",
+    Kind.HOST_FUNCTION: "what its functions access is not observed",
+    Kind.MIGRATION: "prefetched managed memory is unknown",
+    Kind.MAPPING: "a second address of the same memory is unknown",
+    Kind.QUERY: "polling with it is not recognized as a synchronization",
+    Kind.TIMING: "a wait that serves a time measurement looks unnecessary",
     Kind.ORDER: "a wait that orders two streams looks unnecessary",
-    Kind.GRAPH: "work of graphs that it makes is not seen",
-    Kind.STREAM: "which streams exist, and how they wait for each other, is not known",
-    Kind.EVENT: "what its events stand for is not known",
-    Kind.CONTEXT: "which context a thread works in is not known",
-    Kind.MODULE: "loading of device code, and waits in it, are not seen",
-    Kind.ENTRY: "which entry points the program asks for is not known",
+    Kind.GRAPH: "work of graphs that it creates is not observed",
+    Kind.STREAM: "which streams exist, and how they wait for each other, is unknown",
+    Kind.EVENT: "what its events stand for is unknown",
+    Kind.CONTEXT: "which context a thread works in is unknown",
+    Kind.MODULE: "loading of device code, and waits during it, are not observed",
+    Kind.ENTRY: "which entry points the program requests is unknown",
 }
-"""What a measurement loses by each kind of function that cannot be hooked."""
+"""What a measurement loses if a kind of function cannot be hooked."""
 
 ESSENTIAL = frozenset({Kind.SYNCHRONIZATION, Kind.TRANSFER, Kind.FREE, Kind.ALLOCATION, Kind.LAUNCH})
-"""Without a hook on any function of these kinds, verdicts can be wrong."""
+"""If any function of these kinds is not hooked, verdicts can be wrong."""
 
 HOOKED = frozenset({"replace-fast", "attach", "shared", "inherited"})
 
@@ -65,7 +65,7 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     """`replace-fast`, `attach`, `shared` (with the function in `reason`), or `failed`."""
     reason: str
     lost: str
-    """What a measurement loses; empty where it is hooked."""
+    """What a measurement loses; empty if it is hooked."""
     essential: bool
 
 
@@ -74,41 +74,41 @@ class EntryPoint(msgspec.Struct, frozen=True, kw_only=True):
 
     asked: str
     version: int
-    """Of CUDA, 1000 * major + 10 * minor: the lowest one asked for that gets this pointer."""
+    """The lowest CUDA version requested that yields this pointer, 1000 * major + 10 * minor."""
     per_thread: bool
-    """Whether the flavour with one default stream for each thread was asked for."""
+    """Whether the variant with one default stream per thread was requested."""
     exports: tuple[str, ...]
-    """Exported names of this address; empty where it is exported under none."""
+    """Exported names of this address; empty if it is not exported."""
     offset: int
 
 
 class Examination(msgspec.Struct, frozen=True, kw_only=True):
-    """What a driver is, and what hooking it came to."""
+    """What a driver is, and the outcome of hooking it."""
 
     path: str
     identity: str
     """Build-id, or a hash of the file."""
     release: str
-    """NVIDIA's number of the driver, such as `580.95.05`; empty where the file's name does not tell."""
+    """NVIDIA's number of the driver, such as `580.95.05`; empty if the file's name does not show it."""
     cuda_version: int
-    """What `cuDriverGetVersion` answers: 1000 * major + 10 * minor."""
+    """What `cuDriverGetVersion` returns: 1000 * major + 10 * minor."""
     initialised: int
-    """What `cuInit` answers: 0, or an error such as 100 (no device)."""
+    """What `cuInit` returns: 0, or an error such as 100 (no device)."""
     initialisation_error: str
     device: str
-    """Name of the first device; empty where there is none."""
+    """Name of the first device; empty if there is none."""
     compute_capability: tuple[int, int] | None
     hooks: tuple[Hook, ...]
     entry_points: tuple[EntryPoint, ...]
     unknown_exports: tuple[str, ...]
-    """Exported functions that the catalogue neither watches nor leaves out on purpose."""
+    """Exported functions that the catalogue neither watches nor deliberately leaves out."""
     unknown_entry_points: tuple[EntryPoint, ...]
-    """Answers of `cuGetProcAddress` of which the same holds, or that are not exported and were not hooked either."""
+    """Answers of `cuGetProcAddress` that are likewise unknown, or that are neither exported nor hooked."""
     recorded: int
     """Calls of the examined process that the collector recorded."""
 
     def by_outcome(self) -> dict[str, list[Hook]]:
-        """Return the hooks by how they were made."""
+        """Return the hooks by outcome."""
         groups: dict[str, list[Hook]] = defaultdict(list)
         for hook in self.hooks:
             groups[hook.how].append(hook)
@@ -134,13 +134,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _NoWait:
-    """The examination hooks no wait function: it asks for none."""
+    """The examination needs no wait function, so it hooks none."""
 
     offsets: tuple[int, ...] = ()
 
 
 def try_attaching() -> None:
-    """Start a child process with the instruments in place, without a driver. Raises `InstrumentError`."""
+    """Start a child process with the instruments in place but no driver. Raises `InstrumentError`."""
     with tempfile.TemporaryDirectory(prefix="ffm-examination-") as scratch:
         output = Path(scratch) / "output"
         instruments = Instruments(Path(scratch), [], 0, None, lambda _driver: _NoWait())
@@ -153,8 +153,8 @@ def examine_driver(library: str) -> Examination:
     """Load `library` (a path, or a name for the dynamic linker) in a child process with all functions hooked.
 
     Raises:
-        InstrumentError: nothing can be attached to a child, it ended before its time, or the driver cannot be loaded.
-        DriverFileError: the driver's file cannot be read.
+        InstrumentError: Nothing can attach to a child, the child ended early, or the driver cannot be loaded.
+               DriverFileError: The driver's file cannot be read.
     """
     catalogue = load_catalogue()
     with tempfile.TemporaryDirectory(prefix="ffm-examination-") as scratch:
@@ -187,7 +187,7 @@ def examine_driver(library: str) -> Examination:
                 f"The driver {answer.path} was loaded, and no hooks were made"
                 + (f": {process.failure}." if process else ".")
             )
-        # What the agent said may come a moment after the process's end.
+        # The agent's messages may arrive shortly after the process ends.
         patience = time.monotonic() + SECONDS
         while not process.hooks and time.monotonic() < patience:
             time.sleep(0.01)
@@ -196,7 +196,7 @@ def examine_driver(library: str) -> Examination:
 
 
 def names_to_ask_for(library: str, catalogue: Catalogue) -> set[str]:
-    """Return all names that `cuGetProcAddress` may know: the catalogue's, and what looks like one in the file."""
+    """Return all names that `cuGetProcAddress` may know: the catalogue's, and strings in the file that look like it."""
     names = {function.base for function in catalogue.functions} | catalogue.left_out
     path = Path(library)
     if "/" in library and path.is_file():
@@ -243,7 +243,7 @@ def _examination(answer: Answer, hooks: list[tuple[str, str, str]], recorded: in
 
 
 def _unhooked(point: EntryPoint, hooks: list[tuple[str, str, str]]) -> bool:
-    """Whether an answer that is not exported was not hooked as the form of a function that it is."""
+    """Return whether an answer that is not exported was also not hooked as a form of its function."""
     form = form_of(point.asked, point.version, per_thread=point.per_thread)
     return form is None or not any(name == form.name and how in HOOKED for name, how, _ in hooks)
 

@@ -22,21 +22,21 @@ from ffm.instrument.library import native_library
 
 HELLO = struct.Struct("<II")
 STARTED, FORKED = 0, 1
-"""What brought a process to the gate; `gate.c` has the same numbers."""
+"""Why a process came to the gate; `gate.c` has the same numbers."""
 
 PATIENCE = 20.0
-"""Seconds for processes that are being instrumented when the run is over."""
+"""Seconds that processes still being instrumented get when the run is over."""
 
 
 class Gate:
-    """Listens for arriving processes; calls `instrument(process_id, reason)` for each, then lets it go.
+    """Listens for arriving processes; calls `instrument(process_id, reason)` for each, then releases it.
 
-    `instrument` runs on a thread of its own for each process. The process is let go also when it raises.
+    `instrument` runs on a separate thread for each process. The process is released even if it raises.
     """
 
     def __init__(self, instrument: Callable[[int, int], None]) -> None:
         self._instrument = instrument
-        # A socket's path may have 107 bytes: results folders can lie deeper.
+        # A socket's path may have at most 107 bytes, and results folders can be deeper.
         self._folder = tempfile.TemporaryDirectory(prefix="ffm-")
         self.path = Path(self._folder.name) / "gate"
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -65,7 +65,7 @@ class Gate:
         with self._lock:
             self._closed = True
             handlers = self._handlers
-        # Shutting Frida down while it attaches, as happens at our end, can crash it.
+        # Shutting Frida down while it attaches, which can happen at the end of a run, can crash it.
         end = time.monotonic() + PATIENCE
         for handler in handlers:
             handler.join(max(0.0, end - time.monotonic()))
@@ -75,7 +75,7 @@ class Gate:
             self._handles.clear()
 
     def environment(self, base: dict[str, str], preloaded: tuple[str, ...] = ()) -> dict[str, str]:
-        """Return the environment in which a program meets the gate, and loads more of our libraries before its own."""
+        """Return the environment that leads a program to the gate and preloads more of our libraries."""
         libraries = [str(native_library(name)) for name in ("libffm_gate.so", *preloaded)]
         earlier = base.get("LD_PRELOAD")
         return {
@@ -92,7 +92,7 @@ class Gate:
             return set(self._handles)
 
     def end_all(self) -> None:
-        """Kill every process that came to the gate, and every one that still comes."""
+        """Kill every process that came to the gate, and every one that still arrives."""
         with self._lock:
             self._ending = True
             for handle in self._handles.values():
@@ -124,7 +124,7 @@ class Gate:
                     arrival.send(b"g")
 
     def _let_in(self, process_id: int) -> bool:
-        """Take note of a process that waits here, unless the run is over; kill it where all are to end."""
+        """Register a process that waits here, unless the run is over; kill it if all are to end."""
         try:
             handle = os.pidfd_open(process_id)
         except OSError:  # it was killed while it waited

@@ -1,4 +1,4 @@
-"""How long the processes of a program were held to be instrumented: time of the run that is not the program's."""
+"""How long the processes of a program were held for instrumentation, which is not the program's own time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What is to be taken out of a run's time, in seconds."""
+    """What must be subtracted from a run's time, in seconds."""
 
     seconds: float
     beside_s: float
-    """The part in which another process that uses the driver was free. Where it did not wait for those that were held,
-    the program took up to that much longer than it seems."""
+    """The part during which another process that uses the driver was free. If that process did not wait for the held
+    ones, the program took up to this much longer than it seems.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +27,14 @@ class _Stay:
     process: int
     time: Interval
     free: frozenset[int]
-    """Processes that lived at its end and were not held."""
+    """Processes that were alive at its end and were not held."""
 
 
 class HeldTimes:
     """Notes when each process was held; shared by the threads of a run."""
 
     def __init__(self, alive: Callable[[], set[int]]) -> None:
-        """`alive` says which processes of the program live."""
+        """`alive` returns the living processes of the program."""
         self._alive = alive
         self._lock = threading.Lock()
         self._now: list[int] = []
@@ -41,7 +42,7 @@ class HeldTimes:
 
     @contextmanager
     def holding(self, process: int) -> Iterator[None]:
-        """Around the time in which a process waits for us."""
+        """Measure the time in which a process waits for us."""
         began = time.monotonic()
         with self._lock:
             self._now.append(process)
@@ -60,11 +61,11 @@ class HeldTimes:
             self._stays.append(_Stay(process, (began, time.monotonic()), free))
 
     def of_run(self, root: int, users: set[int]) -> Held:
-        """Return what a run was held: `root` is the program's first process, `users` those that use the driver.
+        """Return how long a run was held: `root` is the program's first process, `users` those that use the driver.
 
-        Where the first process uses the driver, its time is the run's, and others are held beside it. Where it only
+        If the first process uses the driver, its time is the run's, and the others are held in parallel. If it only
         launches them (`mpirun`, a script), it waits for them, and they mostly wait for each other: ranks are started
-        one behind the other, and begin by joining the rest. So the clock stands still while any of them is held.
+        one after another and begin by joining the rest. So the clock stops while any of them is held.
         """
         with self._lock:
             stays = [stay for stay in self._stays if root not in users or stay.process == root]
@@ -75,7 +76,7 @@ class HeldTimes:
 
 
 def _length(intervals: Sequence[Interval]) -> float:
-    """Length of the union of intervals."""
+    """Return the length of the union of intervals."""
     total, reached = 0.0, float("-inf")
     for start, end in sorted(intervals):
         total += max(0.0, end - max(start, reached))

@@ -1,9 +1,9 @@
-"""What a wait for the GPU takes beyond the GPU's own time.
+"""How much longer a wait for the GPU takes than the GPU's own work.
 
-Between a call that gives an idle GPU work and the return of the wait for it lie, beside the work, the way of the work
-to the GPU and the waking of the waiting thread. A trace of waits cannot tell this time from the GPU's, where each wait
-has it. The GPU's events can (CUDA Driver API, `cuEventElapsedTime`: half a microsecond exact): so it is measured with
-a small piece of work of another process, on this machine, and not in the program.
+Between a call that gives work to an idle GPU and the return of the wait for it, time also passes while the work travels
+to the GPU and the waiting thread wakes up. A trace of waits cannot separate this from the GPU's time, because every
+wait contains it. The GPU's events can (CUDA Driver API, `cuEventElapsedTime`: resolution about half a microsecond). So
+it is measured with a small piece of work in another process on this machine, not in the program.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class WaitLatency:
-    """Nanoseconds of a wait that are not the GPU's work."""
+    """Nanoseconds of a wait that are not GPU work."""
 
     least: int
-    """Nine of ten waits have more."""
+    """Nine of ten waits take more."""
     reason: str = ""
-    """Why it is not known, and `least` is 0; empty where it is known."""
+    """Why it is unknown, and `least` is 0; empty if it is known."""
 
 
 def wait_latency(driver: Path) -> WaitLatency:
-    """Measure the latency of waiting with a driver, in a process of its own."""
+    """Measure the latency of waits with a driver, in a separate process."""
     try:
         done = subprocess.run(
             [sys.executable, "-m", "ffm.instrument.latency_probe", str(driver)],

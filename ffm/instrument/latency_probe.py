@@ -1,4 +1,4 @@
-"""Measures what a wait for the GPU takes beyond its work: `python -m ffm.instrument.latency_probe LIBRARY`.
+"""Measures how much longer a wait for the GPU takes than its work: `python -m ffm.instrument.latency_probe LIBRARY`.
 
 Prints {"latencies": [NANOSECONDS, ...]} or {"error": SENTENCE}. It imports little, so that it starts quickly.
 """
@@ -14,20 +14,20 @@ from ffm.instrument.probe_driver import Driver, ProbeError
 
 REPETITIONS = 60
 WARMING_UP = 5
-"""The first repetitions start the driver's threads, and do not count."""
+"""The first repetitions start the driver's threads, and are not counted."""
 
 BYTES = 1 << 20
-"""The GPU sets so many: work long enough for the waiting thread to fall asleep, if its driver lets it sleep."""
+"""Bytes that the GPU sets: enough work for the waiting thread to fall asleep, if its driver lets it sleep."""
 
 PAUSE_S = 0.0002
-"""Between repetitions, so that the GPU, and what feeds it, fall idle."""
+"""Seconds between repetitions, so that the GPU and its input queue become idle."""
 
 
 def measured_latencies(driver: Driver) -> list[int]:
-    """Give the idle GPU work and wait for it, again and again; nanoseconds beyond the work's own, each time.
+    """Repeatedly give work to the idle GPU and wait for it; return the excess over the work's own time in nanoseconds.
 
     Raises:
-        ProbeError: the driver has no GPU, or refused a call.
+        ProbeError: The driver has no GPU, or refused a call.
     """
     context, stream, memory = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint64()
     gpu, begun, ended, elapsed = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_float()
@@ -57,7 +57,7 @@ def measured_latencies(driver: Driver) -> list[int]:
 
 
 def main() -> None:
-    """Measure with the library that is named, and print."""
+    """Measure with the library named on the command line, and print."""
     try:
         answer: dict[str, object] = {"latencies": measured_latencies(Driver(sys.argv[1]))}
     except ProbeError as error:

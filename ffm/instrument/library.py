@@ -1,4 +1,4 @@
-"""Where the compiled parts of the instruments lie."""
+"""Where the compiled parts of the instruments are."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def native_library(name: str) -> Path:
     """Return the path of a compiled library, such as `libffm_collector.so`.
 
     Raises:
-        InstrumentError: it was not built, or from other sources than those that it has to agree with.
+        InstrumentError: It was not built, or it was built from other sources than the current ones.
     """
     for folder in ffm.instrument.__path__:
         candidate = Path(folder) / "lib" / name
@@ -47,7 +47,7 @@ def _check(library: Path, _modified: int) -> None:
 
 
 def _digest(name: str) -> str:
-    """The digest of a file of the package as it is now; empty where there is none."""
+    """Return the current digest of a file of the package; empty if there is none."""
     for folder in ffm.__path__:
         file = Path(folder) / name
         if file.exists():

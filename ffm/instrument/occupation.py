@@ -1,4 +1,4 @@
-"""Ways to keep a stream busy until the host says so."""
+"""Ways to keep a stream busy until the host releases it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ffm.instrument.probe_driver import Driver, ProbeError
 _STREAM_WAIT_VALUE_GEQ = 0
 _HOST_ALLOCATION_MAPPED = 2
 
-# Reads a word in the host's memory until it is as large as expected. The driver compiles it for its GPU.
+# Polls a word in host memory until it is as large as expected. The driver compiles it for its GPU.
 _KERNEL = b"""
 .version 6.0
 .target sm_50
@@ -37,14 +37,14 @@ class Occupation(Protocol):
     name: str
 
     def occupy(self) -> None:
-        """Let the stream wait for `release`. Raises `ProbeError` where the driver cannot."""
+        """Make the stream wait for `release`. Raises `ProbeError` if the driver cannot."""
 
     def release(self) -> None:
-        """Let the stream go on."""
+        """Let the stream continue."""
 
 
 class _MappedWord:
-    """A word of pinned host memory that the GPU sees."""
+    """A word of pinned host memory that the GPU can read."""
 
     def __init__(self, driver: Driver) -> None:
         memory = ctypes.c_void_p()
@@ -56,7 +56,7 @@ class _MappedWord:
 
 
 class KernelOccupation:
-    """A kernel that looks at a word in the host's memory again and again."""
+    """A kernel that polls a word in host memory."""
 
     name = "kernel"
 
@@ -70,7 +70,7 @@ class KernelOccupation:
         self._word = _MappedWord(driver)
 
     def occupy(self) -> None:
-        """Let the stream wait for `release`."""
+        """Make the stream wait for `release`."""
         self._rounds += 1
         expected = ctypes.c_uint32(self._rounds)
         parameters = (ctypes.c_void_p * 2)(ctypes.addressof(self._word.address), ctypes.addressof(expected))
@@ -78,7 +78,7 @@ class KernelOccupation:
         self._driver("cuLaunchKernel", self.function, *sizes, ctypes.c_uint(0), self._stream, parameters, None)
 
     def release(self) -> None:
-        """Let the stream go on."""
+        """Let the stream continue."""
         self._word.value.value = self._rounds
 
 
@@ -95,12 +95,12 @@ class HostFunctionOccupation:
         self._libc.sem_init(self._semaphore, 0, 0)
 
     def occupy(self) -> None:
-        """Let the stream wait for `release`."""
+        """Make the stream wait for `release`."""
         wait = ctypes.cast(self._libc.sem_wait, ctypes.c_void_p)
         self._driver("cuLaunchHostFunc", self._stream, wait, ctypes.byref(self._semaphore))
 
     def release(self) -> None:
-        """Let the stream go on."""
+        """Let the stream continue."""
         self._libc.sem_post(self._semaphore)
 
 
@@ -115,14 +115,14 @@ class WaitValueOccupation:
         self._word = _MappedWord(driver)
 
     def occupy(self) -> None:
-        """Let the stream wait for `release`."""
+        """Make the stream wait for `release`."""
         self._rounds += 1
         name = "cuStreamWaitValue32_v2" if self._driver.has("cuStreamWaitValue32_v2") else "cuStreamWaitValue32"
         rounds, flags = ctypes.c_uint32(self._rounds), ctypes.c_uint(_STREAM_WAIT_VALUE_GEQ)
         self._driver(name, self._stream, self._word.address, rounds, flags)
 
     def release(self) -> None:
-        """Let the stream go on."""
+        """Let the stream continue."""
         self._word.value.value = self._rounds
 
 
@@ -130,9 +130,10 @@ _WAYS = (KernelOccupation, HostFunctionOccupation, WaitValueOccupation)
 
 
 def occupation_of(driver: Driver, stream: ctypes.c_void_p) -> Occupation:
-    """Return the first way that the driver can go, tried once. Raises `ProbeError` when there is none.
+    """Return the first way that works with the driver, tried once. Raises `ProbeError` if there is none.
 
-    A kernel is what programs wait for; a driver without a GPU of its own (or a compiler) may refuse it.
+    A kernel comes first because that is what programs wait for; a driver without a real GPU or a compiler may refuse
+    it.
     """
     refusals: list[str] = []
     for way in _WAYS:
@@ -142,7 +143,7 @@ def occupation_of(driver: Driver, stream: ctypes.c_void_p) -> Occupation:
         except ProbeError as error:
             refusals.append(str(error))
             continue
-        # One round with nobody waiting: what a first use makes the driver do is done then.
+        # One round with nobody waiting, so that the driver's one-time work on first use is done.
         occupation.release()
         driver("cuStreamSynchronize", stream)
         return occupation

@@ -1,4 +1,4 @@
-"""What this machine allows an instrument to do: tracing, an executable temporary folder, the compiled parts."""
+"""What this machine allows instruments to do: tracing, an executable temporary folder, the compiled parts."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Check:
     subject: str
     good: bool
     says: str
-    """What was found; where it is not good, what to do."""
+    """What was found and, if it is not good, what to do."""
 
 
 def check_machine() -> list[Check]:
-    """Return what was found, in the order in which a measurement needs it. Nothing is attached to."""
+    """Return the findings, in the order in which a measurement needs them. Attaches to nothing."""
     return [_compiled_parts(), _frida(), check_tracing(), _temporary_folder()]
 
 
@@ -64,30 +64,30 @@ def _frida() -> Check:
 
 
 def check_tracing() -> Check:
-    """Say whether processes of ours may be traced (Linux, Documentation/admin-guide/LSM/Yama.rst).
+    """Return whether our own processes may be traced (Linux, Documentation/admin-guide/LSM/Yama.rst).
 
-    Yama's scope: 0 anyone of this user, 1 descendants and whom a process names, as the gate does, 2 with CAP_SYS_PTRACE
-    only, 3 nobody, until the machine is started anew.
+    Yama's scope: 0 means any process of this user; 1 descendants and processes that name their tracer, as the gate
+    does; 2 only with CAP_SYS_PTRACE; 3 none until the machine is restarted.
     """
     scope = int(_YAMA.read_text()) if _YAMA.exists() else 0
     capable = _capable(_SYS_PTRACE)
     where = f"kernel.yama.ptrace_scope is {scope}" if _YAMA.exists() else "no Yama security module"
     if scope >= 3:
-        advice = "set kernel.yama.ptrace_scope = 1 in /etc/sysctl.d and start the machine anew"
+        advice = "set kernel.yama.ptrace_scope = 1 in /etc/sysctl.d and restart the machine"
         return Check("ptrace", False, f"{where}: no process may be traced, and this cannot be changed now; {advice}")
     if scope == 2 and not capable:
         advice = "run ffm as root, or set it to 1 (sysctl kernel.yama.ptrace_scope=1, as root)"
         return Check("ptrace", False, f"{where}: only root may trace processes; {advice}")
     refused = _refused()
     if refused:
-        advice = "allow ptrace in the container (--cap-add=SYS_PTRACE), or run outside of it"
+        advice = "allow ptrace in the container (--cap-add=SYS_PTRACE), or run ffm outside it"
         return Check("ptrace", False, f"this process may not trace others ({refused}): {advice}")
     allowed = ", which lets ffm trace the programs that it starts" if scope == 1 and not capable else ""
     return Check("ptrace", True, where + allowed + (", and we have CAP_SYS_PTRACE" if capable else ""))
 
 
 def _refused() -> str:
-    """Why the kernel refuses ptrace whatever the process, as a container's filter makes it; empty where it does not."""
+    """Return why the kernel refuses ptrace for any process, as a container's filter does; empty if it does not."""
     library = ctypes.CDLL(None, use_errno=True)
     library.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
     library.ptrace.restype = ctypes.c_long
@@ -102,9 +102,9 @@ def _capable(capability: int) -> bool:
 
 
 def _temporary_folder() -> Check:
-    """Frida's helper is a file there that is executed."""
+    """Check that files can be executed there, because Frida's helper is one."""
     folder = Path(tempfile.gettempdir())
-    advice = "Frida executes its helper there; set TMPDIR to a folder where programs may run"
+    advice = "Frida executes its helper there; set TMPDIR to a folder where programs can run"
     if os.statvfs(folder).f_flag & os.ST_NOEXEC:
         return Check("temporary folder", False, f"{folder} is mounted noexec: {advice}")
     with tempfile.TemporaryDirectory(prefix="ffm-") as scratch:

@@ -1,6 +1,6 @@
 """A small program that blocks on the GPU on demand: `python -m ffm.instrument.probe LIBRARY`.
 
-`ffm.instrument.wait_function` runs it, to look at the stacks of its blocked threads. It calls the driver through
+`ffm.instrument.wait_function` runs it to examine the stacks of its blocked threads. It calls the driver through
 `ctypes`, so that neither a compiler nor another package is needed.
 
 Reads commands from standard input and answers each on standard output, one JSON object a line:
@@ -11,8 +11,8 @@ Reads commands from standard input and answers each on standard output, one JSON
     {"do": "launch"}               makes calls that must not wait on a busy GPU       -> {"thread": ID}
     {"do": "quit"}
 
-The first line it writes is {"base": ADDRESS, "path": FILE, "occupied_by": HOW, "calls": [NAME, ...], "contexts":
-BOOL}: which calls it can make, and whether it can make further contexts. A failure is {"error": SENTENCE}.
+The first line it writes is {"base": ADDRESS, "path": FILE, "occupied_by": HOW, "calls": [NAME, ...], "contexts": BOOL}:
+which calls it can make, and whether it can create further contexts. A failure is {"error": SENTENCE}.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BLOCKING_SYNC = 4
 
 
 class Surroundings:
-    """A context with a stream that can be kept busy, memory, and an event; current where it was made."""
+    """A context with memory, an event and a stream that can be kept busy; current in the thread that created it."""
 
     def __init__(self, driver: Driver, context: ctypes.c_void_p, flags: int) -> None:
         self._driver = driver
@@ -54,7 +54,7 @@ class Surroundings:
         self.occupation = occupation_of(driver, self.stream)
 
     def calls(self) -> dict[str, tuple[Any, ...]]:
-        """Return the public calls that may wait for the busy stream, and their arguments."""
+        """Return the public calls that may wait for the busy stream, with their arguments."""
         size = ctypes.c_size_t(BYTES)
         calls: dict[str, tuple[Any, ...]] = {
             "cuCtxSynchronize": (),
@@ -69,7 +69,7 @@ class Surroundings:
         return {name: arguments for name, arguments in calls.items() if self._driver.has(name)}
 
     def prepare(self, call: str) -> None:
-        """Make what the call `call` frees, before the GPU is busy."""
+        """Create what the call `call` frees, before the GPU is busy."""
         size = ctypes.c_size_t(BYTES)
         if call == "cuMemFree_v2":
             self._driver("cuMemAlloc_v2", ctypes.byref(self.spare), size)
@@ -78,7 +78,7 @@ class Surroundings:
 
 
 class Probe:
-    """Makes public calls wait, in a thread of their own."""
+    """Makes public calls wait, each in a separate thread."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
@@ -92,7 +92,7 @@ class Probe:
         self._failure: str | None = None
 
     def enter_context(self, flags: int) -> None:
-        """Go on in a new context with `flags` (`CU_CTX_SCHED_…`), current in this thread."""
+        """Continue in a new context with `flags` (`CU_CTX_SCHED_…`), current in this thread."""
         context = ctypes.c_void_p()
         self.driver("cuCtxCreate_v2", ctypes.byref(context), ctypes.c_uint(flags), self._gpu)
         self.surroundings = Surroundings(self.driver, context, flags)
@@ -108,9 +108,9 @@ class Probe:
         return self._start(lambda: self.driver(call, *calls[call]))
 
     def launch(self) -> int:
-        """Keep the GPU busy and enqueue work in a new thread; return its id when it has returned.
+        """Keep the GPU busy and enqueue work in a new thread; return its id once it has finished.
 
-        Raises `ProbeError` when one of the calls waits.
+        Raises `ProbeError` if one of the calls waits.
         """
         self.surroundings.occupation.occupy()
         identifier = self._start(self._enqueue)
@@ -124,7 +124,7 @@ class Probe:
         return identifier
 
     def release(self) -> bool:
-        """Let the GPU go on, wait for the blocked thread; return whether it was still blocked before."""
+        """Let the GPU continue and wait for the blocked thread; return whether it was still blocked before."""
         thread = self._thread
         if thread is None:
             raise ProbeError("there is no blocked call to release")
@@ -150,7 +150,7 @@ class Probe:
             nothing = ctypes.cast(ctypes.CDLL(None).free, ctypes.c_void_p)
             self.driver("cuLaunchHostFunc", here.stream, nothing, None)
         else:
-            # Released with the round before it, as all later ones are.
+            # Released together with the round before it, like all later ones.
             here.occupation.occupy()
 
     def _start(self, work: Callable[[], None]) -> int:
@@ -177,7 +177,7 @@ def _answer(**fields: object) -> None:
 
 
 def serve(path: str) -> None:
-    """Load the driver at `path` and obey the commands on standard input until it ends."""
+    """Load the driver at `path` and execute the commands from standard input until it ends."""
     driver = Driver(path)
     base, file = loaded_at(driver.address("cuInit")) if driver.has("cuInit") else (0, path)
     probe = Probe(driver)

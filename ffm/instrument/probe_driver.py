@@ -1,4 +1,4 @@
-"""A driver whose functions are called by name, in this very process; for the probe and the examination."""
+"""A driver whose functions are called by name, in this process; for the probe and the examination."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ class Driver:
         return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
 
     def __call__(self, name: str, *arguments: Any) -> None:
-        """Call `name`. Raises `ProbeError` when the driver does not export it or answers an error."""
+        """Call `name`. Raises `ProbeError` if the driver does not export it or it returns an error."""
         result = self.result(name, *arguments)
         if result != 0:
             raise ProbeError(f"{name} returned the error {result}{self.meaning(result)}")
 
     def result(self, name: str, *arguments: Any) -> int:
-        """Call `name`; return its result, a `CUresult`. Raises `ProbeError` when the driver does not export it."""
+        """Call `name` and return its `CUresult`. Raises `ProbeError` if the driver does not export it."""
         if not self.has(name):
             raise ProbeError(f"the driver does not export {name}")
         return int(getattr(self._library, name)(*arguments))
 
     def meaning(self, result: int) -> str:
-        """Return the name of an error in brackets, empty where the driver does not tell."""
+        """Return the name of an error in parentheses; empty if the driver does not know it."""
         text = ctypes.c_char_p()
         if self.has("cuGetErrorName") and self._library.cuGetErrorName(result, ctypes.byref(text)) == 0:
             return f" ({(text.value or b'').decode()})"
@@ -52,7 +52,7 @@ class Driver:
 
 
 def loaded_at(address: int) -> tuple[int, str]:
-    """Return the base address and the path of the module of this process that holds `address`."""
+    """Return the base address and the path of this process's module that contains `address`."""
     rows = [line.split(maxsplit=5) for line in Path("/proc/self/maps").read_text().splitlines()]
     files: dict[str, list[tuple[int, int]]] = {}
     for row in rows:

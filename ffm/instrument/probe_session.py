@@ -1,4 +1,4 @@
-"""A running probe (`ffm.instrument.probe`), held to a time limit."""
+"""A running probe (`ffm.instrument.probe`) with a time limit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Count:
     entered: int
     left: int
     order: int
-    """Place of the last entry among all entries."""
+    """Rank of the last entry among all entries."""
 
 
 def importing_environment() -> dict[str, str]:
@@ -46,12 +46,12 @@ def importing_environment() -> dict[str, str]:
 class ProbeSession:
     """Starts the probe, reads its stacks, counts what its threads enter, and ends it.
 
-    Every method raises `ProbeSessionError` when it cannot go on. Not for use in a Frida callback: it calls
-    Frida and waits.
+    Every method raises `ProbeSessionError` if it cannot continue. Do not use it in a Frida callback: it calls Frida and
+    waits.
     """
 
     def __init__(self, driver: Path, limit: float) -> None:
-        """Prepare a probe of the driver at `driver` that lives for `limit` seconds at most."""
+        """Prepare a probe of the driver at `driver` that lives for at most `limit` seconds."""
         self._driver = driver
         self._limit = limit
         self._expired = threading.Event()
@@ -62,7 +62,7 @@ class ProbeSession:
         self.calls: list[str] = []
         """Public calls that the probe can make."""
         self.contexts = False
-        """Whether it can make contexts that wait in other ways."""
+        """Whether it can create contexts that wait in other ways."""
 
     def __enter__(self) -> Self:
         self._process = self._start()
@@ -88,11 +88,11 @@ class ProbeSession:
         self._end()
 
     def enter_context(self, flags: int) -> None:
-        """Go on in a new context with the scheduling `flags`."""
+        """Continue in a new context with the scheduling `flags`."""
         self.calls = list(self._do(do="context", flags=flags)["calls"])
 
     def block(self, call: str) -> int:
-        """Let a thread of the probe block in the public call `call`; return the thread's id."""
+        """Make a thread of the probe block in the public call `call`; return the thread's id."""
         return int(self._do(do="block", call=call)["thread"])
 
     def release(self) -> bool:
@@ -100,11 +100,11 @@ class ProbeSession:
         return bool(self._do(do="release")["blocked"])
 
     def launch(self) -> int:
-        """Let a thread of the probe enqueue work on a busy GPU; return the thread's id."""
+        """Make a thread of the probe enqueue work on a busy GPU; return the thread's id."""
         return int(self._do(do="launch")["thread"])
 
     def stack(self, thread: int) -> Stack | None:
-        """Return the stack of `thread` as it is now, addresses as offsets, or None when the thread has ended."""
+        """Return the current stack of `thread` with addresses as offsets, or None if the thread has ended."""
         try:
             found = read_stack(self._process.pid, thread)
         except OSError as error:
@@ -190,11 +190,11 @@ class ProbeSession:
 
     def _end(self) -> None:
         self._timer.cancel()
-        # Its end detaches Frida too.
+        # Killing it also detaches Frida.
         self._process.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._errors):
             if stream is not None:
-                # A command that was not read any more is still in the pipe's buffer.
+                # A command that was not read is still in the pipe's buffer.
                 with contextlib.suppress(OSError):
                     stream.close()

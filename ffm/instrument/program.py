@@ -15,7 +15,7 @@ ELF_MAGIC = b"\x7fELF"
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a program ended: an exit code or the name of a signal; `timed_out` when we ended it."""
+    """How a program ended: an exit code or the name of a signal. `timed_out` means that ffm stopped it."""
 
     code: int | None
     signal: str | None
@@ -23,19 +23,19 @@ class Ending:
 
     @property
     def sound(self) -> bool:
-        """Whether the program ended by itself with the exit code 0."""
+        """Whether the program ended by itself with exit code 0."""
         return self.code == 0 and not self.timed_out
 
     def __str__(self) -> str:
         if self.timed_out:
-            return "ran past the time limit and was ended"
+            return "exceeded the time limit and was stopped"
         if self.signal is not None:
             return f"was ended by the signal {self.signal}"
         return f"exited with code {self.code}"
 
 
 def ending_of(wait_status: int, *, timed_out: bool) -> Ending:
-    """Translate what `os.wait4` returned."""
+    """Convert the status that `os.wait4` returned."""
     code = os.waitstatus_to_exitcode(wait_status)
     if code >= 0:
         return Ending(code, None, timed_out)
@@ -46,7 +46,7 @@ def resolve_program(command: list[str]) -> Path:
     """Return the file that a command executes.
 
     Raises:
-        InstrumentError: there is no such program, it may not be executed, or it is for another machine.
+        InstrumentError: The program does not exist, is not executable, or is for another machine.
     """
     if not command:
         raise InstrumentError("No program was given. Name it after `--`: ffm stage baseline -- ./app 1 2 3")
@@ -68,13 +68,13 @@ def resolve_program(command: list[str]) -> Path:
 
 
 UNLOADABLE = 127
-"""Exit code of glibc's dynamic linker where a library is missing."""
+"""Exit code of glibc's dynamic linker if a library is missing."""
 
 
 def reason_unreached(program: Path, status: int, output: Path) -> str:
-    """Say why a program that ran, and ended with this wait status, never came to the gate."""
+    """Explain why a program that ran and ended with this wait status never came to the gate."""
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) == UNLOADABLE:
-        return f"it was not loaded, perhaps for want of a library; {output} holds what it wrote"
+        return f"it was not loaded, perhaps because a library is missing; {output} has its output"
     try:
         head = program.read_bytes()[:20]
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Waiting for the program's end, and learning how it ended, also where Frida has taken its status."""
+"""Wait for the program's end, and learn how it ended, even if Frida has collected its status."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EXIT_CODE_OFFSET = 60
 
 @dataclass(frozen=True, slots=True)
 class ProgramEnd:
-    """How a program ended. `status` is a wait status; CPU times in seconds; `timed_out` when we ended it."""
+    """How a program ended. `status` is a wait status; CPU times are in seconds; `timed_out`: ffm stopped it."""
 
     status: int
     user_s: float
@@ -40,16 +40,17 @@ def await_end(
     stop: int | None = None,
     end_others: Callable[[], None] = lambda: None,
 ) -> ProgramEnd:
-    """Wait for the program; end it and all it started when the time is up, or when we are interrupted.
+    """Wait for the program; stop it and all it started when the time is up, or when ffm is interrupted.
 
-    So also when the descriptor `stop` becomes readable. `end_others` ends those of its processes that have left its
-    process group.
+    It is also stopped when the descriptor `stop` becomes readable. `end_others` stops those of its processes that have
+    left its process group.
 
-    Frida traces the program from this very process while it attaches. Waiting for the child directly would take the
-    stops that Frida waits for, hence the pidfd, which is readable only at the end.
+    Frida traces the program from this very process while it attaches. Waiting for the child directly would consume the
+    stops that Frida waits for. Hence the pidfd, which becomes readable only at the end.
 
     Raises:
-        ChildProcessError: Frida took the program's status, and this kernel tells it only once (Linux before 6.15).
+        ChildProcessError: Frida collected the program's status, and this kernel reports it only once (Linux before
+            6.15).
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     handle = os.pidfd_open(program.pid)
@@ -70,9 +71,9 @@ def await_end(
 
 
 def _readable(descriptors: list[int], timeout_s: float | None) -> bool:
-    """Wait until one can be read; false when the time is up. Signals to this process are acted on at once.
+    """Wait until one can be read; return false when the time is up. Signals to this process are handled at once.
 
-    The kernel may give a signal to any of Frida's threads, which interrupts no call of the main thread.
+    The kernel may deliver a signal to any of Frida's threads, which interrupts no call of the main thread.
     """
     end = None if timeout_s is None else time.monotonic() + timeout_s
     with _signals_told() as told:
@@ -89,7 +90,7 @@ def _readable(descriptors: list[int], timeout_s: float | None) -> bool:
 
 @contextmanager
 def _signals_told() -> Iterator[list[int]]:
-    """A descriptor that is readable once a signal's handler was called; none outside of the main thread."""
+    """Yield a descriptor that is readable once a signal handler was called; none outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield []
         return
@@ -104,7 +105,7 @@ def _signals_told() -> Iterator[list[int]]:
 
 
 def _take_status(program: subprocess.Popen[bytes], handle: int, timed_out: bool) -> int:
-    """Take the wait status of a program that has ended."""
+    """Collect the wait status of a program that has ended."""
     try:
         _, status = os.waitpid(program.pid, 0)
     except ChildProcessError:
@@ -117,7 +118,7 @@ def _take_status(program: subprocess.Popen[bytes], handle: int, timed_out: bool)
 
 
 def status_of_taken(handle: int) -> int | None:
-    """The wait status of a process whose status somebody has taken, by its pidfd; None where the kernel is too old."""
+    """Return the wait status of a process whose status was already collected, by its pidfd; None on older kernels."""
     information = bytearray(_INFO_BYTES)
     _MASK.pack_into(information, 0, _INFO_EXIT)
     try:

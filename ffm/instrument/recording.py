@@ -1,4 +1,4 @@
-"""Reads the recording that the collector left for one process, up to its last complete record."""
+"""Reads the recording that the collector wrote for one process, up to its last complete record."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class RecordedModule:
 
 @dataclass(frozen=True, slots=True)
 class RecordedPythonFrame:
-    """A Python function under way: its file and qualified name, the line, and the column (from 1, 0 where unknown).
+    """An active Python function: file, qualified name, line, and column (from 1, or 0 if unknown).
 
-    At an `entry` the interpreter called itself: there is a native frame of its evaluation function for the frames up
-    to this one. An entry whose function was not on the stack has no name.
+    At an `entry` the interpreter called itself: its evaluation function has a native frame for the Python frames up to
+    this one. An entry whose function was not on the stack has no name.
     """
 
     function: str
@@ -48,7 +48,7 @@ class RecordedStack:
     frames: list[tuple[int | None, int]]
     python: list[RecordedPythonFrame] = field(default_factory=list)
     truncated: bool = False
-    """Whether it was deeper than can be recorded, at its outer end."""
+    """Whether its outer end was cut off because it was deeper than can be recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +65,16 @@ class Recording:
     threads: int
     lost: int
     fault_cost: int
-    """Nanoseconds from an access to a watched page to the watch's handler; 0 where nothing was watched."""
+    """Nanoseconds from an access to a watched page to the watch's handler; 0 if nothing was watched."""
     operations: Table
-    """`ffm_operation` rows with the columns `thread` and `number` (place within its thread) added."""
+    """`ffm_operation` rows, plus the columns `thread` and `number` (index within its thread)."""
     contents: Table
-    """`ffm_content` rows with the column `thread`, which recorded them, added."""
+    """`ffm_content` rows, plus the column `thread` that recorded them."""
     parts: Table
-    """`ffm_part` rows with the column `thread` added."""
+    """`ffm_part` rows, plus the column `thread`."""
     accesses: Table
     extents: Table
-    """`ffm_extent` rows: what was followed of downloads, and what of that was touched."""
+    """`ffm_extent` rows: how much of each download was watched, and how much of that was touched."""
     gpu_times: Table
     """`ffm_gpu_time` rows."""
     host_blocks: Table
@@ -84,20 +84,20 @@ class Recording:
     stacks: list[RecordedStack]
     modules: list[RecordedModule]
     python_version: str
-    """Version of the Python interpreter in the process, as in `3.12.1`; empty where there was none."""
+    """Version of the Python interpreter in the process, such as `3.12.1`; empty if there was none."""
     python_readable: bool
     """Whether its frames could be read."""
     ordinary_memory: bool
-    """Whether a kernel was given what may be the address of ordinary memory: from then on nothing was watched."""
+    """Whether a kernel received what may be the address of ordinary memory, from which point nothing was watched."""
 
 
 def read_recordings(folder: Path) -> list[Recording]:
-    """Read all recordings in a folder: processes without a rank first, then by rank; of equal ones by their start.
+    """Read all recordings in a folder: processes without a rank first, then by rank, and by start time within these.
 
-    So a process has the same place in every run of the program, though ranks start in any order.
+    So a process has the same index in every run of the program, although ranks start in any order.
 
     Raises:
-        InstrumentError: a file is no recording, or of another version or catalogue.
+        InstrumentError: A file is not a recording, or is of another version or catalogue.
     """
     recordings = [read_recording(path) for path in folder.glob("recording-*.ffm")]
 
@@ -111,7 +111,7 @@ def read_recording(path: Path) -> Recording:
     """Read one recording.
 
     Raises:
-        InstrumentError: the file is no recording, is cut inside a chunk header, or of another version.
+        InstrumentError: The file is not a recording, is cut off inside a chunk header, or is of another version.
     """
     try:
         data = np.memmap(path, dtype=np.uint8, mode="r")
@@ -123,7 +123,8 @@ def read_recording(path: Path) -> Recording:
     header = data[: record_type("ffm_header").itemsize].view(record_type("ffm_header"))[0]
     if header["version"] != constant("FFM_VERSION"):
         raise InstrumentError(
-            f"{path} has version {header['version']}; this ffm reads {constant('FFM_VERSION')}. Run the stage again."
+            f"{path} has version {header['version']}; but this ffm reads {constant('FFM_VERSION')}. Run the stage "
+            "again."
         )
     if header["catalogue_digest"].decode() != load_catalogue().digest:
         raise InstrumentError(
@@ -162,7 +163,7 @@ Chunk = tuple[Any, NDArray[np.uint8]]
 
 
 def _chunks(data: NDArray[np.uint8], offset: int, end: int) -> list[Chunk]:
-    """Each chunk as (header, bytes of its complete records). A chunk that was never written ends the file."""
+    """Return each chunk as (header, bytes of its complete records). A chunk that was never written ends the file."""
     layout = record_type("ffm_chunk")
     found: list[Chunk] = []
     while offset + layout.itemsize <= end:
@@ -177,7 +178,7 @@ def _chunks(data: NDArray[np.uint8], offset: int, end: int) -> list[Chunk]:
 
 
 def _table(chunks: list[Chunk], structure: str, kind: str, *, numbered: bool) -> Table:
-    """Concatenate all rows of a kind, with their thread and, if wanted, their number within it."""
+    """Concatenate all rows of a kind, with their thread and, if `numbered`, their index within it."""
     layout = record_type(structure)
     extra = [("thread", "<u4")] + ([("number", "<u8")] if numbered else [])
     wide = np.dtype(
@@ -236,7 +237,7 @@ def _python_frame(row: Any, functions: dict[int, tuple[str, str]]) -> RecordedPy
 
 
 def _python_functions(chunks: list[Chunk]) -> dict[int, tuple[str, str]]:
-    """(file, qualified name) of each Python function, by its number."""
+    """Return (file, qualified name) of each Python function, by its number."""
     head = record_type("ffm_python_code")
     functions: dict[int, tuple[str, str]] = {}
     for header, content in chunks:
@@ -257,7 +258,7 @@ def _python_functions(chunks: list[Chunk]) -> dict[int, tuple[str, str]]:
 
 
 def _python_version(version: int) -> str:
-    """`3.12.1` for the PY_VERSION_HEX 0x030C01F0; a preview shows its level, as in `3.15.0-0xa2`."""
+    """Return `3.12.1` for the PY_VERSION_HEX 0x030C01F0; a preview shows its level, as in `3.15.0-0xa2`."""
     if version == 0:
         return ""
     level = "" if version & 0xF0 == 0xF0 else f"-{version & 0xFF:#x}"

@@ -1,7 +1,7 @@
-"""Runs a program once, instrumented, and says how that went.
+"""Runs a program once, instrumented, and reports how that went.
 
-The program is our own child, so its exit status and times are the operating system's; Frida attaches to it, and to
-each process that it starts, at the gate (`gate.py`), puts the collector's hooks in place and is out of the way.
+The program is our own child, so the operating system provides its exit status and times. At the gate (`gate.py`) Frida
+attaches to it and to each process that it starts, installs the collector's hooks, and then stays out of the way.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from ffm.instrument.program import Ending, ending_of, reason_unreached, resolve_
 from ffm.instrument.program_end import await_end
 from ffm.whole_file import fresh_file
 
-# Frida's helper is a file in the temporary directory, which stays behind unless Frida is shut down.
+# Frida's helper is a file in the temporary directory, which remains unless Frida is shut down.
 atexit.register(frida.shutdown)
 
 AGENT = Path(__file__).with_name("agent")
 AGENT_PARTS = ("collector", "detours", "library_patches", "python", "driver_hooks", "entry_points", "trace", "main")
-"""One script, in this order."""
+"""One script, concatenated in this order."""
 
 TRANSLATOR = (
     Path(__file__).with_name("collector") / "trace_operand.h",
@@ -55,16 +55,16 @@ COLLECTOR_FAILURES = {
 
 
 class FoundWait(Protocol):
-    """What the runner needs to know of a driver's internal wait function."""
+    """What the runner needs to know about a driver's internal wait function."""
 
     @property
     def offsets(self) -> tuple[int, ...]:
-        """Its start from the driver's base; several where the driver has more than one, none where it is not known."""
+        """Starts as offsets from the driver's base: several if the driver has more than one, none if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A compiled library for the measured program. It exports what `collector.h` declares, under its own prefix."""
+    """A compiled library for the measured program. It exports the functions in `collector.h` under its own prefix."""
 
     file: str
     prefix: str
@@ -73,12 +73,12 @@ class Library:
 RECORDING = Library(COLLECTOR, "ffm_collector")
 
 PAGES = "libffm_pages.so"
-"""To be preloaded: gives large blocks of the heap pages of their own (`pages.c`), for a watch that protects pages."""
+"""Preloaded to give large heap blocks their own pages (`pages.c`), for a watch that protects pages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instruments:
-    """What to put into the program. `functions` are exported names of the catalogue."""
+    """What to put into the program. `functions` are exported names in the catalogue."""
 
     folder: Path
     functions: list[str]
@@ -88,18 +88,18 @@ class Instruments:
     find_wait_function: Callable[[Path], FoundWait]
     library: Library = RECORDING
     extra_functions: tuple[str, ...] = ()
-    """Exported names beyond the catalogue, for a library that knows them; their indices follow the catalogue's."""
+    """Exported names outside the catalogue, for a library that knows them; their indices follow the catalogue's."""
     guarded_functions: tuple[str, ...] = ()
-    """Names of the C library that the library replaces from the start; their indices follow those."""
+    """Names in the C library that the library replaces from the start; their indices follow those."""
     preloaded: tuple[str, ...] = ()
-    """Libraries of ours that the program loads before its own."""
+    """Our libraries that the program loads before its own."""
     trace: bool = False
-    """Watch memory by translating the program's code, instead of protecting its pages."""
+    """Watch memory by translating the program's code instead of protecting its pages."""
 
 
 @dataclass(slots=True)
 class Instrumented:
-    """One process of the program that loaded a driver, as far as hooking went."""
+    """One process of the program that loaded a driver, and the outcome of hooking it."""
 
     process_id: int
     driver: Path | None = None
@@ -115,7 +115,7 @@ class Outcome:
 
     command: list[str]
     wall_s: float
-    """The program's own time: waiting at the gate and hooking are not part of it."""
+    """The program's own time, without waiting at the gate and hooking."""
     held: Held
     user_s: float
     system_s: float
@@ -129,10 +129,10 @@ def run_instrumented(
 ) -> Outcome:
     """Run the program to its end, or to the time limit, with the instruments in place.
 
-    What the program writes goes to the file `output`. Recordings stay in `instruments.folder` however it ends.
+    The program's output goes to the file `output`. Recordings stay in `instruments.folder` however the run ends.
 
     Raises:
-        InstrumentError: the program cannot be started, or Frida cannot attach to it, or the program's end is not known.
+        InstrumentError: The program cannot be started, Frida cannot attach to it, or how it ended is unknown.
     """
     resolved = resolve_program(command)
     tracing = check_tracing()
@@ -149,17 +149,17 @@ def run_instrumented(
                 env=gate.environment(dict(os.environ), instruments.preloaded),
                 stdout=sink,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # so that the time limit can end all that it started
+                start_new_session=True,  # so that the time limit can stop everything it started
             )
         except OSError as error:
             raise InstrumentError(f"The program {command[0]} cannot be started: {error.strerror}.") from error
         run.root = program.pid
         try:
             end = await_end(program, timeout_s, stop=run.stop, end_others=gate.end_all)
-        except ChildProcessError:  # Frida, which waits for the stops of what it attaches to, took the end as well
+        except ChildProcessError:  # Frida, which waits for stops of its targets, took the end as well
             run.raise_failure()
             raise InstrumentError(
-                f"Frida failed while it attached to {command[0]}, and how the program ended is not known. "
+                f"Frida failed while it attached to {command[0]}, and how the program ended is unknown. "
                 "Run the stage again."
             ) from None
         ended = time.monotonic()
@@ -186,7 +186,7 @@ def run_instrumented(
 
 
 def _forms(functions: list[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return what the agent needs to know which of `functions` an answer of `cuGetProcAddress` is, by base name."""
+    """Return, by base name, what the agent needs to match an answer of `cuGetProcAddress` with one of `functions`."""
     catalogue = load_catalogue()
     forms: dict[str, list[dict[str, Any]]] = {}
     for name in functions:
@@ -199,7 +199,7 @@ def _forms(functions: list[str]) -> dict[str, list[dict[str, Any]]]:
 
 
 class _Run:
-    """The state of one run that its threads share."""
+    """The state of one run, shared by its threads."""
 
     gate: Gate
 
@@ -207,15 +207,15 @@ class _Run:
         self.root = 0
         self.arrived = False
         self.died_at_gate = False
-        """The first process ended while it was being instrumented."""
+        """Whether the first process ended while it was being instrumented."""
         self.stop = os.eventfd(0, os.EFD_CLOEXEC)
-        """Readable once the run has failed: there is no use in running the program to its end."""
+        """Readable once the run has failed, because then running the program to its end is useless."""
         self._held = HeldTimes(lambda: self.gate.alive())
         self.processes: dict[int, Instrumented] = {}
         self._instruments = instruments
         self._lock = threading.Lock()
         self._failure: str | None = None
-        self._sessions: list[Any] = []  # a session that is collected takes its script with it
+        self._sessions: list[Any] = []  # a session that is garbage-collected takes its script with it
 
     def __enter__(self) -> _Run:
         return self
@@ -226,7 +226,7 @@ class _Run:
             self.stop = -1
 
     def raise_failure(self) -> None:
-        """Raise what went wrong in a thread of the run."""
+        """Raise the error that occurred in a thread of the run."""
         if self._failure is not None:
             raise InstrumentError(self._failure)
 
@@ -237,7 +237,7 @@ class _Run:
                 os.eventfd_write(self.stop, 1)
 
     def held(self) -> Held:
-        """Return what the program waited for its processes to be hooked."""
+        """Return how long the program waited for its processes to be hooked."""
         users = {number for number, process in self.processes.items() if process.driver is not None}
         return self._held.of_run(self.root, users)
 
@@ -280,13 +280,13 @@ class _Run:
             "guarded": [[guarded + place, name] for place, name in enumerate(self._instruments.guarded_functions)],
         }
         with attaching(process_id):
-            # Frida's own signal handlers would swallow the program's: a fault must end it as it does without us.
+            # Frida's own signal handlers would swallow the program's; a fault must end it as it would without ffm.
             session = frida.get_local_device().attach(process_id, exceptor="off", exit_monitor=False)
             script = session.create_script(agent, name="ffm", runtime="qjs")
             script.on("message", receive)
             script.on("destroyed", lambda: messages.put(None))
-            # The agent asks while the program's thread is inside dlopen: it is answered from a thread of its own, since
-            # Frida's own thread must stay free to carry the answer.
+            # The agent asks while the program's thread is inside dlopen. It is answered from a separate thread because
+            # Frida's own thread must stay free to deliver the answer.
             threading.Thread(target=self._answer, args=(process, script, messages), daemon=True).start()
             with self._lock:
                 self.processes[process_id] = process

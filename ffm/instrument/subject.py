@@ -1,6 +1,6 @@
-"""A small program that loads a driver and says what it answers: `python -m ffm.instrument.subject ORDER ANSWER`.
+"""A small program that loads a driver and reports its answers: `python -m ffm.instrument.subject ORDER ANSWER`.
 
-`ffm.instrument.examination` runs it with hooks in place, or bare. ORDER and ANSWER are JSON files (`Order`, `Answer`
+`ffm.instrument.examination` runs it with or without hooks in place. ORDER and ANSWER are JSON files (`Order`, `Answer`
 of that module). It needs a driver, but no GPU.
 """
 
@@ -22,7 +22,7 @@ _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
 
 
 def examine(order: dict[str, Any]) -> dict[str, Any]:
-    """Load the driver and ask it everything. Raises `ProbeError` when it cannot be loaded."""
+    """Load the driver and query everything. Raises `ProbeError` if it cannot be loaded."""
     driver = Driver(order["library"])
     if not driver.has("cuInit"):
         raise ProbeError(f"{order['library']} is not a CUDA driver: it does not export cuInit")
@@ -41,7 +41,7 @@ def examine(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def _device(driver: Driver) -> dict[str, Any]:
-    """Name and compute capability of the first device; nothing where there is none."""
+    """Return name and compute capability of the first device; nothing if there is none."""
     device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
     name = ctypes.create_string_buffer(256)
     if driver.result("cuDeviceGet", ctypes.byref(device), ctypes.c_int(0)) != 0:
@@ -53,9 +53,9 @@ def _device(driver: Driver) -> dict[str, Any]:
 
 
 def entry_points(driver: Driver, base: int, names: list[str], versions: list[int]) -> list[list[Any]]:
-    """Return [name asked for, version, flags, offset] for all that `cuGetProcAddress` answers.
+    """Return [requested name, version, flags, offset] for all answers of `cuGetProcAddress`.
 
-    A version and flavour that answers the same as the version before it is left out.
+    A version and variant with the same answer as the version before is left out.
     """
     if not driver.has("cuGetProcAddress"):
         return []
@@ -80,7 +80,7 @@ def entry_points(driver: Driver, base: int, names: list[str], versions: list[int
 
 
 def main(arguments: list[str]) -> int:
-    """Carry out the order in the first file, write the answer to the second; return the exit status."""
+    """Execute the order in the first file, write the answer to the second; return the exit status."""
     if len(arguments) != 2:
         print("usage: python -m ffm.instrument.subject ORDER ANSWER", file=sys.stderr)
         return 2

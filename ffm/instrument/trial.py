@@ -1,6 +1,6 @@
-"""Which functions of a driver could be hooked at all: every export, and every pointer that `cuGetProcAddress` answers.
+"""Which functions of a driver could be hooked at all: every export, and every pointer that `cuGetProcAddress` returns.
 
-A measurement hooks the functions of the catalogue only; this says what would become of the others.
+A measurement hooks only the functions of the catalogue; this shows what would happen with the others.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ sys.stdin.read()
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of hooking one address."""
+    """The outcome of hooking one address."""
 
     names: tuple[str, ...]
-    """Exported names of the address; empty where `cuGetProcAddress` answers it and nothing exports it."""
+    """Exported names of the address; empty if only `cuGetProcAddress` returns it."""
     offset: int
     how: str
     """`replace-fast`, `attach`, or `failed`."""
     reason: str
-    """What the ways before it failed with."""
+    """The errors of the ways tried before it."""
 
 
 def try_all(library: Path, more: tuple[int, ...] = ()) -> list[Trial]:
-    """Try to hook each exported `cu…` function of the driver at `library`, and the offsets `more`; each address once.
+    """Try to hook each exported `cu…` function of the driver at `library`, and the offsets `more`, each address once.
 
     Raises:
-        InstrumentError: the driver cannot be loaded, or Frida cannot attach.
-        DriverFileError: the file is no driver.
+        InstrumentError: The driver cannot be loaded, or Frida cannot attach.
+               DriverFileError: The file is not a driver.
     """
     names: dict[int, list[str]] = {offset: [] for offset in more}
     for name, offset in read_library(library).exports.items():
@@ -85,5 +85,5 @@ def _outcomes(process: subprocess.Popen[str], offsets: list[int], library: Path)
         outcomes: Any = script.exports_sync.try_all(hex(int(greeting[0])), offsets)
     except Exception as error:
         raise InstrumentError(f"Frida could not try the hooks of {library}: {error}") from error
-    # Frida's text holds an address of this very process.
+    # Frida's text contains an address in this very process.
     return [[how, re.sub(r" at 0x[0-9a-f]+; please file a bug", "", reason)] for how, reason in outcomes]

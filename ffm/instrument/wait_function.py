@@ -1,7 +1,7 @@
-"""The driver's internal wait function: found for each build by a probe, checked, and remembered.
+"""The driver's internal wait function: found by a probe once per build, verified, and remembered.
 
-Dissertation 4.1: every driver call that waits for the GPU ends in one internal function. Some builds may have more
-than one, for example where the compiler put it into one of its callers; then each is found and hooked.
+Dissertation 4.1: every driver call that waits for the GPU ends in one internal function. Some builds may have several,
+for example if the compiler inlined it into one of its callers; then each is found and hooked.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ffm.driver.library import read_library
 
 FORMAT_VERSION = 2
 LIMIT = 60.0
-"""Seconds that finding the function may take; starting a real GPU alone can take several."""
+"""Seconds that finding the function may take; merely starting a real GPU can take several."""
 
 
 FAILURE_REMEMBERED = 600.0
-"""Seconds. The cause of a failure may pass, but the stages of one measurement must not each search in vain."""
+"""Seconds. The cause of a failure may pass, but the stages of one measurement must not each repeat a failed search."""
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,9 +32,9 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     names: tuple[str, ...]
     """Exported functions whose own code it is; empty for an internal function."""
     calls: tuple[str, ...]
-    """Blocked calls that it passed every check with."""
+    """Blocked calls with which it passed every check."""
     objection: str
-    """Why it is not the wait function of other calls; empty when it passed every check with all of them."""
+    """Why it is not the wait function of the other calls; empty if it passed every check with all of them."""
 
 
 class WaitFunction(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,24 +44,25 @@ class WaitFunction(msgspec.Struct, frozen=True, kw_only=True):
     identity: str
     """The driver's build-id, or a hash of its file."""
     offset: int | None
-    """Start of the function from the module's base; None where none was found. Of several, the one of most calls."""
+    """Start of the function from the module's base; None if none was found. If there are several, that of most calls.
+    """
     end: int | None
     """End of the function, exclusive."""
     others: tuple[int, ...]
-    """Starts of further wait functions, of calls that do not enter the first one."""
+    """Starts of further wait functions, for calls that do not enter the first one."""
     reason: str
-    """Why none was found; empty when one was. Without it, only public calls can be timed."""
+    """Why none was found; empty if one was. Without it, only public calls can be timed."""
     occupied_by: str
     """How the GPU was kept busy: `kernel`, `host_function` or `stream_wait_value`."""
     waiting_calls: tuple[str, ...]
-    """Public calls that waited, and that the function was checked with; in brackets how the context waits."""
+    """Public calls that waited and with which the function was checked; how the context waits is in parentheses."""
     calls_that_did_not_wait: tuple[str, ...]
     uncovered_calls: tuple[str, ...]
     """Calls that waited in none of the functions found; none of `ffm.driver.analysis.WAITING_CALLS`."""
     candidates: tuple[Candidate, ...]
     """What was checked: the functions of all blocked stacks, innermost first."""
     static_candidates: int
-    """How many functions the waiting calls have in common by the file alone."""
+    """How many functions the waiting calls have in common according to the file alone."""
     among_static_candidates: bool
     """Whether the function is one of these; a call through a pointer hides it from the file's call graph."""
     seconds: float
@@ -80,15 +81,14 @@ class WaitFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def nobody(_: str) -> None:
-    """Hear the progress of a search that nobody follows."""
+    """Discard the progress of a search."""
 
 
 def wait_function(driver: Path) -> WaitFunction:
     """Return the wait function of the driver at `driver`: remembered for this build, or found now.
 
-    Raises `ffm.driver.library.DriverFileError` when the file is no driver. Takes up to `LIMIT` seconds the
-    first time. That nothing was found is remembered for `FAILURE_REMEMBERED` seconds. Not for use in a Frida
-    callback.
+    Raises `ffm.driver.library.DriverFileError` if the file is not a driver. Takes up to `LIMIT` seconds the first time.
+    A failed search is remembered for `FAILURE_REMEMBERED` seconds. Do not use it in a Frida callback.
     """
     return known_wait_function(driver) or _recent_failure(driver) or find_and_remember(driver)
 
@@ -100,7 +100,7 @@ def known_wait_function(driver: Path) -> WaitFunction | None:
 
 
 def find_and_remember(driver: Path, tell: Callable[[str], None] = nobody) -> WaitFunction:
-    """Find the wait function now, and remember what came of it. As `find_wait_function`."""
+    """Find the wait function now, and remember the result. See `find_wait_function`."""
     found = find_wait_function(driver, tell=tell)
     memory = _memory if found.offset is not None else _memory_of_failure
     remember(cache_folder(), memory(found.identity), msgspec.json.encode(found))
@@ -110,9 +110,9 @@ def find_and_remember(driver: Path, tell: Callable[[str], None] = nobody) -> Wai
 def find_wait_function(driver: Path, limit: float = LIMIT, tell: Callable[[str], None] = nobody) -> WaitFunction:
     """Find the wait function of the driver at `driver` with a probe, within `limit` seconds.
 
-    `tell` hears what is being done, a few words at a time.
+    `tell` receives the progress, a few words at a time.
 
-    Raises `ffm.driver.library.DriverFileError` when the file is no driver.
+    Raises `ffm.driver.library.DriverFileError` if the file is not a driver.
     """
     from ffm.instrument.wait_search import search
 

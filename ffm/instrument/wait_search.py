@@ -1,9 +1,10 @@
 """The search for the driver's internal wait function, with a probe that blocks in each public call that waits.
 
-A probe blocks in each call, in contexts that wait in different ways (spinning, yielding, blocking). Functions that lie
-on its stack are candidates. These are then hooked and all calls made again. A wait function of a call is entered by it,
-does not return while the GPU is busy, returns when it is not, and is not entered by calls that only enqueue work. The
-innermost one that all calls have in common is taken; where there is none, as few as possible that together serve all.
+The probe blocks in each call, in contexts that wait in different ways (spinning, yielding, blocking). The functions on
+its stack are candidates. They are then hooked and all calls are made again. The wait function of a call is entered by
+it, does not return while the GPU is busy, returns when the GPU is free, and is not entered by calls that only enqueue
+work. The innermost one common to all calls is chosen; if there is none, the fewest functions that together serve all
+calls.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from ffm.instrument.probe_session import Count, ProbeSession, ProbeSessionError
 from ffm.instrument.wait_function import FORMAT_VERSION, Candidate, WaitFunction
 
 FEWEST_CALLS = 3
-"""Calls that must have waited before what they have in common is believed."""
+"""Calls that must have waited before what they have in common is trusted."""
 
 MOST_FUNCTIONS = 4
-"""More wait functions than this are no answer: each call then waits in its own way."""
+"""More wait functions than this are no answer: then each call waits in its own way."""
 
 MOST_HOOKS = 400
-"""Functions that are hooked at once, of those that not all calls have in common."""
+"""Most functions hooked at once, of those that not all calls have in common."""
 
 SCHEDULING = {"spinning": 1, "yielding": 2, "blocking": 4}
-"""How a context's threads wait: `CU_CTX_SCHED_…` of cuda.h. Its default, 0, chooses one of them."""
+"""How a context's threads wait: `CU_CTX_SCHED_…` of cuda.h. The default, 0, chooses one of them."""
 
 _SAMPLES = 24
 _ALIKE = 4
@@ -59,18 +60,18 @@ class _Call:
 
 @dataclass(slots=True)
 class _Judged:
-    """What the hooks said of one candidate."""
+    """What the hooks revealed about one candidate."""
 
     passed: list[_Call] = field(default_factory=list)
     objection: str = ""
     depth: int = 0
-    """Place of its entry among all entries: the innermost function is entered last."""
+    """Rank of its entry among all entries: the innermost function is entered last."""
 
 
 def search(driver: Path, limit: float, tell: Callable[[str], None]) -> WaitFunction:
-    """Find the wait function of the driver at `driver`, within `limit` seconds; `tell` hears the progress.
+    """Find the wait function of the driver at `driver` within `limit` seconds; `tell` receives the progress.
 
-    Raises `ffm.driver.library.DriverFileError` when the file is no driver.
+    Raises `ffm.driver.library.DriverFileError` if the file is not a driver.
     """
     steps = _Search(driver, tell)
     try:
@@ -84,7 +85,7 @@ def search(driver: Path, limit: float, tell: Callable[[str], None]) -> WaitFunct
 
 
 class _Search:
-    """The steps of one search, and what they found so far."""
+    """The steps of one search, and what they have found so far."""
 
     def __init__(self, driver: Path, tell: Callable[[str], None]) -> None:
         self._began = time.monotonic()
@@ -146,14 +147,14 @@ class _Search:
         )
 
     def _sample_calls(self, session: ProbeSession, scheduling: str) -> dict[_Call, set[int]]:
-        """Return, for each public call that waits, the functions that stay on its stack once it has come to rest."""
+        """Return, for each public call that waits, the functions that stay on its stack once it is at rest."""
         stacks: dict[_Call, set[int]] = {}
         for name in session.calls if not scheduling else WAITING_CALLS:
             call = _Call(name, scheduling)
-            self._tell(f"looking at the stack of a blocked {call}")
+            self._tell(f"reading the stack of a blocked {call}")
             thread = session.block(name)
             taken: list[set[int]] = []
-            # The first samples may show the call on its way in; a polling driver gives ever other ones.
+            # The first samples may show the call still on its way in; a polling driver yields ever different ones.
             while len(taken) < _SAMPLES and not _alike(taken[-_ALIKE:]):
                 time.sleep(_PAUSE)
                 stack = session.stack(thread)
@@ -168,16 +169,16 @@ class _Search:
         return stacks
 
     def _functions(self, stack: Stack) -> set[int]:
-        """Return the functions that `stack` seems to hold: all that are active, and left-overs of others."""
+        """Return the functions that seem to be on `stack`: all active ones, and stale entries of others."""
         addresses = np.unique(stack.words)
         returns = addresses[follows_call(self.library.image, addresses)]
-        # A return address lies behind the call, which may be the last instruction of a function.
+        # A return address is after the call, which may be the last instruction of a function.
         places = [stack.program_counter, *(returns - 1).tolist()]
         starts = [self.analysis.function_start(place) for place in places]
         return {start for start in starts if start is not None}
 
     def _beyond(self, stacks: dict[_Call, set[int]], common: set[int]) -> set[int]:
-        """Return functions of single calls' stacks, those of most calls first where there are too many."""
+        """Return functions on the stacks of single calls; if there are too many, those of most calls first."""
         counts: dict[int, int] = defaultdict(int)
         for functions in stacks.values():
             for function in functions - common:
@@ -185,7 +186,7 @@ class _Search:
         return set(sorted(counts, key=lambda function: -counts[function])[:MOST_HOOKS])
 
     def _check(self, session: ProbeSession, rounds: Iterable[tuple[str, int]], offsets: set[int]) -> None:
-        """Make all calls with the functions at `offsets` hooked, and judge each of them."""
+        """Make all calls with the functions at `offsets` hooked, and judge each function."""
         ordered = sorted(offsets)
         refusals = dict(zip(ordered, session.hook(ordered), strict=True))
         judged = {offset: _Judged() for offset in ordered}
@@ -226,7 +227,7 @@ class _Search:
                 judged.depth = judged.depth or ended.order
 
     def _settled(self, session: ProbeSession, thread: int, offsets: list[int]) -> list[tuple[Count, Count]]:
-        """Return two readings of a blocked call, some time apart, the first when it has come to rest."""
+        """Return two readings of a blocked call, some time apart, the first once it is at rest."""
         first = session.counts(thread, offsets)
         for _ in range(_SAMPLES):
             time.sleep(_PAUSE)
@@ -239,10 +240,10 @@ class _Search:
         return list(zip(first, session.counts(thread, offsets), strict=True))
 
     def _choose(self) -> bool:
-        """Choose the fewest functions that serve all calls; return whether they serve all that waited.
+        """Choose the fewest functions that serve all calls; return whether they serve all calls that waited.
 
-        Functions that more calls enter come first, and of these the innermost. An export is none: it is replaced when
-        the program is traced, and cannot be attached to as well.
+        Functions that more calls enter come first and, among these, the innermost. An export cannot be chosen: it is
+        replaced when the program is traced, and cannot be attached to as well.
         """
         self.found = []
         exports = set(self.library.exports.values())
@@ -268,7 +269,7 @@ class _Search:
         return bool(self.found) and not open_calls
 
     def _shared(self, offset: int) -> bool:
-        """Whether more than one public call waits in the function: otherwise it is but that call's own code."""
+        """Return whether several public calls wait in the function; otherwise it is just that one call's own code."""
         return len({call.name for call in self._judged[offset].passed}) > 1
 
     def _candidates(self) -> list[Candidate]:
@@ -316,13 +317,13 @@ def _objection(call: _Call, blocked: tuple[Count, Count], ended: Count) -> str:
     return ""
 
 
-# Lengths of an indirect call: ff /2 with a register or memory operand, with and without a prefix, an index
-# byte, and a distance of one or four bytes. Source: Intel SDM volume 2, CALL.
+# Lengths of an indirect call: ff /2 with a register or memory operand, with or without a prefix, an index byte, and a
+# displacement of one or four bytes. Source: Intel SDM volume 2, CALL.
 _INDIRECT_CALL_LENGTHS = (2, 3, 4, 6, 7, 8)
 
 
 def follows_call(image: NDArray[np.uint8], addresses: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of `addresses` in `image` come directly after what can be a call; same shape."""
+    """Return which of `addresses` in `image` directly follow what can be a call; same shape."""
     inside = (addresses >= 8) & (addresses < len(image))
     safe = np.where(inside, addresses, 8)
     found: NDArray[np.bool_] = image[safe - 5] == 0xE8

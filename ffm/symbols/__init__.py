@@ -1,4 +1,4 @@
-"""Code addresses to function, file and line; C++ demangling; Python frames."""
+"""From code addresses to functions, files and lines; C++ demangling; Python frames."""
 
 from ffm.symbols.locations import Location, SourceFrame
 from ffm.symbols.symbolizer import Symbolizer

@@ -1,7 +1,7 @@
-"""Names of what a program passes at a call, as its source has them: `cudaMalloc(&matrix, bytes)` allocates `matrix`.
+"""Names of the arguments of a call, as in its source: `cudaMalloc(&matrix, bytes)` allocates `matrix`.
 
-From the machine code before the call (`dataflow`) and the debug information (`variables`), so also where a macro or a
-wrapper hides the call's line. Without debug information there are no names.
+They come from the machine code before the call (`dataflow`) and the debug information (`variables`), so they are found
+even if a macro or a wrapper hides the call's line. Without debug information there are no names.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ffm.symbols.demangle import demangle
 from ffm.symbols.variables import POINTERS, Function, Variable, Variables, member_at, size_of, type_of
 
 DEEPEST = 8
-"""Steps from value to value, at most."""
+"""Most steps followed from value to value."""
 
 
 class ArgumentNames:
-    """Names arguments of calls in one module. The file is read when first asked."""
+    """Names the arguments of calls in one module. The file is read on first use."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -29,15 +29,15 @@ class ArgumentNames:
         self._variables: Variables | None = None
 
     def pointed_to(self, return_address: int, argument: int, line: int = 0) -> str:
-        """Return the name of the variable whose address is passed; empty where it is not known.
+        """Return the name of the variable whose address is passed; empty if it is unknown.
 
-        `return_address` is the link-time address behind the call, whose line is `line` (0 where it is not known);
-        arguments count from 0.
+        `return_address` is the link-time address after the call, whose line is `line` (0 if unknown); arguments count
+        from 0.
         """
         return self._ask(return_address, argument, line, of_address=True)
 
     def passed(self, return_address: int, argument: int, line: int = 0) -> str:
-        """Return the name of the variable whose value is passed; empty where it is not known."""
+        """Return the name of the variable whose value is passed; empty if it is unknown."""
         return self._ask(return_address, argument, line, of_address=False)
 
     def _ask(self, return_address: int, argument: int, line: int, *, of_address: bool) -> str:
@@ -48,7 +48,7 @@ class ArgumentNames:
                 return ""
             return call.object_at(value) if of_address else call.content(value)
         except (OSError, ELFError, DWARFError, ValueError, KeyError, AssertionError, NotImplementedError):
-            return ""  # damaged or unusual debug information names nothing
+            return ""  # damaged or unusual debug information yields no names
 
     def _call(self, return_address: int, line: int) -> _Call | None:
         if self._elf is None:
@@ -79,7 +79,7 @@ class _Call:
         self.code = code
 
     def content(self, value: Value, depth: int = 0) -> str:
-        """The name of what a value is."""
+        """Return the name of what a value is."""
         if isinstance(value, Loaded):
             return self.object_at(value.address, depth)
         if isinstance(value, Held):
@@ -92,7 +92,7 @@ class _Call:
         return name and f"&{name}"
 
     def object_at(self, value: Value, depth: int = 0) -> str:
-        """The name of what lies where a value points."""
+        """Return the name of the object that a value points to."""
         if isinstance(value, Fixed):
             return self._global(value.address)
         base, offset = (value.value, value.offset) if isinstance(value, Plus) else (value, 0)
@@ -120,7 +120,7 @@ class _Call:
         return [] if found is None else found.variables
 
     def _slot(self, base: Held, offset: int) -> int | None:
-        """The offset from the frame's base of an address that is relative to the frame."""
+        """Return the offset from the frame's base of an address that is relative to the frame."""
         frame = self._variables.frame_base(base.address)
         if frame is None or frame[0] != base.register:
             return None
@@ -149,7 +149,7 @@ class _Call:
 
 
 def _through(pointer: Variable, offset: int) -> str:
-    """The name of what lies behind a pointer or reference."""
+    """Return the name of what a pointer or reference leads to."""
     path = member_at(type_of(pointer.kind), offset)
     if pointer.name == "this":
         return path.removeprefix(".")

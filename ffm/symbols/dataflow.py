@@ -1,6 +1,6 @@
-"""What a function passes in a register at a call, from its machine code (x86-64): followed back to where it comes from.
+"""What a function passes in a register at a call, traced back through its machine code (x86-64) to its origin.
 
-Only within straight-line code before the call, where compilers put a call's arguments in place.
+Only straight-line code before the call is followed, where compilers put a call's arguments in place.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ ARGUMENTS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
 """Registers of integer and pointer arguments (System V ABI)."""
 
 KEPT = frozenset({"rbx", "rbp", "rsp", "r12", "r13", "r14", "r15"})
-"""Registers that a call leaves as they were."""
+"""Registers that a call preserves."""
 
 LONGEST = 64
-"""Instructions looked at, at most."""
+"""Most instructions examined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a register holds when the instruction at an address begins."""
+    """What a register holds when the instruction at an address starts."""
 
     register: str
     address: int
@@ -30,14 +30,14 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A link-time address, as of a global variable."""
+    """A link-time address, such as that of a global variable."""
 
     address: int
 
 
 @dataclass(frozen=True, slots=True)
 class Plus:
-    """Another value and a constant."""
+    """Another value plus a constant."""
 
     value: Value
     offset: int
@@ -45,7 +45,7 @@ class Plus:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What lies in memory at an address."""
+    """The content of memory at an address."""
 
     address: Value
 
@@ -54,7 +54,7 @@ Value = Held | Fixed | Plus | Loaded
 
 
 class Code:
-    """The instructions of a part of a function, from its start at a link-time address up to a call's end."""
+    """The instructions of part of a function, from its start at a link-time address up to the end of a call."""
 
     def __init__(self, content: bytes, start: int) -> None:
         decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
@@ -67,13 +67,15 @@ class Code:
         }
 
     def argument(self, place: int) -> Value | None:
-        """Return what the last instruction, a call, is given as its argument of a place from 0; None if it is none."""
+        """Return the argument with an index from 0 that the last instruction, a call, receives; None if it is not a
+        call.
+        """
         if not self._instructions or not self._instructions[-1].group(capstone.CS_GRP_CALL):
             return None
         return self._value(ARGUMENTS[place], len(self._instructions) - 1)
 
     def step_back(self, held: Held) -> Value | None:
-        """Return where a register's content comes from; None where that is not to be seen."""
+        """Return where a register's content comes from; None if that cannot be determined."""
         index = next((i for i, at in enumerate(self._instructions) if at.address == held.address), 0)
         found = self._value(held.register, index)
         return None if found == held or (isinstance(found, Held) and found.register == held.register) else found
@@ -94,7 +96,7 @@ class Code:
         return Held(register, self._instructions[0].address)
 
     def _source(self, instruction: capstone.CsInsn) -> Value | None:
-        """What an instruction puts into its destination; None for all but moves and sums with a constant."""
+        """Return what an instruction puts into its destination; None unless it is a move or a sum with a constant."""
         if instruction.mnemonic == "add" and instruction.operands[1].type == x86.X86_OP_IMM:
             register = self._whole(instruction, instruction.operands[0].reg)
             return Plus(Held(register, instruction.address), instruction.operands[1].imm)
@@ -121,7 +123,7 @@ class Code:
 
     @staticmethod
     def _whole(instruction: capstone.CsInsn, number: int) -> str:
-        """Name of the 64-bit register that a register is part of: writing its lower half clears the rest."""
+        """Return the 64-bit register that a register is part of: writing its lower half clears the rest."""
         name = str(instruction.reg_name(number))
         if name.startswith("e") and len(name) == 3 and name != "eip":
             return "r" + name[1:]

@@ -18,8 +18,8 @@ _CLONE = re.compile(
 def without_clone_suffix(name: str) -> str:
     """Drop what a compiler appends to the name of a part or copy of a function.
 
-    GCC and Clang split functions (`.cold`, `.part.0`) and specialise them (`.isra.0`, `.constprop.0`); in the
-    source all of these are one function. Works on mangled and on demangled names.
+    GCC and Clang split functions (`.cold`, `.part.0`) and specialize them (`.isra.0`, `.constprop.0`); in the source
+    these are all one function. Works on mangled and on demangled names.
     """
     return _CLONE.sub("", name)
 
@@ -27,8 +27,8 @@ def without_clone_suffix(name: str) -> str:
 def demangle(name: str) -> str:
     """Demangle an Itanium C++ name with the machine's C++ runtime.
 
-    Names that are not mangled, cannot be demangled, or meet a machine without a C++ runtime come back as they
-    are, less the suffix of a compiler's clone.
+    Names that are not mangled or cannot be demangled come back unchanged except for the suffix of a compiler's clone,
+    and so do all names on a machine without a C++ runtime.
     """
     name = without_clone_suffix(name)
     if not name.startswith("_Z"):
@@ -39,7 +39,7 @@ def demangle(name: str) -> str:
 
 @functools.cache
 def _runtime_demangler() -> Callable[[str], str | None] | None:
-    """`__cxa_demangle` of libstdc++ or libc++abi (Itanium C++ ABI, section 3.4); None where there is none."""
+    """Return `__cxa_demangle` of libstdc++ or libc++abi (Itanium C++ ABI, section 3.4), or None."""
     for candidate in ("libstdc++.so.6", "libc++abi.so.1", ctypes.util.find_library("stdc++")):
         if candidate is not None:
             try:

@@ -1,4 +1,4 @@
-"""What ELF files say of themselves: build-id, link-time base, and symbol tables."""
+"""What ELF files contain about themselves: build-id, link-time base, and symbol tables."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class ElfFile:
     build_id: str
     base: int
     has_lines: bool
-    """Whether it holds debug information that tells files and lines."""
+    """Whether it has debug information with files and lines."""
 
 
 def read_elf(path: Path) -> ElfFile:
-    """Read a module's build-id and base; again only when the file has changed since.
+    """Read a module's build-id and base; read it again only after the file has changed.
 
     Raises:
-        OSError: the file cannot be opened.
-        ValueError: it is not an ELF file.
+        OSError: The file cannot be opened.
+               ValueError: It is not an ELF file.
     """
     status = path.stat()
     return _read_once(path, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
@@ -40,7 +40,7 @@ def read_elf(path: Path) -> ElfFile:
 
 @functools.lru_cache(maxsize=4096)
 def _read_once(path: Path, _state: tuple[int, ...]) -> ElfFile:
-    """Read the module that is at `path` in this state."""
+    """Read the module at `path` in this state."""
     with path.open("rb") as stream:
         elf = _open(path, stream)
         starts = [segment["p_vaddr"] for segment in elf.iter_segments("PT_LOAD")]
@@ -79,8 +79,8 @@ _UNDEFINED = 0
 class SymbolTable:
     """The functions of a module by link-time address, from `.symtab` and `.dynsym`.
 
-    Where several names share an address, an exported one wins over a local one, as callers know it by that. Libraries
-    with hundreds of thousands of symbols are common, so that a name is read only when it is asked for.
+    If several names share an address, an exported one wins over a local one, because callers know the function by that.
+    Libraries with hundreds of thousands of symbols are common, so names are read only on request.
     """
 
     def __init__(self, path: Path) -> None:
@@ -99,9 +99,9 @@ class SymbolTable:
         self._sections = sections[order][first]
 
     def name_at(self, address: int) -> str | None:
-        """The mangled name of the function that holds a link-time address, or None.
+        """Return the mangled name of the function that contains a link-time address, or None.
 
-        A symbol without a size (assembly) reaches to the next symbol.
+        A symbol without a size (assembly) extends to the next symbol.
         """
         index = int(np.searchsorted(self._symbols["address"], np.uint64(address), side="right")) - 1
         if index < 0:
@@ -115,7 +115,7 @@ class SymbolTable:
 
 
 def _tables(elf: Any) -> tuple[list[NDArray[Any]], list[bytes]]:
-    """Return the symbol tables, and the names that go with each."""
+    """Return the symbol tables, each with its names."""
     sections = [section for section in elf.iter_sections() if isinstance(section, SymbolTableSection)]
     if elf.elfclass != 64 or not elf.little_endian:
         return [], []

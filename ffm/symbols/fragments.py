@@ -1,8 +1,8 @@
-"""The parts into which a compiler split a function, in modules whose symbols name the first part only.
+"""The parts into which a compiler split a function, in modules whose symbols name only the first part.
 
-Optimising with a profile, compilers move what runs rarely elsewhere (`.cold`). Stripped modules keep no name for that
-part, but its place and extent stay in `.eh_frame` (Linux Standard Base, `.eh_frame_hdr`), and the function's own code
-jumps there.
+When optimizing with a profile, compilers move rarely executed code elsewhere (`.cold`). Stripped modules keep no name
+for that part, but its location and size remain in `.eh_frame` (Linux Standard Base, `.eh_frame_hdr`), and the
+function's own code jumps there.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _CALL_FRAME_ADDRESS = (0x0C, 0x0E, 0x0F)
 
 
 def split_parts(path: Path, function: str) -> list[range]:
-    """Link-time addresses of the parts of an exported function, its named one first.
+    """Return the link-time addresses of the parts of an exported function, the named one first.
 
-    Empty where the module does not export it. Only the named part is found where the module has no `.eh_frame_hdr` of
-    the usual kind.
+    Empty if the module does not export it. Only the named part is found if the module has no `.eh_frame_hdr` of the
+    usual kind.
 
     Raises:
-        OSError: the file cannot be read.
+        OSError: The file cannot be read.
     """
     with path.open("rb") as stream:
         elf = ELFFile(stream)
@@ -65,7 +65,7 @@ class _Image:
 
 
 def _jumps_out(code: bytes, part: range) -> list[int]:
-    """Targets outside of a part of the direct jumps in it."""
+    """Return the targets outside a part of the direct jumps in it."""
     decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     decoder.skipdata = True
     targets: dict[int, None] = {}
@@ -92,10 +92,10 @@ class _FrameTable:
         self._starts, self._descriptions = table[:, 0].tolist(), table[:, 1].tolist()
 
     def part_around(self, address: int) -> range | None:
-        """The part of a function around an address, if control comes there by jumps only.
+        """Return the part of a function around an address, if it is entered only by jumps.
 
-        At a function's start the call frame lies where the calling convention has it, and its description begins
-        without a word on that. A part that is jumped to begins with the frame that its function had made.
+        At a function's start the call frame is where the calling convention puts it, so its description need not
+        mention it. A part that is jumped to starts with the frame that its function had set up.
         """
         index = bisect_right(self._starts, address) - 1
         if index < 0:

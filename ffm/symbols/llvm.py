@@ -19,7 +19,7 @@ _UNKNOWN = "??"
 
 @functools.cache
 def find_llvm_symbolizer() -> str | None:
-    """Path of `llvm-symbolizer`, else of the newest `llvm-symbolizer-N` on the search path, else None.
+    """Return the path of `llvm-symbolizer`, else of the newest `llvm-symbolizer-N` on the search path, else None.
 
     Debian and Ubuntu install the versioned name with `llvm-N`, and the plain one with `llvm`.
     """
@@ -40,13 +40,13 @@ class SymbolizerError(Exception):
 
 
 def symbolize(program: str, places: Sequence[tuple[Path, int]]) -> list[list[SourceFrame]]:
-    """Look up link-time addresses of any modules, in one process: starting it costs more than a look-up.
+    """Look up link-time addresses of any modules in one process, because starting it costs more than a look-up.
 
     Returns:
-        For each module and address the frames there, innermost inlined function first; empty where nothing is known.
+        For each module and address the frames there, innermost inlined function first; empty if nothing is known.
 
     Raises:
-        SymbolizerError: the program failed, or answered something else than was asked.
+        SymbolizerError: The program failed, or its answers do not fit the queries.
     """
     questions = "".join(f"{_quoted(module)} {address:#x}\n" for module, address in places)
     command = [program, "--inlining", "--functions=linkage", "--demangle"]
@@ -56,21 +56,21 @@ def symbolize(program: str, places: Sequence[tuple[Path, int]]) -> list[list[Sou
         raise SymbolizerError(complaint[-1] if complaint else f"exit status {answer.returncode}")
     blocks = answer.stdout.split("\n\n")
     if len(blocks) != len(places) + 1 or blocks[-1].strip():
-        raise SymbolizerError(f"{len(blocks) - 1} answers to {len(places)} questions")
+        raise SymbolizerError(f"{len(blocks) - 1} answers to {len(places)} queries")
     return [_frames(block.strip("\n").split("\n")) for block in blocks[:-1]]
 
 
 def _quoted(module: Path) -> str:
-    """The path as llvm-symbolizer reads it: in quotes of one kind, which the path then may not hold."""
+    """Return the path as llvm-symbolizer reads it: in one kind of quotes, which the path must then not contain."""
     path = str(module)
     mark = "'" if '"' in path else '"'
     if mark in path or "\n" in path:
-        raise SymbolizerError("its path holds both kinds of quotation marks, or a line break")
+        raise SymbolizerError("its path contains both kinds of quotation marks, or a line break")
     return f"{mark}{path}{mark}"
 
 
 def _frames(lines: list[str]) -> list[SourceFrame]:
-    """Frames from alternating lines `function` and `file:line:column`."""
+    """Return frames from alternating lines `function` and `file:line:column`."""
     if len(lines) % 2:
         raise SymbolizerError(f"an answer of {len(lines)} lines")
     frames = []

@@ -1,4 +1,4 @@
-"""What goes into a symbolizer and what comes out of it."""
+"""The input and output of a symbolizer."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from dataclasses import dataclass
 class Location:
     """A code address, independent of where the module was loaded.
 
-    `offset` counts bytes from the module's load base: the lowest address at which it was mapped. `build_id`
-    is the hexadecimal one recorded when the address was taken, or empty where the module had none. A return
-    address stands behind the call it belongs to, possibly in the next line or even in the next function; it
-    is therefore looked up one byte earlier.
+    `offset` counts bytes from the module's load base: the lowest address at which it was mapped. `build_id` is the
+    hexadecimal one that was recorded with the address, or empty if the module had none. A return address is after its
+    call, possibly in the next line or even in the next function, so it is looked up one byte earlier.
     """
 
     path: str
@@ -23,7 +22,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class SourceFrame:
-    """A function at a place in the source, demangled; `file` is empty and `line` 0 where unknown."""
+    """A demangled function at a place in the source; `file` is empty and `line` 0 if unknown."""
 
     function: str
     file: str = ""

@@ -1,6 +1,6 @@
 """The package symbolic as a reader of debug information: inlined and real functions with their files and lines.
 
-It comes with ffm, and stands in where llvm-symbolizer is not installed.
+It is installed with ffm, and is used if llvm-symbolizer is missing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ def look_up(module: Path, offsets: Sequence[int]) -> list[list[SourceFrame]]:
     """Look up code in one module with debug information, by its offset from the module's base.
 
     Returns:
-        For each offset the frames there, innermost inlined function first; empty where nothing is known.
+        For each offset the frames there, innermost inlined function first; empty if nothing is known.
 
     Raises:
-        DebugInformationError: the file, or the debug information in it, is damaged.
+        DebugInformationError: The file, or its debug information, is damaged.
     """
-    from symbolic.debuginfo import Archive  # a library of 75 MB, loaded only where it is needed
+    from symbolic.debuginfo import Archive  # 75 MB, so loaded only if needed
     from symbolic.exceptions import SymbolicError
 
     try:

@@ -1,4 +1,4 @@
-"""Code addresses to source, in batches, after the run."""
+"""From code addresses to source, in batches, after the run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ffm.symbols.symbolic import DebugInformationError, look_up
 class Symbolizer:
     """Resolves code addresses with llvm-symbolizer, else with the package symbolic, else with the symbol tables.
 
-    Symbol tables give function names only: no files, lines or inlined functions. What could not be done as
-    well as possible is said in `notes`, a sentence for each cause.
+    Symbol tables give only function names: no files, lines or inlined functions. `notes` says what could not be fully
+    resolved, one sentence per cause.
     """
 
     def __init__(self, program: str | None = None, *, use_llvm: bool = True, use_lines: bool = True) -> None:
@@ -30,16 +30,15 @@ class Symbolizer:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on what could not be resolved and why, in the order met."""
+        """Return sentences on what could not be resolved and why, in order of occurrence."""
         return list(self._notes)
 
     def resolve(self, locations: list[Location]) -> list[list[SourceFrame]]:
         """Resolve many locations at once: one external process for all of them, or one reader for each module.
 
         Returns:
-            For each location the functions that are there, innermost inlined one first; the last one is
-            the function that is really called. Empty where nothing is known: module and offset then name
-            the place.
+            For each location the functions there, innermost inlined one first; the last one is the function that is
+            really called. Empty if nothing is known: then module and offset name the place.
         """
         wanted: dict[tuple[str, str], list[Location]] = defaultdict(list)
         for location in dict.fromkeys(locations):
@@ -59,7 +58,7 @@ class Symbolizer:
         self._notes[sentence] = None
 
     def _module(self, path: str, build_id: str) -> ElfFile | None:
-        """The module on disk, if it is the one that was recorded."""
+        """Return the module on disk, if it is the one that was recorded."""
         if (path, build_id) not in self._modules:
             self._modules[path, build_id] = self._check(path, build_id)
         return self._modules[path, build_id]
@@ -84,13 +83,13 @@ class Symbolizer:
         return module
 
     def _look_up(self, groups: dict[ElfFile, list[Location]]) -> None:
-        """Look up the locations in each module: together, or where that fails, module by module."""
+        """Look up the locations in each module: all together or, if that fails, module by module."""
         if self._program is not None and len(groups) > 1:
             try:
                 self._know(groups, self._symbolized(groups))
                 return
             except (SymbolizerError, OSError):
-                pass  # the module that it failed on is found below
+                pass  # the failing module is found below
         for module, group in groups.items():
             self._know({module: group}, self._look_up_one(module, group))
 
@@ -99,13 +98,15 @@ class Symbolizer:
             try:
                 return self._symbolized({module: group})
             except (SymbolizerError, OSError) as error:
-                self._note(f"{self._program} failed on {module.path} ({error}), which ffm then read by itself.")
+                self._note(
+                    f"{self._program} failed on {module.path} ({error}), so ffm read that file with its own reader."
+                )
         if self._use_lines and module.has_lines:
             try:
                 return look_up(module.path, [_address(module, location) - module.base for location in group])
             except DebugInformationError as error:
                 self._note(
-                    f"The debug information of {module.path} cannot be read ({error}), so that its functions come from "
+                    f"The debug information of {module.path} cannot be read ({error}), so its functions come from "
                     "its symbol table, without files and lines."
                 )
         table = self._tables.get(module.path)

@@ -1,4 +1,4 @@
-"""Variables of a program by where they lie (DWARF 2 to 5): in registers, on the stack, as members of others."""
+"""A program's variables by location (DWARF 2 to 5): in registers, on the stack, as members of others."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ POINTER_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable, and where it is at some address: in a register, or at an offset from the frame's base (the canonical
-    frame address)."""
+    """A variable and its location at some address: in a register, or at an offset from the frame's base (the canonical
+    frame address).
+    """
 
     name: str
     kind: Any
@@ -55,8 +56,8 @@ class Variables:
     def function_at(self, address: int, line: int = 0) -> Function | None:
         """Return the function around an address with its variables at that place, innermost scopes first.
 
-        `line` is that of the innermost inlined function there, 0 where it is not known. What is declared behind it is
-        left out: its place on the stack may still be another variable's.
+        `line` is that of the innermost inlined function there, or 0 if unknown. Variables declared after it are left
+        out: their place on the stack may still belong to another variable.
         """
         if self._units is None:
             self._units = [unit.get_top_DIE() for unit in self._dwarf.iter_CUs()]
@@ -78,8 +79,9 @@ class Variables:
         return None
 
     def frame_base(self, address: int) -> tuple[str, int] | None:
-        """Return (register, offset) whose sum is the canonical frame address at an address; None where it is not so
-        simple."""
+        """Return (register, offset) whose sum is the canonical frame address at an address; None if the rule is more
+        complex.
+        """
         if self._frames is None:
             entries = self._dwarf.EH_CFI_entries() if self._dwarf.has_EH_CFI() else self._dwarf.CFI_entries()
             self._frames = [entry for entry in entries if isinstance(entry, FDE)]
@@ -91,7 +93,7 @@ class Variables:
         return None
 
     def _scopes(self, die: Any, address: int) -> Iterator[Any]:
-        """Scopes around an address below a DIE, outermost first."""
+        """Yield the scopes around an address below a DIE, outermost first."""
         for child in die.iter_children():
             if child.tag not in SCOPES:
                 continue
@@ -102,7 +104,7 @@ class Variables:
                 yield from self._scopes(child, address)
 
     def _start(self, die: Any, address: int) -> int | None:
-        """Start of the range of a DIE that holds an address, or None."""
+        """Return the start of the range of a DIE that contains an address, or None."""
         attributes = die.attributes
         if "DW_AT_high_pc" in attributes:
             low = attributes["DW_AT_low_pc"].value
@@ -136,7 +138,7 @@ class Variables:
                 yield Variable(name, kind, *place)
 
     def _place(self, die: Any, address: int) -> tuple[str | None, int | None] | None:
-        """(register, None) or (None, offset from the frame's base)."""
+        """Return (register, None) or (None, offset from the frame's base)."""
         expression = self._expression(die, address)
         if expression is None:
             return None
@@ -167,9 +169,9 @@ class Variables:
 
 
 def _frame_rule(entry: Any, address: int) -> tuple[str, int] | None:
-    """The rule for the frame's base at an address, by the instructions of its table (DWARF 5, section 6.4.2).
+    """Return the rule for the frame's base at an address, from the instructions of its table (DWARF 5, section 6.4.2).
 
-    (The library's own decoding stops at GCC's DW_CFA_GNU_args_size.)
+    (The library's own decoder stops at GCC's DW_CFA_GNU_args_size.)
     """
     place = entry["initial_location"]
     rule: tuple[int, int] | None = None
@@ -202,7 +204,7 @@ def _has_range(die: Any) -> bool:
 
 
 def _origin(die: Any) -> Any:
-    """The DIE that describes what this one is an instance of."""
+    """Return the DIE of which this one is an instance."""
     for link in ("DW_AT_abstract_origin", "DW_AT_specification"):
         if link in die.attributes:
             return _origin(die.get_DIE_from_attribute(link))
@@ -215,13 +217,13 @@ def _name(die: Any) -> str:
 
 
 def _number(die: Any, name: str) -> int:
-    """A number that a DIE has, or 0."""
+    """Return a DIE's number, or 0."""
     attribute = die.attributes.get(name)
     return attribute.value if attribute is not None and isinstance(attribute.value, int) else 0
 
 
 def type_of(die: Any) -> Any:
-    """Return the DIE of a variable's or pointer's type without its names and qualifiers; None for none."""
+    """Return the DIE of a variable's or pointer's type without typedefs and qualifiers, or None."""
     origin = _origin(die)
     if "DW_AT_type" not in origin.attributes:
         return None
@@ -230,7 +232,7 @@ def type_of(die: Any) -> Any:
 
 
 def size_of(kind: Any) -> int:
-    """Return a type's size in bytes; 0 where it is not known."""
+    """Return a type's size in bytes; 0 if unknown."""
     if kind is None:
         return 0
     if "DW_AT_byte_size" in kind.attributes:
@@ -245,9 +247,10 @@ def size_of(kind: Any) -> int:
 
 
 def member_at(kind: Any, offset: int) -> str:
-    """Return the path to what lies at an offset in a type, such as `.slots[2].blurred`; empty for the whole.
+    """Return the path to the member at an offset in a type, such as `.slots[2].blurred`; empty for the whole.
 
-    Members of the C++ library's own types, whose names begin with `_`, are left out: a vector is named, not its parts.
+    Members of the C++ library's own types, whose names start with `_`, are left out: the vector is named, not its
+    parts.
     """
     if kind is None:
         return ""

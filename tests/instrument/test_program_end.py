@@ -74,5 +74,5 @@ def test_the_time_limit_is_known_to_have_ended_the_program() -> None:
 def test_an_end_that_nobody_knows_is_an_error_in_words(tmp_path: Path) -> None:
     never: Callable[[Path], NoReturn] = lambda driver: pytest.fail(f"{driver} was asked for")  # noqa: E731
     instruments = Instruments(tmp_path, [], 0, None, never)
-    with pytest.raises(InstrumentError, match="how the program ended is not known"):
+    with pytest.raises(InstrumentError, match="how the program ended is unknown"):
         run_instrumented(["/bin/true"], instruments, output=tmp_path / "output", timeout_s=60)

@@ -29,7 +29,7 @@ def test_a_program_under_a_debugger(ffm: Ffm, tmp_path: Path) -> None:
     assert done.code == 1
     (line,) = done.err.splitlines()
     assert line.startswith("ffm: Frida cannot attach to the process") and "(sleep): tracer (process" in line
-    assert line.endswith("Run the program without that one.")
+    assert line.endswith("Run the program without that tracer.")
 
 
 @pytest.mark.parametrize("arguments", [("stage", "baseline", "--", *SLEEP), ("doctor",)])
@@ -48,7 +48,7 @@ def test_a_kernel_that_refuses_ptrace(tmp_path: Path, arguments: tuple[str, ...]
         (1, False, True, "which lets ffm trace the programs that it starts"),
         (2, True, True, "and we have CAP_SYS_PTRACE"),
         (2, False, False, "run ffm as root, or set it to 1"),
-        (3, True, False, "this cannot be changed now; set kernel.yama.ptrace_scope = 1 in /etc/sysctl.d and start"),
+        (3, True, False, "this cannot be changed now; set kernel.yama.ptrace_scope = 1 in /etc/sysctl.d and restart"),
     ],
 )
 def test_the_scope_that_yama_sets(
