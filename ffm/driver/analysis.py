@@ -114,7 +114,7 @@ def identity_of(library: Library) -> str:
 
 
 def cache_folder() -> Path | None:
-    """Return the folder that keeps what was found about drivers, by build; None where nothing can be kept."""
+    """Return the folder that caches findings about drivers, by build; None if nothing can be cached."""
     cache = private_cache()
     return None if cache is None else cache / "drivers"
 

@@ -94,7 +94,7 @@ def wait_function(driver: Path) -> WaitFunction:
 
 
 def known_wait_function(driver: Path) -> WaitFunction | None:
-    """Return what is remembered of the driver's build, or None. Raises `DriverFileError` when it is no driver."""
+    """Return what is remembered about the driver's build, or None. Raises `DriverFileError` if it is not a driver."""
     identity, cache = identity_of(read_library(driver)), cache_folder()
     return None if cache is None else _read(cache / _memory(identity), identity)
 

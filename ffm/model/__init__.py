@@ -1,1 +1,1 @@
-"""The performance model: pure functions, tables in and numbers out. Imports nothing else of ffm."""
+"""The performance model: pure functions from tables to numbers. Imports nothing else from ffm."""

@@ -1,4 +1,4 @@
-"""Values of `ffm.model.device.Action` as plain numbers, for passes that Numba compiles: it knows no enumerations."""
+"""Values of `ffm.model.device.Action` as plain numbers, for passes compiled by Numba, which knows no enumerations."""
 
 from __future__ import annotations
 

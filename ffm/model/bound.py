@@ -1,17 +1,17 @@
 """The `bound` estimator: what the published Diogenes computes, an upper bound from averages.
 
-Read from Diogenes's own results of cumf_als and the screens that it printed from them:
+Derived from Diogenes's own results of cumf_als and the screens that it printed from them:
 
-- For one call stack, and for single points and folds as sums over their stacks: `min(mean wait, mean gap) *
-  (occurrences whose synchronization is not needed)` plus `mean operation time * (duplicate transfers, or for
-  all other calls the unneeded occurrences)`, never more than the stack's time in the driver. Operation time
-  is the part of a call that does not wait.
+- For one call stack: `min(mean wait, mean gap) * (occurrences whose synchronization is not needed)` plus `mean
+  operation time * (duplicate transfers or, for all other calls, the unneeded occurrences)`, but at most the stack's
+  time in the driver. Single points and folds are sums over their stacks. Operation time is the part of a call that does
+  not wait.
 - For a sequence or subsequence: `min(sum of time in the driver, sum of gaps)` over its operations.
 
-A gap is the time to the thread's next *synchronizing or transferring* operation: Diogenes traced nothing
-else, so the launches and allocations of a timeline belong to the gap here.
+A gap is the time to the thread's next *synchronizing or transferring* operation. Diogenes traced nothing else, so the
+launches and allocations of a timeline are part of the gap here.
 
-In contrast to `ffm.model.carry`, CPU time *before* a synchronization may absorb its wait.
+Unlike in `ffm.model.carry`, CPU time *before* a synchronization may absorb its wait.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ NANOSECONDS_IN_SECOND = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums for each of a number of groups or call stacks. Times are seconds; each column has shape
-    (groups,)."""
+    """Sums for a number of groups or call stacks. Times are seconds; each column has shape (groups,)."""
 
     count: NDArray[np.int64]
     total: NDArray[np.float64]
-    """Time in the driver, waiting included."""
+    """Time in the driver, including waiting."""
     wait: NDArray[np.float64]
     gap: NDArray[np.float64]
     """From the operations to the next synchronizing or transferring one."""
@@ -46,11 +45,11 @@ class Totals:
     problems: NDArray[np.int64]
     """Occurrences with any problem."""
     kind: NDArray[np.int64]
-    """`Kind` of the first row; 0 where there is none."""
+    """`Kind` of the first row; 0 if there is none."""
 
 
 def totals(timeline: Timeline, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> Totals:
-    """Sum up the rows of each group, in one pass. Arguments as for `ffm.model.carry.carry_by_group`."""
+    """Sum up the rows of each group in one pass. Arguments as for `ffm.model.carry.carry_by_group`."""
     sums: NDArray[np.int64] = run(
         kernels.bound_totals,
         len(timeline),
@@ -79,8 +78,7 @@ def totals(timeline: Timeline, label: NDArray[np.integer], group_of: NDArray[np.
 
 
 def bound_by_stack(stacks: Totals) -> NDArray[np.float64]:
-    """Seconds that fixing each call stack saves by itself; a single point or fold is the sum over its
-    stacks."""
+    """Seconds that fixing each call stack alone saves; a single point or fold is the sum over its stacks."""
     count = np.maximum(stacks.count, 1)
     waits = np.minimum(stacks.wait, stacks.gap) * stacks.unnecessary / count
     removed = np.where(stacks.duplicate > 0, stacks.duplicate, stacks.unnecessary)
@@ -90,7 +88,6 @@ def bound_by_stack(stacks: Totals) -> NDArray[np.float64]:
 
 
 def bound_of_sequence(operations: Totals) -> NDArray[np.float64]:
-    """Seconds that fixing each sequence or subsequence saves; each group's totals are over all its
-    operations."""
+    """Seconds that fixing each sequence or subsequence saves; each group's totals are over all its operations."""
     saved: NDArray[np.float64] = np.minimum(operations.total, operations.gap)
     return saved

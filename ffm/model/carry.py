@@ -1,7 +1,7 @@
-"""The `carry` estimator: the dissertation's expected benefit (Figure 5.1) with unrealized savings carried
-forward (5.2).
+"""The `carry` estimator: the dissertation's expected benefit (Figure 5.1), with unrealized savings carried forward
+(5.2).
 
-What fixing a set of operations saves, on each CPU thread by itself:
+What fixing a set of operations saves, on each CPU thread separately:
 
 - **Unnecessary synchronization.** Its wait goes away, but the GPU's work does not. The wait is saved as far
   as the thread has CPU work and launches of its own between it and the thread's next synchronization (the GPU
@@ -18,22 +18,21 @@ What fixing a set of operations saves, on each CPU thread by itself:
   the default of no time does. The rest of its wait is a synchronization like any
   other: saved by the first rule if that is unnecessary too, and staying, as a synchronization, if not.
 
-A second is counted once: own time of a removed call and the wait of a removed synchronization absorb nothing,
-the time that absorbed one wait does not absorb another, and what goes away with the fix is not part of the
-time until the first use. So a set never saves more than its waits and own times, nor more than the run. A
-larger set never saves less, unless misplaced synchronizations are in it: a wait that one of them could be
-moved past may be in the larger set.
+Every second is counted once. The own time of a removed call and the wait of a removed synchronization absorb nothing;
+the time that absorbed one wait does not absorb another; and what the fix removes is not part of the time until the
+first use. So a set never saves more than its waits and own times, nor more than the run. A larger set never saves less,
+unless it contains misplaced synchronizations: it may contain a wait past which one of them could have been moved.
 
-Selecting an operation means: fix the problems that its row has. Rows without a problem change nothing.
+Selecting an operation means fixing the problems of its row. Rows without a problem change nothing.
 
-*What counts as a synchronization*: a row that waited, an explicit synchronization even if it had nothing to
-wait for (it will have, once the one before it is gone), and any row that stages 3 or 4 found to be a problem
-of that kind. A transfer or launch that never waited is CPU work. Frees wait first and work afterwards; every
-other call launches first and waits afterwards.
+*What counts as a synchronization*: a row that waited; an explicit synchronization even if it had nothing to wait for
+(it will, once the one before it is gone); and any row that stages 3 or 4 marked with a problem of that kind. A transfer
+or launch that never waited is CPU work. Frees wait first and work afterwards; every other call launches first and waits
+afterwards.
 
-Rows that sum up many executions (`occurrences` > 1, imported) are treated as one long execution each. That
-equals the sum over all executions if each of them looked alike, and is else an approximation, since a wait
-can then be absorbed by work that followed another occurrence.
+Rows that sum up many executions (`occurrences` > 1, imported) are each treated as one long execution. That equals the
+sum over all executions if they are alike. Otherwise it is an approximation, because work that followed one occurrence
+can then absorb the wait of another.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def carry(timeline: Timeline, selected: NDArray[np.bool_], copy_time: NDArray[np
         copy_time: as for `carry_by_group`.
 
     Raises:
-        ValueError: `selected` is not one boolean for each row.
+        ValueError: `selected` does not have one boolean per row.
     """
     if selected.dtype != np.bool_ or selected.shape != (len(timeline),):
         raise ValueError(f"need one boolean for each of {len(timeline)} rows, not {selected.dtype} {selected.shape}")
@@ -72,15 +71,15 @@ def carry_by_group(
     groups: int,
     copy_time: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float64]:
-    """Seconds that fixing each group by itself saves, for any number of groups without common rows, in one pass.
+    """Seconds that fixing each group alone saves, for any number of groups without common rows, in one pass.
 
     Args:
         timeline: the operations.
-        label: shape (rows,), for example `timeline.site`; negative where a row is in no group.
-        group_of: shape (labels,): the group of each label; negative where it is in none.
-        groups: how many groups there are.
-        copy_time: shape (sites,): nanoseconds that the GPU copies for one transfer of each site (see
-            `ffm.model.copies`); without it none are known.
+        label: shape (rows,), for example `timeline.site`; negative if a row is in no group.
+        group_of: shape (labels,), the group of each label; negative if it is in none.
+        groups: the number of groups.
+        copy_time: shape (sites,), nanoseconds that the GPU copies for one transfer of each site (see
+            `ffm.model.copies`); by default none are known.
     """
     if label.shape != (len(timeline),):
         raise ValueError(f"need one label for each of {len(timeline)} rows, not {label.shape}")

@@ -1,7 +1,7 @@
-"""Runs the kernels compiled by Numba where that pays, and as plain Python where the table is small.
+"""Runs kernels compiled by Numba if that pays, and as plain Python if the table is small.
 
-Importing Numba and loading compiled code takes longer than a small table takes in plain Python, and the
-viewing commands must answer at once. Both run the same source.
+Importing Numba and loading compiled code takes longer than processing a small table in plain Python, and the viewing
+commands must answer quickly. Both ways run the same source.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from typing import Any, TypeVar
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PLAIN_ROWS = 20_000
-"""Tables up to this many rows are not worth Numba's import (about 0.8 s; plain Python takes about 5 µs a
-row)."""
+"""Up to this many rows, importing Numba does not pay (about 0.8 s; plain Python takes about 5 µs per row)."""
 
 
 def run(kernel: Callable[..., Any], rows: int, *arguments: Any) -> Any:
-    """Call a function of `ffm.model.kernels` over a table of so many rows, compiled if the table is large."""
+    """Call a function of `ffm.model.kernels` on a table of this many rows, compiled if the table is large."""
     return (compiled(kernel) if rows > PLAIN_ROWS else kernel)(*arguments)
 
 
 @functools.cache
 def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """The compiled form of a kernel, kept on disk between runs."""
+    """Return the compiled form of a kernel, which is kept on disk between runs."""
     import numba
 
     _ensure_cache_folder(numba.config)
@@ -43,9 +42,9 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def inner(function: Function) -> Function:
-    """Mark a function that kernels of its own file call; it is compiled into them.
+    """Mark a function that kernels in the same file call; it is compiled into them.
 
-    Of its own file, because what is kept on disk is made anew when the kernel's file changes, and not when others do.
+    It must be in the same file because the compiled code on disk is renewed only when the kernel's file changes.
     """
     setattr(function, _INNER, True)
     return function
@@ -55,11 +54,10 @@ _INNER = "compiled_with_kernels"
 
 
 def _ensure_cache_folder(config: Any) -> None:
-    """Give Numba a cache folder where it would find none and refuse to compile.
+    """Give Numba a cache folder if it would find none and refuse to compile.
 
-    Numba tries `NUMBA_CACHE_DIR`, the folder of the source, then the user's cache folder. In an installed,
-    read-only
-    package under an account without a home all of them fail; the temporary directory is left.
+    Numba tries `NUMBA_CACHE_DIR`, the folder of the source, then the user's cache folder. All of them fail in a
+    read-only installed package under an account without a home; then the temporary directory is used.
     """
     if config.CACHE_DIR:
         return

@@ -1,8 +1,8 @@
-"""How long the GPU takes to copy, from what the transfers of a run show.
+"""How long the GPU takes to copy, derived from a run's transfers.
 
-A trace tells how long the CPU waited for a synchronous transfer, not how much of that was the copy and how much was
-work before it. The fastest call stack whose transfers wait shows what the connection can do; each transfer's bytes
-at that speed is the least time that its copy takes.
+A trace shows how long the CPU waited for a synchronous transfer, but not how much of that was the copy and how much was
+earlier work. The fastest call stack with waiting transfers shows the speed of the connection. At that speed, each
+transfer's bytes give the minimum time of its copy.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 WORTH_TIMING_BYTES = 64 * 1024
-"""Smaller transfers last as long as their call, and say nothing of the speed."""
+"""Smaller transfers last as long as their call, and reveal nothing about the speed."""
 
 
 def copy_times(
@@ -20,15 +20,15 @@ def copy_times(
     total_s: NDArray[np.floating],
     wait_s: NDArray[np.floating],
 ) -> NDArray[np.int64]:
-    """Nanoseconds that the copy of one transfer takes at least, for each call stack; shape (stacks,).
+    """Minimum nanoseconds that the copy of one transfer takes, for each call stack; shape (stacks,).
 
-    Zero where the speed is not known: nothing was transferred, or no transfer of a size worth timing waits for most
-    of its time (in others the time is not the copy's).
+    Zero if the speed is unknown: nothing was transferred, or no transfer of a size worth timing waits for most of its
+    time (in others the time is not that of the copy).
 
     Args:
-        transferred: bytes that all transfers of each stack moved, 0 for stacks that are no transfers.
-        count: how many operations there were.
-        total_s: seconds in the driver, waiting included.
+        transferred: bytes that all transfers of each stack moved; 0 for stacks that are not transfers.
+        count: the number of operations.
+        total_s: seconds in the driver, including waiting.
         wait_s: seconds of waiting.
     """
     size = transferred / np.maximum(count, 1)

@@ -1,7 +1,7 @@
-"""What the model knows of the GPU: for each row of a timeline, what it puts on a stream and what it waits for.
+"""What the model knows about the GPU: what each row of a timeline puts on a stream, and what it waits for.
 
-The rows are those of `ffm.model.timeline.Timeline`. Nothing here is a time of the GPU: a trace of driver calls shows
-none. `ffm.model.gpu_times` infers them.
+The rows are those of `ffm.model.timeline.Timeline`. Nothing here is a GPU time, because a trace of driver calls
+contains none; `ffm.model.gpu_times` infers them.
 """
 
 from __future__ import annotations
@@ -16,74 +16,77 @@ from ffm.model.timeline import Kind, Timeline
 
 
 class Action(IntEnum):
-    """What a driver call does on a stream, and whether its waiting comes before or after that.
+    """What a driver call does on a stream, and whether it waits before or after that.
 
     Source: CUDA Driver API, "API synchronization behavior"; for frees, dissertation 3.3.1.
     """
 
     NONE = 0
-    """Only the CPU works. If it waits, nobody knows for what."""
+    """Only the CPU works. If it waits, the reason is unknown."""
     ENQUEUE = 1
-    """Launches, asynchronous copies, sets: puts work on a stream, where it can begin when the call does."""
+    """Launches, asynchronous copies, sets: puts work on a stream, where it can start when the call does."""
     ENQUEUE_AND_WAIT = 2
     """Puts work on a stream, then waits for it: downloads, uploads from pinned memory, private calls of a library."""
     WAIT_AND_ENQUEUE = 3
     """Waits for the stream's earlier work, copies into a staging buffer, puts the rest of the copy on the stream:
-    uploads from pageable memory."""
+    uploads from pageable memory.
+    """
     WAIT_CONTEXT = 4
     """Waits for all work of the process, then does its own: frees, device synchronizations."""
     WAIT_STREAM = 5
     WAIT_EVENT = 6
     RECORD_EVENT = 7
     STREAM_WAIT_EVENT = 8
-    """Lets a stream wait for an event; the CPU goes on."""
+    """Makes a stream wait for an event; the CPU continues."""
     SET_AND_WAIT = 9
-    """Sets memory that the CPU can reach, and waits for it: the CPU can set it without (dissertation 5.4.1, AMG)."""
+    """Sets memory that the CPU can access, and waits for it. The CPU could set it without (dissertation 5.4.1, AMG)."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceWork:
-    """Columns beside a timeline's, as long. Streams and events of different processes have different numbers."""
+    """Columns of the same length as a timeline's. Streams and events of different processes have different numbers."""
 
     action: NDArray[np.uint8]
     """A value of `Action`."""
     stream: NDArray[np.int32]
-    """The stream of the work or the wait; -1 where there is none."""
+    """The stream of the work or the wait; -1 if there is none."""
     event: NDArray[np.int32]
-    """The event that is recorded or waited for; -1 where there is none."""
+    """The event that is recorded or waited for; -1 if there is none."""
     partner: NDArray[np.int32]
-    """Of a free, the row of the later allocation that its memory could have served; of an allocation, the row of that
-    free; -1 where there is none (`ffm.model.hoisting`)."""
+    """For a free, the row of the later allocation that its memory could have served; for an allocation, the row of that
+    free; -1 if there is none (`ffm.model.hoisting`).
+    """
     copied: NDArray[np.int64]
-    """Bytes that a transfer moves; 0 for all else."""
+    """Bytes that a transfer moves; 0 for everything else."""
     measured: NDArray[np.int64]
-    """Nanoseconds that the GPU worked at what the row enqueued, as events around it told; -1 where none did."""
+    """Nanoseconds of the GPU's work that the row enqueued, as timed by events around it; -1 if not timed."""
     process_of_thread: NDArray[np.int32]
     """Shape (threads,): the process of each of the timeline's threads, from 0."""
     legacy: NDArray[np.int32]
-    """Shape (processes,): the legacy default stream of each process, which orders all its streams; -1 where the process
-    does not use it (CUDA Driver API, "Stream synchronization behavior")."""
+    """Shape (processes,): the legacy default stream of each process, which orders all its streams; -1 if the process
+    does not use it (CUDA Driver API, "Stream synchronization behavior").
+    """
     stream_process: NDArray[np.int32]
     """Shape (streams,): the process of each stream."""
     events: int
-    """How many events there are."""
+    """The number of events."""
 
     @property
     def processes(self) -> int:
-        """How many processes the run had."""
+        """The number of processes of the run."""
         return len(self.legacy)
 
     @property
     def streams(self) -> int:
-        """How many streams all processes used."""
+        """The number of streams that all processes used."""
         return len(self.stream_process)
 
 
 def simple_device_work(timeline: Timeline) -> DeviceWork:
-    """What a program does whose one process has one stream, told from the kinds of its rows alone.
+    """Describe a program with one process and one stream, using only the kinds of its rows.
 
-    For results without a record of streams, and for tests. Uploads and downloads are not told apart: a transfer that
-    waits, waits for its own copy.
+    For results without a record of streams, and for tests. Uploads and downloads are not distinguished: a transfer that
+    waits is assumed to wait for its own copy.
     """
     action = np.full(len(timeline), Action.NONE, np.uint8)
     kind, waits = timeline.kind, timeline.wait > 0

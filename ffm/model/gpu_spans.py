@@ -1,4 +1,4 @@
-"""When the GPU works at what each row of a timeline enqueued, for showing; as `ffm.model.gpu_times` has it."""
+"""When the GPU does the work that each row of a timeline enqueued, for display; based on `ffm.model.gpu_times`."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ffm.model.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class GpuSpans:
-    """One span for each row that put work on a stream, in the order in which the rows were called."""
+    """One span for each row that put work on a stream, in call order."""
 
     row: NDArray[np.int64]
     begin: NDArray[np.int64]
-    """Nanoseconds, on the timeline's clock."""
+    """Nanoseconds on the timeline's clock."""
     end: NDArray[np.int64]
 
 
 def gpu_spans(timeline: Timeline, work: DeviceWork, inference: Inference) -> GpuSpans:
     """Place the likely work on its streams: in order, not before it was enqueued, and not before what it depends on.
 
-    Work depends on the events that its stream was made to wait for, and on the legacy default stream, as all work of a
-    process does that comes after that stream's, and that stream's work on all earlier work.
+    Work depends on the events that its stream was made to wait for. It also depends on the legacy default stream: all
+    later work of a process comes after that stream's work, which in turn comes after all earlier work.
     """
     lasting = inference.likely.gpu
-    free = np.zeros(work.streams, np.int64)  # when each stream has done all that it was given so far
+    free = np.zeros(work.streams, np.int64)  # when each stream has finished all its work so far
     reached = np.zeros(work.events, np.int64)  # when each event happens
     ordered = {process: stream for process, stream in enumerate(work.legacy.tolist()) if stream >= 0}
     rows: list[int] = []

@@ -1,23 +1,23 @@
-"""How long the GPU works at each operation: measured by events, or inferred from when the CPU stopped waiting for it.
+"""How long the GPU works at each operation: measured by events, or inferred from the ends of the CPU's waits.
 
-Stage 3 puts events around what a program enqueues (`DeviceWork.measured`). They cannot tell of work that a call waits
-for itself, such as synchronous copies, of captured work, and of work that stage 3 did not see at the same place. A
-trace of driver calls holds no time of the GPU. What it does hold: work reaches a stream when its call enqueues it, a
-stream does its work in order, and a wait that lasts ends when the work it waited for is over. From that follow, for
-each *segment* (work between two moments at which a stream was known to be idle), bounds that are exact where the CPU
-waited, and only upper ones where it came later than the GPU was done.
+Stage 3 puts events around what a program enqueues (`DeviceWork.measured`). They cannot time work for which a call
+itself waits, such as synchronous copies, nor captured work, nor work that stage 3 did not see at the same place. A
+trace of driver calls contains no GPU times, but it does show this: work reaches a stream when its call enqueues it, a
+stream does its work in order, and a long wait ends when its work is done. This yields bounds for each *segment*, the
+work between two moments at which a stream was known to be idle. The bounds are exact if the CPU waited, and only upper
+limits if it came after the GPU had finished.
 
-A wait ends a little after the work: the GPU reports, the operating system wakes the thread. Where all work of some
-segments was measured, what is left of them is this latency, as it is in this program. Without, how long it takes at
-least, the trace cannot tell, since each wait has it; it is measured apart and given (`latency_ns`). Where the same work
-is waited for again and again, the shortest of those times, less part of that latency, is what the GPU needs, and what
-others last longer is latency too; it goes when the wait goes. So it is also where a few of many equal waits last much
-longer: the thread came late to a busy CPU. Where the times differ too much for that, the work itself differs, and each
-time counts as it is, less the usual latency.
+A wait ends a little after the work: the GPU reports, and the operating system wakes the thread. If all work of some
+segments was measured, the remainder of those segments is this latency, as it is in this program. Otherwise the trace
+cannot show its minimum, because every wait contains it; it is measured separately and passed in (`latency_ns`). If the
+same work is waited for repeatedly, the shortest of those times, less part of that latency, is what the GPU needs. The
+excess of the others is latency too, which disappears with the wait. The same holds if a few of many equal waits last
+much longer: then the thread came late to a busy CPU. If the times differ too much for that, the work itself differs,
+and each time counts as it is, less the usual latency.
 
-Three timelines come out: the likely one; a *slow* one, in which all that was waited for was work of the GPU, and work
-that nobody waited for took as long as it could; and a *fast* one, in which latency was as large, and the GPU as idle,
-as the waits allow. A removed wait saves least in the slow one and most in the fast one.
+There are three timelines: the likely one; a *slow* one, in which everything waited for was GPU work, and work that
+nothing waited for took as long as it could; and a *fast* one, in which latency was as large, and the GPU as idle, as
+the waits allow. A removed wait saves least in the slow one and most in the fast one.
 """
 
 from __future__ import annotations
@@ -34,56 +34,63 @@ from ffm.model.device import Action, DeviceWork
 from ffm.model.timeline import Kind, Timeline
 
 WAITED_NS = 2_000
-"""A wait that lasts longer waited for the GPU; below, it only asked. (Entering the driver's wait function for an idle
-GPU takes 0.1 to 1 microseconds.)"""
+"""A longer wait really waited for the GPU; a shorter one only queried it. (Entering the driver's wait function for an
+idle GPU takes 0.1 to 1 microseconds.)
+"""
 
 OFTEN = 3
-"""So many segments must look alike before the shortest of them says what the GPU needs."""
+"""This many segments must look alike before the shortest of them counts as what the GPU needs."""
 
 ALIKE_SHARE = 0.05
-"""Segments are the same work when their median exceeds their shortest by less than this share, or than `ALIKE_TIMES`
-times what is usual."""
+"""Segments are the same work if their median exceeds their shortest by less than this share, or by less than
+`ALIKE_TIMES` times the usual difference.
+"""
 ALIKE_TIMES = 4
 
 FEW = 0.05
 """This share of the segments of the same work may be shorter than what counts as the shortest: part of their work was
-done before they seem to begin."""
+done before they seem to start.
+"""
 
 HIDDEN_SHARE = 0.5
-"""Of the latency of a wait for an idle GPU, what each wait of a program has at least. Part of it is the work's way to
-the GPU, which a busy GPU has behind it; part of it waking the thread, quicker after a short wait. Nothing and all of
-it are the limits of the interval."""
+"""The share of the latency of a wait for an idle GPU that every wait of a program has. Part of that latency is the
+work's way to the GPU, which a busy GPU has already behind it; part is waking the thread, which is quicker after a short
+wait. None and all of it are the limits of the interval.
+"""
 
 SELDOM = 0.05
-"""When no more than this share of the segments of the same work lasts much longer than the others, it is not the work
-that differs: the waiting threads came late to a CPU."""
+"""If at most this share of the segments of the same work lasts much longer than the others, the work does not differ:
+the waiting threads came late to a CPU.
+"""
 
 SEEN_SHARE = 0.05
-"""What is seen of fewer of an operation's occurrences says nothing of the others: it may be the exceptions."""
+"""If fewer of an operation's occurrences were seen, they say nothing about the others: they may be exceptions."""
 
 WAKING_NS = 50_000
-"""No more than this counts as usual latency when segments are compared: it takes so long to wake a thread on a busy
-virtual machine. What differs by more, differs in its work."""
+"""At most this counts as usual latency when segments are compared: waking a thread on a busy virtual machine takes this
+long. If segments differ by more, their work differs.
+"""
 
 SMALL_TRANSFER_NS = 4_000
-"""What the GPU needs to copy or set so few bytes beside longer work: mostly what any such operation takes."""
+"""What the GPU needs to copy or set a few bytes next to longer work: mostly the fixed cost of any such operation."""
 
 ENDLESS_NS = 1 << 50
-"""Expected of work that nobody ever waited for, in the slow timeline; waits shorten it to what is possible."""
+"""Expected duration, in the slow timeline, of work that nothing ever waited for; waits shorten it to what is possible.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuTimes:
-    """One timeline of the GPU. Columns beside those of the timeline, nanoseconds."""
+    """One timeline of the GPU. Columns parallel to those of the timeline, in nanoseconds."""
 
     gpu: NDArray[np.int64]
-    """How long the GPU works at what the row enqueued; 0 for rows that enqueue nothing."""
+    """How long the GPU does the work that the row enqueued; 0 for rows that enqueue nothing."""
     ready: NDArray[np.int64]
-    """When all work of the process that was enqueued before the row is over."""
+    """When all work of the process that was enqueued before the row is done."""
     latency: NDArray[np.int64]
-    """From the end of the work until the waiting CPU goes on; -1 - wait where the wait was for nothing known."""
+    """From the end of the work until the waiting CPU continues; -1 - wait if the reason for the wait is unknown."""
     explained: int
-    """Of all waiting, what this timeline explains."""
+    """How much of all waiting this timeline explains."""
     waited: int
     """All waiting."""
 
@@ -97,15 +104,16 @@ class Inference:
     slow: GpuTimes
     fast: GpuTimes
     latency_ns: int
-    """From the end of the GPU's work until the CPU goes on, as is usual in this run."""
+    """The usual time in this run from the end of the GPU's work until the CPU continues."""
     spare: NDArray[np.int64]
-    """What each launch takes the CPU longer than a launch for a busy GPU does."""
+    """How much longer each launch takes the CPU than a launch for a busy GPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """What each enqueuing row's work takes; -1 where nothing tells. `firm` where it was measured, or many segments
-    agree on it, `sure` where all but a few do."""
+    """How long each enqueuing row's work takes; -1 if unknown. `firm` if it was measured or many segments agree on it,
+    `sure` if all but a few do.
+    """
 
     gpu: NDArray[np.int64]
     firm: NDArray[np.bool_]
@@ -115,7 +123,7 @@ class _Expected:
 def infer_gpu_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -> Inference:
     """Infer the GPU's times of a whole run. O(n log n).
 
-    `latency_ns` is what a wait for an idle GPU lasts at least beyond the GPU's work, as far as that is known.
+    `latency_ns` is the minimum time that a wait for an idle GPU lasts beyond the GPU's work, as far as it is known.
     """
     order = _order(timeline, work)
     segment = np.full(len(timeline), -1, np.int32)
@@ -154,7 +162,7 @@ def infer_gpu_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -
     most = ALIKE_TIMES * same.usual + latency_ns
     endless = np.where(unknown & enqueues, ENDLESS_NS, slow.gpu.clip(0))
     slowest = _fit(timeline, work, order, endless, 0, np.where(work.measured >= 0, ENDLESS_NS, 0))
-    # Of what nobody waited for, half of what is possible is the guess that is wrong by least.
+    # For work that nothing waited for, half of the possible duration is the guess with the smallest maximum error.
     possible = np.where(slowest.gpu < ENDLESS_NS, slowest.gpu, 0)
     allowed = np.where(likely.sure, ENDLESS_NS, np.where(likely.firm, most, usual))
     shorter = np.where(work.measured >= 0, work.measured, (likely.gpu - (latency_ns - hidden)).clip(0))
@@ -171,7 +179,7 @@ def infer_gpu_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -
 def _latencies(
     length: NDArray[np.int64], size: NDArray[np.int64], segment: NDArray[np.int32], measured: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """What is left of the segments all of whose work was measured; nanoseconds."""
+    """Return the remainders of the segments whose work was completely measured, in nanoseconds."""
     known = (segment >= 0) & (measured >= 0)
     complete = np.bincount(segment[known], minlength=len(length)) == size
     work = np.bincount(segment[known], weights=measured[known], minlength=len(length)).astype(np.int64)
@@ -180,17 +188,17 @@ def _latencies(
 
 
 def given_gpu_times(timeline: Timeline, work: DeviceWork, gpu: NDArray[np.int64]) -> Inference:
-    """The times where a driver or a simulation gives them: shape (n,), nanoseconds, 0 for rows that enqueue nothing."""
+    """Use times given by a driver or a simulation: shape (n,), nanoseconds, 0 for rows that enqueue nothing."""
     order = _order(timeline, work)
     times = _fit(timeline, work, order, gpu, 0, np.full(len(timeline), ENDLESS_NS))
     return Inference(order, times, times, times, 0, np.zeros(len(timeline), np.int64))
 
 
 def _spare_time(timeline: Timeline) -> NDArray[np.int64]:
-    """What each launch takes longer than a launch needs; shape (n,), nanoseconds.
+    """Return how much longer each launch takes than a launch needs; shape (n,), nanoseconds.
 
-    The first launch for an idle GPU takes longer than those behind it: it has to wake what feeds the GPU. What a launch
-    needs is what a quarter of the launches take at most.
+    The first launch for an idle GPU takes longer than later ones because it must wake whatever feeds the GPU. What a
+    launch needs is the time within which a quarter of the launches stay.
     """
     launches = np.flatnonzero(timeline.kind == Kind.LAUNCH)
     spare = np.zeros(len(timeline), np.int64)
@@ -203,7 +211,7 @@ def _spare_time(timeline: Timeline) -> NDArray[np.int64]:
 
 
 def _order(timeline: Timeline, work: DeviceWork) -> NDArray[np.int64]:
-    """Rows by process, then start. Rows are sorted by thread, and threads by process."""
+    """Return the rows by process, then start. Rows are sorted by thread, and threads by process."""
     if work.processes == len(work.process_of_thread):
         return np.arange(len(timeline))
     return np.lexsort((timeline.start, work.process_of_thread[timeline.thread]))
@@ -211,17 +219,17 @@ def _order(timeline: Timeline, work: DeviceWork) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class _Same:
-    """How each segment compares with those that consist of the same. Columns as long as there are segments."""
+    """How each segment compares with those that consist of the same operations. One entry per segment."""
 
     least: NDArray[np.int64]
-    """The shortest, but for a few."""
+    """The shortest, except for a few."""
     median: NDArray[np.int64]
     alike: NDArray[np.bool_]
     """Whether they are the same work."""
     sure: NDArray[np.bool_]
     """And hardly any lasts much longer than the others."""
     usual: int
-    """Nanoseconds by which a segment usually exceeds the shortest of the same."""
+    """Nanoseconds by which a segment usually exceeds the shortest of its kind."""
 
 
 def _compare(length: NDArray[np.int64], key: NDArray[np.int64]) -> _Same:
@@ -261,7 +269,7 @@ def _expect(
     firm, sure = np.zeros(len(timeline), bool), np.zeros(len(timeline), bool)
     if not len(rows):
         return _Expected(gpu, firm, sure)
-    # Equal operations: the same call stack moving as many bytes.
+    # Equal operations: the same call stack moving the same number of bytes.
     pair = timeline.site[rows].astype(np.int64) * 1_000_003 + work.copied[rows]
     _, equal = np.unique(pair, return_inverse=True)
     part = segment[rows]
@@ -306,9 +314,9 @@ def _share_out(
     number: NDArray[np.int32],
     length: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Give the operations of longer segments what those with a known time leave, in equal parts.
+    """Give the operations of longer segments equal parts of what those with a known time leave over.
 
-    Whose time is known, keeps it: the fit to the waits corrects what does not add up.
+    Operations with a known time keep it: the fit to the waits corrects what does not add up.
     """
     members = np.flatnonzero(several)
     where = number[members]
@@ -322,7 +330,7 @@ def _share_out(
 
 
 def _medians(group: NDArray[np.integer], value: NDArray[np.number], total: NDArray[np.integer]) -> NDArray[np.float64]:
-    """The median of each group's values; -1 where a group has few, of `total` rows (shape (groups,))."""
+    """Return the median of each group's values; -1 if a group has few of its `total` rows (shape (groups,))."""
     groups = len(total)
     order = np.lexsort((value, group))
     counts = np.bincount(group, minlength=groups)
@@ -341,7 +349,9 @@ def _fit(
     tolerance: int,
     allowed: NDArray[np.int64],
 ) -> GpuTimes:
-    """Arguments as for the kernel; `expected` and `allowed` have shape (n,), nanoseconds."""
+    """Fit the GPU's times to the waits. Arguments as for the kernel; `expected` and `allowed` have shape (n,), in
+    nanoseconds.
+    """
     gpu = expected.astype(np.int64)
     ready = np.zeros(len(timeline), np.int64)
     latency = np.zeros(len(timeline), np.int64)

@@ -40,14 +40,13 @@ def find_segments(
     threshold: int,
     segment: Columns,
 ) -> tuple[Columns, Columns, Columns]:
-    """Find the stretches of GPU work whose length a wait shows, and fill in each enqueuing row's `segment`.
+    """Find the stretches of GPU work whose length is shown by a wait, and fill in each enqueuing row's `segment`.
 
-    A segment is the work of one stream from when the stream was known to be idle to the end of a wait that waited for
-    all of it, while no other stream of the process had work. Returns for each segment: the nanoseconds from its first
-    work's arrival to the end of the wait, a hash of what it consists of, and how many operations that are. Where
-    operations came one by one, so that the GPU may have been idle between them, only those after the last such pause
-    count. `threshold` nanoseconds of waiting are needed to know that something was waited
-    for. Rows in no segment get -1.
+    A segment is the work of one stream from when the stream was known to be idle to the end of a wait for all of it,
+    while no other stream of the process had work. Returns for each segment the nanoseconds from the arrival of its
+    first work to the end of the wait, a hash of its operations, and their number. If operations came one by one, so
+    that the GPU may have been idle between them, only those after the last such pause count. A wait must last
+    `threshold` nanoseconds to show that it waited for something. Rows in no segment get -1.
     """
     rows = len(order)
     length = np.zeros(rows, np.int64)
@@ -87,7 +86,7 @@ def find_segments(
             everything = does == WAIT_CONTEXT or (pending_stream >= 0 and stream[row] == pending_stream)
             if count > 0 and everything:
                 if wait[row] > threshold and pending_stream >= 0:
-                    begin = 0  # the first work after which no other came so late that the GPU may have been idle
+                    begin = 0  # the first work after which none came so late that the GPU may have been idle
                     for index in range(1, count):
                         if arrivals[index] - arrivals[index - 1] > 0.2 * (end - arrivals[begin]):
                             begin = index
@@ -142,24 +141,23 @@ def fit(
     ready: Columns,
     latency: Columns,
 ) -> tuple[int, int]:
-    """Live through the run as it was, and make the GPU's times agree with what was waited for.
+    """Simulate the run as it was, and make the GPU's times agree with the waits.
 
-    `gpu` holds for each enqueuing row the nanoseconds that its work is expected to take, and is corrected in place: no
-    work lasts beyond the end of a wait that waited for it; and a wait that ends later than expected by more than
-    `allowed` for the last work shows that this work took longer, all but `tolerance` of that time. What remains of a
-    wait goes into `latency`: from the end of the
-    work until the CPU goes on; or, as a negative number (-1 - wait), where nothing was waited for. `ready` gets, for
-    each row, when all of its process's earlier work was over.
+    `gpu` contains the expected nanoseconds of each enqueuing row's work, and is corrected in place. No work lasts
+    beyond the end of a wait for it. A wait that ends later than expected by more than `allowed` for the last work shows
+    that this work took longer, by all of that time but `tolerance`. The rest of a wait goes into `latency`: the time
+    from the end of the work until the CPU continues or, as a negative number (-1 - wait), a wait for nothing known.
+    `ready` receives, for each row, when all earlier work of its process was done.
 
-    Returns the nanoseconds of waiting that the GPU's work explains, and of all waiting.
+    Returns the nanoseconds of waiting that the GPU's work explains, and those of all waiting.
     """
     streams = len(stream_process)
     processes = len(legacy)
-    over = np.zeros(streams + 1, np.int64)  # when each stream's work is over
-    latest = np.zeros(processes, np.int64)  # when all of a process's is
-    last = np.full(streams + 1, -1, np.int64)  # each stream's last work that nobody has waited for
+    over = np.zeros(streams + 1, np.int64)  # when each stream's work is done
+    latest = np.zeros(processes, np.int64)  # when all work of a process is done
+    last = np.full(streams + 1, -1, np.int64)  # each stream's last work that nothing has waited for
     last_anywhere = np.full(processes, -1, np.int64)  # the stream of a process's last work
-    before = np.full(len(thread), -1, np.int64)  # the work of the same stream before each
+    before = np.full(len(thread), -1, np.int64)  # the previous work on the same stream
     begun = np.zeros(len(thread), np.int64)
     recorded = np.zeros(events + 1, np.int64)
     explained = 0
@@ -208,7 +206,7 @@ def fit(
                 else:
                     target = over[lane]
                 limit = end if blocks else after
-                if target > limit:  # over by then, whatever was expected
+                if target > limit:  # done by then, whatever was expected
                     if does == WAIT_EVENT:
                         recorded[event[row]] = limit
                     else:

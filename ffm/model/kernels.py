@@ -1,8 +1,8 @@
 """The passes over the rows of a timeline, in the part of Python that Numba compiles.
 
-Nothing is compiled here: `ffm.model.compiled.run` chooses between these functions as they stand and their
-compiled form. Each is one pass, O(rows), and holds no state per row. Arguments are the columns of `Timeline`.
-A row's group is `group_of[label[row]]`, or none where the label or the group is negative.
+Nothing is compiled here: `ffm.model.compiled.run` chooses between these functions as plain Python and in compiled form.
+Each makes one pass, O(rows), and keeps no state per row. Arguments are the columns of `Timeline`. A row's group is
+`group_of[label[row]]`, or none if the label or the group is negative.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def carry_groups(
     group_of: Integers,
     groups: int,
 ) -> Integers:
-    """Nanoseconds that fixing each group by itself saves, by the rules of `ffm.model.carry`.
+    """Nanoseconds that fixing each group alone saves, by the rules of `ffm.model.carry`.
 
     At any row at most one group owes a carried wait: the group of the last synchronization, because that
-    synchronization stays for every other group and takes up what they carried. So one debt is all there is
-    to keep. `pending` is the wait of a group's moved synchronizations that later time can still absorb, until
-    `deadline`; `settled` is the time up to which that was accounted for.
+    synchronization stays for every other group and absorbs what they carried. So only one debt must be tracked.
+    `pending` is the wait of a group's moved synchronizations that later time can still absorb, until `deadline`.
+    `settled` is the time up to which it has been accounted for.
     """
     synchronization, free = 1, 3
     work, own, waiting = 0, 1, 2
@@ -63,7 +63,7 @@ def carry_groups(
         launch_role = work
         if (flags & 4) != 0 or (unnecessary and is_free):
             launch_role = own
-        copied = 0  # the part of the wait that goes with the call, as its own time does
+        copied = 0  # the part of the wait that disappears with the call, as its own time does
         if (flags & 4) != 0:
             copied = min(int(wait[row]), int(copy_time[site[row]]))
         synchronizes = wait[row] > 0 or kind[row] == synchronization or (problem[row] & 3) != 0
@@ -71,7 +71,7 @@ def carry_groups(
             role = work
             if part == 2:
                 length = int(gap[row])
-            elif (part == 1) == is_free:  # a free waits before it works, every other call works before it waits
+            elif (part == 1) == is_free:  # a free waits before it works; every other call works first
                 length = int(duration[row]) - int(wait[row]) + copied
                 role = launch_role
             else:
@@ -81,7 +81,7 @@ def carry_groups(
                 debtor = -1
                 debt = 0
             elif role != work and group >= 0 and (role != waiting or synchronizes):
-                # Time that goes away with the fix cannot absorb anything.
+                # Time that the fix removes cannot absorb anything.
                 if pending[group] > 0:
                     ready = min(clock, deadline[group]) - settled[group]
                     if ready > 0:
@@ -193,13 +193,12 @@ def find_sequences(
     sites: int,
     lines: Integers,
 ) -> tuple[Integers, Integers, Integers, Integers, Integers, Integers]:
-    """Fill in each row's line, -1 for rows in no sequence, and describe the sequences. Lines count on through
-    all.
+    """Fill in each row's line, -1 for rows in no sequence, and describe the sequences. Lines are numbered through all
+    sequences.
 
-    Returns `offsets` (sequences + 1) into the lines, the lines' `line_site`, `line_count` and `line_problem`,
-    and each sequence's `recurrences` and the site that `ends` its first instance (-1: the thread's end). An
-    instance is keyed by its distinct sites in order of first appearance; equal keys are found through a hash
-    table and compared in full.
+    Returns `offsets` (sequences + 1) into the lines; the lines' `line_site`, `line_count` and `line_problem`; and each
+    sequence's `recurrences` and the site that `ends` its first instance (-1: the thread's end). An instance's key is
+    its distinct sites in order of first appearance. Equal keys are found through a hash table and compared in full.
     """
     modulus = (1 << 40) - 87  # prime, so that the low bits of a key, which choose its slot, depend on all of it
     last_instance = np.full(sites, -1, np.int64)
@@ -220,8 +219,8 @@ def find_sequences(
     rows = len(thread)
     row = 0
     while True:
-        # Live on until an instance is complete. Nothing here assigns an array anew: Numba would count references to
-        # all of them at each row, which costs 150 ns.
+        # Continue until an instance is complete. Nothing here rebinds an array: Numba would then count references to
+        # all arrays at each row, which costs 150 ns.
         new_thread = True
         while row < rows:
             new_thread = row > 0 and thread[row] != thread[row - 1]
@@ -239,7 +238,7 @@ def find_sequences(
                     last_position[here] = length
                     current[length] = here
                     length += 1
-                lines[row] = last_position[here]  # within the instance; counted on when its sequence is known
+                lines[row] = last_position[here]  # within the instance; offset later, with its sequence
             row += 1
         if length == 0:
             break

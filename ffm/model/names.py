@@ -9,7 +9,7 @@ import functools
 import re
 
 DROPPED = "<...>"
-"""Stands for the template arguments that were dropped (dissertation, Figure 5.3)."""
+"""Replaces the template arguments that were dropped (dissertation, Figure 5.3)."""
 
 _CLONE = re.compile(
     r"(?: ?[\[(](?:clone )?(?:\.[A-Za-z_]+(?:\.\d+)*)+[\])]|\.(?:cold|part|isra|constprop|llvm)(?:\.\d+)*)+$"
@@ -23,22 +23,19 @@ _SYMBOL_OPERATOR = re.compile(
 _NAMED_OPERATOR = re.compile(r"operator\s+(?:new|delete)(?:\s*\[\])?|operator\s+co_await")
 _CONVERSION = re.compile(r"(?:^|::)operator\s+[^\s(]")
 _PYTHON = re.compile(r"(?:^|\.)<\w+>(?:\.|$)")
-"""In a name of Python: `<module>`, `solve.<locals>.step`, `<lambda>`."""
+"""In a Python name: `<module>`, `solve.<locals>.step`, `<lambda>`."""
 _OPENING = {"(": ")", "<": ">", "[": "]", "{": "}"}
 _CLOSING = frozenset(_OPENING.values())
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def base_name(name: str) -> str:
-    """The qualified name of a demangled function without return type, parameters and template arguments.
+    """Return the qualified name of a demangled function without return type, parameters and template arguments.
 
-    `void thrust::pair<int, A<B> >::swap<C>(thrust::pair<int, A<B> >&) const` gives
-    `thrust::pair<...>::swap<...>`.
-    Operators, conversions, lambdas and anonymous namespaces are kept; compilers' clones (`.cold`, `[clone
-    .isra.0]`)
-    count as their function. Text that is no C++ name (`cudaFree`, `??`) comes back as it is, and so does a
-    name
-    with brackets that do not match: nothing is guessed.
+    `void thrust::pair<int, A<B> >::swap<C>(thrust::pair<int, A<B> >&) const` gives `thrust::pair<...>::swap<...>`.
+    Operators, conversions, lambdas and anonymous namespaces are kept. Compilers' clones (`.cold`, `[clone .isra.0]`)
+    count as their function. Text that is not a C++ name (`cudaFree`, `??`) comes back unchanged, and so does a name
+    whose brackets do not match: nothing is guessed.
     """
     if _PYTHON.search(name):
         return name
@@ -60,13 +57,12 @@ def base_name(name: str) -> str:
 
 
 def same_function(first: str, second: str) -> bool:
-    """Whether two demangled names are one function in the source, template arguments aside."""
+    """Return whether two demangled names are one function in the source, apart from template arguments."""
     return base_name(first) == base_name(second)
 
 
 def _without_brackets(text: str) -> str | None:
-    """Replace outermost `<…>` by `<...>`, outermost `(…)` by `()`; keep `{…}`; None where brackets do not
-    match."""
+    """Replace outermost `<…>` by `<...>` and outermost `(…)` by `()`; keep `{…}`; None if brackets do not match."""
     kept: list[str] = []
     open_brackets: list[str] = []
     for index, character in enumerate(text):
@@ -94,20 +90,20 @@ def _without_brackets(text: str) -> str | None:
 
 
 def _declarator(text: str) -> str:
-    """Of a function that returns a function pointer, `int (*f(char))(double)`, the inner `f(char)`; else the
-    text."""
+    """For a function that returns a function pointer, `int (*f(char))(double)`, return the inner `f(char)`; otherwise
+    the text.
+    """
     text = re.sub(r" -> .*$", "", text)
     match = re.fullmatch(r"[^()]*\([*&]+\s*(.*)\)\([^()]*\)", text)
     return match[1] if match else text
 
 
 def _without_function_type(text: str) -> str:
-    """Cut the parameter list and what follows it: `int f() const` gives `int f`, `f()::{lambda()#1}::g()`
-    keeps its way.
+    """Cut off the parameter list and what follows it: `int f() const` becomes `int f`, `f()::{lambda()#1}::g()` becomes
+    `f()::{lambda()#1}::g`.
 
-    Only the last list of parameters is the function's own. Earlier ones belong to the functions that enclose
-    a
-    local class or lambda; they are kept, empty.
+    Only the last parameter list is the function's own. Earlier ones belong to the functions that enclose a local class
+    or lambda; they are kept, empty.
     """
     text = _TRAILING_QUALIFIER.sub("", text)
     text = re.sub(r"\[abi:[^\]]*\]", "", text).replace("[]", "")
@@ -117,8 +113,7 @@ def _without_function_type(text: str) -> str:
 
 
 def _last_word(text: str) -> str:
-    """Drop a return type in front: what stands before the last blank outside of braces and of a conversion
-    operator."""
+    """Drop a leading return type: everything before the last blank outside braces and outside a conversion operator."""
     conversion = _CONVERSION.search(text)
     end = conversion.start() if conversion else len(text)
     depth = 0
@@ -136,8 +131,8 @@ _STARTS_A_THREAD = re.compile(r"_start|generic_start_main.*|__libc_start_.*|star
 
 
 def starts_a_thread(function: str) -> bool:
-    """Whether a function of the C library starts a program or a thread: it is around all stacks, and tells nothing.
+    """Return whether a function of the C library starts a program or a thread; it is on all stacks and says nothing.
 
-    Machines with the C library's debug information know its lines, too.
+    Machines with debug information for the C library know its lines, too.
     """
     return _STARTS_A_THREAD.fullmatch(function) is not None

@@ -1,11 +1,12 @@
 """Which synchronizations a program needs (dissertation 4.3.1; docs/architecture.md#synchronizations).
 
-A synchronization is needed when something relied on it: the CPU touched what the work it waited for had written, or
-overwrote what that work still read; other work was ordered by it; the program asked for times. What cannot be decided
-counts as needed, with the reason.
+A synchronization is needed if something relied on it: the CPU touched what the awaited work had written, or overwrote
+what that work still read; other work was ordered by it; the program asked for times. What cannot be decided counts as
+needed, with the reason.
 
-The program relies on the last wait before that covers the work, of each host thread that has waited for it: who hands
-over to whom is not known. Waits that cover the same work earlier are unnecessary as long as that one stays.
+The program relies, for each host thread that has waited for the work, on that thread's last earlier wait that covers
+it; which thread hands data to which is unknown. Earlier waits that cover the same work are unnecessary as long as that
+one stays.
 """
 
 from __future__ import annotations
@@ -24,23 +25,23 @@ class Scope(IntEnum):
     """Which earlier work an operation waits for."""
 
     NONE = 0
-    """It does not wait, or for nothing that is known to be work."""
+    """It does not wait, or not for anything known to be work."""
     CONTEXT = 1
     """All work of the context."""
     STREAM = 2
-    """The work of one stream, its own included; for the legacy default stream also that of the blocking streams."""
+    """The work of one stream, including its own; for the legacy default stream also that of the blocking streams."""
     EVENT = 3
     """The work before the last record of an event."""
     UNKNOWN = 4
-    """It waits, nobody knows for what."""
+    """It waits, but for what is unknown."""
     STAGING = 5
-    """For room to put its own work in: it covers no work."""
+    """It waits for space for its own work, so it covers no work."""
     PRIVATE = 6
-    """A private call of the driver waits, nobody knows for what."""
+    """A private call of the driver waits, but for what is unknown."""
 
 
 class Action(IntEnum):
-    """What an operation does to the order of work."""
+    """How an operation affects the order of work."""
 
     NOTHING = 0
     WORK = 1
@@ -48,7 +49,7 @@ class Action(IntEnum):
     RECORD = 2
     """It records its event on its stream."""
     WAIT_EVENT = 3
-    """It lets later work of its stream come after its event's last record."""
+    """It makes later work of its stream come after its event's last record."""
     RELEASE = 4
     """It destroys memory or an object that work may use, and does not wait."""
 
@@ -73,17 +74,17 @@ class Role(IntEnum):
     OWN_SOURCE = 2
     """A synchronous transfer reads it: its own wait is all that a CPU write relies on."""
     RELEASED = 3
-    """The program gives the memory back."""
+    """The program frees the memory."""
     TIMING = 4
-    """The program asks for the time of an event: the operation is its record."""
+    """The program queries the time of an event: the operation is its record."""
     UNWATCHED = 5
-    """The memory could not be watched: who relies on the operation's end, and when, is not known."""
+    """The memory could not be watched: who relies on the operation's end, and when, is unknown."""
     HOST_FUNCTION = 6
-    """A function of the program runs in the stream: what it hands over is not known."""
+    """A function of the program runs in the stream: what it hands over is unknown."""
 
 
 class Reason(IntEnum):
-    """Why a synchronization is as it is."""
+    """Why a synchronization has its verdict."""
 
     NOT_A_SYNCHRONIZATION = 0
     NOTHING_RELIES = 1
@@ -105,7 +106,7 @@ class Reason(IntEnum):
 
 REASONS = {
     Reason.NOT_A_SYNCHRONIZATION: "it does not wait",
-    Reason.NOTHING_RELIES: "nothing that the work before it writes or reads is touched by the CPU afterwards",
+    Reason.NOTHING_RELIES: "the CPU touches nothing afterwards that the earlier work writes or reads",
     Reason.LATER_COVERS: "what it protects is first used after a later synchronization, which must then stay",
     Reason.RESULT_USED: "the CPU uses a result of the work that it waits for",
     Reason.SOURCE_OVERWRITTEN: "the CPU overwrites the source of a transfer that it waits for",
@@ -115,9 +116,9 @@ REASONS = {
     Reason.UNWATCHED_MEMORY: "a library's private calls may write managed or mapped memory unseen",
     Reason.HOST_FUNCTION: "a host function in the stream may hand results to the CPU",
     Reason.NOT_WATCHED: "what it protects could not be watched",
-    Reason.RELEASED: "the program gives back host memory that the work it waits for writes or reads",
+    Reason.RELEASED: "the program frees host memory that the work it waits for writes or reads",
     Reason.HOST_TIMER: "the program reads a clock after it, as it did before the work",
-    Reason.UNKNOWN_WAIT: "it is not known what this call waits for",
+    Reason.UNKNOWN_WAIT: "it is unknown what this call waits for",
     Reason.DESTROYED: "memory or an object that the work may use is destroyed afterwards",
 }
 """Each reason in words, to follow `required, because` or `unnecessary:`."""
@@ -144,7 +145,7 @@ _REASON_OF_NEED = {
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """The streams of a process. Columns of length k; operations name a stream by its row."""
+    """The streams of a process. Columns of length k; operations refer to a stream by its row."""
 
     kind: NDArray[np.uint8]
     """A value of `StreamKind`."""
@@ -163,7 +164,7 @@ class Operations:
     scope: NDArray[np.uint8]
     """A value of `Scope`."""
     judged: NDArray[np.bool_]
-    """Whether it waits and gets a verdict. A successful question whether work is over has a scope and gets none."""
+    """Whether it waits and gets a verdict. A successful query (`cuEventQuery`) has a scope but gets no verdict."""
     stream: NDArray[np.int64]
     """Row of the stream of its work or wait."""
     context: NDArray[np.int64]
@@ -177,12 +178,12 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """Accesses that rely on the end of an operation. Columns of equal length m. Several may be of one operation."""
+    """Accesses that rely on the end of an operation. Columns of equal length m. An operation can have several."""
 
     operation: NDArray[np.int64]
     """Row of the transfer, launch, record or host function among the operations."""
     time: NDArray[np.int64]
-    """Without meaning for the roles `UNWATCHED` and `HOST_FUNCTION`, which may come at any time."""
+    """Meaningless for the roles `UNWATCHED` and `HOST_FUNCTION`, which may come at any time."""
     role: NDArray[np.uint8]
     """A value of `Role`."""
 
@@ -194,7 +195,7 @@ class Clocks:
     thread: NDArray[np.int64]
     time: NDArray[np.int64]
     earlier: NDArray[np.bool_]
-    """Whether this thread had read a clock before: else there is nothing to compare with."""
+    """Whether this thread had read a clock before; otherwise there is nothing to compare with."""
 
 
 NO_CLOCKS = Clocks(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_))
@@ -207,9 +208,9 @@ class Necessity:
     reason: NDArray[np.uint8]
     """A value of `Reason`."""
     keep: NDArray[np.int64]
-    """For `Reason.LATER_COVERS`: row of the synchronization that must stay; else -1."""
+    """For `Reason.LATER_COVERS`, the row of the synchronization that must stay; otherwise -1."""
     first_use: NDArray[np.int64]
-    """For required ones: time from the end to the earliest access that relies on it; -1 where unknown."""
+    """For required ones, the time from the end to the earliest access that relies on it; -1 if unknown."""
     credited: NDArray[np.int64]
     """Shape (c, 2): a row of the uses, and the row of a synchronization that it relies on."""
 
@@ -219,7 +220,8 @@ def needed_synchronizations(
 ) -> Necessity:
     """Decide for each operation that waits whether the program relies on it.
 
-    `unwatched_memory`: private calls may write memory that the CPU reads unseen. O((n log n + m) k), with k streams.
+    `unwatched_memory` means that private calls may write memory unseen that the CPU reads. O((n log n + m) k), with k
+    streams.
     """
     count = len(operations.start)
     reason = np.where(operations.judged, Reason.NOTHING_RELIES, Reason.NOT_A_SYNCHRONIZATION).astype(np.uint8)
@@ -239,7 +241,7 @@ def needed_synchronizations(
         if value is not Role.OWN_SOURCE:
             _require(reason, needs[role == value, kernels.RELIED_ON], why)
     credited = [np.column_stack([use, needs[:, kernels.RELIED_ON]])[~always & (role != Role.OWN_SOURCE)]]
-    # A synchronous transfer's own wait serves its source, unless a later wait stays for a reason of its own.
+    # A synchronous transfer's own wait protects its source, unless a later wait stays for a reason of its own.
     later = needs[~always & (role == Role.OWN_SOURCE)]
     stays = later[_is_required(reason)[later[:, kernels.RELIED_ON]]]
     alone = np.setdiff1d(np.flatnonzero(own & (uses.time >= 0)), stays[:, kernels.USE])
@@ -272,7 +274,7 @@ def _is_required(reason: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 def _require(reason: NDArray[np.uint8], rows: NDArray[np.int64], why: Reason) -> None:
-    """Give rows a reason unless they have a stronger one, or are no synchronizations with a verdict."""
+    """Give rows a reason unless they have a stronger one or get no verdict."""
     weaker = np.isin(reason[rows], (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
     reason[rows[weaker]] = why
 
@@ -321,7 +323,7 @@ class _Sweep:
         self._uses = len(uses.time)
 
     def _order_always(self, uses: Uses, always: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The operations always used, by stream, and where each stream's begin."""
+        """Return the operations that are always used, by stream, and where each stream's start."""
         rows, first = np.unique(uses.operation[always], return_index=True)
         stream = self._operations.stream[rows]
         order = np.lexsort((rows, stream))
@@ -329,7 +331,7 @@ class _Sweep:
         return rows[order], np.searchsorted(stream[order], np.arange(self.streams + 1))
 
     def run(self, required: NDArray[np.bool_], *, orders: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the needs and the covers; what serves as a use beyond the uses is numbered behind them."""
+        """Return the needs and the covers. What counts as a use but is not in the uses is numbered after them."""
         operations = self._operations
         contexts = int(max(operations.streams.context.max(initial=0), operations.context.max(initial=0))) + 1
         legacy_of = np.full(contexts, -1, np.int64)
@@ -344,7 +346,7 @@ class _Sweep:
         needs, covers = run(
             kernels.sweep, len(self._events.kind), self._events, program, self._reliance, required, orders
         )
-        # The kernel numbers what is always used behind the uses and clocks that it was given.
+        # The kernel numbers what is always used after the uses and clocks that it was given.
         numbered = len(self._reliance.operation)
         needs[needs[:, kernels.USE] >= numbered, kernels.USE] += self._uses - numbered
         return needs, covers

@@ -1,9 +1,9 @@
 """The passes over the operations of a process that decide who relies on which synchronization.
 
-In the part of Python that Numba compiles; `ffm.model.compiled.run` chooses. The work of a stream is numbered 1, 2, … in
-its order; what is known to be over is a vector with one such number for each stream (a vector clock). Of each host
-thread and stream, the synchronizations that cover some work are kept on a stack: the last one on top, those below
-cover more and came before.
+They are written in the part of Python that Numba compiles; `ffm.model.compiled.run` chooses. The work of a stream is
+numbered 1, 2, … in order. What is known to be done is a vector with one such number per stream (a vector clock). For
+each host thread and stream, the synchronizations that cover some work are kept on a stack, the last one on top. Those
+below cover more and came earlier.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ffm.model.compiled import inner
 Integers = NDArray[Any]
 
 ENDED, ACCESSED, CLOCK_READ, STARTED = 0, 1, 2, 3
-"""Kinds of events, in the order in which events of the same time happen."""
+"""Kinds of events, in the order in which events at the same time happen."""
 
 SCOPE_NONE, SCOPE_CONTEXT, SCOPE_STREAM, SCOPE_EVENT = 0, 1, 2, 3
 """Values of `ffm.model.necessity.Scope`; all others cover nothing."""
@@ -30,18 +30,19 @@ INDEPENDENT, BLOCKING, LEGACY = 0, 1, 2
 """Values of `ffm.model.necessity.StreamKind`."""
 
 NEED_ORDER, NEED_TIMER, NEED_RELEASE = -1, -2, -3
-"""What stands in a need where others have the number of a use."""
+"""Placeholders in a need where others have the number of a use."""
 
 USE, RELIED_ON, WAITED_BY, RELIED_AT, USED_STREAM, USED = 0, 1, 2, 3, 4, 5
-"""Columns of the needs: the use (or a `NEED_...`; what is always used is numbered behind the uses and clocks), the
-synchronization that it relies on, the host thread of that, the time of the use, and of which stream the work up to
-which number it needs."""
+"""Columns of the needs: the use (or a `NEED_...`; what is always used is numbered after the uses and clocks), the
+synchronization that it relies on, the host thread of that, the time of the use, and the work that it needs, as a stream
+and a number up to which.
+"""
 
 SYNCHRONIZATION, COVERED_STREAM, COVERED, BELOW = 0, 1, 2, 3
-"""Columns of the covers: who covers, which stream, its work up to which number, and the cover below on the stack."""
+"""Columns of the covers: who covers, which stream, its work up to which number, and the next cover on the stack."""
 
 FIRST_ROOM = 1024
-"""Rows of a table that grows."""
+"""Initial number of rows of a table that grows."""
 
 
 class Events(NamedTuple):
@@ -49,7 +50,7 @@ class Events(NamedTuple):
 
     kind: Integers
     row: Integers
-    """Row of an operation; of `ACCESSED` and `CLOCK_READ` the number of a use."""
+    """Row of an operation; for `ACCESSED` and `CLOCK_READ`, the number of a use."""
     time: Integers
 
 
@@ -71,54 +72,54 @@ class Program(NamedTuple):
 
 
 class Reliance(NamedTuple):
-    """What relies on the ends of operations: the uses, then the reads of clocks, which are numbered behind them."""
+    """What relies on the ends of operations: the uses, then the reads of clocks, which are numbered after them."""
 
     operation: Integers
-    """The operation used; of a clock the thread that read it."""
+    """The operation used or, for a clock, the thread that read it."""
     slot: Integers
     """Uses of the same operation have the same slot."""
     slots: int
     clock_before: Integers
     """Whether the thread had read a clock before."""
     always: Integers
-    """Operations on whose ends something relies at a time that is not known, stream after stream."""
+    """Operations on whose ends something relies at an unknown time, stream by stream."""
     always_start: Integers
     """Those of stream `s` are `always[always_start[s] : always_start[s + 1]]`."""
 
 
 class Order(NamedTuple):
-    """What is known of the order of work on the GPU."""
+    """What is known about the order of work on the GPU."""
 
     position: Integers
-    """Of each operation the number in its stream. Records and waits for events are numbered too."""
+    """The number of each operation in its stream. Records and waits for events are numbered too."""
     length: Integers
     """The last number of each stream."""
     behind: Integers
     """Shape (streams, streams): what the next work of a stream comes after."""
     version: Integers
-    """Of each stream, how many operations it was given so far."""
+    """How many operations each stream has received so far."""
     joined: Integers
-    """Of each stream, the version of its context's legacy stream that its work was last put behind."""
+    """For each stream, the version of its context's legacy stream that its work was last ordered after."""
     joined_by_legacy: Integers
-    """Of each stream, its version that the work of its context's legacy stream was last put behind."""
+    """For each stream, its version that the work of its context's legacy stream was last ordered after."""
     recorded: Integers
     """Shape (events, streams): what the last record of an event comes after."""
     was_recorded: Integers
     last_work: Integers
-    """The last real work up to each number, stream after stream."""
+    """The last real work up to each number, stream by stream."""
     before_stream: Integers
-    """Where a stream begins in `last_work`."""
+    """Where a stream starts in `last_work`."""
 
 
 class Waited(NamedTuple):
-    """What host threads have waited for. Shape (threads, streams) each."""
+    """What host threads have waited for. Each has shape (threads, streams)."""
 
     covering: Integers
-    """By the wait under way."""
+    """By the current wait."""
     most: Integers
     """By all waits so far."""
     stays: Integers
-    """By those that stay anyway."""
+    """By those that stay in any case."""
     top: Integers
     """The top of the stack of covers, or -1."""
 
@@ -126,10 +127,10 @@ class Waited(NamedTuple):
 def sweep(
     event: Events, program: Program, reliance: Reliance, required: Integers, orders: bool
 ) -> tuple[Integers, Integers]:
-    """Go through all events in order of time.
+    """Process all events in order of time.
 
-    `required` are the synchronizations that stay anyway; with `orders` the needs of later work, of clocks and of
-    releases are looked for, else those of the uses.
+    `required` are the synchronizations that stay in any case. With `orders`, the needs of later work, of clocks and of
+    releases are determined; otherwise those of the uses.
 
     Returns the needs, shape (count, 6), and the covers, shape (count, 4).
     """
@@ -258,7 +259,7 @@ def sweep(
 
 @inner
 def unordered(program: Program) -> Order:
-    """The state before the first operation."""
+    """Return the state before the first operation."""
     streams = len(program.stream_kind)
     events = max(program.events, 1)
     before_stream = np.zeros(streams + 1, np.int64)
@@ -284,14 +285,14 @@ def unordered(program: Program) -> Order:
 
 @inner
 def join(known: Integers, row: int, others: Integers, other: int) -> None:
-    """Let what a row of vectors knows include what another knows."""
+    """Extend one row of a table of vectors by what another row knows."""
     for one in range(known.shape[1]):
         known[row, one] = max(known[row, one], others[other, one])
 
 
 @inner
 def order_on_gpu(order: Order, program: Program, row: int) -> None:
-    """Note what the GPU itself puts before the work of an operation."""
+    """Note which work the GPU itself orders before an operation."""
     own = program.stream[row]
     context = program.stream_context[own]
     if program.stream_kind[own] == LEGACY:
@@ -332,7 +333,7 @@ def put_on_stream(order: Order, program: Program, row: int) -> None:
 
 @inner
 def begin_wait(covering: Integers, order: Order, program: Program, row: int) -> None:
-    """Note up to which numbers the work of each stream will be over when a wait ends."""
+    """Note up to which numbers the work of each stream will be done when a wait ends."""
     scope, own, event = program.scope[row], program.stream[row], program.event[row]
     mine, streams = program.thread[row], len(order.length)
     for one in range(streams):
@@ -356,13 +357,13 @@ def begin_wait(covering: Integers, order: Order, program: Program, row: int) -> 
 
 @inner
 def work_waited_for(order: Order, waited: Waited, thread: int, stream: int) -> int:
-    """The last real work of a stream that a thread has waited for."""
+    """Return the last real work of a stream that a thread has waited for."""
     return int(order.last_work[order.before_stream[stream] + waited.most[thread, stream]])
 
 
 @inner
 def push(top: Integers, covers: Integers, cover: int, thread: int) -> None:
-    """Put a cover on its thread's stack; those that cover no more and came before are of no use any longer."""
+    """Push a cover on its thread's stack; earlier ones that cover no more are dropped, because they are now useless."""
     stream = covers[cover, COVERED_STREAM]
     below = top[thread, stream]
     while below >= 0 and covers[below, COVERED] <= covers[cover, COVERED]:
@@ -383,7 +384,7 @@ def rely(
     upto: int,
     time: int,
 ) -> int:
-    """Credit work of a stream up to a number to the thread's last wait that covers it; there is one.
+    """Credit a stream's work up to a number to the thread's last wait that covers it, which must exist.
 
     Fills in row `count` of the needs. Returns up to which number that wait covers the stream's work.
     """
@@ -401,7 +402,7 @@ def rely(
 
 @inner
 def larger(table: Integers, rows: int) -> Integers:
-    """A copy of the table with room for more than so many rows."""
+    """Return a copy of the table with room for more than this many rows."""
     copy = np.empty((2 * rows, table.shape[1]), np.int64)
     copy[: len(table)] = table
     return copy
@@ -410,10 +411,11 @@ def larger(table: Integers, rows: int) -> Integers:
 def keepers(
     needs: Integers, covers: Integers, end: Integers, thread: Integers, required: Integers, threads: int, streams: int
 ) -> Integers:
-    """For each synchronization that is not required: the one that must stay since something relies on it later.
+    """For each synchronization that is not required, return the one that must stay because something relies on it
+    later.
 
-    `needs` in order of time, `covers` in order of the synchronizations' ends; both as `sweep` returns them. Returns -1
-    where nothing that a synchronization covers is relied on later.
+    `needs` is in order of time and `covers` in order of the synchronizations' ends, both as returned by `sweep`.
+    Returns -1 if nothing that a synchronization covers is relied on later.
     """
     keep = np.full(len(end), -1, np.int64)
     top = np.full((threads, streams), -1, np.int64)
@@ -432,7 +434,7 @@ def keepers(
             top[number, place] = need
             need -= 1
         node = top[thread[row], one]
-        # What an earlier one that stays protects, a later one covers without being relied on.
+        # What an earlier synchronization that stays protects is covered by a later one that nothing relies on.
         while node >= 0 and (needs[node, USED] > upto or end[needs[node, RELIED_ON]] < end[row]):
             node = below[node]
         if node >= 0 and needs[node, RELIED_ON] != row and (keep[row] < 0 or needs[node, RELIED_ON] < keep[row]):

@@ -1,11 +1,11 @@
 """Which parts of a sequence are worth fixing: the most seconds for the fewest places to change.
 
 A part is a run of consecutive lines, as in Figure 5.4 of the dissertation, which names finding good ones as future work
-("we need to be able to estimate the complexity of fixing the problematic behavior and weight it against the
-benefit"). Complexity is counted here as distinct places in the source that would have to change.
+("we need to be able to estimate the complexity of fixing the problematic behavior and weight it against the benefit").
+Here, complexity is the number of distinct places in the source that would have to change.
 
-There are m (m + 1) / 2 parts of m lines. All are ranked by sums over their lines; only the few best of each
-number of places are estimated in full.
+A sequence of m lines has m (m + 1) / 2 parts. All are ranked by sums over their lines; only the few best for each
+number of places are fully estimated.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 ESTIMATED_FOR_EACH = 3
-"""So many parts are estimated in full for each number of places."""
+"""How many parts are fully estimated for each number of places."""
 
 ESTIMATED = 96
-"""And at most so many in all."""
+"""How many are fully estimated at most in total."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ class Part:
 def promise(
     own_s: NDArray[np.floating], wait_s: NDArray[np.floating], work_s: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """About how much each part saves, shape (m, m) by start and end; -inf where the end lies before the start.
+    """Return roughly how much each part saves, shape (m, m) by start and end; -inf if the end is before the start.
 
-    The time of the calls that go, and their waits as far as there is work to absorb them.
+    This is the time of the calls that disappear, plus their waits to the extent that there is work to absorb them.
 
     Args:
-        own_s: for each line the time of its calls that would go with them, without waiting.
-        wait_s: for each line its waiting.
-        work_s: for each line the CPU time behind its operations that could absorb waiting.
+        own_s: for each line, the time of its calls that would disappear with them, without waiting.
+        wait_s: for each line, its waiting.
+        work_s: for each line, the CPU time after its operations that could absorb waiting.
     """
 
     def sums(column: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -57,7 +57,7 @@ def promise(
 
 
 def count_places(places: Sequence[frozenset[Hashable]]) -> NDArray[np.int32]:
-    """How many distinct places each part touches, shape (m, m) by start and end; O(m^2) for few places a line."""
+    """Return how many distinct places each part touches, shape (m, m) by start and end; O(m^2) for few places each."""
     lines = len(places)
     counts = np.zeros((lines, lines), np.int32)
     for start in range(lines):
@@ -74,16 +74,16 @@ def best_parts(
     estimate: Callable[[int, int], float],
     wanted: int,
 ) -> list[Part]:
-    """The Pareto-best parts, fewest places first: each saves more than every part with as few places or fewer.
+    """Return the Pareto-best parts, fewest places first: each saves more than every part with as few places or fewer.
 
     Args:
         promised: as from `promise`.
         places: as from `count_places`.
-        estimate: gives the seconds of a part by its start and end.
-        wanted: how many parts at most; of more, those are left out that lose least.
+        estimate: returns the seconds of a part, given its start and end.
+        wanted: the maximum number of parts; if there are more, those with the smallest loss are left out.
 
     Raises:
-        ValueError: fewer than one part is wanted.
+        ValueError: Fewer than one part is requested.
     """
     if wanted < 1:
         raise ValueError("at least one part must be wanted")
@@ -100,7 +100,7 @@ def best_parts(
 
 
 def _candidates(promised: NDArray[np.float64], places: NDArray[np.int32]) -> list[tuple[int, int]]:
-    """The most promising parts of each number of places."""
+    """Return the most promising parts for each number of places."""
     lines = len(promised)
     starts, ends = np.triu_indices(lines)
     value, number = promised[starts, ends], places[starts, ends]
@@ -116,7 +116,7 @@ def _candidates(promised: NDArray[np.float64], places: NDArray[np.int32]) -> lis
 
 
 def _least_loss(front: list[Part]) -> int:
-    """The part of a front, not its last, without which the area below the front shrinks least."""
+    """Return the part of a front, except its last, whose removal shrinks the area below the front least."""
 
     def loss(index: int) -> float:
         below = front[index - 1].seconds if index else 0.0

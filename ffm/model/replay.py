@@ -1,29 +1,31 @@
-"""The `replay` estimator: lives through the run once more, on the CPU and the GPU, with some problems fixed.
+"""The `replay` estimator: simulates the run again, on the CPU and the GPU, with some problems fixed.
 
-Both timelines are as the trace shows them (the GPU's as `ffm.model.gpu_times` infers it). A fix takes operations away
-or moves them; everything after moves up as far as the order of the streams, events, the legacy default stream and the
-synchronizations that stay allow. What the end of the run moves is what the fix saves. In contrast to
-`ffm.model.carry`, the GPU limits how much of a removed wait can be saved, and what was idle because of it runs sooner.
+Both timelines are as the trace shows them (the GPU's as `ffm.model.gpu_times` infers it). A fix removes or moves
+operations. Everything after them moves up as far as the order of streams, events, the legacy default stream and the
+remaining synchronizations allows. What the fix saves is how much earlier the run ends. Unlike in `ffm.model.carry`, the
+GPU limits how much of a removed wait can be saved, and GPU work that the wait had delayed runs sooner.
 
 What a fix does to a row:
 
-- **Unnecessary synchronization**: its wait goes, with the latency that ended it; an explicit one goes whole.
-- **Free**: the memory is kept for the next allocation at its place (`ffm.model.hoisting`): both calls go. Where no
-  allocation follows, the free comes later: its wait goes, its own time stays.
-- **Set** of memory that the CPU can reach: the CPU does it, and neither waits nor keeps the GPU busy.
-- **Misplaced synchronization**: the CPU waits at the first use instead; nothing is saved if the work takes until then.
-- **Unnecessary transfer**: the call and the GPU's copy go; its wait goes if it is unnecessary too, else it stays as a
-  wait for the stream's earlier work.
+- **Unnecessary synchronization**: its wait disappears, with the latency that ended it; an explicit one disappears
+entirely.
+- **Free**: the memory is kept for the next allocation at its place (`ffm.model.hoisting`), and both calls disappear. If
+  no allocation follows, the free comes later: its wait disappears, its own time stays.
+- **Set** of memory that the CPU can access: the CPU does it, and neither waits nor keeps the GPU busy.
+- **Misplaced synchronization**: the CPU waits at the first use instead; nothing is saved if the work lasts that long.
+- **Unnecessary transfer**: the call and the GPU's copy disappear. So does its wait if that is unnecessary too;
+  otherwise it remains as a wait for the stream's earlier work.
 
-Which thread waits for which on the CPU is not traced. A thread all of whose calls lie in one gap of another is taken
-for one that the other started there and joined: it starts earlier by as much as that one, and that one goes on earlier
-by as much as the joined thread does; of several, those that the fix does not touch are taken to wait for
-those that it does. A thread most of whose gaps end with a wait of another is taken to wait for that one in its gaps.
-(The interval's lower end assumes neither: there, each keeps its pace.) Ranks of a
-program end together likewise: the run's saving is the smallest of the ranks that the fix touches.
+The trace does not show which thread waits for which on the CPU. If all calls of a thread are within one gap of another
+thread, the other is assumed to have started it there and joined it. It then starts earlier by as much as its parent
+does, and the parent continues earlier by as much as the joined thread does; if there are several, those that the fix
+does not touch are assumed to wait for those that it does. If most of a thread's gaps end with a wait of another thread,
+it is assumed to wait for that one in its gaps. The lower end of the interval assumes neither: there, each thread keeps
+its pace. Likewise, the ranks of a program end together: the run's saving is the smallest among the ranks that the fix
+touches.
 
-`without` answers another question: what removing a synchronization would save though the program needs it, if what
-needs it were brought about otherwise: an order of streams by an event, a status read later.
+`without` answers another question: what removing a synchronization would save although the program needs it, if the
+need were met otherwise, such as by an event that orders streams, or by reading a status later.
 """
 
 from __future__ import annotations
@@ -42,19 +44,20 @@ from ffm.model.timeline import Kind, Timeline
 NANOSECONDS_IN_SECOND = 1e9
 
 SET_BYTES_A_NANOSECOND = 10
-"""How fast a CPU sets memory, about: one core of a server of 2017 and later."""
+"""Approximate speed at which a CPU sets memory: one core of a server from 2017 or later."""
 
 WORTH_FOLLOWING_NS = 20_000
-"""Shorter gaps and waits say nothing of which thread waits for which: waking a thread takes about as long."""
+"""Shorter gaps and waits do not show which thread waits for which: waking a thread takes about as long."""
 
 FOLLOWED_OFTEN = 10
-"""So many gaps must end with another thread's waits before that is more than chance."""
+"""This many gaps must end with another thread's waits before that is more than chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Seconds that a fix saves. `low_s` and `high_s` enclose `likely_s`: they rest on the slow and the fast timeline of
-    the GPU, and on what is not known of threads and ranks."""
+    """Seconds that a fix saves. `low_s` and `high_s` enclose `likely_s`. They are based on the slow and the fast
+    timeline of the GPU, and on what is unknown about threads and ranks.
+    """
 
     likely_s: float
     low_s: float
@@ -63,7 +66,7 @@ class Replayed:
 
 _NO_ROWS = np.zeros(0, np.int64)
 _NOTHING = replay_kernels.Fix(_NO_ROWS, np.zeros(0, np.int8), np.zeros(0, np.int32), group=0, needed=False)
-"""No row is changed."""
+"""Changes no row."""
 _PROBES_STAY = replay_kernels.Probes(_NO_ROWS, _NO_ROWS, _NO_ROWS)
 
 
@@ -81,12 +84,12 @@ class Replay:
         self._work = work
         self.inference = inference
         self.planned = 1
-        """How many replays are to come: for many it pays to compile."""
+        """How many replays are planned: compiling pays for many."""
         self._family = _family(timeline, work, inference.order)
         self._place = np.empty(len(timeline), np.int64)
         self._place[inference.order] = np.arange(len(timeline))
         self._ends = _thread_ends(timeline, len(work.process_of_thread))
-        # Where each process has one thread and one stream, stretches that run as before can be skipped.
+        # If each process has one thread and one stream, stretches that run as before can be skipped.
         threads = np.bincount(work.process_of_thread, minlength=work.processes)
         streams = np.bincount(work.stream_process, minlength=work.processes)
         self._jump = bool((threads <= 1).all() and (streams <= 1).all() and work.events == 0)
@@ -112,12 +115,12 @@ class Replay:
         )
 
     def selected(self, rows: NDArray[np.bool_]) -> Replayed:
-        """Seconds that fixing the problems of the selected rows together saves; `rows` has shape (n,)."""
+        """Return the seconds that fixing the problems of the selected rows together saves; `rows` has shape (n,)."""
         label = rows.view(np.int8) - np.int8(1)
         return self.by_group(label, np.zeros(1, np.int32), 1)[0]
 
     def without(self, rows: NDArray[np.bool_]) -> Replayed:
-        """Seconds that doing without the selected rows' waits would save though they are needed; shape (n,)."""
+        """Return the seconds that removing the selected rows' waits would save although they are needed; shape (n,)."""
         label = rows.view(np.int8) - np.int8(1)
         members = np.sort(self._place[rows])
         return self._replay(replay_kernels.Fix(members, label, np.zeros(1, np.int32), group=0, needed=True))
@@ -125,9 +128,9 @@ class Replay:
     def by_group(
         self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int, wanted: list[int] | None = None
     ) -> list[Replayed]:
-        """Seconds that fixing each group by itself saves; arguments as for `ffm.model.carry.carry_by_group`.
+        """Return the seconds that fixing each group alone saves; arguments as for `ffm.model.carry.carry_by_group`.
 
-        `wanted` names the groups to replay, default all. A pass for each, over the rows that it can change.
+        `wanted` lists the groups to replay, by default all. Each takes one pass over the rows that it can change.
         """
         members = self._members(label, group_of, groups)
         numbers = range(groups) if wanted is None else wanted
@@ -140,7 +143,7 @@ class Replay:
     def _members(
         self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int
     ) -> list[NDArray[np.int64]]:
-        """For each group the places in the order of the rows that its fix changes, allocations included."""
+        """For each group, return the positions in `order` of the rows that its fix changes, including allocations."""
         timeline, partner = self._timeline, self._work.partner
         if len(group_of):
             group = np.where(label >= 0, group_of[np.maximum(label, 0)], -1).astype(np.int64)
@@ -160,7 +163,7 @@ class Replay:
             return Replayed(0.0, 0.0, 0.0)
         inference = self.inference
         touched = np.unique(self._timeline.thread[inference.order[fix.members]])
-        # A jump visits a few rows for each one that is changed.
+        # A jump visits a few rows for each changed one.
         visits = min(len(self._timeline), 20 * len(fix.members)) if self._jump else len(self._timeline)
         savings = []
         for times, strict in ((inference.likely, False), (inference.slow, True), (inference.fast, False)):
@@ -171,12 +174,12 @@ class Replay:
         return Replayed(likely[1], max(min(low, slow[1]), 0.0), max(likely[2], fast[2], slow[1]))
 
     def without_probes(self, probe: NDArray[np.int64]) -> Timeline:
-        """The timeline as it would be had the probes taken no time.
+        """Return the timeline as it would be if the probes had taken no time.
 
-        `probe`, shape (n,): nanoseconds that probes took since the thread's row before. Where the CPU comes to a wait
-        earlier, it waits longer for the GPU, so that the run is not shorter by all of them. Where several threads of a
-        process call the driver, who waits for whom is not known well enough to move them against each other: there
-        only the time between calls is less.
+        `probe`, shape (n,), is the nanoseconds that probes took since the thread's previous row. If the CPU comes to a
+        wait earlier, it waits longer for the GPU, so the run is not shorter by all of that time. If several threads of
+        a process call the driver, it is not known well enough who waits for whom to move them against each other; then
+        only the time between calls shrinks.
         """
         timeline, process = self._timeline, self._work.process_of_thread
         alone = (np.bincount(process)[process] == 1)[timeline.thread]
@@ -200,7 +203,7 @@ class Replay:
         jump: bool,
         probes: replay_kernels.Probes = _PROBES_STAY,
     ) -> NDArray[np.int64]:
-        """One pass over about so many rows. Nanoseconds by which each thread ends earlier."""
+        """Make one pass over about this many rows; return the nanoseconds by which each thread ends earlier."""
         early: NDArray[np.int64] = run(
             replay_kernels.replay_group,
             3 * self.planned * visits,
@@ -214,10 +217,11 @@ class Replay:
         return early
 
     def _run_savings(self, early: NDArray[np.int64], touched: NDArray[np.integer]) -> tuple[float, float, float]:
-        """Seconds by which the run ends earlier: at least, likely, at most; what each thread ends earlier is given.
+        """Return the seconds by which the run ends earlier (at least, likely, at most), given the same for each thread.
 
-        At least: each process's last thread to end decides, and of the processes the slowest. Likely: the least that
-        any process's touched threads save (those that started them included). At most: the most that any thread saves.
+        At least: determined by each process's last thread to end and, among processes, by the slowest. Likely: the
+        smallest saving among any process's touched threads, including those that started them. At most: the largest
+        saving of any thread.
         """
         family, process = self._family.parent, self._work.process_of_thread
         roots = np.unique(self._roots(touched))
@@ -237,7 +241,7 @@ class Replay:
         )
 
     def _roots(self, threads: NDArray[np.integer]) -> NDArray[np.integer]:
-        """The threads that started these, or those that started them."""
+        """Return the threads that started these, directly or indirectly."""
         found = threads.copy()
         while (self._family.parent[found] >= 0).any():
             found = np.where(self._family.parent[found] >= 0, self._family.parent[found], found)
@@ -245,7 +249,7 @@ class Replay:
 
 
 def _family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> replay_kernels.Family:
-    """Find threads that lived in one gap between two calls of another thread of the process."""
+    """Find threads that lived within one gap between two calls of another thread of the process."""
     threads = len(work.process_of_thread)
     parent = np.full(threads, -1, np.int32)
     forked = np.full(threads, -1, np.int64)
@@ -277,9 +281,9 @@ def _family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> r
 
 
 def _leader(timeline: Timeline, work: DeviceWork, begins: NDArray[np.integer], thread: int) -> int:
-    """The thread that this one's gaps wait for: most of them end soon after a wait of that one; -1 for none.
+    """Return the thread that this one's gaps wait for, because most of them end soon after one of its waits; else -1.
 
-    Soon is a quarter of the time that lies between that thread's waits, in the mean: chance would give a quarter.
+    Soon means within a quarter of the mean time between that thread's waits: chance would give a quarter of the gaps.
     """
     rows = slice(begins[thread], begins[thread + 1] - 1)
     waiting = timeline.gap[rows] > WORTH_FOLLOWING_NS
@@ -304,7 +308,7 @@ def _leader(timeline: Timeline, work: DeviceWork, begins: NDArray[np.integer], t
 
 
 def _thread_ends(timeline: Timeline, threads: int) -> NDArray[np.int64]:
-    """When each thread's last operation, and the gap behind it, are over."""
+    """Return when each thread's last operation, and the gap after it, are over."""
     ends = np.zeros(threads, np.int64)
     np.maximum.at(ends, timeline.thread, timeline.start + timeline.duration + timeline.gap)
     return ends

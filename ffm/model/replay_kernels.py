@@ -1,4 +1,4 @@
-"""The pass that lives through a run once more (`ffm.model.replay`), in the part of Python that Numba compiles.
+"""The pass that simulates a run again (`ffm.model.replay`), in the part of Python that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here. Rows are visited in `order`: by process, then by time. Columns are
 those of `Timeline` and `DeviceWork`.
@@ -32,7 +32,7 @@ UNNECESSARY_TRANSFER = int(Problem.UNNECESSARY_TRANSFER)
 
 
 class Trace(NamedTuple):
-    """The run as it was measured: the columns of `Timeline` and `DeviceWork` of the same names."""
+    """The run as measured: the columns of `Timeline` and `DeviceWork` with the same names."""
 
     order: Columns
     """The rows by process, then by start."""
@@ -53,7 +53,7 @@ class Trace(NamedTuple):
     stream_process: Columns
     events: int
     spare: Columns
-    """What a row's call takes longer because the GPU was idle, and what goes where it is not any more."""
+    """How much longer a row's call takes because the GPU was idle; disappears if the GPU is idle no more."""
 
 
 class Gpu(NamedTuple):
@@ -65,14 +65,14 @@ class Gpu(NamedTuple):
 
 
 class Family(NamedTuple):
-    """Which thread started, joined and follows which; columns of shape (threads,), -1 where there is none."""
+    """Which thread started, joined and follows which; columns of shape (threads,), -1 if there is none."""
 
     parent: Columns
     """The thread that started it."""
     forked: Columns
-    """Place in the order of the thread's first row."""
+    """Position in `order` of the thread's first row."""
     joined: Columns
-    """Place in the order of the parent's row before which it was joined."""
+    """Position in `order` of the parent's row before which it was joined."""
     follows: Columns
     """The thread with whose waits its gaps end."""
 
@@ -81,37 +81,40 @@ class Fix(NamedTuple):
     """What is fixed: the problems of the rows whose label is in the group."""
 
     members: Columns
-    """Places in the order of the rows that the fix changes, ascending."""
+    """Positions in `order` of the rows that the fix changes, ascending."""
     label: Columns
     group_of: Columns
     group: int
     needed: bool
-    """The rows' waits go though they are needed, and what follows on other streams waits for the same work."""
+    """Whether the rows' waits disappear although they are needed; what follows on other streams then waits for the same
+    work.
+    """
 
 
 class Probes(NamedTuple):
-    """Time before each row that was not the program's, and goes; empty where nothing does."""
+    """Time before each row that did not belong to the program and disappears; empty if there is none."""
 
     time: Columns
     start: Columns
-    """Gets each row's own start, and `wait` its own wait."""
+    """Receives each row's own start, and `wait` its own wait."""
     wait: Columns
 
 
 class Manner(NamedTuple):
-    """How the run is lived through."""
+    """How the run is simulated."""
 
     strict: bool
-    """A joined thread helps only if all that were joined there end earlier, and no thread follows another."""
+    """A joined thread helps only if all threads joined there end earlier, and no thread follows another."""
     jump: bool
-    """Each process has one stream and one thread: stretches are skipped in which the CPU and the GPU are both early by
-    the same time, for there the run is the one that was measured. Not with probes."""
+    """Each process has one stream and one thread. Stretches in which the CPU and the GPU are early by the same time are
+    skipped, because there the run is as measured. Not used with probes.
+    """
     set_bytes_a_nanosecond: int
-    """How fast the CPU sets memory that a fix lets it set."""
+    """How fast the CPU sets memory that a fix makes it set."""
 
 
 def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Manner, probes: Probes) -> Columns:
-    """Live through the run with one group's problems fixed; nanoseconds by which each thread ends earlier.
+    """Simulate the run with one group's problems fixed; return the nanoseconds by which each thread ends earlier.
 
     The rules are those of `ffm.model.replay`.
     """
@@ -257,10 +260,10 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
                     if needed:
                         ordered[process] = max(ordered[process], target)
                 else:
-                    # Its own work was over quickly: until the CPU goes on, it takes again as long.
+                    # Its own work was done quickly; the time until the CPU continues stays the same.
                     if stays_idle < 0 and does == ENQUEUE_AND_WAIT:
                         now = max(now, target) - 1 - stays_idle
-                    elif stays_idle < 0:  # nothing was waited for: what the call took, it takes again
+                    elif stays_idle < 0:  # nothing was waited for: the call takes as long as before
                         now = max(now - 1 - stays_idle, target)
                     elif target > now:
                         now = target + stays_idle
@@ -276,7 +279,7 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
             if settled:
                 following = order[place]
                 same = process_of_thread[thread[following]] == process
-                # The GPU is early by as much, or idle as it was.
+                # The GPU is early by as much, or as idle as before.
                 idle = latest[process] <= start[following] - early[lane_thread] and ready[following] <= start[following]
                 settled = not same or idle or ready[following] - latest[process] == early[lane_thread]
             if settled:

@@ -1,13 +1,13 @@
 """Sequences of problem operations, and parts of them (dissertation 5.2; Figures 5.2 and 5.4).
 
-A sequence starts at a problem and runs to the thread's next necessary synchronization; nothing between needs
-a synchronization, so that what one of them could not save is carried to the next. It holds the rows with a
-problem; launches, allocations and transfers without one lie between and are no part of it. A misplaced
-synchronization is necessary, only too early, and so is the wait of an unnecessary transfer whose
-synchronization is needed: such a row ends the sequence before it and begins the next.
+A sequence starts at a problem and extends to the thread's next necessary synchronization. Nothing in between needs a
+synchronization, so what one operation could not save is carried to the next. A sequence contains the rows with a
+problem; launches, allocations and transfers without one are in between but not part of it. A misplaced synchronization
+is necessary, only too early, and so is the wait of an unnecessary transfer whose synchronization is needed: such a row
+ends the sequence before it and starts the next.
 
-Instances with the same distinct call stacks, in order of first appearance, are one sequence that recurs. Each
-distinct call stack is one numbered line of it, however often an instance passes it.
+Instances with the same distinct call stacks, in order of first appearance, are one sequence that recurs. Each distinct
+call stack is one numbered line, however often an instance passes it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ffm.model.timeline import Problem, Timeline
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A numbered operation of a sequence. `count` is over all recurrences; `problem` joins what was found."""
+    """A numbered operation of a sequence. `count` is over all recurrences; `problem` combines its problems."""
 
     site: int
     count: int
@@ -37,8 +37,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class FoundSequence:
-    """A sequence of the program, however often it recurs. `ends_at` is the first instance's; None: the
-    thread's end."""
+    """A sequence of the program, however often it recurs. `ends_at` is that of the first instance; None means the
+    thread's end.
+    """
 
     lines: list[Line]
     recurrences: int
@@ -47,33 +48,31 @@ class FoundSequence:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Which rows of a timeline belong to which sequence, in four bytes for each row.
+    """Which rows of a timeline belong to which sequence, in four bytes per row.
 
-    `line` holds each row's line, -1 where it is in no sequence. Lines count on through all sequences, so that
-    sequence
-    i holds the lines from `offsets[i]` to before `offsets[i + 1]`.
+    `line` contains each row's line, or -1 if it is in no sequence. Lines are numbered through all sequences, so
+    sequence i has the lines from `offsets[i]` to before `offsets[i + 1]`.
     """
 
     line: NDArray[np.int32]
     offsets: NDArray[np.int64]
 
     def sequence_of_line(self) -> NDArray[np.int32]:
-        """For each line the sequence that it belongs to, shape (lines,)."""
+        """Return the sequence of each line, shape (lines,)."""
         sequences = np.arange(len(self.offsets) - 1, dtype=np.int32)
         return np.repeat(sequences, np.diff(self.offsets))
 
     def rows_of(self, sequence: int, start: int, end: int) -> NDArray[np.bool_]:
-        """The rows of lines `start` to `end` of a sequence, both included and all from 0, over all
-        recurrences."""
+        """Return the rows of lines `start` to `end` of a sequence, both included and from 0, over all recurrences."""
         first = self.offsets[sequence]
         chosen: NDArray[np.bool_] = self.line >= first + start
         chosen &= self.line <= first + end
         return chosen
 
     def reorder(self, order: NDArray[np.integer]) -> Membership:
-        """The membership when only the sequences of `order` remain, in that order; rows of others are in none.
+        """Return the membership when only the sequences in `order` remain, in that order; rows of others are in none.
 
-        Works in place, because the column is large: this membership is not to be used afterwards.
+        Works in place because the column is large: do not use this membership afterwards.
         """
         offsets = offsets_of(np.diff(self.offsets)[order])
         new_line = np.full(self.offsets[-1], -1, np.int32)
@@ -85,7 +84,7 @@ class Membership:
 
 
 def offsets_of(lengths: Sequence[int] | NDArray[np.integer]) -> NDArray[np.int64]:
-    """Where each sequence's lines start, and behind the last one where they end, for sequences of these lengths."""
+    """Return where each sequence's lines start, and finally where they end, for sequences of these lengths."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))
 
 
@@ -126,7 +125,7 @@ def find_sequences(timeline: Timeline, sites: int) -> tuple[Sequence[FoundSequen
 
     Args:
         timeline: the operations.
-        sites: how many call stacks `timeline.site` counts.
+        sites: the number of call stacks that `timeline.site` refers to.
     """
     line = np.empty(len(timeline), np.int32)
     offsets, line_site, line_count, line_problem, recurrences, ends = run(
@@ -148,7 +147,9 @@ def find_sequences(timeline: Timeline, sites: int) -> tuple[Sequence[FoundSequen
 def sequence_benefits(
     timeline: Timeline, membership: Membership, copy_time: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Seconds that fixing each whole sequence saves: by `carry` (with `copy_time`), and by `bound`. Two passes."""
+    """Return the seconds that fixing each whole sequence saves: by `carry` (with `copy_time`), and by `bound`. Two
+    passes.
+    """
     sequence, sequences = membership.sequence_of_line(), len(membership.offsets) - 1
     return (
         carry_by_group(timeline, membership.line, sequence, sequences, copy_time),
@@ -164,8 +165,9 @@ def benefit_of_subsequence(
     end: int,
     copy_time: NDArray[np.int64] | None = None,
 ) -> tuple[float, float]:
-    """Seconds that fixing a part of a sequence saves: by `carry`, and by `bound`. Lines from 0, both
-    included."""
+    """Return the seconds that fixing a part of a sequence saves: by `carry`, and by `bound`. Lines count from 0, both
+    included.
+    """
     selected = membership.rows_of(sequence, start, end)
     label = selected.view(np.int8) - np.int8(1)
     operations = totals(timeline, label, np.zeros(1, np.int32), 1)

@@ -1,8 +1,8 @@
-"""The table that the model works on: one row for each traced driver operation.
+"""The table that the model works on: one row per traced driver operation.
 
-The rows are the CPU side of the dissertation's graph (chapter 5). A row stands for two nodes on the CPU,
-`CLaunch` (the part of the call that does not wait, `duration - wait`) and `CWait` (`wait`), and for the
-`CWork` that follows until the next row of the same thread (`gap`).
+The rows are the CPU side of the dissertation's graph (chapter 5). A row represents two CPU nodes, `CLaunch` (the part
+of the call that does not wait, `duration - wait`) and `CWait` (`wait`), and the `CWork` that follows until the next row
+of the same thread (`gap`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Kind(IntEnum):
     TRANSFER = 2
     """Moves bytes between host and device, or sets them."""
     FREE = 3
-    """Releases memory; when it waits, the wait goes only when the call goes (dissertation 5.1)."""
+    """Releases memory. If it waits, the wait disappears only with the call (dissertation 5.1)."""
     ALLOCATION = 4
     LAUNCH = 5
     PRIVATE = 6
@@ -41,15 +41,16 @@ class Problem(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Operations of one process, sorted by thread, then start. All columns have the same length.
+    """Operations of a run, sorted by thread, then start. All columns have the same length.
 
-    Times are nanoseconds on the host's monotonic clock, corrected for the probe's own cost.
+    Times are nanoseconds on the host's monotonic clock. In results, the cost of the probes has been removed from them
+    (`ffm.model.replay.Replay.without_probes`).
     """
 
     thread: NDArray[np.int32]
     start: NDArray[np.int64]
     duration: NDArray[np.int64]
-    """Time inside the driver call, waiting included."""
+    """Time inside the driver call, including waiting."""
     wait: NDArray[np.int64]
     """Part of `duration` spent in the driver's internal wait function."""
     gap: NDArray[np.int64]
@@ -61,7 +62,7 @@ class Timeline:
     problem: NDArray[np.uint8]
     """Flags of `Problem`."""
     first_use: NDArray[np.int64]
-    """For a misplaced synchronization: from its end to the first use of what it protects; else 0."""
+    """For a misplaced synchronization, the time from its end to the first use of what it protects; otherwise 0."""
     occurrences: NDArray[np.int64]
     """How many executions the row sums up: 1 in a measured trace, more in imported per-stack totals."""
 

@@ -14,9 +14,9 @@ class Repetition(IntEnum):
 
     NEEDED = 0
     NO_OP = 1
-    """The destination holds exactly these bytes already."""
+    """The destination already holds exactly these bytes."""
     REPEAT = 2
-    """The same bytes went to the same destination before, which was written or allocated anew since."""
+    """The same bytes went to the same destination before, but it was written or reallocated since."""
     COPY = 3
     """The same bytes went elsewhere before."""
     PARTIAL = 4
@@ -25,17 +25,17 @@ class Repetition(IntEnum):
 
 REPETITIONS = {
     Repetition.NEEDED: "its bytes were not transferred before",
-    Repetition.NO_OP: "the destination holds exactly these bytes already",
-    Repetition.REPEAT: "the same bytes went to the same place before, which was written or allocated anew since: "
-    "keep the buffer and what is in it",
+    Repetition.NO_OP: "the destination already holds exactly these bytes",
+    Repetition.REPEAT: "the same bytes went to the same place before, but it was written or reallocated since: "
+    "keep the buffer and its content",
     Repetition.COPY: "the same bytes were transferred to or from another place before: a copy on the device, or one "
-    "shared buffer, would do",
-    Repetition.PARTIAL: "blocks of 64 KiB of it went to the same places before: send what changed",
+    "shared buffer, would suffice",
+    Repetition.PARTIAL: "blocks of 64 KiB of it went to the same places before: send only what changed",
 }
 """Each in words."""
 
 PARTIAL_SHARE = 0.1
-"""A transfer repeats in part where at least this share of its bytes does."""
+"""A transfer is a partial repeat if at least this share of its bytes repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class Contents:
     time: NDArray[np.int64]
     """Nanoseconds."""
     download: NDArray[np.bool_]
-    """From the device; the others go to it."""
+    """From the device; the others go to the device."""
     destination: NDArray[np.uint64]
     shape: NDArray[np.int64]
-    """The same for the same rows at the destination: number, width and distance."""
+    """Equal for the same rows at the destination: number, width and distance."""
     bytes: NDArray[np.int64]
     hash_low: NDArray[np.uint64]
     hash_high: NDArray[np.uint64]
@@ -56,12 +56,13 @@ class Contents:
     destination_held: NDArray[np.bool_]
     """Whether the destination was seen to hold exactly these bytes before."""
     allocation: NDArray[np.int64]
-    """Number of the allocation on the device that the copy writes or reads; a new allocation at an address has a new
-    number. Negative where it is not known."""
+    """Number of the device allocation that the copy writes or reads; a new allocation at the same address has a new
+    number. Negative if unknown.
+    """
     defined: NDArray[np.bool_]
-    """Whether the program had put something there, or had read it, since the allocation: else it is there by chance."""
+    """Whether the program had written or read the memory since its allocation; otherwise its content is accidental."""
     last_write: NDArray[np.int64]
-    """When work that may have written the memory on the device was last issued before; least where none was."""
+    """When work that may have written the device memory was last issued before; the smallest value if none was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Repetitions:
     kind: NDArray[np.uint8]
     """A value of `Repetition`."""
     first: NDArray[np.int64]
-    """Row of the first content with these bytes, to the same destination but for `COPY`; -1 where none is known."""
+    """Row of the first content with these bytes, to the same destination except for `COPY`; -1 if unknown."""
     share: NDArray[np.float64]
     """Share of the bytes that repeats at the same places, 0 to 1."""
 
@@ -91,8 +92,8 @@ class Repetitions:
 def repeated_transfers(contents: Contents, parts: Parts) -> Repetitions:
     """Classify copies by what they repeat. O((n + p) log (n + p)).
 
-    Equal bytes of downloads tell something only while nothing may have written the source: else the CPU fetched them
-    to learn that they are still the same.
+    Equal bytes of downloads are meaningful only if nothing can have written the source in between; otherwise the CPU
+    fetched them to find out whether they had changed.
     """
     count = len(contents.bytes)
     rows = np.arange(count)
@@ -142,7 +143,7 @@ def _shares(contents: Contents, parts: Parts) -> tuple[NDArray[np.float64], NDAr
 
 
 def _groups(*identity: NDArray[np.generic]) -> NDArray[np.int64]:
-    """Number the distinct identities; rows of one identity have the same number. Shape (n,)."""
+    """Number the distinct identities; rows with the same identity have the same number. Shape (n,)."""
     count = len(identity[0])
     order = np.lexsort(identity)
     new = np.zeros(count, bool)
@@ -154,7 +155,7 @@ def _groups(*identity: NDArray[np.generic]) -> NDArray[np.int64]:
 
 
 def first_of(*identity: NDArray[np.generic]) -> NDArray[np.int64]:
-    """Return, for each row, the first row of the same identity."""
+    """Return, for each row, the first row with the same identity."""
     if not len(identity[0]):
         return np.empty(0, np.int64)
     _, first, inverse = np.unique(_groups(*identity), return_index=True, return_inverse=True)
@@ -162,7 +163,7 @@ def first_of(*identity: NDArray[np.generic]) -> NDArray[np.int64]:
 
 
 def previous_of(*identity: NDArray[np.generic]) -> NDArray[np.int64]:
-    """Return, for each row, the last earlier row of the same identity, or the row itself where it is the first."""
+    """Return, for each row, the last earlier row with the same identity, or the row itself if it is the first."""
     count = len(identity[0])
     groups = _groups(*identity) if count else np.empty(0, np.int64)
     order = np.lexsort((np.arange(count), groups))
@@ -179,9 +180,9 @@ def allocations_of(
     allocated_bytes: NDArray[np.int64],
     allocated_time: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return the number of the allocation that each address lay in at a time; -1 where none is known.
+    """Return the number of the allocation that contained each address at a time; -1 if unknown.
 
-    `allocated*` are the allocations in order of their time; an allocation's number is its place there.
+    `allocated*` are the allocations in order of time; an allocation's number is its index there.
     """
     result = np.full(len(address), -1, np.int64)
     order = np.lexsort((allocated_time, allocated))
