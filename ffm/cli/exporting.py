@@ -69,8 +69,9 @@ def export(folder: Path | None, kind: str, stage: str | None, output: Path | Non
 def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
     """Return a stage's document with its tables."""
     from ffm.report.export import stage_chunks
-    from ffm.stages.documents import Baseline, Document, Memory, SyncUse, Tracing, read_document
+    from ffm.stages.documents import Baseline, Document, Memory, SyncUse, Tracing
     from ffm.stages.folder import ResultsFolder
+    from ffm.stages.identity import read_latest
     from ffm.stages.tables import read_table
 
     kinds: dict[str, type[Document]] = {
@@ -80,7 +81,7 @@ def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
         "sync-use": SyncUse,
     }
     results = ResultsFolder(chosen_folder(folder))
-    document = read_document(kinds[stage], results.document(stage))
+    document = read_latest(kinds[stage], results, stage)
     files = {name: getattr(document, name) for name in document.tables}
     return stage_chunks(document, {name: read_table(results.root / file) for name, file in files.items()})
 

@@ -67,14 +67,14 @@ def _run(
     from ffm.cli.progress import running
     from ffm.stages.folder import ResultsFolder, application_name
     from ffm.stages.measure import Request
-    from ffm.stages.registry import MEASURING_STAGES
+    from ffm.stages.registry import run_stage
 
     words = list(command)
     folder = ResultsFolder(results or Path("results") / application_name(words))
     request = Request(words, folder, timeout, watch, ordinary_memory)
     with running(name, " ".join(words)) as line:
         try:
-            line.done(MEASURING_STAGES[name](request))
+            line.done(run_stage(name, request))
         except KeyboardInterrupt as interruption:
             interruption.add_note(
                 f"{words[0]} and all that it started were stopped in the {name} run; what was recorded until then is "
@@ -141,6 +141,7 @@ def analysis(results: Path | None, command: tuple[str, ...]) -> None:
     from ffm.cli.progress import running
     from ffm.stages.analysis import run_analysis
     from ffm.stages.folder import ResultsFolder, application_name
+    from ffm.stages.lock import writing_to
 
     if results is None and command:
         results = Path("results") / application_name(list(command))
@@ -152,7 +153,7 @@ def analysis(results: Path | None, command: tuple[str, ...]) -> None:
             "app=...` runs "
             "all stages in order."
         )
-    with running("analysis", str(results)) as line:
+    with running("analysis", str(results)) as line, writing_to(results, "ffm stage analysis"):
         found = run_analysis(ResultsFolder(results))
         # Without --results, the newest folder below ./results is shown, which is this one.
         chosen = "" if results.parent == Path("results") else f" --results {shlex.quote(str(results))}"

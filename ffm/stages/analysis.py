@@ -24,6 +24,7 @@ from ffm.stages.errors import DocumentError
 from ffm.stages.findings import Findings, SiteDescription, write_results
 from ffm.stages.folder import ResultsFolder, application_name
 from ffm.stages.host_memory import functions_of_stacks
+from ffm.stages.identity import agreeing, begin_run
 from ffm.stages.matching import match, translate
 from ffm.stages.named_stacks import name_stacks, unread_python
 from ffm.stages.notes import host_function_notes, measurement_notes, ordinary_memory_notes
@@ -86,6 +87,8 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         raise DocumentError(
             f"The documents in {folder.root} come from different commands. Run all stages again on one of them."
         )
+    stages = {"baseline": baseline, "tracing": tracing, "memory": memory, "sync-use": sync_use}
+    on = begin_run(folder.root, "analysis", agreeing(folder.root, stages))
     columns = read_table(folder.root / tracing.events)
     host_memory = read_table(folder.root / tracing.host_memory)
     joined = _join(columns, tracing, memory, sync_use, folder)
@@ -105,6 +108,7 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
     _add_downloads(sites, columns, tracing, memory, folder)
     _name_buffers(sites, links, timeline, BufferNames(named.stacks, named.modules))
     findings = Findings(
+        runs=on,
         application=application_name(command),
         command=command,
         wall_s=wall_s,

@@ -24,12 +24,12 @@ def run_baseline(request: Request) -> Baseline:
     Raises:
         ProgramError: the program could not be measured, or failed.
     """
-    measured = measure("baseline", request)
+    measured = measure("baseline", request, on={})
     driver = measured.run.driver
     if driver is not None and driver.wait_function is None and driver.path:
         # Nothing was hooked: time the public calls instead.
         functions = [function.name for function in load_catalogue().of_kind(Kind.SYNCHRONIZATION)]
-        measured = measure("baseline", request, functions=functions)
+        measured = measure("baseline", request, on={}, functions=functions)
     stacks = StackTable()
     columns = operation_columns(measured.recordings, stacks)
     names = _Functions(measured.run.driver, stacks)
@@ -50,6 +50,7 @@ def run_baseline(request: Request) -> Baseline:
     for call in calls:
         by_function[call.function] += call.wait_s
     document = Baseline(
+        runs=measured.runs,
         run=measured.run,
         modules=stacks.modules,
         stacks=stacks.stacks,

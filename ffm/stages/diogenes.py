@@ -41,6 +41,9 @@ from ffm.stages.analysis_document import Analysis, Verdict
 from ffm.stages.documents import Frame, Module, Stack
 from ffm.stages.errors import DocumentError
 from ffm.stages.findings import Findings, SiteDescription, write_results
+from ffm.stages.folder import ResultsFolder
+from ffm.stages.identity import forget_runs
+from ffm.stages.lock import writing_to
 from ffm.stages.places import place_of_call
 
 STACKS_FILE = "combined_stacks.json"
@@ -94,7 +97,11 @@ def import_diogenes(folder: Path, results_folder: Path) -> Analysis:
     Raises:
         DocumentError: a file is missing, truncated or of another shape; one sentence names it.
     """
-    return write_results(findings(read_records(folder), read_wall_time(folder), folder), results_folder)
+    found = findings(read_records(folder), read_wall_time(folder), folder)
+    ResultsFolder(results_folder).make()
+    with writing_to(results_folder, "ffm import diogenes"):
+        forget_runs(results_folder)
+        return write_results(found, results_folder)
 
 
 def read_records(folder: Path) -> list[Record]:

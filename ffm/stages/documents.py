@@ -153,6 +153,8 @@ class Document(Record, frozen=True, kw_only=True):
     format: ClassVar[str]
     tables: ClassVar[tuple[str, ...]] = ()
     version: int = FORMAT_VERSION
+    runs: dict[str, str] = {}
+    """Identity, by stage, of the run that it is of and of those that it was built on (`ffm.stages.identity`)."""
     run: Run | None = None
     modules: list[Module] = []
     stacks: list[Stack] = []
@@ -249,6 +251,11 @@ def write_document(document: Document, path: Path) -> None:
     write_whole(path, encoded)
 
 
+def missing(path: Path, stage: str) -> DocumentError:
+    """Say that the document of a stage does not exist."""
+    return DocumentError(f"{path} does not exist. Run `ffm stage {stage}` first.")
+
+
 def read_document(kind: type[DocumentType], path: Path) -> DocumentType:
     """Read and check a document of the given kind.
 
@@ -261,7 +268,7 @@ def read_document(kind: type[DocumentType], path: Path) -> DocumentType:
     try:
         content = orjson.loads(path.read_bytes())
     except FileNotFoundError:
-        raise DocumentError(f"{path} does not exist. Run `ffm stage {stage}` first.") from None
+        raise missing(path, stage) from None
     except (orjson.JSONDecodeError, OSError) as error:
         raise DocumentError(f"{path} cannot be read ({error}): it is truncated or damaged. {again}") from error
     if not isinstance(content, dict) or content.pop("format", None) != kind.format:

@@ -84,6 +84,7 @@ class Findings:
     stacks: list[Stack]
     modules: list[Module]
     origin: str = "ffm"
+    runs: dict[str, str] = field(default_factory=dict)
     run: Run | None = None
     costs: list[StageCost] = field(default_factory=list)
     matching: Matching | None = None
@@ -133,6 +134,7 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
     sites = _sites(findings, places, sums, benefits, copy_time)
     sequences, membership, note = _sequences(findings, estimates, number)
     analysis = Analysis(
+        runs=findings.runs,
         run=findings.run,
         modules=findings.modules,
         stacks=findings.stacks,

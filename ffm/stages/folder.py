@@ -35,21 +35,41 @@ class ResultsFolder:
         """Return the folder of a stage's raw recordings."""
         return self.root / "recordings" / stage
 
+    def make(self) -> None:
+        """Make the folder, if it does not exist.
+
+        Raises:
+            DocumentError: it cannot be made.
+        """
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._refusal(error) from error
+
     def fresh_recordings(self, stage: str) -> Path:
         """Make the folder of a stage's raw recordings anew, without what an earlier run left in it.
 
         Raises:
-            DocumentError: the folder cannot be written.
+            DocumentError: the folder cannot be written, or is a link: what it leads to is not ours to remove.
         """
         folder = self.recordings(stage)
+        for link in (folder.parent, folder):
+            if link.is_symlink():
+                raise DocumentError(
+                    f"{link} is a symbolic link, which is not followed. Remove it, or choose another "
+                    "folder with --results."
+                )
         try:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
         except OSError as error:
-            raise DocumentError(
-                f"The results folder {self.root} cannot be written ({error.strerror}). Choose another with --results."
-            ) from error
+            raise self._refusal(error) from error
         return folder
+
+    def _refusal(self, error: OSError) -> DocumentError:
+        return DocumentError(
+            f"The results folder {self.root} cannot be written ({error.strerror}). Choose another with --results."
+        )
 
 
 def application_name(command: list[str]) -> str:

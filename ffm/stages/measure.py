@@ -17,6 +17,7 @@ from ffm.instrument.wait_function import WaitFunction, wait_function
 from ffm.stages.documents import Driver, ExitStatus, HookOutcome, ProcessRecord, Run
 from ffm.stages.errors import ProgramError
 from ffm.stages.folder import ResultsFolder
+from ffm.stages.identity import begin_run
 
 Watch = Literal["pages", "trace"]
 
@@ -40,12 +41,15 @@ class Measurement:
 
     run: Run
     recordings: list[Recording]
+    runs: dict[str, str]
+    """What its document is of (`ffm.stages.identity`)."""
 
 
 def measure(
     stage: str,
     request: Request,
     *,
+    on: dict[str, str],
     functions: Sequence[str] = (),
     mode: int = 0,
     plan: Path | None = None,
@@ -54,16 +58,16 @@ def measure(
 ) -> Measurement:
     """Run the program with a stage's instruments; `own_pages` is for the page watch, `trace` for the other.
 
+    `on` names the runs that it is built on.
+
     The run is described and its recordings stay readable also where the program failed; it is the caller who
     decides (`require_sound`) whether a failed run is good enough.
 
     Raises:
         ProgramError: the program could not be started or instrumented, or loaded no driver; or the disk filled up.
     """
-    try:
-        resolve_program(request.command)  # before results of an earlier run are touched
-    except InstrumentError as error:
-        raise ProgramError(str(error)) from error
+    request.folder.make()
+    runs = begin_run(request.folder.root, stage, on)
     folder = request.folder.fresh_recordings(stage)
     found: dict[Path, WaitFunction] = {}
 
@@ -89,7 +93,19 @@ def measure(
     if any(recording.lost for recording in recordings):
         raise ProgramError(_disk_full(request, recordings, stage))
     run = _describe(stage, started, outcome, recordings, found, request.folder)
-    return Measurement(run, recordings)
+    return Measurement(run, recordings, runs)
+
+
+def require_program(request: Request) -> None:
+    """Refuse a command that cannot be started, before results of an earlier run are touched.
+
+    Raises:
+        ProgramError: naming what is wrong with it.
+    """
+    try:
+        resolve_program(request.command)
+    except InstrumentError as error:
+        raise ProgramError(str(error)) from error
 
 
 def require_sound(run: Run, request: Request) -> None:

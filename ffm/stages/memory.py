@@ -13,8 +13,9 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.instrument.layout import constant
 from ffm.instrument.recording import Recording
 from ffm.model.necessity import Necessity, Role, Uses, needed_synchronizations
-from ffm.stages.documents import Baseline, Memory, read_document, write_document
+from ffm.stages.documents import Baseline, Memory, write_document
 from ffm.stages.downloads import followed_downloads
+from ffm.stages.identity import read_latest
 from ffm.stages.measure import Request, measure, require_sound
 from ffm.stages.operations import operation_columns
 from ffm.stages.program_order import (
@@ -57,11 +58,12 @@ def run_memory(request: Request) -> Memory:
         DocumentError: stage 1 is missing.
         ProgramError: the program could not be measured, or failed.
     """
-    baseline = read_document(Baseline, request.folder.document("baseline"))
+    baseline = read_latest(Baseline, request.folder, "baseline")
     trace = request.watch == "trace"
     measured = measure(
         "memory",
         request,
+        on=baseline.runs,
         functions=[*traced_functions(baseline), *ends_of_contexts()],
         mode=CONTENTS | WATCH | GPU_TIMES | (0 if request.ordinary_memory else NO_ORDINARY),
         own_pages=not trace,
@@ -97,6 +99,7 @@ def run_memory(request: Request) -> Memory:
     _write(request, "memory-downloads", downloads)
     _write(request, "memory-gpu-times", gpu_times)
     document = Memory(
+        runs=measured.runs,
         run=measured.run,
         modules=stacks.modules,
         stacks=stacks.stacks,

@@ -1,12 +1,14 @@
-"""The stages that run the program, by the name that commands and files use."""
+"""The stages that run the program, by the name that commands and files use; one at a time in a results folder."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from ffm.stages.baseline import run_baseline
-from ffm.stages.documents import Document
-from ffm.stages.measure import Request
+from ffm.stages.documents import Document, missing
+from ffm.stages.identity import BUILT_ON
+from ffm.stages.lock import writing_to
+from ffm.stages.measure import Request, require_program
 from ffm.stages.memory import run_memory
 from ffm.stages.sync_use import run_sync_use
 from ffm.stages.tracing import run_tracing
@@ -17,3 +19,20 @@ MEASURING_STAGES: dict[str, Callable[[Request], Document]] = {
     "memory": run_memory,
     "sync-use": run_sync_use,
 }
+
+
+def run_stage(name: str, request: Request) -> Document:
+    """Run a stage, alone in its results folder.
+
+    Raises:
+        DocumentError: somebody else writes there, or a stage before it is missing or out of date.
+        ProgramError: the program could not be measured, or failed.
+        OSError: the folder cannot be written.
+    """
+    for earlier in BUILT_ON[name]:
+        if not request.folder.document(earlier).exists():
+            raise missing(request.folder.document(earlier), earlier)
+    require_program(request)
+    request.folder.make()
+    with writing_to(request.folder.root, f"ffm stage {name}"):
+        return MEASURING_STAGES[name](request)

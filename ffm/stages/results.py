@@ -17,8 +17,9 @@ from ffm.model.sequences import Membership, offsets_of
 from ffm.model.timeline import Timeline
 from ffm.stages.analysis_document import Analysis, Benefit, SequenceOperation
 from ffm.stages.benefits import Estimates
-from ffm.stages.documents import read_document
 from ffm.stages.errors import FfmError
+from ffm.stages.folder import ResultsFolder
+from ffm.stages.identity import read_latest
 from ffm.stages.timeline_file import load_results_timeline
 
 ANALYSIS_FILE = "analysis.json"
@@ -77,7 +78,7 @@ def open_results(folder: Path) -> Results:
     Raises:
         DocumentError: there is none, or it is truncated, edited, or of another version; one sentence says so.
     """
-    return Results(folder, read_document(Analysis, folder / ANALYSIS_FILE))
+    return Results(folder, read_latest(Analysis, ResultsFolder(folder), "analysis"))
 
 
 def doing_without(results: Results, site: int) -> Replayed | None:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import Kind, Memory, load_catalogue
 from ffm.instrument.layout import constant
 from ffm.stages.documents import Memory as MemoryDocument
-from ffm.stages.documents import Stack, SyncUse, read_document, write_document
+from ffm.stages.documents import Stack, SyncUse, write_document
+from ffm.stages.identity import read_latest
 from ffm.stages.matching import match, translate
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.memory import NO_ORDINARY, PLAN, WATCH, recorded_accesses, recorded_uses
@@ -31,17 +32,18 @@ def run_sync_use(request: Request) -> SyncUse:
         DocumentError: stage 3 is missing.
         ProgramError: the program could not be measured, or failed.
     """
-    memory = read_document(MemoryDocument, request.folder.document("memory"))
+    memory = read_latest(MemoryDocument, request.folder, "memory")
     accesses = read_table(request.folder.root / memory.accesses)
     plan = _write_plan(accesses, memory.stacks, request)
     functions = _functions(accesses)
     mode = WATCH | PLAN | (0 if memory.ordinary_memory else NO_ORDINARY)
-    measured = measure("sync-use", request, functions=functions, mode=mode, plan=plan, own_pages=True)
+    measured = measure("sync-use", request, on=memory.runs, functions=functions, mode=mode, plan=plan, own_pages=True)
     stacks = StackTable()
     columns = operation_columns(measured.recordings, stacks)
     table = _first_uses(measured, columns, stacks.stacks, memory.stacks, accesses)
     write_table(table, request.folder.table("sync-use-first-uses"))
     document = SyncUse(
+        runs=measured.runs,
         run=measured.run,
         modules=memory.modules,
         stacks=memory.stacks,

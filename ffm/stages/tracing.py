@@ -10,8 +10,9 @@ from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.instrument.device import compute_capability
 from ffm.instrument.latency import wait_latency
 from ffm.stages.compiling import compiled_modules
-from ffm.stages.documents import Baseline, Tracing, WaitLatency, read_document, write_document
+from ffm.stages.documents import Baseline, Tracing, WaitLatency, write_document
 from ffm.stages.host_memory import host_memory_columns
+from ffm.stages.identity import read_latest
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.operations import operation_columns
 from ffm.stages.stack_table import StackTable
@@ -60,8 +61,8 @@ def run_tracing(request: Request) -> Tracing:
         DocumentError: stage 1 is missing.
         ProgramError: the program could not be measured, or failed.
     """
-    baseline = read_document(Baseline, request.folder.document("baseline"))
-    measured = measure("tracing", request, functions=traced_functions(baseline), mode=HOST)
+    baseline = read_latest(Baseline, request.folder, "baseline")
+    measured = measure("tracing", request, on=baseline.runs, functions=traced_functions(baseline), mode=HOST)
     return record_tracing(measured, request)
 
 
@@ -89,6 +90,7 @@ def record_tracing(measured: Measurement, request: Request) -> Tracing:
     write_table(columns, request.folder.table("tracing-events"))
     write_table(host_memory, request.folder.table("tracing-host-memory"))
     document = Tracing(
+        runs=measured.runs,
         run=measured.run,
         modules=stacks.modules,
         stacks=stacks.stacks,

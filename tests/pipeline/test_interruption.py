@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,13 +28,19 @@ def ending(build_program: Callable[[Path], Path]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def results(ffm: Ffm, ending: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def measured(ffm: Ffm, ending: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the stages before need to have left."""
     folder = tmp_path_factory.mktemp("interruption") / "results"
     for stage in ("baseline", "tracing", "memory"):
         done = ffm("stage", stage, "--results", folder, "--timeout", 60, "--", ending)
         assert done.code == 0, done.err
     return folder
+
+
+@pytest.fixture
+def results(measured: Path, tmp_path: Path) -> Path:
+    """Its own for each test: a stage that was ended makes the later ones out of date."""
+    return shutil.copytree(measured, tmp_path / "results")
 
 
 def processes_of(program: Path) -> set[int]:

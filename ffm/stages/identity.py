@@ -1,0 +1,127 @@
+"""Which run of a stage a document is of, so that no answer is put together from different measurements.
+
+Each run of a stage has a random identity. `measurement.json` names the latest run of each stage, from its beginning on;
+each document names its own run and those that it was built on. A document of another run than the latest is out of
+date: the stage, or one that it was built on, was begun anew and has not ended.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from ffm.stages.documents import Document, DocumentType, read_document
+from ffm.stages.errors import DocumentError
+from ffm.stages.folder import STAGES, ResultsFolder
+from ffm.stages.lock import LOCK_FILE, holder
+from ffm.whole_file import write_whole
+
+MEASUREMENT_FILE = "measurement.json"
+
+BUILT_ON: dict[str, tuple[str, ...]] = {
+    "baseline": (),
+    "tracing": ("baseline",),
+    "memory": ("baseline",),
+    "sync-use": ("baseline", "memory"),
+    "analysis": STAGES[:-1],
+}
+"""The stages whose documents a stage reads, with those that these were built on."""
+
+
+class Latest(msgspec.Struct, frozen=True, kw_only=True):
+    """What `measurement.json` holds: the latest runs, and which of them was begun last."""
+
+    runs: dict[str, str] = {}
+    """Identity by stage. A stage that must run again, since one before it has, is not among them."""
+    stage: str = ""
+    began: str = ""
+    """ISO 8601, UTC."""
+
+
+def begin_run(folder: Path, stage: str, on: dict[str, str]) -> dict[str, str]:
+    """Note that a stage begins anew, built on the runs `on`; return what its document is to name.
+
+    Raises:
+        OSError: `measurement.json` cannot be written.
+    """
+    runs = dict(latest(folder).runs) | on
+    for later in STAGES:
+        if stage in BUILT_ON[later]:
+            runs.pop(later, None)
+    runs[stage] = secrets.token_hex(8)
+    began = datetime.now(UTC).isoformat(timespec="seconds")
+    write_whole(folder / MEASUREMENT_FILE, msgspec.json.encode(Latest(runs=runs, stage=stage, began=began)))
+    return on | {stage: runs[stage]}
+
+
+def latest(folder: Path) -> Latest:
+    """Return the latest runs in a folder; none where results lie that were not measured there, or by an older ffm.
+
+    Raises:
+        DocumentError: the file is damaged.
+    """
+    path = folder / MEASUREMENT_FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Latest)
+    except FileNotFoundError:
+        return Latest()
+    except msgspec.MsgspecError as error:
+        raise DocumentError(f"{path} is damaged ({error}). Measure the program anew, all stages.") from error
+
+
+def require_latest(folder: Path, stage: str, document: Document) -> None:
+    """Refuse a stage's document that is out of date.
+
+    Raises:
+        DocumentError: one sentence that says what was begun since, and whether it still runs.
+    """
+    known = latest(folder)
+    expected = {each: known.runs[each] for each in (*BUILT_ON[stage], stage) if each in known.runs}
+    if not known.runs or document.runs == expected:
+        return
+    measuring = holder(folder / LOCK_FILE)
+    if measuring is not None:
+        raise DocumentError(
+            f"{folder} is being measured anew by {measuring}; {stage}.json is of before. Wait until it has ended."
+        )
+    raise DocumentError(
+        f"{folder} holds no whole measurement: stage {known.stage} was begun anew at {known.began}, and {stage}.json "
+        "is of before. Measure the program to the end: `snakemake --config app=./program` runs what is missing."
+    )
+
+
+def read_latest(kind: type[DocumentType], folder: ResultsFolder, stage: str) -> DocumentType:
+    """Read a stage's document of the latest run.
+
+    Raises:
+        DocumentError: it is missing, damaged, or out of date.
+    """
+    document = read_document(kind, folder.document(stage))
+    require_latest(folder.root, stage, document)
+    return document
+
+
+def forget_runs(folder: Path) -> None:
+    """Note that what lies in a folder from now on was not measured there."""
+    (folder / MEASUREMENT_FILE).unlink(missing_ok=True)
+
+
+def agreeing(folder: Path, documents: dict[str, Document]) -> dict[str, str]:
+    """Return the runs that the documents of some stages are of and were built on.
+
+    Raises:
+        DocumentError: one is out of date, or they are of different measurements.
+    """
+    runs: dict[str, str] = {}
+    for stage, document in documents.items():
+        require_latest(folder, stage, document)
+        if any(runs.get(each, run) != run for each, run in document.runs.items()):
+            raise DocumentError(
+                f"The documents in {folder} are of different measurements ({stage}.json of another than those before "
+                "it). Run all stages again."
+            )
+        runs |= document.runs
+    return runs
