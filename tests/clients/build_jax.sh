@@ -18,6 +18,10 @@ packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"
 include=$(dirname "$(find "$folder/headers" -name cuda_runtime_api.h)")
 "$python" tests/clients/stand_ins.py asked "$include" "$packages/nvidia/cu13/lib" \
     "$packages/jax_plugins/xla_cuda13/xla_cuda_plugin.so"
+[ -e /dev/nvidia0 ] || [ -e /dev/nvidiactl ] || {
+    echo "JAX is installed; it uses a GPU only where there is a file /dev/nvidiactl: create an empty one" >&2
+    exit 1
+}
 cd "$folder"
 LD_LIBRARY_PATH=$libraries VGPU_CONFIGURATION=$root/tests/clients/device_code.vgpu JAX_PLATFORMS=cuda,cpu \
     JAX_SKIP_CUDA_CONSTRAINTS_CHECK=1 XLA_FLAGS=--xla_gpu_autotune_level=0 "$python" -c 'import jax

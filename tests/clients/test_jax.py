@@ -20,10 +20,16 @@ ENVIRONMENT = Path(os.environ.get("FFM_JAX", BUILD / "jax" / "env"))
 PYTHON = ENVIRONMENT / "bin" / "python"
 PROGRAM = TARGETS / "jax_constant.py"
 
-pytestmark = pytest.mark.skipif(
+without_jax = pytest.mark.skipif(
     not list(ENVIRONMENT.glob("lib/python*/site-packages/nvidia/cu13/lib/libcudnn.so.9")),
     reason="JAX is not installed for the virtual GPU: run tests/clients/build_jax.sh",
 )
+without_device = pytest.mark.skipif(
+    not any(Path(device).exists() for device in ("/dev/nvidia0", "/dev/nvidiactl")),
+    reason="JAX uses a GPU only where there is a file /dev/nvidiactl: create an empty one",
+)
+
+pytestmark = [without_jax, without_device]
 
 
 @pytest.fixture(autouse=True, scope="module")
