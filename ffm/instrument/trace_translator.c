@@ -1,10 +1,10 @@
-/* Runs inside the measured program, compiled there by Frida (CModule): has Stalker translate the program's code so that
- * every instruction that reads or writes memory where something is watched tells the collector before.
+/* Runs inside the measured program, compiled there by Frida (CModule). It makes Stalker translate the program's code so
+ * that every instruction that accesses watched memory calls the collector first.
  *
- * Only translates: what the instructions do is the collector's business (collector/trace.c). collector/trace_operand.h
- * is put before this text. */
+ * It only translates; the effects of the instructions are the collector's business (collector/trace.c).
+ * collector/trace_operand.h is prepended to this text. */
 
-#define __IBMC__ /* else capstone.h says something by a #pragma that CModule's compiler takes for an error */
+#define __IBMC__ /* otherwise capstone.h uses a #pragma that CModule's compiler treats as an error */
 #include <gum/gumstalker.h>
 #include <string.h>
 
@@ -83,8 +83,8 @@ static void put_address(GumX86Writer *writer, const ffm_operand *operand, gint32
     gum_x86_writer_put_bytes(writer, code, sizeof code);
 }
 
-/* Go to `hit` where the operand begins on a marked page, else to `missed`; all registers and flags stay as they are.
- * A callout that saves all state costs some 100 ns, this a few. */
+/* Jump to `hit` if the operand starts on a marked page, otherwise to `missed`; preserves all registers and flags. A
+ * callout that saves all state costs about 100 ns, this a few. */
 static void put_check(GumX86Writer *writer, const ffm_operand *operand, gconstpointer hit, gconstpointer missed)
 {
     enum { RED_ZONE = 128, PUSHED = 8, RSP = 4 };
@@ -126,7 +126,7 @@ static void put_access(GumStalkerIterator *iterator, GumX86Writer *writer, const
     gum_x86_writer_put_label(writer, missed);
 }
 
-/* Instructions that only read what their first operand names. */
+/* Instructions that only read their first operand. */
 static gboolean reads_first(const cs_insn *instruction)
 {
     switch (instruction->id) {
@@ -176,8 +176,8 @@ static gboolean reads_first(const cs_insn *instruction)
     }
 }
 
-/* Capstone 5 takes many stores for loads, MOVUPS and VMOVDQU among them, so what the first operand is for decides too.
- * To take an access for both is the safe side. */
+/* Capstone 5 mistakes many stores for loads, MOVUPS and VMOVDQU among them, so the role of the first operand is
+ * considered as well. Treating an access as both is safe. */
 static guint8 access_of(const cs_insn *instruction, guint8 place)
 {
     const cs_x86_op *operand = &instruction->detail->x86.operands[place];
@@ -209,7 +209,7 @@ static void put_operand(GumStalkerIterator *iterator, GumX86Writer *writer, cons
     put_access(iterator, writer, &operand);
 }
 
-/* Bytes of an element, and whether there is a repeating prefix, of MOVS, CMPS, STOS, LODS and SCAS; 0 for all else. */
+/* Bytes of an element, and whether there is a repeat prefix, of MOVS, CMPS, STOS, LODS and SCAS; 0 for all others. */
 static guint32 string_instruction(const cs_insn *instruction, guint8 *opcode, gboolean *repeated)
 {
     const guint8 *code = instruction->bytes;
@@ -249,7 +249,7 @@ static void put_string(GumStalkerIterator *iterator, GumX86Writer *writer, guint
     }
 }
 
-/* Instructions with an operand in memory that they do not touch. */
+/* Instructions with a memory operand that they do not access. */
 static gboolean touches_nothing(const cs_insn *instruction)
 {
     switch (instruction->id) {

@@ -1,4 +1,4 @@
-// The compiled library that the agent brings into the program: the collector, or the remedies' library.
+// The compiled library that the agent loads into the program: the collector, or the remedies' library.
 
 const INSTRUMENT_FILES = /frida-agent|libffm_(collector|pages)/; // the gate's gettimeofday stands for the program
 
@@ -9,7 +9,7 @@ function loadCollector() {
   const module = Module.load(configuration.collector);
   const exported = (name) => module.getExportByName(`${configuration.prefix}_${name}`);
   const bound = (name, result, parameters) => new NativeFunction(exported(name), result, parameters);
-  // The remedies' library has only some of the functions, and needs no others.
+  // The remedies' library has only some of the functions, and needs only those.
   const optional = (name, result, parameters) =>
     module.findExportByName(`${configuration.prefix}_${name}`) === null ? null : bound(name, result, parameters);
   collector = {
@@ -48,7 +48,7 @@ function loadCollector() {
   };
 }
 
-// Where code of ours lies: [file, start, end]. The agent hides itself from Frida's own lists of modules.
+// Where our code is: [file, start, end]. The agent hides itself from Frida's own lists of modules.
 function instruments() {
   const found = [];
   for (const line of File.readAllText("/proc/self/maps").split("\n")) {

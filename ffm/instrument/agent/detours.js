@@ -1,33 +1,33 @@
 // Replaces functions that other threads may be calling.
 //
 // Interceptor writes a jump piece by piece, and Frida's own threads call functions of the C library whenever they have
-// handed us a message: one that meets half a jump ends the program. Here all of a jump is put in place by one store,
-// while those threads sleep, so that none is in the midst of what it replaces. The program itself waits at the gate.
+// handed us a message. A thread that meets half a jump crashes the program. So here a single store writes the whole
+// jump while those threads sleep, so that none is executing the code it replaces. The program itself waits at the gate.
 
 const JUMP = 5; // bytes
 const JUMP_CODE = 0xe9;
-const NEAR = 0x7f000000; // bytes that such a jump surely reaches
+const NEAR = 0x7f000000; // bytes that such a jump can certainly span
 const LANDING_PAD = 0xfa1e0ff3; // endbr64, which stays in place
-const SLOT = 128; // bytes for a jump to the replacement and, behind it, the way to the original
-const BEHIND = 16; // where that begins
+const SLOT = 128; // bytes for a jump to the replacement, followed by the way to the original
+const BEHIND = 16; // offset of the latter
 const SLOTS = 64;
-const PATIENCE = 2000; // milliseconds until others sleep; it takes a few on a busy machine
+const PATIENCE = 2000; // milliseconds until other threads sleep; it takes a few on a busy machine
 
-const rooms = []; // memory near what was replaced, cut into slots
+const rooms = []; // memory near replaced functions, divided into slots
 const gate = {
   othersSleep: new NativeFunction(Module.getGlobalExportByName("ffm_gate_others_sleep"), "bool", []),
   jump: new NativeFunction(Module.getGlobalExportByName("ffm_gate_jump"), "void", ["pointer", "pointer"]),
 };
 
-// Calls `bind` with what runs the function without the replacement, then puts the replacement in place. Throws where
-// the function is too short, or may not be written.
+// Calls `bind` with code that runs the function without the replacement, then installs the replacement. Throws if the
+// function is too short, or must not be written.
 function detour(address, replacement, bind) {
   const start = address.readU32() === LANDING_PAD ? address.add(4) : address;
   if (start.readU8() === JUMP_CODE) {
-    throw new Error("it is replaced already, as under another name");
+    throw new Error("it is already replaced, for example under another name");
   }
   if (start.and(15).toInt32() + JUMP > 16) {
-    throw new Error("a store of 16 bytes does not reach what a jump needs");
+    throw new Error("a store of 16 bytes cannot cover the whole jump");
   }
   const slot = slotNear(address);
   Memory.patchCode(slot, SLOT, (code) => {
@@ -38,7 +38,7 @@ function detour(address, replacement, bind) {
   });
   const page = start.and(ptr(Process.pageSize - 1).not());
   if (!Memory.protect(page, Process.pageSize, "rwx")) {
-    throw new Error("its code may not be written");
+    throw new Error("its code cannot be written");
   }
   bind(slot.add(BEHIND));
   for (const end = Date.now() + PATIENCE; !gate.othersSleep() && Date.now() < end; ) {
@@ -48,7 +48,7 @@ function detour(address, replacement, bind) {
   Memory.protect(page, Process.pageSize, "r-x");
 }
 
-// Writes the instructions that the jump will replace to `code`, to be run at `pc`, and a jump to those behind them.
+// Writes the instructions that the jump will replace to `code`, to run at `pc`, then a jump to the ones after them.
 function moveBegin(start, code, pc) {
   const writer = new X86Writer(code, { pc });
   const relocator = new X86Relocator(start, writer);

@@ -1,9 +1,10 @@
 // Hooks in the driver. The module observer runs inside the program's dlopen, before the driver is relocated: its code
-// can be patched then, but not called, and nothing else can be loaded.
+// can then be patched but not called, and nothing else can be loaded.
 
 let recording = false; // only processes that load a driver leave a recording
 
-// What to hook in this driver: the runner knows the driver's build, and finds its wait function if it must.
+// Ask what to hook in this driver: the runner knows the driver's build, and searches for its wait function if
+// necessary.
 function askForPlan(module) {
   send({ type: "driver", path: module.path });
   let plan = null;
@@ -13,8 +14,8 @@ function askForPlan(module) {
   return plan;
 }
 
-// Where to hook an export; null where there is none. One that only jumps through a slot is hooked where it leads: the
-// slot itself is not filled yet.
+// Where to hook an export; null if it does not exist. An export that only jumps through a slot is hooked at its target,
+// because the slot itself is not filled yet.
 function entryOf(module, plan, name) {
   return name in plan.entries ? module.base.add(plan.entries[name]) : module.findExportByName(name);
 }
@@ -55,7 +56,7 @@ function hookDriver(module) {
   send({ type: "hooks", outcomes, seconds: (Date.now() - began) / 1000 });
 }
 
-// Where the driver is, and which of its functions the collector may ask; the remedies' library wants neither.
+// Tell the collector where the driver is, and which of its functions it may query; the remedies' library needs neither.
 function tellCollector(module) {
   if (collector.foreign === null) {
     return;
@@ -82,7 +83,7 @@ function tellCollector(module) {
   );
 }
 
-// The outcome as [how, reason].
+// Returns the outcome as [how, reason].
 function hookFunction(index, name, address, owners) {
   const key = address.toString();
   if (owners.has(key)) {
@@ -97,10 +98,10 @@ function hookFunction(index, name, address, owners) {
     collector.bind(index, address, Interceptor.replaceFast(address, wrapper));
     return ["replace-fast", ""];
   } catch (error) {
-    // Too short for a jump, or starts with one: attach needs less room. (Interceptor.replace would do too, but from its
-    // replacement no unwinder finds the way out; from an attached callback one does, given the registers.)
+    // Too short for a jump, or starts with one: attach needs less room. (Interceptor.replace would also work, but no
+    // unwinder finds the way out of its replacement; from an attached callback, given the registers, one does.)
     try {
-      collector.bind(index, address, address); // called with the hook on, which then stands back
+      collector.bind(index, address, address); // called with the hook active, which then does nothing
       Interceptor.attach(address, collector.callCallbacks);
       return ["attach", error.message];
     } catch (second) {

@@ -1,7 +1,7 @@
-// What cuGetProcAddress answers: a newer driver may answer addresses that it does not export. They are hooked when the
-// program first gets them.
+// Answers of cuGetProcAddress: a newer driver may return addresses that it does not export. They are hooked when the
+// program first receives them.
 
-const kept = []; // what native code uses as long as the program runs
+const kept = []; // what native code uses while the program runs
 const QUESTIONS = ["cuGetProcAddress", "cuGetProcAddress_v2"];
 const PER_THREAD_STREAM = 2; // CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM of cuda.h
 
@@ -29,7 +29,7 @@ function hookEntryPoints(module, plan, owners) {
       try {
         Interceptor.attach(address, collector.entryCallbacks);
       } catch (error) {
-        // It is replaced itself, or too short: what it answers beside the exports is then not seen.
+        // It has itself been replaced, or is too short: then its answers that are not exports are not seen.
       }
     }
   }
@@ -38,7 +38,7 @@ function hookEntryPoints(module, plan, owners) {
 function hookAnswer(module, owners, base, address, version, flags) {
   const newest = configuration.newest;
   if (version > newest) {
-    // The form is known only if the newest version that is known has the same.
+    // The form is known only if it is the same in the newest known version.
     const ask = new NativeFunction(module.getExportByName("cuGetProcAddress"), "int", [
       "pointer",
       "pointer",
@@ -61,7 +61,7 @@ function hookAnswer(module, owners, base, address, version, flags) {
   send({ type: "hooks", outcomes: [[form.name, ...outcome]], seconds: 0 });
 }
 
-// The newest form that the version has, in the flavour of the default stream that was asked for where that exists.
+// The newest form that the version has, in the requested default-stream variant if that exists.
 function formOf(base, version, perThread) {
   let best = null;
   for (const form of configuration.forms[base] ?? []) {

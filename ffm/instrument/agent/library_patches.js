@@ -1,7 +1,7 @@
 // Functions of the C library that are replaced before the program runs.
 
-// Functions of the C library, replaced before the program runs. One that cannot be is left as it is: the library asks
-// for those that it needs.
+// Functions of the C library, replaced before the program runs. One that cannot be replaced stays unchanged; the
+// library checks for those that it needs.
 function guardLibrary() {
   if (configuration.guarded.length === 0) {
     return;
@@ -23,8 +23,8 @@ function guardLibrary() {
   }
 }
 
-// The allocators that the program calls: its own, where it brings some. One that cannot be replaced stays as it is: of
-// what it allocates the origin is then not known.
+// The allocators that the program calls, including its own. One that cannot be replaced stays unchanged; then the
+// origin of its memory is unknown.
 function hookAllocators() {
   for (let place = 0; ; place++) {
     const name = collector.allocatorName(place);
@@ -43,7 +43,7 @@ function hookAllocators() {
   }
 }
 
-// A function that the library lacks has no caller either.
+// A function that the library lacks has no callers either.
 function hookClocks() {
   const library = Process.getModuleByName("libc.so.6");
   for (let place = 0; ; place++) {

@@ -1,4 +1,4 @@
-// What the runner calls, and what is done as modules are loaded. The agent runs inside the measured program; nothing of
+// What the runner calls, and what happens when modules are loaded. The agent runs inside the measured program; none of
 // it is on the hot path.
 
 const DRIVER = /^libcuda\.so(\.|$)/;

@@ -1,8 +1,8 @@
-// Programs in Python: the collector reads the interpreter's frames, given where its functions and data are.
+// Programs in Python: the collector reads the interpreter's frames; the agent tells it where functions and data are.
 
 const PYTHON = /^(lib)?python\d/; // the interpreter itself, not a program that has one linked in
 
-// Where CPython waits for locks, up to 3.12 and since.
+// Where CPython waits for locks, up to 3.12 and later.
 const INTERPRETER_LOCKS = ["PyThread_acquire_lock_timed", "_PyMutex_LockTimed", "_PySemaphore_Wait"];
 
 let pythonFound = false;
@@ -11,7 +11,7 @@ function findPython(module) {
   if (pythonFound || collector.python === null) {
     return;
   }
-  const isMain = module.path === Process.mainModule.path; // its exports are found in the global scope only
+  const isMain = module.path === Process.mainModule.path; // its exports are found only in the global scope
   const exported = (name) => module.findExportByName(name) ?? (isMain ? Module.findGlobalExportByName(name) : null);
   const threadState = exported("PyGILState_GetThisThreadState");
   const version = threadState === null ? null : exported("Py_Version"); // since 3.11

@@ -1,6 +1,6 @@
-// The trace watch: has Stalker run a translation of the program's code.
+// The trace watch: makes Stalker run a translation of the program's code.
 
-let translator = null; // what is collected stops
+let translator = null; // kept alive: what is garbage-collected stops
 let follow = null;
 
 function startTrace(source) {
@@ -8,7 +8,7 @@ function startTrace(source) {
   const symbol = (name) => module.getExportByName(name);
   for (const [file, start, end] of instruments()) {
     if (/frida/.test(file)) {
-      // Called as it is. What is called so sees return addresses of the translation, which the collector's stacks may not.
+      // Called untranslated. Code called from the translation sees its return addresses, which must not be in stacks.
       collector.foreign(start, end.sub(start).toUInt32(), 0); // its clocks are not the program's
       Stalker.exclude({ base: start, size: end.sub(start).toUInt32() });
     }

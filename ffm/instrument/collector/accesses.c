@@ -9,7 +9,7 @@
 #include "sink.h"
 #include "thread.h"
 
-static ffm_stream accesses; /* of the whole process: any thread can touch */
+static ffm_stream accesses; /* for the whole process: any thread can touch */
 
 void ffm_access_record(const ffm_range *range, uint32_t kind, uint32_t flags, uint64_t address, uint64_t time,
                        uint32_t stack)
@@ -32,7 +32,7 @@ void ffm_access_record(const ffm_range *range, uint32_t kind, uint32_t flags, ui
     ffm_sink_commit(&accesses, sizeof *out);
 }
 
-/* Of the armed range at a place [start, end) is touched; it may be taken out of the table. */
+/* [start, end) of the armed range at an index is touched; the range may be removed from the table. */
 static void touch(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, uint64_t time, uint32_t stack)
 {
     ffm_range *range = ffm_ranges_at(place);
@@ -41,7 +41,7 @@ static void touch(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, u
     if (end > range->end)
         end = range->end;
     if (range->rest) {
-        if (kind != FFM_ACCESS_RELEASED) /* what is gone is cut out, untouched */
+        if (kind != FFM_ACCESS_RELEASED) /* released memory is cut out, untouched */
             ffm_extents_touch(place, start, end);
         return;
     }
@@ -125,6 +125,6 @@ void ffm_accesses_after_fork(void)
     accesses = (ffm_stream){0};
     const uint64_t now = ffm_now();
     for (uint32_t i = 0; i < ffm_ranges_count(); i++)
-        if (ffm_ranges_at(i)->inherited == 0) /* by this process first, and not by one that it was forked from */
+        if (ffm_ranges_at(i)->inherited == 0) /* first by this process, and not by one that it was forked from */
             ffm_ranges_at(i)->inherited = now;
 }

@@ -12,10 +12,10 @@
 #include "python_frames.h"
 #include "unwinding.h"
 
-/* What one does inside another, or inside of ours, is not the program's. */
+/* Calls made inside another one, or inside our own code, are not the program's. */
 static __thread uint32_t inside __attribute__((tls_model("initial-exec")));
 
-enum { OWN_FRAMES = 2 }; /* the replacement's, and that of the function that takes the stack */
+enum { OWN_FRAMES = 2 }; /* the replacement's, and that of the function that captures the stack */
 
 #define ALLOCATORS(X)                                                                                                  \
     X(malloc, FFM_ALLOCATOR_MALLOC)                                                                                    \
@@ -36,7 +36,7 @@ static void *originals[PLACES];
 static void *original_of(uint32_t place)
 {
     void *original;
-    /* Another thread can be here between the patch and the bind that follows it. */
+    /* Another thread can arrive between the patch and the bind that follows it. */
     while (__builtin_expect((original = __atomic_load_n(&originals[place], __ATOMIC_ACQUIRE)) == NULL, 0))
         __builtin_ia32_pause();
     return original;
@@ -44,7 +44,7 @@ static void *original_of(uint32_t place)
 
 #define ORIGINAL(name, result, ...) ((result (*)(__VA_ARGS__))(uintptr_t)original_of(PLACE_##name))
 
-/* Frames of the program around a replacement. Its caller may not be inlined into it. */
+/* Frames of the program around a replacement. The caller must not be inlined into it. */
 #define TAKE_STACK(frames, depth)                                                                                      \
     uint64_t taken[OWN_FRAMES + FFM_HOST_BLOCK_FRAMES];                                                                \
     int depth = unw_backtrace((void **)taken, OWN_FRAMES + FFM_HOST_BLOCK_FRAMES) - OWN_FRAMES;                        \
@@ -72,8 +72,8 @@ static __attribute__((noinline)) void note_release(uint32_t number, uint32_t all
     errno = error;
 }
 
-/* Whether a call is to be kept in mind once it has succeeded. Not one of the instruments'. Not in Python, where nearly
- * all memory comes from the interpreter's own allocator, and its frames cannot be read at every moment at which that
+/* Whether to remember a call once it has succeeded. Not for calls of the instruments. Not in Python either, where
+ * nearly all memory comes from the interpreter's own allocator, and its frames cannot always be read when that
  * allocates. */
 static inline bool kept(size_t bytes, const void *caller)
 {
@@ -144,7 +144,7 @@ static void *wrap_mmap(void *wanted, size_t bytes, int protection, int flags, in
     return start;
 }
 
-/* Memory is forgotten before it is freed: another thread can be given its address at once. */
+/* Memory is forgotten before it is freed, because another thread can receive its address at once. */
 static void *wrap_realloc(void *old, size_t bytes)
 {
     uint32_t number;

@@ -1,11 +1,11 @@
-/* The C library's allocator, as the program calls it: large blocks are kept in mind (host_blocks.h). */
+/* The C library's allocator, as the program calls it: large blocks are remembered (host_blocks.h). */
 #ifndef FFM_ALLOCATORS_H
 #define FFM_ALLOCATORS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Functions to replace, by place: name (NULL behind the last), replacement, original. */
+/* Functions to replace, by index: name (NULL after the last), replacement, original. */
 const char *ffm_allocator_name(uint32_t place);
 void *ffm_allocator_wrapper(uint32_t place);
 void ffm_allocator_bind(uint32_t place, void *original);

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Side of a two- or three-dimensional copy: where it is, and whether that is memory of the host. */
+/* One side of a two- or three-dimensional copy: its address, and whether that is host memory. */
 typedef struct {
     uint64_t address;
     bool host;
@@ -22,7 +22,7 @@ static side copy_side(CUmemorytype type, const void *host, CUdeviceptr device, C
         return (side){(uint64_t)host + offset, true};
     case CU_MEMORYTYPE_ARRAY:
         return (side){(uint64_t)array, false};
-    default: /* device, or unified: the address itself tells, and that is looked up later */
+    default: /* device, or unified: determined by the address itself, which is looked up later */
         return (side){device + offset, false};
     }
 }
@@ -77,7 +77,7 @@ void ffm_arguments_before(const ffm_function *function, const uint64_t *argument
     if (function->direction == FFM_DIRECTION_DEVICE_TO_HOST)
         operation->flags |= FFM_OPERATION_HOST_DESTINATION;
 
-    /* It is for the driver to refuse a missing descriptor. */
+    /* A missing descriptor is left for the driver to refuse. */
     bool described = operation->source != 0;
     switch (function->shape) {
     case FFM_SHAPE_MEMSET_1D:
@@ -91,7 +91,7 @@ void ffm_arguments_before(const ffm_function *function, const uint64_t *argument
             copy_2d((const CUDA_MEMCPY2D *)operation->source, operation);
         break;
     case FFM_SHAPE_COPY_3D:
-    case FFM_SHAPE_COPY_3D_PEER: /* the same fields in the same places, contexts aside */
+    case FFM_SHAPE_COPY_3D_PEER: /* the same fields at the same offsets, except for contexts */
         if (described)
             copy_3d((const CUDA_MEMCPY3D *)operation->source, operation);
         break;

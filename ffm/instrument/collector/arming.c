@@ -33,7 +33,7 @@ void ffm_arming_event_recorded(void)
     __atomic_add_fetch(&arming.waits, 1, __ATOMIC_RELAXED);
 }
 
-/* The oldest of many ranges that are only kept for other threads' waits is given up. */
+/* If many ranges are kept only for other threads' waits, the oldest is given up. */
 static void forget_dormant(void)
 {
     uint32_t dormant = 0, oldest = 0;
@@ -47,7 +47,7 @@ static void forget_dormant(void)
         ffm_access_lost(oldest, ffm_now());
 }
 
-/* A covered range of a launch makes the earlier ones of its block and stream superfluous: the same waits cover them. */
+/* A covered range of a launch makes the earlier ones of its block and stream redundant: the same waits cover them. */
 static bool superseded(const ffm_range *range)
 {
     for (uint32_t i = 0; i < ffm_ranges_count(); i++) {

@@ -1,4 +1,4 @@
-/* What a wait that has ended does to the ranges: those whose work it may have covered are armed. */
+/* What the end of a wait does to the ranges: it arms those whose work it may have covered. */
 #ifndef FFM_ARMING_H
 #define FFM_ARMING_H
 
@@ -8,13 +8,13 @@
 #include "thread.h"
 #include "waits.h"
 
-/* A wait of the thread has ended, which covers certain work. */
+/* A wait of the thread, which covers certain work, has ended. */
 void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread);
 
 /* An event was recorded: a later wait for it covers what was issued before. */
 void ffm_arming_event_recorded(void);
 
-/* How many waits have ended, and events were recorded, so far. */
+/* How many waits have ended and events were recorded so far. */
 uint64_t ffm_arming_waits(void);
 
 /* Whether several threads have waited. */

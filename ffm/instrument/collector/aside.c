@@ -10,12 +10,13 @@
 enum { ASIDE = 16 };
 enum { BRIEF = 50000 }; /* nanoseconds; a system call that does not sleep takes less */
 
-/* They are known by where they lie, since places change. A range can be cut meanwhile: its pieces are within. */
+/* Ranges are identified by their address, because their indices change. A range can be cut meanwhile; its pieces are
+ * within. */
 static __thread struct {
     uint32_t count;
     uint64_t since;
-    bool among_others; /* there are other threads, or were at the begin */
-    bool in_driver;    /* its own system calls must not protect the pages again */
+    bool among_others; /* there are other threads, or were at the start */
+    bool in_driver;    /* the driver's system calls must not protect the pages again */
     struct {
         uint64_t operation, start, end;
         uint32_t thread;
@@ -87,7 +88,7 @@ void ffm_aside_over(void)
 {
     if (aside.count == 0 || aside.in_driver)
         return;
-    /* In a call that slept other threads had the time to touch what lay open. */
+    /* During a call that slept, other threads had time to touch what was open. */
     const bool missed = aside.among_others && ffm_now() - aside.since > BRIEF;
     ffm_ranges_lock();
     for (; aside.count > 0; aside.count--) {

@@ -1,21 +1,21 @@
-/* Ranges beside memory that the kernel, the driver or the collector works on, on pages that it shares with them: they
- * are set aside while it does, and armed again afterwards. */
+/* Ranges that share pages with memory on which the kernel, the driver or the collector is working: they are set aside
+ * meanwhile, and armed again afterwards. */
 #ifndef FFM_ASIDE_H
 #define FFM_ASIDE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The kernel is about to read or write memory for the program. ffm_aside_over ends that. */
+/* The kernel is about to read or write memory for the program. ffm_aside_over ends this. */
 void ffm_aside_system_call(uint64_t start, uint64_t bytes, bool writing);
 
-/* Nothing of [start, end) is touched, but pages there have to be open. ffm_aside_over ends that. */
+/* Nothing in [start, end) is touched, but its pages must be open. ffm_aside_over ends this. */
 void ffm_aside(uint64_t start, uint64_t end);
 
-/* All that the calling thread has set aside is armed again. */
+/* Arm again everything that the calling thread has set aside. */
 void ffm_aside_over(void);
 
-/* The same around a call of the driver: the system calls inside it do not end it. */
+/* The same around a driver call: system calls inside it do not end it. */
 void ffm_aside_driver(uint64_t start, uint64_t end);
 void ffm_aside_driver_over(void);
 

@@ -13,7 +13,7 @@
 
 enum { CALL_BYTES = 2 }; /* of the instruction `syscall` */
 
-/* Reads the beginning of a file of /proc about a thread; an empty text where that cannot be. */
+/* Read the start of a file in /proc about a thread; the text is empty if that fails. */
 static void read_about(pid_t thread, const char *file, char *text, size_t room)
 {
     char path[64];
@@ -44,7 +44,7 @@ ffm_blocked_call ffm_blocked_call_of(pid_t thread)
     return call;
 }
 
-/* Of the memory of a thread that goes on meanwhile. */
+/* Read memory of a thread that continues to run meanwhile. */
 static bool read_word(uint64_t address, uint64_t *word)
 {
     const struct iovec here = {word, sizeof *word}, there = {(void *)address, sizeof *word};
@@ -57,7 +57,7 @@ bool ffm_blocked_awaits(pid_t thread, const ffm_blocked_call *call, int signal)
     const uint64_t wanted = 1ULL << (signal - 1);
     char status[4096];
     uint64_t set;
-    /* What is waited for is not among what is held back, as long as the wait lasts. */
+    /* While the wait lasts, the awaited signals are not among the blocked ones. */
     if (call->behind != 0 && call->number == SYS_rt_sigtimedwait &&
         (!read_word(call->arguments[0], &set) || set & wanted))
         return true;

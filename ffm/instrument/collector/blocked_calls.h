@@ -1,6 +1,6 @@
-/* System calls in which threads of the process are blocked, where a signal may be noticed: some calls end with EINTR
- * whether or not its handler asks for SA_RESTART (signal(7), "Interruption of system calls and library functions by
- * signal handlers"), and some wait for signals. Told by /proc (proc(5)); nothing is known where that cannot be read. */
+/* Blocked system calls in which a signal would be noticed: some end with EINTR even if the handler asks for SA_RESTART
+ * (signal(7), "Interruption of system calls and library functions by signal handlers"), and some wait for signals. Read
+ * from /proc (proc(5)); unknown if that cannot be read. */
 #ifndef FFM_BLOCKED_CALLS_H
 #define FFM_BLOCKED_CALLS_H
 
@@ -12,17 +12,17 @@
 typedef struct {
     uint64_t number, arguments[6];
     uint64_t stack;  /* the pointer to it */
-    uint64_t behind; /* address of the instruction after the call; 0: nothing is known */
+    uint64_t behind; /* address of the instruction after the call; 0 if nothing is known */
 } ffm_blocked_call;
 
-/* The call that another thread is blocked in; `behind` is 0 where it runs. */
+/* The call in which another thread is blocked; `behind` is 0 if the thread is running. */
 ffm_blocked_call ffm_blocked_call_of(pid_t thread);
 
-/* Whether the thread holds a signal back, or waits for it to come: it would find the signal later, or at once. */
+/* Whether the thread blocks a signal, or waits for it: it would receive the signal later, or notice it at once. */
 bool ffm_blocked_awaits(pid_t thread, const ffm_blocked_call *call, int signal);
 
-/* In a signal's handler: the thread was in that call, and makes it again where the signal ended it. A time that it was
- * to wait begins anew. */
+/* In a signal's handler: if the signal ended the call in which the thread was, make that call again. Its timeout starts
+ * again. */
 void ffm_blocked_call_again(const ffm_blocked_call *call, ucontext_t *interrupted);
 
 #endif

@@ -9,10 +9,10 @@ enum { CAPACITY = 1 << 16 };
 
 static struct {
     pthread_mutex_t lock;
-    ffm_block *table;   /* a block keeps its place; one of no bytes is free */
+    ffm_block *table;   /* a block keeps its index; one with no bytes is free */
     uint32_t count;     /* blocks */
-    uint32_t places;    /* in use, or free between such */
-    uint64_t low, high; /* all blocks lie between */
+    uint32_t places;    /* indices in use, or free between those */
+    uint64_t low, high; /* all blocks are in between */
     bool overflown;
 } blocks = {.lock = PTHREAD_MUTEX_INITIALIZER, .low = UINT64_MAX};
 
@@ -35,7 +35,7 @@ static void widen(uint64_t start, uint64_t bytes)
         blocks.high = start + bytes;
 }
 
-/* The first free place. */
+/* The first free index. */
 static uint32_t free_place(void)
 {
     uint32_t place = 0;
@@ -135,7 +135,7 @@ uint64_t ffm_blocks_remove(uint64_t start)
     return bytes;
 }
 
-/* The block that an address lies in; one of no bytes where there is none. */
+/* The block that contains an address; one with no bytes if there is none. */
 static ffm_block block_of(uint64_t address)
 {
     uint32_t place;

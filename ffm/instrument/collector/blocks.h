@@ -1,4 +1,5 @@
-/* Blocks of host memory that the driver knows: pinned, registered, managed. The GPU reaches them without a transfer. */
+/* Blocks of host memory that the driver knows: pinned, registered, managed. The GPU accesses them without a
+ * transfer. */
 #ifndef FFM_BLOCKS_H
 #define FFM_BLOCKS_H
 
@@ -10,47 +11,47 @@
 
 typedef struct {
     uint64_t start, bytes;
-    uint64_t device; /* where the GPU sees it; with unified addressing the same */
-    bool own_pages;  /* the driver allocated it; else it is the program's own memory, registered */
+    uint64_t device; /* where the GPU sees it; the same under unified addressing */
+    bool own_pages;  /* the driver allocated it; otherwise it is the program's own memory, registered */
     bool managed;    /* it moves between the host and the device */
-    bool handed;     /* its address lies in memory that the GPU reads: any kernel may find it */
+    bool handed;     /* its address is in memory that the GPU reads: any kernel may find it */
 } ffm_block;
 
-/* Note what a call allocated or registered, or which device address it asked for; call after it. */
+/* Note what a call allocated or registered, or which device address it requested; call afterwards. */
 void ffm_blocks_note(const ffm_function *function, const ffm_operation *operation);
 
-/* Note a variable of the program's own that any kernel may use, unless it is known. */
+/* Note one of the program's variables that any kernel may use, unless it is already known. */
 void ffm_blocks_add_variable(uint64_t start, uint64_t bytes);
 
-/* Whether all blocks are known: there was room for each. */
+/* Whether all blocks are known, because there was room for each. */
 bool ffm_blocks_complete(void);
 
-/* Bytes of the block that starts at an address and is freed now, and forget it; 0 where none starts there. */
+/* Forget the block that starts at an address and is being freed; returns its bytes, or 0 if none starts there. */
 uint64_t ffm_blocks_remove(uint64_t start);
 
-/* Whether an address lies in a block. Memory outside of all is pageable. */
+/* Whether an address is in a block. Memory outside all blocks is pageable. */
 bool ffm_blocks_hold(uint64_t address);
 
-/* Whether an address lies in a block that the driver allocated: nothing else lies on its pages. */
+/* Whether an address is in a block that the driver allocated, so that nothing else is on its pages. */
 bool ffm_blocks_own_pages(uint64_t address);
 
-/* Whether an address lies in managed memory. */
+/* Whether an address is in managed memory. */
 bool ffm_blocks_managed(uint64_t address);
 
-/* How many there are: 0 means that no kernel reaches host memory. */
+/* The number of blocks: 0 means that no kernel can access host memory. */
 uint32_t ffm_blocks_count(void);
 
-/* Copy the block at a place from 0 on, which it keeps until it is freed; one of no bytes where the place is free. False
- * behind the last. */
+/* Copy the block at an index from 0, which it keeps until it is freed; one with no bytes if the index is free. False
+ * after the last. */
 bool ffm_blocks_at(uint32_t place, ffm_block *block);
 
-/* The place of the block that a host or device address lies in; false where there is none. */
+/* The index of the block that contains a host or device address; false if there is none. */
 bool ffm_blocks_find(uint64_t address, uint32_t *place);
 
-/* The GPU was handed addresses in these words. O(words). */
+/* The GPU receives these words, which may contain addresses. O(words). */
 void ffm_blocks_scan(const void *words, uint64_t bytes);
 
-/* In a forked child, where a thread that is gone may have held the lock. */
+/* In a forked child, where a thread that no longer exists may have held the lock. */
 void ffm_blocks_after_fork(void);
 
 #endif

@@ -14,7 +14,7 @@ void ffm_boxes_ask(void *function)
     pointer_attribute = (attribute_function)(uintptr_t)function;
 }
 
-/* Where a call does not say what an address is, the driver knows: memory that is not its own is pageable. */
+/* If a call does not say what an address is, the driver knows: memory that it does not own is pageable. */
 static bool is_host(uint64_t address)
 {
     if (ffm_blocks_hold(address))
@@ -136,7 +136,7 @@ static ffm_box operand(const CUmemcpy3DOperand *operand, const CUextent3D *exten
 static bool batch_3d(const ffm_function *function, const uint64_t *arguments, uint32_t place, ffm_copy *copy)
 {
 #if CUDA_VERSION >= 12080
-    /* In the order of the arguments a count comes before the descriptors; without one there is a single copy. */
+    /* If there is a count, it precedes the descriptors in the arguments; otherwise there is a single copy. */
     uint64_t count = function->source > 0 ? arguments[function->source - 1] : 1;
     const CUDA_MEMCPY3D_BATCH_OP *copies = (const CUDA_MEMCPY3D_BATCH_OP *)arguments[function->source];
     if (copies == NULL || place >= count)
@@ -204,7 +204,7 @@ bool ffm_copy_of(const ffm_function *function, const uint64_t *arguments, const 
     } else if (function->shape == FFM_SHAPE_COPY_3D || function->shape == FFM_SHAPE_COPY_3D_PEER) {
         if (descriptor == NULL)
             return false;
-        *copy = copy_3d(descriptor); /* the peer's has the same fields in the same places, contexts aside */
+        *copy = copy_3d(descriptor); /* the peer's has the same fields at the same offsets, except for contexts */
     } else if (function->direction == FFM_DIRECTION_GENERIC && function->shape == FFM_SHAPE_NARROW) {
         return false; /* the descriptors of CUDA 2 */
     } else {
@@ -213,8 +213,8 @@ bool ffm_copy_of(const ffm_function *function, const uint64_t *arguments, const 
     return copy->destination.width != 0;
 }
 
-/* Between two places of the host of which the GPU does not reach both (CUDA Driver API, "API synchronization behavior":
- * fully synchronous with respect to the host). Managed memory is as good as the device's. */
+/* A copy between two places on the host, of which the GPU cannot access both (CUDA Driver API, "API synchronization
+ * behavior": fully synchronous with respect to the host). Managed memory counts as the device's. */
 static bool on_cpu(const ffm_copy *copy)
 {
     bool from_block = ffm_blocks_hold(copy->source.address), to_block = ffm_blocks_hold(copy->destination.address);

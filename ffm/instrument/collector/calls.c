@@ -65,7 +65,7 @@ uint32_t ffm_call_mode(void)
 static inline word forward(uint32_t index, const word *a)
 {
     void *original;
-    /* Another thread can be here between the patch and the bind that follows it. */
+    /* Another thread can arrive between the patch and the bind that follows it. */
     while (__builtin_expect((original = ffm_call_original(index)) == NULL, 0))
         __builtin_ia32_pause();
     if (ffm_catalogue[index].arity > 6)
@@ -144,7 +144,7 @@ __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *argu
     ffm_thread *thread = ffm_thread_self();
     if (thread == NULL || thread->bypass != 0)
         return forward(index, arguments);
-    if (thread->depth != 0) { /* a call inside another counts as part of the outer one */
+    if (thread->depth != 0) { /* a call inside another one counts as part of the outer one */
         thread->depth++;
         word inner = forward(index, arguments);
         thread->depth--;
@@ -172,7 +172,7 @@ __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *argu
     return result;
 }
 
-/* Functions that cannot be replaced are attached to: the call lies between two callbacks. */
+/* Functions that cannot be replaced are attached to: the call is between two callbacks. */
 static uint32_t attached_index(const void *address)
 {
     for (uint32_t i = 0; i < FFM_FUNCTION_COUNT; i++)
@@ -193,7 +193,7 @@ void ffm_collector_call_enter(void *opaque)
     const gum_cpu_context *cpu = invocation->cpu_context;
     const word registers[6] = {cpu->rdi, cpu->rsi, cpu->rdx, cpu->rcx, cpu->r8, cpu->r9};
     memcpy(thread->attached_arguments, registers, sizeof registers);
-    if (ffm_catalogue[index].arity > 6) /* the rest lie behind the return address */
+    if (ffm_catalogue[index].arity > 6) /* the rest are after the return address */
         memcpy(thread->attached_arguments + 6, (const word *)cpu->rsp + 1, 6 * sizeof(word));
     thread->attached = (ffm_operation){0};
     bool truncated;

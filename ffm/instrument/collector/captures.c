@@ -33,7 +33,7 @@ void ffm_captures_note(const ffm_function *function, const ffm_operation *operat
         return;
     if (begins(function) && operation->result != 0)
         __atomic_sub_fetch(&under_way, 1, __ATOMIC_RELAXED);
-    /* A capture that failed is over too, once its end was asked for. */
+    /* A capture that failed is over too, once its end was requested. */
     else if (ffm_is_named(function, "cuStreamEndCapture") &&
              (operation->result == 0 || operation->result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
               operation->result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED))

@@ -8,7 +8,7 @@
 
 #include "catalogue.inc"
 
-/* Argument positions count from 0; -1: the function has no such argument. */
+/* Argument positions count from 0; -1 means that the function has no such argument. */
 typedef struct {
     const char *name;
     int8_t arity;
@@ -20,16 +20,16 @@ typedef struct {
     int8_t source;
     int8_t bytes;
     int8_t stream;
-    int8_t result; /* pointer through which the call answers an address or object */
+    int8_t result; /* pointer through which the call returns an address or object */
     int8_t handle;
-    uint8_t element; /* bytes of an element where `bytes` counts elements, else 1 */
+    uint8_t element; /* bytes per element if `bytes` counts elements, otherwise 1 */
     uint8_t asynchronous;
     uint8_t per_thread_stream;
 } ffm_function;
 
 extern const ffm_function ffm_catalogue[FFM_FUNCTION_COUNT];
 
-/* Whether the function is one of a base name, whatever its version and flavour of default stream. */
+/* Whether the function has this base name, whatever its version and default-stream variant. */
 static inline bool ffm_is_named(const ffm_function *function, const char *base)
 {
     return strncmp(function->name, base, strlen(base)) == 0;

@@ -27,7 +27,7 @@ void ffm_clock_interpreter_lock(uint64_t function)
         interpreter_locks.functions[interpreter_locks.count++] = function;
 }
 
-/* Python asks for the time whenever it takes a lock: that is no question of the program's. */
+/* Python reads a clock whenever it takes a lock; that is not the program's own read. */
 static __attribute__((noinline)) bool in_interpreter_lock(void)
 {
     uint64_t frames[NEAR_FRAMES];

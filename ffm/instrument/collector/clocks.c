@@ -8,7 +8,7 @@
 typedef uint64_t word;
 typedef word (*function)(word, word);
 
-/* Others end in these: timespec_get, and gettimeofday by way of the gate. What is a system call is seen as one. */
+/* Others end in these: timespec_get, and gettimeofday through the gate. System calls are seen as such. */
 #define CLOCKS(X)                                                                                                      \
     X(clock_gettime)                                                                                                   \
     X(clock)
@@ -21,7 +21,7 @@ static void *originals[PLACES];
 static function original_at(uint32_t place)
 {
     void *original;
-    /* Another thread can be here between the patch and the bind that follows it. */
+    /* Another thread can arrive between the patch and the bind that follows it. */
     while ((original = __atomic_load_n(&originals[place], __ATOMIC_ACQUIRE)) == NULL)
         __builtin_ia32_pause();
     return (function)(uintptr_t)original;

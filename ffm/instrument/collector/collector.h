@@ -1,6 +1,6 @@
 /* What the agent calls: the whole interface between Frida and the collector.
  *
- * Order: ffm_collector_arrive while the program is at the gate, ffm_collector_open, then for each driver function
+ * Order: ffm_collector_arrive while the program is at the gate; ffm_collector_open; then, for each driver function,
  * ffm_collector_bind with the code that calls the original, before any other thread can enter it. */
 #ifndef FFM_COLLECTOR_H
 #define FFM_COLLECTOR_H
@@ -10,79 +10,79 @@
 
 #define FFM_EXPORT __attribute__((visibility("default")))
 
-/* What a stage wants beside the trace of operations. */
+/* What a stage needs besides the trace of operations. */
 enum {
     FFM_MODE_CONTENTS = 1,    /* hash what transfers carry (stage 3) */
     FFM_MODE_WATCH = 2,       /* watch the host memory that transfers write or read (stages 3 and 4) */
     FFM_MODE_PLAN = 4,        /* watch only transfers whose stack is in the plan (stage 4) */
-    FFM_MODE_HOST = 8,        /* tell where the pageable host memory of transfers comes from (stage 2) */
+    FFM_MODE_HOST = 8,        /* record where the pageable host memory of transfers comes from (stage 2) */
     FFM_MODE_GPU_TIMES = 16,  /* time what is enqueued on the GPU (stage 3) */
-    FFM_MODE_NO_ORDINARY = 32 /* no kernel uses ordinary memory by its address: the user says so */
+    FFM_MODE_NO_ORDINARY = 32 /* the user says that no kernel uses ordinary memory by its address */
 };
 
-/* The agent is in the process, and the program has not begun. */
+/* The agent is in the process, and the program has not started. */
 FFM_EXPORT void ffm_collector_arrive(void);
 
-/* Start recording into `folder`. `plan` is a file of stack keys (FFM_KEY_BYTES each), or NULL. Returns 0, or a
- * negative number: -1 the recording cannot be made, -2 the plan cannot be read, -3 no signal handler, -4 system calls
- * cannot be seen. */
+/* Start recording into `folder`. `plan` is a file of stack keys (FFM_KEY_BYTES each), or NULL. Returns 0, or a negative
+ * number: -1 the recording cannot be created, -2 the plan cannot be read, -3 no signal handler, -4 system calls cannot
+ * be intercepted. */
 FFM_EXPORT int ffm_collector_open(const char *folder, uint32_t mode, const char *plan);
 
-/* Code to put in place of a driver function, by its index in the catalogue. */
+/* Replacement code for a driver function, by its index in the catalogue. */
 FFM_EXPORT void *ffm_collector_wrapper(uint32_t function);
 
 /* `original` runs the function without the hook; `address` is where the function was. */
 FFM_EXPORT void ffm_collector_bind(uint32_t function, void *address, void *original);
 
-/* Whether the code at an address was hooked already, here or in the process this one was forked from. */
+/* Whether the code at an address was already hooked, in this process or in the one that it was forked from. */
 FFM_EXPORT bool ffm_collector_is_bound(const void *address);
 
-/* The process has a Python interpreter: where its function `PyGILState_GetThisThreadState` and its `_PyRuntime` are,
- * its PY_VERSION_HEX, and whether its module is libpython or python itself. Stacks then hold Python frames too, where
- * the version is known. */
+/* The process has a Python interpreter: the addresses of its function `PyGILState_GetThisThreadState` and its
+ * `_PyRuntime`, its PY_VERSION_HEX, and whether its module is libpython or python itself. From then on stacks include
+ * Python frames, if the version is known. */
 FFM_EXPORT void ffm_collector_python(const void *thread_state, const void *runtime, uint32_t version, bool dedicated);
 
-/* Functions of the C library that read a clock, to be replaced: name, replacement (NULL where it is in place already)
- * and original by place. Names end with NULL. */
+/* Functions of the C library that read a clock, to be replaced: name, replacement (NULL if already in place) and
+ * original, by index. Names end with NULL. */
 FFM_EXPORT const char *ffm_collector_clock_name(uint32_t place);
 FFM_EXPORT void *ffm_collector_clock_wrapper(uint32_t place);
 FFM_EXPORT void ffm_collector_clock_bind(uint32_t place, void *original);
 
-/* A function of an interpreter that waits for its locks: the clocks that it reads are not the program's question. */
+/* A function of an interpreter that waits for its locks: its clock reads are not the program's. */
 FFM_EXPORT void ffm_collector_interpreter_lock(const void *function);
 
-/* Code of the instruments: Frida's, and ours. Before all else but ffm_collector_arrive. */
+/* Code of the instruments: Frida's, and ours. Call before everything else except ffm_collector_arrive. */
 FFM_EXPORT void ffm_collector_instrument(const void *start, uint64_t bytes);
 
 /* Code that is not the program's: the driver, or the instruments. */
 FFM_EXPORT void ffm_collector_foreign(void *start, uint64_t bytes, bool driver);
 
-/* Functions of the driver that the collector asks itself: cuPointerGetAttribute, cuDeviceGetAttribute,
- * cuFuncGetParamInfo, cuKernelGetParamInfo, cuCtxGetCurrent; NULL where the driver lacks one. */
+/* Functions of the driver that the collector itself calls: cuPointerGetAttribute, cuDeviceGetAttribute,
+ * cuFuncGetParamInfo, cuKernelGetParamInfo, cuCtxGetCurrent; NULL if the driver lacks one. */
 FFM_EXPORT void ffm_collector_ask(void *pointer_attribute, void *device_attribute, void *function_parameter,
                                   void *kernel_parameter, void *current_context);
 
-/* The same about streams and graphs: cuStreamIsCapturing, cuGraphGetNodes, cuGraphNodeGetType,
- * cuGraphMemcpyNodeGetParams, cuGraphMemsetNodeGetParams, both forms of cuGraphKernelNodeGetParams from the newer on,
- * cuGraphChildGraphNodeGetGraph, cuGraphKernelNodeGetAttribute. */
+/* The same for streams and graphs: cuStreamIsCapturing, cuGraphGetNodes, cuGraphNodeGetType,
+ * cuGraphMemcpyNodeGetParams, cuGraphMemsetNodeGetParams, both forms of cuGraphKernelNodeGetParams starting with the
+ * newer one, cuGraphChildGraphNodeGetGraph, cuGraphKernelNodeGetAttribute. */
 FFM_EXPORT void ffm_collector_ask_graphs(void *capturing, void *nodes, void *type, void *copy, void *set, void *kernel,
                                          void *kernel_before_12, void *child, void *kernel_attribute);
 
-/* Told of what cuGetProcAddress answers beside the `known` addresses: its arguments, and the address. */
+/* `found` receives what cuGetProcAddress returns besides the `known` addresses: its arguments, and the address. */
 FFM_EXPORT void ffm_collector_entry_points(void *const *known, uint32_t count, void *found);
 
 /* Callbacks of Interceptor.attach for both forms of cuGetProcAddress. */
 FFM_EXPORT void ffm_collector_entry_enter(void *invocation);
 FFM_EXPORT void ffm_collector_entry_leave(void *invocation);
 
-/* Allocators of the C library to replace for FFM_MODE_HOST, likewise. */
+/* Allocators of the C library to replace for FFM_MODE_HOST, in the same way. */
 FFM_EXPORT const char *ffm_collector_allocator_name(uint32_t place);
 FFM_EXPORT void *ffm_collector_allocator_wrapper(uint32_t place);
 FFM_EXPORT void ffm_collector_allocator_bind(uint32_t place, void *original);
 FFM_EXPORT bool ffm_collector_allocator_is_bound(uint32_t place);
 
-/* The trace watch. `follow` makes Stalker follow the calling thread; `original` is pthread_create without its hook,
- * NULL where it was hooked before. What stands in for pthread_create; NULL where it does already. */
+/* The trace watch. `follow` makes Stalker follow the calling thread. `original` is pthread_create without its hook, or
+ * NULL if it was already hooked. Returns the replacement for pthread_create, or NULL if it is already in place. */
 FFM_EXPORT void ffm_collector_trace_open(void *follow, void *original);
 FFM_EXPORT void *ffm_collector_trace_create(void);
 
@@ -90,10 +90,10 @@ FFM_EXPORT void *ffm_collector_trace_create(void);
 FFM_EXPORT void ffm_collector_trace_access(const void *registers, const void *operand);
 FFM_EXPORT void ffm_collector_trace_system_call(const void *registers, const void *nothing);
 
-/* Whether an instruction is one of the instruments': the translator leaves those as they are. */
+/* Whether an instruction belongs to the instruments: the translator leaves those unchanged. */
 FFM_EXPORT bool ffm_collector_trace_skips(uint64_t instruction);
 
-/* By the low bits of a page's number: marks of trace_operand.h. */
+/* Marks of trace_operand.h, by the low bits of a page's number. */
 FFM_EXPORT extern uint8_t ffm_collector_trace_pages[];
 
 /* A module was unloaded. */

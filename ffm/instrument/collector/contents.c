@@ -13,8 +13,8 @@
 #include "waits.h"
 #include "watch.h"
 
-/* Reading back or hashing a destination first costs as much as the transfer. It is done at a call site until it was in
- * vain this often in a row, and where bytes repeat that were sent to the same destination before. */
+/* Reading back or hashing a destination first costs as much as the transfer. A call site does it until it has been
+ * useless this often in a row, and whenever bytes repeat that were already sent to the same destination. */
 enum { TRIALS = 16, SITES = 1 << 16, REMEMBERED = 1 << 16, ARRIVING = 1 << 12 };
 
 typedef enum { NEITHER, UPLOAD, DOWNLOAD } direction;
@@ -26,7 +26,7 @@ typedef struct {
     ffm_hash hash;
 } sent;
 
-/* A download whose bytes are not there yet. */
+/* A download whose bytes have not arrived yet. */
 typedef struct {
     ffm_content content;
     ffm_box box;
@@ -105,7 +105,7 @@ static void record_part(void *opaque, uint64_t place, const ffm_hash *hash)
     ffm_sink_commit(stream, sizeof *out);
 }
 
-/* Hash a box of host memory; what is watched there is not touched by it. */
+/* Hash a box of host memory; this does not count as touching what is watched there. */
 static ffm_hash hash_host(const ffm_box *box, part_context *parts)
 {
     ffm_box readable = ffm_peek(box);
@@ -119,7 +119,7 @@ static bool without_gaps(const ffm_box *box)
     return box->height == 1 && box->depth == 1;
 }
 
-/* Whether these bytes were the last that were sent to the destination; they are from now on. */
+/* Whether these bytes were the last ones sent to the destination; records that they are now. */
 static bool sent_before(const ffm_content *content)
 {
     const uint64_t identity[2] = {content->destination, content->shape};
@@ -151,7 +151,7 @@ static void before_upload(const ffm_function *function, const ffm_operation *ope
 {
     const ffm_box *source = &copy->source, *destination = &copy->destination;
     if (ffm_watch_in_flight(source->address, ffm_box_end(source)))
-        return; /* the bytes are not there yet: nobody knows what will be sent */
+        return; /* the bytes are not there yet: what will be sent is unknown */
     part_context parts = {thread, thread->operations.written, destination->address, thread->number, 0};
     ffm_content content = {.operation = parts.operation,
                            .operation_thread = thread->number,
@@ -200,7 +200,7 @@ static void before_download(const ffm_function *function, const ffm_operation *o
     if (contents.arriving == NULL)
         contents.arriving = pages(ARRIVING * sizeof *contents.arriving);
     if (contents.arriving != NULL) {
-        /* What arrives later in the same place hides what arrived before. */
+        /* What arrives later in the same place overwrites what arrived before. */
         for (uint32_t i = contents.arrivals; i > 0; i--) {
             const ffm_box *box = &contents.arriving[i - 1].box;
             if (box->address < ffm_box_end(destination) && destination->address < ffm_box_end(box))
@@ -255,7 +255,7 @@ static void arrived(arriving *download, ffm_thread *thread)
     record(thread, content);
 }
 
-/* What the call issued is on its way, or was refused. */
+/* What the call issued is under way, or was refused. */
 static void issued(const ffm_operation *operation, uint64_t number, const ffm_thread *thread)
 {
     for (uint32_t i = contents.arrivals; i > 0; i--) {

@@ -6,7 +6,7 @@
 #include "catalogue.h"
 #include "thread.h"
 
-/* Before a call: hash what an upload sends, and what destinations hold. */
+/* Before a call: hash what an upload sends, and what destinations contain. */
 void ffm_contents_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
                          ffm_thread *thread);
 
@@ -14,10 +14,10 @@ void ffm_contents_before(const ffm_function *function, const uint64_t *arguments
 void ffm_contents_after(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
                         uint64_t number, ffm_thread *thread);
 
-/* Memory is about to be given back, moved or protected: what is to arrive there cannot be read any more. */
+/* Memory is about to be freed, moved or protected: what was to arrive there cannot be read any more. */
 void ffm_contents_gone(uint64_t start, uint64_t end);
 
-/* In a forked child: what the parent downloads does not come here. */
+/* In a forked child: the parent's downloads do not arrive here. */
 void ffm_contents_after_fork(void);
 
 #endif

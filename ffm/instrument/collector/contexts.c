@@ -20,7 +20,7 @@ void ffm_contexts_ask(void *function)
 
 bool ffm_context_ends(const ffm_function *function)
 {
-    /* Others make a context, or make it current. */
+    /* The others create a context, or make it current. */
     return function->kind == FFM_KIND_CONTEXT &&
            (ffm_is_named(function, "cuCtxDestroy") || ffm_is_named(function, "cuCtxDetach") ||
             ffm_is_named(function, "cuGreenCtxDestroy") || ffm_is_named(function, "cuDevicePrimaryCtxRelease") ||

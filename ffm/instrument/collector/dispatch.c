@@ -47,11 +47,11 @@ void ffm_dispatch_resume(bool before)
 
 /* ---- calls that cannot be made from inside a handler ------------------------------------------------------------- */
 
-/* A call that begins a thread or a process, or that has to do with the stack it runs on, has to be made where the
- * program makes it. The program goes on in one of these places instead, which make the call and jump back behind it:
- * a place for each site, since nothing else survives such a call. A new thread joins first; a parent of a new process,
- * whose stack that may have used, arms again what was opened for it, and leaves as they are the registers that the
- * kernel leaves and the 128 bytes below the stack pointer that belong to the code there. */
+/* A call that starts a thread or a process, or that affects the stack it runs on, must be made where the program makes
+ * it. The program continues instead in one of these places, which makes the call and jumps back after it. There is one
+ * place per site, because nothing else survives such a call. A new thread joins first. After starting a process, the
+ * parent, whose stack the new process may have used, arms again what was opened for it. It preserves the registers that
+ * the kernel preserves, and the 128 bytes below the stack pointer that belong to the code there. */
 #define ONE_SITE(number)                                                                                               \
     "ffm_dispatch_plain_" #number ":\n"                                                                                \
     "syscall\n"                                                                                                        \
@@ -73,7 +73,7 @@ void ffm_dispatch_resume(bool before)
     "1: jmp *ffm_dispatch_sites+8*" #number "(%rip)\n"                                                                 \
     ".balign 64\n"
 
-/* A function `name` that calls `called` and leaves all registers as the kernel does. */
+/* A function `name` that calls `called` and preserves all registers that the kernel preserves. */
 #define PRESERVING(name, called)                                                                                       \
     __asm__(".text\n"                                                                                                  \
             ".hidden " #called "\n" #name ":\n"                                                                        \
@@ -110,7 +110,7 @@ __asm__(".text\n"
         ".globl ffm_dispatch_places\n"
         ".hidden ffm_dispatch_places\n"
         ".balign 64\n"
-        "ffm_dispatch_places:\n" /* 64 bytes for each kind of each site */
+        "ffm_dispatch_places:\n" /* 64 bytes for each kind at each site */
         ONE_SITE(0) ONE_SITE(1) ONE_SITE(2) ONE_SITE(3) ONE_SITE(4) ONE_SITE(5) ONE_SITE(6) ONE_SITE(7) ONE_SITE(8)
             ONE_SITE(9) ONE_SITE(10) ONE_SITE(11) ONE_SITE(12) ONE_SITE(13) ONE_SITE(14) ONE_SITE(15) ONE_SITE(16)
                 ONE_SITE(17) ONE_SITE(18) ONE_SITE(19) ONE_SITE(20) ONE_SITE(21) ONE_SITE(22) ONE_SITE(23) ONE_SITE(24)
@@ -121,8 +121,8 @@ enum { PLACE_BYTES = 64 };
 uint64_t ffm_dispatch_sites[SITES];
 extern const char ffm_dispatch_places[];
 
-/* The thread makes its call in a place of ours; false: in its own, and all system calls are let through until the
- * thread next comes out of the driver. */
+/* Make the thread's call in one of our places. If false, it is made in its own, and all system calls are let through
+ * until the thread next returns from the driver. */
 static bool redirect(greg_t *registers, uint32_t kind)
 {
     const uint64_t behind = (uint64_t)registers[REG_RIP];
@@ -139,9 +139,9 @@ static bool redirect(greg_t *registers, uint32_t kind)
     return false;
 }
 
-enum { PAGE = 4096, STACK_BELOW = 8 << 20 }; /* of a thread begun by clone, which is told the upper end only */
+enum { PAGE = 4096, STACK_BELOW = 8 << 20 }; /* of a clone, whose stack is known by its upper end only */
 
-/* A new thread's stack, its thread-local variables and its control block, which glibc lays out in this order. */
+/* A new thread's stack, its thread-local variables and its control block, which glibc arranges in this order. */
 static void note_thread(uint64_t control_block, uint64_t stack, uint64_t stack_end)
 {
     ffm_thread_memory_gone(control_block); /* of an earlier thread */
@@ -164,8 +164,8 @@ static bool begins_thread(uint64_t call, const uint64_t *arguments)
     return call == SYS_clone && (arguments[0] & CLONE_THREAD) != 0;
 }
 
-/* A new thread is to join. A new process may read the program's memory by system calls, which are not seen there, or as
- * one that faults in it: nothing may be protected until the program goes on. */
+/* A new thread is about to join. A new process may read the program's memory by system calls, which are not seen there,
+ * or may fault in it: nothing may be protected until the program continues. */
 static bool begins(greg_t *registers, uint64_t call, const uint64_t *arguments)
 {
     if (begins_thread(call, arguments)) {
@@ -198,7 +198,7 @@ static uint64_t control_block_here(void)
 
 /* ---- all others -------------------------------------------------------------------------------------------------- */
 
-/* Calls that put a mask of signals in place while they wait: handlers run under it. */
+/* Calls that install a signal mask while they wait: handlers run under it. */
 static int64_t with_mask(uint64_t call, const uint64_t *arguments, uint32_t place)
 {
     uint64_t lenient, changed[6];
@@ -237,7 +237,7 @@ static void note_alternate(const stack_t *stack)
         ffm_thread_memory_note(control_block_here(), (uint64_t)stack->ss_sp, (uint64_t)stack->ss_sp + stack->ss_size);
 }
 
-/* Whether the thread's next system call is to come by here. */
+/* Whether the thread's next system call should be intercepted. */
 static bool intercepted(ucontext_t *context)
 {
     greg_t *registers = context->uc_mcontext.gregs;
@@ -265,7 +265,7 @@ static bool intercepted(ucontext_t *context)
         break;
     }
     ffm_system_call_before(call, arguments);
-    selector = INTERCEPT; /* for a handler of the program's that interrupts it */
+    selector = INTERCEPT; /* for a handler of the program that interrupts it */
     const int64_t result = make(call, arguments, context);
     selector = LET_THROUGH;
     ffm_system_call_after();

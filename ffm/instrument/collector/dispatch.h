@@ -1,10 +1,10 @@
-/* Every system call of the program, seen from inside the process.
+/* Every system call of the program, intercepted inside the process.
  *
- * The kernel answers EFAULT where it is to work on a protected page for the program, instead of a fault; memory is
- * given back and mapped elsewhere, and signals are held back, by system calls too. So all of them come by here first,
- * through Syscall User Dispatch (Linux 5.11, Documentation/admin-guide/syscall-user-dispatch.rst): a system call from
- * outside the collector's own code raises SIGSYS, whose handler does the call. Measured on a 2-core Xeon VM with
- * Linux 6.18: 1.2 us for each. Calls that the driver makes inside its own functions are let through. */
+ * If the kernel works on a protected page for the program, it returns EFAULT instead of raising a fault. System calls
+ * also release and remap memory, and block signals. So all of them are intercepted first, by Syscall User Dispatch
+ * (Linux 5.11, Documentation/admin-guide/syscall-user-dispatch.rst): a system call from outside the collector's own
+ * code raises SIGSYS, whose handler makes the call. Measured on a 2-core Xeon VM with Linux 6.18: 1.2 us each. Calls
+ * that the driver makes inside its own functions are let through. */
 #ifndef FFM_DISPATCH_H
 #define FFM_DISPATCH_H
 
@@ -12,19 +12,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Begin with the calling thread, and have all others of the process join. False where the kernel cannot do this. */
+/* Start with the calling thread, and make all others of the process join. False if the kernel cannot do this. */
 bool ffm_dispatch_open(void);
 
-/* Begin with the calling thread, which was unknown. */
+/* Start with the calling thread, which was unknown. */
 void ffm_dispatch_join(void);
 
-/* The program goes on after it has begun a process. */
+/* The program continues after it has started a process. */
 void ffm_dispatch_forked(void);
 
-/* In a forked child, in which it is off. */
+/* In a forked child, in which this is off. */
 void ffm_dispatch_after_fork(void);
 
-/* Let the calling thread's system calls through, and take them up again as they were. */
+/* Let the calling thread's system calls through; resume restores the previous state. */
 bool ffm_dispatch_pause(void);
 void ffm_dispatch_resume(bool before);
 

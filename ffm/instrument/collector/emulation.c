@@ -5,8 +5,8 @@
 
 enum { ADD, OR, AND = 4, SUBTRACT, EXCLUSIVE_OR, COMPARE, TEST, INCREMENT, DECREMENT };
 enum { CARRY = 1, PARITY = 4, ADJUST = 16, ZERO = 64, SIGN = 128, OVERFLOW = 2048 };
-/* Volume 1, 13.4: the first word of the header behind the legacy region. The kernel tells that there is one in what
- * that region leaves unused (asm/sigcontext.h, struct _fpx_sw_bytes). */
+/* Volume 1, 13.4: the first word of the header after the legacy region. The kernel indicates that the header exists in
+ * the unused part of that region (asm/sigcontext.h, struct _fpx_sw_bytes). */
 enum { SSE_STATE = 2, XSTATE_HEADER = 512, XSTATE_MAGIC = 464 };
 
 static const uint8_t registers[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
@@ -17,11 +17,11 @@ typedef struct {
     const greg_t *general;
     uint8_t prefix; /* 66, F2 or F3 */
     uint8_t rex;
-    uint8_t reg; /* of ModRM, with its bit of REX */
+    uint8_t reg; /* of ModRM, extended by its REX bit */
     uint32_t constant_bytes;
     int64_t displacement;
     uint64_t address;
-    bool relative; /* to the next instruction */
+    bool relative; /* relative to the next instruction */
 } decoding;
 
 static int64_t take(const uint8_t **code, uint32_t bytes)
@@ -95,7 +95,7 @@ static bool one_byte(uint8_t opcode, decoding *of, ffm_emulation *found)
         found->code = opcode >> 3;
         found->to_register = opcode & 2;
         use_register(of, bytes, found);
-        return found->code != 2 && found->code != 3; /* what takes the carry in */
+        return found->code != 2 && found->code != 3; /* those that use the carry as input */
     }
     switch (opcode) {
     case 0x63:
@@ -154,7 +154,7 @@ static bool vector(const decoding *of, bool load, uint32_t bytes, ffm_emulation 
     return true;
 }
 
-/* Opcodes behind 0F. */
+/* Opcodes after 0F. */
 static bool two_bytes(uint8_t opcode, const decoding *of, ffm_emulation *found)
 {
     const uint32_t full = of->rex & 8 ? 8 : of->prefix == 0x66 ? 2 : 4;
@@ -188,7 +188,7 @@ static bool two_bytes(uint8_t opcode, const decoding *of, ffm_emulation *found)
     }
 }
 
-/* Opcodes of which some forms are emulated: all are followed by ModRM, and no more of the code is looked at else. */
+/* Opcodes of which some forms are emulated. All are followed by ModRM; for other opcodes no more code is read. */
 static bool known(bool behind_0f, uint8_t opcode)
 {
     static const uint8_t one[] = {0x63, 0x80, 0x81, 0x83, 0x84, 0x85, 0x88, 0x89, 0x8A, 0x8B, 0xC6, 0xC7, 0xFE, 0xFF};
@@ -198,7 +198,7 @@ static bool known(bool behind_0f, uint8_t opcode)
     return memchr(behind_0f ? two : one, opcode, behind_0f ? sizeof two : sizeof one) != NULL;
 }
 
-/* Whether the context holds the lower halves of vector registers, and they are in use. */
+/* Whether the context contains the lower halves of vector registers, and they are in use. */
 static bool has_vectors(const ucontext_t *context)
 {
     const char *state = (const char *)context->uc_mcontext.fpregs;
@@ -234,7 +234,7 @@ bool ffm_emulation_of(const ucontext_t *context, ffm_emulation *found)
     return !vectors || has_vectors(context);
 }
 
-/* At any address, and each in one access. */
+/* At any address, but each in one access. */
 typedef volatile uint16_t __attribute__((aligned(1), may_alias)) two_bytes_there;
 typedef volatile uint32_t __attribute__((aligned(1), may_alias)) four_bytes_there;
 typedef volatile uint64_t __attribute__((aligned(1), may_alias)) eight_bytes_there;
@@ -297,7 +297,7 @@ static uint64_t extended(uint64_t value, uint32_t bytes)
     return (uint64_t)((int64_t)(value << unused) >> unused);
 }
 
-/* The result of an operation on operands of some bytes, and the flags that it leaves. */
+/* The result of an operation on operands of `bytes` bytes, and the flags that it sets. */
 static uint64_t compute(uint8_t code, uint64_t a, uint64_t b, uint32_t bytes, greg_t *flags)
 {
     const uint32_t unused = 64 - 8 * bytes;

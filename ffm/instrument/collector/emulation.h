@@ -1,5 +1,5 @@
-/* Executes common loads, stores and arithmetic in place of the CPU, for an instruction that faulted: so its page need
- * not stay open until the CPU has been back in the program and trapped again. Safe in signal handlers. */
+/* Executes common loads, stores and arithmetic in place of the CPU, for an instruction that faulted, so that its page
+ * need not stay open until the CPU has returned to the program and trapped again. Safe in signal handlers. */
 #ifndef FFM_EMULATION_H
 #define FFM_EMULATION_H
 
@@ -9,8 +9,8 @@
 
 /* What an instruction does with its memory operand. */
 typedef enum {
-    FFM_EMULATE_LOAD,    /* a general register is set, from zero- or sign-extended memory */
-    FFM_EMULATE_STORE,   /* memory is set, from a general register or a constant */
+    FFM_EMULATE_LOAD,    /* a general register is loaded with zero- or sign-extended memory */
+    FFM_EMULATE_STORE,   /* memory is written from a general register or a constant */
     FFM_EMULATE_COMPUTE, /* both are operands of an operation that sets flags */
     FFM_EMULATE_VECTOR_LOAD,
     FFM_EMULATE_VECTOR_STORE
@@ -22,20 +22,20 @@ typedef struct {
     uint32_t bytes;  /* of memory */
     uint32_t length; /* of the instruction */
     uint32_t width;  /* bytes of the register */
-    uint8_t number;  /* of the register, as encoded */
+    uint8_t number;  /* of the register, in its encoding */
     uint8_t code; /* of the operation: 0 add, 1 or, 4 and, 5 sub, 6 xor, 7 compare; 8 test, 9 increment, 10 decrement */
     bool is_constant; /* the other operand is `constant` */
     bool high;        /* the register is AH, CH, DH or BH */
-    bool to_register; /* of an operation: its result goes to the register, not to memory */
+    bool to_register; /* for an operation: its result goes to the register, not to memory */
     bool is_signed;
     uint64_t constant;
 } ffm_emulation;
 
-/* Whether the instruction that a context stands before is one of those. Source: Intel 64 and IA-32 Architectures
- * Software Developer's Manual, volume 2. */
+/* Whether the next instruction of a context is one of those. Source: Intel 64 and IA-32 Architectures Software
+ * Developer's Manual, volume 2. */
 bool ffm_emulation_of(const ucontext_t *context, ffm_emulation *found);
 
-/* Execute it: its memory can be accessed now. The context stands behind the instruction then. */
+/* Execute it: its memory is accessible now. The context then points after the instruction. */
 void ffm_emulation_execute(const ffm_emulation *emulation, ucontext_t *context);
 
 #endif

@@ -12,7 +12,7 @@ static struct {
     ffm_entry_found found;
 } entry_points;
 
-/* Of the call under way. */
+/* Of the current call. */
 static __thread struct {
     const char *name;
     void *const *answer;
@@ -54,7 +54,7 @@ void ffm_collector_entry_leave(void *opaque)
     if (telling || (int32_t)cpu->rax != 0 || asked.name == NULL || asked.answer == NULL || *asked.answer == NULL ||
         entry_points.found == NULL || is_known(*asked.answer))
         return;
-    telling = true; /* who is told may ask the driver as well */
+    telling = true; /* the recipient may query the driver as well */
     entry_points.found(asked.name, *asked.answer, asked.version, asked.flags);
     telling = false;
 }

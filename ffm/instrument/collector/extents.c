@@ -7,10 +7,10 @@
 #include "sink.h"
 #include "trace.h"
 
-enum { GRANULES = 1024 };  /* of one download, at most */
-enum { AT_ONCE = 256 };    /* ranges that are what is left of downloads; each fault looks through them */
-enum { SHARE = 16 };       /* of the time since the start, that may be spent on following */
-enum { BEGIN = 20000000 }; /* nanoseconds that may be in any case */
+enum { GRANULES = 1024 };  /* most granules of one download */
+enum { AT_ONCE = 256 };    /* ranges that are remainders of downloads; each fault searches them */
+enum { SHARE = 16 };       /* share of the time since the start that may be spent on watching downloads */
+enum { BEGIN = 20000000 }; /* nanoseconds that may be spent in any case */
 
 static struct {
     bool open;
@@ -35,7 +35,7 @@ static void record(const ffm_range *range, uint32_t kind, uint64_t start, uint64
 
 void ffm_extents_open(uint64_t fault_cost)
 {
-    /* Another rank may fetch what was downloaded without a touch or system call of this one. */
+    /* Another rank may fetch downloaded data without a touch or system call of this one. */
     extents.open = ffm_sink_rank() < 0;
     extents.opened = ffm_now();
     extents.cost = 2 * fault_cost; /* there and back, and the change of protection */
@@ -77,7 +77,7 @@ void ffm_extents_lose(ffm_range *range)
     range->granule = 0;
 }
 
-/* Ranges that are left of downloads so far. */
+/* Number of ranges that are remainders of downloads. */
 static uint32_t left(void)
 {
     uint32_t count = 0;
@@ -114,9 +114,9 @@ void ffm_extents_first_touch(uint32_t place, uint64_t start, uint64_t end)
     if (!range->followed)
         return;
     const ffm_range whole = *range;
-    range->followed = false; /* by other ranges, from here on */
+    range->followed = false; /* from now on, other ranges represent it */
     range->granule = 0;
-    /* Pages at both ends may hold other data, which would have to be stepped over for longer. */
+    /* Pages at both ends may contain other data, over which the program would have to be stepped for longer. */
     const uint64_t page = whole.page, first = (whole.start + page - 1) / page * page, last = whole.end / page * page;
     widen(&whole, &start, &end);
     if (first < last) {

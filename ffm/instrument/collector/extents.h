@@ -1,39 +1,40 @@
-/* How much of what was downloaded the CPU touches before it is overwritten or given back.
+/* How much of what was downloaded the CPU touches before it is overwritten or freed.
  *
- * A download is followed where that is not dear: once it was touched, the rest of its range stays armed, and each
- * further touch opens a granule of it, a page at least (with the trace watch: the bytes that are touched). So whatever
- * stays armed to the end was not touched. What the GPU reads there counts as touched, too; in a rank of an MPI program
- * nothing is followed, since others may read there. Under the lock of the ranges, and safe in signal handlers. */
+ * A download is watched beyond its first touch if that is cheap: the rest of its range stays armed, and each further
+ * touch opens a granule of it, at least one page (with the trace watch: just the touched bytes). So whatever stays
+ * armed to the end was not touched. What the GPU reads there counts as touched, too. In a rank of an MPI program no
+ * download is watched this way, because other processes may read there. Under the lock of the ranges, and safe in
+ * signal handlers. */
 #ifndef FFM_EXTENTS_H
 #define FFM_EXTENTS_H
 
 #include "ranges.h"
 
-/* A fault costs so many nanoseconds; 0 where accesses are seen without faults. Downloads are followed from now on. */
+/* A fault costs this many nanoseconds, or 0 if accesses are seen without faults. From now on, downloads are watched. */
 void ffm_extents_open(uint64_t fault_cost);
 
-/* The granule by which a download to a range is followed; 0 where it is not. */
+/* The granule with which a download to a range is watched; 0 if it is not. */
 uint32_t ffm_extents_granule(const ffm_range *range);
 
-/* A wait that covers a download is over, and its range armed: it is followed from now on. */
+/* A wait that covers a download has ended, and its range is armed: watch its extent from now on. */
 void ffm_extents_begin(ffm_range *range);
 
-/* An armed range is about to be taken off its memory since [start, end) was touched: keep the rest armed. */
+/* An armed range is about to be removed because [start, end) was touched: keep the rest armed. */
 void ffm_extents_first_touch(uint32_t place, uint64_t start, uint64_t end);
 
-/* What is left of a download is touched. It may be taken out of the table. */
+/* The remainder of a download is touched. It may be removed from the table. */
 void ffm_extents_touch(uint32_t place, uint64_t start, uint64_t end);
 
-/* The GPU reads [start, end): that counts as touched. Takes the lock. */
+/* The GPU reads [start, end), which counts as touched. Takes the lock. */
 void ffm_extents_used_by_gpu(uint64_t start, uint64_t end);
 
-/* It is not known any more what is touched of a range. */
+/* From now on it is unknown what is touched in a range. */
 void ffm_extents_lose(ffm_range *range);
 
-/* The same for all in [start, end). */
+/* The same for everything in [start, end). */
 void ffm_extents_lose_in(uint64_t start, uint64_t end);
 
-/* A child is about to be forked, which may touch what it has from its parent: nothing is followed any more. */
+/* A child is about to be forked, which may touch data inherited from its parent: no extents are watched any more. */
 void ffm_extents_before_fork(void);
 
 /* In a forked child: record in its own recording. */

@@ -19,18 +19,18 @@
 enum { TRAP_FLAG = 0x100, WRITE_FAULT = 2, PAGE = 4096, STEPPED_PAGES = 8 };
 
 /* Stepping over an instruction costs microseconds. A page that is stepped on more often than this is busy with data
- * beside a range, and its ranges are given up: they count as used. */
+ * next to a range, and its ranges are given up: they count as used. */
 enum { BUSY_PAGE = 1 << 15, BUSY_SLOTS = 1 << 12 };
 
 static uint32_t steps_on_page[BUSY_SLOTS];
 
-/* What this thread has open for the instruction that it is stepping over. */
+/* The page that this thread has opened for the instruction that it is stepping over. */
 static __thread struct {
     ffm_page pages[STEPPED_PAGES];
     uint32_t count;
 } stepping __attribute__((tls_model("initial-exec")));
 
-/* The last fault of this thread that was nobody's, and ffm_ranges_changes then. */
+/* The last fault of this thread that belonged to nobody, and ffm_ranges_changes at that time. */
 static __thread struct {
     uint64_t address, changes;
 } unclaimed __attribute__((tls_model("initial-exec")));
@@ -48,7 +48,8 @@ static ffm_registers registers_of(const ucontext_t *context)
                            .r15 = (uint64_t)general[REG_R15]};
 }
 
-/* Most accesses need no step: they are made here. Half as dear, and the page is open for other threads a moment only.
+/* Emulate common accesses instead of single-stepping: half the cost, and the page is open to other threads only
+ * briefly.
  */
 static bool emulated(uint64_t address, const ffm_page *page, ucontext_t *context)
 {
@@ -61,7 +62,8 @@ static bool emulated(uint64_t address, const ffm_page *page, ucontext_t *context
     return true;
 }
 
-/* Let one instruction through on a page with an armed range that it does not touch, or may touch unseen. */
+/* Let one instruction through on a page with an armed range that it does not touch, or may touch without being
+ * recorded. */
 static bool step(uint64_t address, uint64_t time, ucontext_t *context)
 {
     ffm_page page;
@@ -86,16 +88,16 @@ static bool step(uint64_t address, uint64_t time, ucontext_t *context)
     return true;
 }
 
-/* The driver's own threads run host functions, and the virtual GPU's kernels: the stream orders what they do, and no
- * wait of the program. */
+/* The driver's own threads run host functions, and the virtual GPU's kernels: what they do is ordered by the stream,
+ * not by any wait of the program. */
 static bool by_driver(uint32_t stack)
 {
     const ffm_thread *thread = ffm_thread_peek();
     return (thread == NULL || thread->depth == 0) && ffm_foreign_driver_in(stack);
 }
 
-/* A page may have been given back to the program between the fault and now: the access is tried once more. Where it
- * faults again though no page has changed since, it was never ours. */
+/* A page may have been opened between the fault and now, so the access is retried once. If it faults again although no
+ * page has changed since, the fault was never ours. */
 static bool try_again(uint64_t address, uint64_t changes)
 {
     if (unclaimed.address == address && unclaimed.changes == changes)
@@ -123,7 +125,7 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
     if (first && (thread == NULL || ffm_watch_wants_stacks())) {
         bool truncated;
         ffm_registers registers = registers_of(context);
-        /* The unwinder holds signals back for a while, which has to be seen: it reads pages that may be watched. */
+        /* The unwinder blocks signals for a while, which must be intercepted: it reads pages that may be watched. */
         ffm_dispatch_resume(true);
         stack = ffm_stack_from(&registers, &truncated);
         ffm_dispatch_pause();
@@ -182,7 +184,7 @@ static void on_trial(int number, siginfo_t *info, void *context)
     mprotect((void *)((uint64_t)info->si_addr & ~(uint64_t)(PAGE - 1)), PAGE, PROT_READ | PROT_WRITE);
 }
 
-/* Nanoseconds from an access to the first line of the handler: the least of a few. */
+/* Nanoseconds from an access to the first line of the handler: the minimum of a few. */
 static uint64_t fault_cost(void)
 {
     struct sigaction trial = {.sa_sigaction = on_trial, .sa_flags = SA_SIGINFO | SA_ONSTACK}, before;

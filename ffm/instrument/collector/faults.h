@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Install the handlers of SIGSEGV and SIGTRAP, and measure what a fault costs. */
+/* Install the handlers of SIGSEGV and SIGTRAP, and measure the cost of a fault. */
 bool ffm_faults_open(void);
 
-/* What it costs, in nanoseconds. */
+/* The cost of a fault in nanoseconds. */
 uint64_t ffm_faults_cost(void);
 
 #endif

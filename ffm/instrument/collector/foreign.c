@@ -23,7 +23,7 @@ void ffm_foreign_add(uint64_t start, uint64_t end, bool driver)
         if (foreign.code[i].start == start && foreign.code[i].end == end)
             return; /* in a forked child, whose parent noted it */
     if (foreign.count == STRETCHES)
-        return; /* what it touches counts as the program's */
+        return; /* its accesses count as the program's */
     foreign.code[foreign.count].start = start;
     foreign.code[foreign.count].end = end;
     foreign.code[foreign.count].driver = driver;

@@ -1,4 +1,4 @@
-/* Code whose accesses and clocks are not the program's: the driver, the instruments. */
+/* Code whose accesses and clock reads are not the program's: the driver, the instruments. */
 #ifndef FFM_FOREIGN_H
 #define FFM_FOREIGN_H
 
@@ -8,10 +8,10 @@
 /* Note such code. */
 void ffm_foreign_add(uint64_t start, uint64_t end, bool driver);
 
-/* Whether an address lies in any of it. */
+/* Whether an address is in any of it. */
 bool ffm_foreign_holds(uint64_t address);
 
-/* Whether code of the driver's is known. */
+/* Whether any of the driver's code is known. */
 bool ffm_foreign_knows_driver(void);
 
 /* Whether a stack has frames of the driver. */

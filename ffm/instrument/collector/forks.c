@@ -8,7 +8,7 @@
 #include "unwinding.h"
 
 static ffm_fork_handlers handle;
-static bool handled, free_child; /* of what its parent held */
+static bool handled, free_child; /* free_child: releases what its parent held */
 
 static void before(void)
 {
@@ -45,7 +45,7 @@ void ffm_forks_handle(const ffm_fork_handlers *handlers)
         return;
     handled = true;
     handle = *handlers;
-    /* The gate's own handler comes before this one in a child. A program that was attached to has no gate. */
+    /* The gate's own handler runs before this one in a child. A program that was attached to has no gate. */
     void (**gate)(void) = (void (**)(void))dlsym(RTLD_DEFAULT, "ffm_gate_forked");
     if (gate != NULL)
         *gate = in_child;

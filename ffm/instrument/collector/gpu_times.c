@@ -11,13 +11,13 @@
 
 enum { DEFAULT_FLAGS = 0 };
 
-/* The GPU, where it was idle, waited between the first event and the work for part of the time that the call took. Most
- * of that passes when the work is on its way. Where it is more nanoseconds than this, and a larger part of the measured
- * time, it may be otherwise: the first launch of a kernel may load its code first. */
+/* If the GPU was idle, it waited between the first event and the work for part of the call's duration. Most of that
+ * passes once the work is on its way. If it is more than this many nanoseconds, and a larger share of the measured
+ * time, that may not hold: the first launch of a kernel may load its code first. */
 enum { SMALL_GAP = 100 * 1000, SMALL_SHARE = 20 };
 
-/* In so many contexts operations are timed, so many at once; and so many of them are looked at after a wait: the others
- * may not be over for long. */
+/* Operations are timed in at most this many contexts, and this many at once; this many are checked after a wait,
+ * because the others may take long to finish. */
 enum { TIMED_CONTEXTS = 8, UNDER_WAY = 2048, LOOKED_AT = 32, STREAMS = 1 << 10 };
 
 typedef uint64_t event;
@@ -31,21 +31,22 @@ typedef enum { FREE, BEGUN, ENQUEUED, OVER } state;
 typedef struct {
     event begin, end;
     uint64_t operation;
-    uint64_t idle; /* nanoseconds from the first event until the work had surely come, for an idle GPU; else 0 */
+    uint64_t
+        idle; /* nanoseconds from the first event until the work had surely arrived, for an idle GPU; otherwise 0 */
     uint32_t thread;
     state state;
 } timing;
 
-/* Of a context: from `first` to `next` what is timed; the events of the others are ready for use. */
+/* One per context: from `first` to `next` are operations being timed; the events of the others are ready for use. */
 typedef struct {
     timing timings[UNDER_WAY];
     uint64_t first, next;
 } ring;
 
 static struct {
-    pthread_mutex_t lock; /* not held while work is enqueued: that waits where the driver's queue is full */
+    pthread_mutex_t lock; /* not held while work is enqueued, which waits if the driver's queue is full */
     ring rings[TIMED_CONTEXTS];
-    uint32_t latest[STREAMS]; /* counts what was enqueued, by stream */
+    uint32_t latest[STREAMS]; /* number of the last work enqueued, by stream */
     create_function create;
     record_function record;
     query_function query, stream_query;
@@ -65,7 +66,7 @@ static bool ask_for_functions(void)
            times.elapsed != NULL;
 }
 
-/* Asked again until the driver's functions are known: some are hooked after the first call. */
+/* Repeated until the driver's functions are known: some are hooked after the first call. */
 static bool driver_can(void)
 {
     static bool known;
@@ -111,7 +112,7 @@ static void record(ffm_thread *thread, const timing *one, float milliseconds)
     ffm_sink_commit(&thread->gpu_times, sizeof *out);
 }
 
-/* Record the times of what is over in the current context. */
+/* Record the times of what has finished in the current context. */
 static void collect(ring *here, ffm_thread *thread)
 {
     uint64_t last = here->next - here->first > LOOKED_AT ? here->first + LOOKED_AT : here->next;
@@ -130,7 +131,7 @@ static void collect(ring *here, ffm_thread *thread)
     }
 }
 
-/* A place for an operation to be timed; NULL where all are taken, or the driver has no events for it. */
+/* A slot for timing an operation; NULL if all are taken, or the driver has no events for it. */
 static timing *place_for(ring *here, ffm_thread *thread)
 {
     if (here->next - here->first == UNDER_WAY)
@@ -176,7 +177,8 @@ void ffm_gpu_times_before(const ffm_function *function, const ffm_operation *ope
     thread->timing = one;
 }
 
-/* The second event. What waited itself, was refused, or was mixed with other threads' work says nothing. */
+/* The second event. Nothing is learned from calls that waited themselves, were refused, or mixed with other threads'
+ * work. */
 static void enqueued(const ffm_function *function, const ffm_operation *operation, uint64_t number, ffm_thread *thread)
 {
     timing *one = thread->timing;

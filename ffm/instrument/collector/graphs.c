@@ -23,7 +23,7 @@ static struct {
     pthread_mutex_t lock;
     ffm_graph_fact *table;
     uint32_t count;
-    bool launched_by_gpu; /* any graph may be, for all that is known */
+    bool launched_by_gpu; /* any graph may be, as far as is known */
 } graphs = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void ffm_graphs_ask(void *const questions[FFM_GRAPH_QUESTIONS])
@@ -45,7 +45,7 @@ bool ffm_graphs_launched(const ffm_function *function)
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
-/* Locked. Of a graph for whose facts there is no room nothing is known. */
+/* Locked. If there is no room for a graph's facts, nothing is known about it. */
 static void forget(uint64_t executable)
 {
     for (uint32_t i = graphs.count; i > 0; i--)
@@ -92,7 +92,7 @@ static void add_set(uint64_t executable, const CUDA_MEMSET_NODE_PARAMS *set)
         add(executable, FFM_GRAPH_WRITES, &box);
 }
 
-/* `handed` blocks are asked for again at each launch. */
+/* `handed` blocks are looked up again at each launch. */
 static void add_kernel(uint64_t executable, uint64_t kernel, void **parameters, void **extra)
 {
     ffm_kernel_reach reach = {0};
@@ -111,7 +111,7 @@ static void add_kernel(uint64_t executable, uint64_t kernel, void **parameters, 
     }
 }
 
-/* A kernel whose parameters are not known, or not yet. */
+/* A kernel whose parameters are unknown, or not known yet. */
 static void add_any_kernel(uint64_t executable)
 {
     add(executable, FFM_GRAPH_KERNEL, NULL);
@@ -181,7 +181,7 @@ static void add_node(uint64_t executable, uint64_t node, uint32_t depth)
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         return;
-    default: /* functions of the program, waits for memory, bodies of conditions, and what is newer */
+    default: /* functions of the program, waits for memory, bodies of conditions, and newer kinds */
         break;
     }
     add_unknown(executable);
@@ -223,7 +223,7 @@ static void begin(uint64_t executable, uint64_t graph)
     add_graph(executable, graph, 0);
 }
 
-/* One node of an executable graph is changed: what the node used before counts on. */
+/* One node of an executable graph is changed; what the node used before still counts. */
 static void change(const ffm_function *function, const uint64_t *arguments)
 {
     const uint64_t executable = arguments[function->handle];
@@ -233,7 +233,7 @@ static void change(const ffm_function *function, const uint64_t *arguments)
         add_set(executable, (const CUDA_MEMSET_NODE_PARAMS *)arguments[2]);
     } else if (ffm_is_named(function, "cuGraphExecKernelNode")) {
         const CUDA_KERNEL_NODE_PARAMS_v1 *kernel = (const CUDA_KERNEL_NODE_PARAMS_v1 *)arguments[2];
-        if (kernel->func == NULL) /* a CUkernel, in the newer form only */
+        if (kernel->func == NULL) /* a CUkernel, only in the newer form */
             add_any_kernel(executable);
         else
             add_kernel(executable, (uint64_t)kernel->func, kernel->kernelParams, kernel->extra);

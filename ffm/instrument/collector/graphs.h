@@ -1,5 +1,5 @@
-/* Graphs, and the host memory that a launch of one uses. The driver is asked for the nodes when a graph is
- * instantiated; what it does not tell makes the graph unknown. */
+/* Graphs, and the host memory that a launch of one uses. The driver is queried for the nodes when a graph is
+ * instantiated; if it cannot answer, the graph is unknown. */
 #ifndef FFM_GRAPHS_H
 #define FFM_GRAPHS_H
 
@@ -15,37 +15,37 @@ typedef enum {
     FFM_GRAPH_WRITES,   /* a copy or a memset writes the box */
     FFM_GRAPH_READS,    /* a copy reads the box */
     FFM_GRAPH_KERNEL,   /* it has kernels */
-    FFM_GRAPH_REACHES,  /* a kernel's parameters name the block at the box's address */
+    FFM_GRAPH_REACHES,  /* a kernel's parameters contain the address of the block at the box's address */
     FFM_GRAPH_ALL,      /* a kernel may reach any block */
-    FFM_GRAPH_PAGEABLE, /* a kernel may reach ordinary memory of the program */
+    FFM_GRAPH_PAGEABLE, /* a kernel may access ordinary memory of the program */
     FFM_GRAPH_UNKNOWN,  /* it may write any memory, and functions of the program may run */
     FFM_GRAPH_RECORDS   /* it records events */
 } ffm_graph_kind;
 
-/* One thing that is known of an executable graph. */
+/* One known fact about an executable graph. */
 typedef struct {
     uint64_t executable;
     ffm_graph_kind kind;
     ffm_box box;
 } ffm_graph_fact;
 
-/* Functions of the driver that are asked; NULL where it lacks one. In the order of ffm_collector_ask_graphs. */
+/* Functions of the driver that are called; NULL if it lacks one. In the order of ffm_collector_ask_graphs. */
 enum { FFM_GRAPH_QUESTIONS = 8 };
 void ffm_graphs_ask(void *const questions[FFM_GRAPH_QUESTIONS]);
 
 /* Whether the call launches a graph. */
 bool ffm_graphs_launched(const ffm_function *function);
 
-/* After a call: what graphs use. */
+/* After a call: note what graphs use. */
 void ffm_graphs_note(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation);
 
-/* The next fact about an executable graph, from `*place` on; false behind the last. */
+/* The next fact about an executable graph, from `*place` on; false after the last. */
 bool ffm_graph_next(uint64_t executable, uint32_t *place, ffm_graph_fact *fact);
 
-/* Whether there is such a fact. Of a graph that is not known there is any but FFM_GRAPH_KNOWN. */
+/* Whether there is such a fact. An unknown graph has every fact except FFM_GRAPH_KNOWN. */
 bool ffm_graph_has(uint64_t executable, ffm_graph_kind kind);
 
-/* In a forked child, where a thread that is gone may have held the lock. */
+/* In a forked child, where a thread that no longer exists may have held the lock. */
 void ffm_graphs_after_fork(void);
 
 #endif

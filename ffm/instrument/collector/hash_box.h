@@ -1,5 +1,5 @@
-/* The code of ffm_hash_box, once for each width of vectors: what includes it names the function, FFM_HASH_BOX, and says
- * which instructions may be used. The hashes are the same. */
+/* The code of ffm_hash_box, once for each width of vectors: the including file names the function, FFM_HASH_BOX, and
+ * selects the instructions that may be used. The hashes are the same. */
 #include <stdbool.h>
 
 #include "hashes.h"
@@ -7,10 +7,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* Bytes are cut into parts as they come, whatever rows they lie in. */
+/* Bytes are divided into parts in sequence, regardless of their rows. */
 typedef struct {
     XXH3_state_t part, whole;
-    uint64_t filled, parts; /* bytes of the part under way; parts before it */
+    uint64_t filled, parts; /* bytes of the current part; number of parts before it */
     ffm_hash last;
     void (*each)(void *context, uint64_t place, const ffm_hash *hash);
     void *context;

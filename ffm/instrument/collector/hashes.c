@@ -1,8 +1,8 @@
 #define FFM_HASH_BOX ffm_hash_box_sse2
 #include "hash_box.h"
 
-/* Where the upper halves of vector registers are left in use, the program's own SSE code runs at a twentieth of its
- * speed from then on, and the compiler does not clear them behind every function (Intel 64 and IA-32 Architectures
+/* If the upper halves of vector registers are left in use, the program's own SSE code runs at a twentieth of its speed
+ * from then on, and the compiler does not clear them after every function (Intel 64 and IA-32 Architectures
  * Optimization Reference Manual, "Mixing AVX code with SSE code"). */
 static ffm_hash hash_box_avx2(const ffm_box *box, void (*part)(void *context, uint64_t place, const ffm_hash *hash),
                               void *context)
@@ -15,7 +15,7 @@ static ffm_hash hash_box_avx2(const ffm_box *box, void (*part)(void *context, ui
 ffm_hash ffm_hash_box(const ffm_box *box, void (*part)(void *context, uint64_t place, const ffm_hash *hash),
                       void *context)
 {
-    /* Half as fast as memory without AVX2, nine tenths with it (benchmarks/hashing.py). */
+    /* Half the speed of memory without AVX2, nine tenths with it (benchmarks/hashing.py). */
     return __builtin_cpu_supports("avx2") ? hash_box_avx2(box, part, context) : ffm_hash_box_sse2(box, part, context);
 }
 

@@ -10,11 +10,12 @@
 
 enum { BLOCKS = 1 << 20, BINS = 1 << 16, REGION_BITS = 21, REMEMBERED = 4, LONGEST = 64 };
 
-/* Places in `blocks` count from 1; 0 is none. A block is in two lists: of its start, and of the region it starts in. */
+/* Indices into `blocks` start at 1; 0 means none. A block is in two lists: by its start, and by the region where it
+ * starts. */
 typedef struct {
     uint64_t start, bytes;
     uint32_t next, next_in_region, previous_in_region;
-    uint32_t number; /* of its record, from 1; 0 where no transfer used it yet */
+    uint32_t number; /* of its record, from 1; 0 if no transfer has used it yet */
     uint32_t users[REMEMBERED];
     uint16_t allocator, depth;
     uint64_t frames[FFM_HOST_BLOCK_FRAMES];
@@ -23,14 +24,14 @@ typedef struct {
 static struct {
     bool locked;
     block *blocks;
-    uint32_t made, unused; /* places handed out, and the list of those given back */
+    uint32_t made, unused; /* indices handed out, and the list of those returned */
     uint32_t by_start[BINS], by_region[BINS];
     uint64_t largest;
     uint32_t recorded;
     ffm_stream records, releases, uses;
 } host;
 
-/* A lock that needs nothing of the C library: allocators run at any time. */
+/* A lock that needs nothing from the C library, because allocators run at any time. */
 static void lock(void)
 {
     while (__atomic_test_and_set(&host.locked, __ATOMIC_ACQUIRE))
@@ -79,7 +80,8 @@ static block *starting_at(uint64_t start)
     return place == 0 ? NULL : &host.blocks[place];
 }
 
-/* Locked. The block that holds an address: of several, of which all but one are gone unseen, the latest. */
+/* Locked. The block that contains an address; if there are several, all but one of which were freed unseen, the
+ * latest. */
 static block *around(uint64_t address)
 {
     uint64_t region = address >> REGION_BITS, last = (address - host.largest) >> REGION_BITS;
@@ -90,7 +92,7 @@ static block *around(uint64_t address)
     return NULL;
 }
 
-/* Locked. Address space for all blocks, whose pages come as they are used; NULL where there is no room. */
+/* Locked. Reserve address space for all blocks, whose pages are committed on first use; NULL if there is no room. */
 static block *room(void)
 {
     if (host.blocks == NULL) {
@@ -112,7 +114,7 @@ void ffm_host_blocks_allocated(uint64_t start, uint64_t bytes, uint32_t allocato
                                uint32_t depth)
 {
     lock();
-    block *stale = starting_at(start); /* freed in a way that was not seen */
+    block *stale = starting_at(start); /* freed in a way that was not observed */
     if (stale != NULL)
         take_out(stale);
     block *fresh = room();
@@ -141,9 +143,8 @@ void ffm_host_blocks_allocated(uint64_t start, uint64_t bytes, uint32_t allocato
     unlock();
 }
 
-/* Without the lock, since nearly all memory that is freed was never kept in mind. A block that is in the list stays
- * there until its owner, the caller, frees it; another one that moves meanwhile can hide it, and its release is then
- * not known. */
+/* Without the lock, because nearly all freed memory was never remembered. A block in the list stays there until its
+ * owner, the caller, frees it. Another block that moves meanwhile can hide it; then its release remains unknown. */
 static bool may_be_known(uint64_t start)
 {
     uint32_t place = __atomic_load_n(bin_of_start(start), __ATOMIC_ACQUIRE);
@@ -169,7 +170,7 @@ bool ffm_host_blocks_forget(uint64_t start, uint32_t *number)
     return *number != 0;
 }
 
-/* Stacks are numbered without the lock, which an allocation may want while it holds the loader's. */
+/* Stacks are numbered without the lock, because an allocation may want it while holding the loader's lock. */
 void ffm_host_blocks_released(uint32_t number, uint32_t allocator, const uint64_t *frames, uint32_t depth)
 {
     uint32_t stack = ffm_stack_number(frames, depth);
@@ -241,7 +242,8 @@ void ffm_host_blocks_after_fork(void)
     ffm_sink_release(&host.uses);
     host.records = host.releases = host.uses = (ffm_stream){0};
     host.recorded = 0;
-    if (host.locked) { /* by a thread that is gone, in the midst of a change: what the parent allocated is forgotten */
+    if (host.locked) { /* by a thread that no longer exists, in the middle of a change: the parent's allocations are
+                          forgotten */
         memset(host.by_start, 0, sizeof host.by_start);
         memset(host.by_region, 0, sizeof host.by_region);
         host.made = host.unused = 0;

@@ -1,7 +1,7 @@
 /* Pageable host memory that transfers use: where it was allocated and freed (dissertation 6.1.1).
  *
- * Every large allocation is kept in mind with its stack while it lives, and recorded when a transfer first uses it; so
- * what a run allocates beside its transfers costs little and leaves no trace. */
+ * Every large allocation is remembered with its stack while it lives, and recorded when a transfer first uses it. So
+ * other allocations of a run cost little and leave no trace. */
 #ifndef FFM_HOST_BLOCKS_H
 #define FFM_HOST_BLOCKS_H
 
@@ -9,14 +9,14 @@
 
 #include "records.h"
 
-/* Smaller blocks are not kept in mind: programs allocate them too often, and no transfer of them is worth pinning. */
+/* Smaller blocks are ignored: programs allocate them too often, and no transfer of them is worth pinning. */
 enum { FFM_HOST_BLOCK_LEAST = 1024, FFM_HOST_BLOCK_FRAMES = 48 };
 
-/* A block was allocated by a function (FFM_ALLOCATOR_…), called at a stack; frames beyond the limit are left out. */
+/* A block was allocated by a function (FFM_ALLOCATOR_…) called at a stack; frames beyond the limit are left out. */
 void ffm_host_blocks_allocated(uint64_t start, uint64_t bytes, uint32_t allocator, const uint64_t *frames,
                                uint32_t depth);
 
-/* A block is about to be freed. True where it was recorded: then its release is told with ffm_host_blocks_released. */
+/* A block is about to be freed. True if it was recorded: then report its release with ffm_host_blocks_released. */
 bool ffm_host_blocks_forget(uint64_t start, uint32_t *number);
 void ffm_host_blocks_released(uint32_t number, uint32_t allocator, const uint64_t *frames, uint32_t depth);
 

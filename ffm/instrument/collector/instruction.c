@@ -6,11 +6,11 @@ enum { WIDEST = 64, STATE = 4096 /* FXSAVE, XSAVE and the like */ };
 
 typedef enum { NO_PREFIX, OPERAND_66, REPEAT_F3, REPEAT_F2 } mandatory;
 
-/* What stands in front of an instruction's opcode. */
+/* What precedes an instruction's opcode. */
 typedef struct {
     mandatory prefix;
     uint32_t map;    /* 0: one byte; 1: 0F; 2: 0F 38; 3: 0F 3A */
-    uint32_t vector; /* bytes of the vector length; 16 where no prefix tells */
+    uint32_t vector; /* bytes of the vector length; 16 if no prefix sets it */
     bool wide;       /* REX.W and its like */
     bool small;      /* 66: operands of 2 bytes */
     bool broadcast;  /* EVEX: one element for all */
@@ -189,7 +189,7 @@ static uint32_t map_0f38(const form *of, uint8_t opcode)
         return 1;
     case 0x79:
         return 2;
-    default: /* operations of general registers, 8 bytes at most, too */
+    default: /* including operations on general registers, of at most 8 bytes */
         return opcode >= 0xF0 ? 8 : of->vector;
     }
 }
@@ -212,7 +212,7 @@ static uint32_t in_map(const form *of, uint8_t opcode, uint8_t modrm)
     }
 }
 
-/* `code` is behind the first byte of a VEX or EVEX prefix, C5, C4 or 62. Returns where the opcode is. */
+/* `code` is after the first byte of a VEX or EVEX prefix, C5, C4 or 62. Returns the address of the opcode. */
 static const uint8_t *encoded(uint8_t first, const uint8_t *code, form *of)
 {
     static const mandatory prefixes[4] = {NO_PREFIX, OPERAND_66, REPEAT_F3, REPEAT_F2};

@@ -1,12 +1,12 @@
-/* How many bytes of memory an x86-64 instruction touches at most. A fault tells where an access begins, not where it
- * ends. */
+/* How many bytes of memory an x86-64 instruction touches at most. A fault shows where an access starts, but not where
+ * it ends. */
 #ifndef FFM_INSTRUCTION_H
 #define FFM_INSTRUCTION_H
 
 #include <stdint.h>
 
-/* Bytes of the widest memory operand of the instruction at `code`: exact for moves, arithmetic and comparisons of
- * general, x87, SSE and AVX registers, else no less than the truth. Source: Intel 64 and IA-32 Architectures Software
+/* Bytes of the widest memory operand of the instruction at `code`: exact for moves, arithmetic and comparisons with
+ * general, x87, SSE and AVX registers, otherwise an upper limit. Source: Intel 64 and IA-32 Architectures Software
  * Developer's Manual, volume 2, chapter 2 and appendix A. */
 uint32_t ffm_instruction_bytes(const uint8_t *code);
 

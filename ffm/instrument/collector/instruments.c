@@ -12,7 +12,7 @@ static struct {
 void ffm_instruments_note(uint64_t start, uint64_t bytes)
 {
     if (instruments.count == CAPACITY || ffm_instruments_hold(start))
-        return; /* a forked child is told again */
+        return; /* a forked child receives it again */
     instruments.code[instruments.count].start = start;
     instruments.code[instruments.count].end = start + bytes;
     __atomic_store_n(&instruments.count, instruments.count + 1, __ATOMIC_RELEASE);

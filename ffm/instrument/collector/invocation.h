@@ -1,7 +1,8 @@
 /* The part of Frida's GumInvocationContext that an attached callback needs.
  *
- * The layout is public in Frida's gum headers (guminvocationcontext.h, gumdefs.h, x86-64) since version 12; the
- * collector is built without them so that it needs no copy of gum. tests/instrument checks it against a live hook. */
+ * The layout is public in Frida's gum headers (guminvocationcontext.h, gumdefs.h, x86-64) since version 12. The
+ * collector is built without them, so that it needs no copy of gum; tests/instrument checks the layout against a live
+ * hook. */
 #ifndef FFM_INVOCATION_H
 #define FFM_INVOCATION_H
 

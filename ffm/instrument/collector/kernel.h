@@ -1,4 +1,4 @@
-/* System calls that are not the program's: straight to the kernel, without errno. */
+/* System calls that are not the program's: directly to the kernel, without errno. */
 #ifndef FFM_KERNEL_H
 #define FFM_KERNEL_H
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-/* A system call with its six arguments. Returns what the kernel does: a negative number is an error. */
+/* A system call with its six arguments. Returns the kernel's result: a negative number is an error. */
 static inline int64_t ffm_kernel_call(uint64_t number, const uint64_t *a)
 {
     int64_t result;

@@ -40,7 +40,7 @@ static void scan(ffm_kernel_reach *reach, const void *words, size_t bytes)
     }
 }
 
-/* Bytes of a parameter, 0 behind the last; false where the driver does not tell. */
+/* Bytes of a parameter, 0 after the last; false if the driver does not report them. */
 static bool parameter_bytes(uint64_t kernel, size_t place, size_t *bytes)
 {
     size_t offset;
@@ -97,7 +97,7 @@ void ffm_kernel_scan(ffm_kernel_reach *reach, uint64_t kernel, void *const *para
         scan_packed(reach, extra);
 }
 
-/* Of a graph, by what is known of its kernels. */
+/* For a graph, from what is known about its kernels. */
 static void begin_graph(ffm_kernel_reach *reach, uint64_t executable)
 {
     ffm_graph_fact fact;

@@ -1,5 +1,5 @@
-/* Which host memory a kernel can reach: the blocks whose addresses are among its parameters, and those whose addresses
- * were uploaded. Where the driver does not tell the sizes of parameters (before CUDA 12.4), all blocks. */
+/* Which host memory a kernel can access: the blocks whose addresses are among its parameters, and those whose addresses
+ * were uploaded. If the driver does not report the sizes of parameters (before CUDA 12.4), all blocks. */
 #ifndef FFM_KERNELS_H
 #define FFM_KERNELS_H
 
@@ -9,24 +9,24 @@
 #include "catalogue.h"
 
 typedef struct {
-    uint64_t reached[16]; /* places of blocks that parameters name, one bit each */
+    uint64_t reached[16]; /* indices of blocks that parameters point to, one bit each */
     bool all;
-    bool pageable; /* ordinary memory of the program, and all that can be reached from there */
+    bool pageable; /* ordinary memory of the program, and everything reachable from there */
     bool none;     /* a graph without kernels */
     uint32_t next;
 } ffm_kernel_reach;
 
-/* Look at the parameters of a kernel, an array of them or the packed form. */
+/* Examine the parameters of a kernel, as an array or in the packed form. */
 void ffm_kernel_scan(ffm_kernel_reach *reach, uint64_t kernel, void *const *parameters, void *const *extra);
 
-/* Look at the parameters of a launch. */
+/* Examine the parameters of a launch. */
 void ffm_kernel_begin(ffm_kernel_reach *reach, const ffm_function *function, const uint64_t *arguments);
 
-/* The next block that it reaches; false behind the last. */
+/* The next block that it can access; false after the last. */
 bool ffm_kernel_next(ffm_kernel_reach *reach, ffm_block *block);
 
-/* The driver's own answers about a kernel's parameters: cuFuncGetParamInfo, cuKernelGetParamInfo; NULL where it has
- * none. */
+/* Provide the driver's own queries about a kernel's parameters: cuFuncGetParamInfo, cuKernelGetParamInfo; NULL if it
+ * has none. */
 void ffm_kernels_ask(void *function_parameter, void *kernel_parameter);
 
 #endif

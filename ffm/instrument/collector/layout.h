@@ -1,9 +1,9 @@
-/* The binary layout of a recording. Read by the C compiler and, as it stands, by ffm/instrument/layout.py, so it
- * holds only plain declarations.
+/* The binary layout of a recording. The C compiler and ffm/instrument/layout.py both read it as it stands, so it may
+ * contain only plain declarations.
  *
- * A recording is one file for each process: a header in the first FFM_HEADER_BYTES, then chunks back to back. Each
- * chunk holds records of one kind and of one thread. A chunk's `used` grows after a record is complete, so a file whose
- * writer was killed reads up to its last record. All times are CLOCK_MONOTONIC nanoseconds. */
+ * A recording is one file per process: a header in the first FFM_HEADER_BYTES, then consecutive chunks. Each chunk has
+ * records of one kind and one thread. A chunk's `used` grows after a record is complete, so the file of a killed writer
+ * is readable up to its last record. All times are CLOCK_MONOTONIC nanoseconds. */
 
 enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 4, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
@@ -12,15 +12,15 @@ typedef struct {
     uint32_t version;
     uint32_t process_id;
     uint32_t parent_id;
-    int32_t rank; /* under an MPI launcher, else -1 */
+    int32_t rank; /* under an MPI launcher, otherwise -1 */
     uint32_t mode;
     uint32_t threads; /* thread numbers handed out */
     uint64_t opened;  /* nanoseconds */
     uint64_t file_bytes;
-    uint64_t lost;            /* operations that found no room on the disk */
+    uint64_t lost;            /* operations for which the disk had no space */
     uint32_t python_version;  /* PY_VERSION_HEX of the interpreter in the process; 0 for none */
     uint32_t python_readable; /* whether stacks hold its frames */
-    uint64_t ordinary_memory; /* when a kernel was first given what may be the address of ordinary memory, else 0 */
+    uint64_t ordinary_memory; /* when a kernel first received what may be the address of ordinary memory; otherwise 0 */
     uint64_t
         fault_cost; /* nanoseconds from an access to a watched page to the watch's handler, measured at the start */
     char catalogue_digest[64];
@@ -46,7 +46,7 @@ enum {
 typedef struct {
     uint32_t kind;
     uint32_t thread;   /* number in order of first use, from 0 */
-    uint64_t capacity; /* bytes, this header included */
+    uint64_t capacity; /* bytes, including this header */
     uint64_t used;     /* bytes of records that are complete */
     uint64_t first;    /* number of the first record within its thread and kind */
 } ffm_chunk;
@@ -57,10 +57,12 @@ enum {
     FFM_OPERATION_TRUNCATED = 2, /* the stack was deeper than could be recorded */
     FFM_OPERATION_HOST_SOURCE = 4,
     FFM_OPERATION_HOST_DESTINATION = 8,
-    FFM_OPERATION_ON_CPU = 16,   /* a synchronous copy that the driver makes on the CPU: it is over when the call is */
-    FFM_OPERATION_CAPTURED = 32, /* the call became part of a graph: nothing was done */
+    FFM_OPERATION_ON_CPU =
+        16, /* a synchronous copy that the driver makes on the CPU: it is done when the call returns */
+    FFM_OPERATION_CAPTURED = 32, /* the call became part of a graph: nothing was executed */
     FFM_OPERATION_RECORDS = 64,  /* launch of a graph that may record events */
-    FFM_OPERATION_CONTEXT_SHIFT = 8 /* the high byte is the context: in order of first use, the last for all further */
+    FFM_OPERATION_CONTEXT_SHIFT =
+        8 /* the high byte is the context, in order of first use; the last number stands for all further ones */
 };
 
 enum { FFM_FUNCTION_PRIVATE = 0xFFFF };
@@ -76,7 +78,7 @@ typedef struct {
     uint64_t stream;
     uint64_t handle; /* event, context, function or other object of the call */
     uint32_t stack;
-    uint32_t probe;    /* nanoseconds spent in the probe since the thread's call before */
+    uint32_t probe;    /* nanoseconds spent in the probe since the thread's previous call */
     uint32_t waits;    /* entries of the wait function */
     int32_t result;    /* CUresult */
     uint16_t function; /* index in the catalogue, or FFM_FUNCTION_PRIVATE */
@@ -84,40 +86,40 @@ typedef struct {
     uint32_t thread_id; /* kernel's number of the thread */
 } ffm_operation;
 
-/* A distinct call stack; `frames` ffm_frame and `python_frames` ffm_python_frame follow, each innermost first.
+/* A distinct call stack, followed by `frames` ffm_frame and `python_frames` ffm_python_frame, each innermost first.
  *
- * In Python, one place can show several native stacks: the interpreter specialises its instructions as a program runs,
- * and then takes other ways through its own code. They are one stack here; its frames are those met first. */
+ * In Python, one place can show several native stacks: the interpreter specializes its instructions as a program runs,
+ * and then takes other paths through its own code. They count as one stack here, with the frames seen first. */
 typedef struct {
     uint32_t number;
     uint32_t frames;
     uint32_t python_frames;
-    uint32_t truncated; /* whether it was deeper than could be recorded, at its outer end */
+    uint32_t truncated; /* whether its outer end was cut off because it was deeper than can be recorded */
     uint8_t key[16];    /* the same in every run: XXH3-128 of the frames' build-ids and offsets; with Python frames, of
                            these (file, function, line, column) and of the native frames outside of the interpreter */
 } ffm_stack;
 
 typedef struct {
-    uint32_t module; /* FFM_NO_MODULE where no file is mapped */
+    uint32_t module; /* FFM_NO_MODULE if no file is mapped */
     uint32_t reserved;
-    uint64_t offset; /* from the module's load base; the address itself without a module */
+    uint64_t offset; /* from the module's load base; without a module, the address itself */
 } ffm_frame;
 
 enum { FFM_NO_MODULE = 0xFFFFFFFF };
 
-/* A Python function under way. The interpreter calls itself for some frames: those are entries, and there is a native
- * frame of its evaluation function for each. */
+/* An active Python function. The interpreter calls itself for some frames: those are entries, and each has a native
+ * frame of its evaluation function. */
 typedef struct {
     uint32_t code; /* FFM_NO_CODE for an entry whose function was not on the stack */
     uint32_t line;
-    uint32_t column; /* of the expression's first byte, from 1; 0 where it is not known */
+    uint32_t column; /* of the expression's first byte, from 1; 0 if unknown */
     uint32_t flags;
 } ffm_python_frame;
 
 enum { FFM_PYTHON_ENTRY = 1 };
 enum { FFM_NO_CODE = 0xFFFFFFFF };
 
-/* A Python function; its file and its qualified name follow in UTF-8, padded together to a multiple of 8. */
+/* A Python function, followed by its file and its qualified name in UTF-8, padded together to a multiple of 8. */
 typedef struct {
     uint32_t number;
     uint32_t first_line;
@@ -125,7 +127,7 @@ typedef struct {
     uint32_t name_bytes;
 } ffm_python_code;
 
-/* A mapped file; `path_bytes` of path follow, padded to a multiple of 8. */
+/* A mapped file, followed by `path_bytes` of path, padded to a multiple of 8. */
 typedef struct {
     uint32_t number;
     uint32_t path_bytes;
@@ -140,7 +142,7 @@ enum {
     FFM_CONTENT_DOWNLOAD = 2           /* the bytes came from the device */
 };
 
-/* Bytes whose parts are hashed one by one where a transfer has several. */
+/* Size of the parts that are hashed one by one if a transfer has several. */
 enum { FFM_PART_BYTES = 65536 };
 
 /* What one copy of a transfer carried (stage 3). */
@@ -148,11 +150,11 @@ typedef struct {
     uint64_t operation; /* number within its thread */
     uint64_t bytes;
     uint64_t destination;
-    uint64_t hash[2];             /* XXH3-128 of the bytes, row by row; of more than one part: of the parts' hashes */
+    uint64_t hash[2]; /* XXH3-128 of the bytes, row by row; if there are several parts, of the parts' hashes */
     uint64_t destination_hash[2]; /* of the destination before the copy, in the same way */
     uint32_t operation_thread;
     uint32_t flags;
-    uint32_t shape; /* the same for copies to the same rows: hash of widths and pitches at the destination */
+    uint32_t shape; /* equal for copies to the same rows: hash of widths and pitches at the destination */
     uint32_t reserved;
 } ffm_content;
 
@@ -170,26 +172,28 @@ enum {
     FFM_ACCESS_READ = 1,
     FFM_ACCESS_WRITE = 2,
     FFM_ACCESS_SYSTEM_CALL = 3,
-    FFM_ACCESS_RELEASED = 4,  /* unmapped, replaced or given back to the system */
-    FFM_ACCESS_DRIVER = 5,    /* read by the driver on the CPU, for the program: source of another transfer */
+    FFM_ACCESS_RELEASED = 4,  /* unmapped, replaced or returned to the system */
+    FFM_ACCESS_DRIVER = 5,    /* read by the driver on the CPU, for the program, as the source of another transfer */
     FFM_ACCESS_UNWATCHED = 6, /* could not be watched: counts as used */
-    FFM_ACCESS_CLOCK = 7      /* no memory: the program read a clock, as it had done before */
+    FFM_ACCESS_CLOCK = 7      /* not an access to memory: the program read a clock, as it had done before */
 };
 
 /* Flags of an access. */
 enum {
-    FFM_ACCESS_INHERITED = 1, /* by a forked child, to what it has from its parent: the operation is the parent's */
-    FFM_ACCESS_LAST = 2       /* the memory is not watched any more */
+    FFM_ACCESS_INHERITED =
+        1,              /* by a forked child, to memory inherited from its parent: the operation is the parent's */
+    FFM_ACCESS_LAST = 2 /* the memory is not watched any more */
 };
 
-/* An access to the host memory of a transfer, or to memory that a kernel may have written; or to a clock. */
+/* An access to the host memory of a transfer, or to memory that a kernel may have written; or a clock read. */
 typedef struct {
     uint64_t time;
-    uint64_t address;          /* touched */
-    uint64_t operation;        /* of the transfer or launch, within `operation_thread`; of a clock: operations before */
-    uint64_t armed;            /* time at which the program went on after the wait that armed the watch */
-    uint32_t operation_thread; /* of a clock: the thread that read it */
-    uint32_t stack;            /* of the access, where one was taken */
+    uint64_t address;   /* touched */
+    uint64_t operation; /* of the transfer or launch, within `operation_thread`; for a clock, the number of operations
+                           before */
+    uint64_t armed;     /* time at which the program continued after the wait that armed the watch */
+    uint32_t operation_thread; /* for a clock, the thread that read it */
+    uint32_t stack;            /* of the access, if it was captured */
     uint16_t kind;
     uint16_t flags;
     uint32_t thread_id; /* kernel's number of the accessing thread */
@@ -197,13 +201,13 @@ typedef struct {
 
 /* Kinds of extents. */
 enum {
-    FFM_EXTENT_FOLLOWED = 1, /* arrived, and followed from now on */
+    FFM_EXTENT_FOLLOWED = 1, /* arrived, and watched from now on */
     FFM_EXTENT_TOUCHED = 2,
-    FFM_EXTENT_LOST = 3 /* not followed any more: it may all have been touched */
+    FFM_EXTENT_LOST = 3 /* no longer watched: all of it may have been touched */
 };
 
-/* Bytes of a download that were followed, or touched (stage 3). What was followed and not touched was overwritten,
- * given back or left alone until the program's end. */
+/* Bytes of a download that were watched, or touched (stage 3). What was watched and not touched was overwritten, freed
+ * or left alone until the program's end. */
 typedef struct {
     uint64_t operation; /* of the transfer, within `operation_thread` */
     uint64_t start;
@@ -250,7 +254,7 @@ typedef struct {
     uint32_t reserved;
 } ffm_host_release;
 
-/* Transfers at a stack used a block. The same pair may come again. */
+/* Transfers at a stack used a block. The same pair may occur again. */
 typedef struct {
     uint32_t number;
     uint32_t stack;

@@ -6,7 +6,7 @@
 #include "blocks.h"
 #include "boxes.h"
 
-/* Their arguments begin with where the address goes, and where the size (CUDA Driver API, "Module Management"). */
+/* Their first arguments receive the address and the size (CUDA Driver API, "Module Management"). */
 static bool asks(const ffm_function *function)
 {
     return function->kind == FFM_KIND_MODULE && function->shape != FFM_SHAPE_NARROW &&

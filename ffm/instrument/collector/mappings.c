@@ -11,10 +11,10 @@
 
 enum { KNOWN = 64, LINE = 512 };
 
-/* Private stretches of memory that were met, without a gap. */
+/* Private stretches of memory without gaps that were found. */
 static struct {
     pthread_mutex_t lock;
-    uint64_t generation; /* raised when mappings change */
+    uint64_t generation; /* incremented when mappings change */
     uint64_t read;       /* generation of `known` */
     uint32_t count;
     struct {
@@ -27,8 +27,9 @@ void ffm_mappings_changed(void)
     __atomic_add_fetch(&mappings.generation, 1, __ATOMIC_RELAXED);
 }
 
-/* A line of /proc/self/maps: start-end permissions offset device inode path. Whether the memory is this process's
- * alone; anonymous shared memory, which only forked children share, counts as such: they are watched too. */
+/* A line of /proc/self/maps: start-end permissions offset device inode path. Returns whether the memory is private to
+ * this process. Anonymous shared memory, which only forked children share, counts as private, because they are watched
+ * too. */
 static bool parse(const char *line, uint64_t *from, uint64_t *to)
 {
     char permissions[5], path[32] = "";
@@ -37,7 +38,7 @@ static bool parse(const char *line, uint64_t *from, uint64_t *to)
     return permissions[3] == 'p' || strcmp(path, "/dev/zero") == 0;
 }
 
-/* How far private memory reaches around `address`; false where that is shared, or nothing. */
+/* How far private memory extends around `address`; false if that is shared or unmapped. */
 static bool private_around(uint64_t address, uint64_t *start, uint64_t *end)
 {
     FILE *file = fopen("/proc/self/maps", "re");
@@ -86,7 +87,7 @@ enum { SOME = 1024 };
 
 typedef enum { START, END, REST } column;
 
-/* Reads the addresses at the beginning of each line, whatever part of the file `text` is. */
+/* Reads the addresses at the start of each line, whichever part of the file `text` is. */
 typedef struct {
     uint64_t address, start, end;
     column at;

@@ -5,17 +5,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether memory that other mappings or processes may see lies in [start, end): protecting its pages here would hide
- * only some of the accesses. Takes memory: not for signal handlers. True where it cannot be found out. */
+/* Whether [start, end) contains memory that other mappings or processes may see: protecting its pages here would detect
+ * only some accesses. Allocates memory, so not for signal handlers. True if it cannot be determined. */
 bool ffm_mappings_shared(uint64_t start, uint64_t end);
 
-/* The mapping that an address lies in; false where there is none. Safe in signal handlers. */
+/* The mapping that contains an address; false if there is none. Safe in signal handlers. */
 bool ffm_mappings_around(uint64_t address, uint64_t *start, uint64_t *end);
 
-/* Mappings went or were replaced: what was known of them is not. Safe in signal handlers. */
+/* Mappings were removed or replaced: what was known about them no longer holds. Safe in signal handlers. */
 void ffm_mappings_changed(void);
 
-/* In a forked child: a thread that is gone may have been asking. */
+/* In a forked child, where a thread that no longer exists may have been searching. */
 void ffm_mappings_after_fork(void);
 
 #endif

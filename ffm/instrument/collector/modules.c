@@ -11,7 +11,7 @@
 
 enum { MODULES = 4096 };
 
-/* A module's load base is its lowest mapped address, as in /proc/PID/maps; the code is found by its segments. */
+/* A module's load base is its lowest mapped address, as in /proc/PID/maps; its code is found by its segments. */
 typedef struct {
     ffm_module_place place;
     uint64_t low;
@@ -23,7 +23,7 @@ static struct {
     ffm_stream stream;
     uint32_t generation;
     uint32_t count;    /* known now */
-    uint32_t recorded; /* numbers given out */
+    uint32_t recorded; /* numbers assigned */
     known_module known[MODULES];
 } modules = {.lock = PTHREAD_MUTEX_INITIALIZER};
 

@@ -55,7 +55,7 @@ bool ffm_pageable_used(void)
     return answer == YES;
 }
 
-/* Whether the program may read the page; what the watch protects for the time being it may. */
+/* Whether the program may read the page; pages that the watch protects count as readable. */
 static bool readable(uint64_t word)
 {
     char byte;

@@ -2,7 +2,8 @@
  * management, or address translation services): CUDA C++ Programming Guide, "Unified Memory on devices with full CUDA
  * Unified Memory support".
  *
- * Such accesses heed the CPU's page protection, and where they go is not known: a kernel that is given an address can
+ * Such accesses obey the CPU's page protection, and where they go is unknown: a kernel that receives an address can
+ * follow any pointer from there.
  * follow any pointer from there. */
 #ifndef FFM_PAGEABLE_H
 #define FFM_PAGEABLE_H
@@ -10,18 +11,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The driver's own answer about a device: cuDeviceGetAttribute, called without its hook; NULL where it has none. */
+/* Provide the driver's own query about a device: cuDeviceGetAttribute, called without its hook; NULL if it has none. */
 void ffm_pageable_ask(void *device_attribute);
 
-/* No kernel of the program uses ordinary memory, whatever its parameters look like: the user says so. */
+/* The user says that no kernel of the program uses ordinary memory, whatever its parameters look like. */
 void ffm_pageable_rule_out(void);
 
-/* Whether any GPU uses ordinary memory. Asked once; call when the program has initialised the driver. */
+/* Whether any GPU uses ordinary memory. Determined once; call after the program has initialized the driver. */
 bool ffm_pageable_used(void);
 
-/* Whether a parameter of a kernel can be the address of ordinary memory, and there is a GPU that uses it. What lies
- * between the members of a structure is often the rest of an address: where that leads to memory that may not be read
- * it is none. */
+/* Whether a kernel parameter can be the address of ordinary memory, and some GPU uses such memory. Struct padding often
+ * contains stale addresses; a word that points to unreadable memory is not counted as an address. */
 bool ffm_pageable_holds(uint64_t word);
 
 #endif

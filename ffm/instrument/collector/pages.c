@@ -1,9 +1,9 @@
-/* Gives large blocks of the heap pages of their own.
+/* Gives large heap blocks their own pages.
  *
- * Preloaded where memory is watched by page: an array that shares its first page with another costs a fault and a step
- * of ten microseconds for each access to the other, and arrays that a program cuts from one block do so at every border
- * when the block begins in the middle of a page. Blocks still come from the program's own allocator, and are freed by
- * it.
+ * Preloaded if memory is watched by page. An array that shares its first page with another one costs a fault and a step
+ * of ten microseconds for each access to the other, and arrays that a program cuts from one block cause this at every
+ * border if the block starts in the middle of a page. Blocks still come from the program's own allocator, and are freed
+ * by it.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Smaller blocks would cost more memory than they are worth: half as much again at most here. */
+/* Smaller blocks would cost more memory than it is worth: at this size at most half as much again. */
 enum { PAGE = 4096, LEAST = 4 * PAGE, EARLY = 1 << 16 };
 
 #define EXPORT __attribute__((visibility("default")))
@@ -22,7 +22,7 @@ static struct {
     void *(*memalign)(size_t, size_t);
 } next;
 
-/* What the dynamic linker asks for while it looks the allocator up; never freed. */
+/* Memory that the dynamic linker requests while it looks up the allocator; never freed. */
 static struct {
     size_t used;
     _Alignas(16) char bytes[EARLY];
@@ -34,7 +34,7 @@ static void *from_early(size_t bytes)
     return start + bytes <= EARLY ? early.bytes + start : NULL;
 }
 
-/* False while the allocator is being looked up by this very thread. */
+/* False while this very thread is looking up the allocator. */
 static int find_next(void)
 {
     static __thread int looking __attribute__((tls_model("initial-exec")));
@@ -51,7 +51,7 @@ static int find_next(void)
     return next.malloc != NULL && next.calloc != NULL && next.memalign != NULL;
 }
 
-/* Where it is linked in (ffm/remedy/native/marks.c), it notes the block, and returns it. */
+/* If it is linked in (ffm/remedy/native/marks.c), it notes the block and returns it. */
 extern void *ffm_marks_block(void *block, size_t bytes) __attribute__((weak));
 
 static int is_large(size_t bytes)

@@ -9,8 +9,8 @@
 #include "aside.h"
 #include "ranges.h"
 
-/* The kernel reads pages through this file whatever their protection (proc_pid_mem(5)). Page-locked memory of some
- * drivers it does not read; that is opened. */
+/* Through this file the kernel reads pages whatever their protection (proc_pid_mem(5)), except for some drivers'
+ * page-locked memory, which is opened instead. */
 static struct {
     pthread_mutex_t lock;
     char *copy;
@@ -34,7 +34,8 @@ static bool room_for(uint64_t bytes)
 static bool copy_all(uint64_t start, uint64_t bytes)
 {
     int memory =
-        open("/proc/self/mem", O_RDONLY | O_CLOEXEC); /* each time: a program may close what it does not know */
+        open("/proc/self/mem",
+             O_RDONLY | O_CLOEXEC); /* opened each time, because a program may close descriptors it does not know */
     if (memory < 0)
         return false;
     uint64_t done = 0;

@@ -27,7 +27,7 @@ static struct {
     uint64_t count;
 } plan;
 
-static bool pageable_given; /* to a kernel; set under the lock of the ranges */
+static bool pageable_given; /* passed to a kernel; set under the lock of the ranges */
 
 void ffm_protected_data_open(const uint8_t *planned, uint64_t keys)
 {
@@ -46,8 +46,8 @@ static bool is_planned(uint32_t stack)
     return false;
 }
 
-/* The earlier of two ranges tells nothing that the later one does not: they are the same memory on the same stream, and
- * no wait can have come between. Or the later one is done after it, and both are only read. */
+/* The earlier of two ranges adds nothing to the later one: both are the same memory on the same stream, and no wait can
+ * have come in between. Or the later one is done after it, and both are only read. */
 static void drop_equal(const ffm_range *range)
 {
     for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
@@ -59,7 +59,8 @@ static void drop_equal(const ffm_range *range)
     }
 }
 
-/* Memory that may not be protected, since a thread runs on it, or may, or is seen elsewhere too. Not under the lock. */
+/* Memory that must not be protected, because a thread runs or may run on it, or because it is visible elsewhere too.
+ * Not under the lock. */
 static bool unwatchable(const ffm_box *box)
 {
     uint64_t end = ffm_box_end(box);
@@ -112,7 +113,7 @@ static void add_copy(const ffm_function *function, const ffm_copy *copy, ffm_ran
     }
 }
 
-/* What the operation writes or reads is not all known: it counts as used. */
+/* What the operation writes or reads is not fully known: it counts as used. */
 static void add_unknown(const ffm_range *range, uint32_t stack)
 {
     ffm_ranges_lock();
@@ -120,7 +121,7 @@ static void add_unknown(const ffm_range *range, uint32_t stack)
     ffm_ranges_unlock();
 }
 
-/* Beside what its kernels reach. */
+/* In addition to what its kernels can access. */
 static void add_graph(uint64_t executable, ffm_range *range, uint32_t stack)
 {
     ffm_graph_fact fact;

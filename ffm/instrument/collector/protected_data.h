@@ -10,11 +10,11 @@
 /* Only operations with one of these stacks count; `plan` is NULL for all. */
 void ffm_protected_data_open(const uint8_t *plan, uint64_t keys);
 
-/* Before a call: a kernel that is given ordinary memory may use any of it, and heeds its protection. Nothing is watched
- * any more, and all that is judged from then on counts as used. */
+/* Before a call: a kernel that receives ordinary memory may use any of it, and obeys its protection. From then on
+ * nothing is watched, and everything judged counts as used. */
 void ffm_protected_data_before(const ffm_function *function, const uint64_t *arguments);
 
-/* Watch what an operation that was issued protects; after the call. */
+/* After the call: watch what an issued operation protects. */
 void ffm_protected_data_add(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
                             uint64_t number, const ffm_thread *thread);
 

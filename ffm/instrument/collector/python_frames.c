@@ -16,11 +16,11 @@ bool ffm_python_readable;
 static struct {
     ffm_python_layout at;
     const char *(*thread_state)(void);
-    const char *code_type; /* the type of code objects, once one was met */
+    const char *code_type; /* the type of code objects, once one was seen */
     bool dedicated;
 } python;
 
-/* A function by its code object's identity. */
+/* Identifies a function by its code object. */
 static struct {
     ffm_stream stream;
     uint32_t count;
@@ -75,17 +75,17 @@ static bool is_code(const char *object)
     return true;
 }
 
-/* Whether the interpreter made the frame for itself, to see to what `__init__` returns: the file's and the function's
- * name are one string then, and there is no line. */
+/* Whether the interpreter created the frame for itself, to handle what `__init__` returns: then the names of file and
+ * function are one string, and there is no line. */
 static inline bool is_aid(const char *code)
 {
     return pointer_at(code, python.at.file) == pointer_at(code, python.at.name) &&
            number_at(code, python.at.first_line) == 0;
 }
 
-/* A code object is freed with its function, and another one can take its place with the same instruction addresses.
- * Addresses of its parts are not enough, since they are freed together: the text of the name, by the hash that Python
- * keeps in a string, and the beginning of the line table are read too. */
+/* A code object is freed with its function, and another one can take its place with the same instruction addresses. The
+ * addresses of its parts are not sufficient, because they are freed together. So the name's text, by the hash that
+ * Python keeps in a string, and the start of the line table are read too. */
 static inline uint64_t identity_of(const char *code)
 {
     const char *name = pointer_at(code, python.at.name), *table = pointer_at(code, python.at.line_table);
@@ -103,7 +103,7 @@ static inline uint64_t identity_of(const char *code)
     return mixed;
 }
 
-/* The words of an entry into the interpreter that has no function (yet, or any more). */
+/* The words of an entry into the interpreter that has no function yet, or no longer. */
 static const uint64_t bare_entry[FFM_PYTHON_WORDS] = {0, FFM_PYTHON_ENTRY, 0};
 
 uint32_t ffm_python_walk(uint64_t *words, bool *truncated)
@@ -156,8 +156,8 @@ static size_t put_utf8(uint32_t point, char *out)
     return more + 1;
 }
 
-/* A string as UTF-8, at most `room` bytes. Its state is a word of bits: 2 for interning, 3 for the bytes of a
- * character, then "compact" (all but those of subclasses) and "ASCII" (Include/cpython/unicodeobject.h). */
+/* A string as UTF-8, at most `room` bytes. Its state is a word of bits: 2 for interning, 3 for the bytes per character,
+ * then "compact" (all but those of subclasses) and "ASCII" (Include/cpython/unicodeobject.h). */
 static size_t copy_text(const char *string, char *out, size_t room)
 {
     const ffm_python_layout *at = &python.at;
@@ -175,7 +175,7 @@ static size_t copy_text(const char *string, char *out, size_t room)
     return used;
 }
 
-/* Also where nothing is recorded, as in a corrected program, functions have hashes and numbers. */
+/* Even if nothing is recorded, as in a corrected program, functions have hashes and numbers. */
 static uint32_t record(const char *code, uint64_t *hash)
 {
     static char text[LONGEST_FILE + LONGEST_NAME];
@@ -206,7 +206,7 @@ static uint32_t code_number(const uint64_t *words, uint64_t *hash)
         }
     }
     uint32_t number = record((const char *)words[0], hash); // NOLINT(performance-no-int-to-ptr)
-    /* A table that is three quarters full stays as it is: later functions are recorded each time they are met. */
+    /* A table that is three quarters full stays unchanged: later functions are recorded each time they occur. */
     if (codes.count < CODES / 4 * 3) {
         codes.slots[slot].words[0] = words[0];
         codes.slots[slot].words[1] = words[2];
@@ -231,7 +231,7 @@ static int32_t read_signed_varint(const uint8_t **at)
     return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
 }
 
-/* Line and first column (from 1; 0 where there is none) of an instruction, counted in code units of two bytes, by the
+/* Line and first column (from 1; 0 if there is none) of an instruction, counted in code units of two bytes, from the
  * code object's location table (CPython 3.11 and later: Objects/locations.md, InternalDocs/code_objects.md). */
 static void locate(const char *code, uint64_t instruction, uint32_t *line, uint32_t *column)
 {

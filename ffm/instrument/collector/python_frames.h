@@ -1,6 +1,6 @@
-/* The Python functions that a thread is in, read from the interpreter's own frames.
+/* The active Python functions of a thread, read from the interpreter's own frames.
  *
- * They are read in the thread itself while it is inside a call, so they cannot change meanwhile. Nothing here calls the
+ * The thread itself reads them while it is inside a call, so they cannot change meanwhile. Nothing here calls the
  * interpreter, except for its function that finds the thread's state and needs no lock; nothing allocates. */
 #ifndef FFM_PYTHON_FRAMES_H
 #define FFM_PYTHON_FRAMES_H
@@ -15,9 +15,9 @@ enum {
                             address apart; two frames with equal words are at one place of one function */
 };
 
-/* The layout of an interpreter, from where its functions and data are. `version` is its PY_VERSION_HEX, `runtime` its
- * `_PyRuntime`, `thread_state` its `PyGILState_GetThisThreadState`. Frames of the module around it belong to the
- * interpreter alone when `dedicated`: it is libpython or python itself, not a program that has Python linked in. */
+/* The layout of an interpreter, from the addresses of its functions and data. `version` is its PY_VERSION_HEX,
+ * `runtime` its `_PyRuntime`, `thread_state` its `PyGILState_GetThisThreadState`. If `dedicated`, frames of its module
+ * belong to the interpreter alone: the module is libpython or python itself, not a program with Python linked in. */
 typedef struct {
     const void *thread_state;
     const void *runtime;
@@ -25,30 +25,30 @@ typedef struct {
     bool dedicated;
 } ffm_python;
 
-/* Frames are read from now on, where the layout of that version is known. The recording says whether it is. */
+/* Read frames from now on, if the layout of that version is known. The recording says whether it is. */
 void ffm_python_found(const ffm_python *python);
 
 /* Whether there is an interpreter whose frames can be read. */
 extern bool ffm_python_readable;
 
 /* Frames of the calling thread, innermost first: FFM_PYTHON_WORDS words each, for at most FFM_MAX_PYTHON_FRAMES.
- * Returns the number of words; `truncated` is set where there are more frames, and else left alone. */
+ * Returns the number of words. Sets `truncated` if there are more frames, otherwise leaves it alone. */
 uint32_t ffm_python_walk(uint64_t *words, bool *truncated);
 
-/* Where a frame is, as it is recorded, and in words that mean the same in every run. */
+/* A frame's place as it is recorded, and in words that mean the same in every run. */
 typedef struct {
     ffm_python_frame frame;
     uint64_t identity[2];
 } ffm_python_place;
 
-/* Describe a frame that ffm_python_walk just read in this thread; a function met for the first time is recorded. Not
- * for the hot path; one thread at a time. */
+/* Describe a frame that ffm_python_walk just read in this thread; a new function is recorded. Not for the hot path; one
+ * thread at a time. */
 ffm_python_place ffm_python_place_of(const uint64_t *words);
 
 /* Whether the native code at a module's base is the interpreter and nothing else. Takes the loader's lock. */
 bool ffm_python_is_interpreter(uint64_t module_base);
 
-/* In a forked child: record functions again as they are met. */
+/* In a forked child: record functions again as they occur. */
 void ffm_python_after_fork(void);
 
 #endif

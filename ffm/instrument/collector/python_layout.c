@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* From CPython's headers of these versions (Include/cpython/pystate.h, code.h, unicodeobject.h and
- * Include/internal/pycore_frame.h); within 3.11 and within 3.12 they are all the same. */
+ * Include/internal/pycore_frame.h); they are identical within 3.11 and within 3.12. */
 static const ffm_python_layout layout_3_11 = {.current_frame = 56,
                                               .through_cframe = true,
                                               .cframe_frame = 8,
@@ -39,8 +39,8 @@ static const ffm_python_layout layout_3_12 = {.current_frame = 56,
                                               .ascii = 40,
                                               .compact = 56};
 
-/* Since 3.13 the interpreter says itself, in words at the start of `_PyRuntime` (struct _Py_DebugOffsets of
- * Include/internal/pycore_debug_offsets.h): these are their places, by version. */
+/* Since 3.13 the interpreter describes itself, in words at the start of `_PyRuntime` (struct _Py_DebugOffsets of
+ * Include/internal/pycore_debug_offsets.h). These are their indices, by version. */
 enum { OFFSETS_VERSION = 1, OFFSETS_FREE_THREADED = 2 };
 typedef struct {
     uint32_t current_frame, previous, executable, instruction, owner;

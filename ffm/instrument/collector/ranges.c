@@ -9,7 +9,7 @@
 #include "signals.h"
 #include "trace.h"
 
-/* Each range may make two mappings more, of the 65,530 that a process may have (vm.max_map_count): most are left to the
+/* Each range may add two mappings to the 65,530 that a process may have (vm.max_map_count); most are left to the
  * program. */
 enum { CAPACITY = 1 << 14, PAGE = FFM_RANGES_PAGE, HUGE_PAGE = 2 << 20 };
 
@@ -24,7 +24,7 @@ static struct {
 static __thread uint64_t held __attribute__((tls_model("initial-exec")));
 static __thread bool holding __attribute__((tls_model("initial-exec")));
 
-/* A mutex may not be taken in a signal handler. */
+/* A mutex must not be taken in a signal handler. */
 void ffm_ranges_lock_in_handler(void)
 {
     while (__atomic_test_and_set(&watched.locked, __ATOMIC_ACQUIRE))
@@ -88,7 +88,8 @@ static int protection(const ffm_range *range)
     return range->writes_only ? PROT_READ : PROT_NONE;
 }
 
-/* What the armed ranges want of the page at an address: the strictest wins. `until` is lowered to where that changes.
+/* The protection that the armed ranges need for the page at an address; the strictest wins. `until` is lowered to where
+ * that changes.
  */
 static int wanted_at(uint64_t page, uint64_t *until)
 {
@@ -109,7 +110,7 @@ static int wanted_at(uint64_t page, uint64_t *until)
     return wanted;
 }
 
-/* Protect [first, last) as the armed ranges want it; no page is open in between. */
+/* Protect [first, last) as the armed ranges need; no page is open in between. */
 static bool apply(uint64_t first, uint64_t last)
 {
     if (ffm_trace_on()) {
@@ -183,7 +184,7 @@ bool ffm_ranges_arm(ffm_range *range)
     range->state = FFM_RANGE_ARMED;
     if (apply(first_page(range), last_page(range)))
         return true;
-    range->page = HUGE_PAGE; /* what the system's pool of huge pages wants */
+    range->page = HUGE_PAGE; /* as the system's pool of huge pages requires */
     if (apply(first_page(range), last_page(range)))
         return true;
     range->page = PAGE;
@@ -219,7 +220,7 @@ void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end)
         ffm_ranges_remove(place);
         return;
     }
-    /* Of several rows the rest stays watched as it is: an access to the part that is gone counts, too. */
+    /* If there are several rows, the rest stays watched: an access to the removed part counts as well. */
     if (!plain || end <= range->start || start >= range->end)
         return;
     bool before = start > range->start, behind = end < range->end;
@@ -236,7 +237,7 @@ void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end)
         watched.ranges[watched.count - 1].state = rest.state;
         watched.ranges[watched.count - 1].page = rest.page;
     }
-    /* The trace watch finds nothing where its marks are of a time before: there are too many cuts to renew them. */
+    /* The trace watch finds nothing if its marks are outdated, and there are too many cuts to renew them. */
     if (rest.state == FFM_RANGE_ARMED && !(rest.rest && ffm_trace_on()))
         apply(first, last);
 }

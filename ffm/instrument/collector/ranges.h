@@ -1,4 +1,4 @@
-/* The host ranges that are watched, and the protection of their pages. Everything here is done under the lock, and is
+/* The host ranges that are watched, and the protection of their pages. Everything here happens under the lock, and is
  * safe in signal handlers. */
 #ifndef FFM_RANGES_H
 #define FFM_RANGES_H
@@ -10,13 +10,13 @@
 
 enum { FFM_RANGES_PAGE = 4096 };
 
-/* A range is protected from the end of a wait that may cover its work until it is touched, and again from the next such
- * wait on as long as no wait is known to have covered it. */
+/* A range is protected from the end of a wait that may cover its work until it is touched. Until a wait is known to
+ * have covered it, the next such wait protects it again. */
 typedef enum {
-    FFM_RANGE_PENDING, /* its work is in flight, for all that is known: an access now relies on no wait */
+    FFM_RANGE_PENDING, /* its work may be in flight: an access now relies on no wait */
     FFM_RANGE_ARMED,   /* protected */
-    FFM_RANGE_OPEN,    /* would be armed, but a system call works beside it */
-    FFM_RANGE_DORMANT  /* seen touched; another thread's wait arms it again */
+    FFM_RANGE_OPEN,    /* would be armed, but a system call is working next to it */
+    FFM_RANGE_DORMANT  /* was touched; another thread's wait arms it again */
 } ffm_range_state;
 
 typedef struct {
@@ -24,27 +24,27 @@ typedef struct {
     uint64_t start, end; /* of the box */
     uint64_t operation;  /* of the transfer or launch, within its thread */
     uint32_t thread;
-    uint32_t page;      /* bytes; huge pages of a pool are protected whole */
+    uint32_t page;      /* bytes; huge pages from a pool are protected as a whole */
     uint64_t stream;    /* ffm_stream_key */
     uint64_t issued;    /* when the operation began */
-    uint64_t armed;     /* when the program went on after the wait that armed it */
+    uint64_t armed;     /* when the program continued after the wait that armed it */
     uint64_t waited;    /* one bit for each thread whose wait has covered it */
     uint64_t waits;     /* how many waits and records of events had ended when it was issued */
-    uint64_t done;      /* and for each of them that was seen by an access */
-    uint64_t inherited; /* when a fork made it a copy: the operation is the parent's, or of one further up; else 0 */
+    uint64_t done;      /* the same number at each access that found it done */
+    uint64_t inherited; /* when a fork copied it: the operation is an ancestor's; otherwise 0 */
     ffm_range_state state;
     bool writes_only; /* the CPU may still read it: source of an upload in flight */
     bool covered;     /* a wait is known to have covered its work */
-    bool launch;      /* a block that a kernel may have written, not a transfer's memory */
+    bool launch;      /* a block that a kernel may have written, not the memory of a transfer */
     bool forking;     /* open while a child is forked, to be armed again */
-    bool download;    /* of the device's memory; the fields below say how much of it is touched, see extents.h */
+    bool download;    /* from device memory; the fields below say how much of it is touched, see extents.h */
     bool followed;    /* all of it is armed, or recorded as touched */
-    bool rest;        /* what is left of a download that was touched: no use of it counts any more */
-    uint32_t granule; /* bytes that a touch opens; 0 where it is not followed */
+    bool rest;        /* the remainder of a download that was touched: its uses no longer count */
+    uint32_t granule; /* bytes that a touch opens; 0 if its extent is not watched */
 } ffm_range;
 
-/* Around all that follows. Outside of signal handlers signals are held back: a handler of the program's could touch a
- * watched page. */
+/* Hold the lock around everything below. Outside signal handlers, signals are blocked: a handler of the program could
+ * touch a watched page. */
 void ffm_ranges_lock(void);
 void ffm_ranges_unlock(void);
 void ffm_ranges_lock_in_handler(void);
@@ -53,41 +53,41 @@ void ffm_ranges_unlock_in_handler(void);
 /* Whether the calling thread holds the lock. */
 bool ffm_ranges_held(void);
 
-/* How many ranges there are; may be asked without the lock, to see whether there is anything to do. */
+/* The number of ranges; may be read without the lock, to see whether there is anything to do. */
 uint32_t ffm_ranges_count(void);
 
-/* The range at a place from 0 on. */
+/* The range at an index from 0. */
 ffm_range *ffm_ranges_at(uint32_t place);
 
-/* Add a range, not yet protected. Returns false where there is no room. */
+/* Add a range, not yet protected. Returns false if there is no room. */
 bool ffm_ranges_add(const ffm_range *range);
 
 /* Add a piece of an armed range, which is protected. */
 bool ffm_ranges_add_armed(const ffm_range *range);
 
-/* Take a range out; the last one moves to its place. */
+/* Remove a range; the last one moves to its index. */
 void ffm_ranges_remove(uint32_t place);
 
-/* Open all armed ranges; until the opposite is said what would be armed is left open as well. They are marked
+/* Open all armed ranges. Until this is reverted, ranges that would be armed are left open as well. They are marked
  * `forking`.
  */
 void ffm_ranges_hold_open(bool hold);
 
-/* Protect a range, or give its pages back. False where its pages cannot be protected. */
+/* Protect a range, or open its pages. False if its pages cannot be protected. */
 bool ffm_ranges_arm(ffm_range *range);
 void ffm_ranges_disarm(ffm_range *range, ffm_range_state next);
 
-/* What was to arrive in [start, end), or to be read from there, is over or gone: leave it out of all ranges, which may
- * end a range or make two of it. */
+/* What was to arrive in [start, end), or to be read from there, is over or gone: remove it from all ranges, which may
+ * end a range or split it in two. */
 void ffm_ranges_cut(uint64_t start, uint64_t end);
 
-/* The same for one range, at a place. */
+/* The same for one range, at an index. */
 void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end);
 
-/* And for a box. Of several rows only ranges of just these rows end. */
+/* And for a box. If it has several rows, only ranges of exactly these rows end. */
 void ffm_ranges_cut_box(const ffm_box *box);
 
-/* Whether pages of an armed range lie in [start, end). Without the lock the answer may be old. */
+/* Whether [start, end) contains pages of an armed range. Without the lock the answer may be outdated. */
 bool ffm_ranges_overlap(uint64_t start, uint64_t end);
 
 typedef struct {
@@ -105,14 +105,14 @@ static inline bool ffm_range_forbids(const ffm_range *range, uint64_t start, uin
            ffm_box_touches(&range->box, start, end);
 }
 
-/* Take the lock in a forked child, where a thread that is gone may have held it. */
+/* Take the lock in a forked child, where a thread that no longer exists may have held it. */
 void ffm_ranges_lock_after_fork(void);
 
 /* How often the protection of pages has changed. Locked. */
 uint64_t ffm_ranges_changes(void);
 
-/* Open the page around an address for one instruction; false where no armed range is on it, and it has no bytes then,
- * or where the kernel refuses. Closing protects it as the ranges that are armed then want. */
+/* Open the page around an address for one instruction. False, and the page then has no bytes, if no armed range is on
+ * it or the kernel refuses. Closing protects it as the ranges armed at that time need. */
 bool ffm_ranges_open_page(uint64_t address, ffm_page *page);
 void ffm_ranges_close_page(const ffm_page *page);
 

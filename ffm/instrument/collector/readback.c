@@ -7,7 +7,7 @@
 #include "calls.h"
 #include "captures.h"
 
-enum { WIDEST_GAPS = 4 }; /* bytes read for each byte wanted */
+enum { WIDEST_GAPS = 4 }; /* bytes read per byte needed */
 
 typedef int (*copy_function)(uint64_t, uint64_t, uint64_t);
 typedef int (*copy_async_function)(uint64_t, uint64_t, uint64_t, uint64_t);

@@ -15,14 +15,14 @@ static const int numbers[OURS] = {SIGSEGV, SIGTRAP, SIGSYS};
 
 static struct {
     bool open;
-    ffm_signal_action program[OURS]; /* what the program asked for */
+    ffm_signal_action program[OURS]; /* what the program requested */
 } handlers;
 
-/* Those of ours that the program believes it holds back. */
+/* Those of ours that the program believes to be blocked. */
 static __thread uint64_t withheld __attribute__((tls_model("initial-exec")));
 
-/* Ends a handler. In our own code, so that it is no system call of the program's; unwinders know a handler's frame by
- * these very bytes. */
+/* Ends a handler. It is in our own code, so that it is not a system call of the program; unwinders recognize a
+ * handler's frame by these very bytes. */
 __asm__(".text\n"
         ".balign 16\n"
         ".globl ffm_signals_return\n"
@@ -63,7 +63,7 @@ bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_sig
             .handler = (uint64_t)ours[i],
             .flags = RESTORER | SA_SIGINFO | SA_ONSTACK | SA_NODEFER | (numbers[i] == SIGSYS ? SA_RESTART : 0),
             .restorer = (uint64_t)ffm_signals_return,
-            /* The program's system calls go on inside the handler of SIGSYS, interrupted as they are without it. */
+            /* The program's system calls continue inside the handler of SIGSYS, and can be interrupted as usual. */
             .mask = numbers[i] == SIGSYS ? 0 : ~FFM_SIGNALS_OURS,
         };
         if (install(numbers[i], &action, &handlers.program[i]) != 0)
@@ -74,7 +74,7 @@ bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_sig
     return true;
 }
 
-/* Let it happen again, with the effect that it has without us. A signal that was sent does not repeat. */
+/* Let the signal occur again, with its effect without us. A signal that was sent does not repeat by itself. */
 static void let_go(int number, bool sent)
 {
     const ffm_signal_action usual = {.handler = (uint64_t)SIG_DFL};
@@ -104,7 +104,7 @@ void ffm_signals_pass(int number, siginfo_t *info, void *context)
         ((ffm_signal_handler)action.handler)(number, info, context);
     else
         ((void (*)(int))action.handler)(number);
-    /* The kernel puts the interrupted thread's mask back. */
+    /* The kernel restores the interrupted thread's mask. */
 }
 
 int64_t ffm_signals_program_action(int number, const ffm_signal_action *wanted, ffm_signal_action *before)
@@ -137,7 +137,7 @@ int64_t ffm_signals_program_mask(int how, const uint64_t *set, uint64_t *before,
 {
     const uint64_t old = (*mask & ~FFM_SIGNALS_OURS) | withheld;
     uint64_t wanted = old;
-    /* Programs ask so whether memory can be read: the system looks at the set first. */
+    /* Programs use this to test whether memory is readable: the system reads the set first. */
     if (set != NULL && ffm_kernel(SYS_rt_sigprocmask, UINT64_MAX, (uint64_t)set, 0, SET_BYTES) == -EFAULT)
         return -EFAULT;
     if (before != NULL && !ffm_kernel_maps((uint64_t)before))

@@ -1,5 +1,5 @@
-/* SIGSEGV, SIGTRAP and SIGSYS belong to the watch. The program's own handlers of them are kept here, and called for
- * what is not the watch's; the program sees them as if they were installed. */
+/* SIGSEGV, SIGTRAP and SIGSYS belong to the watch. The program's own handlers for them are kept here, and called for
+ * signals that are not the watch's; the program sees them as if they were installed. */
 #ifndef FFM_SIGNALS_H
 #define FFM_SIGNALS_H
 
@@ -17,16 +17,16 @@ typedef struct {
     uint64_t handler, flags, restorer, mask;
 } ffm_signal_action;
 
-/* Take the three signals. Handlers of faults and traps run with all other signals held back. */
+/* Take over the three signals. Handlers of faults and traps run with all other signals blocked. */
 bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_signal_handler system_call);
 
-/* Let the program have a signal that was not ours, as it asked for it. */
+/* Pass a signal that was not ours to the program, as it requested. */
 void ffm_signals_pass(int number, siginfo_t *info, void *context);
 
-/* What a thread holds back when it is first met: from now on it only believes that it holds the three back. */
+/* Record which signals a thread blocks when first seen: from now on it only believes that the three are blocked. */
 void ffm_signals_withhold(uint64_t *mask);
 
-/* Never hold the three signals back in this thread: the kernel ends a process that faults with SIGSEGV blocked. */
+/* Never block the three signals in this thread: the kernel ends a process that faults while SIGSEGV is blocked. */
 void ffm_signals_unblock(void);
 
 /* The code that ends a handler. */
@@ -35,7 +35,7 @@ extern const char ffm_signals_return[] __attribute__((visibility("hidden")));
 /* The three, as a set. */
 #define FFM_SIGNALS_OURS ((1ULL << (SIGSEGV - 1)) | (1ULL << (SIGTRAP - 1)) | (1ULL << (SIGSYS - 1)))
 
-/* Set the thread's mask of signals, and return the one before it. */
+/* Set the thread's signal mask, and return the previous one. */
 static inline uint64_t ffm_signals_set_mask(uint64_t mask)
 {
     uint64_t before = 0;
@@ -43,7 +43,7 @@ static inline uint64_t ffm_signals_set_mask(uint64_t mask)
     return before;
 }
 
-/* What stands in for the program's rt_sigaction and rt_sigprocmask: they answer as the kernel does. `mask` is the
+/* Replacements for the program's rt_sigaction and rt_sigprocmask, which answer as the kernel does. `mask` is the
  * thread's, which takes effect when the handler of the system call returns. */
 int64_t ffm_signals_program_action(int number, const ffm_signal_action *wanted, ffm_signal_action *before);
 int64_t ffm_signals_program_mask(int how, const uint64_t *set, uint64_t *before, uint64_t *mask);

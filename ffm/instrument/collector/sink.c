@@ -25,8 +25,8 @@ static struct {
     char folder[2048];
 } sink = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = -1};
 
-/* Set in a process with a recording. The kernel empties the page in every child that has memory of its own (madvise(2),
- * MADV_WIPEONFORK): one that was begun past the C library learns so that the recording is its parent's. */
+/* Set in a process with a recording. The kernel clears the page in every child with its own memory (madvise(2),
+ * MADV_WIPEONFORK): so a child started without the C library learns that the recording is its parent's. */
 static bool *own;
 
 static void mark_own(void)
@@ -47,7 +47,7 @@ bool ffm_sink_is_own(void)
     return own == NULL || *own;
 }
 
-/* The number that the usual launchers give a process; -1 outside of them. */
+/* The number that the usual launchers give a process; -1 if there is none. */
 int32_t ffm_sink_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};
@@ -131,15 +131,15 @@ bool ffm_sink_reopen(void)
 static ffm_chunk *new_chunk(uint32_t kind, uint32_t thread, size_t capacity, uint64_t first)
 {
     ffm_chunk *chunk = NULL;
-    const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS); /* a handler may come by here as well */
+    const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS); /* a handler may come here as well */
     pthread_mutex_lock(&sink.lock);
     if (sink.header != NULL) {
         off_t offset = (off_t)sink.header->file_bytes;
         if (posix_fallocate(sink.file, offset, (off_t)capacity) == 0) {
             void *pages = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_SHARED, sink.file, offset);
             if (pages != MAP_FAILED) {
-                /* All pages in one go cost half of a fault for each. Where the kernel knows no such advice (before
-                 * Linux 5.14), they fault one by one. */
+                /* Populating all pages at once costs half of a fault each. If the kernel does not know this advice
+                 * (before Linux 5.14), they fault one by one. */
                 madvise(pages, capacity, MADV_POPULATE_WRITE);
                 chunk = pages;
                 *chunk = (ffm_chunk){.kind = kind, .thread = thread, .capacity = capacity, .first = first};

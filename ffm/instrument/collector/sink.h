@@ -1,4 +1,4 @@
-/* The recording file: grows in chunks that are mapped while they are written.
+/* The recording file, which grows in chunks that are mapped while they are written.
  *
  * Disk space is reserved before a chunk is mapped, so that a full disk is an error here and not a SIGBUS in the
  * program. What was written stays in the page cache when the process dies. */
@@ -10,31 +10,31 @@
 
 #include "records.h"
 
-/* A place to append records of one kind. Zero-initialised: no chunk yet. */
+/* A place to append records of one kind. Zero-initialized means no chunk yet. */
 typedef struct {
     ffm_chunk *chunk;
     uint64_t written; /* records in this and all earlier chunks */
 } ffm_stream;
 
-/* Create the recording `folder`/recording-PID[.N].ffm. Returns false where the file cannot be made. */
+/* Create the recording `folder`/recording-PID[.N].ffm. Returns false if the file cannot be created. */
 bool ffm_sink_open(const char *folder, uint32_t mode);
 
-/* In a forked child: forget the parent's file and make one of its own; where that fails nothing is recorded. False
- * where the parent recorded nothing. */
+/* In a forked child: forget the parent's file and create a separate one; if that fails, nothing is recorded. False if
+ * the parent recorded nothing. */
 bool ffm_sink_reopen(void);
 
-/* Whether the recording, if there is one, is this process's: not in a child that was begun past the C library (by
- * clone(2) itself), of which nothing is recorded. */
+/* Whether the recording, if there is one, is this process's own. It is not in a child that was started without the C
+ * library (directly by clone(2)), of which nothing is recorded. */
 bool ffm_sink_is_own(void);
 
-/* Room for `bytes` more at the end of the stream; NULL when the disk is full (counted in the header), or where the
- * recording is another process's. */
+/* Reserve `bytes` more at the end of the stream. NULL if the disk is full (counted in the header), or if the recording
+ * is another process's. */
 void *ffm_sink_reserve(ffm_stream *stream, uint32_t kind, uint32_t thread, size_t bytes);
 
-/* Make the `bytes` reserved last part of the recording. */
+/* Make the last reserved `bytes` part of the recording. */
 void ffm_sink_commit(ffm_stream *stream, size_t bytes);
 
-/* Unmap the stream's chunk; what is in it stays recorded. */
+/* Unmap the stream's chunk; its content stays recorded. */
 void ffm_sink_release(ffm_stream *stream);
 
 /* Note in the header, now or once there is one, which Python is in the process and whether its frames can be read. */
@@ -43,13 +43,13 @@ void ffm_sink_note_python(uint32_t version, bool readable);
 /* A number for a new thread of this recording. */
 uint32_t ffm_sink_new_thread(void);
 
-/* The process's rank under an MPI launcher, from its environment, else -1. */
+/* The process's rank under an MPI launcher, from its environment; otherwise -1. */
 int32_t ffm_sink_rank(void);
 
-/* Note that a kernel was given what may be the address of ordinary memory; the first time counts. */
+/* Note that a kernel received what may be the address of ordinary memory; the first time counts. */
 void ffm_sink_note_ordinary_memory(uint64_t now);
 
-/* Note what a fault of the watch costs. */
+/* Note the cost of a fault of the watch. */
 void ffm_sink_set_fault_cost(uint64_t nanoseconds);
 
 #endif

@@ -22,12 +22,12 @@ enum {
     MAX_WORDS = FFM_MAX_FRAMES + FFM_MAX_PYTHON_FRAMES * FFM_PYTHON_WORDS
 };
 
-/* An interned stack, kept for exact comparison: two stacks are one only if every frame agrees. */
+/* An interned stack, kept for exact comparison: two stacks are the same only if every frame agrees. */
 typedef struct {
     uint64_t hash;
     uint32_t number;
-    uint32_t depth;        /* native frames: words at the beginning */
-    uint32_t python_words; /* behind them */
+    uint32_t depth;        /* native frames: the first words */
+    uint32_t python_words; /* the words after them */
     uint8_t key[FFM_KEY_BYTES];
     uint64_t words[];
 } interned;
@@ -37,14 +37,14 @@ static struct {
     ffm_stream stream;
     interned *slots[SLOTS]; /* open addressing; written under the lock, read without it */
     interned *by_number[SLOTS];
-    interned *by_key[SLOTS]; /* open addressing; only stacks with Python frames, of which several share a key */
+    interned *by_key[SLOTS]; /* open addressing; only stacks with Python frames, several of which can share a key */
     uint32_t used;           /* slots */
-    uint32_t count;          /* numbers given out */
+    uint32_t count;          /* numbers assigned */
     char *arena;
     size_t arena_used;
 } stacks = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* What the stack that is being added consists of; under the lock. Not on the stack, for a signal handler's is small. */
+/* The stack that is being added; under the lock. Not on the stack, because a signal handler's stack is small. */
 static struct {
     ffm_module_place places[FFM_MAX_FRAMES];
     ffm_python_place python[FFM_MAX_PYTHON_FRAMES];
@@ -92,16 +92,16 @@ static void *allocate(size_t bytes)
     return room;
 }
 
-/* Fill `added`: where the frames lie, and the key by which runs are matched.
+/* Fill `added`: where the frames are, and the key by which runs are matched.
  *
- * The interpreter's own frames are no part of the key of a stack with Python frames: the Python frames say where it is,
- * while the ways through its code change as it specialises. */
+ * The interpreter's own frames are not part of the key of a stack with Python frames: the Python frames identify the
+ * place, while the paths through the interpreter's code change as it specializes. */
 static void describe(const uint64_t *words, uint32_t depth, uint32_t python_words)
 {
     uint32_t native = 0, functions = 0;
     memset(added.identity, 0, depth * sizeof *added.identity);
     for (uint32_t i = 0; i < depth; i++) {
-        /* A return address can be the first byte after its function: the call lies before it. */
+        /* A return address can be the first byte after its function: the call is before it. */
         added.places[i] = ffm_module_of(words[i] - (i > 0));
         bool inside = added.places[i].number != FFM_NO_MODULE;
         if (inside && python_words > 0 && ffm_python_is_interpreter(added.places[i].base))
@@ -124,7 +124,7 @@ static void describe(const uint64_t *words, uint32_t depth, uint32_t python_word
     memcpy(added.key, canonical.digest, FFM_KEY_BYTES);
 }
 
-/* Record the stack that `added` describes with its frames as (module, offset), and its Python frames. */
+/* Record the stack that `added` describes, with its frames as (module, offset), and its Python frames. */
 static void record(const interned *stack, bool truncated)
 {
     uint32_t python_frames = stack->python_words / FFM_PYTHON_WORDS;
@@ -146,7 +146,7 @@ static void record(const interned *stack, bool truncated)
     ffm_sink_commit(&stacks.stream, bytes);
 }
 
-/* Add a stack under the lock, and return its number. A table that is three quarters full stays as it is: later stacks
+/* Add a stack under the lock, and return its number. A table that is three quarters full stays unchanged: later stacks
  * share the number 0, the empty stack. */
 static uint32_t add(uint64_t hash, uint32_t slot, const uint64_t *words, uint32_t depth, uint32_t python_words,
                     bool truncated)
@@ -181,7 +181,7 @@ static uint32_t add(uint64_t hash, uint32_t slot, const uint64_t *words, uint32_
     return fresh->number;
 }
 
-/* Number of a stack: `depth` return addresses, and behind them the words of its Python frames. */
+/* Number of a stack: `depth` return addresses, followed by the words of its Python frames. */
 static uint32_t intern(const uint64_t *words, uint32_t depth, uint32_t python_words, bool truncated)
 {
     uint64_t hash = XXH3_64bits_withSeed(words, (depth + python_words) * sizeof *words, ffm_modules_generation());
@@ -199,7 +199,7 @@ static uint32_t intern(const uint64_t *words, uint32_t depth, uint32_t python_wo
     return number;
 }
 
-/* In a frame of its own: that from which the native frames are taken must be small. */
+/* In a separate frame, because the frame from which the native frames are captured must be small. */
 static __attribute__((noinline)) uint32_t intern_with_python(const uint64_t *frames, uint32_t depth, bool *truncated)
 {
     uint64_t words[MAX_WORDS];
@@ -216,8 +216,8 @@ static inline uint32_t intern_here(const uint64_t *frames, uint32_t depth, bool 
     return intern(frames, depth, 0, *truncated);
 }
 
-/* The C library allots the unwinder's variables of a thread under the dynamic linker's lock until they have been used
- * once. Later that lock may be held by a thread that waits for what the calling one holds. */
+/* Until its first use, the C library allocates a thread's unwinder variables under the dynamic linker's lock. Later,
+ * that lock may be held by a thread that waits for what the calling one holds. */
 __attribute__((constructor)) static void use_unwinder(void)
 {
     void *frame;
@@ -275,11 +275,11 @@ uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated)
     return number;
 }
 
-/* unw_backtrace as if the function whose registers at its entry are given had called it; 0 where that cannot be done.
+/* unw_backtrace as if called by the function whose registers at its entry are given; 0 if that is not possible.
  *
- * unw_backtrace remembers frames and makes no system calls, but starts where it is called. So the call is made from a
- * frame of 4096 bytes that ends at the hooked function's return address, below all frames in use (of Frida and ours),
- * and the unwind table says just that of it. */
+ * unw_backtrace caches frames and makes no system calls, but starts where it is called. So it is called from a frame of
+ * 4096 bytes that ends at the hooked function's return address, below all frames in use (Frida's and ours), and the
+ * unwind table describes just that frame. */
 int ffm_backtrace_at_entry(void **frames, int room, uint64_t stack, uint64_t frame);
 
 __asm__(".pushsection .text\n"

@@ -1,4 +1,4 @@
-/* Call stacks: taken, and interned to small numbers. */
+/* Call stacks: captured, and interned to small numbers. */
 #ifndef FFM_STACKS_H
 #define FFM_STACKS_H
 
@@ -14,21 +14,21 @@ typedef struct {
     uint64_t rbx, r12, r13, r14, r15;
 } ffm_registers;
 
-/* Make the empty stack the number 0. Call once, before any other. */
+/* Make the empty stack number 0. Call once, before anything else. */
 void ffm_stacks_open(void);
 
-/* Number of the calling function's stack, without its innermost `skip` frames (this call's own not counted).
- * `truncated` tells whether it was deeper than FFM_MAX_FRAMES. */
+/* Number of the calling function's stack, without its innermost `skip` frames (not counting this call's own).
+ * `truncated` says whether it was deeper than FFM_MAX_FRAMES. */
 uint32_t ffm_stack_here(int skip, bool *truncated);
 
-/* Number of the stack that starts at the given registers. Slower (two system calls a frame): for signal handlers. */
+/* Number of the stack that starts at the given registers. Slower (two system calls per frame): for signal handlers. */
 uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated);
 
 /* The same, for registers at the entry of a function whose frames are still on the calling thread's stack: for attached
  * probes, from which an unwinder cannot find the way out by itself. */
 uint32_t ffm_stack_at_entry(const ffm_registers *registers, bool *truncated);
 
-/* Number of a stack whose native frames were taken before, innermost first. Python functions are not in it. */
+/* Number of a stack whose native frames were captured before, innermost first. It has no Python functions. */
 uint32_t ffm_stack_number(const uint64_t *frames, uint32_t depth);
 
 /* Key of a stack by its number; the same in every run. */

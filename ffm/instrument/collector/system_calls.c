@@ -23,7 +23,7 @@
 
 typedef uint64_t word;
 
-enum { VECTORS = 1024, PAGE = 4096, CALLS = 512 }; /* the kernel takes no more vectors (UIO_MAXIOV) */
+enum { VECTORS = 1024, PAGE = 4096, CALLS = 512 }; /* the kernel accepts no more vectors (UIO_MAXIOV) */
 enum { IO_EVENT = 32 };                            /* bytes of a struct io_event (linux/aio_abi.h) */
 
 static void reads(word start, word bytes)
@@ -74,7 +74,7 @@ static void messages(word start, word count, bool writing)
         message((word)&headers[i].msg_hdr, writing);
 }
 
-/* What a process does to its own memory by this way. */
+/* What a process does to its own memory through this call. */
 static void other_process(const word *a, bool writing)
 {
     vectors(a[1], a[2], !writing);
@@ -109,7 +109,7 @@ static void remapped(const word *a)
         gone(a[4], a[2]);
 }
 
-/* The system looks at the pages, which uses nothing of what they hold. */
+/* The system examines the pages, but does not use their content. */
 static void visited(word start, word bytes)
 {
     ffm_aside(start, start + bytes);
@@ -144,13 +144,13 @@ static void clock_read(void)
     ffm_clock_read(NULL);
 }
 
-/* Pages go to another program, or the kernel works on them at a time of its own. */
+/* Pages go to another program, or the kernel works on them at an arbitrary later time. */
 static void everything(void)
 {
     ffm_aside(PAGE, UINT64_MAX);
 }
 
-/* A call that is not known here: whatever it is given may be an address, of something smaller than a page. */
+/* An unknown call: any argument may be an address, of something smaller than a page. */
 static void unknown(const word *a)
 {
     for (int i = 0; i < 6; i++) {
@@ -161,7 +161,7 @@ static void unknown(const word *a)
     }
 }
 
-/* X(name, what it touches), with its arguments in the words a[]. Calls of which nothing is said here are `unknown`. */
+/* X(name, what it touches), with its arguments in the words a[]. Calls that are not listed are `unknown`. */
 #define SYSTEM_CALLS(X)                                                                                                \
     X(read, writes(a[1], a[2]))                                                                                        \
     X(write, reads(a[1], a[2]))                                                                                        \

@@ -7,7 +7,7 @@
 
 #include "thread_memory.h"
 
-/* One pointer of static TLS: found without a call, and in signal handlers. */
+/* One pointer in static TLS: accessed without a call, also in signal handlers. */
 static __thread ffm_thread *self __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t at_exit_key;

@@ -11,11 +11,12 @@
 #include "signals.h"
 #include "unwinding.h"
 
-/* glibc's `struct pthread`, which begins at the thread pointer and holds what the kernel knows of a thread, is smaller.
+/* glibc's `struct pthread`, which starts at the thread pointer and contains what the kernel knows about a thread, is
+ * smaller.
  */
 enum { PAGE = 4096, CONTROL_BLOCK = 4096, CAPACITY = 1 << 12, STATIC_VARIABLES = 1 << 16 };
 
-/* How far a stack without a limit, or of a mapping that cannot be found, is taken to reach. */
+/* Assumed size of a stack without a limit, or of a mapping that cannot be found. */
 enum { LARGE_STACK = 1 << 30, SOME_STACK = 8 << 20 };
 
 static struct {
@@ -27,7 +28,7 @@ static struct {
     } regions[CAPACITY];
 } noted;
 
-/* With all signals held back: their handlers take the lock too. Returns what unlock wants. */
+/* With all signals blocked, because their handlers take the lock too. Returns what unlock needs. */
 static uint64_t lock(void)
 {
     const uint64_t before = ffm_signals_set_mask(UINT64_MAX);
@@ -81,7 +82,7 @@ bool ffm_thread_memory_holds(uint64_t start, uint64_t end)
     return found;
 }
 
-/* The calling thread's variables of one module in static thread-local storage, whose place is the same in all threads.
+/* The calling thread's variables of one module in static thread-local storage, whose offset is the same in all threads.
  */
 static int measure_variables(struct dl_phdr_info *info, size_t size, void *opaque)
 {
@@ -96,13 +97,13 @@ static int measure_variables(struct dl_phdr_info *info, size_t size, void *opaqu
 
 void ffm_thread_memory_measure(void)
 {
-    static __thread char own __attribute__((tls_model("initial-exec"))); /* the collector's are there in any case */
+    static __thread char own __attribute__((tls_model("initial-exec"))); /* the collector's are always there */
     uint64_t self = (uint64_t)pthread_self();
     noted.static_variables = self - (uint64_t)&own + PAGE;
     dl_iterate_phdr(measure_variables, &self);
 }
 
-/* Where handlers run that ask for it. */
+/* Where handlers run that request an alternate stack. */
 static void note_alternate(uint64_t self)
 {
     stack_t stack = {.ss_flags = SS_DISABLE};
@@ -116,7 +117,7 @@ static uint64_t lowest_of_stack(uint64_t start, uint64_t end)
     struct rlimit limit = {0};
     if (ffm_kernel(SYS_getpid, 0, 0, 0, 0) != ffm_kernel(SYS_gettid, 0, 0, 0, 0))
         return start;
-    /* That of the first thread grows into unmapped memory. */
+    /* The stack of the first thread grows into unmapped memory. */
     ffm_kernel(SYS_prlimit64, 0, RLIMIT_STACK, 0, (uint64_t)&limit);
     const uint64_t most = limit.rlim_cur < LARGE_STACK ? limit.rlim_cur : LARGE_STACK;
     return start < end - most ? start : end - most;
@@ -134,8 +135,8 @@ void ffm_thread_memory_in_handler(uint64_t interrupted)
     note_alternate(self);
 }
 
-/* The calling thread's variables of one module, as far as they lie with its control block, where the collector's do
- * that handlers and the kernel use. Those of libraries that came later are ordinary memory of the heap. */
+/* The calling thread's variables of one module, as far as they are next to its control block, like those of the
+ * collector that handlers and the kernel use. Variables of libraries loaded later are ordinary heap memory. */
 static int note_variables(struct dl_phdr_info *info, size_t size, void *opaque)
 {
     const uint64_t self = *(const uint64_t *)opaque, start = (uint64_t)info->dlpi_tls_data;
@@ -168,7 +169,7 @@ void ffm_thread_memory_here(void)
 
 void ffm_thread_memory_after_fork(void)
 {
-    __atomic_clear(&noted.locked, __ATOMIC_RELEASE); /* a thread that is gone may have held it */
+    __atomic_clear(&noted.locked, __ATOMIC_RELEASE); /* a thread that no longer exists may have held it */
     noted.count = 0;
     noted.overflown = false;
     ffm_thread_memory_here();

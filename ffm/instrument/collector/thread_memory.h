@@ -1,28 +1,28 @@
-/* Memory that the threads of the program run on: stacks, thread-local variables and thread control blocks. The kernel
- * writes there at any moment (signal frames, the rseq area, the word that is cleared when a thread ends) and ends the
- * program when it cannot: such a page is never protected. */
+/* Memory that the program's threads run on: stacks, thread-local variables and thread control blocks. The kernel writes
+ * there at any moment (signal frames, the rseq area, the word that is cleared when a thread ends) and kills the program
+ * if it cannot, so such a page is never protected. */
 #ifndef FFM_THREAD_MEMORY_H
 #define FFM_THREAD_MEMORY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Note the calling thread's memory, which is then forgotten with ffm_thread_memory_gone. Takes locks of the C library:
- * not for signal handlers. */
+/* Note the calling thread's memory, which ffm_thread_memory_gone forgets. Takes locks of the C library, so not for
+ * signal handlers. */
 void ffm_thread_memory_here(void);
 
-/* The same for a thread that cannot be asked so, as it is in a signal handler: its whole stack, however far it may
- * still grow, and its thread-local variables as far as the kernel and the collector use them. `interrupted` is the
- * stack pointer before the handler, which may run on another stack. Safe there. */
+/* The same for a thread in a signal handler, where this is not possible: its whole stack, however far it may still
+ * grow, and its thread-local variables as far as the kernel and the collector use them. `interrupted` is the stack
+ * pointer before the handler, which may run on another stack. Safe there. */
 void ffm_thread_memory_in_handler(uint64_t interrupted);
 
-/* Before the first of these: learn how much static thread-local storage threads have. */
+/* Call before the first of these: learns how much static thread-local storage threads have. */
 void ffm_thread_memory_measure(void);
 
-/* Note memory of a thread that is known by its thread pointer (the `tls` of clone). */
+/* Note memory of a thread that is identified by its thread pointer (the `tls` of clone). */
 void ffm_thread_memory_note(uint64_t thread_pointer, uint64_t start, uint64_t end);
 
-/* Forget all that was noted for a thread pointer: its memory may be used for anything. */
+/* Forget everything noted for a thread pointer: its memory may be used for anything. */
 void ffm_thread_memory_gone(uint64_t thread_pointer);
 
 /* Whether a page of [start, end) belongs to a thread. */

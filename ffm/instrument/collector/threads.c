@@ -15,23 +15,23 @@
 
 enum { INSTRUMENTS = 64, ASKED = 1 << 12, LOOKS = 2000, LOOK_EACH = 100 * 1000 };
 
-/* A look at a thread that cannot be asked costs some 30 us. After so many it counts as lost. */
+/* Examining a thread that cannot be asked costs about 30 us. After this many attempts it counts as lost. */
 enum { VAIN_LOOKS = 1 << 14 };
 
-/* Threads of the instruments, which touch nothing of the program's. */
+/* Threads of the instruments, which touch none of the program's memory. */
 static struct {
     uint32_t count;
     pid_t threads[INSTRUMENTS];
 } instruments;
 
 static struct {
-    pthread_mutex_t lock; /* of who asks */
-    uint32_t running;     /* at most; the first thread, and those that were met or begun */
+    pthread_mutex_t lock; /* held by the asking thread */
+    uint32_t running;     /* at most; the first thread, and those that were seen or started */
     uint32_t asked, silent;
-    pid_t threads[ASKED];          /* that were asked: negative once they have answered or are gone */
+    pid_t threads[ASKED];          /* those asked: negative once they have answered or ended */
     ffm_blocked_call calls[ASKED]; /* that they were in */
-    uint32_t vain;                 /* looks that found a thread that cannot be asked now */
-    bool complete;                 /* all were, and those that they begin are seen */
+    uint32_t vain;                 /* attempts that found a thread that cannot be asked now */
+    bool complete;                 /* all have joined, and the threads that they start are seen */
     bool lost;
 } threads = {.lock = PTHREAD_MUTEX_INITIALIZER, .running = 1};
 
@@ -102,7 +102,7 @@ static void ask(pid_t thread)
     ffm_kernel(SYS_tgkill, (uint64_t)getpid(), (uint64_t)thread, SIGSYS, 0);
 }
 
-/* Whether the thread at a place was silent until now. */
+/* Whether the thread at an index has not answered so far. */
 static bool settle(uint32_t place, pid_t thread)
 {
     if (!__atomic_compare_exchange_n(&threads.threads[place], &thread, -thread, false, __ATOMIC_ACQ_REL,
@@ -122,7 +122,7 @@ void ffm_threads_answer(ucontext_t *interrupted)
         }
 }
 
-/* Those that are gone without an answer owe none. */
+/* Threads that ended without an answer owe none. */
 static void forget_gone(void)
 {
     for (uint32_t i = 0; i < threads.asked && __atomic_load_n(&threads.silent, __ATOMIC_ACQUIRE) != 0; i++) {
@@ -132,7 +132,8 @@ static void forget_gone(void)
     }
 }
 
-/* Threads that have joined tell of those that they begin. So once all have, and nobody new is met, all are known. */
+/* Threads that have joined report those that they start. So once all have joined, and no new one is found, all are
+ * known. */
 static bool look(void)
 {
     forget_gone();

@@ -28,7 +28,7 @@ uint8_t ffm_collector_trace_pages[PAGES];
 
 static struct {
     void (*follow)(void);
-    pid_t process; /* that the agent is in */
+    pid_t process; /* the process that contains the agent */
     create_function create;
 } trace;
 
@@ -48,7 +48,7 @@ void ffm_trace_follow(void)
     trace.follow();
 }
 
-/* Stalker lets a child of clone run its own code. */
+/* Stalker lets a child of clone run its original code. */
 void ffm_trace_after_fork(void)
 {
     followed = trace.process != getpid();
@@ -110,7 +110,7 @@ static bool watched(uint64_t start, uint64_t end, bool writing)
     return found;
 }
 
-/* Whether this thread is in the collector's own work, with the libraries that it calls. */
+/* Whether this thread is doing the collector's own work, including the libraries that it calls. */
 static bool in_collector(const ffm_thread *thread)
 {
     return ffm_ranges_held() || (thread != NULL && thread->bypass != 0);
@@ -138,7 +138,7 @@ void ffm_collector_trace_access(const void *opaque_registers, const void *opaque
     bool first = ffm_access_first(start, end, writing);
     ffm_ranges_unlock();
     uint32_t stack = first && (thread == NULL || ffm_watch_wants_stacks()) ? stack_of(registers) : 0;
-    /* What the driver does outside of a call is ordered by its streams, and by no wait of the program. */
+    /* What the driver does outside a call is ordered by its streams, not by any wait of the program. */
     if ((thread == NULL || thread->depth == 0) && ffm_foreign_driver_in(stack))
         return;
     ffm_ranges_lock();
@@ -152,7 +152,7 @@ void ffm_collector_trace_system_call(const void *opaque_registers, const void *n
     (void)nothing;
     const ffm_thread *thread = ffm_thread_peek();
     if (in_collector(thread) || (thread != NULL && thread->depth != 0))
-        return; /* what the driver has the kernel do is told by the call's arguments */
+        return; /* what the driver makes the kernel do is known from the call's arguments */
     const uint64_t arguments[6] = {registers->rdi, registers->rsi, registers->rdx,
                                    registers->r10, registers->r8,  registers->r9};
     ffm_system_call_before(registers->rax, arguments);
@@ -165,8 +165,8 @@ typedef struct {
     void *argument;
 } start;
 
-/* The thread's own function is jumped to (the compiler makes it so at -O2): a frame of ours below it would make the
- * stacks of this run differ from those of the others. */
+/* The thread's own function is jumped to (the compiler does this at -O2): a frame of ours below it would make the
+ * stacks of this run differ from those of other runs. */
 static void *begin(void *opaque)
 {
     start given = *(start *)opaque;
@@ -180,7 +180,7 @@ static int create(pthread_t *created, const pthread_attr_t *attributes, void *(*
     while (__atomic_load_n(&trace.create, __ATOMIC_ACQUIRE) == NULL)
         __builtin_ia32_pause();
     bool truncated;
-    /* In a forked child, those that Frida makes to come in are not ours either. */
+    /* In a forked child, the threads that Frida creates to enter it are not ours either. */
     bool own = trace.process == getpid() && !ffm_instruments_hold((uint64_t)__builtin_return_address(0)) &&
                !(ffm_foreign_knows_driver() && ffm_foreign_driver_in(ffm_stack_here(1, &truncated)));
     /* Not malloc: the program may have replaced it. */

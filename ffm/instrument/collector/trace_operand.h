@@ -1,11 +1,11 @@
-/* Which memory an instruction reads or writes, as the trace's translator leaves it for the collector. Read by the C
- * compiler and, as it stands, by Frida's, so it holds only plain declarations. */
+/* Which memory an instruction reads or writes, as the trace's translator passes it to the collector. The C compiler and
+ * Frida's both read it as it stands, so it may contain only plain declarations. */
 
 /* Flags of an operand. */
 enum {
     FFM_OPERAND_READ = 1,
     FFM_OPERAND_WRITE = 2,
-    FFM_OPERAND_FS = 4, /* the address counts from the thread's own memory */
+    FFM_OPERAND_FS = 4, /* the address is relative to the thread's own memory */
     FFM_OPERAND_GS = 8,
     FFM_OPERAND_NARROW = 16,  /* an address of 32 bits */
     FFM_OPERAND_REPEATED = 32 /* a string instruction with a prefix: RCX elements */
@@ -13,10 +13,10 @@ enum {
 
 enum { FFM_NO_REGISTER = 255 };
 
-/* Marks of pages: an access that begins there may reach memory that is watched for all accesses, or for writes. */
+/* Marks of pages: an access that starts there may reach memory that is watched for all accesses, or for writes. */
 enum { FFM_PAGE_USED = 1, FFM_PAGE_WRITTEN = 2, FFM_TRACED_PAGES = 65536 };
 
-/* base + index * scale + displacement, registers by the numbers of their encoding: RAX, RCX, RDX, RBX, RSP, RBP, RSI,
+/* base + index * scale + displacement, with registers numbered as in their encoding: RAX, RCX, RDX, RBX, RSP, RBP, RSI,
  * RDI, R8 and so on. */
 typedef struct {
     unsigned char base, index, scale, flags;

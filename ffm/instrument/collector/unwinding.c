@@ -8,9 +8,9 @@
 static const uint64_t patience = 100 * 1000 * 1000; /* nanoseconds */
 
 static uint32_t within; /* threads */
-static uint32_t forks;  /* under way */
+static uint32_t forks;  /* in progress */
 
-static __thread uint32_t depth __attribute__((tls_model("initial-exec"))); /* also of the thread that forks */
+static __thread uint32_t depth __attribute__((tls_model("initial-exec"))); /* also of the forking thread */
 
 static void wait_for(const uint32_t *count, uint32_t wanted)
 {

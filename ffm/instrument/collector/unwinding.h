@@ -1,8 +1,9 @@
-/* Around what takes locks of the dynamic linker's or of libunwind's: a child that was forked while another thread held
- * one would find it held for ever, and neither instruments could be loaded into it nor stacks be taken.
+/* Encloses code that takes locks of the dynamic linker or of libunwind. A child forked while another thread held one
+ * would find it held forever: instruments could not be loaded into it, nor stacks captured.
  *
- * A fork waits until no thread is within, and threads wait until the fork is over; neither for long, since who forks
- * may wait in handlers of its own (pthread_atfork) for a thread that waits here. Safe in signal handlers. */
+ * A fork waits until no thread is inside, and threads wait until the fork is over. Neither waits long, because the
+ * forking thread may wait in its own handlers (pthread_atfork) for a thread that waits here. Safe in signal
+ * handlers. */
 #ifndef FFM_UNWINDING_H
 #define FFM_UNWINDING_H
 
@@ -10,7 +11,7 @@
 void ffm_unwinding_begin(void);
 void ffm_unwinding_end(void);
 
-/* Around a fork: before it and, behind it, in the parent; the last one in the child. */
+/* Around a fork: before it and, in the parent, after it; the last one in the child. */
 void ffm_unwinding_before_fork(void);
 void ffm_unwinding_forked(void);
 void ffm_unwinding_after_fork(void);

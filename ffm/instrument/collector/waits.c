@@ -5,7 +5,7 @@
 
 enum { EVENTS = 1 << 12, PER_THREAD_HANDLE = 2, LEGACY_HANDLE = 1 };
 
-/* A handle is a pointer and no pointer is as large. */
+/* Larger than any handle, which is a pointer. */
 #define PER_THREAD_STREAM (1ULL << 60)
 #define NO_STREAM UINT64_MAX
 
@@ -71,7 +71,7 @@ bool ffm_waited(const ffm_function *function, const ffm_operation *operation, co
         if (ffm_is_named(function, "cuStream"))
             cover->stream = key;
         else
-            cover->everything = function->handle < 0; /* with a handle, of a context that need not be ours */
+            cover->everything = function->handle < 0; /* with a handle, it is for a context that need not be ours */
         return true;
     case FFM_KIND_TRANSFER:
     case FFM_KIND_SET:

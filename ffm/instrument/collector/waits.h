@@ -9,21 +9,21 @@
 
 typedef struct {
     bool everything; /* of the context */
-    uint64_t stream; /* else of this stream; see ffm_stream_key */
+    uint64_t stream; /* otherwise, of this stream; see ffm_stream_key */
     uint64_t before; /* issued before this time */
 } ffm_cover;
 
-/* What names the operation's stream in calls of any flavour. */
+/* The handle that names the operation's stream in calls of any variant. */
 uint64_t ffm_stream_handle(const ffm_function *function, const ffm_operation *operation);
 
-/* One number for each distinct stream of the process: handles that name a default stream are resolved. */
+/* One number for each distinct stream of the process, with handles of default streams resolved. */
 uint64_t ffm_stream_key(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread);
 
 /* Note an event's record; call after each call. */
 void ffm_waits_note(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread);
 
-/* Whether the call waited, or learnt that there is nothing to wait for; and for what. A call that waits for more than
- * it says covers that too: the cover is what is certain. */
+/* Whether the call waited, or learned that there is nothing to wait for, and for what. A call that waits for more than
+ * it promises covers that too; the cover is what is certain. */
 bool ffm_waited(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread,
                 ffm_cover *cover);
 
@@ -32,7 +32,7 @@ static inline bool ffm_covers(const ffm_cover *cover, uint64_t stream, uint64_t 
     return (cover->everything || cover->stream == stream) && issued < cover->before;
 }
 
-/* In a forked child, where a thread that is gone may have held the lock. */
+/* In a forked child, where a thread that no longer exists may have held the lock. */
 void ffm_waits_after_fork(void);
 
 #endif

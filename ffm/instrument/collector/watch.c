@@ -22,9 +22,9 @@ enum { PAGE = 4096 };
 
 static bool planned; /* only some stacks are watched (stage 4) */
 
-static uint32_t forks; /* under way, one within the other or on several threads; under the lock of the ranges */
+static uint32_t forks; /* in progress, nested or on several threads; under the lock of the ranges */
 static uint64_t forking_since;
-static bool forking_among_others; /* other threads, which may touch what lies open; those may end meanwhile */
+static bool forking_among_others; /* other threads, which may touch what is open; they may end meanwhile */
 
 bool ffm_watch_wants_stacks(void)
 {
@@ -35,20 +35,20 @@ static void before_copy(const ffm_copy *copy, const ffm_operation *operation)
 {
     if (copy->destination.host && copy->destination.address != 0)
         ffm_ranges_cut_box(&copy->destination);
-    /* From pageable memory, and between places of the host, the driver copies on the CPU. */
+    /* From pageable memory, and between host addresses, the driver copies on the CPU. */
     bool on_cpu = !ffm_blocks_hold(copy->source.address) || copy->destination.host;
     if (copy->source.host && copy->source.address != 0 && on_cpu)
         ffm_access_unseen(copy->source.address, ffm_box_end(&copy->source), false, FFM_ACCESS_DRIVER, operation->stack);
 }
 
-/* The system pins the pages of memory that is registered, and would refuse protected ones. */
+/* The system pins the pages of registered memory, and would refuse protected ones. */
 static bool registers(const ffm_function *function)
 {
     return function->kind == FFM_KIND_ALLOCATION && function->memory == FFM_MEMORY_REGISTERED;
 }
 
-/* What the driver copies on the CPU it would have to be stepped through on pages that it shares with watched ranges:
- * ten microseconds for each vector of a copy. A program with one thread touches nothing meanwhile. */
+/* If the driver copies on the CPU, it would have to be stepped over pages that are shared with watched ranges: ten
+ * microseconds for each vector of a copy. A program with one thread touches nothing meanwhile. */
 static void open_beside(const ffm_copy *copy)
 {
     if (ffm_threads_several())
@@ -66,7 +66,7 @@ void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, c
         ffm_thread_memory_here();
         thread->memory_known = true;
     }
-    /* Freed by the driver: it waits itself. Unregistered memory stays the program's. */
+    /* The driver frees it, and waits itself. Unregistered memory remains the program's. */
     if (function->kind == FFM_KIND_FREE && operation->destination != 0) {
         uint64_t bytes = ffm_blocks_remove(operation->destination);
         if (function->memory != FFM_MEMORY_REGISTERED)
@@ -169,7 +169,7 @@ void ffm_watch_before_fork(void)
         forking_since = ffm_now();
         forking_among_others = ffm_threads_several();
     }
-    ffm_ranges_hold_open(!ffm_trace_on()); /* else no page is protected */
+    ffm_ranges_hold_open(!ffm_trace_on()); /* otherwise no page is protected */
     ffm_ranges_unlock();
 }
 

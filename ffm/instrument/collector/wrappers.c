@@ -1,8 +1,8 @@
-/* A function for each entry of the catalogue, put in the driver function's place.
+/* One function per entry of the catalogue, which replaces the driver function.
  *
- * Each takes six register arguments, or twelve words where the function has more than six: all driver functions of the
+ * Each takes six register arguments, or twelve words if the function has more than six: all driver functions in the
  * catalogue take integers and pointers, which the System V calling convention passes alike. Compiled without
- * sibling-call optimisation, so that every stack has the same two frames of ours. */
+ * sibling-call optimization, so that every stack has the same two frames of ours. */
 #include "wrappers.h"
 #include "calls.h"
 
