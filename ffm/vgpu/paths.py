@@ -1,7 +1,7 @@
-"""Where the virtual GPU's libraries and samples lie.
+"""Where the virtual GPU's libraries and samples are.
 
-The build installs them into `lib` and `bin` of this package. In an editable installation the package has several
-folders (`ffm.vgpu.__path__`), so each is looked at.
+The build installs them into `lib` and `bin` of this package. An editable installation of the package has several
+folders (`ffm.vgpu.__path__`), so each is searched.
 """
 
 from pathlib import Path
@@ -19,10 +19,10 @@ class NotBuiltError(Exception):
 
 
 def library_folder() -> Path:
-    """Return the folder that holds `libcuda.so.1`, `libcudart.so.13` and `libvblas.so`.
+    """Return the folder that contains `libcuda.so.1`, `libcudart.so.13` and `libvblas.so`.
 
     Raises:
-        NotBuiltError: when no folder of the package holds the driver.
+        NotBuiltError: No folder of the package contains the driver.
     """
     return _find(Path("lib") / "libcuda.so.1").parent
 
@@ -31,7 +31,7 @@ def sample(name: str) -> Path:
     """Return the executable of the sample `name`, such as `als` or `als_fixed`.
 
     Raises:
-        NotBuiltError: when there is no such sample.
+        NotBuiltError: There is no such sample.
     """
     return _find(Path("bin") / name)
 

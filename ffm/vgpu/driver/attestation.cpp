@@ -15,7 +15,7 @@ namespace vgpu
 namespace
 {
 
-/* The 256 bytes made of the digits of pi (RFC 1319, section 3.2). */
+/* The 256 bytes derived from the digits of pi (RFC 1319, section 3.2). */
 constexpr unsigned char substitution[256] = {
     41,  46,  67,  201, 162, 216, 124, 1,   61,  54,  84,  161, 236, 240, 6,   19,  98,  167, 5,   243, 192, 199,
     115, 140, 152, 147, 43,  217, 188, 76,  130, 202, 30,  155, 87,  60,  253, 212, 224, 22,  103, 66,  111, 24,
@@ -33,7 +33,7 @@ constexpr unsigned char substitution[256] = {
 
 using Bytes = std::vector<unsigned char>;
 
-/* RFC 1319, section 3: the padding, the checksum behind it, and 18 rounds for each block. */
+/* RFC 1319, section 3: the padding, the checksum after it, and 18 rounds for each block. */
 Digest digest(Bytes message)
 {
     constexpr std::size_t block = 16;
@@ -71,7 +71,7 @@ Bytes masked(const Digest &key, unsigned char mask)
     return result;
 }
 
-/* A device as it is digested. */
+/* A device in the form that is digested. */
 struct AttestedDevice {
     CUuuid id;
     int domain, bus, device;

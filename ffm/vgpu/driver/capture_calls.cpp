@@ -1,4 +1,4 @@
-/* Stream capture: the calls on a stream become the nodes of a graph, and nothing is done. */
+/* Stream capture: the calls on a stream become the nodes of a graph, and nothing is executed. */
 #include <algorithm>
 
 #include "graph.h"
@@ -45,7 +45,7 @@ void add_with_dependencies(GraphNode *node, std::set<GraphNode *> &found)
         add_with_dependencies(dependency, found);
 }
 
-/* Whether all that was captured from other streams comes before the end of the stream that began it. */
+/* Whether everything captured from other streams comes before the end of the stream that began the capture. */
 bool joined(const Capture &capture)
 {
     std::set<GraphNode *> before;

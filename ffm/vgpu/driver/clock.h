@@ -10,8 +10,8 @@ using Nanoseconds = std::int64_t;
 
 Nanoseconds now();
 
-/* Sleeps until shortly before `moment`, then spins, so that the return is a few microseconds late at most
- * on an idle core. Returns at once when the moment has passed. */
+/* Sleeps until shortly before `moment`, then spins, so that on an idle core the return is at most a few microseconds
+ * late. Returns at once if the moment has passed. */
 void sleep_until(Nanoseconds moment);
 
 /* Makes a driver call last at least as long as it does on the modelled machine: the destructor keeps the

@@ -1,4 +1,5 @@
-/* What device code holds, without anything to run: the names of kernels, where their parameters lie, variables. */
+/* What device code contains, without anything to run: the names of kernels, the layout of their parameters,
+ * variables. */
 #pragma once
 
 #include <cstddef>
@@ -26,11 +27,11 @@ struct CodeContents {
     std::vector<CodeVariable> variables;
 };
 
-/* Reads machine code (a cubin, which is an ELF file of machine 190) of at most `size` bytes; false where it is none or
- * does not say where a kernel's parameters lie. */
+/* Reads machine code (a cubin, which is an ELF file of machine 190) of at most `size` bytes; false if it is not a cubin
+ * or does not describe the layout of a kernel's parameters. */
 bool read_machine_code(const char *bytes, std::size_t size, CodeContents &contents);
 
-/* Reads PTX; false where a kernel's parameters cannot be understood. */
+/* Reads PTX; false if a kernel's parameters cannot be understood. */
 bool read_portable_code(const std::string &text, CodeContents &contents);
 
 } // namespace vgpu

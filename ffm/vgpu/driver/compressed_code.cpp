@@ -9,7 +9,7 @@ namespace vgpu
 namespace
 {
 
-/* A function of a library that most machines have, so that the driver needs it only where code is compressed. */
+/* A function of a library that most machines have, so that the driver needs it only for compressed code. */
 void *function_of(const char *library, const char *name)
 {
     void *opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
@@ -19,7 +19,7 @@ void *function_of(const char *library, const char *name)
     return function;
 }
 
-/* lz4.h: bytes written, negative where the source is wrong. */
+/* lz4.h: bytes written; negative if the source is wrong. */
 bool decompress_lz4(const char *bytes, std::size_t size, std::string &plain)
 {
     using Function = int (*)(const char *, char *, int, int);

@@ -9,7 +9,7 @@ namespace vgpu
 
 enum class Compression { lz4, zstandard };
 
-/* Fills `plain`, whose size is that of the code; false where the bytes are wrong or the machine has no library for the
+/* Fills `plain`, which has the size of the code; false if the bytes are wrong or the machine has no library for the
  * format, which is named on standard error. */
 bool decompress(Compression compression, const char *bytes, std::size_t size, std::string &plain);
 

@@ -59,7 +59,7 @@ std::string trimmed(const std::string &text)
     return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/* Reads one number at `cursor` and moves behind it and the blanks that follow; false when there is none. */
+/* Reads one number at `cursor`, and moves past it and the blanks that follow; false if there is none. */
 bool read_number(const char *&cursor, double &value)
 {
     char *end = nullptr;
@@ -85,7 +85,7 @@ bool read_kernel_duration(const std::string &text, KernelDuration &duration)
            std::strcmp(cursor, "per thread") == 0;
 }
 
-/* Stores one setting; an empty answer means success, else it is the cause. */
+/* Stores one setting; returns an empty text on success, otherwise the cause. */
 std::string apply(Configuration &target, const std::string &key, const std::string &value)
 {
     if (key == "device.name") {
@@ -115,7 +115,7 @@ std::string apply(Configuration &target, const std::string &key, const std::stri
         const char *cursor = value.c_str();
         double parsed;
         if (!read_number(cursor, parsed) || *cursor != '\0' || !(parsed >= number.minimum))
-            return "'" + value + "' is no number of at least " + std::to_string(number.minimum);
+            return "'" + value + "' is not a number of at least " + std::to_string(number.minimum);
         target.*(number.value) = parsed;
         return "";
     }

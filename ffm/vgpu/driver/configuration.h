@@ -1,8 +1,7 @@
 /* What the virtual GPU is: sizes, bandwidths, latencies, durations of kernels and of the driver's own calls.
  *
- * Read once, by cuInit, from the file that VGPU_CONFIGURATION names, or else from `<executable>.vgpu` where
- * that exists; else the defaults below stand. A line is `key = value`; `#` begins a comment. Keys: see
- * `README.md`.
+ * Read once, by cuInit, from the file that VGPU_CONFIGURATION names, or else from `<executable>.vgpu` if that exists;
+ * otherwise the defaults below hold. A line is `key = value`; `#` starts a comment. For the keys, see `README.md`.
  */
 #pragma once
 
@@ -22,17 +21,17 @@ struct KernelDuration {
     Nanoseconds of(double threads) const;
 };
 
-/* What becomes of kernels that there is nothing here to run for. */
+/* What happens to kernels for which there is nothing to run here. */
 enum class DeviceCode {
-    refuse, /* they cannot be had */
-    pass,   /* they take their time and change nothing */
+    refuse, /* they cannot be obtained */
+    pass,   /* they take their time but change nothing */
 };
 
 struct Configuration {
     std::string device_name = "Virtual H200";
     DeviceCode device_code = DeviceCode::refuse;
     double device_memory = 140.0;      /* GiB */
-    double multiprocessors = 132;      /* each holds 2048 threads at a time */
+    double multiprocessors = 132;      /* each runs up to 2048 threads at a time */
     double pageable_memory_access = 1; /* whether the device says so; 0 or 1 */
     double host_to_device_pinned = 55; /* GB/s */
     double device_to_host_pinned = 55; /* GB/s */
@@ -44,7 +43,7 @@ struct Configuration {
     double staging_size = 16;          /* MiB of staging buffers for pageable copies */
     double staging_chunk = 2;          /* MiB in one staging buffer */
 
-    /* Microseconds that the driver's calls take on the CPU, beside waiting. */
+    /* Microseconds of CPU time that the driver's calls take, in addition to waiting. */
     double call_launch = 2.2;
     double call_copy = 2.5;
     double call_set = 2.0;
@@ -60,7 +59,7 @@ struct Configuration {
     double call_create_context = 1000;
     double call_compile = 20'000;
 
-    double log_refused = 0; /* whether what was asked for and is not there is named on standard error; 0 or 1 */
+    double log_refused = 0; /* whether requests for missing features are reported on standard error; 0 or 1 */
 
     KernelDuration default_kernel = {2.5, 0.004};
     std::map<std::string, KernelDuration> kernels;
@@ -68,7 +67,7 @@ struct Configuration {
     KernelDuration kernel(const std::string &name) const;
 };
 
-/* Reads the configuration; false, with `error` naming file, line and cause, where it cannot be used. */
+/* Reads the configuration; false if it cannot be used, with `error` naming file, line and cause. */
 bool load_configuration(std::string &error);
 
 /* The configuration in force; the defaults until load_configuration has succeeded. */
@@ -79,7 +78,7 @@ constexpr Nanoseconds microseconds(double value)
     return static_cast<Nanoseconds>(value * 1e3);
 }
 
-/* Time for `bytes` at `bandwidth` GB/s (10^9 bytes a second). */
+/* Time for `bytes` at `bandwidth` GB/s (10^9 bytes per second). */
 constexpr Nanoseconds transfer_time(double bytes, double bandwidth)
 {
     return static_cast<Nanoseconds>(bytes / bandwidth);

@@ -17,12 +17,12 @@ namespace vgpu
 namespace
 {
 
-/* All below is guarded by the scheduler's mutex. */
+/* Everything below is guarded by the scheduler's mutex. */
 struct Handles {
     std::unordered_set<const void *> contexts;
     std::unordered_set<const void *> streams;
     std::unordered_set<const void *> events;
-    std::map<CUdevice, Context *> primary; /* kept for good, because their handles are; in `contexts` while in use */
+    std::map<CUdevice, Context *> primary; /* kept forever, because their handles are; in `contexts` while in use */
     std::uint64_t next_id = 1;
 };
 
@@ -34,7 +34,7 @@ Handles &handles()
 
 thread_local int host_function_depth = 0;
 
-/* The streams that the calling thread knows as its default stream, one for each context. */
+/* The streams that are the calling thread's default stream, one per context. */
 struct ThreadStreams {
     struct Entry {
         Stream *stream;
@@ -89,7 +89,7 @@ std::vector<OperationReference> behind_blocking_streams(const Context &context)
     return result;
 }
 
-/* Locked. Gives the context, which is new or was destroyed, all that a context begins with. */
+/* Locked. Gives a context, new or destroyed before, its initial state. */
 void begin(Context &context, unsigned flags)
 {
     context.id = handles().next_id++;
@@ -105,7 +105,7 @@ void begin(Context &context, unsigned flags)
     handles().contexts.insert(&context);
 }
 
-/* All that a wait for the stream waits for. */
+/* Everything that a wait for the stream waits for. */
 std::vector<OperationReference> work_of(const Stream &stream)
 {
     std::lock_guard<std::mutex> lock(scheduler().mutex);

@@ -1,4 +1,4 @@
-/* Contexts, streams and events, and how a driver call finds the ones it was given. */
+/* Contexts, streams and events, and how a driver call finds the ones it received. */
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ struct Capture;
 struct Context;
 struct GraphNode;
 
-/* Which stream the handle 0 stands for: the `_ptds` and `_ptsz` exports mean the thread's own. */
+/* The stream that the handle 0 stands for: the `_ptds` and `_ptsz` exports mean the thread's own. */
 enum class DefaultStream { legacy, per_thread };
 
 /* Whether a call may be made on a stream that is being captured into a graph. */
@@ -36,7 +36,7 @@ struct Event {
     Context *context;
     unsigned flags;
     OperationReference recorded;        /* null: never recorded */
-    std::shared_ptr<Capture> capture{}; /* of the stream that it was last recorded in; null: not captured */
+    std::shared_ptr<Capture> capture{}; /* that of the stream in which it was last recorded; null: not captured */
     std::vector<GraphNode *> capture_tail{};
 };
 
@@ -49,7 +49,7 @@ struct Context {
     std::set<Stream *> streams; /* all but `legacy` */
     std::set<Event *> events;
     std::vector<OperationReference> orphans;          /* last work of streams that were destroyed */
-    std::vector<OperationReference> blocking_orphans; /* of these, what the legacy stream comes after */
+    std::vector<OperationReference> blocking_orphans; /* of these, the ones that the legacy stream comes after */
     std::map<int, std::size_t> limits;                /* those that were set */
     std::atomic<CUresult> error{CUDA_SUCCESS};        /* sticky: the GPU could not do its work */
     std::atomic<int> capturing{0};                    /* streams that are being captured */
@@ -58,26 +58,25 @@ struct Context {
     std::vector<OperationReference> outstanding();
 };
 
-/* What all calls but the first few ask first: CUDA_SUCCESS, or why the calling thread cannot use the driver.
- */
+/* What nearly all calls check first: CUDA_SUCCESS, or why the calling thread cannot use the driver. */
 CUresult enter();
 
-/* As enter(), and also yields the calling thread's current context. */
+/* Like enter(), and also returns the calling thread's current context. */
 CUresult enter(Context *&context);
 
-/* As enter(context), and also finds the stream.
+/* Like enter(context), and also finds the stream.
  *
  * Errors: CUDA_ERROR_INVALID_HANDLE; CUDA_ERROR_STREAM_CAPTURE_IMPLICIT for the legacy default stream while a stream
- * that it would wait for is being captured; CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED where the stream is and the call
- * `refused` that, which also ends the capture's use. */
+ * that it would wait for is being captured; CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED if the stream itself is being
+ * captured and the call `refused` that, which also makes the capture unusable. */
 CUresult enter(CUstream handle, DefaultStream default_stream, Stream *&stream,
                Capturing capturing = Capturing::refused);
 
-/* Locked. Puts the operation behind the stream's earlier work, behind what the legacy default stream's rules
- * demand, and behind `others`. */
+/* Locked. Orders the operation after the stream's earlier work, after what the legacy default stream's rules demand,
+ * and after `others`. */
 void enqueue(Stream &stream, const OperationReference &operation, const std::vector<OperationReference> &others = {});
 
-/* As enqueue, for a caller that does not hold the scheduler's mutex. */
+/* Like enqueue, for a caller that does not hold the scheduler's mutex. */
 void submit(Stream &stream, const OperationReference &operation);
 
 /* Waits for all earlier work of the context. */
@@ -87,21 +86,21 @@ void wait_for_context(Context &context);
  */
 void wait_for_stream(Stream &stream);
 
-/* True when wait_for_stream would not wait. */
+/* True if wait_for_stream would not wait. */
 bool is_idle(Stream &stream);
 
 Context *find_context(CUcontext handle);
 Context *current_context();
 
-/* As find_context, for a caller that makes the context current: the handle of a primary context outlives its reset, and
- * the context is made again. */
+/* Like find_context, for a caller that makes the context current: the handle of a primary context outlives its reset,
+ * and the context is created again. */
 Context *revived_context(CUcontext handle);
 
 /* Creates and destroys the objects behind handles. */
 Context *create_context(CUdevice device, unsigned flags);
 void destroy_context(Context *context);
 Stream *create_stream(Context &context, unsigned flags, int priority);
-/* With an `id`, only the stream of that id: the handle of a destroyed one may have been given out again. */
+/* With an `id`, only the stream with that id: the handle of a destroyed one may have been reused. */
 bool destroy_stream(CUstream handle, std::uint64_t id = 0);
 Event *create_event(Context &context, unsigned flags);
 bool destroy_event(CUevent handle);
@@ -110,7 +109,7 @@ Event *find_event(CUevent handle);
 /* As cuEventRecord. */
 CUresult record_event(CUevent event, CUstream stream, DefaultStream default_stream);
 
-/* The device's primary context; null when it is absent and not to be made. */
+/* The device's primary context; null if it does not exist and `create` is false. */
 Context *primary_context(CUdevice device, bool create);
 
 /* True once cuInit has succeeded in this process. */

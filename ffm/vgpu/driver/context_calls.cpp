@@ -249,7 +249,7 @@ DRIVER_CALL(cuCtxGetApiVersion)(CUcontext, unsigned int *version)
     return result;
 }
 
-/* Limits and cache preferences change nothing here: a limit that is set is only remembered to be read. */
+/* Limits and cache preferences have no effect here: a limit that is set is only remembered. */
 DRIVER_CALL(cuCtxGetLimit)(size_t *value, CUlimit limit)
 {
     Context *context;

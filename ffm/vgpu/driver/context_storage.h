@@ -1,4 +1,4 @@
-/* What libraries keep with a context: values by key, each with what is called when the context goes. */
+/* What libraries store with a context: values by key, each with a destructor that is called when the context ends. */
 #pragma once
 
 #include <cuda.h>
@@ -13,7 +13,7 @@ void store(CUcontext context, void *key, void *value, StorageDestructor destruct
 bool stored(CUcontext context, void *key, void *&value);
 void forget(CUcontext context, void *key);
 
-/* Calls the destructors of all that is stored with the context, which still exists, and forgets it. */
+/* Calls the destructors of everything stored with the context, which still exists, and forgets it. */
 void destroy_storage(CUcontext context);
 
 } // namespace vgpu

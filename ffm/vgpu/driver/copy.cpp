@@ -21,7 +21,7 @@ struct Piece {
     std::size_t bytes;
 };
 
-/* Shorter copies take no time worth learning. */
+/* Shorter copies take no time worth estimating. */
 constexpr std::size_t estimated_from = 64 * 1024;
 
 RunTimeEstimate &copy_estimate()
@@ -45,7 +45,7 @@ std::size_t bytes_of(const CopyShape &shape)
     return shape.width * shape.height * shape.depth;
 }
 
-/* The distance from a side's first byte to the one behind its last. */
+/* The distance from a side's first byte to the one after its last. */
 std::size_t extent(const CopySide &side, const CopyShape &shape)
 {
     return (shape.depth - 1) * side.slice_pitch + (shape.height - 1) * side.row_pitch + shape.width;
@@ -84,7 +84,7 @@ OperationReference make_copy(Engine engine, std::size_t bytes, double bandwidth)
     return operation;
 }
 
-/* What a GPU thread does for the pieces; the context is in error when the program's pages are gone. */
+/* What a GPU thread does for the pieces; the context gets an error if the program's pages are gone. */
 void move_pieces(Context *context, const GpuRange &destination, const GpuRange &source,
                  const std::vector<Piece> &pieces)
 {
@@ -123,7 +123,7 @@ std::vector<Batch> batches_of(const CopySide &destination, const CopySide &sourc
     return batches;
 }
 
-/* The GPU writes into staging buffers, one batch ahead of the calling thread, which waits and copies on. */
+/* The GPU writes into staging buffers, one batch ahead of the calling thread, which waits and copies them on. */
 void download_pageable(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape)
 {
     char *program = reinterpret_cast<char *>(destination.range.program_address);

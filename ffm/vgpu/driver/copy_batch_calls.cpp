@@ -1,4 +1,4 @@
-/* cuMemcpyBatchAsync: many copies by one call, in any order among themselves; here in the order given. */
+/* cuMemcpyBatchAsync: many copies in one call, unordered among themselves; here they run in the given order. */
 #include "copy.h"
 
 using namespace vgpu;
@@ -6,7 +6,7 @@ using namespace vgpu;
 namespace
 {
 
-/* The attributes of the copy at a place: the last whose first copy is not behind it. */
+/* The attributes of the copy at an index: the last ones that start at or before it. */
 const CUmemcpyAttributes *attributes_of(std::size_t place, const CUmemcpyAttributes *attributes,
                                         const std::size_t *first_copies, std::size_t count)
 {
@@ -23,7 +23,7 @@ CUresult copy_one(Stream &stream, CUdeviceptr destination, CUdeviceptr source, s
     CopySide from = host_side(reinterpret_cast<const void *>(source));
     CopyShape row = {bytes, 1, 1};
     bool up = to.range.kind == MemoryKind::device && from.range.kind != MemoryKind::device;
-    /* What was promised to be read before the call is over goes through staging buffers. */
+    /* What must be read before the call returns goes through staging buffers. */
     if (order != CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL || !up || stream.capture)
         return copy(stream, to, from, row, false);
     CUresult valid = check_copy(to, from, row);

@@ -1,20 +1,20 @@
-/* CUDA's own driver header with every version of every function, and the way our functions are declared.
+/* CUDA's own driver header with every version of every function, and the macros that declare our functions.
  *
- * DRIVER_CALL(cuFoo)(parameters) { ... } defines the implementation behind the export cuFoo. It is declared
- * from the prototype in cuda.h first, so a definition that differs from it does not compile.
+ * DRIVER_CALL(cuFoo)(parameters) { ... } defines the implementation behind the export cuFoo. It is first declared from
+ * the prototype in cuda.h, so a definition that differs from it does not compile.
  */
 #pragma once
 
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 
-/* cudaProfiler.h belongs to another package of CUDA than cuda.h. */
+/* cudaProfiler.h belongs to a different CUDA package than cuda.h. */
 extern "C" {
 CUresult cuProfilerStart(void);
 CUresult cuProfilerStop(void);
 }
 
-/* cudaEGL.h and cudaGL.h need headers of other projects; of these only the addresses are used. */
+/* cudaEGL.h and cudaGL.h need headers of other projects; only the addresses of their functions are used. */
 extern "C" {
 CUresult cuEGLStreamConsumerDisconnect();
 CUresult cuEGLStreamProducerConnect();
@@ -26,7 +26,7 @@ CUresult cuGraphicsGLRegisterBuffer();
 CUresult cuGraphicsGLRegisterImage();
 }
 
-/* Declares the implementation behind the export `name`, for calls within the driver, which do not pass the export. */
+/* Declares the implementation behind the export `name`, for calls within the driver, which bypass the export. */
 #define DRIVER_IMPLEMENTATION(name)                                                                                    \
     extern "C" __attribute__((visibility("hidden"))) decltype(::name) implementation_##name
 

@@ -1,5 +1,5 @@
-/* cuDevice…: the one device that there is, with the figures of an H200 (NVIDIA H200 data sheet; compute
- * capability 9.0 in the CUDA C++ Programming Guide, "Compute Capabilities"). */
+/* cuDevice…: the only device, with the properties of an H200 (NVIDIA H200 data sheet; compute capability 9.0 in the
+ * CUDA C++ Programming Guide, "Compute Capabilities"). */
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -25,8 +25,7 @@ CUresult check(CUdevice device)
     return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-/* Attributes that are not named here are absent or zero: no textures, no arrays, no sharing with other
- * processes. */
+/* Attributes not listed here are absent or zero: no textures, no arrays, no sharing with other processes. */
 const std::map<int, int> attributes = {
     {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, threads_per_block},
     {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},

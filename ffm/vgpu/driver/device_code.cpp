@@ -16,7 +16,7 @@ namespace
 
 constexpr int capability = 90;
 
-/* The container's layout, as ffm/driver/device_code.py reads it too: it is not documented. */
+/* The container's layout, which is undocumented; ffm/driver/device_code.py reads it too. */
 constexpr std::uint32_t container_magic = 0xBA55ED50;
 struct Container {
     std::uint32_t magic;
@@ -26,8 +26,8 @@ struct Container {
 struct Entry {
     std::uint16_t kind, version;
     std::uint32_t header_size;
-    std::uint64_t size;            /* of the code, which follows the header, with its padding */
-    std::uint32_t compressed_size; /* without padding; 0 where it is not compressed */
+    std::uint64_t size;            /* of the code, which follows the header, including its padding */
+    std::uint32_t compressed_size; /* without padding; 0 if it is not compressed */
     std::uint32_t unused[2];
     std::uint32_t architecture; /* 10 * major + minor */
     std::uint32_t unused_name[2];
@@ -38,8 +38,8 @@ struct Entry {
 constexpr std::uint16_t portable_kind = 1, machine_kind = 2;
 constexpr std::uint64_t compressed_lz4 = 0x2000, compressed_zstandard = 0x8000, architecture_specific = 0x100000;
 
-/* How well the code suits this device; 0: not at all. Machine code runs on devices of the same generation that are not
- * older, PTX can be compiled for all that are not older. */
+/* How well the code suits this device; 0 means not at all. Machine code runs on devices of the same generation that are
+ * not older. PTX can be compiled for all that are not older. */
 std::uint32_t suitability(const Entry &entry)
 {
     bool machine = entry.kind == machine_kind;
@@ -61,7 +61,7 @@ bool extract(const Entry &entry, const char *bytes, std::string &plain)
     return entry.compressed_size <= entry.size && decompress(compression, bytes, entry.compressed_size, plain);
 }
 
-/* The container's code of a kind that suits this device best. */
+/* The container's code of one kind that suits this device best. */
 bool select(const void *image, std::uint16_t kind, std::string &plain)
 {
     const char *place = static_cast<const char *>(image);
@@ -84,7 +84,7 @@ bool select(const void *image, std::uint16_t kind, std::string &plain)
     return best_code && extract(best, best_code, plain);
 }
 
-/* The architecture of `.target sm_90`, 0 where the text is no PTX. */
+/* The architecture of `.target sm_90`; 0 if the text is not PTX. */
 int target_of(const std::string &text)
 {
     std::size_t version = text.find(".version"), target = text.find(".target");
@@ -99,7 +99,7 @@ bool is_machine_code(const void *image)
     return std::memcmp(image, ELFMAG, SELFMAG) == 0;
 }
 
-/* A cubin that is handed over alone ends where the last of its tables ends. */
+/* A cubin passed by itself ends where the last of its tables ends. */
 std::size_t size_of(const void *image)
 {
     Elf64_Ehdr header;

@@ -1,4 +1,4 @@
-/* The GPU's own memory: one reserved range of addresses, backed by this machine's memory where it is used. */
+/* The GPU's own memory: one reserved range of addresses, backed by this machine's memory on use. */
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -19,7 +19,7 @@ namespace
  * Accesses"); current drivers give 512. */
 constexpr std::size_t alignment = 512;
 constexpr std::size_t commit_unit = std::size_t{2} << 20;
-/* Larger blocks give their pages back to the machine when they are freed. */
+/* Larger blocks return their pages to the machine when they are freed. */
 constexpr std::size_t give_back_from = std::size_t{64} << 20;
 
 struct Arena {
@@ -30,7 +30,7 @@ struct Arena {
     std::map<std::size_t, std::size_t> holes; /* offset to size */
     std::vector<bool> committed;              /* for each commit_unit */
 
-    /* Reserves the addresses; false when this machine does not give them. */
+    /* Reserves the addresses; false if this machine does not provide them. */
     bool reserve()
     {
         if (base)

@@ -1,4 +1,4 @@
-/* Device memory: cuMemAlloc and its relatives, and questions about addresses. */
+/* Device memory: cuMemAlloc and its relatives, and queries about addresses. */
 #include "configuration.h"
 #include "context.h"
 #include "memory.h"

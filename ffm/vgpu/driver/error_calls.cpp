@@ -12,7 +12,7 @@ struct Description {
 
 #define DESCRIBE(code, text) {code, #code, text}
 
-/* The codes that this driver answers, and others that its clients pass on. */
+/* The codes that this driver returns, and others that its clients pass on. */
 const Description descriptions[] = {
     DESCRIBE(CUDA_SUCCESS, "no error"),
     DESCRIBE(CUDA_ERROR_INVALID_VALUE, "invalid argument"),

@@ -40,7 +40,7 @@ CUresult record(CUevent handle, CUstream stream_handle, DefaultStream default_st
     return CUDA_SUCCESS;
 }
 
-/* The event's mark, null if it was never recorded. */
+/* The event's mark, or null if it was never recorded. */
 CUresult recorded(CUevent handle, OperationReference &mark, unsigned &flags)
 {
     CUresult result = enter();

@@ -17,7 +17,7 @@ struct Handles {
     std::mutex mutex;
     std::unordered_map<const void *, std::shared_ptr<Graph>> graphs;
     std::unordered_map<const void *, std::unique_ptr<ExecutableGraph>> executables;
-    std::unordered_set<const void *> nodes; /* of all graphs, those within others too */
+    std::unordered_set<const void *> nodes; /* of all graphs, including nested ones */
 };
 
 Handles &handles()
@@ -26,7 +26,7 @@ Handles &handles()
     return *instance;
 }
 
-/* A piece of work of a graph under way, and the places of those that it comes behind. */
+/* A piece of work of a running graph, and the indices of those that it comes after. */
 struct Step {
     OperationReference operation;
     std::vector<std::size_t> behind;
@@ -57,7 +57,7 @@ OperationReference operation_of(Context *context, const NodeWork &work)
     return std::make_shared<Operation>();
 }
 
-/* Adds the steps of a graph, the first of which come behind `first`; returns the place of a mark behind all. */
+/* Adds the steps of a graph, the first of which come after `first`; returns the index of a mark after all of them. */
 std::size_t add_steps(std::vector<Step> &steps, Context *context, const Graph &graph,
                       const std::vector<std::size_t> &first)
 {
@@ -175,7 +175,7 @@ CUgraph handle_of(const std::shared_ptr<Graph> &graph)
 
 bool forget(CUgraph handle)
 {
-    std::shared_ptr<Graph> graph = find_graph(handle); /* destroyed after the mutex is given back */
+    std::shared_ptr<Graph> graph = find_graph(handle); /* destroyed after the mutex is released */
     std::lock_guard<std::mutex> lock(handles().mutex);
     return handles().graphs.erase(handle) != 0;
 }

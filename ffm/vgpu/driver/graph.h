@@ -1,7 +1,7 @@
 /* Graphs of work: built node by node or captured from streams, and launched as a whole.
  *
- * A graph and its nodes are guarded by the program, as CUDA wants it ("Graph object thread safety"), except for what
- * the capture of several streams does, which is guarded by the scheduler's mutex.
+ * The program guards a graph and its nodes, as CUDA requires ("Graph object thread safety"), except for changes by the
+ * capture of several streams, which the scheduler's mutex guards.
  */
 #pragma once
 
@@ -35,7 +35,7 @@ struct KernelNode {
     std::uint32_t grid[3];
     std::uint32_t block[3];
     std::shared_ptr<const KernelArguments> arguments; /* as the program gave them */
-    bool updatable = false;                           /* by kernels, the program says; no kernel here does it */
+    bool updatable = false;                           /* by kernels, according to the program; no kernel here does it */
 };
 
 struct HostNode {
@@ -47,23 +47,23 @@ struct ChildNode {
     std::shared_ptr<Graph> graph;
 };
 
-/* Records an event of the program's. */
+/* Records one of the program's events. */
 struct RecordNode {
     CUevent event;
 };
 
-/* What a node does; nothing at all where it only joins others. */
+/* What a node does; nothing if it only joins others. */
 using NodeWork = std::variant<std::monostate, CopyNode, SetNode, KernelNode, HostNode, ChildNode, RecordNode>;
 
 /* What CUgraphNode points at. */
 struct GraphNode {
     Graph *graph;
-    std::size_t place; /* in its graph */
+    std::size_t place; /* index in its graph */
     std::vector<GraphNode *> dependencies;
     NodeWork work;
 };
 
-/* What CUgraph points at. Nodes come behind those that they depend on. */
+/* What CUgraph points at. Nodes come after those that they depend on. */
 struct Graph {
     Graph();
     ~Graph();
@@ -77,10 +77,10 @@ struct Graph {
 struct ExecutableGraph {
     std::shared_ptr<Graph> graph;
     Context *context;
-    OperationReference last; /* a launch comes behind the one before */
+    OperationReference last; /* each launch comes after the previous one */
 };
 
-/* A stream, and those that joined it by events, whose calls become a graph. */
+/* A stream whose calls become a graph, and those that joined it by events. */
 struct Capture {
     std::shared_ptr<Graph> graph;
     Stream *origin; /* null: destroyed */
@@ -92,30 +92,30 @@ struct Capture {
 
 GraphNode *add_node(Graph &graph, std::vector<GraphNode *> dependencies, NodeWork work);
 
-/* The same nodes again; graphs within it are copied too. */
+/* A copy with the same nodes; nested graphs are copied too. */
 std::shared_ptr<Graph> copy_of(const Graph &graph);
 
-/* Enqueues all the graph's work behind the stream's, and later work of the stream behind it. */
+/* Enqueues all the graph's work after the stream's; later work of the stream comes after it. */
 void launch(Stream &stream, ExecutableGraph &executable);
 
-/* The objects behind handles; null where there is none. */
+/* The objects behind handles; null if there is none. */
 std::shared_ptr<Graph> find_graph(CUgraph handle);
 GraphNode *find_node(CUgraphNode handle);
 ExecutableGraph *find_executable(CUgraphExec handle);
 
-/* Makes the graph known under its handle, until it is forgotten: false where it was not known. */
+/* Registers the graph under its handle until it is forgotten, which returns false if it was not registered. */
 CUgraph handle_of(const std::shared_ptr<Graph> &graph);
 bool forget(CUgraph handle);
 CUgraphExec handle_of(std::unique_ptr<ExecutableGraph> executable);
 bool forget(CUgraphExec handle);
 
-/* Puts the work behind what was captured from the stream before. Errors: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED. */
+/* Orders the work after what was captured from the stream before. Errors: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED. */
 CUresult capture(Stream &stream, NodeWork work);
 
-/* CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, after which the capture can only be ended. */
+/* Returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, after which the capture can only be ended. */
 CUresult refuse_capture(Stream &stream);
 
-/* What enter() asks while any stream of the context is being captured. */
+/* What enter() checks while any stream of the context is being captured. */
 CUresult captured_state(Stream &stream, Capturing capturing);
 
 /* Locked. The stream is destroyed: its capture can only be ended. */

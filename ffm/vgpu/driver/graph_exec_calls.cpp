@@ -55,7 +55,7 @@ CUresult upload(CUgraphExec handle, CUstream stream_handle, DefaultStream defaul
     return find_executable(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The node of an executable graph that was made from a node of its graph. */
+/* Replaces the work of the node of an executable graph that was made from a node of its graph. */
 CUresult replace(CUgraphExec handle, CUgraphNode original, NodeWork work)
 {
     ExecutableGraph *executable = find_executable(handle);

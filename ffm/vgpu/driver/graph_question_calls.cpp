@@ -1,4 +1,4 @@
-/* cuGraph…: asking what is in a graph. */
+/* cuGraph…: queries about the contents of a graph. */
 #include <algorithm>
 #include <cstring>
 
@@ -69,7 +69,7 @@ CUgraphNodeType type_of(const NodeWork &work)
     return types[work.index()];
 }
 
-/* Fills `nodes`, whose room is in `count`, or only `count` without them. */
+/* Fills `nodes`, whose size is in `count`, or only `count` if `nodes` is null. */
 CUresult list(const std::vector<GraphNode *> &found, CUgraphNode *nodes, std::size_t *count)
 {
     if (!count)
@@ -136,7 +136,7 @@ DRIVER_CALL(cuGraphKernelNodeGetParams_v2)(CUgraphNode node, CUDA_KERNEL_NODE_PA
     return kernel_parameters(node, parameters);
 }
 
-/* Of the attributes of a kernel's node there is the one that lets kernels change the node. It cannot be taken back. */
+/* The only attribute of a kernel's node is the one that lets kernels change the node. It cannot be revoked. */
 DRIVER_CALL(cuGraphKernelNodeGetAttribute)(CUgraphNode handle, CUkernelNodeAttrID attribute,
                                            CUkernelNodeAttrValue *value)
 {
@@ -185,7 +185,7 @@ DRIVER_CALL(cuGraphHostNodeGetParams)(CUgraphNode handle, CUDA_HOST_NODE_PARAMS 
     return CUDA_SUCCESS;
 }
 
-/* The graph stays the node's: it is known under its handle from the first question on. */
+/* The graph still belongs to the node; it is registered under its handle from the first query on. */
 DRIVER_CALL(cuGraphChildGraphNodeGetGraph)(CUgraphNode handle, CUgraph *graph)
 {
     GraphNode *node = find_node(handle);

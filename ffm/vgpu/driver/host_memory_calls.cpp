@@ -1,4 +1,4 @@
-/* Host memory that the GPU reaches: page-locked and registered. */
+/* Host memory that the GPU can access: page-locked and registered. */
 #include <unistd.h>
 
 #include <cinttypes>
@@ -39,7 +39,7 @@ CUresult allocate_host(void **pointer, std::size_t size, unsigned flags)
     return CUDA_SUCCESS;
 }
 
-/* Whether the program may access all pages of [first, behind), as it must for the real driver to pin them. */
+/* Whether the program may access all pages of [first, behind), as the real driver requires for pinning them. */
 bool accessible(std::uintptr_t first, std::uintptr_t behind, bool writing)
 {
     std::ifstream maps("/proc/self/maps");

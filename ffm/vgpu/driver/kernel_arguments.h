@@ -1,4 +1,4 @@
-/* A kernel's arguments, packed as its parameters are, kept until it has run. */
+/* A kernel's arguments, packed like its parameters, and kept until it has run. */
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 namespace vgpu
 {
 
-/* As the program gave them, or with the pointers into host memory that the GPU uses instead. */
+/* As the program passed them, or with pointers to host memory replaced by those that the GPU uses. */
 enum class Pointers { as_given, translated };
 
 class KernelArguments

@@ -7,12 +7,13 @@
 namespace vgpu
 {
 
-/* CUDA_ERROR_INVALID_VALUE for a grid or a block that no CUDA device takes, and without arguments that the kernel has.
+/* CUDA_ERROR_INVALID_VALUE for a grid or block that no CUDA device accepts, or if the kernel has arguments and none are
+ * given.
  */
 CUresult check_launch(const Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
                       void *const *arguments);
 
-/* The kernel's run over the grid, with a copy of its arguments; only its time where there is nothing to run. */
+/* The kernel's run over the grid, with a copy of its arguments; if there is nothing to run, only its time. */
 OperationReference launch_operation(Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
                                     void *const *arguments);
 

@@ -15,8 +15,7 @@ namespace
 constexpr std::uint32_t largest_grid[3] = {2147483647, 65535, 65535};
 constexpr std::uint32_t largest_block[3] = {1024, 1024, 64};
 
-/* Where each argument lies in the packed buffer that `extra` names; false where `extra` is wrong or the buffer short.
- */
+/* Where each argument is in the packed buffer that `extra` names; false if `extra` is wrong or the buffer too short. */
 bool unpack(const KernelEntry &entry, void *const *extra, std::vector<void *> &values)
 {
     char *buffer = nullptr;
@@ -63,14 +62,14 @@ CUresult launch_grid(CUstream stream, DefaultStream default_stream, CUfunction f
     return launch_on(stream, default_stream, function, grid, block, arguments, extra);
 }
 
-/* What changes when and where blocks run, and not what they do. */
+/* Attributes that change when and where blocks run, but not what they do. */
 bool is_hint(const CUlaunchAttribute &attribute)
 {
     switch (attribute.id) {
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* the next kernel may begin earlier */
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* the next kernel may start earlier */
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
@@ -104,7 +103,7 @@ CUresult launch_configured(const CUlaunchConfig *config, DefaultStream default_s
     CUresult result =
         launch_grid(config->hStream, default_stream, function, config->gridDimX, config->gridDimY, config->gridDimZ,
                     config->blockDimX, config->blockDimY, config->blockDimZ, arguments, extra);
-    for (unsigned index = 0; index < events && result == CUDA_SUCCESS; ++index) /* later than it has to be */
+    for (unsigned index = 0; index < events && result == CUDA_SUCCESS; ++index) /* later than necessary */
         result = record_event(recorded[index], config->hStream, default_stream);
     return result;
 }

@@ -1,4 +1,4 @@
-/* What the device holds at a time: of compute capability 9.0 (CUDA C++ Programming Guide, "Compute Capabilities"). */
+/* How much the device runs at a time: compute capability 9.0 (CUDA C++ Programming Guide, "Compute Capabilities"). */
 #pragma once
 
 namespace vgpu

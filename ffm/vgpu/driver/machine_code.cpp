@@ -1,4 +1,4 @@
-/* Cubins. Their ELF sections are not documented; the layout was read off those that nvcc 13.0 makes, with
+/* Cubins. Their ELF sections are undocumented. The layout was derived from those that nvcc 13.0 produces, with
  * `cuobjdump -elf`, whose names the constants have. */
 #include <cstring>
 #include <elf.h>
@@ -15,8 +15,8 @@ namespace
 constexpr std::uint16_t machine_cuda = 190; /* EM_CUDA */
 constexpr unsigned char entry_flag = 0x10;  /* STO_CUDA_ENTRY in st_other: a kernel, not a function that kernels call */
 
-/* Attributes of a kernel (section .nv.info.NAME): a format, the attribute, and 16 bits that are the value or, in format
- * `sized`, the number of bytes that follow. */
+/* Attributes of a kernel (section .nv.info.NAME): a format, the attribute, and 16 bits that are the value or, in the
+ * format `sized`, the number of bytes that follow. */
 constexpr unsigned char format_sized = 4;
 constexpr unsigned char attribute_parameter = 0x17; /* EIATTR_KPARAM_INFO */
 struct Attribute {
@@ -60,7 +60,7 @@ class Elf
         return text(sections_[header_.e_shstrndx], section.sh_name);
     }
 
-    /* The string at `offset` of a table of strings; empty where it does not end within. */
+    /* The string at `offset` of a string table; empty if it does not end within the table. */
     std::string text(const Elf64_Shdr &table, std::size_t offset) const
     {
         if (!holds(table.sh_offset, table.sh_size) || offset >= table.sh_size)
@@ -70,7 +70,7 @@ class Elf
         return end ? std::string(first, static_cast<const char *>(end)) : "";
     }
 
-    /* The section's bytes; none where it has none in the file. */
+    /* The section's bytes; empty if it has none in the file. */
     std::string content(const Elf64_Shdr &section) const
     {
         if (section.sh_type == SHT_NOBITS || !holds(section.sh_offset, section.sh_size))

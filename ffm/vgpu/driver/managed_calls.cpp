@@ -1,5 +1,4 @@
-/* Managed memory: hints where it should lie. The virtual GPU reaches it wherever that is, so they only take
- * time. */
+/* Managed memory: hints about where it should be. The virtual GPU can access it anywhere, so they only take time. */
 #include "configuration.h"
 #include "context.h"
 #include "memory.h"
@@ -16,7 +15,7 @@ CUresult check_range(CUdeviceptr address, std::size_t bytes)
                                                                                  : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Takes the time of moving all the pages, even those that lie there already. */
+/* Takes the time of moving all the pages, even those that are already there. */
 CUresult prefetch(CUstream handle, DefaultStream default_stream, CUdeviceptr address, std::size_t bytes, bool to_device)
 {
     Stream *stream;

@@ -1,4 +1,4 @@
-/* All memory that the virtual GPU knows: where it lies, of which kind it is, and how the GPU reaches it. */
+/* All memory that the virtual GPU knows: its address, its kind, and how the GPU accesses it. */
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace vgpu
 enum class MemoryKind {
     device,     /* the GPU's own memory */
     pinned,     /* cuMemAllocHost, cuMemHostAlloc: mapped twice, the GPU uses the second mapping */
-    managed,    /* cuMemAllocManaged: likewise */
+    managed,    /* cuMemAllocManaged: the same */
     registered, /* cuMemHostRegister: the program's own pages; the GPU maps shared ones again */
     pageable,   /* unknown to the driver */
 };
@@ -22,14 +22,14 @@ struct Allocation {
     std::uintptr_t address = 0; /* as the program knows it */
     std::size_t size = 0;
     MemoryKind kind = MemoryKind::pageable;
-    char *gpu_view = nullptr; /* where GPU threads find it; null: through /proc/self/mem */
-    unsigned flags = 0;       /* those it was allocated with */
+    char *gpu_view = nullptr; /* where GPU threads can access it; null: through /proc/self/mem */
+    unsigned flags = 0;       /* the flags it was allocated with */
     std::uint64_t id = 0;
     CUcontext context = nullptr;
     CUmemoryPool pool = nullptr; /* of cuMemAllocAsync */
 };
 
-/* A range of memory as the GPU's copy engines reach it. */
+/* A range of memory as the GPU's copy engines access it. */
 struct GpuRange {
     MemoryKind kind = MemoryKind::pageable;
     std::uintptr_t program_address = 0;
@@ -40,35 +40,34 @@ struct GpuRange {
 /* Records an allocation. */
 void add_allocation(const Allocation &allocation);
 
-/* Forgets the allocation that begins at `address`; false when there is none of that `kind`. */
+/* Forgets the allocation that starts at `address`; false if there is none of that `kind`. */
 bool remove_allocation(std::uintptr_t address, MemoryKind kind, Allocation &removed);
 
-/* Forgets all allocations of a context and gives their memory back. None of it may be in use. */
+/* Forgets all allocations of a context and frees their memory. None of it may be in use. */
 void release_allocations(CUcontext context);
 
-/* The allocation that `address` lies in; false when it is unknown to the driver. */
+/* The allocation that contains `address`; false if it is unknown to the driver. */
 bool find_allocation(std::uintptr_t address, Allocation &found);
 
-/* How the GPU reaches `address`; of kind pageable where the driver does not know it. */
+/* How the GPU accesses `address`; its kind is pageable if the driver does not know it. */
 GpuRange gpu_range(std::uintptr_t address);
 
 /* Replaces, in a kernel's parameter of `size` bytes, every aligned pointer into pinned or managed memory by
  * the GPU's own view of it: a kernel must not depend on the protection of the program's pages. */
 void translate_pointers(char *parameter, std::size_t size);
 
-/* Moves bytes on a GPU thread; neither side is pageable. False when the program's registered pages
- * cannot be reached. */
+/* Moves bytes on a GPU thread; neither side is pageable. False if the program's registered pages cannot be accessed. */
 bool transfer(const GpuRange &destination, std::size_t destination_offset, const GpuRange &source,
               std::size_t source_offset, std::size_t bytes);
 
-/* The GPU's own memory: addresses from one reserved range, given out first fit. */
+/* The GPU's own memory: addresses from one reserved range, allocated first fit. */
 class DeviceMemory
 {
   public:
-    /* CUDA_ERROR_OUT_OF_MEMORY when the device, or this machine, has no room. */
+    /* CUDA_ERROR_OUT_OF_MEMORY if the device, or this machine, has no room. */
     static CUresult allocate(std::size_t size, std::uintptr_t &address);
     static void release(std::uintptr_t address, std::size_t size);
-    /* For memory that lies elsewhere: false when the device has no room. */
+    /* For memory that is elsewhere: false if the device has no room. */
     static bool take(std::size_t size);
     static void give_back(std::size_t size);
     static std::size_t total();
@@ -79,9 +78,9 @@ class DeviceMemory
 CUresult map_twice(std::size_t size, std::uintptr_t &program_address, char *&gpu_view);
 void unmap_twice(const Allocation &allocation);
 
-/* A second mapping of `size` bytes of the program's pages from `first` on; returns where the byte at `offset`
- * lies in it. Only shared mappings can be mapped again (mremap(2)): null for private ones, which
- * /proc/self/mem reaches whatever their protection. */
+/* A second mapping of `size` bytes of the program's pages from `first` on; returns the address of the byte at `offset`
+ * in it. Only shared mappings can be mapped again (mremap(2)): null for private ones, which can be accessed through
+ * /proc/self/mem whatever their protection. */
 char *map_again(std::uintptr_t first, std::size_t size, std::size_t offset);
 void unmap_again(const Allocation &registered);
 

@@ -1,4 +1,4 @@
-/* The table of all allocations, and how GPU threads reach them. */
+/* The table of all allocations, and how GPU threads access them. */
 #include <algorithm>
 #include <cstring>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ Table &table()
     return *instance;
 }
 
-/* Reads and writes whatever the protection of the pages, as a DMA engine does (proc(5), /proc/pid/mem). */
+/* Reads and writes pages whatever their protection, as a DMA engine does (proc(5), /proc/pid/mem). */
 int process_memory()
 {
     static int descriptor = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
@@ -98,7 +98,7 @@ void release_allocations(CUcontext context)
     auto &allocations = table().allocations;
     for (auto entry = allocations.begin(); entry != allocations.end();) {
         const Allocation &allocation = entry->second;
-        /* Memory of pools belongs to the device and not to a context. */
+        /* Memory of pools belongs to the device, not to a context. */
         if (allocation.context != context || allocation.pool) {
             ++entry;
             continue;

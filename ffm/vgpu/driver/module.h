@@ -23,7 +23,7 @@ struct Kernel {
     std::map<int, int> attributes; /* those that were set */
 };
 
-/* A variable of device code, zero at first whatever the code says. */
+/* A variable of device code; initially zero, whatever the code says. */
 struct Variable {
     CUdeviceptr address;
     std::size_t size;
@@ -33,21 +33,21 @@ struct Variable {
 struct Module {
     const KernelImage *image;
     std::unique_ptr<CompiledCode> compiled;                 /* owns the image of device code */
-    std::map<std::string, std::unique_ptr<Kernel>> kernels; /* those that were asked for */
-    std::map<std::string, Variable> variables;              /* likewise */
+    std::map<std::string, std::unique_ptr<Kernel>> kernels; /* those that were requested */
+    std::map<std::string, Variable> variables;              /* the same */
 };
 
-/* The kernel behind the handle; null when it is none. */
+/* The kernel behind the handle; null if there is none. */
 Kernel *find_kernel(const void *handle);
 
-/* The variable of the image behind the handle, made when it is first asked for. CUDA_ERROR_INVALID_HANDLE where the
- * handle is none, else the errors of variable_of. */
+/* The variable of the image behind the handle, created on the first request. CUDA_ERROR_INVALID_HANDLE if the handle is
+ * invalid, otherwise the errors of variable_of. */
 CUresult find_variable(const void *handle, const char *name, Variable &found);
 
-/* As find_variable, for a caller that guards the image. CUDA_ERROR_NOT_FOUND, CUDA_ERROR_OUT_OF_MEMORY. */
+/* Like find_variable, for a caller that guards the image. CUDA_ERROR_NOT_FOUND, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult variable_of(Module &module, const char *name, Variable &found);
 
-/* Gives the memory of all variables back. None may be in use. */
+/* Frees the memory of all variables. None may be in use. */
 void release_variables(Module &module);
 
 } // namespace vgpu

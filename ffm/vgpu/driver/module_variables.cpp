@@ -1,4 +1,4 @@
-/* cuModuleGetGlobal and cuLibraryGetGlobal: variables of device code, which lie in the GPU's memory. */
+/* cuModuleGetGlobal and cuLibraryGetGlobal: variables of device code, which are in the GPU's memory. */
 #include <cstring>
 
 #include "context.h"
@@ -20,7 +20,7 @@ CUresult make(Variable &variable)
     allocation.size = variable.size;
     allocation.kind = MemoryKind::device;
     allocation.gpu_view = reinterpret_cast<char *>(allocation.address);
-    add_allocation(allocation); /* of no context: it lives as long as the image is loaded */
+    add_allocation(allocation); /* without a context: it lives as long as the image is loaded */
     variable.address = allocation.address;
     return CUDA_SUCCESS;
 }

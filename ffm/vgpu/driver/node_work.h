@@ -1,4 +1,4 @@
-/* What nodes of graphs do, from the descriptions that programs give. */
+/* What nodes of graphs do, derived from the program's descriptions. */
 #pragma once
 
 #include "graph.h"
@@ -6,7 +6,7 @@
 namespace vgpu
 {
 
-/* Each checks the description, and leaves `work` as it is where there is an error. */
+/* Each checks the description, and on an error leaves `work` unchanged. */
 CUresult copy_work(const CUDA_MEMCPY3D *box, NodeWork &work);
 CUresult set_work(const CUDA_MEMSET_NODE_PARAMS *parameters, NodeWork &work);
 CUresult kernel_work(const CUDA_KERNEL_NODE_PARAMS_v1 *parameters, NodeWork &work);

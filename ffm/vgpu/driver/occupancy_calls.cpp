@@ -1,4 +1,4 @@
-/* cuOccupancy…: how many blocks of a kernel run at a time. Only the number of threads limits them here. */
+/* cuOccupancy…: how many blocks of a kernel run at a time. Here only the number of threads limits them. */
 #include <algorithm>
 
 #include "context.h"

@@ -14,7 +14,7 @@ namespace vgpu
 
 /* The part of the GPU that an operation occupies while it runs. */
 enum class Engine {
-    none,           /* a mark: over as soon as its predecessors are */
+    none,           /* a mark: done as soon as its predecessors are */
     compute,        /* kernels, sets and copies within the device: share the multiprocessors */
     host_to_device, /* one copy at a time */
     device_to_host, /* one copy at a time */
@@ -23,8 +23,8 @@ enum class Engine {
 };
 constexpr int engine_count = 6;
 
-/* Learns how long the work itself takes on this CPU, so that it can end when the modelled time ends. Kept for
- * each power of two of the size, and quick to shrink, because bytes must not arrive early. */
+/* Learns how long the work itself takes on this CPU, so that it can end when the modelled time ends. Kept for each
+ * power of two of the size, and quick to shrink, because bytes must not arrive early. */
 class RunTimeEstimate
 {
   public:
@@ -56,19 +56,19 @@ struct Operation {
     Engine engine = Engine::none;
     Nanoseconds duration = 0;            /* modelled */
     double occupancy = 0;                /* compute only: share of the multiprocessors, 0 to 1 */
-    int priority = 0;                    /* lower is more urgent, as CUDA's stream priorities */
+    int priority = 0;                    /* lower is more urgent, like CUDA's stream priorities */
     std::function<void()> work;          /* moves the bytes, calls the kernel */
     RunTimeEstimate *estimate = nullptr; /* outlives the operation; may be absent */
     std::uint64_t size = 0;              /* for the estimate: threads or bytes */
 
-    /* The scheduler's: guarded by its mutex, except `complete`, which anyone may read. */
+    /* The scheduler's fields, guarded by its mutex, except `complete`, which anyone may read. */
     std::uint64_t sequence = 0;
     int unfinished_predecessors = 0;
     std::vector<OperationReference> successors;
     Nanoseconds submitted = 0;
-    Nanoseconds ready = 0; /* submitted, and every predecessor over */
+    Nanoseconds ready = 0; /* submitted, and every predecessor done */
     Nanoseconds start = 0;
-    Nanoseconds end = 0; /* modelled, or later where the work itself took longer */
+    Nanoseconds end = 0; /* modelled, or later if the work itself took longer */
     std::atomic<bool> complete{false};
 };
 

@@ -6,10 +6,10 @@
 namespace vgpu
 {
 
-/* Gives unused memory of all pools back to the device; false when there was none. */
+/* Returns unused memory of all pools to the device; false if there was none. */
 bool trim_pools();
 
-/* Tells the pool that one of its allocations was freed by cuMemFree. */
+/* Informs the pool that one of its allocations was freed by cuMemFree. */
 void forget_pool_allocation(const Allocation &allocation);
 
 } // namespace vgpu

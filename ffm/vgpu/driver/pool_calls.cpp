@@ -14,7 +14,7 @@ using namespace vgpu;
 namespace
 {
 
-/* A block that was freed in a stream: usable at once in that stream, elsewhere when `freed` is over. */
+/* A block that was freed in a stream: usable at once in that stream, elsewhere when `freed` is done. */
 struct FreeBlock {
     std::uintptr_t address;
     std::size_t size;
@@ -123,7 +123,7 @@ CUresult allocate(CUdeviceptr *address, std::size_t size, Pool *pool, CUstream h
     return CUDA_SUCCESS;
 }
 
-/* Takes memory of cuMemAlloc too; it then belongs to the current pool. */
+/* Also takes memory from cuMemAlloc, which then belongs to the current pool. */
 CUresult release(CUdeviceptr address, CUstream handle, DefaultStream default_stream)
 {
     Stream *stream;
@@ -258,7 +258,7 @@ DRIVER_CALL(cuMemPoolCreate)(CUmemoryPool *handle, const CUmemPoolProps *propert
     return CUDA_SUCCESS;
 }
 
-/* Memory that is still in use becomes the standard pool's. */
+/* Memory that is still in use moves to the default pool. */
 DRIVER_CALL(cuMemPoolDestroy)(CUmemoryPool handle)
 {
     std::lock_guard<std::mutex> lock(pools().mutex);
@@ -301,7 +301,7 @@ DRIVER_CALL(cuMemPoolGetAttribute)(CUmemoryPool handle, CUmemPool_attribute attr
     return CUDA_SUCCESS;
 }
 
-/* The counters of the present amount cannot be set; those of the highest can only be set to zero. */
+/* The counters of the current amount cannot be set; those of the maximum can only be reset to zero. */
 DRIVER_CALL(cuMemPoolSetAttribute)(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
 {
     std::lock_guard<std::mutex> lock(pools().mutex);

@@ -1,4 +1,5 @@
-/* PTX, as far as its kernels' parameters and its variables go (Parallel Thread Execution ISA, "Directives"). */
+/* PTX, as far as its kernels' parameters and its variables are concerned (Parallel Thread Execution ISA,
+ * "Directives"). */
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -11,7 +12,7 @@ namespace vgpu
 namespace
 {
 
-/* The text without comments, with blanks around every sign that separates words. */
+/* The text without comments, with blanks around every character that separates words. */
 std::string separated(const std::string &text)
 {
     std::string result;
@@ -28,7 +29,7 @@ std::string separated(const std::string &text)
     return result;
 }
 
-/* The bytes of `.u64`, `.f32`, `.b8`; 0 where the word is no such type. */
+/* The bytes of `.u64`, `.f32`, `.b8`; 0 if the word is not such a type. */
 std::size_t size_of_type(const std::string &word)
 {
     if (word.size() < 3 || word[0] != '.' || !std::strchr("usfb", word[1]))
@@ -37,8 +38,8 @@ std::size_t size_of_type(const std::string &word)
     return bits > 0 && bits % 8 == 0 ? static_cast<std::size_t>(bits) / 8 : 0;
 }
 
-/* A declaration's name, alignment and size in bytes: words up to one of `ends`, which becomes `end`; false where it has
- * no type. */
+/* A declaration's name, alignment and size in bytes, from words up to one of `ends`, which becomes `end`; false if it
+ * has no type. */
 struct Declaration {
     std::string name;
     std::size_t alignment = 0;
@@ -66,7 +67,7 @@ struct Declaration {
     }
 };
 
-/* `( .param .u64 name, .param .align 8 .b8 name[24] )`, or nothing of that. */
+/* `( .param .u64 name, .param .align 8 .b8 name[24] )`, or nothing at all. */
 bool read_parameters(std::istream &words, std::string word, std::vector<KernelParameter> &parameters)
 {
     std::size_t place = 0;
@@ -83,7 +84,7 @@ bool read_parameters(std::istream &words, std::string word, std::vector<KernelPa
     return true;
 }
 
-/* Words up to the brace that closes the one before them. */
+/* Skips words up to the brace that closes the previous one. */
 void skip_body(std::istream &words)
 {
     std::string word;

@@ -14,7 +14,7 @@ std::mutex primary_mutex;
 int primary_users = 0;
 unsigned primary_flags = 0;
 
-/* Destroys the primary context, after its work. Who retained it must release it all the same. */
+/* Destroys the primary context after its work. Whoever retained it must still release it. */
 CUresult reset_primary(CUdevice device)
 {
     CUresult result = enter();

@@ -1,6 +1,6 @@
-/* The driver's private table, which `cuGetExportTable` hands to libraries of the same vendor.
+/* The driver's private table, which `cuGetExportTable` returns to libraries of the same vendor.
  *
- * NVIDIA's libraries use such tables too: their calls wait for the GPU without passing any public function.
+ * NVIDIA's libraries use such tables too: their calls wait for the GPU without going through any public function.
  */
 #pragma once
 
@@ -18,16 +18,16 @@ constexpr CUuuid private_table_id = {
 
 /* Every call uses the calling thread's current context. */
 struct PrivateTable {
-    std::size_t size; /* of this structure: a newer driver may append */
+    std::size_t size; /* of this structure: a newer driver may append fields */
 
-    /* Brings `bytes` bytes to the host behind the stream's work, and waits until they are there. */
+    /* Copies `bytes` bytes to the host after the stream's work, and waits until they are there. */
     CUresult (*fetch)(void *destination, CUdeviceptr source, std::size_t bytes, CUstream stream);
 
     /* Launches a kernel; does not wait. */
     CUresult (*launch)(CUkernel kernel, const std::uint32_t grid[3], const std::uint32_t block[3], CUstream stream,
                        void **arguments);
 
-    /* Tells whether the stream has work left; does not wait. */
+    /* Reports whether the stream has work left; does not wait. */
     CUresult (*is_idle)(CUstream stream, int *idle);
 };
 

@@ -1,4 +1,4 @@
-/* cuGetProcAddress: the address of an export, by name, version and flavour of the default stream. */
+/* cuGetProcAddress: the address of an export, by name, version and default-stream variant. */
 #include <cstring>
 
 #include "cuda_api.h"
@@ -16,7 +16,7 @@ enum Flavour { LEGACY, PER_THREAD };
 
 struct Entry {
     const char *name;
-    int version; /* of CUDA, 1000 * major + 10 * minor, that brought this form of the function */
+    int version; /* CUDA version, 1000 * major + 10 * minor, that introduced this form of the function */
     Flavour flavour;
     void *address;
 };
@@ -27,7 +27,7 @@ const Entry entries[] = {
 };
 #undef ENTRY
 
-/* The newest form that `version` knows, in the wanted flavour before the other. */
+/* The newest form that `version` knows; the requested variant takes precedence over the other. */
 CUdriverProcAddressQueryResult find(const char *name, int version, bool per_thread, void **address)
 {
     const Entry *best = nullptr;
@@ -62,7 +62,7 @@ bool per_thread(cuuint64_t flags)
 
 } // namespace
 
-/* CUDA 11's form: CUDA_ERROR_NOT_FOUND, and `*address` as it was, where there is no such function. */
+/* CUDA 11's form: CUDA_ERROR_NOT_FOUND, with `*address` unchanged, if there is no such function. */
 DRIVER_CALL(cuGetProcAddress)(const char *name, void **address, int version, cuuint64_t flags)
 {
     if (!valid(name, address, flags))

@@ -1,4 +1,4 @@
-/* cuProfilerStart and cuProfilerStop: there is no profiler that they could start, which is no error. */
+/* cuProfilerStart and cuProfilerStop: there is no profiler to start, which is not an error. */
 #include "context.h"
 
 DRIVER_CALL(cuProfilerStart)()

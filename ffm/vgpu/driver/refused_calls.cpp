@@ -1,8 +1,8 @@
-/* Calls for what this GPU does not have, so that programs load which look for them: each answers
+/* Calls for features that this GPU lacks, so that programs that look them up can load. Each returns
  * CUDA_ERROR_NOT_SUPPORTED. */
 #include "context.h"
 
-/* Whatever the arguments are, they are not looked at. */
+/* The arguments are ignored. */
 #define REFUSED(name)                                                                                                  \
     extern "C" __attribute__((visibility("hidden"))) CUresult implementation_##name()                                  \
     {                                                                                                                  \
@@ -10,7 +10,7 @@
         return result == CUDA_SUCCESS ? CUDA_ERROR_NOT_SUPPORTED : result;                                             \
     }
 
-/* Another GPU. */
+/* Other GPUs. */
 REFUSED(cuCtxDisablePeerAccess)
 REFUSED(cuCtxEnablePeerAccess)
 

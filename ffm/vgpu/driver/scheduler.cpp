@@ -17,8 +17,8 @@ namespace vgpu
 namespace
 {
 
-/* How many operations may be in flight on each engine; NVIDIA's devices run up to 128 kernels at a time, and
- * every one in flight needs a thread here. */
+/* How many operations may be in flight on each engine. NVIDIA's devices run up to 128 kernels at a time, but every one
+ * in flight needs a thread here. */
 constexpr int limits[engine_count] = {0, 16, 1, 1, 16, 16};
 
 constexpr Nanoseconds look_for_work_for = 20'000;
@@ -28,8 +28,8 @@ int index_of(Engine engine)
     return static_cast<int>(engine);
 }
 
-/* Faults stay deliverable: the kernel kills a process whose thread faults with the signal blocked, and a
- * program or a tool may have a handler. */
+/* Faults must stay deliverable: the kernel kills a process whose thread faults with the signal blocked, and a program
+ * or a tool may have a handler. */
 void block_asynchronous_signals(sigset_t *previous)
 {
     sigset_t blocked;
@@ -78,7 +78,7 @@ void Scheduler::make_ready(const OperationReference &operation)
         ready_[index_of(operation->engine)].insert(operation);
 }
 
-/* Marks the operation over, and every mark behind it; the others become ready. */
+/* Marks the operation done, and every mark after it; the others become ready. */
 void Scheduler::finish(const OperationReference &operation, Nanoseconds end)
 {
     std::vector<OperationReference> over = {operation};
@@ -112,8 +112,8 @@ bool Scheduler::has_room(const Operation &operation) const
     return operation.engine != Engine::compute || running_[engine] == 0 || occupied_ + operation.occupancy <= 1;
 }
 
-/* Starts what is ready and fits, the most urgent first; nothing overtakes on one engine. What had to wait for
- * room starts at `not_before`, the modelled end of the operation that made room. */
+/* Starts whatever is ready and fits, the most urgent first; nothing overtakes on the same engine. An operation that had
+ * to wait for room starts at `not_before`, the modelled end of the operation that made room. */
 void Scheduler::admit(Nanoseconds not_before, bool caller_continues)
 {
     for (int engine = 1; engine < engine_count; ++engine) {
@@ -146,7 +146,7 @@ void Scheduler::add_worker()
         ++workers_;
         ++idle_workers_;
     } catch (const std::system_error &error) {
-        /* The threads that exist will come to it; without any, nothing ever would. */
+        /* The existing threads will get to it; without any, nothing ever would. */
         if (workers_ == 0) {
             std::fprintf(stderr, "vgpu: cannot create the GPU's thread: %s\n", error.what());
             std::abort();
@@ -155,8 +155,8 @@ void Scheduler::add_worker()
     pthread_sigmask(SIG_SETMASK, &previous, nullptr);
 }
 
-/* Programs often enqueue more soon after something is over, and waking a thread costs them several
- * microseconds: so a thread that runs out of work looks for more for a moment before it sleeps. */
+/* Programs often enqueue more work soon after something is done, and waking a thread costs them several microseconds.
+ * So a thread that runs out of work looks for more for a moment before it sleeps. */
 void Scheduler::look_for_work(std::unique_lock<std::mutex> &lock)
 {
     if (!admitted_.empty())
@@ -170,7 +170,7 @@ void Scheduler::look_for_work(std::unique_lock<std::mutex> &lock)
     --looking_workers_;
 }
 
-/* One thread of the GPU. It counts as idle from its creation on. */
+/* One thread of the GPU. It counts as idle from its creation. */
 void Scheduler::work()
 {
     /* The default timer slack of 50 microseconds would be as long as many copies. */

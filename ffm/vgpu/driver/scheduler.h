@@ -1,4 +1,4 @@
-/* Runs operations in order of their dependencies on the GPU's engines, on the wall clock. */
+/* Runs operations in the order of their dependencies on the GPU's engines, on the wall clock. */
 #pragma once
 
 #include <atomic>
@@ -18,11 +18,10 @@ class Scheduler
   public:
     /* Guards operations, streams and contexts. Held by the caller of every function marked "locked". */
     std::mutex mutex;
-    /* Notified, with the mutex, whenever an operation is over. */
+    /* Notified, with the mutex, whenever an operation is done. */
     std::condition_variable progress;
 
-    /* Locked. The operation starts when all predecessors (null ones are skipped) are over and its engine has
-     * room. */
+    /* Locked. The operation starts when all predecessors (null ones are skipped) are done and its engine has room. */
     void submit(const OperationReference &operation, const std::vector<OperationReference> &predecessors);
 
   private:

@@ -7,7 +7,7 @@
 namespace vgpu
 {
 
-/* CUDA_ERROR_INVALID_VALUE where the rows exceed an allocation; gives a single row its pitch. */
+/* CUDA_ERROR_INVALID_VALUE if the rows exceed an allocation; gives a single row its pitch. */
 CUresult check_set(CUDA_MEMSET_NODE_PARAMS &set);
 
 /* The set as one piece of work for the GPU. */

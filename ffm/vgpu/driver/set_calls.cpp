@@ -44,8 +44,7 @@ bool fill_by_element(const GpuRange &range, const CUDA_MEMSET_NODE_PARAMS &set)
     return set.elementSize == 2 ? fill<unsigned short>(range, set) : fill<unsigned int>(range, set);
 }
 
-/* A set on device memory does not wait; one on managed or page-locked memory does, unless it is an `…Async`.
- */
+/* A set on device memory does not wait. One on managed or page-locked memory does, unless it is an `…Async`. */
 CUresult set(CUstream handle, DefaultStream default_stream, CUDA_MEMSET_NODE_PARAMS set, bool synchronous)
 {
     Stream *stream;

@@ -10,14 +10,14 @@ namespace vgpu
 
 using StagingBuffer = std::shared_ptr<char>;
 
-/* The largest buffer that staging_buffer gives, in bytes. */
+/* The size of the largest staging buffer, in bytes. */
 std::size_t staging_chunk();
 
-/* A buffer of `bytes` bytes. Waits for the GPU where all buffers are in use. The caller must not hold the
+/* Returns a buffer of `bytes` bytes. Waits for the GPU if all buffers are in use. The caller must not hold the
  * scheduler's mutex. */
 StagingBuffer staging_buffer(std::size_t bytes);
 
-/* Tells that `operation` uses a buffer, so that a later staging_buffer can wait for it. */
+/* Notes that `operation` uses a buffer, so that a later staging_buffer can wait for it. */
 void staging_buffer_used_by(const OperationReference &operation);
 
 } // namespace vgpu

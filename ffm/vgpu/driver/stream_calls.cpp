@@ -59,7 +59,7 @@ CUresult query(CUstream handle, DefaultStream default_stream)
     return is_idle(*stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
-/* The stream joins the capture that the event was recorded in. */
+/* The stream joins the capture in which the event was recorded. */
 CUresult join(Stream &stream, const Event &event)
 {
     std::lock_guard<std::mutex> lock(scheduler().mutex);
@@ -165,7 +165,7 @@ GpuRange word(void *value, std::size_t size)
     return range;
 }
 
-/* The GPU looks at the word again and again; between two looks its thread sleeps. */
+/* The GPU polls the word; between two reads its thread sleeps. */
 template <typename Value>
 CUresult wait_value(CUstream handle, DefaultStream default_stream, CUdeviceptr address, Value value, unsigned flags)
 {

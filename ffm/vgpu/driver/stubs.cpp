@@ -1,9 +1,8 @@
-/* The exports: each tests a flag and jumps through a slot of a table to its implementation.
+/* The exports: each tests a flag and jumps through a table slot to its implementation.
  *
- * NVIDIA's builds look like this (seen in 535.261.03): the table lies in .data and the loader fills it
- * (R_X86_64_RELATIVE), so that no direct call leads from an export to its implementation. The flag says that
- * the driver cannot be used: in a child forked after cuInit the stub answers CUDA_ERROR_NOT_INITIALIZED (3)
- * itself.
+ * NVIDIA's builds look like this (seen in 535.261.03): the table is in .data and the loader fills it
+ * (R_X86_64_RELATIVE), so that no direct call leads from an export to its implementation. The flag means that the
+ * driver cannot be used: in a child forked after cuInit, the stub itself returns CUDA_ERROR_NOT_INITIALIZED (3).
  */
 #include "driver_state.h"
 

@@ -1,8 +1,8 @@
-/* What the virtual GPU did when, written down where the environment asks for it: VGPU_TIMES=FILE.
+/* What the virtual GPU did when, written if the environment requests it: VGPU_TIMES=FILE.
  *
- * One line for each operation that took time, "SUBMITTED START END", nanoseconds of CLOCK_MONOTONIC; the modelled
- * times, which a CPU that comes late does not change. FILE gets the process's number behind it. For judging what a
- * tool infers of the GPU; a real driver has no such thing.
+ * One line for each operation that took time, "SUBMITTED START END", in nanoseconds of CLOCK_MONOTONIC. These are the
+ * modelled times, which do not change if the CPU is late. The process's number is appended to FILE. They serve to judge
+ * what a tool infers about the GPU; a real driver has nothing like it.
  */
 #pragma once
 

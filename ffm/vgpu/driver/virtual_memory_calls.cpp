@@ -1,4 +1,4 @@
-/* cuMemCreate, cuMemAddressReserve, cuMemMap and what belongs to them: addresses and the memory behind them, apart. */
+/* cuMemCreate, cuMemAddressReserve, cuMemMap and related calls: addresses separate from the memory behind them. */
 #include <iterator>
 #include <map>
 #include <memory>
@@ -16,7 +16,7 @@ namespace
 
 constexpr std::size_t granularity = std::size_t{2} << 20;
 
-/* Memory without an address; it lives as long as a handle or a mapping of it. */
+/* Memory without an address; it lives as long as it has a handle or a mapping. */
 struct Physical {
     int file = -1;
     std::size_t size = 0;
@@ -71,7 +71,7 @@ bool valid(const CUmemAllocationProp *properties)
            properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE && properties->location.id == 0;
 }
 
-/* With the mutex held: the reservation that holds the range; the end where there is none. */
+/* With the mutex held: the reservation that contains the range, or the end if there is none. */
 std::map<std::uintptr_t, std::size_t>::iterator reservation_of(std::uintptr_t address, std::size_t size)
 {
     auto &reservations = memory().reservations;
@@ -82,7 +82,7 @@ std::map<std::uintptr_t, std::size_t>::iterator reservation_of(std::uintptr_t ad
     return address + size <= found->first + found->second ? found : reservations.end();
 }
 
-/* With the mutex held: the mappings that make up the range, as [first, behind); both the end where they do not. */
+/* With the mutex held: the mappings that make up the range, as [first, behind); both are the end if they do not. */
 using Mappings = std::map<std::uintptr_t, Mapping>::iterator;
 std::pair<Mappings, Mappings> mappings_of(std::uintptr_t address, std::size_t size)
 {
@@ -97,7 +97,7 @@ std::pair<Mappings, Mappings> mappings_of(std::uintptr_t address, std::size_t si
     return at == address + size && size > 0 ? std::pair(first, next) : std::pair(mappings.end(), mappings.end());
 }
 
-/* With the mutex held: the mapping that holds an address; the end where there is none. */
+/* With the mutex held: the mapping that contains an address, or the end if there is none. */
 Mappings mapping_at(std::uintptr_t address)
 {
     auto &mappings = memory().mappings;
@@ -122,7 +122,7 @@ CUresult change(std::uintptr_t address, std::size_t size, std::unique_lock<std::
     return range.first == range.second ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-/* With the mutex held: what of the reservation can be used is known to the driver, neighbours as one range. */
+/* With the mutex held: register with the driver what can be used of the reservation, with neighbours as one range. */
 void tell_driver(std::uintptr_t start, std::size_t size)
 {
     auto &mappings = memory().mappings;
@@ -256,7 +256,7 @@ DRIVER_CALL(cuMemAddressFree)(CUdeviceptr address, size_t size)
     return CUDA_SUCCESS;
 }
 
-/* What is mapped cannot be used before cuMemSetAccess. */
+/* Mapped memory cannot be used before cuMemSetAccess. */
 DRIVER_CALL(cuMemMap)(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
                       unsigned long long flags)
 {

@@ -5,9 +5,9 @@
 #include <dlfcn.h>
 #include <string>
 
-/* The handle of libcuda.so.1, null where there is none: the one that the loader finds, which looks beside the
- * calling library too (its run path). Where something stands between the caller and dlopen (a sanitizer, a
- * tool), the loader does not know whose run path to use, so the caller's folder is tried by name. */
+/* The handle of libcuda.so.1, or null if there is none. It is the one that the loader finds, which also searches the
+ * calling library's folder (its run path). If something is between the caller and dlopen (a sanitizer, a tool), the
+ * loader does not know whose run path to use, so the caller's folder is tried by name. */
 static inline void *open_driver()
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);

@@ -1,8 +1,8 @@
-/* libvblas: a small closed library for linear algebra, which stands for libraries like cuBLAS.
+/* libvblas: a small closed library for linear algebra, a stand-in for libraries like cuBLAS.
  *
- * Built for the virtual GPU, its calls reach the driver through a private table: they launch kernels, and
- * wait for the GPU, without any public call that a tool could see. With nvcc the functions below are plain
- * CUDA code, so that one source builds for both.
+ * Built for the virtual GPU, its calls reach the driver through a private table: they launch kernels, and wait for the
+ * GPU, without any public call that a tool could see. With nvcc the functions below are plain CUDA code, so that one
+ * source builds for both.
  */
 #ifndef VBLAS_H
 #define VBLAS_H
@@ -29,10 +29,10 @@ typedef struct vblasContext *vblasHandle_t;
 #define VBLAS_CALL vblasStatus_t
 #endif
 
-/* Makes a handle for the calling thread's current context, with a small workspace on the device. */
+/* Creates a handle for the calling thread's current context, with a small workspace on the device. */
 VBLAS_CALL vblasCreate(vblasHandle_t *handle);
 
-/* Gives the handle and its workspace back; waits for the GPU, as cudaFree does. */
+/* Frees the handle and its workspace; waits for the GPU, as cudaFree does. */
 VBLAS_CALL vblasDestroy(vblasHandle_t handle);
 
 /* Makes later calls use the stream; a new handle uses the legacy default stream. */

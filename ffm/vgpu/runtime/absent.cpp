@@ -1,5 +1,5 @@
-/* What the virtual GPU does not have: CUDA arrays, textures, surfaces, memory that processes share, cooperative
- * launches, and nodes that are added to a graph by description or while it is captured. */
+/* What the virtual GPU lacks: CUDA arrays, textures, surfaces, memory shared between processes, cooperative launches,
+ * and graph nodes added by description or during capture. */
 #include "runtime_api.h"
 
 using namespace cudart;

@@ -80,7 +80,7 @@ RUNTIME_CALL cudaGetDevice(int *ordinal)
     return finish(initialised());
 }
 
-/* As since CUDA 12, this makes the device's context. */
+/* Since CUDA 12, this creates the device's context. */
 RUNTIME_CALL cudaSetDevice(int ordinal)
 {
     cudaError_t error = check(ordinal);
@@ -169,7 +169,7 @@ RUNTIME_CALL cudaDeviceCanAccessPeer(int *can, int ordinal, int peer)
     return finish(error != cudaSuccess ? error : from(legacy_driver().cuDeviceCanAccessPeer(can, ordinal, peer)));
 }
 
-/* The device is no peer of itself, and there is no other. */
+/* The device is not its own peer, and there is no other. */
 RUNTIME_CALL cudaDeviceEnablePeerAccess(int, unsigned int)
 {
     return finish(cudaErrorInvalidDevice);
@@ -196,7 +196,7 @@ RUNTIME_CALL cudaRuntimeGetVersion(int *version)
     return cudaSuccess;
 }
 
-/* Zero where no driver is installed, which is no error. */
+/* Zero if no driver is installed, which is not an error. */
 RUNTIME_CALL cudaDriverGetVersion(int *version)
 {
     if (!version)

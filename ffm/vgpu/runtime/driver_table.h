@@ -1,4 +1,4 @@
-/* The driver's entry points that the runtime uses, all of them answers of cuGetProcAddress. */
+/* The driver's entry points that the runtime uses, all obtained from cuGetProcAddress. */
 #pragma once
 
 #include "../driver/cuda_api.h"
@@ -12,13 +12,12 @@ struct DriverTable {
 #undef DRIVER_ENTRY
 };
 
-/* The tables for both flavours of the default stream; their entries are null until load_driver has succeeded.
- */
+/* The tables for both variants of the default stream; their entries are null until load_driver has succeeded. */
 const DriverTable &legacy_driver();
 const DriverTable &per_thread_driver();
 
-/* Opens libcuda.so.1 and fills both tables, once. CUDA_ERROR_STUB_LIBRARY when there is no driver,
- * CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER when it lacks an entry. */
+/* Opens libcuda.so.1 and fills both tables, once. CUDA_ERROR_STUB_LIBRARY if there is no driver,
+ * CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER if it lacks an entry. */
 CUresult load_driver();
 
 } // namespace cudart

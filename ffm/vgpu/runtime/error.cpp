@@ -1,5 +1,4 @@
-/* The names and texts of errors. The runtime knows them itself: they are asked for where there is no driver
- * too. */
+/* The names and texts of errors. The runtime knows them itself, because they are also requested without a driver. */
 #include "runtime_api.h"
 
 namespace

@@ -1,4 +1,4 @@
-/* Launching kernels, and questions about them. */
+/* Launching kernels, and queries about them. */
 #include <cstring>
 #include <vector>
 
@@ -28,7 +28,7 @@ cudaError_t launch(const DriverTable &driver, const void *function, dim3 grid, d
     return error != cudaSuccess ? error : launch_kernel(driver, kernel, grid, block, arguments, shared_bytes, stream);
 }
 
-/* Null where __cudaGetKernel, whose error has been told then, found none. */
+/* Null if __cudaGetKernel, which then has already reported the error, found none. */
 cudaError_t launch_stub(const DriverTable &driver, cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
                         std::size_t shared_bytes, cudaStream_t stream)
 {
@@ -67,7 +67,7 @@ cudaError_t launch_configured(const DriverTable &driver, const cudaLaunchConfig_
     return result == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration : from(result);
 }
 
-/* What stands between <<< and >>>, from where it is evaluated to where the kernel's stub takes it. */
+/* What is between <<< and >>>, from its evaluation until the kernel's stub takes it. */
 struct CallConfiguration {
     dim3 grid, block;
     std::size_t shared_bytes;
@@ -98,7 +98,7 @@ RUNTIME_CALL_PER_STREAM(cudaLaunchKernelExC, ptsz,
                         (const cudaLaunchConfig_t *config, const void *function, void **arguments),
                         launch_configured(driver, config, function, arguments))
 
-/* What the stubs call that nvcc makes of kernels (crt/device_functions.h, crt/host_runtime.h). */
+/* What the stubs that nvcc generates for kernels call (crt/device_functions.h, crt/host_runtime.h). */
 extern "C" __attribute__((visibility("default"))) unsigned
 __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared_bytes, CUstream_st *stream)
 {

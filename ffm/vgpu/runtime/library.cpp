@@ -3,7 +3,7 @@
 
 using namespace cudart;
 
-/* Options of the compiler and of the library do not matter to this driver. */
+/* Options of the compiler and of the library are irrelevant to this driver. */
 RUNTIME_CALL cudaLibraryLoadData(cudaLibrary_t *library, const void *code, cudaJitOption *, void **, unsigned int,
                                  cudaLibraryOption *, void **, unsigned int)
 {

@@ -58,7 +58,7 @@ cudaError_t copy_batch(const DriverTable &driver, void *const *destinations, con
                        const std::size_t *sizes, std::size_t count, cudaMemcpyAttributes *attributes,
                        std::size_t *first_copies, std::size_t attribute_count, cudaStream_t stream)
 {
-    /* Both structures have the same fields in the same places (driver_types.h, cuda.h). */
+    /* Both structures have the same fields at the same offsets (driver_types.h, cuda.h). */
     static_assert(sizeof(cudaMemcpyAttributes) == sizeof(CUmemcpyAttributes));
     return call(driver.cuMemcpyBatchAsync, reinterpret_cast<CUdeviceptr *>(const_cast<void **>(destinations)),
                 reinterpret_cast<CUdeviceptr *>(const_cast<const void **>(sources)), const_cast<std::size_t *>(sizes),

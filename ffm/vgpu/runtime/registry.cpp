@@ -14,8 +14,7 @@ using namespace cudart;
 namespace
 {
 
-/* An image that a program or a library handed over when it started; loaded when a kernel of it is first used.
- */
+/* An image that a program or a library registered at its start; loaded when one of its kernels is first used. */
 struct Image {
     void *data;
     CUlibrary library;
@@ -32,7 +31,7 @@ struct RegisteredVariable {
     std::string name;
 };
 
-/* Guards all below. Never destroyed: images are given back while the program's destructors run. */
+/* Guards everything below. Never destroyed: images are unregistered while the program's destructors run. */
 std::mutex &registry_mutex()
 {
     static std::mutex *instance = [] {
@@ -127,7 +126,7 @@ __attribute__((visibility("default"))) void __cudaRegisterVar(void **handle, cha
     variables()[host_variable] = {reinterpret_cast<Image *>(handle), device_name};
 }
 
-/* Loads the image at once; what programs that have managed variables do when they start. */
+/* Loads the image at once; programs with managed variables call this at their start. */
 __attribute__((visibility("default"))) char __cudaInitModule(void **handle)
 {
     if (ready() != cudaSuccess)

@@ -6,13 +6,13 @@
 namespace cudart
 {
 
-/* The kernel that stands behind a host function; its image is loaded when a kernel or variable of it is first used. A
- * cudaKernel_t stands for itself (CUDA Runtime API, cudaLaunchKernel). cudaErrorInvalidDeviceFunction where there is
- * none, or what loading the image answered. */
+/* The kernel behind a host function; its image is loaded when one of its kernels or variables is first used. A
+ * cudaKernel_t stands for itself (CUDA Runtime API, cudaLaunchKernel). cudaErrorInvalidDeviceFunction if there is none,
+ * or the error from loading the image. */
 cudaError_t find_kernel(const void *host_function, CUkernel &kernel);
 
-/* The device variable that stands behind a host variable. cudaErrorInvalidSymbol where there is none, or what loading
- * the image answered. */
+/* The device variable behind a host variable. cudaErrorInvalidSymbol if there is none, or the error from loading the
+ * image. */
 cudaError_t find_variable(const void *symbol, CUdeviceptr &address, std::size_t &size);
 
 } // namespace cudart

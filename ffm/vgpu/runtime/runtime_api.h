@@ -1,6 +1,6 @@
-/* CUDA's own runtime header with the per-thread forms, and the way our functions are defined.
+/* CUDA's own runtime header with the per-thread forms, and the macros that define our functions.
  *
- * A definition that differs from the header's prototype does not compile, for both have C linkage.
+ * A definition that differs from the header's prototype does not compile, because both have C linkage.
  */
 #pragma once
 
@@ -11,8 +11,8 @@
 
 #define RUNTIME_CALL extern "C" __attribute__((visibility("default"))) cudaError_t
 
-/* Defines a call and its per-thread-default-stream twin (suffix ptsz or ptds); in `expression`, `driver` is
- * the table of driver entries of that flavour. */
+/* Defines a call and its per-thread-default-stream twin (suffix ptsz or ptds). In `expression`, `driver` is the table
+ * of driver entries for that variant. */
 #define RUNTIME_CALL_PER_STREAM(name, suffix, parameters, expression)                                                  \
     RUNTIME_CALL name parameters                                                                                       \
     {                                                                                                                  \
@@ -28,11 +28,11 @@
 namespace cudart
 {
 
-/* Loads the driver, and gives the calling thread the primary context if it has none. What a call that works
- * on the device asks first. */
+/* Loads the driver, and gives the calling thread the primary context if it has none. Calls that work on the device
+ * check this first. */
 cudaError_t ready();
 
-/* Loads and initialises the driver without a context. */
+/* Loads and initializes the driver without a context. */
 cudaError_t initialised();
 
 /* Remembers an error for cudaGetLastError, and returns it. */

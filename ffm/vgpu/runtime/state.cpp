@@ -1,4 +1,4 @@
-/* What the runtime knows of each thread: its context and its last error. */
+/* What the runtime knows about each thread: its context and its last error. */
 #include <atomic>
 #include <mutex>
 
@@ -12,7 +12,7 @@ namespace
 
 thread_local cudaError_t last_error = cudaSuccess;
 
-/* A thread has a context if it got one since the device was last reset. */
+/* A thread has a context if it received one since the device was last reset. */
 std::atomic<unsigned> generation{1};
 thread_local unsigned thread_generation = 0;
 
@@ -50,7 +50,7 @@ cudaError_t ready()
     return from(result);
 }
 
-/* "Not ready" is an answer and no error (CUDA Runtime API, cudaGetLastError). */
+/* "Not ready" is an answer, not an error (CUDA Runtime API, cudaGetLastError). */
 cudaError_t finish(cudaError_t error)
 {
     if (error != cudaSuccess && error != cudaErrorNotReady)
@@ -74,7 +74,7 @@ RUNTIME_CALL cudaPeekAtLastError(void)
     return last_error;
 }
 
-/* Destroys the primary context after its work; the next call makes a new one. */
+/* Destroys the primary context after its work; the next call creates a new one. */
 RUNTIME_CALL cudaDeviceReset(void)
 {
     cudaError_t error = initialised();

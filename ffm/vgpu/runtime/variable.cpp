@@ -7,7 +7,7 @@ using namespace cudart;
 namespace
 {
 
-/* Where `bytes` bytes at `offset` of the variable lie. */
+/* Where `bytes` bytes at `offset` of the variable are. */
 cudaError_t part_of(const void *symbol, std::size_t bytes, std::size_t offset, void *&part)
 {
     cudaError_t error = ready();
