@@ -1,0 +1,55 @@
+"""Snakemake's lock on the files of a measurement, which stays behind a Snakemake that was killed.
+
+Snakemake cannot tell that from one that runs, and would end without a word. So whoever runs this workflow holds a lock
+of ours beside it, which ends with its process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+from pathlib import Path
+
+from ffm.stages.lock import exclusive
+
+RECORDS = Path(".snakemake")
+"""Where Snakemake keeps its own, in the working directory."""
+
+_held = contextlib.ExitStack()
+atexit.register(_held.close)
+
+
+def release_dead(results: str) -> None:
+    """Remove Snakemake's lock on a results folder where whoever took it is gone.
+
+    Raises:
+        InUseError: it still runs; one sentence says who.
+    """
+    left = _locks(results)
+    if left:
+        with running(results):
+            for lock in left:
+                lock.unlink(missing_ok=True)
+
+
+def hold(results: str) -> None:
+    """Hold our lock until this process ends. Raises `InUseError` where another process does."""
+    _held.enter_context(running(results))
+
+
+def running(results: str) -> contextlib.AbstractContextManager[None]:
+    """Our lock on the workflow for a results folder, of this working directory."""
+    name = hashlib.sha256(results.encode()).hexdigest()[:16]
+    return exclusive(RECORDS / f"ffm-{name}.lock", f"The results folder {results}", "snakemake")
+
+
+def _locks(results: str) -> list[Path]:
+    """Snakemake's lock files that name a file of the results."""
+    found = []
+    for path in (RECORDS / "locks").glob("*.lock"):
+        with contextlib.suppress(OSError):
+            files = path.read_text(errors="replace").splitlines()
+            if any(Path(file).parent == Path(results) for file in files):
+                found.append(path)
+    return found

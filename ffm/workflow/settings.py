@@ -1,0 +1,136 @@
+"""The settings of the workflow, checked before anything is made of them: on a command line they can be any text."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ffm.stages.errors import FfmError
+from ffm.stages.folder import application_name, python_script
+from ffm.vgpu.paths import NotBuiltError, sample
+
+NAMES = ("app", "arguments", "ordinary_memory", "results", "sample", "timeout", "watch")
+"""All that there are."""
+
+_BRACES = frozenset("{}")
+
+_YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
+
+
+class SettingsError(FfmError):
+    """A setting is missing, of the wrong type, or not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What to measure, and how."""
+
+    command: list[str]
+    files: list[str]
+    """What the results depend on: the program, and the script that it runs. A program that does not exist is left to
+    `ffm stage`, which says so in one sentence."""
+    results: str
+    """The folder."""
+    limits: list[str]
+    """Options of each run."""
+    memory_options: list[str]
+    """Options of stage 3 beside them."""
+
+
+def read_settings(given: Mapping[str, Any]) -> Settings:
+    """Check the settings of a measurement, which Snakemake read from files and the command line.
+
+    Raises:
+        SettingsError: one sentence about the first that is wrong.
+    """
+    unknown = sorted(str(name) for name in given if name not in NAMES)
+    if unknown:
+        raise SettingsError(f"there is no setting {unknown[0]}; there are {', '.join(NAMES)}.")
+    command = _command(given)
+    watch = given.get("watch", "pages")
+    if watch not in ("pages", "trace"):
+        raise SettingsError(f"watch is pages or trace, not {watch}.")
+    ordinary = _YES_OR_NO.get(str(given.get("ordinary_memory", "yes")).lower())
+    if ordinary is None:
+        raise SettingsError(f"ordinary_memory is yes or no, not {given['ordinary_memory']}.")
+    return Settings(
+        command,
+        _files(command),
+        _results(given, command),
+        _limits(given),
+        ["--watch", watch] * (watch != "pages") + ["--no-ordinary-memory"] * (not ordinary),
+    )
+
+
+def _command(given: Mapping[str, Any]) -> list[str]:
+    """The words of the program to measure."""
+    try:
+        if "app" in given or "sample" not in given:
+            words = shlex.split(_text(given, "app"))
+        else:
+            program = os.path.relpath(sample(_text(given, "sample")))
+            words = [program, *shlex.split(_text(given, "arguments"))]
+    except ValueError as error:
+        raise SettingsError(
+            f"the program and its arguments cannot be split into words: {error}. (Snakemake takes quotes off the "
+            "value; a space within a word is written with a backslash before it.)"
+        ) from error
+    except NotBuiltError as error:
+        raise SettingsError(str(error)) from error
+    if not words or not words[0]:
+        raise SettingsError("name the program to measure: snakemake --config app=./program")
+    return words
+
+
+def _files(command: list[str]) -> list[str]:
+    found = [file for file in (shutil.which(command[0]), python_script(command)) if file and Path(file).is_file()]
+    for file in found:
+        if set(file) & _BRACES:
+            raise SettingsError(
+                f"Snakemake takes braces in names of files for wildcards, and {file} has some. Measure it through a "
+                "symbolic link without them, or run the stages by hand (`ffm stage baseline -- ...`)."
+            )
+    return found
+
+
+def _text(given: Mapping[str, Any], name: str) -> str:
+    """A text; Snakemake makes numbers of texts that look like them."""
+    value = given.get(name)
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise SettingsError(f"{name} is a text, not {value}.")
+    if any(ord(character) < ord(" ") for character in str(value)):
+        raise SettingsError(f"{name} has a line break, or another control character, in it: {value!r}.")
+    return str(value)
+
+
+def _results(given: Mapping[str, Any], command: list[str]) -> str:
+    folder = _text(given, "results") if "results" in given else str(Path("results") / application_name(command))
+    if not folder:
+        raise SettingsError("results is empty: name a folder, or leave it out.")
+    if set(folder) & _BRACES:
+        raise SettingsError(
+            f"the results would go to {folder}, but Snakemake takes braces in names of files for wildcards. Choose "
+            "another folder: results=FOLDER."
+        )
+    return folder
+
+
+def _limits(given: Mapping[str, Any]) -> list[str]:
+    if "timeout" not in given:
+        return []
+    value = given["timeout"]
+    try:
+        seconds = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise SettingsError(f"timeout is a number of seconds above 0, not {value}.")
+    return ["--timeout", f"{seconds:g}"]

@@ -1,0 +1,122 @@
+"""What the workflow is given is checked before it is used; a Snakemake that was killed does not stop the next one."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ffm.stages.lock import InUseError
+from ffm.workflow.locking import running, release_dead
+from ffm.workflow.settings import NAMES, SettingsError, read_settings
+from tests.conftest import ROOT
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "name the program"),
+        ({"app": ""}, "name the program"),
+        ({"app": "''"}, "name the program"),
+        ({"app": "./a 'b"}, "cannot be split into words"),
+        ({"app": ["./a"]}, "app is a text"),
+        ({"app": "./a\nb"}, "line break"),
+        ({"sample": "nosuch"}, "nosuch"),
+        ({"app": "./a", "timeout": "$(touch X)5"}, "timeout is a number of seconds above 0, not $(touch X)5"),
+        ({"app": "./a", "timeout": "5; touch X"}, "timeout is a number"),
+        ({"app": "./a", "timeout": 0}, "timeout is a number"),
+        ({"app": "./a", "timeout": "nan"}, "timeout is a number"),
+        ({"app": "./a", "timeout": "inf"}, "timeout is a number"),
+        ({"app": "./a", "timeout": True}, "timeout is a number"),
+        ({"app": "./a", "timeout": None}, "timeout is a number"),
+        ({"app": "./a", "results": ""}, "results is empty"),
+        ({"app": "./a", "results": "o{x}"}, "takes braces"),
+        ({"app": "./a{x}"}, "takes braces"),
+        ({"app": "./a", "results": {"a": 1}}, "results is a text"),
+        ({"app": "./a", "watch": "both"}, "watch is pages or trace, not both"),
+        ({"app": "./a", "ordinary_memory": "perhaps"}, "ordinary_memory is yes or no, not perhaps"),
+        ({"app": "./a", "tiemout": 5}, "no setting tiemout"),
+    ],
+    ids=str,
+)
+def test_a_wrong_setting_is_refused(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        read_settings(given)
+    assert told in str(raised.value)
+
+
+def test_settings_are_read(tmp_path: Path) -> None:
+    found = read_settings({"app": "./a 'b c' {x} $(d)", "timeout": "2.5", "ordinary_memory": False, "watch": "trace"})
+    assert found.command == ["./a", "b c", "{x}", "$(d)"]
+    assert found.results == "results/a"
+    assert found.limits == ["--timeout", "2.5"]
+    assert found.memory_options == ["--watch", "trace", "--no-ordinary-memory"]
+    assert read_settings({"app": 7, "results": 8}).results == "8"
+
+
+def test_a_program_with_braces_in_its_name_can_be_measured_through_a_link(tmp_path: Path) -> None:
+    program = Path(shutil.copy("/bin/true", tmp_path / "a{x}"))
+    (tmp_path / "a").symlink_to(program)
+    with pytest.raises(SettingsError, match="through a symbolic link"):
+        read_settings({"app": str(program), "results": "here"})
+    assert read_settings({"app": str(tmp_path / "a")}).files == [str(tmp_path / "a")]
+
+
+def dry_run(folder: Path, *settings: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--workflow-profile", "none"]
+    return subprocess.run(
+        [*map(str, command), "--dry-run", "--printshellcmds", "--config", *settings],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_every_word_reaches_the_program_as_it_is(tmp_path: Path) -> None:
+    done = dry_run(tmp_path, r"app=./a {y} $(touch\ X) b\ c '' \;", "results=my results", "timeout=5")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (line,) = (line for line in (done.stdout + done.stderr).splitlines() if "stage tracing" in line)
+    words = " --results 'my results' --timeout 5 -- ./a '{y}' '$(touch X)' 'b c' '' ';'"
+    assert line.strip().endswith(words)
+
+
+def test_a_wrong_setting_ends_the_workflow_with_a_sentence(tmp_path: Path) -> None:
+    done = dry_run(tmp_path, "app=./a", "timeout=$(touch X)5")
+    assert done.returncode != 0
+    assert "ffm: timeout is a number of seconds above 0" in done.stderr and "Traceback" not in done.stderr
+    assert not list(tmp_path.glob("X*"))
+
+
+def lock(folder: Path, results: str) -> Path:
+    """A lock on results as Snakemake leaves it."""
+    path = folder / ".snakemake" / "locks" / "0.output.lock"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"{results}/baseline.json\n{results}/tracing.json\n")
+    return path
+
+
+def test_the_lock_of_a_dead_snakemake_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    left = lock(tmp_path, "results/a")
+    release_dead("results/b")
+    assert left.exists()
+    release_dead("results/a")
+    assert not left.exists()
+
+
+def test_the_lock_of_a_snakemake_that_runs_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    left = lock(tmp_path, "results/a")
+    with running("results/a"), pytest.raises(InUseError, match="in use by `snakemake`"):
+        release_dead("results/a")
+    assert left.exists()
+
+
+def test_all_settings_are_told_in_the_workflow() -> None:
+    text = (ROOT / "Snakefile").read_text()
+    assert all(f"{name}=" in text for name in NAMES)
