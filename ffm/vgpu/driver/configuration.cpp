@@ -14,6 +14,9 @@ namespace
 
 Configuration current;
 
+/* As many as NVIDIA's largest machines of one process have. */
+constexpr int most_devices = 16;
+
 struct Number {
     const char *key;
     double Configuration::*value;
@@ -29,6 +32,7 @@ const Number numbers[] = {
     {"copy.host_to_device.staged", &Configuration::host_to_device_staged, 1e-6},
     {"copy.device_to_host.staged", &Configuration::device_to_host_staged, 1e-6},
     {"copy.device_to_device", &Configuration::device_to_device, 1e-6},
+    {"copy.peer", &Configuration::peer, 1e-6},
     {"copy.set", &Configuration::set, 1e-6},
     {"copy.latency", &Configuration::copy_latency, 0},
     {"copy.staging_size", &Configuration::staging_size, 0.001},
@@ -90,6 +94,15 @@ std::string apply(Configuration &target, const std::string &key, const std::stri
 {
     if (key == "device.name") {
         target.device_name = value;
+        return "";
+    }
+    if (key == "devices") {
+        const char *cursor = value.c_str();
+        double count;
+        if (!read_number(cursor, count) || *cursor != '\0' || !(count >= 1 && count <= most_devices) ||
+            count != static_cast<int>(count))
+            return "'" + value + "' is no whole number from 1 to " + std::to_string(most_devices);
+        target.devices = static_cast<int>(count);
         return "";
     }
     if (key == "device.code") {

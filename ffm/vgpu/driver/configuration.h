@@ -30,6 +30,7 @@ enum class DeviceCode {
 struct Configuration {
     std::string device_name = "Virtual H200";
     DeviceCode device_code = DeviceCode::refuse;
+    int devices = 1;
     double device_memory = 140.0;      /* GiB */
     double multiprocessors = 132;      /* each runs up to 2048 threads at a time */
     double pageable_memory_access = 1; /* whether the device says so; 0 or 1 */
@@ -38,6 +39,7 @@ struct Configuration {
     double host_to_device_staged = 12; /* GB/s, from pageable memory */
     double device_to_host_staged = 12; /* GB/s, to pageable memory */
     double device_to_device = 2000;    /* GB/s */
+    double peer = 50;                  /* GB/s, from device to device with peer access */
     double set = 3500;                 /* GB/s, cuMemset */
     double copy_latency = 1.5;         /* microseconds for each copy or set, on the GPU */
     double staging_size = 16;          /* MiB of staging buffers for pageable copies */

@@ -100,6 +100,7 @@ void begin(Context &context, unsigned flags)
     context.orphans.clear();
     context.blocking_orphans.clear();
     context.limits.clear();
+    context.peers.clear();
     context.error = CUDA_SUCCESS;
     context.capturing = 0;
     handles().contexts.insert(&context);
@@ -136,6 +137,13 @@ std::vector<OperationReference> Context::outstanding()
             result.push_back(stream->last);
     }
     return result;
+}
+
+bool Context::reaches(CUdevice other)
+{
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    auto enabled = [other](const auto &peer) { return peer.second == other; };
+    return other == device || std::any_of(peers.begin(), peers.end(), enabled);
 }
 
 CUresult enter()
@@ -190,6 +198,7 @@ void enqueue(Stream &stream, const OperationReference &operation, const std::vec
             predecessors.push_back(context.legacy.last);
     }
     operation->priority = stream.priority;
+    operation->device = context.device;
     stream.last = operation;
     scheduler().submit(operation, predecessors);
 }
@@ -222,6 +231,11 @@ bool is_idle(Stream &stream)
             return false;
     }
     return true;
+}
+
+bool is_device(CUdevice device)
+{
+    return device >= 0 && device < configuration().devices;
 }
 
 Context *find_context(CUcontext handle)

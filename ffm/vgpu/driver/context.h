@@ -52,10 +52,14 @@ struct Context {
     std::vector<OperationReference> blocking_orphans; /* of these, the ones that the legacy stream comes after */
     std::map<int, std::size_t> limits;                /* those that were set */
     std::atomic<CUresult> error{CUDA_SUCCESS};        /* sticky: the GPU could not do its work */
-    std::atomic<int> capturing{0};                    /* streams that are being captured */
+    std::map<std::uint64_t, CUdevice> peers; /* devices whose memory this one reaches directly, by the contexts' ids */
+    std::atomic<int> capturing{0};           /* streams that are being captured */
 
     /* Locked. The last operation of every stream. */
     std::vector<OperationReference> outstanding();
+
+    /* Whether the device is this one's, or peer access to it is enabled. */
+    bool reaches(CUdevice other);
 };
 
 /* What nearly all calls check first: CUDA_SUCCESS, or why the calling thread cannot use the driver. */
@@ -108,6 +112,9 @@ Event *find_event(CUevent handle);
 
 /* As cuEventRecord. */
 CUresult record_event(CUevent event, CUstream stream, DefaultStream default_stream);
+
+/* Whether there is such a device. */
+bool is_device(CUdevice device);
 
 /* The device's primary context; null if it does not exist and `create` is false. */
 Context *primary_context(CUdevice device, bool create);

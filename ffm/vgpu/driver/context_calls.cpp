@@ -39,7 +39,7 @@ CUresult create(CUcontext *handle, unsigned flags, CUdevice device)
         return result;
     if (!handle)
         return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0)
+    if (!is_device(device))
         return CUDA_ERROR_INVALID_DEVICE;
     *handle = handle_of(create_context(device, flags));
     context_stack.push_back(*handle);
@@ -216,7 +216,7 @@ DRIVER_CALL(cuCtxGetDevice)(CUdevice *device)
     Context *context;
     CUresult result = enter(context);
     if (result == CUDA_SUCCESS)
-        *device = 0;
+        *device = context->device;
     return result;
 }
 

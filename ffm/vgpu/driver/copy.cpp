@@ -35,6 +35,13 @@ bool on_device(const CopySide &side)
     return side.range.kind == MemoryKind::device || side.range.kind == MemoryKind::managed;
 }
 
+/* From one device's own memory to another's. */
+bool between_devices(const CopySide &destination, const CopySide &source)
+{
+    return destination.range.kind == MemoryKind::device && source.range.kind == MemoryKind::device &&
+           destination.range.device != source.range.device;
+}
+
 bool pageable(const CopySide &side)
 {
     return side.range.kind == MemoryKind::pageable;
@@ -81,6 +88,20 @@ OperationReference make_copy(Engine engine, std::size_t bytes, double bandwidth)
     operation->occupancy = 0.1;
     operation->size = bytes;
     operation->estimate = bytes >= estimated_from ? &copy_estimate() : nullptr;
+    return operation;
+}
+
+/* A copy engine of the stream's device moves the bytes: directly if it can access both memories, otherwise through host
+ * memory. */
+OperationReference make_peer_copy(Context &context, const CopySide &destination, const CopySide &source,
+                                  std::size_t bytes)
+{
+    const Configuration &settings = configuration();
+    if (context.reaches(destination.range.device) && context.reaches(source.range.device))
+        return make_copy(Engine::device_to_host, bytes, settings.peer);
+    OperationReference operation = make_copy(Engine::device_to_host, bytes, settings.device_to_host_pinned);
+    operation->duration +=
+        microseconds(settings.copy_latency) + transfer_time(static_cast<double>(bytes), settings.host_to_device_pinned);
     return operation;
 }
 
@@ -186,7 +207,9 @@ OperationReference copy_operation(Context *context, const CopySide &destination,
     const Configuration &settings = configuration();
     bool staged = pageable(destination) || pageable(source);
     OperationReference operation;
-    if (on_device(destination) && on_device(source))
+    if (between_devices(destination, source))
+        operation = make_peer_copy(*context, destination, source, bytes_of(shape));
+    else if (on_device(destination) && on_device(source))
         operation = make_copy(Engine::compute, bytes_of(shape), settings.device_to_device);
     else if (on_device(destination))
         operation = make_copy(Engine::host_to_device, bytes_of(shape),

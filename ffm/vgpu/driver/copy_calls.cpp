@@ -1,4 +1,5 @@
 /* cuMemcpy and its relatives: one row of bytes. */
+#include "configuration.h"
 #include "copy.h"
 
 using namespace vgpu;
@@ -55,6 +56,41 @@ CUresult device_to_device(CUstream handle, DefaultStream default_stream, CUdevic
     return copy_row(handle, default_stream, to, from, bytes, synchronous);
 }
 
+bool known(CUcontext destination, CUcontext source)
+{
+    return find_context(destination) && find_context(source);
+}
+
+/* Behind all earlier work of the three contexts, and before their later work (CUDA Driver API, cuMemcpyPeer); does not
+ * wait. */
+CUresult peer_to_peer(DefaultStream default_stream, CUdeviceptr destination, CUcontext destination_context,
+                      CUdeviceptr source, CUcontext source_context, std::size_t bytes)
+{
+    Stream *stream;
+    CUresult result = enter(nullptr, default_stream, stream);
+    if (result != CUDA_SUCCESS || bytes == 0)
+        return result;
+    Context *contexts[] = {stream->context, find_context(destination_context), find_context(source_context)};
+    if (!contexts[1] || !contexts[2])
+        return CUDA_ERROR_INVALID_CONTEXT;
+    CopySide to, from;
+    if (device_side(destination, to) != CUDA_SUCCESS || device_side(source, from) != CUDA_SUCCESS ||
+        check_copy(to, from, {bytes, 1, 1}) != CUDA_SUCCESS)
+        return CUDA_ERROR_INVALID_VALUE;
+    CallCost cost(microseconds(configuration().call_copy));
+    OperationReference operation = copy_operation(stream->context, to, from, {bytes, 1, 1});
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    std::vector<OperationReference> earlier;
+    for (Context *context : contexts) {
+        for (OperationReference &one : context->outstanding())
+            earlier.push_back(std::move(one));
+    }
+    enqueue(*stream, operation, earlier);
+    for (Context *context : contexts)
+        context->legacy.last = operation;
+    return stream->context->error;
+}
+
 /* The kinds of both addresses decide, as unified addressing has it. */
 CUresult any_to_any(CUstream handle, DefaultStream default_stream, CUdeviceptr destination, CUdeviceptr source,
                     std::size_t bytes, bool synchronous)
@@ -88,11 +124,11 @@ DRIVER_CALL_PER_STREAM(cuMemcpyAsync, ptsz,
                        (CUdeviceptr destination, CUdeviceptr source, size_t bytes, CUstream stream),
                        any_to_any(stream, default_stream, destination, source, bytes, no_wait))
 
-/* There is one device, so both contexts share its memory. */
 DRIVER_CALL_PER_STREAM(cuMemcpyPeer, ptds,
-                       (CUdeviceptr destination, CUcontext, CUdeviceptr source, CUcontext, size_t bytes),
-                       device_to_device(nullptr, default_stream, destination, source, bytes, no_wait))
+                       (CUdeviceptr destination, CUcontext to, CUdeviceptr source, CUcontext from, size_t bytes),
+                       peer_to_peer(default_stream, destination, to, source, from, bytes))
 DRIVER_CALL_PER_STREAM(cuMemcpyPeerAsync, ptsz,
-                       (CUdeviceptr destination, CUcontext, CUdeviceptr source, CUcontext, size_t bytes,
+                       (CUdeviceptr destination, CUcontext to, CUdeviceptr source, CUcontext from, size_t bytes,
                         CUstream stream),
-                       device_to_device(stream, default_stream, destination, source, bytes, no_wait))
+                       known(to, from) ? device_to_device(stream, default_stream, destination, source, bytes, no_wait)
+                                       : CUDA_ERROR_INVALID_CONTEXT)

@@ -1,8 +1,9 @@
-/* cuDevice…: the only device, with the properties of an H200 (NVIDIA H200 data sheet; compute capability 9.0 in the
- * CUDA C++ Programming Guide, "Compute Capabilities"). */
+/* cuDevice…: the devices, all alike, with the properties of an H200 (NVIDIA H200 data sheet; compute capability 9.0 in
+ * the CUDA C++ Programming Guide, "Compute Capabilities"). */
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <string>
 
 #include "configuration.h"
 #include "context.h"
@@ -14,15 +15,22 @@ using namespace vgpu;
 namespace
 {
 
-constexpr char bus_id[] = "0000:3F:00.0";
+constexpr int first_bus = 0x3F;
 constexpr unsigned char identity[16] = {'v', 'g', 'p', 'u', 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6};
+
+std::string bus_id(CUdevice device)
+{
+    char text[32];
+    std::snprintf(text, sizeof text, "0000:%02X:00.0", first_bus + device);
+    return text;
+}
 
 CUresult check(CUdevice device)
 {
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
-    return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    return is_device(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 /* Attributes not listed here are absent or zero: no textures, no arrays, no sharing with other processes. */
@@ -44,7 +52,6 @@ const std::map<int, int> attributes = {
     {CU_DEVICE_ATTRIBUTE_GPU_OVERLAP, 1},
     {CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1},
     {CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, 1},
-    {CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, 0x3F},
     {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 3201000},
     {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 6144},
     {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 62914560},
@@ -84,6 +91,7 @@ CUresult uuid(CUuuid *result, CUdevice device)
     if (!result)
         return CUDA_ERROR_INVALID_VALUE;
     std::memcpy(result->bytes, identity, sizeof identity);
+    result->bytes[4] = static_cast<char>(device);
     return CUDA_SUCCESS;
 }
 
@@ -96,7 +104,7 @@ DRIVER_CALL(cuDeviceGetCount)(int *count)
         return result;
     if (!count)
         return CUDA_ERROR_INVALID_VALUE;
-    *count = 1;
+    *count = configuration().devices;
     return CUDA_SUCCESS;
 }
 
@@ -107,7 +115,7 @@ DRIVER_CALL(cuDeviceGet)(CUdevice *device, int ordinal)
         return result;
     if (!device)
         return CUDA_ERROR_INVALID_VALUE;
-    *device = 0;
+    *device = ordinal;
     return CUDA_SUCCESS;
 }
 
@@ -151,6 +159,8 @@ DRIVER_CALL(cuDeviceGetAttribute)(int *value, CUdevice_attribute attribute, CUde
         return CUDA_ERROR_INVALID_VALUE;
     auto found = attributes.find(attribute);
     *value = found != attributes.end() ? found->second : 0;
+    if (attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)
+        *value = first_bus + device;
     if (attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
         *value = static_cast<int>(configuration().multiprocessors);
     if (attribute == CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS)
@@ -175,7 +185,7 @@ DRIVER_CALL(cuDeviceGetPCIBusId)(char *text, int length, CUdevice device)
         return result;
     if (!text || length <= 0)
         return CUDA_ERROR_INVALID_VALUE;
-    std::snprintf(text, static_cast<std::size_t>(length), "%s", bus_id);
+    std::snprintf(text, static_cast<std::size_t>(length), "%s", bus_id(device).c_str());
     return CUDA_SUCCESS;
 }
 
@@ -186,18 +196,11 @@ DRIVER_CALL(cuDeviceGetByPCIBusId)(CUdevice *device, const char *text)
         return result;
     if (!device || !text)
         return CUDA_ERROR_INVALID_VALUE;
-    if (strcasecmp(text, bus_id) != 0)
-        return CUDA_ERROR_INVALID_DEVICE;
-    *device = 0;
-    return CUDA_SUCCESS;
-}
-
-DRIVER_CALL(cuDeviceCanAccessPeer)(int *can, CUdevice device, CUdevice peer)
-{
-    CUresult result = check(device);
-    if (result == CUDA_SUCCESS)
-        result = check(peer);
-    if (result == CUDA_SUCCESS)
-        *can = 0;
-    return result;
+    for (CUdevice one = 0; is_device(one); ++one) {
+        if (strcasecmp(text, bus_id(one).c_str()) == 0) {
+            *device = one;
+            return CUDA_SUCCESS;
+        }
+    }
+    return CUDA_ERROR_INVALID_DEVICE;
 }

@@ -1,4 +1,4 @@
-/* The GPU's own memory: one reserved range of addresses, backed by this machine's memory on use. */
+/* The devices' own memory: one reserved range of addresses for each, backed by this machine's memory on use. */
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -58,10 +58,12 @@ struct Arena {
     }
 };
 
-Arena &arena()
+Arena &arena(CUdevice device)
 {
-    static Arena *instance = new Arena;
-    return *instance;
+    static std::mutex *mutex = new std::mutex;
+    static auto *arenas = new std::map<CUdevice, Arena>;
+    std::lock_guard<std::mutex> lock(*mutex);
+    return (*arenas)[device];
 }
 
 std::size_t rounded(std::size_t size)
@@ -71,9 +73,9 @@ std::size_t rounded(std::size_t size)
 
 } // namespace
 
-CUresult DeviceMemory::allocate(std::size_t size, std::uintptr_t &address)
+CUresult DeviceMemory::allocate(CUdevice device, std::size_t size, std::uintptr_t &address)
 {
-    Arena &memory = arena();
+    Arena &memory = arena(device);
     std::lock_guard<std::mutex> lock(memory.mutex);
     std::size_t length = rounded(size);
     if (!memory.reserve() || length > memory.size - memory.used)
@@ -95,9 +97,9 @@ CUresult DeviceMemory::allocate(std::size_t size, std::uintptr_t &address)
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-void DeviceMemory::release(std::uintptr_t address, std::size_t size)
+void DeviceMemory::release(CUdevice device, std::uintptr_t address, std::size_t size)
 {
-    Arena &memory = arena();
+    Arena &memory = arena(device);
     std::lock_guard<std::mutex> lock(memory.mutex);
     std::size_t length = rounded(size);
     std::size_t offset = address - memory.base;
@@ -123,19 +125,21 @@ void DeviceMemory::release(std::uintptr_t address, std::size_t size)
     memory.holes[offset] = length;
 }
 
-bool DeviceMemory::take(std::size_t size)
+bool DeviceMemory::take(CUdevice device, std::size_t size)
 {
-    std::lock_guard<std::mutex> lock(arena().mutex);
-    if (size > total() - arena().used)
+    Arena &memory = arena(device);
+    std::lock_guard<std::mutex> lock(memory.mutex);
+    if (size > total() - memory.used)
         return false;
-    arena().used += size;
+    memory.used += size;
     return true;
 }
 
-void DeviceMemory::give_back(std::size_t size)
+void DeviceMemory::give_back(CUdevice device, std::size_t size)
 {
-    std::lock_guard<std::mutex> lock(arena().mutex);
-    arena().used -= size;
+    Arena &memory = arena(device);
+    std::lock_guard<std::mutex> lock(memory.mutex);
+    memory.used -= size;
 }
 
 std::size_t DeviceMemory::total()
@@ -144,10 +148,11 @@ std::size_t DeviceMemory::total()
     return std::max(static_cast<std::size_t>(bytes) / commit_unit, std::size_t{1}) * commit_unit;
 }
 
-std::size_t DeviceMemory::used()
+std::size_t DeviceMemory::used(CUdevice device)
 {
-    std::lock_guard<std::mutex> lock(arena().mutex);
-    return arena().used;
+    Arena &memory = arena(device);
+    std::lock_guard<std::mutex> lock(memory.mutex);
+    return memory.used;
 }
 
 } // namespace vgpu

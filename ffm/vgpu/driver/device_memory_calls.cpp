@@ -24,15 +24,16 @@ CUresult allocate(CUdeviceptr *address, std::size_t size)
         return CUDA_ERROR_INVALID_VALUE;
     CallCost cost(microseconds(configuration().call_allocate));
     Allocation allocation;
-    result = DeviceMemory::allocate(size, allocation.address);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY && trim_pools())
-        result = DeviceMemory::allocate(size, allocation.address);
+    result = DeviceMemory::allocate(context->device, size, allocation.address);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && trim_pools(context->device))
+        result = DeviceMemory::allocate(context->device, size, allocation.address);
     if (result != CUDA_SUCCESS)
         return result;
     allocation.size = size;
     allocation.kind = MemoryKind::device;
     allocation.gpu_view = reinterpret_cast<char *>(allocation.address);
     allocation.context = reinterpret_cast<CUcontext>(context);
+    allocation.device = context->device;
     add_allocation(allocation);
     *address = allocation.address;
     return CUDA_SUCCESS;
@@ -68,6 +69,7 @@ DRIVER_CALL(cuMemAllocManaged)(CUdeviceptr *address, size_t size, unsigned int f
     allocation.kind = MemoryKind::managed;
     allocation.flags = flags;
     allocation.context = reinterpret_cast<CUcontext>(context);
+    allocation.device = context->device;
     result = map_twice(size, allocation.address, allocation.gpu_view);
     if (result != CUDA_SUCCESS)
         return result;
@@ -76,7 +78,7 @@ DRIVER_CALL(cuMemAllocManaged)(CUdeviceptr *address, size_t size, unsigned int f
     return CUDA_SUCCESS;
 }
 
-/* Waits for all earlier work of the context: the memory may be in use. */
+/* Waits for all earlier work of the context, and of the one that owns the memory, which may be in use there. */
 DRIVER_CALL(cuMemFree_v2)(CUdeviceptr address)
 {
     Context *context;
@@ -88,6 +90,8 @@ DRIVER_CALL(cuMemFree_v2)(CUdeviceptr address)
         (allocation.kind != MemoryKind::device && allocation.kind != MemoryKind::managed))
         return CUDA_ERROR_INVALID_VALUE;
     wait_for_context(*context);
+    if (Context *owner = find_context(allocation.context); owner && owner != context)
+        wait_for_context(*owner);
     CallCost cost(microseconds(configuration().call_free));
     Allocation removed;
     if (!remove_allocation(address, allocation.kind, removed))
@@ -97,7 +101,7 @@ DRIVER_CALL(cuMemFree_v2)(CUdeviceptr address)
     if (removed.kind == MemoryKind::managed)
         unmap_twice(removed);
     else
-        DeviceMemory::release(removed.address, removed.size);
+        DeviceMemory::release(removed.device, removed.address, removed.size);
     return context->error;
 }
 
@@ -108,7 +112,7 @@ DRIVER_CALL(cuMemGetInfo_v2)(size_t *free, size_t *total)
     if (result != CUDA_SUCCESS)
         return result;
     if (free)
-        *free = DeviceMemory::total() - DeviceMemory::used();
+        *free = DeviceMemory::total() - DeviceMemory::used(context->device);
     if (total)
         *total = DeviceMemory::total();
     return CUDA_SUCCESS;

@@ -41,7 +41,7 @@ CUresult record(CUevent handle, CUstream stream_handle, DefaultStream default_st
 }
 
 /* The event's mark, or null if it was never recorded. */
-CUresult recorded(CUevent handle, OperationReference &mark, unsigned &flags)
+CUresult recorded(CUevent handle, OperationReference &mark, unsigned &flags, CUdevice *device = nullptr)
 {
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
@@ -54,6 +54,8 @@ CUresult recorded(CUevent handle, OperationReference &mark, unsigned &flags)
         return CUDA_ERROR_CAPTURED_EVENT;
     mark = event->recorded;
     flags = event->flags;
+    if (device)
+        *device = event->context->device;
     return event->context->error;
 }
 
@@ -61,14 +63,15 @@ CUresult elapsed(float *milliseconds, CUevent first, CUevent second)
 {
     OperationReference marks[2];
     unsigned flags[2] = {0, 0};
-    CUresult result = recorded(first, marks[0], flags[0]);
+    CUdevice devices[2] = {0, 0};
+    CUresult result = recorded(first, marks[0], flags[0], &devices[0]);
     if (result == CUDA_SUCCESS)
-        result = recorded(second, marks[1], flags[1]);
+        result = recorded(second, marks[1], flags[1], &devices[1]);
     if (result != CUDA_SUCCESS)
         return result;
     if (!milliseconds)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!marks[0] || !marks[1] || ((flags[0] | flags[1]) & CU_EVENT_DISABLE_TIMING) != 0)
+    if (!marks[0] || !marks[1] || devices[0] != devices[1] || ((flags[0] | flags[1]) & CU_EVENT_DISABLE_TIMING) != 0)
         return CUDA_ERROR_INVALID_HANDLE;
     if (!marks[0]->complete || !marks[1]->complete)
         return CUDA_ERROR_NOT_READY;

@@ -135,6 +135,7 @@ void launch(Stream &stream, ExecutableGraph &executable)
         for (std::size_t earlier : steps[place].behind)
             predecessors.push_back(steps[earlier].operation);
         steps[place].operation->priority = stream.priority;
+        steps[place].operation->device = stream.context->device;
         scheduler().submit(steps[place].operation, predecessors);
         if (steps[place].recorded)
             reinterpret_cast<Event *>(steps[place].recorded)->recorded = steps[place].operation;

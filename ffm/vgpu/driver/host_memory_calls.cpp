@@ -31,6 +31,7 @@ CUresult allocate_host(void **pointer, std::size_t size, unsigned flags)
     allocation.kind = MemoryKind::pinned;
     allocation.flags = flags;
     allocation.context = reinterpret_cast<CUcontext>(context);
+    allocation.device = context->device;
     result = map_twice(size, allocation.address, allocation.gpu_view);
     if (result != CUDA_SUCCESS)
         return result;
@@ -83,6 +84,7 @@ CUresult register_host(void *pointer, std::size_t size, unsigned flags)
     allocation.kind = MemoryKind::registered;
     allocation.flags = flags;
     allocation.context = reinterpret_cast<CUcontext>(context);
+    allocation.device = context->device;
     add_allocation(allocation);
     return CUDA_SUCCESS;
 }

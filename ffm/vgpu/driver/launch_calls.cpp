@@ -43,7 +43,7 @@ CUresult launch_on(CUstream handle, DefaultStream default_stream, CUfunction fun
     if (result != CUDA_SUCCESS)
         return result;
     Kernel *kernel = find_kernel(function);
-    if (!kernel)
+    if (!kernel || stream->context != current_context())
         return CUDA_ERROR_INVALID_HANDLE;
     if (!extra)
         return launch(*stream, *kernel, grid, block, arguments);

@@ -39,7 +39,7 @@ CUresult prefetch_to(CUstream stream, DefaultStream default_stream, CUdeviceptr 
                      CUmemLocation location, unsigned flags)
 {
     bool to_device = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-    if (flags != 0 || (to_device && location.id != 0))
+    if (flags != 0 || (to_device && !is_device(location.id)))
         return CUDA_ERROR_INVALID_VALUE;
     return prefetch(stream, default_stream, address, bytes, to_device);
 }

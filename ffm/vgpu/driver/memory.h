@@ -26,6 +26,7 @@ struct Allocation {
     unsigned flags = 0;       /* the flags it was allocated with */
     std::uint64_t id = 0;
     CUcontext context = nullptr;
+    CUdevice device = 0;
     CUmemoryPool pool = nullptr; /* of cuMemAllocAsync */
 };
 
@@ -34,6 +35,7 @@ struct GpuRange {
     MemoryKind kind = MemoryKind::pageable;
     std::uintptr_t program_address = 0;
     char *gpu_view = nullptr; /* null: through /proc/self/mem, or pageable */
+    CUdevice device = 0;      /* whose memory it is, where it is a device's */
     std::size_t size = 0;     /* bytes from here to the end of the allocation; pageable: unknown, SIZE_MAX */
 };
 
@@ -60,18 +62,18 @@ void translate_pointers(char *parameter, std::size_t size);
 bool transfer(const GpuRange &destination, std::size_t destination_offset, const GpuRange &source,
               std::size_t source_offset, std::size_t bytes);
 
-/* The GPU's own memory: addresses from one reserved range, allocated first fit. */
+/* A device's own memory: addresses from one reserved range for each, allocated first fit. */
 class DeviceMemory
 {
   public:
     /* CUDA_ERROR_OUT_OF_MEMORY if the device, or this machine, has no room. */
-    static CUresult allocate(std::size_t size, std::uintptr_t &address);
-    static void release(std::uintptr_t address, std::size_t size);
+    static CUresult allocate(CUdevice device, std::size_t size, std::uintptr_t &address);
+    static void release(CUdevice device, std::uintptr_t address, std::size_t size);
     /* For memory that is elsewhere: false if the device has no room. */
-    static bool take(std::size_t size);
-    static void give_back(std::size_t size);
+    static bool take(CUdevice device, std::size_t size);
+    static void give_back(CUdevice device, std::size_t size);
     static std::size_t total();
-    static std::size_t used();
+    static std::size_t used(CUdevice device);
 };
 
 /* Memory mapped twice. */

@@ -104,7 +104,7 @@ void release_allocations(CUcontext context)
             continue;
         }
         if (allocation.kind == MemoryKind::device)
-            DeviceMemory::release(allocation.address, allocation.size);
+            DeviceMemory::release(allocation.device, allocation.address, allocation.size);
         else if (allocation.kind == MemoryKind::registered)
             unmap_again(allocation);
         else
@@ -131,6 +131,7 @@ GpuRange gpu_range(std::uintptr_t address)
     if (find_allocation(address, allocation)) {
         std::size_t offset = address - allocation.address;
         range.kind = allocation.kind;
+        range.device = allocation.device;
         range.size = allocation.size - offset;
         range.gpu_view = allocation.gpu_view ? allocation.gpu_view + offset : nullptr;
     }

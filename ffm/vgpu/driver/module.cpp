@@ -186,12 +186,12 @@ Kernel *vgpu::find_kernel(const void *handle)
     return loaded().kernels.count(handle) ? static_cast<Kernel *>(const_cast<void *>(handle)) : nullptr;
 }
 
-CUresult vgpu::find_variable(const void *handle, const char *name, Variable &found)
+CUresult vgpu::find_variable(const void *handle, CUdevice device, const char *name, Variable &found)
 {
     std::lock_guard<std::mutex> lock(loaded().mutex);
     if (loaded().modules.count(handle) == 0)
         return CUDA_ERROR_INVALID_HANDLE;
-    return variable_of(*static_cast<Module *>(const_cast<void *>(handle)), name, found);
+    return variable_of(*static_cast<Module *>(const_cast<void *>(handle)), device, name, found);
 }
 
 DRIVER_CALL(cuModuleLoadData)(CUmodule *module, const void *image)

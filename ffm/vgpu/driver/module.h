@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "../include/kernel_image.h"
 #include "cuda_api.h"
@@ -29,23 +30,26 @@ struct Variable {
     std::size_t size;
 };
 
+/* Whose it is, and its name. */
+using VariableKey = std::pair<CUdevice, std::string>;
+
 /* A loaded image; what CUmodule and CUlibrary point at. */
 struct Module {
     const KernelImage *image;
     std::unique_ptr<CompiledCode> compiled;                 /* owns the image of device code */
     std::map<std::string, std::unique_ptr<Kernel>> kernels; /* those that were requested */
-    std::map<std::string, Variable> variables;              /* the same */
+    std::map<VariableKey, Variable> variables;              /* the same; each device has its own */
 };
 
 /* The kernel behind the handle; null if there is none. */
 Kernel *find_kernel(const void *handle);
 
-/* The variable of the image behind the handle, created on the first request. CUDA_ERROR_INVALID_HANDLE if the handle is
- * invalid, otherwise the errors of variable_of. */
-CUresult find_variable(const void *handle, const char *name, Variable &found);
+/* The device's variable of the image behind the handle, created on the first request. CUDA_ERROR_INVALID_HANDLE if
+ * the handle is invalid, otherwise the errors of variable_of. */
+CUresult find_variable(const void *handle, CUdevice device, const char *name, Variable &found);
 
 /* Like find_variable, for a caller that guards the image. CUDA_ERROR_NOT_FOUND, CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult variable_of(Module &module, const char *name, Variable &found);
+CUresult variable_of(Module &module, CUdevice device, const char *name, Variable &found);
 
 /* Frees the memory of all variables. None may be in use. */
 void release_variables(Module &module);

@@ -1,4 +1,4 @@
-/* cuModuleGetGlobal and cuLibraryGetGlobal: variables of device code, which are in the GPU's memory. */
+/* cuModuleGetGlobal and cuLibraryGetGlobal: variables of device code, which are in each device's memory. */
 #include <cstring>
 
 #include "context.h"
@@ -10,14 +10,15 @@ using namespace vgpu;
 namespace
 {
 
-CUresult make(Variable &variable)
+CUresult make(CUdevice device, Variable &variable)
 {
     Allocation allocation;
-    CUresult result = DeviceMemory::allocate(variable.size, allocation.address);
+    CUresult result = DeviceMemory::allocate(device, variable.size, allocation.address);
     if (result != CUDA_SUCCESS)
         return result;
     std::memset(reinterpret_cast<void *>(allocation.address), 0, variable.size);
     allocation.size = variable.size;
+    allocation.device = device;
     allocation.kind = MemoryKind::device;
     allocation.gpu_view = reinterpret_cast<char *>(allocation.address);
     add_allocation(allocation); /* without a context: it lives as long as the image is loaded */
@@ -35,7 +36,7 @@ CUresult get_global(Address *address, Size *size, const void *handle, const char
     if (!name || (!address && !size))
         return CUDA_ERROR_INVALID_VALUE;
     Variable variable;
-    result = find_variable(handle, name, variable);
+    result = find_variable(handle, context->device, name, variable);
     if (result == CUDA_SUCCESS && address)
         *address = static_cast<Address>(variable.address);
     if (result == CUDA_SUCCESS && size)
@@ -45,16 +46,16 @@ CUresult get_global(Address *address, Size *size, const void *handle, const char
 
 } // namespace
 
-CUresult vgpu::variable_of(Module &module, const char *name, Variable &found)
+CUresult vgpu::variable_of(Module &module, CUdevice device, const char *name, Variable &found)
 {
     if (!module.compiled)
         return CUDA_ERROR_NOT_FOUND; /* images of host functions have no variables */
     for (const CodeVariable &declared : module.compiled->variables()) {
         if (declared.name != name)
             continue;
-        Variable &variable = module.variables[name];
+        Variable &variable = module.variables[{device, name}];
         variable.size = declared.size;
-        CUresult result = variable.address ? CUDA_SUCCESS : make(variable);
+        CUresult result = variable.address ? CUDA_SUCCESS : make(device, variable);
         found = variable;
         return result;
     }
@@ -66,7 +67,7 @@ void vgpu::release_variables(Module &module)
     for (const auto &variable : module.variables) {
         Allocation removed;
         if (remove_allocation(variable.second.address, MemoryKind::device, removed))
-            DeviceMemory::release(removed.address, removed.size);
+            DeviceMemory::release(removed.device, removed.address, removed.size);
     }
 }
 

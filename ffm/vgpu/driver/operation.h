@@ -12,7 +12,7 @@
 namespace vgpu
 {
 
-/* The part of the GPU that an operation occupies while it runs. */
+/* The part of a GPU that an operation occupies while it runs. Every device has its own. */
 enum class Engine {
     none,           /* a mark: done as soon as its predecessors are */
     compute,        /* kernels, sets and copies within the device: share the multiprocessors */
@@ -54,6 +54,7 @@ using OperationReference = std::shared_ptr<Operation>;
 
 struct Operation {
     Engine engine = Engine::none;
+    int device = 0;
     Nanoseconds duration = 0;            /* modelled */
     double occupancy = 0;                /* compute only: share of the multiprocessors, 0 to 1 */
     int priority = 0;                    /* lower is more urgent, like CUDA's stream priorities */

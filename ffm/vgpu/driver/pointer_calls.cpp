@@ -42,7 +42,7 @@ CUresult attribute_of(void *data, CUpointer_attribute attribute, CUdeviceptr add
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
         return answer<unsigned>(data, allocation.kind == MemoryKind::managed);
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        return answer<int>(data, 0);
+        return answer<int>(data, allocation.device);
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
         return answer<int>(data, 0);

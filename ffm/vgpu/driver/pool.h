@@ -6,8 +6,8 @@
 namespace vgpu
 {
 
-/* Returns unused memory of all pools to the device; false if there was none. */
-bool trim_pools();
+/* Returns unused memory of all of the device's pools to it; false if there was none. */
+bool trim_pools(CUdevice device);
 
 /* Informs the pool that one of its allocations was freed by cuMemFree. */
 void forget_pool_allocation(const Allocation &allocation);

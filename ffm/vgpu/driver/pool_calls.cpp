@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <list>
+#include <map>
 #include <mutex>
 #include <unordered_set>
 
@@ -23,6 +24,7 @@ struct FreeBlock {
 };
 
 struct Pool {
+    CUdevice device = 0;
     std::list<FreeBlock> free;
     std::uint64_t used = 0, used_high = 0;
     std::uint64_t reserved = 0, reserved_high = 0;
@@ -35,18 +37,36 @@ struct Pool {
     }
 };
 
+/* A device's pool from the beginning, and the one that allocations come from. */
+struct DevicePools {
+    Pool *standard;
+    Pool *current;
+};
+
 /* All guarded by the mutex. */
 struct Pools {
     std::mutex mutex;
-    Pool standard;
-    Pool *current = &standard;
-    std::unordered_set<Pool *> all = {&standard};
+    std::map<CUdevice, DevicePools> of_device;
+    std::unordered_set<Pool *> all;
 };
 
 Pools &pools()
 {
     static Pools *instance = new Pools;
     return *instance;
+}
+
+/* With the mutex held. */
+DevicePools &pools_of(CUdevice device)
+{
+    auto [found, added] = pools().of_device.try_emplace(device);
+    if (added) {
+        Pool *standard = new Pool;
+        standard->device = device;
+        pools().all.insert(standard);
+        found->second = {standard, standard};
+    }
+    return found->second;
 }
 
 constexpr std::size_t unit = 512;
@@ -67,7 +87,7 @@ CUresult take_block(Pool &pool, const Stream &stream, std::size_t size, Allocati
         pool.free.erase(block);
         return CUDA_SUCCESS;
     }
-    CUresult result = DeviceMemory::allocate(size, allocation.address);
+    CUresult result = DeviceMemory::allocate(pool.device, size, allocation.address);
     if (result != CUDA_SUCCESS)
         return result;
     allocation.size = size;
@@ -84,7 +104,7 @@ bool trim(Pool &pool, std::uint64_t keep)
             ++block;
             continue;
         }
-        DeviceMemory::release(block->address, block->size);
+        DeviceMemory::release(pool.device, block->address, block->size);
         pool.reserved -= block->size;
         block = pool.free.erase(block);
         any = true;
@@ -103,7 +123,7 @@ CUresult allocate(CUdeviceptr *address, std::size_t size, Pool *pool, CUstream h
     CallCost cost(microseconds(configuration().call_allocate_pool));
     std::lock_guard<std::mutex> lock(pools().mutex);
     if (!pool)
-        pool = pools().current;
+        pool = pools_of(stream->context->device).current;
     if (pools().all.count(pool) == 0)
         return CUDA_ERROR_INVALID_VALUE;
     Allocation allocation;
@@ -117,6 +137,7 @@ CUresult allocate(CUdeviceptr *address, std::size_t size, Pool *pool, CUstream h
     allocation.kind = MemoryKind::device;
     allocation.gpu_view = reinterpret_cast<char *>(allocation.address);
     allocation.context = reinterpret_cast<CUcontext>(stream->context);
+    allocation.device = pool->device;
     allocation.pool = reinterpret_cast<CUmemoryPool>(pool);
     add_allocation(allocation);
     *address = allocation.address;
@@ -141,7 +162,7 @@ CUresult release(CUdeviceptr address, CUstream handle, DefaultStream default_str
     if (pools().all.count(pool)) {
         pool->used -= allocation.size;
     } else {
-        pool = pools().current;
+        pool = pools_of(allocation.device).current;
         pool->reserved += allocation.size;
     }
     pool->free.push_back({allocation.address, allocation.size, stream->id, freed});
@@ -178,27 +199,29 @@ int *reuse_rule(Pool &pool, CUmemPool_attribute attribute)
     return index >= 0 && index < 3 ? &pool.reuse[index] : nullptr;
 }
 
-CUresult pool_of_device(CUmemoryPool *handle, CUdevice device, Pool *pool)
+/* One of the device's pools. */
+CUresult pool_of_device(CUmemoryPool *handle, CUdevice device, Pool *DevicePools::*which)
 {
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
     if (!handle)
         return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0)
+    if (!is_device(device))
         return CUDA_ERROR_INVALID_DEVICE;
-    *handle = reinterpret_cast<CUmemoryPool>(pool);
+    std::lock_guard<std::mutex> lock(pools().mutex);
+    *handle = reinterpret_cast<CUmemoryPool>(pools_of(device).*which);
     return CUDA_SUCCESS;
 }
 
 } // namespace
 
-bool vgpu::trim_pools()
+bool vgpu::trim_pools(CUdevice device)
 {
     std::lock_guard<std::mutex> lock(pools().mutex);
     bool any = false;
     for (Pool *pool : pools().all)
-        any = trim(*pool, 0) || any;
+        any = (pool->device == device && trim(*pool, 0)) || any;
     return any;
 }
 
@@ -221,23 +244,22 @@ DRIVER_CALL_PER_STREAM(cuMemFreeAsync, ptsz, (CUdeviceptr address, CUstream stre
 
 DRIVER_CALL(cuDeviceGetDefaultMemPool)(CUmemoryPool *pool, CUdevice device)
 {
-    return pool_of_device(pool, device, &pools().standard);
+    return pool_of_device(pool, device, &DevicePools::standard);
 }
 DRIVER_CALL(cuDeviceGetMemPool)(CUmemoryPool *pool, CUdevice device)
 {
-    std::lock_guard<std::mutex> lock(pools().mutex);
-    return pool_of_device(pool, device, pools().current);
+    return pool_of_device(pool, device, &DevicePools::current);
 }
 
 DRIVER_CALL(cuDeviceSetMemPool)(CUdevice device, CUmemoryPool handle)
 {
     std::lock_guard<std::mutex> lock(pools().mutex);
     Pool *pool = find_pool(handle);
-    if (device != 0)
+    if (!is_device(device))
         return CUDA_ERROR_INVALID_DEVICE;
-    if (!pool)
+    if (!pool || pool->device != device)
         return CUDA_ERROR_INVALID_VALUE;
-    pools().current = pool;
+    pools_of(device).current = pool;
     return CUDA_SUCCESS;
 }
 
@@ -247,12 +269,13 @@ DRIVER_CALL(cuMemPoolCreate)(CUmemoryPool *handle, const CUmemPoolProps *propert
     if (result != CUDA_SUCCESS)
         return result;
     if (!handle || !properties || properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
-        properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE || properties->location.id != 0)
+        properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE || !is_device(properties->location.id))
         return CUDA_ERROR_INVALID_VALUE;
     if (properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
         return CUDA_ERROR_NOT_SUPPORTED;
     std::lock_guard<std::mutex> lock(pools().mutex);
     Pool *pool = new Pool;
+    pool->device = properties->location.id;
     pools().all.insert(pool);
     *handle = reinterpret_cast<CUmemoryPool>(pool);
     return CUDA_SUCCESS;
@@ -263,14 +286,17 @@ DRIVER_CALL(cuMemPoolDestroy)(CUmemoryPool handle)
 {
     std::lock_guard<std::mutex> lock(pools().mutex);
     Pool *pool = find_pool(handle);
-    if (!pool || pool == &pools().standard)
+    if (!pool)
+        return CUDA_ERROR_INVALID_VALUE;
+    DevicePools &others = pools_of(pool->device);
+    if (pool == others.standard)
         return CUDA_ERROR_INVALID_VALUE;
     for (FreeBlock &block : pool->free) {
-        pools().standard.reserved += block.size;
-        pools().standard.free.push_back(block);
+        others.standard->reserved += block.size;
+        others.standard->free.push_back(block);
     }
-    if (pools().current == pool)
-        pools().current = &pools().standard;
+    if (others.current == pool)
+        others.current = others.standard;
     pools().all.erase(pool);
     delete pool;
     return CUDA_SUCCESS;

@@ -1,4 +1,5 @@
 /* cuDevicePrimaryCtx…: the context that the runtime and the libraries share. */
+#include <map>
 #include <mutex>
 
 #include "context.h"
@@ -10,9 +11,12 @@ namespace
 
 std::mutex primary_mutex;
 
-/* Retain count and flags of the primary context; guarded by primary_mutex. */
-int primary_users = 0;
-unsigned primary_flags = 0;
+/* How often a device's primary context is retained, and its flags; guarded by primary_mutex. */
+struct Retained {
+    int users = 0;
+    unsigned flags = 0;
+};
+std::map<CUdevice, Retained> retained;
 
 /* Destroys the primary context after its work. Whoever retained it must still release it. */
 CUresult reset_primary(CUdevice device)
@@ -20,7 +24,7 @@ CUresult reset_primary(CUdevice device)
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
-    if (device != 0)
+    if (!is_device(device))
         return CUDA_ERROR_INVALID_DEVICE;
     if (Context *context = primary_context(device, false))
         destroy_context(context);
@@ -32,13 +36,14 @@ CUresult release_primary(CUdevice device)
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
-    if (device != 0)
+    if (!is_device(device))
         return CUDA_ERROR_INVALID_DEVICE;
     {
         std::lock_guard<std::mutex> lock(primary_mutex);
-        if (primary_users == 0)
+        int &users = retained[device].users;
+        if (users == 0)
             return CUDA_ERROR_INVALID_CONTEXT;
-        if (--primary_users > 0)
+        if (--users > 0)
             return CUDA_SUCCESS;
     }
     return reset_primary(device);
@@ -49,10 +54,10 @@ CUresult set_primary_flags(CUdevice device, unsigned flags)
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
-    if (device != 0)
+    if (!is_device(device))
         return CUDA_ERROR_INVALID_DEVICE;
     std::lock_guard<std::mutex> lock(primary_mutex);
-    primary_flags = flags;
+    retained[device].flags = flags;
     if (Context *context = primary_context(device, false))
         context->flags = flags;
     return CUDA_SUCCESS;
@@ -67,12 +72,12 @@ DRIVER_CALL(cuDevicePrimaryCtxRetain)(CUcontext *handle, CUdevice device)
         return result;
     if (!handle)
         return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0)
+    if (!is_device(device))
         return CUDA_ERROR_INVALID_DEVICE;
     Context *context = primary_context(device, true);
     std::lock_guard<std::mutex> lock(primary_mutex);
-    context->flags = primary_flags;
-    ++primary_users;
+    context->flags = retained[device].flags;
+    ++retained[device].users;
     *handle = reinterpret_cast<CUcontext>(context);
     return CUDA_SUCCESS;
 }
@@ -107,12 +112,12 @@ DRIVER_CALL(cuDevicePrimaryCtxGetState)(CUdevice device, unsigned int *flags, in
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
-    if (device != 0)
+    if (!is_device(device))
         return CUDA_ERROR_INVALID_DEVICE;
     Context *context = primary_context(device, false);
     std::lock_guard<std::mutex> lock(primary_mutex);
     if (flags)
-        *flags = primary_flags;
+        *flags = retained[device].flags;
     if (active)
         *active = context != nullptr;
     return CUDA_SUCCESS;

@@ -10,10 +10,6 @@
         return result == CUDA_SUCCESS ? CUDA_ERROR_NOT_SUPPORTED : result;                                             \
     }
 
-/* Other GPUs. */
-REFUSED(cuCtxDisablePeerAccess)
-REFUSED(cuCtxEnablePeerAccess)
-
 /* CUDA arrays and textures. */
 REFUSED(cuArray3DCreate_v2)
 REFUSED(cuArrayDestroy)

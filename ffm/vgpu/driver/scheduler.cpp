@@ -75,7 +75,7 @@ void Scheduler::make_ready(const OperationReference &operation)
     if (operation->engine == Engine::none)
         finish(operation, operation->ready);
     else
-        ready_[index_of(operation->engine)].insert(operation);
+        devices_[operation->device].ready[index_of(operation->engine)].insert(operation);
 }
 
 /* Marks the operation done, and every mark after it; the others become ready. */
@@ -96,7 +96,7 @@ void Scheduler::finish(const OperationReference &operation, Nanoseconds end)
                 successor->end = successor->ready;
                 over.push_back(successor);
             } else {
-                ready_[index_of(successor->engine)].insert(successor);
+                devices_[successor->device].ready[index_of(successor->engine)].insert(successor);
             }
         }
         done->successors.clear();
@@ -104,37 +104,45 @@ void Scheduler::finish(const OperationReference &operation, Nanoseconds end)
     progress.notify_all();
 }
 
-bool Scheduler::has_room(const Operation &operation) const
+bool Scheduler::Device::has_room(const Operation &operation) const
 {
     int engine = index_of(operation.engine);
-    if (running_[engine] >= limits[engine])
+    if (running[engine] >= limits[engine])
         return false;
-    return operation.engine != Engine::compute || running_[engine] == 0 || occupied_ + operation.occupancy <= 1;
+    return operation.engine != Engine::compute || running[engine] == 0 || occupied + operation.occupancy <= 1;
 }
 
 /* Starts whatever is ready and fits, the most urgent first; nothing overtakes on the same engine. An operation that had
  * to wait for room starts at `not_before`, the modelled end of the operation that made room. */
 void Scheduler::admit(Nanoseconds not_before, bool caller_continues)
 {
-    for (int engine = 1; engine < engine_count; ++engine) {
-        auto &ready = ready_[engine];
-        while (!ready.empty() && has_room(**ready.begin())) {
-            OperationReference operation = *ready.begin();
-            ready.erase(ready.begin());
-            ++running_[engine];
-            if (operation->engine == Engine::compute)
-                occupied_ += operation->occupancy;
-            operation->start = std::max(operation->ready, not_before);
-            admitted_.push_back(operation);
-            int own = caller_continues ? 1 : 0;
-            int waiting = static_cast<int>(admitted_.size());
-            admitted_count_.store(waiting, std::memory_order_release);
-            if (waiting > idle_workers_ + own)
-                add_worker();
-            else if (waiting > looking_workers_ + own)
-                work_available_.notify_one();
+    for (auto &[number, device] : devices_) {
+        for (int engine = 1; engine < engine_count; ++engine) {
+            auto &ready = device.ready[engine];
+            while (!ready.empty() && device.has_room(**ready.begin())) {
+                OperationReference operation = *ready.begin();
+                ready.erase(ready.begin());
+                ++device.running[engine];
+                if (operation->engine == Engine::compute)
+                    device.occupied += operation->occupancy;
+                start(operation, not_before, caller_continues);
+            }
         }
     }
+}
+
+/* Hands the operation to a worker. */
+void Scheduler::start(const OperationReference &operation, Nanoseconds not_before, bool caller_continues)
+{
+    operation->start = std::max(operation->ready, not_before);
+    admitted_.push_back(operation);
+    int own = caller_continues ? 1 : 0;
+    int waiting = static_cast<int>(admitted_.size());
+    admitted_count_.store(waiting, std::memory_order_release);
+    if (waiting > idle_workers_ + own)
+        add_worker();
+    else if (waiting > looking_workers_ + own)
+        work_available_.notify_one();
 }
 
 void Scheduler::add_worker()
@@ -188,10 +196,11 @@ void Scheduler::work()
         run(operation);
         lock.lock();
 
+        Device &device = devices_[operation->device];
         int engine = index_of(operation->engine);
-        --running_[engine];
+        --device.running[engine];
         if (operation->engine == Engine::compute)
-            occupied_ = running_[engine] == 0 ? 0 : occupied_ - operation->occupancy;
+            device.occupied = device.running[engine] == 0 ? 0 : device.occupied - operation->occupancy;
         finish(operation, operation->end);
         write_times(*operation);
         admit(operation->end, true);

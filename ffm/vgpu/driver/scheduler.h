@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <set>
 #include <vector>
@@ -32,16 +33,22 @@ class Scheduler
     void make_ready(const OperationReference &operation);
     void finish(const OperationReference &operation, Nanoseconds end);
     void admit(Nanoseconds not_before, bool caller_continues);
-    bool has_room(const Operation &operation) const;
+    void start(const OperationReference &operation, Nanoseconds not_before, bool caller_continues);
     void add_worker();
     void work();
     void look_for_work(std::unique_lock<std::mutex> &lock);
     void run(const OperationReference &operation);
 
+    struct Device {
+        std::set<OperationReference, MoreUrgent> ready[engine_count];
+        int running[engine_count] = {};
+        double occupied = 0;
+
+        bool has_room(const Operation &operation) const;
+    };
+
     std::uint64_t next_sequence_ = 0;
-    std::set<OperationReference, MoreUrgent> ready_[engine_count];
-    int running_[engine_count] = {};
-    double occupied_ = 0;
+    std::map<int, Device> devices_;
 
     std::condition_variable work_available_;
     std::deque<OperationReference> admitted_;

@@ -304,4 +304,5 @@ DRIVER_CALL_PER_STREAM(cuStreamGetId, ptsz, (CUstream stream, unsigned long long
 DRIVER_CALL_PER_STREAM(cuStreamGetCtx, ptsz, (CUstream stream, CUcontext *context),
                        property(stream, default_stream, context, context_of))
 DRIVER_CALL_PER_STREAM(cuStreamGetDevice, ptsz, (CUstream stream, CUdevice *device),
-                       property(stream, default_stream, device, [](const Stream &) { return 0; }))
+                       property(stream, default_stream, device,
+                                [](const Stream &found) { return found.context->device; }))

@@ -28,7 +28,7 @@ struct Physical {
 
     ~Physical()
     {
-        DeviceMemory::give_back(size);
+        DeviceMemory::give_back(properties.location.id, size);
         if (file >= 0)
             close(file);
     }
@@ -68,7 +68,7 @@ bool is_multiple(std::size_t value)
 bool valid(const CUmemAllocationProp *properties)
 {
     return properties && properties->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
-           properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE && properties->location.id == 0;
+           properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE && is_device(properties->location.id);
 }
 
 /* With the mutex held: the reservation that contains the range, or the end if there is none. */
@@ -136,7 +136,8 @@ void tell_driver(std::uintptr_t start, std::size_t size)
          ++mapping) {
         if (mapping->second.access == CU_MEM_ACCESS_FLAGS_PROT_NONE)
             continue;
-        if (range.size > 0 && range.address + range.size == mapping->first) {
+        const CUdevice device = mapping->second.physical->properties.location.id;
+        if (range.size > 0 && range.address + range.size == mapping->first && range.device == device) {
             range.size += mapping->second.size;
             continue;
         }
@@ -145,6 +146,7 @@ void tell_driver(std::uintptr_t start, std::size_t size)
         range.address = mapping->first;
         range.size = mapping->second.size;
         range.kind = MemoryKind::device;
+        range.device = device;
         range.gpu_view = reinterpret_cast<char *>(range.address);
     }
     if (range.size > 0)
@@ -169,7 +171,7 @@ DRIVER_CALL(cuMemCreate)(CUmemGenericAllocationHandle *handle, size_t size, cons
         return CUDA_ERROR_INVALID_VALUE;
     if (!valid(properties) || properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (!DeviceMemory::take(size))
+    if (!DeviceMemory::take(properties->location.id, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
     auto physical = std::make_shared<Physical>();
     physical->size = size;
@@ -289,7 +291,7 @@ DRIVER_CALL(cuMemSetAccess)(CUdeviceptr address, size_t size, const CUmemAccessD
         return CUDA_ERROR_INVALID_VALUE;
     if (wanted->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (wanted->location.id != 0)
+    if (!is_device(wanted->location.id))
         return CUDA_ERROR_INVALID_DEVICE;
     std::unique_lock<std::mutex> lock;
     std::pair<Mappings, Mappings> range;
@@ -309,7 +311,7 @@ DRIVER_CALL(cuMemGetAccess)(unsigned long long *flags, const CUmemLocation *loca
 {
     std::lock_guard<std::mutex> lock(memory().mutex);
     const auto mapping = mapping_at(address);
-    if (!flags || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE || location->id != 0 ||
+    if (!flags || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE || !is_device(location->id) ||
         mapping == memory().mappings.end())
         return CUDA_ERROR_INVALID_VALUE;
     *flags = mapping->second.access;

@@ -74,17 +74,13 @@ RUNTIME_CALL cudaGetDeviceCount(int *count)
 
 RUNTIME_CALL cudaGetDevice(int *ordinal)
 {
-    if (!ordinal)
-        return finish(cudaErrorInvalidValue);
-    *ordinal = 0;
-    return finish(initialised());
+    return finish(ordinal ? used_device(*ordinal) : cudaErrorInvalidValue);
 }
 
 /* Since CUDA 12, this creates the device's context. */
 RUNTIME_CALL cudaSetDevice(int ordinal)
 {
-    cudaError_t error = check(ordinal);
-    return finish(error != cudaSuccess ? error : ready());
+    return finish(use_device(ordinal));
 }
 
 RUNTIME_CALL cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int ordinal)
@@ -138,8 +134,9 @@ RUNTIME_CALL cudaDeviceGetByPCIBusId(int *ordinal, const char *text)
 
 RUNTIME_CALL cudaSetDeviceFlags(unsigned int flags)
 {
-    cudaError_t error = initialised();
-    return finish(error != cudaSuccess ? error : from(legacy_driver().cuDevicePrimaryCtxSetFlags(0, flags)));
+    int ordinal = 0;
+    cudaError_t error = used_device(ordinal);
+    return finish(error != cudaSuccess ? error : from(legacy_driver().cuDevicePrimaryCtxSetFlags(ordinal, flags)));
 }
 
 RUNTIME_CALL cudaDeviceGetLimit(size_t *value, cudaLimit limit)
@@ -169,14 +166,33 @@ RUNTIME_CALL cudaDeviceCanAccessPeer(int *can, int ordinal, int peer)
     return finish(error != cudaSuccess ? error : from(legacy_driver().cuDeviceCanAccessPeer(can, ordinal, peer)));
 }
 
-/* The device is not its own peer, and there is no other. */
-RUNTIME_CALL cudaDeviceEnablePeerAccess(int, unsigned int)
+/* The calling thread's device is not its own peer. */
+static cudaError_t peer_context(int peer, CUcontext &context)
 {
-    return finish(cudaErrorInvalidDevice);
+    int ordinal = 0;
+    cudaError_t error = used_device(ordinal);
+    if (error != cudaSuccess)
+        return error;
+    return peer == ordinal ? cudaErrorInvalidDevice : context_of(peer, context);
 }
-RUNTIME_CALL cudaDeviceDisablePeerAccess(int)
+RUNTIME_CALL cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
 {
-    return finish(cudaErrorPeerAccessNotEnabled);
+    CUcontext context = nullptr;
+    cudaError_t error = peer_context(peer, context);
+    return finish(error != cudaSuccess ? error : call(legacy_driver().cuCtxEnablePeerAccess, context, flags));
+}
+RUNTIME_CALL cudaDeviceDisablePeerAccess(int peer)
+{
+    CUcontext context = nullptr;
+    cudaError_t error = peer_context(peer, context);
+    return finish(error != cudaSuccess ? error : call(legacy_driver().cuCtxDisablePeerAccess, context));
+}
+RUNTIME_CALL cudaDeviceGetP2PAttribute(int *value, cudaDeviceP2PAttr which, int ordinal, int peer)
+{
+    cudaError_t error = check(ordinal);
+    return finish(error != cudaSuccess ? error
+                                       : from(legacy_driver().cuDeviceGetP2PAttribute(
+                                             value, static_cast<CUdevice_P2PAttribute>(which), ordinal, peer)));
 }
 
 RUNTIME_CALL cudaProfilerStart(void)

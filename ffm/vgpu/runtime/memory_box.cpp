@@ -66,10 +66,10 @@ cudaError_t copy_batch(const DriverTable &driver, void *const *destinations, con
                 stream_of(stream));
 }
 
-/* There is one device. */
-cudaError_t one_device(int ordinal, int other)
+cudaError_t both_contexts(int ordinal, CUcontext &destination, int other, CUcontext &source)
 {
-    return ordinal == 0 && other == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+    cudaError_t error = context_of(ordinal, destination);
+    return error != cudaSuccess ? error : context_of(other, source);
 }
 
 } // namespace
@@ -86,15 +86,18 @@ RUNTIME_CALL_PER_STREAM(cudaMemcpyBatchAsync, ptsz,
 
 RUNTIME_CALL cudaMemcpyPeer(void *destination, int ordinal, const void *source, int other, size_t bytes)
 {
-    cudaError_t error = one_device(ordinal, other);
-    return finish(
-        error != cudaSuccess ? error : call(legacy_driver().cuMemcpyDtoD, device(destination), device(source), bytes));
+    CUcontext to = nullptr, from = nullptr;
+    cudaError_t error = both_contexts(ordinal, to, other, from);
+    return finish(error != cudaSuccess
+                      ? error
+                      : call(legacy_driver().cuMemcpyPeer, device(destination), to, device(source), from, bytes));
 }
 RUNTIME_CALL cudaMemcpyPeerAsync(void *destination, int ordinal, const void *source, int other, size_t bytes,
                                  cudaStream_t stream)
 {
-    cudaError_t error = one_device(ordinal, other);
+    CUcontext to = nullptr, from = nullptr;
+    cudaError_t error = both_contexts(ordinal, to, other, from);
     return finish(error != cudaSuccess ? error
-                                       : call(legacy_driver().cuMemcpyDtoDAsync, device(destination), device(source),
-                                              bytes, stream_of(stream)));
+                                       : call(legacy_driver().cuMemcpyPeerAsync, device(destination), to,
+                                              device(source), from, bytes, stream_of(stream)));
 }

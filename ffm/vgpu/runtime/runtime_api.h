@@ -35,6 +35,15 @@ cudaError_t ready();
 /* Loads and initializes the driver without a context. */
 cudaError_t initialised();
 
+/* Makes the device's primary context the calling thread's, now and after a reset. */
+cudaError_t use_device(int ordinal);
+
+/* The device that the calling thread uses, or will. */
+cudaError_t used_device(int &ordinal);
+
+/* The device's primary context, which is made where it is absent. */
+cudaError_t context_of(int ordinal, CUcontext &context);
+
 /* Remembers an error for cudaGetLastError, and returns it. */
 cudaError_t finish(cudaError_t error);
 

@@ -16,6 +16,9 @@ thread_local cudaError_t last_error = cudaSuccess;
 std::atomic<unsigned> generation{1};
 thread_local unsigned thread_generation = 0;
 
+/* What the thread last gave to cudaSetDevice. */
+thread_local int chosen_device = 0;
+
 } // namespace
 
 cudaError_t initialised()
@@ -41,13 +44,40 @@ cudaError_t ready()
     CUcontext context = nullptr;
     CUresult result = driver.cuCtxGetCurrent(&context);
     if (result == CUDA_SUCCESS && !context) {
-        result = driver.cuDevicePrimaryCtxRetain(&context, 0);
+        result = driver.cuDevicePrimaryCtxRetain(&context, chosen_device);
         if (result == CUDA_SUCCESS)
             result = driver.cuCtxSetCurrent(context);
     }
     if (result == CUDA_SUCCESS)
         thread_generation = present;
     return from(result);
+}
+
+cudaError_t use_device(int ordinal)
+{
+    CUcontext context = nullptr;
+    cudaError_t error = context_of(ordinal, context);
+    if (error != cudaSuccess)
+        return error;
+    chosen_device = ordinal;
+    thread_generation = generation.load(std::memory_order_acquire);
+    return from(legacy_driver().cuCtxSetCurrent(context));
+}
+
+cudaError_t used_device(int &ordinal)
+{
+    cudaError_t error = initialised();
+    CUcontext context = nullptr;
+    if (error == cudaSuccess)
+        error = from(legacy_driver().cuCtxGetCurrent(&context));
+    ordinal = chosen_device;
+    return error == cudaSuccess && context ? from(legacy_driver().cuCtxGetDevice(&ordinal)) : error;
+}
+
+cudaError_t context_of(int ordinal, CUcontext &context)
+{
+    cudaError_t error = initialised();
+    return error != cudaSuccess ? error : from(legacy_driver().cuDevicePrimaryCtxRetain(&context, ordinal));
 }
 
 /* "Not ready" is an answer, not an error (CUDA Runtime API, cudaGetLastError). */
@@ -77,9 +107,10 @@ RUNTIME_CALL cudaPeekAtLastError(void)
 /* Destroys the primary context after its work; the next call creates a new one. */
 RUNTIME_CALL cudaDeviceReset(void)
 {
-    cudaError_t error = initialised();
+    int ordinal = 0;
+    cudaError_t error = used_device(ordinal);
     if (error == cudaSuccess)
-        error = from(legacy_driver().cuDevicePrimaryCtxReset(0));
+        error = from(legacy_driver().cuDevicePrimaryCtxReset(ordinal));
     if (error == cudaSuccess)
         error = from(legacy_driver().cuCtxSetCurrent(nullptr));
     generation.fetch_add(1, std::memory_order_release);
