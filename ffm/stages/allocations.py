@@ -1,4 +1,4 @@
-"""Which allocation made the memory that a call frees or transfers, by the traced addresses (dissertation 6.1, 6.2)."""
+"""Which allocation created the memory that a call frees or transfers, by traced addresses (dissertation 6.1, 6.2)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ffm.stages.analysis_document import AllocationLink
 from ffm.stages.tables import Columns
 
 HOST_MEMORIES = (Memory.PINNED, Memory.MANAGED, Memory.REGISTERED)
-"""Host memory that the driver knows of. All other host memory is pageable."""
+"""Host memory that the driver knows. All other host memory is pageable."""
 
 PAGEABLE = "pageable"
 
@@ -21,10 +21,10 @@ Link = tuple[int, str, str, int | None, int | None]
 
 
 def allocation_links(columns: Columns, host_memory: Columns | None = None) -> list[AllocationLink]:
-    """Link each site that frees, uploads or downloads to the sites that allocate and free its memory.
+    """Link each site that frees, uploads or downloads memory to the sites that allocate and free it.
 
-    Columns are those of `ffm.stages.operations` and `ffm.stages.host_memory`; sites are stack numbers. Most frequent
-    links first.
+    The columns come from `ffm.stages.operations` and `ffm.stages.host_memory`; sites are stack numbers. The most
+    frequent links come first.
     """
     counts: dict[Link, int] = {}
     for process in np.unique(columns["process"]):
@@ -44,7 +44,7 @@ def allocation_links(columns: Columns, host_memory: Columns | None = None) -> li
 
 
 def _tell_pageable(counts: dict[Link, int], host_memory: Columns) -> None:
-    """Put allocations of the C library in the places of unknown ones of pageable memory."""
+    """Replace unknown allocations of pageable memory by those of the C library."""
     names = ("user", "allocation", "release", "blocks")
     for user, allocation, release, blocks in zip(*(host_memory[name].tolist() for name in names), strict=True):
         unknown = (user, "host memory", PAGEABLE, None, None)
@@ -55,7 +55,7 @@ def _tell_pageable(counts: dict[Link, int], host_memory: Columns) -> None:
 
 
 class _Blocks:
-    """The allocations of a process, in order of their time: where, how large, when freed and from where."""
+    """The allocations of a process, in order of time: their place, size, and when and where they were freed."""
 
     def __init__(self, columns: Columns) -> None:
         catalogue = load_catalogue()
@@ -80,7 +80,7 @@ class _Blocks:
         self.release[freed[freed >= 0]] = columns["stack"][self.frees][freed >= 0]
 
     def _freed(self, address: NDArray[np.uint64], time: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the block that each free frees: the last allocation at its address; -1 where none was traced."""
+        """Return the block that each free frees: the last allocation at its address, or -1 if none was traced."""
         both = np.concatenate([self.address, address])
         order = np.lexsort((np.concatenate([self.time, time]), both))
         allocates = order < len(self.address)
@@ -95,7 +95,7 @@ class _Blocks:
     def holding(
         self, address: NDArray[np.uint64], time: NDArray[np.int64], memories: tuple[Memory, ...]
     ) -> NDArray[np.int64]:
-        """Return the block of some memories that holds each address at a time; -1 for none."""
+        """Return the block, among those in some kinds of memory, that contained each address at a time; -1 for none."""
         mine = np.flatnonzero(np.isin(self.memory, memories))
         found = allocations_of(address, time, self.address[mine], self.bytes[mine], self.time[mine])
         return np.where(found >= 0, mine[np.maximum(found, 0)], -1) if len(mine) else found

@@ -1,7 +1,7 @@
 """Stage 1 (dissertation 4.1): the program's wall time, and which driver functions wait, from where.
 
-Only the driver's internal wait function is hooked. Where none is known, the public synchronizations are hooked
-instead, and the document says so (`Driver.wait_function`).
+Only the driver's internal wait function is hooked. If it is unknown, the public synchronizations are hooked instead,
+and the document says so (`Driver.wait_function`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def run_baseline(request: Request) -> Baseline:
     """Run the program with the wait function hooked, and write `baseline.json`.
 
     Raises:
-        ProgramError: the program could not be measured, or failed.
+        ProgramError: The program could not be measured, or failed.
     """
     measured = measure("baseline", request, on={})
     driver = measured.run.driver
@@ -65,8 +65,8 @@ def run_baseline(request: Request) -> Baseline:
 class _Functions:
     """Names the public driver function around a wait from the driver's frames of its stack.
 
-    An export is a stub that jumps to its implementation, so it never lies on the stack itself: the outermost frame
-    in the driver does, and the driver's analysis knows whose implementation that is.
+    An export is a stub that jumps to its implementation, so it never appears on the stack itself. The outermost frame
+    in the driver does, and the driver's analysis knows which export it implements.
     """
 
     def __init__(self, driver: Driver | None, stacks: StackTable) -> None:
@@ -81,7 +81,7 @@ class _Functions:
                 self._analysis = None
 
     def of(self, recorded: str, stack: int) -> str:
-        """Return the public function; `private` where the stack shows none."""
+        """Return the public function; `private` if the stack shows none."""
         if recorded != PRIVATE or self._analysis is None or self._path is None:
             return recorded
         name = PRIVATE

@@ -1,6 +1,6 @@
 """What fixing groups of sites, or parts of sequences, saves: by every estimator, with an interval.
 
-One place for stage 5 and for the viewing commands, so that both say the same.
+Stage 5 and the viewing commands both use this module, so that they agree.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ from ffm.stages.analysis_document import Benefit
 from ffm.stages.documents import WaitLatency
 
 REPLAYED_ROWS = 400_000_000
-"""So many rows are visited at most in replaying groups, the most promising first: some tens of seconds."""
+"""Most rows visited while replaying groups, the most promising first: takes some tens of seconds."""
 
 REPLAYED_GROUPS = 40
-"""And so many groups at least, whatever their size."""
+"""At least this many groups are replayed, whatever their size."""
 
 DIFFERS = 0.1
-"""One run differs from the next, and an estimate rests on one: the interval is wider by this share on either side. On
-the samples that is about what estimates miss the measured saving by (`benchmarks/accuracy.py`)."""
+"""Runs differ, and an estimate is based on one, so the interval is widened by this share on either side. On the
+samples, estimates miss the measured saving by about that much (`benchmarks/accuracy.py`).
+"""
 
 RESTS_ON_CPU = "the CPU's times alone: carry and bound"
 
 
 class Estimates:
-    """The estimators on one run.
+    """The estimators applied to one run.
 
     Args:
         timeline: the operations.
-        work: what they do on the GPU; None where no trace tells (imported results).
+        work: what they do on the GPU; None if there is no trace (imported results).
         copy_time: as for `ffm.model.carry.carry_by_group`.
         wall_s: the run's wall time, which no benefit exceeds.
-        latency: what a wait takes beyond the GPU's work, where that was measured.
+        latency: how long a wait takes beyond the GPU's work, if it was measured.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Estimates:
 
     @functools.cached_property
     def replay(self) -> Replay | None:
-        """The replay of the run; None where nothing is known of the GPU."""
+        """The replay of the run; None if nothing is known about the GPU."""
         if self._work is None:
             return None
         return Replay(self._timeline, self._work, infer_gpu_times(self._timeline, self._work, self._latency.least))
@@ -73,10 +74,10 @@ class Estimates:
         else:
             measured = f"{100 * share:.0f} % measured by events"
             times = f"the GPU's times ({measured}, the rest inferred from the ends of waits)"
-        return f"{times} and {100 * DIFFERS:.0f} % for what differs between runs"
+        return f"{times} and {100 * DIFFERS:.0f} % for differences between runs"
 
     def sums(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> Totals:
-        """Totals of each group over all processes; arguments as for `ffm.model.carry.carry_by_group`."""
+        """Return totals of each group over all processes; arguments as for `ffm.model.carry.carry_by_group`."""
         return totals(self._timeline, label, group_of, groups)
 
     def of_groups(
@@ -86,9 +87,9 @@ class Estimates:
         groups: int,
         bound_s: NDArray[np.float64] | None = None,
     ) -> list[Benefit]:
-        """What fixing each group by itself saves; groups have no common rows.
+        """Return what fixing each group alone saves; groups have no common rows.
 
-        `bound_s` are the seconds by `bound`, over all processes; without them each group counts as one sequence.
+        `bound_s` is the seconds by `bound`, over all processes; without it, each group counts as one sequence.
         """
         if groups == 0:
             return []
@@ -104,22 +105,24 @@ class Estimates:
         ]
 
     def of_sites(self, groups: list[list[int]], bound_s: NDArray[np.float64] | None = None) -> list[Benefit]:
-        """What fixing each group of sites together saves; no site is in two groups. `bound_s` as for `of_groups`."""
+        """Return what fixing each group of sites together saves; no site is in two groups. `bound_s` as for
+        `of_groups`.
+        """
         group_of = np.full(len(self._copy_time), -1, np.int32)
         for number, members in enumerate(groups):
             group_of[members] = number
         return self.of_groups(self._timeline.site, group_of, len(groups), bound_s)
 
     def of_rows(self, selected: NDArray[np.bool_]) -> Benefit:
-        """What fixing the problems of the selected rows together saves."""
+        """Return what fixing the problems of the selected rows together saves."""
         label = selected.view(np.int8) - np.int8(1)
         return self.of_groups(label, np.zeros(1, np.int32), 1)[0]
 
     def without(self, selected: NDArray[np.bool_]) -> Replayed | None:
-        """What doing without the selected rows' waits would save, though the program needs them as it is: if it read
-        what they protect later, or ordered streams by events.
+        """Return what removing the selected rows' waits would save although the program needs them as it is written: if
+        it read what they protect later, or ordered streams by events.
 
-        Only a replay can answer this: `carry` and `bound` know of problems alone. None where there is none.
+        Only a replay can answer this, because `carry` and `bound` only know problems. None if there is no replay.
         """
         if self.replay is None:
             return None
@@ -133,11 +136,11 @@ class Estimates:
         return min(replayed.high_s * (1 + DIFFERS), self._wall_s)
 
     def of_everything(self) -> Benefit:
-        """What fixing all problems of the run saves: no group, and no sum of groups, saves more."""
+        """Return what fixing all problems of the run saves; no group, and no sum of groups, saves more."""
         return self.of_rows(self._timeline.problem != 0)
 
     def _ranks(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> NDArray[np.int64]:
-        """How many processes have rows of each group."""
+        """Return how many processes have rows of each group."""
         if self._work is None or self._work.processes == 1:
             return np.ones(groups, np.int64)
         group = np.where(label >= 0, group_of[np.maximum(label, 0)], -1).astype(np.int64)
@@ -147,7 +150,7 @@ class Estimates:
         return np.bincount(pairs // self._work.processes, minlength=groups)
 
     def _carry(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> NDArray[np.float64]:
-        """Seconds by `carry`. Of several processes the least that one saves: they end together."""
+        """Return the seconds by `carry`. With several processes the smallest saving counts: they end together."""
         if self._work is None or self._work.processes == 1:
             return carry_by_group(self._timeline, label, group_of, groups, self._copy_time)
         processes, labels = self._work.processes, len(group_of)
@@ -162,7 +165,7 @@ class Estimates:
     def _replayed(
         self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int, promise: NDArray[np.float64]
     ) -> dict[int, Replayed]:
-        """The groups' replays; of very many groups in a long run only the most promising ones'."""
+        """Return the groups' replays; if a long run has very many groups, only the most promising ones'."""
         if self.replay is None:
             return {}
         affordable = max(REPLAYED_GROUPS, REPLAYED_ROWS // max(len(self._timeline), 1))

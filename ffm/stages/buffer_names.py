@@ -14,7 +14,7 @@ from ffm.symbols.elf import read_elf
 _ENTRY = re.compile(r"cu(?:da)?[A-Z]\w*")
 _FLAVOUR = re.compile(r"(_v\d+|_pt[sd][sz])+$")
 _FILLS = re.compile(r"cudaMalloc\w*|cudaHostAlloc|cuMemAlloc\w*|cuMemHostAlloc")
-"""Allocations: their first argument is the address of the variable that will hold the memory's."""
+"""Allocations: their first argument is the address of the variable that receives the memory's address."""
 _HOLDS = re.compile(
     r"cudaFree\w*|cuMemFree\w*|cudaHost(Unr|R)egister|cuMemHost(Unr|R)egister|cudaMemset\w*|cuMemset\w*"
 )
@@ -23,15 +23,17 @@ _COPIES = re.compile(r"cudaMemcpy(?P<two>2D)?(Async)?|cuMemcpy(HtoD|DtoH)(Async)
 
 
 class BufferNames:
-    """Names the memory of calls by their stacks. Modules whose file is not the measured one name nothing."""
+    """Names the memory of calls by their stacks. Modules whose file is not the measured one yield no names."""
 
     def __init__(self, stacks: Sequence[Stack], modules: Sequence[Module]) -> None:
         self._stacks, self._modules = stacks, modules
         self._opened: dict[int, tuple[ArgumentNames, int] | None] = {}
 
     def names(self, calls: Iterable[tuple[int, str]]) -> dict[int, str]:
-        """Return the names of the memory of calls, each a stack and its driver function, by stack: of allocations what
-        they fill, of frees what they free, of transfers the host memory. Those that are not known are left out."""
+        """Return the names of the memory of calls, by stack; each call is a stack and its driver function. For an
+        allocation this is what it fills, for a free what it frees, for a transfer the host memory. Unknown names are
+        left out.
+        """
         named = {stack: self._name(self._stacks[stack].frames, function) for stack, function in set(calls)}
         return {stack: name for stack, name in named.items() if name}
 
@@ -64,7 +66,7 @@ class BufferNames:
         return "" if place is None else names.passed(address, place, frame.line).removeprefix("&")
 
     def _open(self, module: int) -> tuple[ArgumentNames, int] | None:
-        """The names of a module, and the link-time address of its offset 0; None where its file is not at hand."""
+        """Return the names of a module, and the link-time address of its offset 0; None without its file."""
         if module not in self._opened:
             path = Path(self._modules[module].path)
             try:

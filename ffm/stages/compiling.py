@@ -1,4 +1,4 @@
-"""Just-in-time compilation: time that the driver spends on making machine code for this GPU (dissertation 3.4)."""
+"""Just-in-time compilation: time that the driver spends producing machine code for this GPU (dissertation 3.4)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ffm.stages.operations import PRIVATE
 from ffm.stages.tables import Columns
 
 WORTH_SAYING = 0.01
-"""Share of the run, spent in loading device code that needs no compiling, from which on it is worth a sentence."""
+"""Share of the run, spent loading device code that needs no compiling, above which it is reported."""
 
 
 def compiled_modules(run: Run | None, modules: list[Module], capability: int) -> dict[Path, list[DeviceCode]]:
-    """Return the files of a run that hold device code which a GPU of this compute capability needs compiled."""
+    """Return the files of a run with device code that must be compiled for a GPU of this compute capability."""
     paths = dict.fromkeys(Path(module.path) for module in modules if module.path)
     if run is not None:
         paths |= dict.fromkeys(Path(process.executable) for process in run.processes if process.executable)
@@ -30,9 +30,9 @@ def compiled_modules(run: Run | None, modules: list[Module], capability: int) ->
 
 
 def loading_seconds(columns: Columns) -> float:
-    """Return the seconds that the program spent in calls that load device code, or look for it.
+    """Return the seconds that the program spent in calls that load device code, or look it up.
 
-    The driver compiles in any of them: when a module is loaded, or only when its first function is asked for.
+    The driver may compile in any of them: when a module is loaded, or only when its first function is requested.
     """
     loading = [
         function.index
@@ -62,8 +62,8 @@ def compilation_notes(tracing: Tracing, columns: Columns, wall_s: float) -> list
         else "PTX only"
     )
     return [
-        f"The driver compiles device code of {names} when it is loaded: that took {share} in stage 2 (once compiled, "
-        f"the driver keeps it, by default in ~/.nv/ComputeCache). It holds {holds}, and this GPU is sm_{capability}: "
+        f"The driver compiles device code of {names} when it is loaded, which took {share} in stage 2 (the driver "
+        f"caches the result, by default in ~/.nv/ComputeCache). It contains {holds}, but this GPU is sm_{capability}: "
         f"build it with `nvcc -arch=sm_{capability}`, or add "
         f"`-gencode arch=compute_{capability},code=sm_{capability}`."
     ]

@@ -16,13 +16,13 @@ from ffm.model.hoisting import reused_memory
 from ffm.stages.tables import Columns
 
 LEGACY_STREAM, LEGACY_HANDLE, PER_THREAD_HANDLE = 0, 1, 2
-"""`CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD` of CUDA's `cuda.h`: handles that name the default streams."""
+"""`CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD` in CUDA's `cuda.h`: handles of the default streams."""
 
 PER_THREAD_STREAMS = 1 << 60
-"""A thread's own default stream gets this number plus the thread's: no pointer is as large."""
+"""A thread's own default stream gets this number plus the thread's; no pointer is that large."""
 
 STAGED_SHARE = 0.5
-"""An upload of which the CPU spends more than this share of the call without waiting copies the bytes itself."""
+"""If more than this share of an upload call is spent without waiting, the CPU itself copies the bytes."""
 
 STAGED_BYTES = 64 * 1024
 """Pageable uploads up to this size return once they are staged (CUDA Driver API, "API synchronization behavior")."""
@@ -32,8 +32,8 @@ def device_work(columns: Columns, thread: NDArray[np.int32], measured: NDArray[n
     """Describe the operations of a run.
 
     Args:
-        columns: of `ffm.stages.operations.operation_columns`, sorted by process, thread and start.
-        thread: the model's number of each row's thread, counted through all processes.
+        columns: from `ffm.stages.operations.operation_columns`, sorted by process, thread and start.
+        thread: the model's number of each row's thread, counted over all processes.
         measured: as in `DeviceWork`.
     """
     action = _actions(columns)
@@ -58,7 +58,7 @@ def device_work(columns: Columns, thread: NDArray[np.int32], measured: NDArray[n
 
 
 def _of(chosen: Callable[[DriverFunction], bool]) -> NDArray[np.bool_]:
-    """A table over recorded function indices: whether a function of the catalogue is chosen."""
+    """Return a table over recorded function indices that says whether a function of the catalogue is chosen."""
     table = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, bool)
     for function in load_catalogue().functions:
         table[function.index] = chosen(function)
@@ -70,7 +70,7 @@ def _named(*bases: str) -> NDArray[np.bool_]:
 
 
 def _actions(columns: Columns) -> NDArray[np.uint8]:
-    """The `Action` of each row."""
+    """Return the `Action` of each row."""
     function, waits = columns["function"], columns["waits"] > 0
     flags = columns["flags"]
     upload = (flags & constant("FFM_OPERATION_HOST_SOURCE")) != 0
@@ -97,7 +97,7 @@ def _actions(columns: Columns) -> NDArray[np.uint8]:
 
 
 def _staged(columns: Columns) -> NDArray[np.bool_]:
-    """Whether an upload's source is pageable: the CPU then copies the bytes, which takes it most of the call."""
+    """Return whether an upload's source is pageable, so that the CPU spends most of the call copying the bytes."""
     stack = columns["stack"]
     count = int(stack.max(initial=-1)) + 1
     duration = np.bincount(stack, weights=columns["duration"], minlength=count)
@@ -109,7 +109,7 @@ def _staged(columns: Columns) -> NDArray[np.bool_]:
 def _streams(
     columns: Columns, action: NDArray[np.uint8]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Number the streams through all processes; also each stream's process, and each process's legacy stream."""
+    """Number the streams over all processes; also return each stream's process, and each process's legacy stream."""
     per_thread = _of(lambda function: function.default_stream is DefaultStream.PER_THREAD)[columns["function"]]
     handle = columns["stream"].astype(np.uint64)
     own = (handle == PER_THREAD_HANDLE) | ((handle == LEGACY_STREAM) & per_thread)
@@ -130,7 +130,7 @@ def _streams(
 
 
 def _events(columns: Columns, action: NDArray[np.uint8], process: NDArray[np.int64]) -> tuple[NDArray[np.int32], int]:
-    """Number the events through all processes, and count them."""
+    """Number the events over all processes, and count them."""
     used = np.isin(action, (Action.RECORD_EVENT, Action.WAIT_EVENT, Action.STREAM_WAIT_EVENT))
     event = np.full(len(action), -1, np.int32)
     identity = np.empty(int(used.sum()), [("process", np.int64), ("handle", np.uint64)])
@@ -141,7 +141,7 @@ def _events(columns: Columns, action: NDArray[np.uint8], process: NDArray[np.int
 
 
 def _partners(columns: Columns) -> NDArray[np.int32]:
-    """Each free's later allocation that could have had its memory, and the reverse; -1 for none."""
+    """Return, for each free, the later allocation that could have used its memory, and the reverse; -1 for none."""
     allocates = _of(lambda function: function.kind is DriverKind.ALLOCATION and _kept(function))[columns["function"]]
     frees = _of(lambda function: function.kind is DriverKind.FREE and _kept(function))[columns["function"]]
     rows = np.flatnonzero((allocates | frees) & (columns["result"] == 0))
@@ -155,7 +155,7 @@ def _partners(columns: Columns) -> NDArray[np.int32]:
 
 
 def _kept(function: DriverFunction) -> bool:
-    """Whether what the function allocates or frees can be kept by the program for later."""
+    """Return whether the program can keep what the function allocates or frees for later."""
     return function.direction is Direction.NONE and function.memory in (
         DriverMemory.DEVICE,
         DriverMemory.PINNED,

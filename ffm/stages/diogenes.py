@@ -1,27 +1,23 @@
 """Reads what the published Diogenes wrote about a program, so that ffm's viewing commands can show it.
 
-Diogenes's own viewer no longer runs. A folder holds `combined_stacks.json`, one record for each distinct call
-stack with totals over the run, and `ttime.txt`, the run's seconds. The trace itself was not kept; sorted by
-`tf_id` the records stand in program order of first occurrence, and that is the timeline: one row for each
-stack.
+Diogenes's own viewer no longer runs. A folder contains `combined_stacks.json`, with one record per distinct call stack
+and totals over the run, and `ttime.txt`, the run's seconds. The trace itself was not kept. Sorted by `tf_id`, the
+records are in program order of first occurrence, which serves as the timeline, with one row per stack.
 
-What Diogenes printed from these records follows from these rules, found in its results and published scripts
-(github.com/bwelton/diogenes, `src/analysis`); they are reproduced with their oddities, so that the numbers
-compare:
+What Diogenes printed from these records follows the rules below, found in its results and published scripts
+(github.com/bwelton/diogenes, `src/analysis`). They are reproduced with their oddities, so that the numbers are
+comparable:
 
-- A record without occurrences belongs to no traced operation. The first record is the creation of the
-  context.
-- *Folds* sum, over their stacks, `min(mean wait, mean gap) * count` and the operation time of what can be
-  removed. The needed occurrences are taken off the first part only where a record depends on itself by its
-  number, which none of the published ones do although two of them are needed; so a fold counts their waits
-  too.
-- *Single points* are listed by the address of the CUDA call, over all its callers, and count only the first
-  part for stacks with duplicate transfers.
-- *Sequences* follow the trace through stacks whose data nobody used. The script that follows it takes for
-  each traced operation the record *after* its own (it uses a number that starts at 1 as an index). So a
-  sequence misses the first operation of each loop and the one that follows a needed synchronization: in
-  cumf_als the copy at line 737 and the free at line 1022. It also counts a last operation without a number
-  where the stack holds no CUDA call.
+- A record without occurrences belongs to no traced operation. The first record is the creation of the context.
+- *Folds* sum, over their stacks, `min(mean wait, mean gap) * count` and the operation time of what can be removed. The
+  needed occurrences are subtracted from the first part only if a record's number says that it depends on itself. None
+  of the published records does, although two of them are needed; so a fold counts their waits too.
+- *Single points* are listed by the address of the CUDA call, over all its callers. For stacks with duplicate transfers
+  they count only the first part.
+- *Sequences* follow the trace through stacks whose data nothing used. For each traced operation, the script takes the
+  record *after* its own, because it uses a number that starts at 1 as an index. So a sequence misses the first
+  operation of each loop and the one that follows a needed synchronization: in cumf_als the copy at line 737 and the
+  free at line 1022. It also counts a last operation without a number if the stack has no CUDA call.
 """
 
 from __future__ import annotations
@@ -49,7 +45,7 @@ from ffm.stages.places import place_of_call
 STACKS_FILE = "combined_stacks.json"
 TIME_FILE = "ttime.txt"
 FIRST_RECORD = 1
-"""`GlobalID` of the record that Diogenes leaves out of every screen: the creation of the context."""
+"""`GlobalID` of the record that Diogenes omits from every screen: the creation of the context."""
 
 
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
@@ -67,8 +63,7 @@ class _Frame(msgspec.Struct):
 
 
 class Record(msgspec.Struct):
-    """A distinct call stack as Diogenes wrote it; fields that it never fills or ffm does not use are left
-    out."""
+    """A distinct call stack as Diogenes wrote it, without the fields that it never fills or ffm does not use."""
 
     number: int = msgspec.field(name="GlobalID")
     order: int = msgspec.field(name="tf_id")
@@ -87,15 +82,15 @@ class Record(msgspec.Struct):
 
     @property
     def duplicates(self) -> int:
-        """Transfers whose content had been transferred before."""
+        """Transfers whose content had already been transferred."""
         return len(self.collisions) + self.overwrites
 
 
 def import_diogenes(folder: Path, results_folder: Path) -> Analysis:
-    """Turn a folder of Diogenes's files into results that every viewing command reads.
+    """Convert a folder of Diogenes's files to results that every viewing command reads.
 
     Raises:
-        DocumentError: a file is missing, truncated or of another shape; one sentence names it.
+        DocumentError: A file is missing, truncated or has an unexpected shape; one sentence names it.
     """
     found = findings(read_records(folder), read_wall_time(folder), folder)
     ResultsFolder(results_folder).make()
@@ -108,24 +103,24 @@ def read_records(folder: Path) -> list[Record]:
     """Read the records of traced operations, in program order.
 
     Raises:
-        DocumentError: the file is missing, is not whole JSON, or holds something else.
+        DocumentError: The file is missing, is not complete JSON, or contains something else.
     """
     path = folder / STACKS_FILE
     try:
         records = msgspec.json.decode(path.read_bytes(), type=list[Record])
     except FileNotFoundError:
         raise DocumentError(
-            f"{path} does not exist: give the folder that holds Diogenes's {STACKS_FILE} and {TIME_FILE}."
+            f"{path} does not exist: name the folder that contains Diogenes's {STACKS_FILE} and {TIME_FILE}."
         ) from None
     except OSError as error:
         raise DocumentError(f"{path} cannot be read: {error.strerror}.") from error
     except msgspec.ValidationError as error:
-        raise DocumentError(f"{path} does not hold Diogenes's records of call stacks ({error}).") from error
+        raise DocumentError(f"{path} does not contain Diogenes's records of call stacks ({error}).") from error
     except msgspec.DecodeError as error:
-        raise DocumentError(f"{path} is not whole JSON ({error}): copy it anew.") from error
+        raise DocumentError(f"{path} is not complete JSON ({error}): copy it again.") from error
     traced = sorted((record for record in records if record.count > 0), key=lambda record: record.order)
     if not traced:
-        raise DocumentError(f"{path} holds no traced operation, so that there is nothing to show.")
+        raise DocumentError(f"{path} contains no traced operation, so there is nothing to show.")
     return traced
 
 
@@ -133,24 +128,24 @@ def read_wall_time(folder: Path) -> float:
     """Read the run's seconds.
 
     Raises:
-        DocumentError: the file is missing or does not hold one positive number.
+        DocumentError: The file is missing or does not contain one positive number.
     """
     path = folder / TIME_FILE
     try:
         seconds = float(path.read_text())
     except FileNotFoundError:
-        raise DocumentError(f"{path} does not exist: it must hold the run time in seconds.") from None
+        raise DocumentError(f"{path} does not exist: it must contain the run time in seconds.") from None
     except OSError as error:
         raise DocumentError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError:
-        raise DocumentError(f"{path} must hold the run time in seconds, one number.") from None
+        raise DocumentError(f"{path} must contain the run time in seconds, one number.") from None
     if not 0 < seconds < float("inf"):
         raise DocumentError(f"{path} gives a run time of {seconds} s; it must be positive.")
     return seconds
 
 
 def findings(records: list[Record], wall_s: float, folder: Path) -> Findings:
-    """Lay out the records as a timeline with its sites; site i is record i."""
+    """Arrange the records as a timeline with its sites; site i is record i."""
     modules, stacks = _stacks(records)
     sites = [SiteDescription(site, "", 0, *_verdicts(records, site)) for site in range(len(records))]
     timeline = _timeline(records, stacks)
@@ -164,11 +159,11 @@ def findings(records: list[Record], wall_s: float, folder: Path) -> Findings:
         modules=modules,
         origin="diogenes",
         notes=[
-            "Imported from Diogenes, which kept totals for each call stack and no trace: each operation "
-            "stands for all executions of its stack, carry treats them as one, and transfers count as "
+            "Imported from Diogenes, which kept totals for each call stack but no trace: each operation "
+            "represents all executions of its stack, carry treats them as one, and transfers count as "
             "repeated by their content alone.",
-            "Sequences hold the operations that Diogenes put into them; by an indexing error of its own "
-            "it left out the first operation of each loop and the one after each needed synchronization.",
+            "Sequences contain the operations that Diogenes put into them; because of an indexing error "
+            "it omitted the first operation of each loop and the one after each needed synchronization.",
         ],
         sequences=_sequences(records, timeline),
         bound_s=published_folds(records),
@@ -176,13 +171,13 @@ def findings(records: list[Record], wall_s: float, folder: Path) -> Findings:
 
 
 def published_folds(records: list[Record]) -> NDArray[np.float64]:
-    """Seconds that Diogenes counts for each record in its folds, in the order of the records."""
+    """Return the seconds that Diogenes counts for each record in its folds, in the order of the records."""
     saved: NDArray[np.float64] = np.minimum(_waits(records) + _removed_calls(records), _totals(records))
     return saved
 
 
 def published_points(records: list[Record]) -> dict[tuple[str, str, int], float]:
-    """Diogenes's list of single points: seconds by CUDA call, file it lies in, and its offset there."""
+    """Return Diogenes's list of single points: seconds by CUDA call, the file with the call, and its offset there."""
     _, stacks = _stacks(records)
     duplicates = np.array([record.duplicates > 0 for record in records])
     seconds = np.where(duplicates, np.minimum(_waits(records), _totals(records)), published_folds(records))
@@ -200,8 +195,9 @@ def _totals(records: list[Record]) -> NDArray[np.float64]:
 
 
 def _waits(records: list[Record]) -> NDArray[np.float64]:
-    """`min(mean wait, mean gap)` times the occurrences; without a gap (the run's last operation) the wait
-    counts."""
+    """Return `min(mean wait, mean gap)` times the occurrences; without a gap (the run's last operation), the wait
+    counts.
+    """
 
     def saved(record: Record) -> float:
         wait = record.wait / record.waits if record.waits else 0.0
@@ -213,8 +209,9 @@ def _waits(records: list[Record]) -> NDArray[np.float64]:
 
 
 def _removed_calls(records: list[Record]) -> NDArray[np.float64]:
-    """Mean operation time times the calls that can go: duplicate transfers, or else the unneeded
-    occurrences."""
+    """Return the mean operation time times the calls that can be removed: duplicate transfers, or else the unneeded
+    occurrences.
+    """
 
     def saved(record: Record) -> float:
         own = max(record.total / record.count - (record.wait / record.waits if record.waits else 0.0), 0.0)
@@ -268,7 +265,7 @@ def _problem(record: Record, kind: Kind) -> Problem:
 
 
 def _timeline(records: list[Record], stacks: list[Stack]) -> Timeline:
-    """One row for each record; two where only some of its transfers repeat, first those that do not."""
+    """Return one row per record, or two if only some of its transfers repeat; the ones that do not come first."""
     rows: list[tuple[int, int, int, int, int, int, int, int]] = []
     for site, (record, stack) in enumerate(zip(records, stacks, strict=True)):
         kind = _kind(record, place_of_call(stack.frames, "").call)
@@ -301,7 +298,7 @@ def _timeline(records: list[Record], stacks: list[Stack]) -> Timeline:
 
 
 def _verdicts(records: list[Record], index: int) -> tuple[list[Verdict], list[Verdict]]:
-    """What Diogenes found of one record's synchronizations, and of its transfers."""
+    """Return Diogenes's findings about one record's synchronizations and transfers."""
     record = records[index]
     sites = {other.number: site for site, other in enumerate(records) if other.number != FIRST_RECORD}
     synchronization, transfer = [], []
@@ -309,7 +306,7 @@ def _verdicts(records: list[Record], index: int) -> tuple[list[Verdict], list[Ve
         reason = "the CPU used data that the synchronization protects"
         synchronization.append(Verdict(kind="required", reason=reason, occurrences=record.uses))
     elif record.number != FIRST_RECORD:
-        # Dependencies count records from 0, numbers from 1.
+        # Dependencies count records from 0, numbers count from 1.
         others = [sites[place + 1] for place in record.dependencies if sites.get(place + 1, index) != index]
         reason = "the CPU did not use data that the synchronization protects"
         kind = "conditionally unnecessary" if others else "unnecessary"
@@ -328,13 +325,10 @@ def _verdicts(records: list[Record], index: int) -> tuple[list[Verdict], list[Ve
 
 
 def _sequences(records: list[Record], timeline: Timeline) -> tuple[list[FoundSequence], Membership]:
-    """The sequences that Diogenes's script follows: record i where the trace has record i - 1 (see the
-    module).
+    """Return the sequences that Diogenes's script follows: record i where the trace has record i - 1 (see the module).
 
-    The trace is gone, but neighbours with equal counts were executed in turn. So a record belongs to a
-    sequence when
-    nobody used its data and the record before it was executed as often; the sequence goes on until that
-    fails.
+    The trace is gone, but neighbours with equal counts were executed in turn. So a record belongs to a sequence if
+    nothing used its data and the record before it was executed equally often; the sequence continues until that fails.
     """
     problem = np.zeros(len(records), np.uint8)
     np.bitwise_or.at(problem, timeline.site, timeline.problem)

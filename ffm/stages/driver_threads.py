@@ -1,4 +1,4 @@
-"""Waits of the driver's own threads: no code of the program asks for them, and nothing there could be mended."""
+"""Waits on the driver's own threads: no code of the program requests them, and nothing there could be fixed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _THREAD_START = re.compile(r"(libc|libpthread)[.-].*so")
 
 
 def of_driver_threads(recording: Recording) -> NDArray[np.bool_]:
-    """Return which operations are waits of the driver's own threads. Shape (operations,).
+    """Return which operations are waits on the driver's own threads. Shape (operations,).
 
-    On the stack of such a wait lie the driver's functions and the C library's start of the thread, nothing else. A
-    stack whose outer end is missing may be the program's, and counts as that.
+    The stack of such a wait contains only the driver's functions and the C library's start of the thread. A stack whose
+    outer end is missing may be the program's, and counts as that.
     """
     names = [PurePath(module.path).name for module in recording.modules]
     own = np.array([_is_own(stack, names) for stack in recording.stacks], bool)

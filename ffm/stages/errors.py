@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class FfmError(Exception):
-    """Base of every error that the command line prints as one sentence with a non-zero exit."""
+    """Base of every error that the command line prints as one sentence with a non-zero exit status."""
 
 
 class DocumentError(FfmError):

@@ -1,8 +1,7 @@
-"""Stage 5's document from what the stages before found.
+"""Stage 5's document, built from the findings of the earlier stages.
 
-Results that ffm measured and results that it imported take the same way: a timeline, a description of each
-site (call stack), and what it means. In a measured timeline each row is one operation; in an imported one it
-sums up a stack.
+Measured and imported results go through the same steps: a timeline, a description of each site (call stack), and its
+meaning. In a measured timeline each row is one operation; in an imported one it sums up a stack.
 """
 
 from __future__ import annotations
@@ -43,19 +42,18 @@ from ffm.stages.results import ANALYSIS_FILE, TIMELINE_FILE
 from ffm.stages.timeline_file import save_timeline
 
 LISTED_SEQUENCES = 1000
-"""The document lists the sequences that save most; a note says how many there are beyond."""
+"""The document lists the sequences that save most; a note says how many more there are."""
 
 HOST_FUNCTIONS = frozenset((*ALLOCATORS, FREE))
 
 
 @dataclass(frozen=True, slots=True)
 class SiteDescription:
-    """What is known about a site besides its rows. `stack` counts `Findings.stacks`, frames innermost
-    first."""
+    """What is known about a site besides its rows. `stack` indexes `Findings.stacks`, frames innermost first."""
 
     stack: int
     function: str
-    """The driver function, `private` where a library waited without one, or empty where it is not known."""
+    """The driver function, `private` if a library waited without one, or empty if unknown."""
     bytes: int = 0
     """Bytes that all its transfers moved."""
     synchronization: list[Verdict] = field(default_factory=list)
@@ -68,12 +66,10 @@ class SiteDescription:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Everything that the analysis document is made from.
+    """Everything that the analysis document is built from.
 
-    `sites[i]` describes the rows with `timeline.site == i`. `sequences` and `bound_s` are for imports:
-    sequences that
-    cannot be found in the rows, and seconds for each site that another tool computed from more than the rows
-    hold.
+    `sites[i]` describes the rows with `timeline.site == i`. `sequences` and `bound_s` are for imports: sequences that
+    cannot be found in the rows, and seconds per site that another tool computed from more than the rows contain.
     """
 
     application: str
@@ -93,7 +89,7 @@ class Findings:
     sequences: tuple[list[FoundSequence], Membership] | None = None
     bound_s: NDArray[np.float64] | None = None
     work: DeviceWork | None = None
-    """What the operations do on the GPU; None where no trace tells."""
+    """What the operations do on the GPU; None if no trace shows it."""
     wait_latency: WaitLatency = NOT_MEASURED
     watch: str = ""
     """As in `analysis_document.Analysis`."""
@@ -102,7 +98,7 @@ class Findings:
 
 
 def write_results(findings: Findings, folder: Path) -> Analysis:
-    """Analyse, and write the document and its timeline into a folder, which is made if need be.
+    """Analyse, and write the document and its timeline into a folder, which is created if necessary.
 
     The document comes last, so that a folder with a document has all of its files.
     """
@@ -114,8 +110,7 @@ def write_results(findings: Findings, folder: Path) -> Analysis:
 
 
 def analyse(findings: Findings) -> tuple[Analysis, Membership]:
-    """Compute benefits and groups. The membership's sequences count those of the document; other rows have
-    -1."""
+    """Compute benefits and groups. The membership's sequences are those of the document; other rows have -1."""
     timeline, number = findings.timeline, len(findings.sites)
     each_site = np.arange(number, dtype=np.int32)
     sums = totals(timeline, timeline.site, each_site, number)
@@ -161,7 +156,7 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
 
 
 def _explained(findings: Findings, estimates: Estimates) -> Explained | None:
-    """How much of the traced run's time is accounted for."""
+    """Return how much of the traced run's time is accounted for."""
     if estimates.replay is None or findings.work is None:
         return None
     timeline, inference = findings.timeline, estimates.replay.inference
@@ -183,8 +178,8 @@ def _process_note(findings: Findings) -> list[str]:
     if processes < 2:
         return []
     return [
-        f"{processes} processes called the driver. Counts and times of sites are sums over them; savings are those of "
-        "the run, which ends with its last process: the least that any process with such calls saves."
+        f"{processes} processes called the driver. Counts and times of sites are sums over them. A saving is that of "
+        "the run, which ends with its last process: the smallest saving of any process with such calls."
     ]
 
 
@@ -228,8 +223,8 @@ def _sites(
 def _with_saving(use: DownloadUse | None, copy_s: float, total_s: float, wait_s: float) -> DownloadUse | None:
     """Add what downloading only the touched part would save; `copy_s` is the time that all the site's copies take.
 
-    What the CPU does in the calls beside waiting is copying too, where the memory is pageable: it fetches the bytes
-    from the driver's pinned buffers (CUDA Driver API, "API synchronization behavior").
+    If the memory is pageable, the CPU's time in the calls besides waiting is copying too: it fetches the bytes from the
+    driver's pinned buffers (CUDA Driver API, "API synchronization behavior").
     """
     if use is None or use.bytes == 0:
         return use
@@ -251,14 +246,14 @@ def _order(group: Group) -> tuple[float, float]:
 
 
 def _worth(benefit: Benefit) -> tuple[float, float]:
-    """Sorts what saves most to the front."""
+    """Sort key that puts the largest savings first."""
     if benefit.replay_s is not None:
         return (-benefit.replay_s, -benefit.carry_s)
     return (-max(benefit.carry_s, benefit.bound_s), -benefit.bound_s)
 
 
 def _points(sites: list[Site]) -> list[Group]:
-    """One group for each call stack by address, most saved first."""
+    """Return one group for each call stack by address, largest saving first."""
     points = [
         Group(
             name=f"{site.call} {site.file.rpartition('/')[2]}:{site.line}" if site.line else site.call,
@@ -274,7 +269,7 @@ def _points(sites: list[Site]) -> list[Group]:
 
 
 def _folds(estimates: Estimates, sites: list[Site], bound_s: NDArray[np.float64]) -> list[Group]:
-    """Group by CUDA call, and within by calling function, template arguments dropped (Figure 5.3)."""
+    """Group by CUDA call and, within that, by calling function, template arguments dropped (Figure 5.3)."""
     calls: dict[str, dict[str, list[int]]] = {}
     for index, site in enumerate(sites):
         if _worth_listing(site):
@@ -306,7 +301,7 @@ def _folds(estimates: Estimates, sites: list[Site], bound_s: NDArray[np.float64]
 
 
 def _sequences(findings: Findings, estimates: Estimates, sites: int) -> tuple[list[Sequence], Membership, list[str]]:
-    """The sequences that save most, the rows that belong to them, and a note if there are more."""
+    """Return the sequences that save most, the rows that belong to them, and a note if there are more."""
     found: abc.Sequence[FoundSequence]
     if findings.sequences:
         found, given = findings.sequences

@@ -1,4 +1,4 @@
-"""The results folder of an application: which file is where."""
+"""The results folder of an application: where each file is."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ResultsFolder:
         return self.root / f"{name}.arrow"
 
     def output(self, stage: str) -> Path:
-        """Return the file with what the program wrote during a stage's run."""
+        """Return the file with the program's output during a stage's run."""
         return self.root / f"{stage}.log"
 
     def recordings(self, stage: str) -> Path:
@@ -47,7 +47,7 @@ class ResultsFolder:
             raise self._refusal(error) from error
 
     def fresh_recordings(self, stage: str) -> Path:
-        """Make the folder of a stage's raw recordings anew, without what an earlier run left in it.
+        """Recreate the folder of a stage's raw recordings, without what an earlier run left in it.
 
         Raises:
             DocumentError: the folder cannot be written, or is a link: what it leads to is not ours to remove.
@@ -81,7 +81,7 @@ def application_name(command: list[str]) -> str:
 
 
 def python_script(command: list[str]) -> str | None:
-    """Return the script, or the module behind `-m`, that a command has an interpreter of Python run; else None."""
+    """Return the script, or the module after `-m`, that a command runs with a Python interpreter; otherwise None."""
     if not re.fullmatch(r"python[\d.]*", Path(command[0]).name):
         return None
     words = iter(command[1:])

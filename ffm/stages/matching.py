@@ -2,8 +2,8 @@
 
 Operations are identified by process, thread, call stack and occurrence.
 
-Threads are numbered in the order of their first driver call, which is chance where a program starts several at once.
-The same thread of another run is the one that makes the same calls from the same places, as often as possible.
+Threads are numbered in the order of their first driver call, which is random if a program starts several at once. The
+same thread of another run is the one that makes the same calls from the same places, as often as possible.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from ffm.stages.documents import Stack
 from ffm.stages.tables import Columns
 
 IDENTITY = ("process", "thread", "stack", "occurrence")
-"""Columns that name an operation. Stack numbers are those of a document: `translate` them first."""
+"""Columns that identify an operation. Stack numbers are those of one document: `translate` them first."""
 
 
 def translate(numbers: NDArray[np.int32], own: Sequence[Stack], other: Sequence[Stack]) -> NDArray[np.int32]:
-    """Turn stack numbers of one document into those of another; -1 where the other has no such stack."""
+    """Convert stack numbers of one document to those of another; -1 if the other has no such stack."""
     place = {stack.key: number for number, stack in enumerate(other)}
     table = np.array([place.get(stack.key, -1) for stack in own] + [-1], np.int32)
     return table[numbers]
 
 
 def match(wanted: Columns, among: Columns) -> NDArray[np.int64]:
-    """Return, for each wanted row, the row of `among` with the same identity; -1 where there is none.
+    """Return, for each wanted row, the row of `among` with the same identity; -1 if there is none.
 
     Both must use the stack numbers of the same document. Identities in `among` are distinct.
     """
@@ -42,7 +42,7 @@ def match(wanted: Columns, among: Columns) -> NDArray[np.int64]:
     same = np.ones(len(order) - 1, bool)
     for column in both:
         same &= column[order][1:] == column[order][:-1]
-    # The sort is stable, so that the row of `among` comes directly before the wanted ones of its identity.
+    # The sort is stable, so the row of `among` comes directly before the wanted ones with its identity.
     group = np.concatenate(([0], np.cumsum(~same)))
     first = np.full(group[-1] + 1, -1, np.int64)
     known = order < count
@@ -52,9 +52,9 @@ def match(wanted: Columns, among: Columns) -> NDArray[np.int64]:
 
 
 def _same_threads(wanted: Columns, among: Columns) -> NDArray[np.int64]:
-    """The thread of `among` that each wanted row's thread is; -1 where all are taken by threads that are more alike.
+    """Return the thread of `among` that corresponds to each wanted row's thread; -1 if better matches took them all.
 
-    Of several that are equally alike, such as the workers of a pool, the one with the same number.
+    Among several equally good matches, such as the workers of a pool, the one with the same number is chosen.
     """
     threads = wanted["thread"].astype(np.int64)
     if not threads.any() and not among["thread"].any():
@@ -75,8 +75,9 @@ def _same_threads(wanted: Columns, among: Columns) -> NDArray[np.int64]:
 
 
 def _calls_of(columns: Columns, span: int) -> NDArray[np.int64]:
-    """Distinct (process, stack, line, calls) of some rows: how many calls of each stack a line, which is a thread of a
-    process, makes until the last of these rows. Shape (n, 4). Rows without a stack (-1) do not count."""
+    """Return distinct (process, stack, line, calls) of some rows: the number of calls of each stack that a line, which
+    is a thread of a process, makes up to the last of these rows. Shape (n, 4). Rows without a stack (-1) do not count.
+    """
     some = columns["stack"] >= 0
     stack = columns["stack"][some].astype(np.int64)
     line = columns["process"][some].astype(np.int64) * span + columns["thread"][some]
@@ -91,7 +92,7 @@ def _calls_of(columns: Columns, span: int) -> NDArray[np.int64]:
 def _common_calls(
     left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """For each pair of lines with a common stack: both lines, and how many calls they have in common at most."""
+    """For each pair of lines with a common stack, return both lines and how many calls they have in common at most."""
     stacks = np.unique(np.concatenate([left[:, :2], right[:, :2]]), axis=0, return_inverse=True)[1].reshape(-1)
     of_left, of_right = stacks[: len(left)], stacks[len(left) :]
     order = np.argsort(of_right, kind="stable")

@@ -30,14 +30,14 @@ class Request:
     folder: ResultsFolder
     timeout_s: float | None
     watch: Watch = "pages"
-    """How the memory stage sees accesses: by protecting pages, or by following every load and store."""
+    """How the memory stage observes accesses: by protecting pages, or by following every load and store."""
     ordinary_memory: bool = True
-    """Whether kernels may use ordinary host memory by its address, where the GPU can."""
+    """Whether kernels may use ordinary host memory by its address, if the GPU can."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A run and what its processes recorded, in the order of `read_recordings`."""
+    """A run and its processes' recordings, in the order of `read_recordings`."""
 
     run: Run
     recordings: list[Recording]
@@ -60,8 +60,8 @@ def measure(
 
     `on` names the runs that it is built on.
 
-    The run is described and its recordings stay readable also where the program failed; it is the caller who
-    decides (`require_sound`) whether a failed run is good enough.
+    The run is described, and its recordings stay readable, even if the program failed. The caller decides
+    (`require_sound`) whether a failed run is good enough.
 
     Raises:
         ProgramError: the program could not be started or instrumented, or loaded no driver; or the disk filled up.
@@ -97,7 +97,7 @@ def measure(
 
 
 def require_program(request: Request) -> None:
-    """Refuse a command that cannot be started, before results of an earlier run are touched.
+    """Refuse a command that cannot be started, before the results of an earlier run are touched.
 
     Raises:
         ProgramError: naming what is wrong with it.
@@ -112,22 +112,22 @@ def require_sound(run: Run, request: Request) -> None:
     """Refuse a run whose program did not end by itself with the exit code 0.
 
     Raises:
-        ProgramError: naming how the program ended, and where what was recorded lies.
+        ProgramError: Says how the program ended, and where the recordings are.
     """
     status = run.status
     operations = sum(process.operations for process in run.processes)
     if status.code == 0 and not status.timed_out:
         return
     if status.timed_out:
-        how = f"ran past the time limit of {request.timeout_s:g} s and was ended"
+        how = f"exceeded the time limit of {request.timeout_s:g} s and was stopped"
     elif status.signal is not None:
         how = f"was ended by the signal {status.signal}"
     else:
         how = f"exited with code {status.code}"
     raise ProgramError(
-        f"{request.command[0]} {how} in the {run.stage} run. What it wrote is in "
+        f"{request.command[0]} {how} in the {run.stage} run. Its output is in "
         f"{request.folder.output(run.stage)}; the {operations} operations recorded until then are kept in "
-        f"{request.folder.recordings(run.stage)}. Mend the program, or its arguments, and run the stage again."
+        f"{request.folder.recordings(run.stage)}. Fix the program or its arguments, and run the stage again."
     )
 
 
@@ -146,12 +146,12 @@ def _no_driver(request: Request, outcome: Outcome, stage: str) -> str:
     program = request.command[0]
     log = request.folder.output(stage)
     if not outcome.ending.sound:
-        return f"{program} {outcome.ending} before it used a CUDA driver. What it wrote is in {log}."
+        return f"{program} {outcome.ending} before it used a CUDA driver. Its output is in {log}."
     if outcome.processes:
         return f"{program} loaded {outcome.processes[0].driver} but never called it. There is nothing to measure."
     return (
-        f"{program} ran to its end without loading a CUDA driver (libcuda.so). There is nothing to measure; what it "
-        f"wrote is in {log}."
+        f"{program} ran to its end without loading a CUDA driver (libcuda.so). There is nothing to measure; its "
+        f"output is in {log}."
     )
 
 
@@ -207,10 +207,10 @@ def _driver(path: Path, found: WaitFunction | None) -> Driver:
 
 def _how_found(found: WaitFunction | None) -> str:
     if found is None:
-        return "it was not looked for"
+        return "it was not searched for"
     if found.offset is None:
         return f"not found: {found.reason}"
-    calls = f"{len(found.waiting_calls)} blocked calls, and checked with each of them"
+    calls = f"{len(found.waiting_calls)} blocked calls, and verified with each of them"
     if found.others:
         return f"{len(found.offsets)} functions that together serve {calls}"
     return f"common to {calls}"

@@ -18,15 +18,15 @@ from ffm.symbols.python_frames import EVALUATION, Native, cython_name, join
 from ffm.symbols.symbolizer import Symbolizer
 
 _INTERPRETER = re.compile(r"(lib)?python\d[\w.]*")
-"""The interpreter's own module; a program with Python linked in is not one."""
+"""The interpreter's own module; a program with Python linked in does not match."""
 
 _CALLING_AID = re.compile(r"(_ctypes|_cffi_backend)\..*so|libffi([-.].*)?\.so.*")
-"""Modules that only hand a Python call on to a C function."""
+"""Modules that only forward a Python call to a C function."""
 
 
 @dataclass(slots=True)
 class NamedStacks:
-    """Stacks whose frames have names, where they are known. `modules` are those given, and maybe one more."""
+    """Stacks whose frames have names where known. `modules` are the given ones, and perhaps one more."""
 
     stacks: list[Stack]
     modules: list[Module]
@@ -35,8 +35,9 @@ class NamedStacks:
 
 
 def name_stacks(stacks: list[Stack], modules: list[Module], symbolizer: Symbolizer) -> NamedStacks:
-    """Name all frames but our own. Inlined functions become frames of their own; Python functions replace the
-    interpreter's."""
+    """Name all frames except our own. Inlined functions become separate frames; Python functions replace the
+    interpreter's.
+    """
     locations = [
         Location(
             modules[frame.module].path,
@@ -46,7 +47,7 @@ def name_stacks(stacks: list[Stack], modules: list[Module], symbolizer: Symboliz
         )
         for stack in stacks
         for depth, frame in enumerate(stack.frames)
-        if modules[frame.module].path  # code made at run time lies in no file
+        if modules[frame.module].path  # code generated at run time is in no file
     ]
     resolved = iter(symbolizer.resolve(locations))
     joiner = _Joiner(modules)
@@ -57,7 +58,7 @@ def name_stacks(stacks: list[Stack], modules: list[Module], symbolizer: Symboliz
         )
         for stack in stacks
     ]
-    # Where the driver allocates host memory within a traced call, frames of ours lie between.
+    # If the driver allocates host memory inside a traced call, frames of ours are in between.
     ours = {number for number, module in enumerate(modules) if PurePath(module.path).name == COLLECTOR}
     if ours:
         named = [
@@ -68,16 +69,16 @@ def name_stacks(stacks: list[Stack], modules: list[Module], symbolizer: Symboliz
 
 
 def _outside_driver(module: Module) -> bool:
-    """Whether an innermost frame of a module is a call of the driver.
+    """Return whether an innermost frame in a module is a call of the driver.
 
-    A traced call's stack begins with the return address into its caller; only that of a wait, or of a function that
-    could not be replaced, begins with the driver's own function, which it is about to enter.
+    The stack of a traced call starts with the return address into its caller. Only that of a wait, or of a function
+    that could not be replaced, starts with the driver's own function, which is about to be entered.
     """
     return not PurePath(module.path).name.startswith("libcuda.so")
 
 
 def unread_python(run: Run | None) -> list[str]:
-    """A sentence for each Python interpreter of a run whose functions could not be read."""
+    """Return a sentence for each Python interpreter of a run whose functions could not be read."""
     processes = run.processes if run else []
     versions = {process.python for process in processes if process.python and not process.python_readable}
     return [
@@ -88,7 +89,7 @@ def unread_python(run: Run | None) -> list[str]:
 
 
 def _named(frame: Frame, sources: list[SourceFrame]) -> list[Frame]:
-    """The functions at one address, innermost inlined one first."""
+    """Return the functions at one address, innermost inlined one first."""
     return [
         Frame(
             module=frame.module,
@@ -103,7 +104,7 @@ def _named(frame: Frame, sources: list[SourceFrame]) -> list[Frame]:
 
 
 class _Joiner:
-    """Joins native and Python frames, and counts the stacks where that failed."""
+    """Joins native and Python frames, and counts the stacks for which that failed."""
 
     def __init__(self, modules: list[Module]) -> None:
         self.modules = list(modules)
@@ -119,12 +120,12 @@ class _Joiner:
         if not self._failed:
             return []
         return [
-            f"In {self._failed} of {self._tried} call stacks with Python functions these could not be joined with the "
-            "native ones: they stand behind them."
+            f"In {self._failed} of {self._tried} call stacks with Python functions, these could not be joined with the "
+            "native ones: they are listed after them."
         ]
 
     def join(self, stack: Stack, native: list[list[Frame]]) -> Stack:
-        """Return the stack with one list of frames. `native` holds the functions at each of its addresses."""
+        """Return the stack with one list of frames. `native` contains the functions at each of its addresses."""
         if not stack.python:
             return Stack(key=stack.key, frames=[frame for group in native for frame in group])
         self._tried += 1
@@ -144,11 +145,11 @@ class _Joiner:
         return Stack(key=stack.key, frames=frames)
 
     def _is_noise(self, frame: Frame) -> bool:
-        """Whether a native frame beside Python ones says nothing that these do not."""
+        """Return whether a native frame next to Python ones adds nothing to them."""
         return frame.module in self._interpreters or frame.module in self._aids
 
     def _function(self, frame: Frame, return_address: bool) -> str:
-        """The function of a native frame. Where it has no name, it may be a part of the evaluation function."""
+        """Return the function of a native frame. Without a name, it may be part of the evaluation function."""
         if frame.function:
             return frame.function
         if frame.module not in self._evaluation:
@@ -174,7 +175,7 @@ class _Joiner:
 
 
 def _evaluation_parts(module: Module) -> list[range]:
-    """Where in a module the interpreter's evaluation function lies, as offsets; nowhere in most."""
+    """Return where in a module the interpreter's evaluation function is, as offsets; nowhere in most modules."""
     try:
         file = read_elf(Path(module.path))
         parts = split_parts(file.path, EVALUATION) if file.build_id == module.build_id else []

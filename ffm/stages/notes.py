@@ -1,4 +1,4 @@
-"""What a reader of results must know of how they were measured."""
+"""What a reader of results must know about how they were measured."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from ffm.stages.documents import Baseline, Memory, Tracing
 from ffm.stages.tables import Columns
 
 WORTH_SAYING = 0.02
-"""Of the run: less uncertainty of its time is not worth a note."""
+"""Share of the run: a smaller uncertainty of its time is not worth a note."""
 
 
 def ordinary_memory_notes(memory: Memory) -> list[str]:
-    """Return a sentence where a kernel was given what may be the address of ordinary memory, which ended the watch."""
+    """Return a sentence if a kernel received what may be the address of ordinary memory, which ended the watch."""
     if memory.run is None or not any(process.ordinary_memory for process in memory.run.processes):
         return []
     return [
-        "A kernel was given what may be the address of ordinary host memory, which this GPU can use: from then on "
-        "every wait counts as required. It may also be what lay between the members of a structure. Where the "
-        "program's kernels use device, pinned and managed memory only, run `ffm stage memory` with "
+        "A kernel received what may be the address of ordinary host memory, which this GPU can use: from then on "
+        "every wait counts as required. The value may also be a stale pointer in struct padding. If the "
+        "program's kernels use only device, pinned and managed memory, run `ffm stage memory` with "
         "--no-ordinary-memory, then sync-use and analysis."
     ]
 
 
 def host_function_notes(columns: Columns) -> list[str]:
-    """Return a sentence where streams call functions of the host: waiting for one of those needs no driver."""
+    """Return a sentence if streams call host functions, because waiting for one of those needs no driver."""
     kinds = [function.index for function in load_catalogue().of_kind(Kind.HOST_FUNCTION)]
     calls = int(np.isin(columns["function"], kinds).sum())
     if not calls:
         return []
     return [
-        f"The GPU calls functions of the host ({calls:,} were enqueued). Where the program waits for one of them with "
-        "a lock of its own, as XLA does for JAX, that is no call of the driver: such waits are not seen."
+        f"Streams call host functions ({calls:,} were enqueued). If the program waits for one of them with its own "
+        "lock, as XLA does for JAX, that is not a driver call: such waits are not observed."
     ]
 
 
@@ -42,20 +42,20 @@ def measurement_notes(baseline: Baseline, tracing: Tracing) -> list[str]:
     run = baseline.run
     if run is not None and run.held_beside_s > WORTH_SAYING * run.wall_s:
         notes.append(
-            f"The run's {run.wall_s:.2f} s leave out {run.preparation_s:.2f} s in which processes were held to be "
-            f"hooked. In {run.held_beside_s:.2f} s of these others were free: where they did not wait for the held "
-            "ones, the run took up to that much longer."
+            f"The run's {run.wall_s:.2f} s exclude {run.preparation_s:.2f} s in which processes were held to be "
+            f"hooked. In {run.held_beside_s:.2f} s of these, other processes were free: if they did not wait for the "
+            "held ones, the run took up to that much longer."
         )
     if tracing.wait_latency.unknown:
         notes.append(
-            f"What a wait takes beyond the GPU's work could not be measured on this machine "
-            f"({tracing.wait_latency.unknown}): where no events timed the GPU, all of a wait counts as its work, and "
+            f"The latency of a wait beyond the GPU's work could not be measured on this machine "
+            f"({tracing.wait_latency.unknown}): unless events timed the GPU, a whole wait counts as its work, and "
             "removing the wait seems to save less than it does."
         )
     driver = tracing.run.driver if tracing.run else None
     if driver is not None and driver.wait_function is None:
         notes.append(
-            "The driver's internal wait function is not known "
+            "The driver's internal wait function is unknown "
             f"({driver.wait_function_found}): waits are the durations of public synchronizations, and waits inside "
             "other calls are missing."
         )
@@ -65,5 +65,5 @@ def measurement_notes(baseline: Baseline, tracing: Tracing) -> list[str]:
             notes.append(f"{len(failed)} driver functions could not be hooked: {', '.join(failed[:5])}.")
         lost = sum(process.lost for process in tracing.run.processes)
         if lost:
-            notes.append(f"{lost} operations were not recorded, for want of disk space.")
+            notes.append(f"{lost} operations were not recorded because the disk was full.")
     return notes

@@ -13,7 +13,7 @@ from ffm.stages.errors import FfmError
 from ffm.stages.results import Estimator, Results, seconds_by, sequence_operations
 
 Place = tuple[str, int] | int
-"""File and line, or the number of the site where the line is not known."""
+"""File and line, or the number of the site if the line is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class BestPart:
 
 
 def best_subsequences(results: Results, sequence: int, wanted: int, estimator: Estimator) -> list[BestPart]:
-    """The parts of a sequence that save most for the fewest places to change, fewest places first.
+    """Return the parts of a sequence that save most for the fewest places to change, fewest places first.
 
     Raises:
-        FfmError: there is no such sequence, or no part was asked for.
-        DocumentError: the timeline beside the document cannot be read.
+        FfmError: There is no such sequence, or no part was requested.
+               DocumentError: The timeline next to the document cannot be read.
     """
     if wanted < 1:
         raise FfmError(f"--best needs a number of parts from 1, not {wanted}.")
@@ -61,7 +61,7 @@ def best_subsequences(results: Results, sequence: int, wanted: int, estimator: E
 
 
 def _places(document: Analysis, site: int) -> frozenset[Place]:
-    """What would have to change to fix a site: its place, and of a free the places that allocate its memory."""
+    """Return what would have to change to fix a site: its place and, for a free, where its memory is allocated."""
     sites = {site}
     if document.sites[site].kind == Kind.FREE.name.lower():
         sites |= {link.allocation for link in document.allocations if link.site == site and link.allocation is not None}

@@ -11,18 +11,17 @@ from ffm.model.names import starts_a_thread
 from ffm.stages.documents import Frame, Module
 
 PRIVATE = "private"
-"""Stands for the driver function where a library used the driver's private interface."""
+"""Placeholder for the driver function if a library used the driver's private interface."""
 
 _CUDA_ENTRY = re.compile(r"cu(?:da)?[A-Z]\w*")
-"""Names of the CUDA runtime (`cudaFree`) and driver (`cuMemFree_v2`); libraries are named `cublas…`,
-`cufft…`."""
+"""Names of the CUDA runtime (`cudaFree`) and driver (`cuMemFree_v2`); libraries are named `cublas…`, `cufft…`."""
 
 _RUNTIME_LIBRARY = re.compile(r"libcuda(rt)?[.-]")
 
 _INTERPRETER = re.compile(r"(lib)?python\d")
 
 _PYTHON_LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|lib(64|32)?/python\d[\d.]*t?)/|<frozen ")
-"""Files that come with Python or were installed into it: a program's own lie elsewhere."""
+"""Files that come with Python or were installed into it; a program's own are elsewhere."""
 
 _LIBRARY_HEADER = re.compile(r"/c\+\+/|/libstdc\+\+|/bits/|^/usr/include/")
 _OPERATOR = re.compile(r"operator (new|delete)(\[\])?")
@@ -43,8 +42,9 @@ class Place:
 
 
 def runtime_modules(modules: Sequence[Module]) -> frozenset[int]:
-    """Return the numbers of the modules that are the CUDA runtime or driver, or in a Python program a library of
-    Python: no call of the programmer lies there."""
+    """Return the numbers of the modules that are the CUDA runtime or driver or, in a Python program, a Python library:
+    no call of the programmer is there.
+    """
     names = [PurePath(module.path).name for module in modules]
     python = any(_INTERPRETER.match(name) for name in names)
     return frozenset(
@@ -57,14 +57,14 @@ def runtime_modules(modules: Sequence[Module]) -> frozenset[int]:
 def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int] = frozenset()) -> Place:
     """Find the call in a stack (innermost frame first) that ends in a driver function.
 
-    `runtime` are the numbers of modules whose frames are never the caller, though their functions have no names.
+    `runtime` contains the numbers of modules whose frames are never the caller, although their functions have no names.
 
-    The call is the outermost frame of the CUDA runtime or driver: that is what the programmer wrote, all further in
-    is NVIDIA's. Where the stack holds none, because the driver function was called directly, it is that function.
-    Where a library waits through the driver's private interface, it is the library's entry. The caller is then the
-    innermost frame whose line is known, since a library's are not, or else the innermost frame.
+    The call is the outermost frame of the CUDA runtime or driver: that is what the programmer wrote, and everything
+    further in is NVIDIA's. If the stack has none, because the driver function was called directly, it is that function.
+    If a library waits through the driver's private interface, it is the library's entry. The caller is then the
+    innermost frame with a known line, because a library's lines are unknown, or else the innermost frame.
 
-    In a Python program the caller is the innermost line that is not of an installed library, if there is one.
+    In a Python program the caller is the innermost line outside installed libraries, if there is one.
     """
     entry = next(
         (
@@ -84,7 +84,7 @@ def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int
         return Place(call, "", "", 0)
     own = [frame for frame in frames if not starts_a_thread(frame.function)]
     if entry is None and function in ("", PRIVATE):
-        # The driver's own frames come first and have no names; the library that called it has.
+        # The driver's own frames come first and have no names; the library that called it has names.
         library = next((frame.module for frame in own if frame.function and not frame.python), frames[0].module)
         call = [frame for frame in frames if frame.module == library][-1].function or function or PRIVATE
     caller = own_line or next((frame for frame in own if frame.line), frames[0])
@@ -94,8 +94,8 @@ def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int
 def place_of_allocation(frames: Sequence[Frame], function: str) -> Place:
     """Find the line of the program that allocates or frees host memory through a function of the C library.
 
-    The call tells what the programmer wrote: `malloc`, `operator new`, or the container of the C++ library around it.
-    The caller is the innermost frame with a line outside of the library's headers.
+    The call is what the programmer wrote: `malloc`, `operator new`, or the container of the C++ library around it. The
+    caller is the innermost frame with a line outside the library's headers.
     """
     own = [frame for frame in frames if not starts_a_thread(frame.function)] or list(frames)
     if not own:
@@ -109,8 +109,9 @@ def place_of_allocation(frames: Sequence[Frame], function: str) -> Place:
 
 
 def _own_line(frames: Sequence[Frame], runtime: frozenset[int]) -> Frame | None:
-    """Of a stack with Python functions, the innermost line of the program itself, else of any Python function; None
-    where there are none."""
+    """Return, for a stack with Python functions, the innermost line of the program itself, else of any Python function;
+    None if there are none.
+    """
     python = [frame for frame in frames if frame.python]
     if not python:
         return None
@@ -126,7 +127,8 @@ def _own_line(frames: Sequence[Frame], runtime: frozenset[int]) -> Frame | None:
 
 
 def source_file(path: str) -> str:
-    """The file that a programmer knows: `nvcc` names its temporary `tmpxft_…_als.cudafe1.cpp`, which is
-    `als.cu`."""
+    """Return the file that a programmer knows: `nvcc` names its temporary `tmpxft_…_als.cudafe1.cpp`, which is
+    `als.cu`.
+    """
     match = _NVCC_TEMPORARY.fullmatch(PurePath(path).name)
     return f"{match['stem']}.cu" if match else path

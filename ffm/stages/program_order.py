@@ -11,16 +11,16 @@ from ffm.model.necessity import Action, Clocks, Operations, Role, Scope, StreamK
 from ffm.stages.tables import Columns
 
 LEGACY_STREAM, LEGACY_HANDLE, PER_THREAD_HANDLE = 0, 1, 2
-"""`CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD` of CUDA's `cuda.h`: handles that name the default streams."""
+"""`CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD` in CUDA's `cuda.h`: handles of the default streams."""
 
 PER_THREAD_STREAMS = 1 << 60
-"""A thread's own default stream gets this number plus the thread's: no pointer is as large."""
+"""A thread's own default stream gets this number plus the thread's; no pointer is that large."""
 
 NON_BLOCKING = 1
 """`CU_STREAM_NON_BLOCKING` of `cuda.h`."""
 
 NOT_READY = 600
-"""`CUDA_ERROR_NOT_READY` of `cuda.h`: what a question for unfinished work is answered."""
+"""`CUDA_ERROR_NOT_READY` in `cuda.h`: the answer to a query for unfinished work."""
 
 CONTEXT_SHIFT = 8
 """The high byte of an operation's flags is the number of its context; see `layout.h`."""
@@ -30,7 +30,7 @@ _WAITS_ITSELF = frozenset({Memory.DEVICE, Memory.PINNED, Memory.REGISTERED, Memo
 
 
 def operations_of(columns: Columns) -> Operations:
-    """Say of each operation of a process, sorted by start, what it does to the order of work and what it waits for."""
+    """For each operation of a process, sorted by start, say how it affects the order of work and what it waits for."""
     catalogue = load_catalogue()
     functions = columns["function"]
 
@@ -64,7 +64,7 @@ def operations_of(columns: Columns) -> Operations:
     scope[explicit & named["cuStreamSynchronize"]] = Scope.STREAM
     scope[explicit & named["cuEventSynchronize"]] = Scope.EVENT
     records_in_graph = (columns["flags"] & constant("FFM_OPERATION_RECORDS")) != 0
-    if records_in_graph.any():  # the last record of an event may be one that was not seen
+    if records_in_graph.any():  # the last record of an event may not have been seen
         scope[explicit & named["cuEventSynchronize"]] = Scope.UNKNOWN
     judged = scope != Scope.NONE
     answers = _polled(columns, kinds[Kind.QUERY])
@@ -101,9 +101,9 @@ def operations_of(columns: Columns) -> Operations:
 
 
 def _polled(columns: Columns, queries: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Successful questions of a loop that asks until the work is over: the same call was answered `NOT_READY` before.
+    """Return the successful queries of polling loops: the same call returned `NOT_READY` before.
 
-    A question that is answered "over" at once could be one that the program does not repeat.
+    A query that succeeds at once could be one that the program would not repeat.
     """
     polled = np.zeros(len(queries), np.bool_)
     rows = np.flatnonzero(queries)
@@ -118,7 +118,7 @@ def _polled(columns: Columns, queries: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def epochs_of(
     handle: NDArray[np.uint64], time: NDArray[np.int64], made: NDArray[np.uint64], made_time: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Count how often each handle had been made by a time: a handle that is made again names another object."""
+    """Count how often each handle had been created by a time: a handle that is created again names another object."""
     count = len(handle)
     handles = np.concatenate([made, handle])
     times = np.concatenate([made_time, time])
@@ -142,7 +142,7 @@ def _numbered(*identity: NDArray[np.generic]) -> tuple[NDArray[np.int64], NDArra
 
 
 def _streams(columns: Columns, context: NDArray[np.int64]) -> tuple[NDArray[np.int64], Streams]:
-    """Return the stream of each operation, and what the streams are, default streams included."""
+    """Return the stream of each operation, and what the streams are, including default streams."""
     catalogue = load_catalogue()
     per_thread = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, bool)
     creates = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, bool)
@@ -159,7 +159,7 @@ def _streams(columns: Columns, context: NDArray[np.int64]) -> tuple[NDArray[np.i
     epoch = np.where(default, 0, epochs_of(key, columns["start"], made, made_time))
     number, first = _numbered(np.where(default, context + 1, 0), key, epoch)
 
-    kind = np.full(len(first), StreamKind.INDEPENDENT, np.uint8)  # of a stream whose creation was not seen
+    kind = np.full(len(first), StreamKind.INDEPENDENT, np.uint8)  # for a stream whose creation was not seen
     kind[key[first] == LEGACY_STREAM] = StreamKind.LEGACY
     kind[own[first]] = StreamKind.BLOCKING
     of_context = context[first].copy()
@@ -191,10 +191,10 @@ def _events(columns: Columns, concerned: NDArray[np.bool_]) -> NDArray[np.int64]
 
 
 def _recorded_unseen(columns: Columns, event: NDArray[np.int64], records: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Operations on an event that was recorded in another way than is seen, or may have been.
+    """Return the operations on an event that was, or may have been, recorded in a way that is not seen.
 
     A launch records the events of its attributes (`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT`, `..._COMPLETION_EVENT`),
-    another process those that it shares (CUDA Driver API, `cuIpcGetEventHandle`).
+    and another process those that it shares (CUDA Driver API, `cuIpcGetEventHandle`).
     """
     start = columns["start"]
     first_record = np.full(int(event.max(initial=-1)) + 1, np.iinfo(np.int64).max)
@@ -207,13 +207,13 @@ def _recorded_unseen(columns: Columns, event: NDArray[np.int64], records: NDArra
 
 
 def _of_base(columns: Columns, base: str) -> NDArray[np.bool_]:
-    """Calls of a driver function in any of its forms."""
+    """Return the calls of a driver function in any of its forms."""
     forms = [function.index for function in load_catalogue().functions if function.base == base]
     return np.isin(columns["function"], forms)
 
 
 def timing_uses(columns: Columns) -> Uses:
-    """Return the questions for the time between two events, as uses of the records of both."""
+    """Return the queries for the time between two events, as uses of the records of both."""
     catalogue = load_catalogue()
     asking = np.flatnonzero(
         np.isin(columns["function"], [function.index for function in catalogue.of_kind(Kind.TIMING)])
@@ -243,14 +243,14 @@ def timing_uses(columns: Columns) -> Uses:
 
 
 def host_function_uses(columns: Columns) -> Uses:
-    """Return the functions of the program that run in streams, as uses of themselves at a time that is not known."""
+    """Return the program's functions that run in streams, as uses of themselves at an unknown time."""
     functions = [function.index for function in load_catalogue().of_kind(Kind.HOST_FUNCTION)]
     rows = np.flatnonzero(np.isin(columns["function"], functions) & (columns["result"] == 0))
     return Uses(rows, columns["start"][rows], np.full(len(rows), Role.HOST_FUNCTION, np.uint8))
 
 
 def access_rows(columns: Columns, recorded: NDArray[np.void]) -> NDArray[np.int64]:
-    """Return the row of the operation whose memory each recorded access touched; -1 where it was not recorded."""
+    """Return the row of the operation whose memory each recorded access touched; -1 if it was not recorded."""
     key = columns["thread"].astype(np.int64) << 40 | columns["number"]
     order = np.argsort(key)
     wanted = recorded["operation_thread"].astype(np.int64) << 40 | recorded["operation"].astype(np.int64)
@@ -263,7 +263,7 @@ def access_rows(columns: Columns, recorded: NDArray[np.void]) -> NDArray[np.int6
 
 
 def access_uses(columns: Columns, recorded: NDArray[np.void], rows: NDArray[np.int64]) -> Uses:
-    """Turn recorded accesses to the memory of operations (`rows`) into uses."""
+    """Convert recorded accesses to the memory of operations (`rows`) to uses."""
     catalogue = load_catalogue()
     functions = columns["function"][rows]
     launches = np.isin(functions, [function.index for function in catalogue.of_kind(Kind.LAUNCH)])
@@ -287,7 +287,7 @@ def access_uses(columns: Columns, recorded: NDArray[np.void], rows: NDArray[np.i
 
 
 def clocks_of(recorded: NDArray[np.void]) -> Clocks:
-    """Return the reads of clocks among recorded accesses."""
+    """Return the clock reads among recorded accesses."""
     read = recorded[recorded["kind"] == constant("FFM_ACCESS_CLOCK")]
     return Clocks(
         thread=read["operation_thread"].astype(np.int64),
@@ -297,7 +297,7 @@ def clocks_of(recorded: NDArray[np.void]) -> Clocks:
 
 
 def joined_uses(*parts: Uses) -> Uses:
-    """Put uses one behind the other."""
+    """Concatenate uses."""
     return Uses(
         operation=np.concatenate([part.operation for part in parts]),
         time=np.concatenate([part.time for part in parts]),

@@ -1,4 +1,4 @@
-"""What stage 3 recorded of the bytes that transfers carry, as `ffm.model.transfers` judges it."""
+"""What stage 3 recorded about the bytes that transfers carry, as `ffm.model.transfers` judges it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ffm.stages.tables import Columns
 LEAST = np.iinfo(np.int64).min
 
 REMOVABLE = (Repetition.NEEDED, Repetition.PARTIAL, Repetition.COPY, Repetition.REPEAT, Repetition.NO_OP)
-"""From what must stay to what can go: a transfer of several copies is what the least removable of them is."""
+"""From what must stay to what can be removed: a transfer of several copies is classified by the least removable."""
 
 
 def judged_transfers(columns: Columns, recording: Recording) -> tuple[NDArray[np.int64], Repetitions]:
@@ -43,7 +43,7 @@ def judged_transfers(columns: Columns, recording: Recording) -> tuple[NDArray[np
 
 
 def _contents(columns: Columns, recording: Recording) -> tuple[Contents, NDArray[np.int64], NDArray[np.void]]:
-    """Return the contents in order of time, the operation of each, and what was recorded of each."""
+    """Return the contents in order of time, the operation of each, and what was recorded about each."""
     recorded = recording.contents
     rows = access_rows(columns, recorded)
     kept = np.flatnonzero((rows >= 0) & (columns["result"][np.maximum(rows, 0)] == 0))
@@ -96,7 +96,7 @@ def _touching(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.int64], N
 
 
 def _defined(columns: Columns, allocation: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether an earlier transfer or memset touched the allocation: kernels' work counts once it was fetched."""
+    """Return whether an earlier transfer or memset touched the allocation; kernels' results count once fetched."""
     touching, touched, _ = _touching(columns)
     first = np.full(int(max(touched.max(initial=-1), allocation.max(initial=-1))) + 1, len(columns["start"]), np.int64)
     inside = touched >= 0
@@ -105,7 +105,9 @@ def _defined(columns: Columns, allocation: NDArray[np.int64], rows: NDArray[np.i
 
 
 def _last_write(columns: Columns, allocation: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """When work that may have written an allocation was issued last before a time: any kernel, or a copy into it."""
+    """Return when work that may have written an allocation was last issued before a time: any kernel, or a copy into
+    it.
+    """
     launches = columns["start"][_of_kind(columns, Kind.LAUNCH, Kind.HOST_FUNCTION, Kind.ORDER)]
     place = np.searchsorted(launches, time) - 1
     last = np.where(place >= 0, launches[np.maximum(place, 0)], LEAST) if len(launches) else np.full(len(time), LEAST)
@@ -130,11 +132,11 @@ def _parts(
     recorded: NDArray[np.void],
     contents: Contents,
 ) -> Parts:
-    """Return the blocks of the contents; a content of a single block is its own."""
+    """Return the blocks of the contents; a content with a single block is its own block."""
     block = constant("FFM_PART_BYTES")
     parts = recording.parts
     rows = access_rows(columns, parts)
-    # A part lies in the copy of its operation that reaches over its destination.
+    # A part belongs to the copy of its operation that covers its destination.
     order = np.lexsort((recorded["destination"], operation))
     keys = np.array(list(zip(operation[order], recorded["destination"][order], strict=True)), "i8,u8")
     wanted = np.array(list(zip(rows, parts["destination"], strict=True)), "i8,u8")

@@ -9,11 +9,11 @@ from ffm.instrument.recording import Recording
 from ffm.stages.documents import Frame, Module, PythonFrame, Stack
 
 UNKNOWN_MODULE = Module(path="", build_id="")
-"""Stands for addresses outside of every mapped file, such as code made at run time."""
+"""Placeholder for addresses outside every mapped file, such as code generated at run time."""
 
 
 class StackTable:
-    """Distinct stacks by key, in order of first appearance, and the modules that their frames name."""
+    """Distinct stacks by key, in order of first appearance, and the modules that their frames refer to."""
 
     def __init__(self) -> None:
         self.modules: list[Module] = []
@@ -22,7 +22,7 @@ class StackTable:
         self._stack_numbers: dict[str, int] = {}
 
     def add(self, recording: Recording) -> NDArray[np.int32]:
-        """Take in a process's stacks; return, for each of its stack numbers, the number in this table."""
+        """Add a process's stacks; return, for each of its stack numbers, the number in this table."""
         modules = [self._module(Module(path=module.path, build_id=module.build_id)) for module in recording.modules]
         numbers = np.empty(len(recording.stacks), np.int32)
         for index, recorded in enumerate(recording.stacks):

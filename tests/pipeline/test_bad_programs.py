@@ -113,7 +113,7 @@ def test_a_program_that_fails_keeps_its_recording(ffm: Ffm, ending: Path, tmp_pa
 
 def test_a_program_that_runs_past_the_limit(ffm: Ffm, ending: Path, tmp_path: Path) -> None:
     sentence = refused(baseline(ffm, tmp_path, ending, "hang", limit=2))
-    assert "ran past the time limit of 2 s" in sentence
+    assert "exceeded the time limit of 2 s" in sentence
     (recording,) = read_recordings(tmp_path / "results" / "recordings" / "baseline")
     assert len(recording.operations) > 0
 
