@@ -23,10 +23,10 @@ export UV_PYTHON_DOWNLOADS := never
 
 .PHONY: help setup system demo test lint unit docs docs-links test-newest changelog drivers pythons clients lock format clean
 
-help: ## list what can be made
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-setup: $(VENV)/.installed ## system packages, virtual environment, native build
+setup: $(VENV)/.installed ## install system packages and a virtual environment, and build
 
 system:
 	@.ci/packages $(PACKAGES)
@@ -49,33 +49,33 @@ $(VENV)/.installed: $(VENV)/.packages $(NATIVE_SOURCES)
 demo: setup ## measure the bundled sample on the virtual GPU, and show what could be saved
 	@$(BIN)/ffm demo
 
-test: setup lint docs unit ## all checks and tests
+test: setup lint docs unit ## run all checks and tests
 
-lint: setup ## formats, types, whether the lock file is up to date
+lint: setup ## check formats, types, and that the lock file is up to date
 	@$(BIN)/pre-commit run --all-files
 
 unit: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 25 --cov --cov-report= --cov-fail-under=$(COVERAGE)
 
 # Internal links and anchors are checked too.
-docs: setup ## the documentation as a site, in build/docs
+docs: setup ## build the documentation as a site in build/docs
 	@$(BIN)/sphinx-build -q --fail-on-warning --keep-going --nitpicky docs build/docs
 
-docs-links: setup ## whether the pages that the documentation links to are there; needs a network
+docs-links: setup ## check the documentation's external links; needs a network
 	@$(BIN)/sphinx-build -q --fail-on-warning --keep-going -b linkcheck docs build/docs-links
 
 NEWEST := build/newest
-test-newest: setup ## the tests with the newest releases of all dependencies
+test-newest: setup ## run the tests with the newest releases of all dependencies
 	$(UV) venv -q --clear --python $(BIN)/python $(NEWEST)
 	$(UV) pip install -q --python $(NEWEST) --upgrade --group build --group test .
 	$(UV) pip install -q --python $(NEWEST) --no-deps --no-build-isolation --editable .
 	$(NEWEST)/bin/python -m pytest -n 2 --dist loadfile
 
-changelog: setup ## what will stand in the changelog
+changelog: setup ## show the next changelog entries
 	@$(UV) sync -q --frozen --inexact --no-install-project --group release
 	@$(BIN)/towncrier build --draft
 
-lock: $(UV) ## bring uv.lock up to date with pyproject.toml
+lock: $(UV) ## update uv.lock from pyproject.toml
 	$(UV) lock
 
 # Without a network, or on another system than Debian, the tests of these drivers are skipped.
@@ -89,10 +89,10 @@ pythons: setup ## fetch interpreters of other versions of Python, for tests; not
 clients: ## install FFmpeg, a CUDA program that tests measure on the virtual GPU, and Open MPI, for tests of ranks
 	@.ci/packages ffmpeg=ffmpeg openmpi-bin=mpirun
 
-format: setup ## bring all sources into the common format
+format: setup ## format all sources
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	files=$$(git ls-files '*.c' '*.h' '*.cpp' '*.cu') && $(BIN)/clang-format -i $$files
 
-clean: ## remove what was built and measured here
+clean: ## remove build and measurement results
 	rm -rf build $(VENV) results .snakemake

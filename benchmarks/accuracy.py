@@ -1,23 +1,22 @@
-"""Do the estimates come true? For each sample and twin: what was estimated, and what the corrected twin really saves.
+"""Are the estimates accurate? For each sample and twin: the estimate, and what the corrected twin really saves.
 
     python benchmarks/accuracy.py                                # all samples, 15 rounds, 5 measurements
     python benchmarks/accuracy.py --sample als --sample ibm --rounds 25 --measurements 9
 
-The truth files beside the samples (`ffm/vgpu/samples/*.truth.toml`) say which call sites a twin corrects; the estimate
-is for exactly these, together. In each round sample and twins run bare, one after the other, and in some rounds stage 2
-between them; stages 1, 3 and 4 run once. The saving is the median of the differences within a round, given with its
-quartiles and, from six rounds on, with an interval that holds it with 95 % (from the order of the differences: Conover,
-Practical Nonparametric Statistics, 3.2); the estimate is the median of the estimates from each stage 2, its interval of
-the stage 2 that gave it.
+The truth files next to the samples (`ffm/vgpu/samples/*.truth.toml`) say which call sites a twin corrects; the estimate
+is for exactly these, together. In each round the sample and its twins run bare, one after the other, and in some rounds
+stage 2 runs in between; stages 1, 3 and 4 run once. The saving is the median of the differences within a round. It is
+given with its quartiles and, from six rounds on, with a 95 % confidence interval (from the order of the differences:
+Conover, Practical Nonparametric Statistics, 3.2). The estimate is the median of the estimates from each run of stage 2,
+with the interval of the run that gave it.
 
-Where permitted (root), programs run at real-time priority (SCHED_FIFO), so that what else runs on the machine takes no
-CPU from them; without it, or with more threads than CPUs, expect what single runs differ by to exceed the smaller
-savings.
+Where permitted (root), programs run at real-time priority (SCHED_FIFO), so that other processes take no CPU time from
+them. Otherwise, or with more threads than CPUs, expect single runs to differ by more than the smaller savings.
 
-Where the program needs a twin's waits as it is (a twin reads the status later, or orders streams by an event), or ffm
-does not name them as problems, `named` is false, and the estimate is what `ffm site` says that doing without them
-would save; `named_share` tells how much of the waiting time has a verdict as a problem. Prints a table; writes
-`benchmarks/results/accuracy.json` and a picture beside it.
+If the program needs a twin's waits as it is written (a twin reads the status later, or orders streams by an event), or
+ffm does not name them as problems, `named` is false, and the estimate is what removing them would save according to
+`ffm site`. `named_share` says how much of the waiting time has a verdict as a problem. Prints a table; writes
+`benchmarks/results/accuracy.json` and a picture next to it.
 """
 
 from __future__ import annotations
@@ -53,24 +52,24 @@ GOAL = (0.9, 1.1)
 """docs/architecture.md#goals: estimate over measured saving."""
 
 NAMED = 0.9
-"""A twin's problem is named when so much of the waiting time at its call sites has a verdict as a problem."""
+"""A twin's problem counts as named if this share of the waiting time at its call sites has a verdict as a problem."""
 
 RANKS = {"amg": 2}
-"""Samples that run under an MPI launcher, where there is one, in so many processes."""
+"""Samples that run under an MPI launcher, if there is one, with this many processes."""
 
 CORES_A_RANK = 4
-"""Under a launcher only where each rank has so many: its own threads and those of its virtual GPU."""
+"""A launcher is used only if each rank has this many cores, for its own threads and those of its virtual GPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What ffm says of some call sites of the truth."""
+    """What ffm says about some call sites of the truth."""
 
     seconds: dict[str, float | None]
-    """What correcting them saves, by each estimator; None where it does not answer that."""
+    """What correcting them saves, by each estimator; None if it has no answer."""
     interval: tuple[float | None, float | None]
     named: bool
-    """Whether they are named as problems; otherwise the seconds are of doing without the waits there."""
+    """Whether they are named as problems; otherwise the seconds are for removing the waits there."""
     share: float
     """How much of the time waited at them has a verdict as a problem."""
     default: str
@@ -84,7 +83,7 @@ class Estimate:
 
 
 def launched(program: str, name: str) -> list[str]:
-    """The command line of a sample or twin, under a launcher where it has ranks and there is room for them."""
+    """Return the command line of a sample or twin, under a launcher if it has ranks and there is room for them."""
     launcher = shutil.which("mpirun")
     enough = (os.cpu_count() or 1) >= CORES_A_RANK * RANKS.get(name, 0)
     ranks = [launcher, "-n", str(RANKS[name])] if launcher and name in RANKS and enough else []
@@ -92,7 +91,7 @@ def launched(program: str, name: str) -> list[str]:
 
 
 def run_bare(command: list[str]) -> float:
-    """Run a program by itself; seconds from before its start to its end."""
+    """Run a program bare; return the seconds from before its start to its end."""
     with undisturbed():
         began = time.monotonic()
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
@@ -111,7 +110,7 @@ def is_measured(number: int, rounds: int, measurements: int) -> bool:
 
 
 def measure(name: str, rounds: int, measurements: int, folder: ResultsFolder) -> list[dict[str, Any]]:
-    """Measure a sample and its twins; one row of the result for each twin."""
+    """Measure a sample and its twins; return one row of the result per twin."""
     twins = truth_of(name)
     bare: list[float] = []
     fixed: dict[str, list[float]] = {twin: [] for twin in twins}
@@ -132,7 +131,7 @@ def measure(name: str, rounds: int, measurements: int, folder: ResultsFolder) ->
 
 
 def estimate(folder: Path, entries: list[dict[str, Any]]) -> Estimate:
-    """Ask the results in a folder for some call sites of the truth."""
+    """Return the estimate that the results in a folder give for some call sites of the truth."""
     results = open_results(folder)
     timeline, document = results.timeline, results.document
     sites = [index for index in range(len(document.sites)) if any(is_at(document, index, one) for one in entries)]
@@ -159,13 +158,13 @@ def estimate(folder: Path, entries: list[dict[str, Any]]) -> Estimate:
 
 
 def is_at(document: Analysis, index: int, entry: dict[str, Any]) -> bool:
-    """Whether a site's stack passes the truth's call site."""
+    """Return whether a site's stack contains the truth's call site."""
     frames = document.stacks[document.sites[index].stack].frames
     return any(Path(frame.file).name == entry["file"] and frame.line == entry["line"] for frame in frames)
 
 
 def interval_of_median(values: list[float]) -> list[float]:
-    """The order statistics that enclose the median of what was sampled with 95 %."""
+    """Return the order statistics that enclose the sampled median with 95 % confidence."""
     ordered = sorted(values)
     outside, below = 0, 0.0
     for place in range(len(ordered) // 2):
@@ -178,7 +177,7 @@ def interval_of_median(values: list[float]) -> list[float]:
 
 
 def row(name: str, twin: str, found: list[Estimate], bare: list[float], fixed: list[float]) -> dict[str, Any]:
-    """A row of the result."""
+    """Return a row of the result."""
     pairs = [before - after for before, after in zip(bare, fixed, strict=True)]
     measured = median(pairs)
     found = sorted(found, key=lambda one: one.likely_s)
@@ -211,12 +210,12 @@ def row(name: str, twin: str, found: list[Estimate], bare: list[float], fixed: l
 
 
 def optional(value: float | None, digits: int = 4) -> str:
-    """Format a number that is perhaps not known."""
+    """Format a number that may be unknown."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 
 def spread(seconds: list[float]) -> float:
-    """Which share of the median the middle half of some times spans."""
+    """Return the share of the median that the middle half of some times spans."""
     low, _, high = quantiles(seconds, n=4) if len(seconds) > 1 else seconds * 3
     return (high - low) / median(seconds)
 
@@ -245,7 +244,7 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """Draw each twin's ratios with the interval; nothing where matplotlib is missing."""
+    """Draw each twin's ratios with the interval; does nothing if matplotlib is missing."""
     shown = [one for one in rows if one["measured_s"] > 0]
     figure = new_figure(8, 0.5 * len(shown) + 1.6)
     if figure is None:
@@ -266,7 +265,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> int:
-    """Measure, print and write; 1 where a sample could not be measured."""
+    """Measure, print and write; return 1 if a sample could not be measured."""
     parser = sample_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="runs of each program [15]")
     parser.add_argument(
@@ -284,8 +283,8 @@ def main() -> int:
     known = [one["ratio"] for one in rows if one["ratio"] is not None]
     met = sum(GOAL[0] <= ratio <= GOAL[1] for ratio in known)
     held = sum(one["holds"] for one in rows)
-    print(f"{held} of {len(rows)} intervals hold what was measured.")
-    print(f"{met} of {len(rows)} ratios lie within {GOAL[0]} to {GOAL[1]}.")
+    print(f"{held} of {len(rows)} intervals contain the measured saving.")
+    print(f"{met} of {len(rows)} ratios are within {GOAL[0]} to {GOAL[1]}.")
     if rows:
         spreads = [spread(one["bare_s"]) for one in rows]
         print(
@@ -298,7 +297,7 @@ def main() -> int:
 
 
 def check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-    """Refuse numbers of runs that cannot be."""
+    """Refuse impossible numbers of runs."""
     if arguments.rounds < 1:
         parser.error(f"--rounds {arguments.rounds}: at least one round is needed")
     if not 1 <= arguments.measurements <= arguments.rounds:

@@ -1,4 +1,4 @@
-"""Compiles the programs of `programs/` that call the driver."""
+"""Compiles the programs in `programs/` that call the driver."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 def build(name: str, folder: Path) -> Path:
-    """Compile `programs/NAME.c` against the virtual GPU into a folder; its PLT slots are bound when they are used.
+    """Compile `programs/NAME.c` against the virtual GPU into a folder; its PLT slots are bound on first use.
 
     Raises:
         FileNotFoundError: CUDA's headers are not installed.
-        subprocess.CalledProcessError: it does not compile.
+               subprocess.CalledProcessError: The program does not compile.
     """
     places = [Path(entry) / "nvidia" / "cu13" / "include" for entry in sys.path]
     headers = next((place for place in places if (place / "cuda.h").exists()), None)

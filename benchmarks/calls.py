@@ -1,22 +1,22 @@
-"""What tracing one driver call costs: ffm against an empty JavaScript hook, uftrace and ltrace, in one run.
+"""The cost of tracing one driver call: ffm against an empty JavaScript hook, uftrace and ltrace, in one run.
 
     python benchmarks/calls.py
     python benchmarks/calls.py --rounds 9
 
-`programs/calls.c` makes the same call (`cuEventQuery`, some 20 ns on the virtual GPU) from 16 frames deep, and times
-itself. It runs, in turn and in several rounds:
+`programs/calls.c` makes the same call (`cuEventQuery`, about 20 ns on the virtual GPU) from a depth of 16 frames, and
+times itself. It runs, in turn and in several rounds:
 
 - bare;
-- under `ffm`: stage 2 itself, so with the whole stack, three time stamps and a record in the mapped file for each call;
-- under Frida with `Interceptor.attach` and empty `onEnter` and `onLeave` in JavaScript (QuickJS): the least that a hook
-  in JavaScript costs, nothing recorded;
+- under `ffm`: stage 2 itself, so with the whole stack, three time stamps and a record in the mapped file per call;
+- under Frida with `Interceptor.attach` and empty `onEnter` and `onLeave` in JavaScript (QuickJS): the minimum cost of a
+  JavaScript hook, with nothing recorded;
 - under `uftrace record`, which rewrites the program's PLT slots: a record at entry and at exit, no stack;
-- under `ltrace`, which puts a breakpoint on the PLT: a line of text for each call, no stack (Debian's has no `-w`).
+- under `ltrace`, which puts a breakpoint on the PLT: a line of text per call, no stack (Debian's has no `-w`).
 
-Each runs twice: with one call after the other, and with 200 microseconds of sleep before each call, after which
-caches are cold, as in a program that waits for its GPU. The cost of a call is its time less that of the bare call of
-the same round. A tool that is not installed is skipped, and said to be. Prints a table; writes
-`benchmarks/results/calls.json` and a picture beside it.
+Each runs twice: with one call after the other, and with 200 microseconds of sleep before each call, after which caches
+are cold, as in a program that waits for its GPU. The cost of a call is its time minus that of the bare call in the same
+round. A tool that is not installed is skipped, with a message. Prints a table; writes `benchmarks/results/calls.json`
+and a picture next to it.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ rpc.exports.start = name => {
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How the calls follow each other."""
+    """The intervals between calls."""
 
     title: str
     calls: int
@@ -79,12 +79,12 @@ class Pace:
 
 PACES = [Pace("hot", 2000, 0), Pace("cold", 20, 200)]
 SLOW = Pace("hot", 100, 0)
-"""ltrace takes a thousand times as long for each call."""
+"""ltrace takes a thousand times as long per call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run of the program: where it is, what it shall do, and the file for its times."""
+    """One run of the program: where it is, what to do, and the file for its times."""
 
     program: Path
     pace: Pace
@@ -106,12 +106,12 @@ class Way:
 
 
 def run_quietly(*command: str) -> None:
-    """Run a command to its end, without what it prints."""
+    """Run a command to its end, discarding its output."""
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def run_bare(job: Job) -> None:
-    """Run the program by itself."""
+    """Run the program bare."""
     run_quietly(*job.command)
 
 
@@ -169,7 +169,7 @@ WAYS = [
 
 
 Times = dict[str, dict[str, list[list[float]]]]
-"""By pace and way: nanoseconds of a call in each batch of each round."""
+"""By pace and way: nanoseconds per call in each batch of each round."""
 
 
 def measure(ways: list[Way], rounds: int) -> Times:
@@ -191,13 +191,13 @@ def measure(ways: list[Way], rounds: int) -> Times:
 
 
 def costs(times: Times, pace: str, way: str, middle: Callable[[list[float]], float]) -> list[float]:
-    """Return what the way added to a call in each round: the middle of its batches less that of the bare ones."""
+    """Return what the way added to a call in each round: the middle of its batches minus that of the bare ones."""
     rounds = zip(times[pace][way], times[pace]["bare"], strict=True)
     return [middle(traced) - middle(bare) for traced, bare in rounds]
 
 
 def summary(ways: list[Way], times: Times) -> list[dict[str, Any]]:
-    """Return what the results say of each way."""
+    """Return the results for each way."""
     rows: list[dict[str, Any]] = []
     for way in ways:
         row: dict[str, Any] = {"way": way.title, "records": way.records}
@@ -243,7 +243,7 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """Draw the costs on a logarithmic axis; nothing where matplotlib is missing."""
+    """Draw the costs on a logarithmic axis; does nothing if matplotlib is missing."""
     figure = new_figure(7, 3.2)
     if figure is None:
         return
@@ -264,7 +264,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     arguments = parser.parse_args()

@@ -3,10 +3,10 @@
     python benchmarks/corrections.py                              # all samples, 7 runs each
     python benchmarks/corrections.py --sample als --runs 15
 
-For each sample and each of its twins, which are the sample corrected by hand: the stages once, then the sample as it
-is, corrected in the running process, and the twin, in turn. Prints the problems remedied, the operations removed, the
-medians of the times, and the savings beside each other and beside the estimate; whether the corrected program wrote
-the same in every run. Writes `benchmarks/results/corrections.json` and a picture beside it.
+For each sample and each of its twins, which are the sample corrected by hand: the stages run once; then the sample, the
+sample corrected in the running process, and the twin run in turn. Prints the problems remedied, the operations removed,
+the medians of the times, the savings and the estimate, and whether the corrected program wrote the same output in every
+run. Writes `benchmarks/results/corrections.json` and a picture next to it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ffm.stages.results import Results, open_results
 
 RESULTS = Path(__file__).parent / "results" / "corrections.json"
 NOISE = 0.02
-"""Savings that differ by less than this share of the run are the same: so much do medians of runs vary."""
+"""Savings that differ by less than this share of the run count as equal: medians of runs vary by this much."""
 LONGEST_S = 300.0
 
 
@@ -48,17 +48,17 @@ def measured(name: str, folder: Path) -> Results:
 
 
 def compared(name: str, twin: str, results: Results, runs: int) -> Outcome:
-    """Run a sample as it is, corrected, and corrected by hand.
+    """Run a sample uncorrected, corrected, and corrected by hand.
 
-    In one process each: what Frida's start costs is taken out of the time of the first process alone, and several ranks
-    would wait for each other's.
+    Each runs in one process: Frida's start-up time is subtracted only for the first process, and several ranks would
+    wait for each other's.
 
     Raises:
-        FfmError: nothing in it is fit for a correction.
+        FfmError: Nothing in it can be corrected.
     """
     planned = plan(results.document, list(Remedy))
     if not any(site.remedies for site in planned):
-        raise FfmError("no call site is fit for a correction")
+        raise FfmError("no call site can be corrected")
     comparison = compare_runs(
         command_of(name, name),
         planned,
@@ -71,7 +71,7 @@ def compared(name: str, twin: str, results: Results, runs: int) -> Outcome:
 
 
 def row(name: str, twin: str, found: Outcome) -> dict[str, Any]:
-    """A row of the result."""
+    """Return a row of the result."""
     by_hand = found.twin_saving_s or 0.0
     return {
         "sample": name,
@@ -120,7 +120,7 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """Draw the savings as shares of the run; nothing where matplotlib is missing."""
+    """Draw the savings as shares of the run; does nothing if matplotlib is missing."""
     figure = new_figure(8, 0.7 * len(rows) + 1.4)
     if figure is None:
         return
@@ -139,7 +139,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> int:
-    """Measure, print and write; 1 where a sample could not be measured."""
+    """Measure, print and write; return 1 if a sample could not be measured."""
     parser = sample_parser(__doc__)
     parser.add_argument("--runs", type=int, default=7, help="of each program [7]")
     arguments = parser.parse_args()

@@ -1,13 +1,14 @@
-"""How fast does the collector hash what a program transfers, beside only reading it?
+"""How fast does the collector hash what a program transfers, compared with only reading it?
 
     python benchmarks/hashing.py                 # 4 KiB to 512 MiB, 15 rounds
 
 Compiles the collector's own hashing (`ffm/instrument/collector/hashes.c`, XXH3-128; with its own flags) into a library,
-beside a loop that only reads: 256-bit loads, eight at a time. Both go over the same bytes in turn, in one process and
-one thread; a small buffer several times, until a millisecond's worth of bytes was read. The goal is 80 % of the speed
-of reading memory (docs/architecture.md#goals), so it counts where the bytes come from memory: in buffers larger than
+together with a loop that only reads: 256-bit loads, eight at a time. Both process the same bytes in turn, in one
+process and one thread; a small buffer several times, until a millisecond's worth of bytes was read. The goal is 80 % of
+the speed of reading memory (docs/architecture.md#goals), so it applies if the bytes come from memory: in buffers larger
+than the caches.
 the caches.
-Prints a table; writes `benchmarks/results/hashing.json` and a picture beside it.
+Prints a table; writes `benchmarks/results/hashing.json` and a picture next to it.
 """
 
 from __future__ import annotations
@@ -41,16 +42,16 @@ FLAGS = ("-std=c11", "-O2", "-D_GNU_SOURCE", "-fPIC", "-shared")
 
 SIZES = (4 << 10, 64 << 10, 1 << 20, 16 << 20, 128 << 20, 512 << 20)
 BEYOND_CACHES = 128 << 20
-"""Buffers from this size on are read from memory."""
+"""Buffers of at least this size are read from memory."""
 
 WORTH_TIMING_BYTES = 16 << 20
 
 
 def build(folder: Path) -> ctypes.CDLL:
-    """Compile the library, with the collector's generated header made anew.
+    """Compile the library, with a newly generated collector header.
 
     Raises:
-        subprocess.CalledProcessError: it does not compile.
+        subprocess.CalledProcessError: It does not compile.
     """
     (folder / "catalogue.inc").write_text(include_text(load_catalogue()))
     library = folder / "libhashing.so"
@@ -64,7 +65,7 @@ def build(folder: Path) -> ctypes.CDLL:
 
 
 def seconds(function: Any, address: int, size: int) -> float:
-    """Time of one pass over a buffer."""
+    """Return the time of one pass over a buffer."""
     times = max(1, WORTH_TIMING_BYTES // size)
     began = time.perf_counter()
     for _ in range(times):
@@ -73,8 +74,8 @@ def seconds(function: Any, address: int, size: int) -> float:
 
 
 def measure(library: ctypes.CDLL, rounds: int) -> list[dict[str, Any]]:
-    """One row for each size: speeds in GB/s, medians over the rounds, and the ratio within each round."""
-    # Anonymous pages of 4 KiB, as a program's buffers are; written, so that they are not all the one page of zeros.
+    """Return one row per size: speeds in GB/s, medians over the rounds, and the ratio within each round."""
+    # Anonymous pages of 4 KiB, like a program's buffers; written, so that they are not all the shared page of zeros.
     memory = mmap.mmap(-1, max(SIZES))
     buffer = np.frombuffer(memory, np.uint64)
     buffer[:] = np.arange(len(buffer), dtype=np.uint64)
@@ -120,7 +121,7 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """Draw both speeds over the buffer's size; nothing where matplotlib is missing."""
+    """Draw both speeds over the buffer's size; does nothing if matplotlib is missing."""
     figure = new_figure(7, 3.2)
     if figure is None:
         return
@@ -138,7 +139,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15)
     arguments = parser.parse_args()

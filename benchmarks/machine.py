@@ -18,22 +18,22 @@ from typing import Any
 
 PACKAGES = ("frida", "numpy", "pyarrow")
 TOLERATED_CORES = 0.1
-"""With more than this in use by others, times compare badly: even the caches are not the program's own."""
+"""If others use more than this, times are not comparable: even the caches are shared."""
 
 
 @dataclass(slots=True)
 class Others:
     """What other processes did during a measurement.
 
-    `cores`: cores' worth of time that they used, in the mean; None until the measurement is over. Where they used none,
-    it may lie a little below zero: the two clocks that it is the difference of do not tick together.
+    `cores` is the mean number of cores that they used; None until the measurement is over. It can be slightly below
+    zero, because it is the difference of two clocks that do not tick together.
     """
 
     cores: float | None = None
 
     @property
     def quiet(self) -> bool:
-        """Whether the machine was the measurement's own."""
+        """Whether the measurement had the machine to itself."""
         return self.cores is not None and self.cores <= TOLERATED_CORES
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ class Others:
 
 @contextmanager
 def watch_others() -> Iterator[Others]:
-    """Fill in, at the end of the block, what processes other than this one and its children used (Linux only)."""
+    """Record, at the end of the block, what processes other than this one and its children used (Linux only)."""
     others = Others()
     began, idle, own = time.monotonic(), _idle_s(), _own_s()
     yield others
@@ -55,7 +55,7 @@ def watch_others() -> Iterator[Others]:
 
 
 def _idle_s() -> float:
-    """Return the seconds that all cores together have been idle; time that the host took away is not."""
+    """Return the seconds that all cores together were idle, without time that the host took away."""
     _user, _nice, _system, idle, waiting, *_rest = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:])
     return (idle + waiting) / os.sysconf("SC_CLK_TCK")
 
@@ -88,7 +88,7 @@ def description(arguments: argparse.Namespace, others: Others) -> dict[str, Any]
 
 
 def installed_version(package: str) -> str:
-    """Return the version of an installed package, or say that it is not there."""
+    """Return the version of an installed package, or say that it is missing."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -96,7 +96,7 @@ def installed_version(package: str) -> str:
 
 
 def cpu_model() -> str:
-    """Return the processor's own name."""
+    """Return the processor's name."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
@@ -104,7 +104,7 @@ def cpu_model() -> str:
 
 
 def commit() -> str:
-    """Return the commit of this checkout, marked where the sources differ from it; a copy without git has none."""
+    """Return the commit of this checkout, marked if the sources differ from it; empty for a copy without git."""
     try:
         described = subprocess.run(
             ["git", "describe", "--always", "--dirty"],
@@ -120,7 +120,7 @@ def commit() -> str:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Start programs at real-time priority, where that is permitted."""
+    """Start programs at real-time priority, if that is permitted."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError:

@@ -1,16 +1,17 @@
-"""What each stage costs: the program's time under each stage over its time bare, alternating in one run.
+"""What each stage costs: the program's time under each stage divided by its bare time, alternating in one run.
 
     python benchmarks/overhead.py                                # all samples, 5 rounds
     python benchmarks/overhead.py --sample als --sample train --rounds 9
     python benchmarks/overhead.py --sample als --arguments 5 --arguments 20 --watch pages --watch trace
 
-Bare is really bare: no gate, no Frida, the same file for its output. Each stage's run follows a bare run of its own,
-and their quotient is one sample. What a stage takes beside the program's run stands apart: the preparation (injection
-and hooks, while the program waits at the gate) and the work after it (reading recordings, writing documents and
-tables). Programs run at real-time priority where that is permitted (root). A first pass of all stages is not counted:
-it fills the driver's cache, and gives each stage what it feeds on. `--watch trace` has stage 3 follow every load and
-store; with both watches, it runs once with each in every round. Prints a table for each sample; writes
-`benchmarks/results/overhead.json`, `overhead_trace.json` where the trace is among the watches, and a picture beside it.
+Bare really means bare: no gate, no Frida, the same file for its output. Each run of a stage follows its own bare run,
+and their quotient is one sample. What a stage needs besides the program's run is listed separately: the preparation
+(injection and hooks, while the program waits at the gate) and the work after it (reading recordings, writing documents
+and tables). Programs run at real-time priority where that is permitted (root). A first pass of all stages is not
+counted: it fills the driver's cache, and gives each stage its input. `--watch trace` makes stage 3 follow every load
+and store; with both watches, it runs once with each in every round. Prints a table for each sample; writes
+`benchmarks/results/overhead.json`, or `overhead_trace.json` if the trace is among the watches, and a picture next to
+it.
 """
 
 from __future__ import annotations
@@ -47,26 +48,26 @@ GOALS = {"baseline": 1.02, "tracing": 1.15, "memory": 2.0, "sync-use": 1.15}
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A stage as it is measured."""
+    """A stage in the form in which it is measured."""
 
     stage: str
     watch: Watch = "pages"
 
     @property
     def title(self) -> str:
-        """What it is called in tables and results."""
+        """Its name in tables and results."""
         return self.stage if self.watch == "pages" else f"{self.stage}, {self.watch}"
 
 
 def passes_of(watches: list[Watch]) -> list[Pass]:
-    """Return every stage, the one that watches memory with each watch."""
+    """Return every stage, with the one that watches memory once per watch."""
     usual: list[Watch] = ["pages"]
     return [Pass(name, watch) for name in MEASURING_STAGES for watch in (watches if name == "memory" else usual)]
 
 
 @dataclass(slots=True)
 class StageCost:
-    """The samples of one stage, one for each round. Times in seconds."""
+    """The samples of one stage, one per round. Times in seconds."""
 
     bare_s: list[float] = field(default_factory=list)
     wall_s: list[float] = field(default_factory=list)
@@ -76,12 +77,12 @@ class StageCost:
 
     @property
     def ratios(self) -> list[float]:
-        """The program's time under the stage over that of the bare run before it."""
+        """The program's time under the stage divided by that of the bare run before it."""
         return [wall / bare for wall, bare in zip(self.wall_s, self.bare_s, strict=True)]
 
 
 def run_bare(command: list[str], output: Path) -> float:
-    """Run the program by itself; seconds from before its start to its end."""
+    """Run the program bare; return the seconds from before its start to its end."""
     with output.open("wb") as sink:
         began = time.monotonic()
         subprocess.run(command, stdout=sink, stderr=subprocess.STDOUT, check=True)
@@ -89,7 +90,7 @@ def run_bare(command: list[str], output: Path) -> float:
 
 
 def run_stage(stage: str, request: Request, cost: StageCost) -> None:
-    """Run one stage and add what it took."""
+    """Run one stage and add its times."""
     began = time.monotonic()
     document = MEASURING_STAGES[stage](request)
     total = time.monotonic() - began
@@ -103,7 +104,7 @@ def run_stage(stage: str, request: Request, cost: StageCost) -> None:
 
 
 def measure(command: list[str], passes: list[Pass], rounds: int) -> list[dict[str, Any]]:
-    """Return what the results say of each stage's cost."""
+    """Return the results for each stage's cost."""
     first = {one: StageCost() for one in passes}
     costs = {one: StageCost() for one in passes}
     console = Console(stderr=True)
@@ -123,9 +124,9 @@ def measure(command: list[str], passes: list[Pass], rounds: int) -> list[dict[st
 
 
 def summary(one: Pass, cost: StageCost, first: StageCost) -> dict[str, Any]:
-    """Return what the results say of one stage, given its cost in the rounds and in the first, uncounted pass.
+    """Return the results for one stage, given its cost in the rounds and in the first, uncounted pass.
 
-    What else a machine does only adds to a time, so the quotient of the fastest runs stands beside the pairs' median.
+    Other load on the machine only adds time, so the quotient of the fastest runs is given next to the pairs' median.
     """
     middle = median(cost.ratios)
     goal = GOALS[one.stage] if one.watch == "pages" else None
@@ -169,19 +170,19 @@ def show(stages: list[dict[str, Any]], command: list[str]) -> None:
             f"{one['after_s_median']:.2f} s",
         )
     console = Console()
-    console.width = max(console.width, 100)  # columns would be cut off
+    console.width = max(console.width, 100)  # otherwise columns would be cut off
     console.print(table)
 
 
 def explain() -> None:
-    """Print what the columns are."""
+    """Explain the columns."""
     print("median, min to max: of the pairs of a stage's run and the bare run before it; met: by the median")
     print("fastest: the fastest of these runs over the fastest of those; calls: recorded operations")
     print("before, after: preparation at the gate, and reading and writing; neither is part of the ratios")
 
 
 def draw(samples: list[dict[str, Any]], path: Path) -> None:
-    """Draw the median ratios of each sample with their range, and the goals; nothing where matplotlib is missing."""
+    """Draw the median ratios of each sample with their range, and the goals; does nothing if matplotlib is missing."""
     figure = new_figure(8, 4)
     if figure is None:
         return
@@ -205,19 +206,21 @@ def draw(samples: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", dest="samples", action="append", choices=NAMES, help="default: all")
-    parser.add_argument("--arguments", action="append", help="of the one sample that is named; again for further runs")
     parser.add_argument(
-        "--watch", dest="watches", action="append", choices=["pages", "trace"], help="of stage 3 [pages]"
+        "--arguments", action="append", help="arguments of the one named sample; repeat for further runs"
     )
-    parser.add_argument("--rounds", type=int, default=5, help="of every stage, beside the first [5]")
+    parser.add_argument(
+        "--watch", dest="watches", action="append", choices=["pages", "trace"], help="watch of stage 3 [pages]"
+    )
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of every stage, besides the first pass [5]")
     arguments = parser.parse_args()
     if arguments.rounds < 1:
         parser.error("--rounds must be at least 1")
     if arguments.arguments and len(arguments.samples or ()) != 1:
-        parser.error("--arguments are those of one --sample")
+        parser.error("--arguments needs exactly one --sample")
     if arguments.arguments:
         runs = [(arguments.samples[0], shlex.split(words)) for words in arguments.arguments]
     else:

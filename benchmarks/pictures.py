@@ -1,4 +1,4 @@
-"""The pictures beside the results."""
+"""The pictures next to the results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def new_figure(width: float, height: float) -> Figure | None:
-    """Return a figure to draw on, so many inches wide and high; None, after saying so, where matplotlib is missing."""
+    """Return a figure of a width and height in inches; None, with a message, if matplotlib is missing."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

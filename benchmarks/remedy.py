@@ -1,19 +1,19 @@
-"""What a corrected call costs: matching its stack against the plan, and the pool beside the driver's own.
+"""What a corrected call costs: matching its stack against the plan, and the pool compared with the driver's own.
 
     python benchmarks/remedy.py
     python benchmarks/remedy.py --rounds 9
 
-`programs/remedied.c` makes the same calls over and over from 16 frames deep, and times itself:
+`programs/remedied.c` repeats the same calls from a depth of 16 frames, and times itself:
 
-- `cuMemFree(0)`, the cheapest call that can be planned: as it is; under the correcting library with other functions
+- `cuMemFree(0)`, the cheapest call that can be planned: bare; under the correcting library with other functions
   planned, so that nothing is looked up; and with its own stack planned. The last two differ by the lookup: unwinding,
   hashing, and finding the site;
-- `cuMemAlloc` and `cuMemFree` of 256 KiB as they are and pooled, beside `cuMemAllocAsync` and `cuMemFreeAsync`;
-- `cuCtxSynchronize` of an idle GPU as it is and skipped, which leaves an order on the device instead.
+- `cuMemAlloc` and `cuMemFree` of 256 KiB, bare and pooled, compared with `cuMemAllocAsync` and `cuMemFreeAsync`;
+- `cuCtxSynchronize` of an idle GPU, bare and skipped, which leaves an order on the device instead.
 
-In turn, in several rounds, the fastest batch of each round; the median of the rounds. The calls that the library itself
-makes last as long as configured for the virtual GPU, which resembles an H200 (ffm/vgpu/README.md): a pooled free
-records one event, 0.6 microseconds. Prints a table; writes `benchmarks/results/remedy.json`.
+They run in turn, in several rounds; the result is the median over the rounds of the fastest batch. The calls that the
+library itself makes last as long as configured for the virtual GPU, which resembles an H200 (ffm/vgpu/README.md): a
+pooled free records one event, 0.6 microseconds. Prints a table; writes `benchmarks/results/remedy.json`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ffm.remedy.selection import Planned, write_plan
 
 RESULTS = Path(__file__).parent / "results" / "remedy.json"
 GOAL_NS = 200
-"""Issue "Remedies": matching a call's stack against the plan, for known sites."""
+"""Goal for matching a call's stack against the plan, for known sites."""
 FRAMES = 16
 CALLS, BATCHES = 2000, 30
 
@@ -78,14 +78,14 @@ WAYS = (
 
 
 def run_under(command: list[str], folder: Path, instruments: Instruments) -> None:
-    """Run the program with instruments; it must end well."""
+    """Run the program with instruments; it must end without error."""
     outcome = run_instrumented(command, instruments, output=folder / "log")
     if not outcome.ending.sound:
         raise RuntimeError(f"The program {outcome.ending}: {(folder / 'log').read_text()}")
 
 
 def plan_of(program: Path, work: str, folder: Path) -> list[Planned]:
-    """Trace a few calls, and plan what they do."""
+    """Trace a few calls, and plan their corrections."""
     with tempfile.TemporaryDirectory(dir=folder) as recordings:
         command = [str(program), str(folder / "times"), "2", "1", work]
         instruments = Instruments(Path(recordings), FUNCTIONS, 0, None, lambda driver: NoWaitFunction())
@@ -111,13 +111,13 @@ def plan_of(program: Path, work: str, folder: Path) -> list[Planned]:
 
 
 def fastest(program: Path, way: Way, plans: dict[str, list[Planned]], folder: Path) -> float:
-    """Run the program once; nanoseconds of a call in the fastest batch."""
+    """Run the program once; return the nanoseconds per call in the fastest batch."""
     output = folder / "times"
     command = [str(program), str(output), str(CALLS), str(BATCHES), way.work]
     if way.planned == "no":
         subprocess.run(command, check=True)
     else:
-        other = load_catalogue()["cuMemAllocHost_v2"].index  # is never called
+        other = load_catalogue()["cuMemAllocHost_v2"].index  # never called
         planned = plans[way.work]
         if way.planned == "others":
             planned = [dataclasses.replace(site, function=other) for site in planned]
@@ -134,7 +134,7 @@ def fastest(program: Path, way: Way, plans: dict[str, list[Planned]], folder: Pa
 
 
 def main() -> int:
-    """Measure, print, write."""
+    """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What the benchmarks of samples and their twins share: the samples, their command lines, rows of a result for each."""
+"""What the benchmarks of samples and their twins share: the samples, their command lines, and the rows of results."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ SAMPLES = Path(__file__).parents[1] / "ffm" / "vgpu" / "samples"
 NAMES = sorted(path.name.removesuffix(".truth.toml") for path in SAMPLES.glob("*.truth.toml"))
 
 ARGUMENTS: dict[str, list[str]] = {"als": ["40"]}
-"""Arguments of the samples that would run for long without."""
+"""Arguments of the samples that would otherwise run for long."""
 
 Row = dict[str, Any]
 
 
 def sample_parser(description: str | None) -> argparse.ArgumentParser:
-    """A command line with `--sample`; without it, `samples` is None, which `measure_each` takes for all."""
+    """Return a command line with `--sample`; without it, `samples` is None, which means all for `measure_each`."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", dest="samples", action="append", choices=NAMES, help="default: all")
     return parser
 
 
 def command_of(program: str, name: str) -> list[str]:
-    """The command line of the sample `name` or of one of its twins, in one process."""
+    """Return the command line of the sample `name` or of one of its twins, in one process."""
     return [str(path_of(program)), *ARGUMENTS.get(name, [])]
 
 
 def truth_of(name: str) -> dict[str, list[dict[str, Any]]]:
-    """The call sites that each twin of a sample corrects."""
+    """Return the call sites that each twin of a sample corrects."""
     entries = tomllib.loads((SAMPLES / f"{name}.truth.toml").read_text())["call_site"]
     twins: dict[str, list[dict[str, Any]]] = {}
     for entry in entries:
@@ -49,7 +49,7 @@ def truth_of(name: str) -> dict[str, list[dict[str, Any]]]:
 def measure_each(
     samples: list[str] | None, measure: Callable[[str, Path], list[Row]], show: Callable[[list[Row]], None]
 ) -> tuple[list[Row], list[str]]:
-    """Measure each sample in a folder of its own and show its rows; return all rows, and the samples that failed."""
+    """Measure each sample in a separate folder and show its rows; return all rows, and the samples that failed."""
     rows: list[Row] = []
     failed: list[str] = []
     for name in samples or NAMES:
@@ -68,7 +68,7 @@ def measure_each(
 def write_rows(path: Path, head: dict[str, Any], rows: list[Row]) -> list[Row]:
     """Write the rows, each with the head that it was measured under; return them with those kept, by twin.
 
-    Rows of other twins that the file has are kept, unless they do not say what they were measured under.
+    Rows of other twins in the file are kept, unless they do not say what they were measured under.
     """
     content = json.loads(path.read_text()) if path.exists() else {"rows": []}
     measured = {row["twin"] for row in rows}
@@ -80,7 +80,7 @@ def write_rows(path: Path, head: dict[str, Any], rows: list[Row]) -> list[Row]:
 
 
 def exit_status(failed: list[str]) -> int:
-    """Say which samples failed; return what the script ends with."""
+    """Report which samples failed; return the script's exit status."""
     if failed:
         print(f"not measured: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0

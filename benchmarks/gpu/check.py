@@ -24,16 +24,16 @@ from steps import FailedStep, Machine, Row, SkippedStep
 from ffm.vgpu.paths import library_folder
 
 SECONDS = 520.0
-"""For all steps together: less than nine minutes, with what comes before and after them."""
+"""For all steps together: less than nine minutes, including what comes before and after them."""
 
 
 BEFORE_OTHERS = ("machine", "packages", "doctor")
-"""Steps that find out what there is; what works beside the others is started behind them."""
+"""Steps that determine what is there; background work starts after them."""
 
 
 @dataclass(slots=True)
 class Report:
-    """What was found so far; written after each row, so that a check that is ended keeps it."""
+    """The findings so far; written after each row, so that an interrupted check keeps them."""
 
     head: dict[str, Any]
     output: Path
@@ -50,7 +50,7 @@ class Report:
         return [name for name, step in self.steps.items() if step["state"] == "failed"]
 
     def summary(self) -> str:
-        """Return a line for each step."""
+        """Return one line per step."""
         lines = []
         for name, step in self.steps.items():
             wrong = sum(row["good"] is False for row in step["rows"])
@@ -78,9 +78,9 @@ Step = Callable[[Machine], Iterator[Row]]
 
 
 def steps_of(build: Build) -> dict[str, tuple[Step, float, float]]:
-    """Return each step, the seconds that it may take, and the seconds to leave for those behind it.
+    """Return each step, the seconds that it may take, and the seconds to reserve for those after it.
 
-    The steps of most value come first. Programs are compiled beside those that measure no times.
+    The most valuable steps come first. Programs are compiled in parallel with steps that measure no times.
     """
     return {
         "machine": (check_machine, 20, 0),
@@ -96,11 +96,13 @@ def steps_of(build: Build) -> dict[str, tuple[Step, float, float]]:
 
 
 def main() -> int:
-    """Run the steps, write what they find; return 0 when nothing failed."""
+    """Run the steps and write their findings; return 0 if nothing failed."""
     arguments = _arguments()
     output: Path = arguments.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("check.py: ended from outside; what was found is written"))
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit("check.py: stopped from outside; the findings so far are written")
+    )
     end = time.monotonic() + arguments.seconds
     machine = Machine(output, arguments.virtual, end)
     machine.work.mkdir(exist_ok=True)
@@ -129,10 +131,10 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Check ffm on this machine's GPU.")
     parser.add_argument("output", type=Path)
-    parser.add_argument("--virtual", action="store_true", help="go the same way on the virtual GPU")
+    parser.add_argument("--virtual", action="store_true", help="run the same steps on the virtual GPU")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for all steps together")
     parser.add_argument("--only", default="", help="steps, separated by commas")
-    parser.add_argument("--commit", default="", help="of the sources, where this is a copy without git")
+    parser.add_argument("--commit", default="", help="commit of the sources, if this is a copy without git")
     return parser.parse_args()
 
 
@@ -144,7 +146,7 @@ def _carry_out_all(
     report: Report,
     end: float,
 ) -> None:
-    """Do the chosen steps, or all, in their order until `end`, on the clock `time.monotonic`."""
+    """Run the chosen steps, or all, in order until `end`, on the clock `time.monotonic`."""
     awake = False
     for name, (step, seconds, reserved) in steps.items():
         if chosen and name not in chosen and not (name == "build" and chosen & {"samples", "planted"}):
@@ -154,13 +156,13 @@ def _carry_out_all(
             keep_awake(machine)
             build.warm(machine)
             awake = True
-        # A step that is chosen alone may take all the time.
+        # A step that is chosen alone may use all the time.
         machine.deadline = end if len(chosen) == 1 else min(end - reserved, time.monotonic() + seconds)
         _carry_out(name, step, machine, report)
 
 
 def _carry_out(name: str, step: Step, machine: Machine, report: Report) -> None:
-    """Do one step; whatever happens in it, the others go on."""
+    """Run one step; whatever happens in it, the others continue."""
     began = time.monotonic()
     rows: list[dict[str, Any]] = []
     entry: dict[str, Any] = {"state": "running", "seconds": 0.0, "rows": rows}

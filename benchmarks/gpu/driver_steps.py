@@ -1,4 +1,4 @@
-"""What the driver allows, and how it behaves: each in a process of its own, which a driver's fault cannot harm."""
+"""What the driver allows and how it behaves; each check runs in its own process, to contain a driver's fault."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _KEEPER = "import ctypes, sys, time; ctypes.CDLL(sys.argv[1]).cuInit(0); time.sl
 
 
 def keep_awake(machine: Machine) -> None:
-    """Keep the driver in use until the check ends: where its persistence is off, each first user waits for the GPU."""
+    """Keep the driver in use until the check ends: without persistence mode, each first user waits for the GPU."""
     if not machine.virtual and machine.driver:
         machine.start([sys.executable, "-c", _KEEPER, machine.driver], subprocess.DEVNULL, subprocess.DEVNULL)
 
@@ -67,7 +67,7 @@ def check_waiting(machine: Machine) -> Iterator[Row]:
             yield Row(call, None, waits)
         else:
             says = "waits" if waits else "does not wait"
-            yield Row(call, waits == claimed, says + ("" if waits == claimed else ", other than claimed"))
+            yield Row(call, waits == claimed, says + ("" if waits == claimed else ", contrary to the claim"))
 
 
 def check_facts(machine: Machine) -> Iterator[Row]:
@@ -77,7 +77,7 @@ def check_facts(machine: Machine) -> Iterator[Row]:
 
 
 def _asked(script: str, machine: Machine) -> Iterator[tuple[str, list[Any]]]:
-    """Run a script that prints a JSON object a line, [subject, answer]; what it printed before it failed counts."""
+    """Run a script that prints one JSON object per line, [subject, answer]; output before a failure counts."""
     command = [sys.executable, str(Path(__file__).with_name(script)), machine.driver or "libcuda.so.1"]
     done = machine.run(command, 60)
     for text in done.stdout.splitlines():

@@ -1,4 +1,4 @@
-"""What ffm says of the call sites that each twin of a sample corrects: `python estimates.py RESULTS SAMPLE`.
+"""What ffm says about the call sites that each twin of a sample corrects: `python estimates.py RESULTS SAMPLE`.
 
 Prints a JSON object: twin -> estimated saving in seconds, its interval, and the share of the waiting time at these call
 sites that has a verdict as a problem.

@@ -1,7 +1,7 @@
-"""What ffm's collector relies on, asked of a driver: `python benchmarks/gpu/facts.py LIBRARY [FACT]`.
+"""What ffm's collector relies on, tested on a driver: `python benchmarks/gpu/facts.py LIBRARY [FACT]`.
 
-Each fact is tried in a process of its own, as some end theirs where they do not hold. Prints a line of JSON for each,
-[fact, [whether it is as the collector needs it or null, what was seen]]; with FACT, the answer alone.
+Each fact is tested in a separate process, because some end theirs if they do not hold. Prints one line of JSON for
+each, [fact, [whether it is as the collector needs it or null, what was observed]]; with FACT, only the answer.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def protect(address: int, size: int, protection: int) -> None:
 
 
 def _written_while_protected(gpu: Measured, address: int) -> Answer:
-    """Let the GPU write into memory that the CPU may not touch, and look whether the bytes came."""
+    """Let the GPU write into memory that the CPU may not touch, and check whether the bytes arrived."""
     protect(address, BYTES, PROT_NONE)
     gpu.driver("cuMemcpyAsync", ctypes.c_uint64(address), gpu.device, gpu.size, gpu.here.stream)
     gpu.driver("cuStreamSynchronize", gpu.here.stream)
     protect(address, BYTES, PROT_ALL)
     right = ctypes.string_at(address, BYTES) == b"\7" * BYTES
-    return right, "the GPU writes it while its pages are protected" if right else "the bytes did not come"
+    return right, "the GPU writes it while its pages are protected" if right else "the bytes did not arrive"
 
 
 def _filled(gpu: Measured) -> None:
@@ -72,7 +72,7 @@ def managed(gpu: Measured) -> Answer:
 
 
 def managed_in_kernel_order(gpu: Measured) -> Answer:
-    """The CPU has touched managed memory before it is protected, so that the GPU has to fetch the pages."""
+    """The CPU has touched managed memory before it is protected, so the GPU must fetch the pages."""
     address = gpu.managed_memory().value
     ctypes.memset(address, 1, BYTES)
     protect(address, BYTES, PROT_NONE)
@@ -80,7 +80,7 @@ def managed_in_kernel_order(gpu: Measured) -> Answer:
     gpu.driver("cuStreamSynchronize", gpu.here.stream)
     protect(address, BYTES, PROT_ALL)
     right = ctypes.string_at(address, BYTES) == b"\x09" * BYTES
-    return right, "pages move to the GPU while they are protected" if right else "the bytes did not come"
+    return right, "pages move to the GPU while they are protected" if right else "the bytes did not arrive"
 
 
 def mappings(gpu: Measured) -> Answer:
@@ -124,7 +124,7 @@ def threads(gpu: Measured) -> Answer:
 
 
 def fork(gpu: Measured) -> Answer:
-    """A child that is forked after cuInit cannot use the driver."""
+    """A child forked after cuInit cannot use the driver."""
     child = os.fork()
     if child == 0:
         os._exit(min(gpu.driver.result("cuCtxSynchronize"), 255))
@@ -134,7 +134,7 @@ def fork(gpu: Measured) -> Answer:
 
 
 def parameters(gpu: Measured) -> Answer:
-    """The driver says where a kernel's parameters are, which corrections of launches need."""
+    """The driver reports where a kernel's parameters are, which corrections of launches need."""
     function = getattr(gpu.here.occupation, "function", None)
     if function is None or not gpu.driver.has("cuFuncGetParamInfo"):
         return None, "no kernel of a real GPU, or no cuFuncGetParamInfo (since CUDA 12.4)"
@@ -160,7 +160,7 @@ FACTS: dict[str, Callable[[Measured], Answer]] = {
 
 
 def ask(library: str, fact: str) -> Answer:
-    """Try a fact in a process of its own."""
+    """Test a fact in a separate process."""
     command = [sys.executable, __file__, library, fact]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
@@ -175,7 +175,7 @@ def ask(library: str, fact: str) -> Answer:
 
 
 def main(arguments: list[str]) -> int:
-    """Ask for all facts, or try one; return the exit status."""
+    """Test all facts, or one; return the exit status."""
     library = arguments[0] if arguments else "libcuda.so.1"
     if len(arguments) > 1:
         print(json.dumps(FACTS[arguments[1]](Measured(Driver(library)))))

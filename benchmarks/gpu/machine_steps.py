@@ -1,4 +1,4 @@
-"""What the machine is, and whether what ffm needs is on it."""
+"""What the machine is, and whether it has what ffm needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from steps import FailedStep, Machine, Row, last_line
 DISTRIBUTIONS = {"elftools": "pyelftools"}
 
 NEEDED = ("click", "jinja2", "numba", "numpy", "pyarrow", "rich")
-"""Packages that pack.sh leaves out because a machine for GPU programs has them."""
+"""Packages that pack.sh omits because a machine for GPU programs has them."""
 
 PACKED = ("frida", "msgspec", "orjson", "platformdirs", "elftools", "capstone", "cffi")
 
@@ -25,11 +25,11 @@ QUESTIONS = {
     "gcc": ["gcc", "-dumpfullversion"],
     "llvm-symbolizer": ["llvm-symbolizer", "--version"],
 }
-"""Programs that answer what there is. None of them is missed where another one does its work."""
+"""Programs that report what is there. None is required if another one does its work."""
 
 
 def check_machine(machine: Machine) -> Iterator[Row]:
-    """Say what there is."""
+    """Report what is there."""
     library = " ".join(platform.libc_ver())
     yield Row("system", None, f"{platform.platform()}, {library}, Python {platform.python_version()}")
     for subject, command in QUESTIONS.items():
@@ -44,7 +44,7 @@ def check_machine(machine: Machine) -> Iterator[Row]:
         text = done.stdout.strip() or done.stderr.strip()
         if subject in ("nvcc", "GPU"):
             says = last_line(text)
-        else:  # the first line that tells a version; what comes before is a name
+        else:  # the first line with a version; what comes before is a name
             says = next((one.strip() for one in text.splitlines() if any(map(str.isdigit, one))), last_line(text))
         if subject == "GPU" and done.returncode == 0 and not machine.virtual:
             _, _, capability, _ = (part.strip() for part in says.split(","))
@@ -55,11 +55,11 @@ def check_machine(machine: Machine) -> Iterator[Row]:
 
 
 def check_packages(_: Machine) -> Iterator[Row]:
-    """Check that what ffm imports is there."""
+    """Check that the packages that ffm imports are installed."""
     for name in (*NEEDED, *PACKED):
         try:
             importlib.import_module(name)
-        except Exception as error:  # a package can refuse another one's version in its own words
+        except Exception as error:  # a package can refuse another one's version with its own error
             yield Row(name, False, f"{type(error).__name__}: {error}")
         else:
             yield Row(name, True, installed_version(DISTRIBUTIONS.get(name, name)))

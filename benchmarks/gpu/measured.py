@@ -1,4 +1,4 @@
-"""Programs with their corrected twins: what is found, what it costs, and whether the estimate is what is saved."""
+"""Programs with their corrected twins: what is found, what it costs, and whether the estimate matches the saving."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ SAMPLE_ROUNDS = 3
 TARGET_ROUNDS = 2
 
 LEAST_SECONDS = 8.0
-"""With less, a program is not begun."""
+"""With less time left, a program is not started."""
 
 ORDER = ("bindings", "torch_item", "cupy", "numba", "jax", "torch_unused", "torch_pageable", "torch_timing")
 """The targets by value, as far as there is time: each framework once, then the others."""
 
 MODULES = {"bindings": "cuda.bindings.driver"}
-"""What a target of this name imports, where that is not its name."""
+"""What a target with this name imports, if that differs from its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Seconds of bare runs, the fastest, by program; and what each printed."""
+    """Seconds of the fastest bare runs, by program; and what each printed."""
 
     seconds: dict[str, float]
     outputs: dict[str, str]
@@ -86,7 +86,7 @@ def _sample(folder: Path, program: str, name: str) -> list[str]:
 
 
 def measure_targets(machine: Machine) -> Iterator[Row]:
-    """Measure scripts of users of CuPy, PyTorch, JAX and Numba, as far as these are installed."""
+    """Measure user scripts for CuPy, PyTorch, JAX and Numba, as far as these are installed."""
     sources = [path for path in TARGETS.glob("*.py") if not path.stem.endswith("_fixed")]
     installed: dict[str, str] = {}
     for source in sorted(sources, key=_place):
@@ -111,13 +111,13 @@ def _place(source: Path) -> int:
 
 
 def _refusal(machine: Machine, module: str) -> str:
-    """Return why a module cannot be imported, or an empty text."""
+    """Return why a module cannot be imported; empty if it can."""
     done = machine.run([sys.executable, "-c", f"import {module}"], 90)
     return last_line(done.stderr) if done.returncode else ""
 
 
 def _guarded(machine: Machine, subject: str, rows: Iterator[Row]) -> Iterator[Row]:
-    """Return the rows; what goes wrong becomes one, and the next program gets its turn."""
+    """Return the rows; an error becomes one of them, and the next program gets its turn."""
     if machine.deadline - time.monotonic() < LEAST_SECONDS:
         yield Row(subject, None, "not measured: no time was left")
         return
@@ -174,7 +174,7 @@ def _cost_row(program: Program, data: dict[str, Any]) -> Row:
 
 
 def _measure(machine: Machine, program: Program, runs: Runs) -> tuple[Path, dict[str, Any]]:
-    """Run the stages; return the folder of results, and what they cost."""
+    """Run the stages; return the results folder, and what they cost."""
     results = machine.work / "results" / program.name
     shutil.rmtree(results, ignore_errors=True)
     took: dict[str, float] = {}
@@ -200,7 +200,7 @@ def _measure(machine: Machine, program: Program, runs: Runs) -> tuple[Path, dict
 
 
 def _in_turn(machine: Machine, program: Program, rounds: int) -> Runs:
-    """Run a program and its twins in turn; what else a machine does only adds to a time, so the fastest runs count."""
+    """Run a program and its twins in turn. Other load on the machine only adds time, so the fastest runs count."""
     seconds: dict[str, float] = {}
     outputs: dict[str, str] = {}
     for _ in range(rounds):
@@ -216,7 +216,7 @@ def _in_turn(machine: Machine, program: Program, rounds: int) -> Runs:
 
 
 def _corrected(machine: Machine, program: Program) -> Iterator[Row]:
-    """The automatic correction, beside the estimate."""
+    """Return the automatic correction, with the estimate."""
     results = machine.work / "results" / program.name
     if not (results / "analysis.json").exists():
         raise FailedStep("there is no analysis")
@@ -226,7 +226,7 @@ def _corrected(machine: Machine, program: Program) -> Iterator[Row]:
         found = json.loads(done.stdout)
     except ValueError:
         said = last_line(done.stderr or done.stdout)
-        # Some samples have only problems that nothing but another program corrects.
+        # Some samples have only problems that only another program corrects.
         yield Row(f"{program.name} corrected", None if "nothing to apply" in done.stderr else False, said)
         return
     says = f"saves {found['saving_s']:.3f} s of {found['bare_s']:.2f} s, estimated {found['estimate_s']:.3f} s"

@@ -1,4 +1,4 @@
-"""The planted suite of needed and not-needed cases, compiled by nvcc for the GPU, or for the virtual one."""
+"""The planted suite of needed and unneeded cases, compiled by nvcc for the GPU, or for the virtual one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from steps import ROOT, Machine, Row, end_group, last_line
 
 WORKERS = 8
-"""Measurements at a time at most: verdicts do not depend on how fast a run is, but a case has a time limit."""
+"""Most simultaneous measurements: verdicts do not depend on the speed of a run, but a case has a time limit."""
 
 KNOWN = ROOT / "tests" / "planted" / "known.txt"
 
@@ -67,7 +67,7 @@ def _worker(machine: Machine, folder: Path, number: int, workers: int) -> tuple[
 
 
 def _lines(machine: Machine, running: list[tuple[subprocess.Popen[str], Path]]) -> Iterator[bytes]:
-    """Return what the workers print, until they or the time are at their end."""
+    """Return what the workers print, until they finish or the time is over."""
     places = dict.fromkeys((path for _, path in running), 0)
     while True:
         alive = [process for process, _ in running if process.poll() is None]

@@ -1,6 +1,6 @@
-"""Measures every so many of the planted cases: `python planted_worker.py PROGRAMS SCRATCH NUMBER WORKERS`.
+"""Measures a share of the planted cases: `python planted_worker.py PROGRAMS SCRATCH NUMBER WORKERS`.
 
-The first variant of each program comes before all others. Prints a line of JSON for each case.
+The first variant of each program comes before all others. Prints one line of JSON per case.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tests.planted.measuring import Answer, answers_for
 NOT_COMPILED = "not compiled"
 
 SECONDS = 40.0
-"""For each run of a program: many of them share the GPU, and each makes a context of its own."""
+"""For each run of a program: many of them share the GPU, and each creates its own context."""
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """What came of one case."""
+    """The outcome of one case."""
 
     name: str
     answers: list[Answer]
@@ -39,7 +39,7 @@ class BuiltPrograms(Programs):
         self._built = folder
 
     def executable(self, source: Path) -> Path:
-        """Return a program. Raises `FfmError` where nvcc refused it."""
+        """Return a program. Raises `FfmError` if nvcc refused it."""
         program = planted_program(self._built, source)
         if not program.exists():
             raise FfmError(NOT_COMPILED)
@@ -64,7 +64,7 @@ def main(programs_folder: Path, scratch: Path, number: int, workers: int) -> int
     for case in in_order(planted_cases())[number::workers]:
         try:
             found = Measured(case.name, answers_for(case, programs, results, ["pages"], SECONDS))
-        except Exception as error:  # one case does not hide the others
+        except Exception as error:  # one case must not hide the others
             told = str(error) if isinstance(error, FfmError) else f"{type(error).__name__}: {error}"
             found = Measured(case.name, [], told)
         sys.stdout.write(msgspec.json.encode(found).decode() + "\n")

@@ -1,4 +1,4 @@
-"""Whether the marked lines of a target are found as what they are."""
+"""Whether the marked lines of a target are found with the right verdict."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def problem_rows(name: str, source: Path, analysis: dict[str, Any]) -> Iterator[
 
 
 def _passes(analysis: dict[str, Any], site: dict[str, Any], source: Path, line: int) -> bool:
-    """Whether a site's stack goes through a line of a script."""
+    """Return whether a site's stack goes through a line of a script."""
     if Path(site["file"]).name == source.name and site["line"] == line:
         return True
     frames = analysis["stacks"][site["stack"]]["frames"]

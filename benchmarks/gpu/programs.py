@@ -1,7 +1,7 @@
-"""Compiles the samples and the planted programs for this machine's GPU, beside the steps that measure no times.
+"""Compiles the samples and the planted programs for this machine's GPU, in parallel with steps that measure no times.
 
 `python benchmarks/gpu/programs.py FOLDER ARCHITECTURE DRIVER SORT...` compiles those of each SORT, `samples` or
-`planted`, and prints a line of JSON for each program, [name, what nvcc refuses or an empty text].
+`planted`, and prints one line of JSON per program, [name, nvcc's complaint or an empty text].
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ NAMES = (
     *("overlap", "overlap_fixed_wait", "overlap_fixed_order", "flag", "flag_fixed"),
     *("gaussian", "gaussian_fixed", "amg", "amg_fixed"),
 )
-"""The samples, those first that are measured first."""
+"""The samples, in the order in which they are measured."""
 
 WARMING = 75.0
-"""Seconds to wait for Numba, which began with the first steps."""
+"""Seconds to wait for Numba, which started with the first steps."""
 
 CUBLAS = "samples_cublas"
-"""Folder of the sample als as it calls cuBLAS, whose calls of the driver are private."""
+"""Folder of the sample als when it calls cuBLAS, whose driver calls are private."""
 
 
 class Build:
-    """The compilation, under way in the background as soon as the GPU's architecture is known."""
+    """The compilation, which runs in the background as soon as the GPU's architecture is known."""
 
     def __init__(self, chosen: set[str]) -> None:
-        """Compile what the chosen steps need; all where none is named."""
+        """Compile what the chosen steps need; everything if none is named."""
         self._sorts = [sort for sort in ("samples", "planted") if not chosen or sort in chosen]
         self._process: subprocess.Popen[str] | None = None
         self._answers = Path()
         self._warming: subprocess.Popen[str] | None = None
 
     def start(self, machine: Machine) -> None:
-        """Start where that is possible and not done yet."""
+        """Start if that is possible and has not happened yet."""
         if self._process is not None or machine.virtual or not machine.architecture or shutil.which("nvcc") is None:
             return
         machine.programs.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ class Build:
             self._process = machine.start(["nice", *script, *self._sorts], answers, errors)
 
     def warm(self, machine: Machine) -> None:
-        """Let the model's kernels be compiled too, by Numba, where programs will be measured."""
+        """Have Numba compile the model's kernels too, if programs will be measured."""
         if not self._sorts:
             return
         script = [sys.executable, str(Path(__file__).with_name("warm.py")), str(machine.work / "warm")]
@@ -64,13 +64,13 @@ class Build:
             self._warming = machine.start(["nice", *script], subprocess.DEVNULL, errors)
 
     def results(self, machine: Machine) -> Iterator[Row]:
-        """Wait for the compilers, and say what they refused."""
+        """Wait for the compilers, and report what they refused."""
         if self._warming is not None:
             yield self._warmed(self._warming, machine)
         if machine.virtual:
             raise SkippedStep("the samples of the virtual GPU are built; planted programs are compiled when they run")
         if self._process is None:
-            reason = "there is no nvcc" if shutil.which("nvcc") is None else "the GPU's architecture is not known"
+            reason = "there is no nvcc" if shutil.which("nvcc") is None else "the GPU's architecture is unknown"
             raise FailedStep(reason)
         in_time = True
         try:
@@ -97,7 +97,7 @@ class Build:
         try:
             process.wait(machine.left(WARMING))
         except subprocess.TimeoutExpired:
-            return Row(subject, None, "not compiled yet; that goes on beside the next steps")
+            return Row(subject, None, "not compiled yet; this continues during the next steps")
         if process.returncode == 0:
             return Row(subject, None, "compiled")
         said = last_line((machine.work / "warm.txt").read_text())
@@ -105,7 +105,7 @@ class Build:
 
 
 def cublas_folder() -> Path | None:
-    """Return a folder that holds cuBLAS and its header: a toolkit's, or that of the package nvidia-cublas."""
+    """Return a folder that contains cuBLAS and its header: a toolkit's, or that of the package nvidia-cublas."""
     toolkits = [Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))]
     packages = [Path(folder) / "nvidia" / "cu13" for folder in sys.path]
     for folder in (*packages, *toolkits):
@@ -116,7 +116,7 @@ def cublas_folder() -> Path | None:
 
 
 def planted_program(folder: Path, source: Path) -> Path:
-    """Where the planted program of a source is built."""
+    """Return where the planted program of a source is built."""
     return folder / "planted" / source.stem
 
 
@@ -128,7 +128,7 @@ def _sample(name: str, folder: Path, architecture: str, cublas: Path | None = No
 
 def _planted(source: Path, folder: Path, architecture: str, driver: str) -> str:
     program = planted_program(folder, source)
-    # Under another name until it is whole.
+    # Under another name until it is complete.
     unfinished = program.with_suffix(".unfinished")
     command = [
         "nvcc", "-std=c++17", "-O1", "-g", f"-arch={architecture}", f"-I{PLANTED}", f"-I{INCLUDES}",

@@ -1,4 +1,4 @@
-"""What a step of the check knows and answers."""
+"""What a step of the check receives and returns."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class SkippedStep(Exception):  # noqa: N818
 
 
 class FailedStep(Exception):  # noqa: N818
-    """A step did not come to its end; the message says why."""
+    """A step did not finish; the message says why."""
 
 
 class OutOfTime(FailedStep):
-    """The time of the step was at its end before a command was."""
+    """The time of the step was over before a command was."""
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class Machine:
     """What the steps work on and with."""
 
     output: Path
-    """For the three files that are the answer: `check.json`, `check.txt`, `doctor.json`."""
+    """For the three result files: `check.json`, `check.txt`, `doctor.json`."""
     virtual: bool
     deadline: float
     """On the clock `time.monotonic`."""
@@ -45,23 +45,23 @@ class Machine:
 
     @property
     def work(self) -> Path:
-        """For programs, results and all else that is written on the way."""
+        """For programs, results and everything else that is written on the way."""
         return self.output / "work"
 
     @property
     def programs(self) -> Path:
-        """Where the compiled samples and planted programs lie."""
+        """Where the compiled samples and planted programs are."""
         return self.work / "programs"
 
     def left(self, at_most: float) -> float:
-        """Return the seconds that a command may take. Raises `OutOfTime` when none are left."""
+        """Return the seconds that a command may take. Raises `OutOfTime` if none are left."""
         seconds = min(at_most, self.deadline - time.monotonic())
         if seconds < 1:
             raise OutOfTime("no time was left")
         return seconds
 
     def start(self, command: list[str], output: IO[Any] | int, error: IO[Any] | int) -> subprocess.Popen[str]:
-        """Start a command in a process group of its own, which ends with this process at the latest."""
+        """Start a command in a separate process group, which ends with this process at the latest."""
         process = subprocess.Popen(
             command,
             cwd=ROOT,
@@ -77,11 +77,11 @@ class Machine:
         return process
 
     def run(self, command: list[str], at_most: float = 60.0) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end, and return what it wrote.
+        """Run a command to its end, and return its output.
 
         Raises:
-            OutOfTime: the step's time was over first.
-            FailedStep: it cannot be started, or took longer than `at_most` seconds.
+            OutOfTime: The step's time was over first.
+                       FailedStep: It cannot be started, or took longer than `at_most` seconds.
         """
         seconds = self.left(at_most)
         try:
@@ -99,7 +99,7 @@ class Machine:
         return subprocess.CompletedProcess(command, process.returncode, out, errors)
 
     def ffm(self, *arguments: str, at_most: float = 60.0) -> subprocess.CompletedProcess[str]:
-        """Run `ffm`, and return what it wrote. Raises `FailedStep` when it fails."""
+        """Run `ffm`, and return its output. Raises `FailedStep` if it fails."""
         done = self.run([sys.executable, "-m", "ffm", *arguments], at_most)
         if done.returncode:
             raise FailedStep(f"ffm {' '.join(arguments[:2])}: {last_line(done.stderr or done.stdout)}")
@@ -112,7 +112,7 @@ class Row:
 
     subject: str
     good: bool | None
-    """None where there is nothing to be right or wrong about."""
+    """None if there is nothing to be right or wrong about."""
     says: str
     data: Any = None
 
@@ -121,7 +121,7 @@ _groups: set[int] = set()
 
 
 def end_group(process: subprocess.Popen[str]) -> None:
-    """End a command and all that it started."""
+    """Stop a command and everything that it started."""
     _groups.discard(process.pid)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -129,13 +129,13 @@ def end_group(process: subprocess.Popen[str]) -> None:
 
 @atexit.register
 def end_all_groups() -> None:
-    """End what is still running."""
+    """Stop what is still running."""
     for group in _groups:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, signal.SIGKILL)
 
 
 def last_line(text: str) -> str:
-    """Return the last line that says something."""
+    """Return the last line that is not empty."""
     lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
     return lines[-1] if lines else "it said nothing"

@@ -1,7 +1,7 @@
 """Which calls wait for the GPU, measured call by call: `python benchmarks/gpu/waiting.py [LIBRARY]`.
 
-The GPU is kept busy, the call is made in a thread of its own, and that thread still being in it after a while means
-that it waits. Prints a line of JSON for each, [call, [waits, what the virtual GPU claims]]; a call that failed has a
+The GPU is kept busy, and the call is made in a separate thread. If that thread is still in the call after a while, the
+call waits. Prints one line of JSON for each, [call, [waits, what the virtual GPU claims]]; a call that failed has a
 text.
 """
 
@@ -20,7 +20,7 @@ from ffm.instrument.probe_driver import Driver, ProbeError
 
 BYTES = 1 << 20
 PAUSE = 0.08
-"""Seconds after which a call that has not returned waits. Calls that do not wait take less than a millisecond."""
+"""Seconds after which a call that has not returned counts as waiting. Other calls take less than a millisecond."""
 PATIENCE = 10.0
 MANAGED_GLOBAL = 1
 """`CU_MEM_ATTACH_GLOBAL` of cuda.h."""
@@ -75,7 +75,7 @@ class Measured:
         return module
 
     def waits(self, call: Call) -> bool:
-        """Return whether a call waits for the GPU. Raises `ProbeError` when it fails."""
+        """Return whether a call waits for the GPU. Raises `ProbeError` if it fails."""
         name, arguments = call
         failure: list[str] = []
 
@@ -95,7 +95,7 @@ class Measured:
         self.here.occupation.release()
         thread.join(PATIENCE)
         if thread.is_alive():
-            raise ProbeError("it did not return when the GPU went on")
+            raise ProbeError("it did not return when the GPU continued")
         self.driver("cuCtxSynchronize")
         if failure:
             raise ProbeError(failure[0])
@@ -103,7 +103,7 @@ class Measured:
 
 
 def cases(gpu: Measured) -> Iterator[tuple[str, bool, Callable[[], Call]]]:
-    """Return the calls: what it is called, whether the virtual GPU claims that it waits, how to make it."""
+    """Yield the calls: name, whether the virtual GPU claims that it waits, how to make it."""
     here, size, byte = gpu.here, gpu.size, ctypes.c_ubyte(1)
     flags = ctypes.c_uint(0)
     stream, event = here.stream, here.event

@@ -1,7 +1,7 @@
-"""Compiles the model's kernels, which Numba then keeps, so that no later step waits for that: `python warm.py FOLDER`.
+"""Compiles the model's kernels, which Numba then caches, so that no later step waits for that: `python warm.py FOLDER`.
 
-Measures a small program (`targets/bindings_constant.py`) in all stages, with the size from which on tables are worth
-compiling set to nothing.
+Measures a small program (`targets/bindings_constant.py`) in all stages, with the table size above which compiling pays
+set to zero.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-# ffm_built_from(LIBRARY FILE...): notes in the library the digests of files, relative to ffm/, that others must agree
-# on. Changed files want it to be built anew.
+# ffm_built_from(LIBRARY FILE...): stores in the library the digests of files (relative to ffm/) on which other parts must
+# agree. If one of them changes, the library is rebuilt.
 set(FFM_BUILT_FROM_SOURCE "${CMAKE_CURRENT_LIST_DIR}/built_from.c")
 function(ffm_built_from library)
   set(noted "")
