@@ -18,7 +18,7 @@ double dot(const std::vector<double> &x, const std::vector<double> &y)
 }
 
 /* y = (shift - Laplacian) x on the finest grid */
-void apply(const std::vector<double> &x, std::vector<double> &y)
+void apply_operator(const std::vector<double> &x, std::vector<double> &y)
 {
     for (int row = 0; row < fine_width; ++row) {
         for (int column = 0; column < fine_width; ++column) {
@@ -48,7 +48,7 @@ ReferenceHeat::ReferenceHeat(int rank)
 
 void ReferenceHeat::begin(int step)
 {
-    apply(x_, residual_);
+    apply_operator(x_, residual_);
     for (int point = 0; point < points; ++point) {
         const double heat = heating(rank_, step, point % fine_width, point / fine_width);
         direction_[point] = residual_[point] = shift * x_[point] + heat - residual_[point];
@@ -59,7 +59,7 @@ void ReferenceHeat::begin(int step)
 void ReferenceHeat::advance(int iterations)
 {
     for (int iteration = 0; iteration < iterations && squared_ > reference_tolerance; ++iteration) {
-        apply(direction_, product_);
+        apply_operator(direction_, product_);
         const double length = squared_ / dot(direction_, product_);
         for (int point = 0; point < points; ++point) {
             x_[point] += length * direction_[point];
