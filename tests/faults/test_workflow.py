@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ffm.stages.lock import InUseError
-from ffm.workflow.locking import running, release_dead
+from ffm.workflow.locking import release_dead, running
 from ffm.workflow.settings import NAMES, SettingsError, read_settings
 from tests.conftest import ROOT
 
