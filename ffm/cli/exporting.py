@@ -72,7 +72,8 @@ def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
     from ffm.stages.documents import Baseline, Document, Memory, SyncUse, Tracing
     from ffm.stages.folder import ResultsFolder
     from ffm.stages.identity import read_latest
-    from ffm.stages.tables import read_table
+    from ffm.stages.registry import TABLES
+    from ffm.stages.tables import stored_table
 
     kinds: dict[str, type[Document]] = {
         "baseline": Baseline,
@@ -82,8 +83,10 @@ def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
     }
     results = ResultsFolder(chosen_folder(folder))
     document = read_latest(kinds[stage], results, stage)
-    files = {name: getattr(document, name) for name in document.tables}
-    return stage_chunks(document, {name: read_table(results.root / file) for name, file in files.items()})
+    tables = TABLES[stage]
+    return stage_chunks(
+        document, {name: stored_table(document, name, tables[name], results.root) for name in document.tables}
+    )
 
 
 def _write(chunks: Iterable[bytes], output: Path | None) -> None:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import load_catalogue
 from ffm.instrument.errors import InstrumentError
 from ffm.instrument.layout import constant, record_type
+from ffm.instrument.recording_checks import LARGEST, flaw
+from ffm.regular_file import open_regular
 
 Table = NDArray[Any]
 
@@ -49,6 +51,10 @@ class RecordedStack:
     python: list[RecordedPythonFrame] = field(default_factory=list)
     truncated: bool = False
     """Whether its outer end was cut off because it was deeper than can be recorded."""
+
+
+MISSING_STACK = RecordedStack(key="0" * 32, frames=[], truncated=True)
+"""Stands for a stack that was not written to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,27 +117,61 @@ def read_recording(path: Path) -> Recording:
     """Read one recording.
 
     Raises:
-        InstrumentError: The file is not a recording, is cut off inside a chunk header, or is of another version.
+        InstrumentError: The file is not a recording, of another version, or was edited or truncated.
     """
+    header_bytes, layout = constant("FFM_HEADER_BYTES"), record_type("ffm_header")
     try:
-        data = np.memmap(path, dtype=np.uint8, mode="r")
+        with open_regular(path) as file:
+            start = file.read(header_bytes)  # before it is mapped: the writer may be at work
+            data = np.memmap(file, dtype=np.uint8, mode="r")
     except (OSError, ValueError) as error:
         raise InstrumentError(f"{path} cannot be read as a recording ({error}). Run the stage again.") from error
-    header_bytes = constant("FFM_HEADER_BYTES")
-    if len(data) < header_bytes or bytes(data[:8]) != b"FFMTRACE":
+    if len(start) < header_bytes or start[:8] != b"FFMTRACE":
         raise InstrumentError(f"{path} is not a recording of ffm. Run the stage again.")
-    header = data[: record_type("ffm_header").itemsize].view(record_type("ffm_header"))[0]
+    header = np.frombuffer(start, layout, count=1)[0]
     if header["version"] != constant("FFM_VERSION"):
         raise InstrumentError(
             f"{path} has version {header['version']}; but this ffm reads {constant('FFM_VERSION')}. Run the stage "
             "again."
         )
-    if header["catalogue_digest"].decode() != load_catalogue().digest:
+    if header["catalogue_digest"].decode(errors="replace") != load_catalogue().digest:
         raise InstrumentError(
             f"{path} was recorded with another table of driver functions. Rebuild with `make setup`, and run the "
             "stage again."
         )
-    chunks = _chunks(data, header_bytes, min(int(header["file_bytes"]), len(data)))
+    try:
+        return _decoded(path, header, _chunks(data, header_bytes, int(header["file_bytes"])))
+    except _DamageError as damage:
+        raise InstrumentError(f"{path} was edited or truncated: {damage}. Run the stage again.") from damage
+
+
+class _DamageError(Exception):
+    """What is wrong with a recording, in a phrase."""
+
+
+TABLES = {
+    "operations": ("ffm_operation", "FFM_CHUNK_OPERATIONS"),
+    "contents": ("ffm_content", "FFM_CHUNK_CONTENTS"),
+    "parts": ("ffm_part", "FFM_CHUNK_PARTS"),
+    "accesses": ("ffm_access", "FFM_CHUNK_ACCESSES"),
+    "extents": ("ffm_extent", "FFM_CHUNK_EXTENTS"),
+    "gpu_times": ("ffm_gpu_time", "FFM_CHUNK_GPU_TIMES"),
+    "host_blocks": ("ffm_host_block", "FFM_CHUNK_HOST_BLOCKS"),
+    "host_releases": ("ffm_host_release", "FFM_CHUNK_HOST_RELEASES"),
+    "host_uses": ("ffm_host_use", "FFM_CHUNK_HOST_USES"),
+}
+"""The tables of a recording: the structure of their rows, and the kind of chunk that holds them."""
+
+
+def _decoded(path: Path, header: Any, chunks: list[Chunk]) -> Recording:
+    tables = {
+        name: _table(chunks, structure, kind, numbered=name == "operations")
+        for name, (structure, kind) in TABLES.items()
+    }
+    modules = _modules(chunks)
+    stacks = _stacks(chunks, threads=int(header["threads"]))
+    if not header["lost"]:  # else the run is refused, and what is missing may be named all the same
+        _check(tables, stacks, modules, threads=int(header["threads"]))
     return Recording(
         path=path,
         process_id=int(header["process_id"]),
@@ -141,29 +181,36 @@ def read_recording(path: Path) -> Recording:
         opened=int(header["opened"]),
         threads=int(header["threads"]),
         lost=int(header["lost"]),
-        fault_cost=int(header["fault_cost"]),
-        operations=_table(chunks, "ffm_operation", "FFM_CHUNK_OPERATIONS", numbered=True),
-        contents=_table(chunks, "ffm_content", "FFM_CHUNK_CONTENTS", numbered=False),
-        parts=_table(chunks, "ffm_part", "FFM_CHUNK_PARTS", numbered=False),
-        accesses=_table(chunks, "ffm_access", "FFM_CHUNK_ACCESSES", numbered=False),
-        extents=_table(chunks, "ffm_extent", "FFM_CHUNK_EXTENTS", numbered=False),
-        gpu_times=_table(chunks, "ffm_gpu_time", "FFM_CHUNK_GPU_TIMES", numbered=False),
-        host_blocks=_table(chunks, "ffm_host_block", "FFM_CHUNK_HOST_BLOCKS", numbered=False),
-        host_releases=_table(chunks, "ffm_host_release", "FFM_CHUNK_HOST_RELEASES", numbered=False),
-        host_uses=_table(chunks, "ffm_host_use", "FFM_CHUNK_HOST_USES", numbered=False),
-        stacks=_stacks(chunks),
-        modules=_modules(chunks),
+        fault_cost=min(int(header["fault_cost"]), LARGEST),
+        **tables,
+        stacks=stacks,
+        modules=modules,
         python_version=_python_version(int(header["python_version"])),
         python_readable=bool(header["python_readable"]),
         ordinary_memory=bool(header["ordinary_memory"]),
     )
 
 
+def _check(
+    tables: dict[str, Table], stacks: list[RecordedStack], modules: list[RecordedModule], *, threads: int
+) -> None:
+    if found := flaw(tables, stacks=len(stacks), threads=threads):
+        raise _DamageError(found)
+    named = (module for stack in stacks for module, _ in stack.frames if module is not None)
+    if (highest := max(named, default=-1)) >= len(modules):
+        raise _DamageError(f"a stack names the module {highest} of {len(modules)}")
+
+
 Chunk = tuple[Any, NDArray[np.uint8]]
 
 
 def _chunks(data: NDArray[np.uint8], offset: int, end: int) -> list[Chunk]:
-    """Return each chunk as (header, bytes of its complete records). A chunk that was never written ends the file."""
+    """Return each chunk as (header, bytes of its complete records). A chunk that was never written ends the file.
+
+    `end` is where the writer has come to.
+    """
+    if end > len(data):
+        raise _DamageError(f"of its {end} bytes {len(data)} are here")
     layout = record_type("ffm_chunk")
     found: list[Chunk] = []
     while offset + layout.itemsize <= end:
@@ -171,8 +218,10 @@ def _chunks(data: NDArray[np.uint8], offset: int, end: int) -> list[Chunk]:
         capacity = int(header["capacity"])
         if capacity == 0:
             break
-        start = offset + layout.itemsize
-        found.append((header, data[start : start + int(header["used"])]))
+        start, used = offset + layout.itemsize, int(header["used"])
+        if not layout.itemsize <= capacity <= end - offset or used > capacity - layout.itemsize:
+            raise _DamageError(f"the chunk at byte {offset} is larger than its place")
+        found.append((header, data[start : start + used]))
         offset += capacity
     return found
 
@@ -187,7 +236,10 @@ def _table(chunks: list[Chunk], structure: str, kind: str, *, numbered: bool) ->
             "formats": [layout[name] for name in layout.names or ()] + [form for _, form in extra],
         }
     )
-    wanted = [(header, rows.view(layout)) for header, rows in chunks if header["kind"] == constant(kind)]
+    chosen = [(header, rows) for header, rows in chunks if header["kind"] == constant(kind)]
+    if any(len(rows) % layout.itemsize or header["first"] >= LARGEST for header, rows in chosen):
+        raise _DamageError(f"a chunk of {structure} does not hold whole records")
+    wanted = [(header, rows.view(layout)) for header, rows in chosen]
     table = np.empty(sum(len(rows) for _, rows in wanted), wide)
     position = 0
     for header, rows in wanted:
@@ -201,7 +253,8 @@ def _table(chunks: list[Chunk], structure: str, kind: str, *, numbered: bool) ->
     return table
 
 
-def _stacks(chunks: list[Chunk]) -> list[RecordedStack]:
+def _stacks(chunks: list[Chunk], *, threads: int) -> list[RecordedStack]:
+    """All stacks by their number. A thread that was killed may leave out one that it was about to write."""
     head, frame = record_type("ffm_stack"), record_type("ffm_frame")
     python_frame = record_type("ffm_python_frame")
     none = constant("FFM_NO_MODULE")
@@ -212,10 +265,12 @@ def _stacks(chunks: list[Chunk]) -> list[RecordedStack]:
             continue
         offset = 0
         while offset < len(content):
-            stack = content[offset : offset + head.itemsize].view(head)[0]
+            stack = _record(content, offset, head)
             offset += head.itemsize
             end = offset + int(stack["frames"]) * frame.itemsize
             python_end = end + int(stack["python_frames"]) * python_frame.itemsize
+            if python_end > len(content):
+                raise _DamageError(f"the stack {stack['number']} is cut")
             frames = content[offset:end].view(frame)
             numbered[int(stack["number"])] = RecordedStack(
                 key=bytes(stack["key"]).hex(),
@@ -227,7 +282,17 @@ def _stacks(chunks: list[Chunk]) -> list[RecordedStack]:
                 truncated=bool(stack["truncated"]),
             )
             offset = python_end
-    return [numbered[number] for number in sorted(numbered)]
+    count = max(numbered, default=-1) + 1
+    if count > len(numbered) + threads:
+        raise _DamageError(f"of {count} stacks it holds {len(numbered)}")
+    return [numbered.get(number, MISSING_STACK) for number in range(count)]
+
+
+def _record(content: NDArray[np.uint8], offset: int, layout: np.dtype[Any]) -> Any:
+    """The record at a place of a chunk, whose length is in the record itself."""
+    if offset + layout.itemsize > len(content):
+        raise _DamageError("a chunk does not hold whole records")
+    return content[offset : offset + layout.itemsize].view(layout)[0]
 
 
 def _python_frame(row: Any, functions: dict[int, tuple[str, str]]) -> RecordedPythonFrame:
@@ -245,7 +310,7 @@ def _python_functions(chunks: list[Chunk]) -> dict[int, tuple[str, str]]:
             continue
         offset = 0
         while offset < len(content):
-            code = content[offset : offset + head.itemsize].view(head)[0]
+            code = _record(content, offset, head)
             offset += head.itemsize
             split = offset + int(code["file_bytes"])
             end = split + int(code["name_bytes"])
@@ -273,7 +338,7 @@ def _modules(chunks: list[Chunk]) -> list[RecordedModule]:
             continue
         offset = 0
         while offset < len(content):
-            module = content[offset : offset + head.itemsize].view(head)[0]
+            module = _record(content, offset, head)
             offset += head.itemsize
             length = int(module["path_bytes"])
             path = bytes(content[offset : offset + length]).decode(errors="replace")

@@ -9,7 +9,7 @@ from ffm.driver.catalogue import Kind, Memory, load_catalogue
 from ffm.instrument.layout import constant
 from ffm.model.transfers import allocations_of
 from ffm.stages.analysis_document import AllocationLink
-from ffm.stages.tables import Columns
+from ffm.stages.columns import Columns
 
 HOST_MEMORIES = (Memory.PINNED, Memory.MANAGED, Memory.REGISTERED)
 """Host memory that the driver knows. All other host memory is pageable."""

@@ -16,20 +16,23 @@ from ffm.model.transfers import REPETITIONS, Repetition
 from ffm.stages.allocations import allocation_links
 from ffm.stages.analysis_document import AllocationLink, Analysis, Matching, StageCost, Verdict
 from ffm.stages.buffer_names import BufferNames
+from ffm.stages.columns import Columns
 from ffm.stages.compiling import compilation_notes
 from ffm.stages.device_work import device_work
-from ffm.stages.documents import Baseline, Document, Memory, SyncUse, Tracing, read_document
-from ffm.stages.downloads import download_uses
+from ffm.stages.documents import Baseline, Document, Memory, SyncUse, Tracing, read_owned
+from ffm.stages.downloads import DOWNLOADS, download_uses
 from ffm.stages.errors import DocumentError
 from ffm.stages.findings import Findings, SiteDescription, write_results
 from ffm.stages.folder import ResultsFolder, application_name
-from ffm.stages.host_memory import functions_of_stacks
+from ffm.stages.host_memory import HOST_MEMORY, functions_of_stacks
 from ffm.stages.identity import agreeing, begin_run
 from ffm.stages.matching import match, translate
+from ffm.stages.memory import GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS
 from ffm.stages.named_stacks import name_stacks, unread_python
 from ffm.stages.notes import host_function_notes, measurement_notes, ordinary_memory_notes
-from ffm.stages.operations import function_name
-from ffm.stages.tables import Columns, read_table
+from ffm.stages.operations import EVENTS, function_name
+from ffm.stages.sync_use import FIRST_USES
+from ffm.stages.tables import stored_table
 from ffm.symbols.symbolizer import Symbolizer
 
 WORTH_MOVING_NS = 20_000
@@ -78,10 +81,10 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
     Raises:
         DocumentError: a document or table of an earlier stage is missing, damaged, or of another program.
     """
-    baseline = read_document(Baseline, folder.document("baseline"))
-    tracing = read_document(Tracing, folder.document("tracing"))
-    memory = read_document(Memory, folder.document("memory"))
-    sync_use = read_document(SyncUse, folder.document("sync-use"))
+    baseline, own_baseline = read_owned(Baseline, folder.document("baseline"))
+    tracing, own_tracing = read_owned(Tracing, folder.document("tracing"))
+    memory, own_memory = read_owned(Memory, folder.document("memory"))
+    sync_use, own_sync_use = read_owned(SyncUse, folder.document("sync-use"))
     runs = [document.run for document in (baseline, tracing, memory, sync_use)]
     if any(run is None or runs[0] is None or run.command != runs[0].command for run in runs):
         raise DocumentError(
@@ -89,8 +92,8 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         )
     stages = {"baseline": baseline, "tracing": tracing, "memory": memory, "sync-use": sync_use}
     on = begin_run(folder.root, "analysis", agreeing(folder.root, stages))
-    columns = read_table(folder.root / tracing.events)
-    host_memory = read_table(folder.root / tracing.host_memory)
+    columns = stored_table(tracing, "events", EVENTS, folder.root)
+    host_memory = stored_table(tracing, "host_memory", HOST_MEMORY, folder.root)
     joined = _join(columns, tracing, memory, sync_use, folder)
     wall_s = baseline.run.wall_s if baseline.run else 0.0
     order = np.lexsort((columns["start"], columns["thread"], columns["process"]))
@@ -131,14 +134,15 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         + host_function_notes(columns)
         + compilation_notes(tracing, columns, wall_s),
     )
-    return write_results(findings, folder.root)
+    own = own_baseline and own_tracing and own_memory and own_sync_use
+    return write_results(findings, folder.root, own=own)
 
 
 def _join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse, folder: ResultsFolder) -> _Joined:
     count = len(columns["start"])
-    synchronizations = read_table(folder.root / memory.synchronizations)
-    transfers = read_table(folder.root / memory.transfers)
-    first_uses = read_table(folder.root / sync_use.first_uses)
+    synchronizations = stored_table(memory, "synchronizations", SYNCHRONIZATIONS, folder.root)
+    transfers = stored_table(memory, "transfers", TRANSFERS, folder.root)
+    first_uses = stored_table(sync_use, "first_uses", FIRST_USES, folder.root)
     for table in (synchronizations, transfers, first_uses):
         table["stack"] = translate(table["stack"], memory.stacks, tracing.stacks)
     reason = np.zeros(count, np.uint8)
@@ -162,7 +166,7 @@ def _join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse,
 
 def _gpu_times(columns: Columns, tracing: Tracing, memory: Memory, folder: ResultsFolder) -> NDArray[np.int64]:
     """How long the GPU worked at each operation, where stage 3 timed the same one; else -1. Nanoseconds."""
-    times = read_table(folder.root / memory.gpu_times)
+    times = stored_table(memory, "gpu_times", GPU_TIME_TABLE, folder.root)
     times["stack"] = translate(times["stack"], memory.stacks, tracing.stacks)
     rows = match(times, columns)
     measured = np.full(len(columns["start"]), -1, np.int64)
@@ -217,7 +221,7 @@ def _add_downloads(
     sites: list[SiteDescription], columns: Columns, tracing: Tracing, memory: Memory, folder: ResultsFolder
 ) -> None:
     """Say of the sites that download how much of it is touched, where stage 3 looked."""
-    table = read_table(folder.root / memory.downloads)
+    table = stored_table(memory, "downloads", DOWNLOADS, folder.root)
     table["stack"] = translate(table["stack"], memory.stacks, tracing.stacks)
     for site, use in download_uses(columns, table, memory.watch).items():
         sites[site] = dataclasses.replace(sites[site], download=use)

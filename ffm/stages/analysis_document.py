@@ -5,11 +5,49 @@ As in `ffm.stages.documents`, times are seconds where a name ends in `_s`.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
 
 import msgspec
 
-from ffm.stages.documents import NOT_MEASURED, Document, Record, WaitLatency
+from ffm.stages.documents import (
+    NOT_MEASURED,
+    Argument,
+    Count,
+    Document,
+    Number,
+    Record,
+    Reference,
+    Seconds,
+    TableFile,
+    WaitLatency,
+    one_of,
+)
+
+SiteKind = Annotated[str, one_of("other", "synchronization", "transfer", "free", "allocation", "launch", "private")]
+VerdictKind = Annotated[
+    str,
+    one_of(
+        "required",
+        "misplaced",
+        "unnecessary",
+        "conditionally unnecessary",
+        "needed",
+        "no-op",
+        "repeat",
+        "copy",
+        "partial",
+    ),
+]
+Watch = Annotated[str, one_of("pages", "trace", "")]
+SignedSeconds = Annotated[float, msgspec.Meta(ge=-1e9, le=1e9)]
+"""A difference of times; what is next to nothing may come out below it."""
+
+MOST_OVERESTIMATED = 100
+"""How many times a run's length imported totals may add up to: those of several threads are not told apart."""
+
+DEEPEST_GROUP = 8
+"""Levels of parts within groups that there may be; a fold has two."""
 
 
 class Benefit(Record, frozen=True, kw_only=True):
@@ -18,12 +56,12 @@ class Benefit(Record, frozen=True, kw_only=True):
     Of a run of several processes they are the run's, which ends when all have ended, not a sum over processes.
     """
 
-    carry_s: float
-    bound_s: float
-    replay_s: float | None = None
+    carry_s: Seconds
+    bound_s: Seconds
+    replay_s: Seconds | None = None
     """None where nothing is known of the GPU (imported results), or where it was not worth a replay."""
-    low_s: float | None = None
-    high_s: float | None = None
+    low_s: Seconds | None = None
+    high_s: Seconds | None = None
     """What is saved at least and at most, for all that is not known; None in documents that give no interval."""
     rests_on: str = ""
     """What the interval rests on, in words."""
@@ -41,12 +79,12 @@ class Verdict(Record, frozen=True, kw_only=True):
     `needed`, `no-op`, `repeat`, `copy`, `partial` for transfers; `occurrences` rest on it, out of all.
     """
 
-    kind: str
+    kind: VerdictKind
     reason: str
-    occurrences: int
-    keep: int | None = None
+    occurrences: Count
+    keep: Number | None = None
     """Conditionally unnecessary: the site of the synchronization that must stay."""
-    first: int | None = None
+    first: Number | None = None
     """Repeated transfers: the site of the transfer that is repeated."""
 
 
@@ -57,19 +95,19 @@ class DownloadUse(Record, frozen=True, kw_only=True):
     pages, a touch counts as one of its page at least. What the GPU reads there counts as touched.
     """
 
-    occurrences: int
-    of: int
-    watch: str
+    occurrences: Count
+    of: Count
+    watch: Watch
     """How accesses were watched: `pages` or `trace`."""
-    bytes: int = 0
+    bytes: Count = 0
     """Of all followed downloads together."""
-    touched_bytes: int = 0
+    touched_bytes: Count = 0
     """At most, of these."""
-    first: int = 0
+    first: Count = 0
     """Whatever was touched of any of them lies from here, in bytes from the beginning of its download,"""
-    last: int = 0
+    last: Count = 0
     """to here."""
-    saving_s: float = 0.0
+    saving_s: Seconds = 0.0
     """What downloading only that part would save at most: the time to copy the rest, as far as the CPU waits for it or
     copies itself."""
 
@@ -84,17 +122,17 @@ class Site(Record, frozen=True, kw_only=True):
     caller: str
     """Demangled function that makes the call."""
     file: str
-    line: int
+    line: Number
     """0 where there is no debug information; the frame's module and offset then name the place."""
-    stack: int
-    kind: str
+    stack: Number
+    kind: SiteKind
     """A name of `ffm.model.timeline.Kind`, in lower case."""
-    count: int
-    total_s: float
-    wait_s: float
-    gap_s: float
-    bytes: int
-    problem_count: int
+    count: Count
+    total_s: Seconds
+    wait_s: Seconds
+    gap_s: Seconds
+    bytes: Count
+    problem_count: Count
     """Occurrences with any problem."""
     synchronization: list[Verdict]
     transfer: list[Verdict]
@@ -110,8 +148,8 @@ class Group(Record, frozen=True, kw_only=True):
     """Sites that one fix could mend together: a single point or a fold (dissertation 5.2)."""
 
     name: str
-    sites: list[int]
-    count: int
+    sites: list[Number]
+    count: Count
     benefit: Benefit
     conditional: bool
     """Whether other synchronizations must be kept for this to hold."""
@@ -122,9 +160,9 @@ class Group(Record, frozen=True, kw_only=True):
 class SequenceOperation(Record, frozen=True, kw_only=True):
     """One numbered line of a sequence (Figure 5.2)."""
 
-    site: int
-    count: int
-    issues: list[str]
+    site: Number
+    count: Count
+    issues: list[Annotated[str, one_of("synchronization", "transfer")]]
     """`synchronization`, `transfer` or both."""
 
 
@@ -132,8 +170,8 @@ class Sequence(Record, frozen=True, kw_only=True):
     """Problem operations up to the next necessary synchronization (dissertation 5.2)."""
 
     operations: list[SequenceOperation]
-    recurrences: int
-    ends_at: int | None
+    recurrences: Count
+    ends_at: Number | None
     """Site of the necessary synchronization that ends it; None at the end of the run."""
     benefit: Benefit
 
@@ -141,31 +179,31 @@ class Sequence(Record, frozen=True, kw_only=True):
 class AllocationLink(Record, frozen=True, kw_only=True):
     """The memory of a site: what it frees, or what it transfers from or to, and where that is allocated and freed."""
 
-    site: int
-    role: str
+    site: Number
+    role: Annotated[str, one_of("frees", "host memory", "destination")]
     """`frees`, `host memory` or `destination`."""
     memory: str
     """A memory of the driver's catalogue (`device`, `pinned`, `managed`, ...), or `pageable`."""
-    allocation: int | None
+    allocation: Number | None
     """Site of the allocation, of the driver or of the C library; None where it is not known."""
-    release: int | None
+    release: Number | None
     """Site that frees it; None where it was not freed."""
-    occurrences: int
+    occurrences: Count
 
 
 class StageCost(Record, frozen=True, kw_only=True):
     """What a stage's run cost against stage 1."""
 
     stage: str
-    wall_s: float
-    ratio: float
+    wall_s: Seconds
+    ratio: Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 
 
 class Matching(Record, frozen=True, kw_only=True):
     """How much of the runs' time could be matched between stages; the rest is not guessed at."""
 
-    matched_s: float
-    unmatched_s: float
+    matched_s: Seconds
+    unmatched_s: Seconds
     unmatched: list[str]
     """One sentence for each stack whose counts differ, largest first."""
 
@@ -173,18 +211,18 @@ class Matching(Record, frozen=True, kw_only=True):
 class Explained(Record, frozen=True, kw_only=True):
     """How much of the run's time stage 2 can account for; seconds, over all threads and processes of the run."""
 
-    run_s: float
+    run_s: Seconds
     """Wall time of the traced run, times its threads that called the driver."""
-    calls_s: float
+    calls_s: SignedSeconds
     """Inside traced calls, without waiting."""
-    work_s: float
+    work_s: SignedSeconds
     """CPU work between traced calls."""
-    wait_s: float
+    wait_s: Seconds
     """Waiting that the GPU's times explain."""
-    unexplained_wait_s: float
-    probes_s: float
+    unexplained_wait_s: SignedSeconds
+    probes_s: SignedSeconds
     """What the probes made it longer by; none of the others holds any of it."""
-    latency_s: float
+    latency_s: SignedSeconds
     """From the end of the GPU's work until a waiting CPU goes on, as is usual for one wait."""
 
     @property
@@ -199,19 +237,20 @@ class Analysis(Document, frozen=True, kw_only=True):
     """Stage 5 (dissertation 4.5): problems, benefits and groups. `timeline` names the columnar file of the model."""
 
     format: ClassVar[str] = "ffm.analysis"
+    tables: ClassVar[tuple[str, ...]] = ("timeline",)
     application: str
-    origin: str
+    origin: Annotated[str, one_of("ffm", "diogenes")]
     """`ffm`, or `diogenes` for imported results."""
-    command: list[str]
-    wall_s: float
-    timeline: str
+    command: list[Argument]
+    wall_s: Seconds
+    timeline: TableFile
     sites: list[Site]
     points: list[Group]
     folds: list[Group]
     sequences: list[Sequence]
     costs: list[StageCost]
     matching: Matching | None
-    estimator: str = "carry"
+    estimator: Annotated[str, one_of("replay", "carry", "bound")] = "carry"
     """The estimator that the views show unless told otherwise."""
     everything: Benefit | None = None
     """What fixing all problems together saves. Groups overlap: their benefits do not add up."""
@@ -219,7 +258,57 @@ class Analysis(Document, frozen=True, kw_only=True):
     explained: Explained | None = None
     """None for imported results, which hold no trace."""
     allocations: list[AllocationLink] = msgspec.field(default_factory=list)
-    watch: str = ""
+    watch: Watch = ""
     """How stage 3 watched memory, `pages` or `trace`; empty where it did not."""
     notes: list[str] = msgspec.field(default_factory=list)
     """Sentences that a reader must know: what could not be measured, and what it means."""
+
+    def references(self) -> Iterator[Reference]:
+        """As in `Document`.
+
+        Raises:
+            ValueError: groups lie too deep within groups.
+        """
+        yield from super().references()
+        yield "a site names stack", (site.stack for site in self.sites), len(self.stacks)
+        sites = len(self.sites)
+        verdicts = [verdict for site in self.sites for verdict in (*site.synchronization, *site.transfer)]
+        named = (number for verdict in verdicts for number in (verdict.keep, verdict.first) if number is not None)
+        yield "a verdict names site", named, sites
+        yield "a group names site", (number for group in _all_groups(self) for number in group.sites), sites
+        lines = (operation.site for sequence in self.sequences for operation in sequence.operations)
+        yield "a sequence names site", lines, sites
+        ends = (sequence.ends_at for sequence in self.sequences if sequence.ends_at is not None)
+        yield "a sequence ends at site", ends, sites
+        for link in ("site", "allocation", "release"):
+            linked = (getattr(allocation, link) for allocation in self.allocations)
+            yield "an allocation names site", (number for number in linked if number is not None), sites
+
+    def check(self) -> None:
+        """As in `Document`; and that no fix saves more than the run takes, where that was measured.
+
+        Raises:
+            ValueError: as there, or a benefit is larger than the run.
+        """
+        super().check()
+        holders: list[Site | Group | Sequence] = [*self.sites, *_all_groups(self), *self.sequences]
+        benefits = [holder.benefit for holder in holders]
+        most = max((_most(benefit) for benefit in benefits), default=0.0)
+        limit = self.wall_s * (1 if self.origin == "ffm" else MOST_OVERESTIMATED)
+        if most > limit * 1.000001:
+            raise ValueError(f"a fix saves {most:g} s of {self.wall_s:g} s")
+
+
+def _most(benefit: Benefit) -> float:
+    """The largest number of a benefit."""
+    return max(benefit.carry_s, benefit.bound_s, benefit.replay_s or 0.0, benefit.low_s or 0.0, benefit.high_s or 0.0)
+
+
+def _all_groups(analysis: Analysis) -> Iterator[Group]:
+    """All groups, and their parts, level by level."""
+    level = [*analysis.points, *analysis.folds]
+    for _ in range(DEEPEST_GROUP):
+        yield from level
+        level = [part for group in level for part in group.parts]
+    if level:
+        raise ValueError("groups lie too deep within groups")

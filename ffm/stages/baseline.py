@@ -57,7 +57,7 @@ def run_baseline(request: Request) -> Baseline:
         waits=calls,
         functions=sorted(by_function.keys() - {PRIVATE}, key=lambda name: -by_function[name]),
     )
-    write_document(document, request.folder.document("baseline"))
+    document = write_document(document, request.folder.document("baseline"), own=True)
     require_sound(measured.run, request)
     return document
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.driver.device_code import DeviceCode, device_code
+from ffm.stages.columns import Columns
 from ffm.stages.documents import Module, Run, Tracing
 from ffm.stages.operations import PRIVATE
-from ffm.stages.tables import Columns
 
 WORTH_SAYING = 0.01
 """Share of the run, spent loading device code that needs no compiling, above which it is reported."""

@@ -13,7 +13,7 @@ from ffm.driver.catalogue import Memory as DriverMemory
 from ffm.instrument.layout import constant
 from ffm.model.device import Action, DeviceWork
 from ffm.model.hoisting import reused_memory
-from ffm.stages.tables import Columns
+from ffm.stages.columns import Columns
 
 LEGACY_STREAM, LEGACY_HANDLE, PER_THREAD_HANDLE = 0, 1, 2
 """`CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD` in CUDA's `cuda.h`: handles of the default streams."""

@@ -6,17 +6,38 @@ A document names its columnar files relative to its own folder. Stacks list fram
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 import orjson
 
+from ffm.regular_file import read_regular
 from ffm.stages.errors import DocumentError
+from ffm.stages.ownership import own_secret
+from ffm.stages.sealing import digest_of_file, is_signed, is_whole, sealed, take_seal
 from ffm.whole_file import write_whole
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """Raised when a field changes its meaning; readers refuse other versions."""
+
+MOST_BYTES = 1 << 31
+"""No document is larger: a million stacks of 30 frames take a tenth of it."""
+
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 60)]
+Number = Annotated[int, msgspec.Meta(ge=0, le=0x7FFFFFFF)]
+"""A place in a list of the same document, from 0; or a line, from 1."""
+TableFile = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_-]*\.arrow\Z")]
+"""A file beside the document, in no other folder."""
+Argument = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00]*\Z")]
+"""What can be passed to a program."""
+
+
+def one_of(*texts: str) -> msgspec.Meta:
+    """Restrict a text to a few."""
+    return msgspec.Meta(pattern=rf"\A({'|'.join(texts)})\Z")
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,11 +61,11 @@ class Frame(Record, frozen=True, kw_only=True):
     it is the return address. `inlined` frames share the address of the frame that follows them.
     """
 
-    module: int
-    offset: int
+    module: Number
+    offset: Annotated[int, msgspec.Meta(ge=0)]
     function: str = ""
     file: str = ""
-    line: int = 0
+    line: Number = 0
     inlined: bool = False
     python: bool = False
     """A Python function; it has no address."""
@@ -56,7 +77,7 @@ class PythonFrame(Record, frozen=True, kw_only=True):
 
     function: str
     file: str
-    line: int
+    line: Number
     entry: bool
 
 
@@ -64,7 +85,7 @@ class Stack(Record, frozen=True, kw_only=True):
     """A call stack, innermost frame first. `key` is the same in every run: it hashes build-ids and offsets, and in
     Python files, functions and lines."""
 
-    key: str
+    key: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{32}\Z")]
     frames: list[Frame]
     python: list[PythonFrame] = []
     """As long as they are not among the frames, the Python functions."""
@@ -89,9 +110,9 @@ class ProcessRecord(Record, frozen=True, kw_only=True):
     """Rank under an MPI launcher, from its environment; None outside of one."""
     recording: str
     """File name of the raw recording, relative to the document."""
-    threads: int
-    operations: int
-    lost: int
+    threads: Count
+    operations: Count
+    lost: Count
     """Operations that could not be recorded (disk full); 0 in a sound run."""
     python: str = ""
     """Version of the Python interpreter in it, as in `3.12.1`."""
@@ -124,30 +145,35 @@ class Run(Record, frozen=True, kw_only=True):
     """One measured execution of the program."""
 
     stage: str
-    command: list[str]
+    command: Annotated[list[Argument], msgspec.Meta(min_length=1)]
     working_directory: str
     started: str
     """ISO 8601, UTC."""
-    wall_s: float
+    wall_s: Seconds
     """From the start of the program to its end, without `preparation_s`."""
-    preparation_s: float
+    preparation_s: Seconds
     """For how long the run stood still since a process was held to be hooked: the first one where it uses the driver
     itself, else any of those that it launched (`ffm.instrument.held_times`)."""
-    held_beside_s: float = 0.0
+    held_beside_s: Seconds = 0.0
     """The part of `preparation_s` in which another process ran: `wall_s` is short by up to this where that one waited
     for nobody."""
-    user_s: float
-    system_s: float
+    user_s: Seconds
+    system_s: Seconds
     status: ExitStatus
     processes: list[ProcessRecord]
     hooks: list[HookOutcome]
     driver: Driver | None
 
 
+Reference = tuple[str, Iterable[int], int]
+"""What refers to what, in words; the numbers; and how many there are of what they refer to, from 0."""
+
+
 class Document(Record, frozen=True, kw_only=True):
     """A file of results. Subclasses set `format`; `version` is checked on reading.
 
-    `tables` are the fields that name columnar files, which lie beside the document.
+    `tables` are the fields that name columnar files, which lie beside the document. `checksums` are those of these
+    files, by field, as `write_document` finds them.
     """
 
     format: ClassVar[str]
@@ -158,6 +184,22 @@ class Document(Record, frozen=True, kw_only=True):
     run: Run | None = None
     modules: list[Module] = []
     stacks: list[Stack] = []
+    checksums: dict[str, str] = {}
+
+    def references(self) -> Iterator[Reference]:
+        """Everything in the document that is the number of something else in it."""
+        modules = (frame.module for stack in self.stacks for frame in stack.frames)
+        yield "a frame names module", modules, len(self.modules)
+
+    def check(self) -> None:
+        """Check what no single field can tell.
+
+        Raises:
+            ValueError: a number refers to nothing; the message says which.
+        """
+        for what, numbers, count in self.references():
+            if (highest := max(numbers, default=-1)) >= count:
+                raise ValueError(f"{what} {highest} of {count}")
 
 
 class WaitingCall(Record, frozen=True, kw_only=True):
@@ -165,9 +207,9 @@ class WaitingCall(Record, frozen=True, kw_only=True):
 
     function: str
     """The public driver function around the wait; `private` where there is none."""
-    stack: int
-    count: int
-    wait_s: float
+    stack: Number
+    count: Count
+    wait_s: Seconds
 
 
 class Baseline(Document, frozen=True, kw_only=True):
@@ -178,11 +220,16 @@ class Baseline(Document, frozen=True, kw_only=True):
     functions: list[str]
     """Public driver functions that waited, most time first."""
 
+    def references(self) -> Iterator[Reference]:
+        """As in `Document`."""
+        yield from super().references()
+        yield "a wait names stack", (wait.stack for wait in self.waits), len(self.stacks)
+
 
 class WaitLatency(Record, frozen=True, kw_only=True):
     """What a wait for the GPU takes beyond the GPU's work, as this machine and driver have it."""
 
-    least: int
+    least: Count
     """Nanoseconds; nine of ten waits have more."""
     unknown: str = ""
     """Why it could not be measured, and is 0; else empty."""
@@ -196,12 +243,12 @@ class Tracing(Document, frozen=True, kw_only=True):
 
     format: ClassVar[str] = "ffm.tracing"
     tables: ClassVar[tuple[str, ...]] = ("events", "host_memory")
-    events: str
-    probe_cost_ns: float
+    events: TableFile
+    probe_cost_ns: Annotated[float, msgspec.Meta(ge=0, le=1e12)]
     """Measured cost of the probe itself for one traced call, already taken out of the columns."""
-    host_memory: str
+    host_memory: TableFile
     """Columnar file of where pageable host memory of transfers comes from (`ffm.stages.host_memory`)."""
-    compute_capability: int = 0
+    compute_capability: Number = 0
     """Of the first GPU, 10 * major + minor; 0 where it was not asked, since the program holds no device code."""
     wait_latency: WaitLatency = NOT_MEASURED
 
@@ -214,18 +261,18 @@ class Memory(Document, frozen=True, kw_only=True):
 
     format: ClassVar[str] = "ffm.memory"
     tables: ClassVar[tuple[str, ...]] = ("synchronizations", "transfers", "accesses", "downloads", "gpu_times")
-    watch: str
+    watch: Annotated[str, one_of("pages", "trace")]
     """How accesses were watched: `pages` or `trace`."""
     ordinary_memory: bool = True
     """Whether kernels may use ordinary memory by its address; not where the user says so."""
-    synchronizations: str
-    transfers: str
-    accesses: str
+    synchronizations: TableFile
+    transfers: TableFile
+    accesses: TableFile
     """Columnar file of the first accesses: the code addresses and ranges stage 4 instruments."""
-    downloads: str
+    downloads: TableFile
     """Columnar file with a row for each download that was followed to its end: `bytes`, and how many of them the CPU
     `touched` at most before they were overwritten or given back, which lie within `first` to `last`."""
-    gpu_times: str
+    gpu_times: TableFile
     """Columnar file of how long the GPU worked at what was enqueued, where events could tell."""
 
 
@@ -234,21 +281,28 @@ class SyncUse(Document, frozen=True, kw_only=True):
 
     format: ClassVar[str] = "ffm.sync_use"
     tables: ClassVar[tuple[str, ...]] = ("first_uses",)
-    first_uses: str
+    first_uses: TableFile
 
 
 DocumentType = TypeVar("DocumentType", bound=Document)
 
 
-def write_document(document: Document, path: Path) -> None:
-    """Write a document as JSON, whole or not at all: a reader never sees half a file.
+def write_document(document: DocumentType, path: Path, *, own: bool = False) -> DocumentType:
+    """Write a document as JSON, whole or not at all: a reader never sees half a file. Its tables lie beside it already.
+
+    With `own`, this user measured what it says: it is signed, if the user has a place for the secret. Returns the
+    document as it was written, with the checksums of its tables.
 
     Raises:
-        OSError: the file cannot be written.
+        OSError: the file cannot be written, or a table cannot be read.
     """
-    content = {"format": document.format, **msgspec.to_builtins(document)}
-    encoded = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    checksums = {name: digest_of_file(path.with_name(getattr(document, name))) for name in document.tables}
+    document = msgspec.structs.replace(document, checksums=checksums)
+    content = msgspec.to_builtins(document)
+    head = {"format": document.format, "version": content.pop("version")}
+    encoded = sealed(head, content, own_secret(make=True) if own else None)
     write_whole(path, encoded)
+    return document
 
 
 def missing(path: Path, stage: str) -> DocumentError:
@@ -257,28 +311,62 @@ def missing(path: Path, stage: str) -> DocumentError:
 
 
 def read_document(kind: type[DocumentType], path: Path) -> DocumentType:
-    """Read and check a document of the given kind.
+    """Read and check a document of the given kind. Raises `DocumentError` as `read_owned` does."""
+    return read_owned(kind, path)[0]
+
+
+def read_owned(kind: type[DocumentType], path: Path) -> tuple[DocumentType, bool]:
+    """Read and check a document of the given kind; also return whether this user measured what it says.
 
     Raises:
-        DocumentError: missing, truncated, edited into another shape, of another kind or version; the message
-            names the file and the command that makes it anew.
+        DocumentError: missing, truncated, edited, of another kind or version, or not what such a document says; the
+            message names the file and the command that makes it anew.
     """
-    stage = kind.format.removeprefix("ffm.").replace("_", "-")
-    again = f"Run `ffm stage {stage}` again to make it anew."
     try:
-        content = orjson.loads(path.read_bytes())
+        data = read_regular(path, MOST_BYTES)
     except FileNotFoundError:
-        raise missing(path, stage) from None
-    except (orjson.JSONDecodeError, OSError) as error:
-        raise DocumentError(f"{path} cannot be read ({error}): it is truncated or damaged. {again}") from error
+        raise missing(path, _stage(kind)) from None
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read: {error.strerror}. {make_anew(kind)}") from error
+    content = _decoded(kind, path, data)
+    seal = take_seal(content)
+    if not is_whole(data, seal):
+        raise edited(kind, path)
+    try:
+        document = msgspec.convert(content, kind)
+        document.check()
+    except (msgspec.ValidationError, ValueError, RecursionError) as error:
+        raise DocumentError(f"{path} is not as this ffm writes it ({error}). {make_anew(kind)}") from error
+    return document, is_signed(data, seal, own_secret())
+
+
+def edited(kind: type[Document], path: Path) -> DocumentError:
+    """The error of a file, a document of this kind or a table of one, that is not as it was written."""
+    return DocumentError(f"{path} was edited or truncated. {make_anew(kind)}")
+
+
+def make_anew(kind: type[Document]) -> str:
+    """Which command makes a document of this kind anew."""
+    if kind.format == "ffm.analysis":
+        return "Make it anew with `ffm stage analysis`, or import it again."
+    return f"Measure again with `ffm stage {_stage(kind)}` and the stages after it."
+
+
+def _stage(kind: type[Document]) -> str:
+    return kind.format.removeprefix("ffm.").replace("_", "-")
+
+
+def _decoded(kind: type[Document], path: Path, data: bytes) -> dict[str, Any]:
+    """The fields of a document, of the right format and version. A document of another version says just that."""
+    try:
+        content = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        raise edited(kind, path) from None
     if not isinstance(content, dict) or content.pop("format", None) != kind.format:
-        raise DocumentError(f"{path} is not a document of the format {kind.format}. {again}")
+        raise DocumentError(f"{path} is not a document of the format {kind.format}. {make_anew(kind)}")
     if content.get("version") != FORMAT_VERSION:
         raise DocumentError(
-            f"{path} has version {content.get('version')!r}; this ffm reads version {FORMAT_VERSION}. Measure the "
+            f"{path} has version {content.get('version')!r:.40}; this ffm reads version {FORMAT_VERSION}. Measure the "
             "program anew, all stages: `snakemake --forceall --config app=./program`."
         )
-    try:
-        return msgspec.convert(content, kind)
-    except msgspec.ValidationError as error:
-        raise DocumentError(f"{path} does not have the expected shape ({error}). {again}") from error
+    return content

@@ -9,8 +9,23 @@ from ffm.driver.catalogue import Direction, Kind, load_catalogue
 from ffm.instrument.layout import constant
 from ffm.instrument.recording import Recording
 from ffm.stages.analysis_document import DownloadUse
+from ffm.stages.columns import LONGEST, Column, Columns, Table, identity, size
 from ffm.stages.program_order import access_rows
-from ffm.stages.tables import Columns
+
+DOWNLOADS = Table(
+    {
+        **identity(),
+        "bytes": size(),
+        "touched": size(),
+        "first": Column(np.int64, least=0, most=LONGEST),
+        "last": Column(np.int64, least=0, most=LONGEST),
+    },
+    {
+        "are at most all bytes touched": lambda columns: bool((columns["touched"] <= columns["bytes"]).all()),
+        "does the first touch come before the last": lambda columns: bool((columns["first"] <= columns["last"]).all()),
+    },
+)
+"""What `followed_downloads`, and which operation each row is."""
 
 
 def followed_downloads(columns: Columns, recording: Recording) -> tuple[NDArray[np.int64], Columns]:

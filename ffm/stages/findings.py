@@ -97,16 +97,16 @@ class Findings:
     """As in `analysis_document.Explained`."""
 
 
-def write_results(findings: Findings, folder: Path) -> Analysis:
+def write_results(findings: Findings, folder: Path, *, own: bool = False) -> Analysis:
     """Analyse, and write the document and its timeline into a folder, which is created if necessary.
 
-    The document comes last, so that a folder with a document has all of its files.
+    `own` is whether this user measured them. The document comes last, so that a folder with a document has all of its
+    files.
     """
     analysis, membership = analyse(findings)
     folder.mkdir(parents=True, exist_ok=True)
     save_timeline(findings.timeline, folder / TIMELINE_FILE, membership.line, findings.work)
-    write_document(analysis, folder / ANALYSIS_FILE)
-    return analysis
+    return write_document(analysis, folder / ANALYSIS_FILE, own=own)
 
 
 def analyse(findings: Findings) -> tuple[Analysis, Membership]:

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from ffm.instrument.layout import constant
 from ffm.instrument.recording import Recording
+from ffm.stages.columns import Column, Columns, Table, number_of, size
 from ffm.stages.stack_table import StackTable
-from ffm.stages.tables import Columns
 
 ALLOCATORS = ("malloc", "calloc", "realloc", "reallocarray", "memalign", "aligned_alloc", "posix_memalign", "mmap")
 FREE = "free"
@@ -19,6 +19,31 @@ COLUMNS = ("user", "allocation", "allocator", "release", "release_allocator", "b
 def allocator_names() -> dict[int, str]:
     """Return the C library's function behind each recorded `FFM_ALLOCATOR_…`."""
     return {constant(f"FFM_ALLOCATOR_{name.upper()}"): name for name in (*ALLOCATORS, FREE)}
+
+
+def _known_allocators() -> list[int]:
+    return [-1, *allocator_names()]
+
+
+def _are_named(columns: Columns) -> bool:
+    return all(
+        bool((columns[function][columns[stack] >= 0] >= 0).all())
+        for stack, function in (("allocation", "allocator"), ("release", "release_allocator"))
+    )
+
+
+HOST_MEMORY = Table(
+    {
+        "user": number_of("stacks"),
+        "allocation": number_of("stacks", none=True),
+        "allocator": Column(np.int32, among=_known_allocators),
+        "release": number_of("stacks", none=True),
+        "release_allocator": Column(np.int32, among=_known_allocators),
+        "blocks": size(),
+    },
+    {"has what was allocated or freed a function that did it": _are_named},
+)
+"""What `host_memory_columns` returns."""
 
 
 def functions_of_stacks(host_memory: Columns) -> dict[int, str]:
@@ -47,13 +72,14 @@ def host_memory_columns(recordings: list[Recording], stacks: StackTable) -> Colu
 def _of_process(recording: Recording, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
     """Rows of the first five columns, one for each block and user."""
     blocks, releases = recording.host_blocks, recording.host_releases
-    last = int(max(blocks["number"].max(initial=0), releases["number"].max(initial=0)))
-    of_block = np.full((last + 1, 4), -1, np.int64)
-    of_block[blocks["number"], 0] = numbers[blocks["stack"]]
-    of_block[blocks["number"], 1] = blocks["allocator"]
-    of_block[releases["number"], 2] = numbers[releases["stack"]]
-    of_block[releases["number"], 3] = releases["allocator"]
+    known = np.unique(np.concatenate([blocks["number"], releases["number"]]))
+    of_block = np.full((len(known), 4), -1, np.int64)
+    allocated, released = np.searchsorted(known, blocks["number"]), np.searchsorted(known, releases["number"])
+    of_block[allocated, 0] = numbers[blocks["stack"]]
+    of_block[allocated, 1] = blocks["allocator"]
+    of_block[released, 2] = numbers[releases["stack"]]
+    of_block[released, 3] = releases["allocator"]
     uses = np.unique(np.column_stack([recording.host_uses["number"], recording.host_uses["stack"]]), axis=0)
-    uses = uses[uses[:, 0] <= last]
-    rows = np.column_stack([numbers[uses[:, 1]], of_block[uses[:, 0]]]).astype(np.int64)
+    uses = uses[np.isin(uses[:, 0], known)]
+    rows = np.column_stack([numbers[uses[:, 1]], of_block[np.searchsorted(known, uses[:, 0])]]).astype(np.int64)
     return rows[rows[:, 1] >= 0]

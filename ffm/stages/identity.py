@@ -13,13 +13,15 @@ from pathlib import Path
 
 import msgspec
 
-from ffm.stages.documents import Document, DocumentType, read_document
+from ffm.regular_file import read_regular
+from ffm.stages.documents import Document, DocumentType, read_owned
 from ffm.stages.errors import DocumentError
 from ffm.stages.folder import STAGES, ResultsFolder
 from ffm.stages.lock import LOCK_FILE, holder
 from ffm.whole_file import write_whole
 
 MEASUREMENT_FILE = "measurement.json"
+MOST_BYTES = 1 << 16
 
 BUILT_ON: dict[str, tuple[str, ...]] = {
     "baseline": (),
@@ -65,10 +67,10 @@ def latest(folder: Path) -> Latest:
     """
     path = folder / MEASUREMENT_FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Latest)
+        return msgspec.json.decode(read_regular(path, MOST_BYTES), type=Latest)
     except FileNotFoundError:
         return Latest()
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, OSError, ValueError) as error:
         raise DocumentError(f"{path} is damaged ({error}). Measure the program anew, all stages.") from error
 
 
@@ -94,14 +96,19 @@ def require_latest(folder: Path, stage: str, document: Document) -> None:
 
 
 def read_latest(kind: type[DocumentType], folder: ResultsFolder, stage: str) -> DocumentType:
-    """Read a stage's document of the latest run.
+    """Read a stage's document of the latest run. Raises `DocumentError` as `read_latest_owned` does."""
+    return read_latest_owned(kind, folder, stage)[0]
+
+
+def read_latest_owned(kind: type[DocumentType], folder: ResultsFolder, stage: str) -> tuple[DocumentType, bool]:
+    """Read a stage's document of the latest run; also return whether this user measured it.
 
     Raises:
         DocumentError: it is missing, damaged, or out of date.
     """
-    document = read_document(kind, folder.document(stage))
+    document, own = read_owned(kind, folder.document(stage))
     require_latest(folder.root, stage, document)
-    return document
+    return document, own
 
 
 def forget_runs(folder: Path) -> None:

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.stages.columns import Columns
 from ffm.stages.documents import Stack
-from ffm.stages.tables import Columns
 
 IDENTITY = ("process", "thread", "stack", "occurrence")
 """Columns that identify an operation. Stack numbers are those of one document: `translate` them first."""

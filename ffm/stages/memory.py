@@ -12,12 +12,14 @@ from ffm.driver.catalogue import Memory as DriverMemory
 from ffm.driver.catalogue import load_catalogue
 from ffm.instrument.layout import constant
 from ffm.instrument.recording import Recording
-from ffm.model.necessity import Necessity, Role, Uses, needed_synchronizations
+from ffm.model.necessity import Necessity, Reason, Role, Uses, needed_synchronizations
+from ffm.model.transfers import Repetition
+from ffm.stages.columns import LONGEST, Column, Columns, Table, duration, identity, number_of, size, time
 from ffm.stages.documents import Baseline, Memory, write_document
 from ffm.stages.downloads import followed_downloads
 from ffm.stages.identity import read_latest
-from ffm.stages.measure import Request, measure, require_sound
-from ffm.stages.operations import operation_columns
+from ffm.stages.measure import Measurement, Request, measure, require_sound
+from ffm.stages.operations import FUNCTION, operation_columns
 from ffm.stages.program_order import (
     access_rows,
     access_uses,
@@ -29,7 +31,7 @@ from ffm.stages.program_order import (
 )
 from ffm.stages.program_transfers import judged_transfers
 from ffm.stages.stack_table import StackTable
-from ffm.stages.tables import Columns, write_table
+from ffm.stages.tables import write_table
 from ffm.stages.tracing import traced_functions
 
 CONTENTS, WATCH, PLAN, GPU_TIMES, NO_ORDINARY = 1, 2, 4, 16, 32
@@ -42,6 +44,39 @@ ENDS_OF_CONTEXTS = frozenset(
 
 TOUCHING = (Role.RESULT, Role.SOURCE, Role.OWN_SOURCE)
 """Accesses that stage 4 can see again."""
+
+
+SYNCHRONIZATIONS = Table(
+    {
+        **identity(),
+        "reason": Column(np.uint8, among=lambda: list(Reason)),
+        "keep_stack": number_of("stacks", none=True),
+        "first_use": Column(np.int64, least=-1, most=LONGEST),
+    }
+)
+
+TRANSFERS = Table(
+    {
+        **identity(),
+        "kind": Column(np.uint8, among=lambda: list(Repetition)),
+        "first_stack": number_of("stacks", none=True),
+        "share": Column(np.float64, least=0, most=1),
+        "bytes": size(),
+    }
+)
+
+ACCESSES = Table(
+    {
+        **identity(),
+        "function": FUNCTION,
+        "synchronization_function": FUNCTION,
+        **{f"synchronization_{name}": column for name, column in identity().items() if name != "process"},
+        "address": Column(np.uint64),
+        "time": time(),
+    }
+)
+
+GPU_TIME_TABLE = Table({**identity(), "nanoseconds": duration()})
 
 
 def ends_of_contexts() -> list[str]:
@@ -69,6 +104,15 @@ def run_memory(request: Request) -> Memory:
         own_pages=not trace,
         trace=trace,
     )
+    return record_memory(measured, request)
+
+
+def record_memory(measured: Measurement, request: Request) -> Memory:
+    """Judge and write down a run that was watched.
+
+    Raises:
+        ProgramError: the program failed.
+    """
     stacks = StackTable()
     columns = operation_columns(measured.recordings, stacks)
     synchronizations: list[Columns] = []
@@ -111,7 +155,7 @@ def run_memory(request: Request) -> Memory:
         downloads=request.folder.table("memory-downloads").name,
         gpu_times=request.folder.table("memory-gpu-times").name,
     )
-    write_document(document, request.folder.document("memory"))
+    document = write_document(document, request.folder.document("memory"), own=True)
     require_sound(measured.run, request)
     return document
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.stages.columns import Columns
 from ffm.stages.documents import Baseline, Memory, Tracing
-from ffm.stages.tables import Columns
 
 WORTH_SAYING = 0.02
 """Share of the run: a smaller uncertainty of its time is not worth a note."""

@@ -12,9 +12,9 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.instrument.layout import constant
 from ffm.instrument.recording import Recording
 from ffm.model.timeline import Kind
+from ffm.stages.columns import LONGEST, Column, Columns, Table, duration, identity, size, time
 from ffm.stages.driver_threads import of_driver_threads
 from ffm.stages.stack_table import StackTable
-from ffm.stages.tables import Columns
 
 PRIVATE = "private"
 """Function name of a wait under no public call."""
@@ -46,6 +46,36 @@ COLUMNS = {
     "number": np.int64,
 }
 """Columns taken as recorded. Times in nanoseconds; `number` is the place within the thread."""
+
+
+def recorded_functions() -> list[int]:
+    """Return the indices that a recorded function may have."""
+    return [*range(len(load_catalogue())), constant("FFM_FUNCTION_PRIVATE")]
+
+
+FUNCTION = Column(np.int32, least=0, most=0xFFFF, among=recorded_functions)
+
+EVENTS = Table(
+    {
+        **identity(),
+        "start": time(),
+        "duration": duration(),
+        "wait": duration(),
+        "waits": Column(np.int32, least=0),
+        "probe": duration(),
+        "bytes": size(),
+        "destination": Column(np.uint64),
+        "source": Column(np.uint64),
+        "stream": Column(np.uint64),
+        "handle": Column(np.uint64),
+        "function": FUNCTION,
+        "flags": Column(np.int32, least=0, most=0xFFFF),
+        "result": Column(np.int32),
+        "number": Column(np.int64, least=0, most=LONGEST),
+        "kind": Column(np.uint8, most=max(Kind)),
+    }
+)
+"""What `operation_columns` returns."""
 
 
 def function_name(function: int) -> str:

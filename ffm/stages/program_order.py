@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import Direction, DriverFunction, Kind, Memory, load_catalogue
 from ffm.instrument.layout import constant
 from ffm.model.necessity import Action, Clocks, Operations, Role, Scope, StreamKind, Streams, Uses
-from ffm.stages.tables import Columns
+from ffm.stages.columns import Columns
 
 LEGACY_STREAM, LEGACY_HANDLE, PER_THREAD_HANDLE = 0, 1, 2
 """`CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD` in CUDA's `cuda.h`: handles of the default streams."""

@@ -9,8 +9,8 @@ from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.instrument.layout import constant
 from ffm.instrument.recording import Recording
 from ffm.model.transfers import Contents, Parts, Repetition, Repetitions, allocations_of, repeated_transfers
+from ffm.stages.columns import Columns
 from ffm.stages.program_order import access_rows
-from ffm.stages.tables import Columns
 
 LEAST = np.iinfo(np.int64).min
 

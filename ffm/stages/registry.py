@@ -1,16 +1,23 @@
-"""The stages that run the program, by the name that commands and files use; one at a time in a results folder."""
+"""The stages that run the program, and their tables, by the name that commands and files use.
+
+One stage at a time runs in a results folder.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from ffm.stages.baseline import run_baseline
+from ffm.stages.columns import Table
 from ffm.stages.documents import Document, missing
+from ffm.stages.downloads import DOWNLOADS
+from ffm.stages.host_memory import HOST_MEMORY
 from ffm.stages.identity import BUILT_ON
 from ffm.stages.lock import writing_to
 from ffm.stages.measure import Request, require_program
-from ffm.stages.memory import run_memory
-from ffm.stages.sync_use import run_sync_use
+from ffm.stages.memory import ACCESSES, GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS, run_memory
+from ffm.stages.operations import EVENTS
+from ffm.stages.sync_use import FIRST_USES, run_sync_use
 from ffm.stages.tracing import run_tracing
 
 MEASURING_STAGES: dict[str, Callable[[Request], Document]] = {
@@ -19,6 +26,20 @@ MEASURING_STAGES: dict[str, Callable[[Request], Document]] = {
     "memory": run_memory,
     "sync-use": run_sync_use,
 }
+
+TABLES: dict[str, dict[str, Table]] = {
+    "baseline": {},
+    "tracing": {"events": EVENTS, "host_memory": HOST_MEMORY},
+    "memory": {
+        "synchronizations": SYNCHRONIZATIONS,
+        "transfers": TRANSFERS,
+        "accesses": ACCESSES,
+        "downloads": DOWNLOADS,
+        "gpu_times": GPU_TIME_TABLE,
+    },
+    "sync-use": {"first_uses": FIRST_USES},
+}
+"""What the tables of each stage's document are."""
 
 
 def run_stage(name: str, request: Request) -> Document:

@@ -19,7 +19,7 @@ from ffm.stages.analysis_document import Analysis, Benefit, SequenceOperation
 from ffm.stages.benefits import Estimates
 from ffm.stages.errors import FfmError
 from ffm.stages.folder import ResultsFolder
-from ffm.stages.identity import read_latest
+from ffm.stages.identity import read_latest_owned
 from ffm.stages.timeline_file import load_results_timeline
 
 ANALYSIS_FILE = "analysis.json"
@@ -30,14 +30,21 @@ Estimator = Literal["replay", "carry", "bound"]
 class Results:
     """A folder of results. The document is read at once, the timeline when something asks for it."""
 
-    def __init__(self, folder: Path, document: Analysis) -> None:
+    def __init__(self, folder: Path, document: Analysis, *, own: bool = False) -> None:
         self.folder = folder
         self.document = document
+        self.own = own
+        """Whether this user measured them."""
 
     @functools.cached_property
     def _columns(self) -> tuple[Timeline, Membership, DeviceWork | None]:
-        timeline, line, work = load_results_timeline(self.folder / self.document.timeline)
-        lengths = [len(sequence.operations) for sequence in self.document.sequences]
+        document = self.document
+        lengths = [len(sequence.operations) for sequence in document.sequences]
+        timeline, line, work = load_results_timeline(
+            self.folder / document.timeline,
+            document.checksums.get("timeline", ""),
+            {"sites": len(document.sites), "lines": sum(lengths)},
+        )
         return timeline, Membership(line, offsets_of(lengths)), work
 
     @functools.cached_property
@@ -78,7 +85,8 @@ def open_results(folder: Path) -> Results:
     Raises:
         DocumentError: there is none, or it is truncated, edited, or of another version; one sentence says so.
     """
-    return Results(folder, read_latest(Analysis, ResultsFolder(folder), "analysis"))
+    document, own = read_latest_owned(Analysis, ResultsFolder(folder), "analysis")
+    return Results(folder, document, own=own)
 
 
 def doing_without(results: Results, site: int) -> Replayed | None:

@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Kind, Memory, load_catalogue
 from ffm.instrument.layout import constant
+from ffm.stages.columns import LONGEST, Column, Columns, Table, identity
 from ffm.stages.documents import Memory as MemoryDocument
 from ffm.stages.documents import Stack, SyncUse, write_document
 from ffm.stages.identity import read_latest
 from ffm.stages.matching import match, translate
 from ffm.stages.measure import Measurement, Request, measure, require_sound
-from ffm.stages.memory import NO_ORDINARY, PLAN, WATCH, recorded_accesses, recorded_uses
+from ffm.stages.memory import ACCESSES, NO_ORDINARY, PLAN, WATCH, recorded_accesses, recorded_uses
 from ffm.stages.operations import function_name, operation_columns
 from ffm.stages.stack_table import StackTable
-from ffm.stages.tables import Columns, read_table, write_table
+from ffm.stages.tables import stored_table, write_table
 from ffm.whole_file import write_whole
+
+FIRST_USES = Table({**identity(), "first_use": Column(np.int64, least=0, most=LONGEST)})
 
 
 def run_sync_use(request: Request) -> SyncUse:
@@ -33,7 +36,7 @@ def run_sync_use(request: Request) -> SyncUse:
         ProgramError: the program could not be measured, or failed.
     """
     memory = read_latest(MemoryDocument, request.folder, "memory")
-    accesses = read_table(request.folder.root / memory.accesses)
+    accesses = stored_table(memory, "accesses", ACCESSES, request.folder.root)
     plan = _write_plan(accesses, memory.stacks, request)
     functions = _functions(accesses)
     mode = WATCH | PLAN | (0 if memory.ordinary_memory else NO_ORDINARY)
@@ -49,7 +52,7 @@ def run_sync_use(request: Request) -> SyncUse:
         stacks=memory.stacks,
         first_uses=request.folder.table("sync-use-first-uses").name,
     )
-    write_document(document, request.folder.document("sync-use"))
+    document = write_document(document, request.folder.document("sync-use"), own=True)
     require_sound(measured.run, request)
     return document
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,13 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather as feather
-from numpy.typing import NDArray
 
+from ffm.regular_file import open_regular
+from ffm.stages.columns import ColumnError, Columns, Table
+from ffm.stages.documents import Document, edited, make_anew
 from ffm.stages.errors import DocumentError
+from ffm.stages.sealing import digest
 from ffm.whole_file import whole_file
-
-Columns = dict[str, NDArray[Any]]
-"""Columns of equal length by name."""
 
 
 def write_table(columns: Columns, path: Path) -> None:
@@ -40,18 +42,64 @@ def whole_arrow_file(path: Path) -> Iterator[Any]:
         yield sink
 
 
+def stored_table(document: Document, name: str, table: Table, folder: Path) -> Columns:
+    """Map the columns of a document's table, and check them: that they are what was written, and that they are sound.
+
+    Raises:
+        DocumentError: the file is missing, edited or truncated, or does not hold such a table.
+    """
+    path = folder / getattr(document, name)
+    columns = _mapped_columns(path, type(document), document.checksums.get(name, ""))
+    try:
+        table.check(columns, counts_of(document))
+    except ColumnError as error:
+        raise DocumentError(f"{path} is not as this ffm writes it: {error}. {make_anew(type(document))}") from error
+    return columns
+
+
+def counts_of(document: Document) -> dict[str, int]:
+    """How many there are of what a document's tables refer to."""
+    return {"stacks": len(document.stacks)}
+
+
 def read_table(path: Path) -> Columns:
-    """Map the columns of an Arrow file.
+    """Map the columns of an Arrow file, whatever they are.
 
     Raises:
         DocumentError: the file is missing or damaged.
     """
+    return _mapped_columns(path, Document, None)
+
+
+def _mapped_columns(path: Path, kind: type[Document], checksum: str | None) -> Columns:
+    content = mapped_file(path, kind, checksum)
     try:
-        table = feather.read_table(path, memory_map=True)
+        with pa.ipc.open_file(pa.py_buffer(content)) as reader:
+            table = reader.read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise edited(kind, path) from error
+    if not all(pa.types.is_primitive(field.type) for field in table.schema) or any(
+        column.null_count for column in table.columns
+    ):
+        raise edited(kind, path)
+    return {name: np.asarray(table.column(name)) for name in dict.fromkeys(table.column_names)}
+
+
+def mapped_file(path: Path, kind: type[Document], checksum: str | None) -> mmap.mmap | bytes:
+    """Map a file beside a document of some kind, and check that it is as it was written, if a checksum is given.
+
+    Raises:
+        DocumentError: it is missing, cannot be read, or is another file than the document names.
+    """
+    try:
+        with open_regular(path) as file:
+            empty = not os.fstat(file.fileno()).st_size
+            content = b"" if empty else mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
     except FileNotFoundError:
-        raise DocumentError(f"{path} does not exist. Run the stage again that wrote it.") from None
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DocumentError(
-            f"{path} cannot be read ({error}): it is truncated or damaged. Run the stage again that wrote it."
-        ) from error
-    return {name: np.asarray(table.column(name)) for name in table.column_names}
+        raise DocumentError(f"{path} does not exist. {make_anew(kind)}") from None
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read: {error.strerror}. {make_anew(kind)}") from error
+    if checksum is not None and digest(content) != checksum:
+        raise edited(kind, path)
+    return content

@@ -7,44 +7,57 @@ Arrow IPC rather than Parquet: it opens in a third of the time, which the viewin
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.device import DeviceWork
-from ffm.model.timeline import Timeline
+from ffm.model.device import Action, DeviceWork
+from ffm.model.timeline import Kind, Problem, Timeline
+from ffm.stages.analysis_document import Analysis
+from ffm.stages.columns import MANY, Column, ColumnError, Columns, Table, duration, number_of, size, time
+from ffm.stages.documents import Number, edited, make_anew
 from ffm.stages.errors import DocumentError
 
 VERSION = b"3"
 BATCH_ROWS = 1 << 20
 """Rows written at once: bounds the memory that compression needs beside the columns."""
 
-_TYPES: dict[str, type[np.generic]] = {
-    "thread": np.int32,
-    "start": np.int64,
-    "duration": np.int64,
-    "wait": np.int64,
-    "gap": np.int64,
-    "site": np.int32,
-    "kind": np.uint8,
-    "problem": np.uint8,
-    "first_use": np.int64,
-    "occurrences": np.int64,
-    "line": np.int32,
+_COLUMNS = {
+    "thread": number_of("threads"),
+    "start": time(),
+    "duration": duration(),
+    "wait": duration(),
+    "gap": duration(),
+    "site": number_of("sites"),
+    "kind": Column(np.uint8, most=max(Kind)),
+    "problem": Column(np.uint8, most=sum(Problem)),
+    "first_use": time(),
+    "occurrences": size(),
+    "line": number_of("lines", none=True),
 }
 
-_WORK_TYPES: dict[str, type[np.generic]] = {
-    "action": np.uint8,
-    "stream": np.int32,
-    "event": np.int32,
-    "partner": np.int32,
-    "copied": np.int64,
-    "measured": np.int64,
+_RULES = {
+    "is a wait within its call": lambda columns: bool((columns["wait"] <= columns["duration"]).all()),
+    "does a thread's time go forward": lambda columns: _is_in_order(columns["thread"], columns["start"]),
+}
+
+_WORK_COLUMNS = {
+    "action": Column(np.uint8, most=max(Action)),
+    "stream": number_of("streams", none=True),
+    "event": number_of("events", none=True),
+    "partner": number_of("rows", none=True),
+    "copied": size(),
+    "measured": duration(least=-1),
 }
 """Columns of `DeviceWork`, in files of measured runs."""
+
+TIMELINE = Table(_COLUMNS, _RULES)
+TIMELINE_WITH_WORK = Table(_COLUMNS | _WORK_COLUMNS, _RULES)
 
 _WORK_TABLES = ("process_of_thread", "legacy", "stream_process")
 """Its small tables, which lie in the file's metadata."""
@@ -67,13 +80,13 @@ def save_timeline(
 
     columns = {field.name: getattr(timeline, field.name) for field in fields(Timeline)}
     columns["line"] = np.full(len(timeline), -1, np.int32) if line is None else line
-    types = dict(_TYPES)
+    table = TIMELINE if work is None else TIMELINE_WITH_WORK
     metadata: dict[str | bytes, str | bytes] = {"ffm.timeline": VERSION, "rows": str(len(timeline))}
     if work is not None:
-        types |= _WORK_TYPES
-        columns |= {name: getattr(work, name) for name in _WORK_TYPES}
+        columns |= {name: getattr(work, name) for name in _WORK_COLUMNS}
         tables = {name: getattr(work, name).tolist() for name in _WORK_TABLES}
         metadata["ffm.work"] = json.dumps(tables | {"events": work.events})
+    types = {name: column.type for name, column in table.columns.items()}
     schema = pa.schema([(name, pa.from_numpy_dtype(kind)) for name, kind in types.items()], metadata=metadata)
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with whole_arrow_file(path) as file, pa.ipc.new_file(file, schema, options=options) as writer:
@@ -93,44 +106,122 @@ def load_timeline(path: Path) -> tuple[Timeline, NDArray[np.int32]]:
     return timeline, line
 
 
-def load_results_timeline(path: Path) -> tuple[Timeline, NDArray[np.int32], DeviceWork | None]:
+def load_results_timeline(
+    path: Path, checksum: str | None = None, counts: Mapping[str, int] | None = None
+) -> tuple[Timeline, NDArray[np.int32], DeviceWork | None]:
     """Read a timeline, its rows' lines, and what they do on the GPU: None in files of imported results.
 
+    Args:
+        path: the file.
+        checksum: of the whole file, as its document has it; without it that is not checked.
+        counts: how many `sites` there are, and `lines` of sequences; without it the rows say.
+
     Raises:
-        DocumentError: missing, truncated, or of another kind or version.
+        DocumentError: missing, edited or truncated, of another version, or no sound timeline.
     """
     import pyarrow as pa
 
-    again = "Run `ffm stage analysis` (or `ffm import`) again to make it anew."
+    from ffm.stages.tables import mapped_file
+
+    content = mapped_file(path, Analysis, checksum)
     try:
-        with pa.OSFile(str(path), "rb") as file, pa.ipc.open_file(file) as reader:
+        with pa.ipc.open_file(pa.py_buffer(content)) as reader:
             metadata = reader.schema.metadata or {}
             if metadata.get(b"ffm.timeline") != VERSION:
-                raise DocumentError(f"{path} is not a timeline of version {VERSION.decode()} of this ffm. {again}")
-            rows = int(metadata[b"rows"])
-            columns = _read_columns(reader, rows, _TYPES | (_WORK_TYPES if b"ffm.work" in metadata else {}))
-            tables = json.loads(metadata[b"ffm.work"]) if b"ffm.work" in metadata else None
-    except FileNotFoundError:
-        raise DocumentError(f"{path} does not exist. {again}") from None
+                raise DocumentError(
+                    f"{path} is not a timeline of version {VERSION.decode()} of this ffm. {make_anew(Analysis)}"
+                )
+            described = msgspec.json.decode(metadata[b"ffm.work"], type=_Work) if b"ffm.work" in metadata else None
+            table = TIMELINE if described is None else TIMELINE_WITH_WORK
+            columns = _read_columns(reader, table)
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        raise DocumentError(f"{path} cannot be read ({error}): it is truncated or damaged. {again}") from error
+        raise edited(Analysis, path) from error
+    try:
+        table.check(columns, _counts(columns, described, counts))
+    except ColumnError as error:
+        raise DocumentError(f"{path} is not as this ffm writes it: {error}. {make_anew(Analysis)}") from error
     line = columns["line"]
     timeline = Timeline(**{field.name: columns[field.name] for field in fields(Timeline)})
-    if tables is None:
+    if described is None:
         return timeline, line, None
-    given: dict[str, Any] = {name: columns[name] for name in _WORK_TYPES}
-    given |= {name: np.array(tables[name], np.int32) for name in _WORK_TABLES}
-    work = DeviceWork(**given, events=int(tables["events"]))
-    return timeline, line, work
+    given: dict[str, Any] = {name: columns[name] for name in _WORK_COLUMNS}
+    given |= {name: np.array(getattr(described, name), np.int32) for name in _WORK_TABLES}
+    return timeline, line, DeviceWork(**given, events=described.events)
 
 
-def _read_columns(reader: Any, rows: int, types: dict[str, type[np.generic]]) -> dict[str, NDArray[Any]]:
-    """Copy batch by batch into whole columns, so that no second copy of the file is ever in memory."""
-    columns = {name: np.empty(rows, kind) for name, kind in types.items()}
+class _Work(msgspec.Struct, frozen=True, kw_only=True):
+    """The small tables of `DeviceWork`, as they lie in the file's metadata."""
+
+    process_of_thread: list[Number]
+    legacy: list[Annotated[int, msgspec.Meta(ge=-1, le=0x7FFFFFFF)]]
+    stream_process: list[Number]
+    events: Number
+
+    def check(self, rows: int) -> None:
+        """Raise `ColumnError` where a number refers to nothing, or there is more than rows can speak of."""
+        processes, streams = len(self.legacy), len(self.stream_process)
+        if max((*self.process_of_thread, *self.stream_process), default=-1) >= processes:
+            raise ColumnError("it names a process that it does not have")
+        if max(self.legacy, default=-1) >= streams:
+            raise ColumnError("it names a default stream that it does not have")
+        if any(stream >= 0 and self.stream_process[stream] != own for own, stream in enumerate(self.legacy)):
+            raise ColumnError("it names a default stream of another process")
+        if max(len(self.process_of_thread), streams, self.events) > rows + 1 or processes > MANY:
+            raise ColumnError("it has more threads, streams or events than rows")
+
+
+def _counts(columns: Columns, described: _Work | None, counts: Mapping[str, int] | None) -> dict[str, int]:
+    """How many there are of what the columns refer to. Raises `ColumnError` where that cannot be."""
+    rows = len(columns["start"])
+    known = dict(counts or {})
+    for name, column in (("sites", "site"), ("lines", "line")):
+        known.setdefault(name, int(columns[column].max(initial=-1)) + 1)
+    if described is None:
+        return {**known, "threads": rows}
+    described.check(rows)
+    return {
+        **known,
+        "threads": len(described.process_of_thread),
+        "streams": len(described.stream_process),
+        "events": described.events,
+    }
+
+
+def _is_in_order(thread: NDArray[np.int32], start: NDArray[np.int64]) -> bool:
+    """Whether rows are sorted by thread, then by start."""
+    same = thread[1:] == thread[:-1]
+    return bool((thread[1:] >= thread[:-1]).all() and (~same | (start[1:] >= start[:-1])).all())
+
+
+def _read_columns(reader: Any, table: Table) -> Columns:
+    """Copy batch by batch into whole columns, so that no second copy of the file is ever in memory.
+
+    Raises:
+        ValueError: the file has other columns, or more rows in a batch than are ever written.
+    """
+    if set(reader.schema.names) != set(table.columns):
+        raise ValueError("other columns")
+    rows = int(reader.schema.metadata[b"rows"])
+    if not 0 <= rows <= reader.num_record_batches * BATCH_ROWS:
+        raise ValueError("other rows")
+    columns = {name: np.empty(rows, column.type) for name, column in table.columns.items()}
     begin = 0
     for number in range(reader.num_record_batches):
         batch = reader.get_batch(number)
+        batch.validate(full=True)
         for name, column in columns.items():
-            column[begin : begin + batch.num_rows] = batch.column(name).to_numpy(zero_copy_only=False)
+            part = batch.column(name)
+            if part.null_count or part.type != _arrow_type(column):
+                raise ValueError("other values")
+            column[begin : begin + batch.num_rows] = part.to_numpy()
         begin += batch.num_rows
+    if begin != rows:
+        raise ValueError("other rows")
     return columns
+
+
+def _arrow_type(column: NDArray[Any]) -> Any:
+    """The type that Arrow has for a column."""
+    import pyarrow as pa
+
+    return pa.from_numpy_dtype(column.dtype)

@@ -100,6 +100,6 @@ def record_tracing(measured: Measurement, request: Request) -> Tracing:
         compute_capability=_capability(measured, stacks),
         wait_latency=_latency(measured),
     )
-    write_document(document, request.folder.document("tracing"))
+    document = write_document(document, request.folder.document("tracing"), own=True)
     require_sound(measured.run, request)
     return document

@@ -73,7 +73,7 @@ def write_small_results(folder: Path, *, empty_stack: bool = False) -> None:
     ]
     stacks = [
         Stack(
-            key=str(line),
+            key=f"{line:032x}",
             frames=[
                 Frame(module=1, offset=64 + line, function=call),
                 Frame(module=0, offset=line, function="solve", file="/src/solve.cu", line=line),
@@ -96,7 +96,7 @@ def write_small_results(folder: Path, *, empty_stack: bool = False) -> None:
             for index, (_, function, _) in enumerate(calls)
         ]
         + [SiteDescription(stack=3, function="")] * empty_stack,
-        stacks=stacks + [Stack(key="", frames=[])] * empty_stack,
+        stacks=stacks + [Stack(key="0" * 32, frames=[])] * empty_stack,
         modules=[Module(path="/bin/solve", build_id="aa"), Module(path="/lib/libcudart.so", build_id="bb")],
     )
     write_results(findings, folder)

@@ -16,6 +16,7 @@ from ffm.model.gpu_spans import gpu_spans
 from ffm.model.gpu_times import given_gpu_times
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.report.perfetto import FIRST_USE, WAIT, perfetto_chunks
+from ffm.stages.documents import write_document
 from ffm.stages.errors import FfmError
 from ffm.stages.results import Results
 from ffm.stages.timeline_file import save_timeline
@@ -114,7 +115,7 @@ def slices(content: bytes) -> Slices:
 def results_of(folder: Path, timeline: Timeline, work: DeviceWork | None) -> Results:
     analysis = sample_analysis()
     save_timeline(timeline, folder / analysis.timeline, work=work)
-    return Results(folder, analysis)
+    return Results(folder, write_document(analysis, folder / "analysis.json"))
 
 
 def test_calls_waits_problems_and_work_lie_on_their_tracks(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from ffm.driver.catalogue import load_catalogue
 from ffm.instrument.layout import constant
 from ffm.stages.allocations import allocation_links
-from ffm.stages.tables import Columns
+from ffm.stages.columns import Columns
 
 HOST_SOURCE = constant("FFM_OPERATION_HOST_SOURCE")
 

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ffm.stages.columns import Columns
 from ffm.stages.matching import match
 from ffm.stages.operations import occurrences
-from ffm.stages.tables import Columns
 
 
 def run_of(*calls: tuple[int, int, int]) -> Columns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def stack(call: str, caller: str, line: int) -> Stack:
         Frame(module=0, offset=line, function=caller, file="/home/user/solve.cu", line=line),
         Frame(module=0, offset=1, function="main", file="/home/user/main.cpp", line=7),
     ]
-    return Stack(key=f"{call}{line}", frames=frames)
+    return Stack(key=hashlib.md5(f"{call}{line}".encode()).hexdigest(), frames=frames)
 
 
 def loop_findings(timeline: Timeline | None = None) -> Findings:
