@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 GRACE = 20.0
-"""Seconds in which ffm, told to end, ends the program that it measures."""
+"""Seconds within which ffm, asked to end, ends the program that it measures."""
 
 
 def run_to_end(
@@ -20,10 +20,10 @@ def run_to_end(
     folder: Path | None = None,
     environment: dict[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command without input to its end; at the time limit, or when the test is interrupted, end its group.
+    """Run a command without input to its end; at the time limit, or when the test is interrupted, stop its group.
 
     Raises:
-        subprocess.TimeoutExpired: it was ended.
+        subprocess.TimeoutExpired: It was stopped.
     """
     with subprocess.Popen(
         [str(word) for word in command],

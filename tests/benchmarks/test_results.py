@@ -1,4 +1,4 @@
-"""What benchmarks write can be told apart afterwards, and what they cannot measure is not passed over."""
+"""Benchmark results identify how they were measured, and what cannot be measured is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the command line in this process, and makes small folders of results for it."""
+"""Runs the command line in this process, and creates small results folders for it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CommandLine:
 def write_small_results(folder: Path, *, empty_stack: bool = False) -> None:
     """Results of a made-up program: 100 times two unneeded frees and a needed synchronization, 10 ms in all.
 
-    `empty_stack`: with a fourth stack, without frames and calls.
+    `empty_stack` adds a fourth stack without frames and calls.
     """
     times = 100
     site = np.tile(np.array([0, 1, 2], np.int32), times)

@@ -173,7 +173,7 @@ def test_diogenes_own_subsequence_is_reproduced(ffm: CommandLine) -> None:
 def test_named_results_are_named_in_the_commands_that_follow(
     ffm: CommandLine, results: Path, tmp_path: Path, arguments: list[str]
 ) -> None:
-    """Else those commands would show the newest results."""
+    """Otherwise those commands would show the newest results."""
     newest = [line for line in ffm(*arguments).output.splitlines() if line.lstrip().startswith("ffm ")]
     assert newest and not any("--results" in line for line in newest)
     moved = tmp_path / "other results"

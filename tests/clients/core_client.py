@@ -1,6 +1,6 @@
-"""Memory, streams and events through NVIDIA's `cuda.core`, without device code. Prints `right` where all bytes arrived.
+"""Memory, streams and events through NVIDIA's `cuda.core`, without device code. Prints `right` if all bytes arrived.
 
-`Device.sync` is left out: it goes through NVIDIA's runtime, which does not start on the virtual driver.
+`Device.sync` is not used: it goes through NVIDIA's runtime, which does not start on the virtual driver.
 """
 
 import numpy

@@ -1,4 +1,4 @@
-"""Copies, streams, events and pools through CuPy, without device code. Prints `right` where all bytes arrived."""
+"""Copies, streams, events and pools through CuPy, without device code. Prints `right` if all bytes arrived."""
 
 import cupy
 import numpy
@@ -12,7 +12,7 @@ right = True
 
 
 def same(array: cupy.ndarray, expected: numpy.ndarray) -> bool:
-    """Whether an array on the device holds what is expected."""
+    """Return whether an array on the device has the expected content."""
     return bool((array.get() == expected).all())
 
 

@@ -1,4 +1,4 @@
-"""An ordinary CuPy script with known problems: a constant sent again, a result that nobody reads, needless waiting."""
+"""An ordinary CuPy script with known problems: a constant sent again, an unread result, needless waits."""
 
 import cupy
 import numpy
@@ -18,7 +18,7 @@ def step() -> None:
 
 
 def report() -> None:
-    """Bring the state back, and do not look at it."""
+    """Fetch the state, and ignore it."""
     state.get()
 
 

@@ -1,9 +1,9 @@
-"""Memory, streams and events through PyCUDA, without device code. Prints `right` where all bytes arrived."""
+"""Memory, streams and events through PyCUDA, without device code. Prints `right` if all bytes arrived."""
 
 import os
 import sys
 
-# The virtual driver has no arrays and textures, which PyCUDA names: only what is called needs to be there.
+# The virtual driver lacks arrays and textures, which PyCUDA references: only what is called must exist.
 sys.setdlopenflags(os.RTLD_LAZY)
 
 import numpy  # noqa: E402

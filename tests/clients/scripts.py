@@ -1,4 +1,4 @@
-"""Measures scripts of clients that nobody here wrote, on the virtual GPU, and finds their marked lines."""
+"""Measures scripts of third-party clients on the virtual GPU, and finds their marked lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MARK = re.compile(r"# (problem|needed):")
 
 @contextmanager
 def virtual_gpu(configuration: str = "", **variables: str) -> Iterator[None]:
-    """Have programs find the virtual GPU, with a configuration of this folder and more variables of the environment."""
+    """Make programs find the virtual GPU, with a configuration in this folder and additional environment variables."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("LD_LIBRARY_PATH", str(library_folder()))
         if configuration:
@@ -37,7 +37,7 @@ def virtual_gpu(configuration: str = "", **variables: str) -> Iterator[None]:
 
 
 def measured(python: Path, script: Path, folder: Path, *, ordinary_memory: bool = True) -> Analysis:
-    """Return what all stages find in a script; their results lie in `folder`."""
+    """Return the findings of all stages on a script; results are in `folder`."""
     request = Request([str(python), str(script)], ResultsFolder(folder), 300.0, ordinary_memory=ordinary_memory)
     for stage in MEASURING_STAGES.values():
         stage(request)
@@ -45,13 +45,13 @@ def measured(python: Path, script: Path, folder: Path, *, ordinary_memory: bool 
 
 
 def marked_line(script: Path) -> int:
-    """Return the number of the one line whose end says what is wrong with it, or that it is needed."""
+    """Return the number of the only line that ends by saying what is wrong with it, or that it is needed."""
     (line,) = (number for number, row in enumerate(script.read_text().splitlines(), 1) if _MARK.search(row))
     return line
 
 
 def printed(python: Path, *scripts: str) -> list[str]:
-    """Return what targets print, bare."""
+    """Return what targets print when run bare."""
     return [
         subprocess.run([python, TARGETS / f"{name}.py"], capture_output=True, text=True, check=True).stdout
         for name in scripts

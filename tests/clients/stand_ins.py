@@ -2,12 +2,12 @@
 
     python tests/clients/stand_ins.py linked|asked CUDA_INCLUDE_FOLDER FOLDER LIBRARY...
 
-PyTorch's libraries are linked with them (`linked`): every function that one wants is there, with the version that it
-wants. XLA opens them while it runs and asks for each function by its name (`asked`): every function is there whose name
-stands in the library. Each answers its library's own "not supported"; those of cuBLAS in `blas.cpp` work, as
-that says, and for XLA what opens a library and tells its version succeeds.
+PyTorch's libraries are linked with them (`linked`): every function that one needs exists, with the version that it
+needs. XLA opens them at run time and looks up each function by name (`asked`): every function exists whose name occurs
+in the library. Each returns its library's own "not supported". Those of cuBLAS in `blas.cpp` work, as described there,
+and for XLA the functions that open a library and report its version succeed.
 
-The virtual GPU's runtime is found through LIBRARY_PATH.
+LIBRARY_PATH leads to the virtual GPU's runtime.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ REFUSALS = {
     "libnvrtc.so.13": ("nvrtc", "11"),  # NVRTC_ERROR_INTERNAL_ERROR: likewise
     "libnvshmem_host.so.3": ("nvshmem", "7"),  # NVSHMEMX_ERROR_INTERNAL: likewise
 }
-"""For each library: how its functions' names begin, and what they answer."""
+"""For each library: the prefix of its functions' names, and what they return."""
 
 ASKED = ("libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9", "libnvidia-ml.so.1")
-"""Those that XLA does not start without, or not without errors on its output."""
+"""Those that XLA needs in order to start, or to start without error messages."""
 
 ANSWERS = {
     "ncclGetLastError": '(long)"a stand-in"',
     "cudnnGetVersion": "0",
     "cublasLtGetVersion": "0",
 }
-"""Those that answer no status. Functions named ...ErrorString answer a text."""
+"""Those that return no status. Functions named ...ErrorString return a text."""
 
 ANSWERS_TO_XLA = {
     "cublasLtCreate": "(*(void **)first = &opened, 0)",
@@ -65,11 +65,11 @@ ANSWERS_TO_XLA = {
     "nvmlShutdown": "0",
     "nvmlSystemGetDriverVersion": '(strncpy(first, "580.65.06", (unsigned)(long)second), 0)',
 }
-"""PyTorch goes on without a library that refuses these; XLA without the whole device, whatever it is used for."""
+"""If a library refuses these, PyTorch continues without it, and XLA without the whole device."""
 
 
 def linked(library: Path) -> dict[str, dict[str, str]]:
-    """For each stand-in that the library needs: the functions wanted of it, with their version, or nothing."""
+    """For each stand-in that the library needs: the functions used from it, with their version, or nothing."""
     with library.open("rb") as file:
         elf = ELFFile(file)
         dynamic = elf.get_section_by_name(".dynamic")
@@ -94,7 +94,7 @@ def linked(library: Path) -> dict[str, dict[str, str]]:
 
 
 def asked(library: Path) -> dict[str, dict[str, str]]:
-    """For each of ASKED: the functions whose names are texts of the library, all without a version."""
+    """For each of ASKED: the functions whose names occur as texts in the library, all without a version."""
     found: dict[str, dict[str, str]] = {stand_in: {} for stand_in in ASKED}
     for name in re.findall(rb"(?<=\0)[a-z]\w+(?=\0)", library.read_bytes()):
         owner = owner_of(name.decode())
@@ -104,7 +104,7 @@ def asked(library: Path) -> dict[str, dict[str, str]]:
 
 
 def owner_of(name: str) -> str:
-    """Return the library of an unversioned function: that with the longest beginning, or none."""
+    """Return the library of an unversioned function: the one with the longest matching prefix, or none."""
     fitting = [(prefix, library) for library, (prefix, _) in REFUSALS.items() if name.startswith(prefix)]
     return max(fitting, key=lambda pair: len(pair[0]), default=("", ""))[1]
 

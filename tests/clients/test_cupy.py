@@ -1,4 +1,4 @@
-"""CuPy and NVIDIA's `cuda.core`, clients that nobody here wrote, on the virtual GPU; `build_cupy.sh` installs them."""
+"""CuPy and NVIDIA's `cuda.core`, third-party clients, on the virtual GPU; `build_cupy.sh` installs them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def line_of(text: str) -> int:
 
 
 def sites_at(analysis: Analysis, text: str) -> list[Site]:
-    """The calls of the script's line with a text: their stacks lead through CuPy's own files."""
+    """Return the calls of the script's line with a text: their stacks lead through CuPy's own files."""
     line = line_of(text)
     return [
         site

@@ -1,7 +1,7 @@
-"""FFmpeg as Debian builds it, on the virtual GPU: it uploads each frame of a film and downloads it again.
+"""FFmpeg as built by Debian, on the virtual GPU: it uploads each frame of a film and downloads it again.
 
-FFmpeg copies the planes of a frame one by one to pageable memory, asynchronously, and then waits for its stream. A
-copy to pageable memory waits itself: each of these waits is unnecessary as long as the last one stays.
+FFmpeg asynchronously copies the planes of a frame one by one to pageable memory, and then waits for its stream. A copy
+to pageable memory itself waits, so each of these waits is unnecessary as long as the last one stays.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""JAX with its CUDA plug-in, as its developers distribute them, on the virtual GPU; `build_jax.sh` installs it.
+"""JAX with its CUDA plug-in, as distributed by its developers, on the virtual GPU; `build_jax.sh` installs it.
 
-Its kernels take their time and change nothing there. XLA copies NumPy arguments on threads of its own, whose stacks
-name no line of the script, and lets `cuLaunchHostFunc` wake a lock of its own instead of waiting in the driver: what a
-script does is found at its line where XLA calls the driver on the script's thread, as it does around a host callback.
+There its kernels take their time and change nothing. XLA copies NumPy arguments on its own threads, whose stacks
+contain no line of the script, and uses `cuLaunchHostFunc` to release its own lock instead of waiting in the driver.
+What a script does is found at its line where XLA calls the driver on the script's thread, as it does around a host
+callback.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ pytestmark = [without_jax, without_device]
 def _virtual_gpu() -> Iterator[None]:
     with virtual_gpu(
         "device_code.vgpu",
-        JAX_PLATFORMS="cuda,cpu",  # not the CPU alone, should the GPU fail; callbacks need both
-        JAX_SKIP_CUDA_CONSTRAINTS_CHECK="1",  # of libraries that are not there
-        XLA_FLAGS="--xla_gpu_autotune_level=0",  # which compares what kernels compute
+        JAX_PLATFORMS="cuda,cpu",  # not only the CPU, should the GPU fail; callbacks need both
+        JAX_SKIP_CUDA_CONSTRAINTS_CHECK="1",  # for libraries that are not there
+        XLA_FLAGS="--xla_gpu_autotune_level=0",  # autotuning compares what kernels compute
     ):
         yield
 
@@ -49,7 +50,7 @@ def analysis(_virtual_gpu: None, tmp_path_factory: pytest.TempPathFactory) -> An
 
 
 def upload_at_mark(analysis: Analysis) -> Site:
-    """The upload at the marked line that recurs; the first step, which compiles, has stacks of its own."""
+    """Return the upload at the marked line that recurs; the first step, which compiles, has other stacks."""
     line = marked_line(PROGRAM)
     (upload,) = (
         site

@@ -1,6 +1,6 @@
-"""Numba's CUDA target, a client that nobody here wrote, on the virtual GPU; `build_numba.sh` installs it.
+"""Numba's CUDA target, a third-party client, on the virtual GPU; `build_numba.sh` installs it.
 
-Its kernels are compiled by NVIDIA's compilers, loaded and launched, and change nothing there.
+There its kernels are compiled by NVIDIA's compilers, loaded and launched, and change nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""PyCUDA, a client of the driver that nobody here wrote, on the virtual GPU; `build_pycuda.sh` builds it by hand."""
+"""PyCUDA, a third-party client of the driver, on the virtual GPU; `build_pycuda.sh` builds it by hand."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_wait_is_seen(tmp_path: Path) -> None:
     columns = read_table(folder.root / tracing.events)
     names = [function_name(number) for number in columns["function"].tolist()]
     waited = [name for name, waits in zip(names, columns["waits"].tolist(), strict=True) if waits]
-    # The last free of the copies comes when the program ends.
+    # The last free of the copies happens when the program ends.
     for name in ("cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize", "cuMemcpyDtoH_v2"):
         assert waited.count(name) == ROUNDS, name
     assert waited.count("cuMemFree_v2") >= ROUNDS

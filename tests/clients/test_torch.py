@@ -1,4 +1,4 @@
-"""PyTorch's CUDA build, the largest client that nobody here wrote, on the virtual GPU; `build_torch.sh` installs it.
+"""PyTorch's CUDA build, the largest third-party client, on the virtual GPU; `build_torch.sh` installs it.
 
 Its kernels take their time and change nothing: only calls, waits and stacks are PyTorch's own. The programs are those
 that `benchmarks/gpu/check.sh` measures on a GPU."""
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 
 @dataclass(frozen=True)
 class Target:
-    """A program with a problem, and what is found at the line of its mark."""
+    """A program with a problem, and the finding at its marked line."""
 
     name: str
     call: str
@@ -36,7 +36,7 @@ class Target:
 TARGETS_FOUND = [
     Target("torch_unused_cpu", "cudaMemcpyAsync", frozenset({"conditionally unnecessary", "unnecessary"})),
     Target("torch_pageable", "cudaMemcpyAsync", frozenset({"repeat"})),
-    # Each number that .item() fetches is used at once, and a clock is read after each wait: these waits are needed.
+    # Each number that .item() fetches is used at once, and a clock is read after each wait, so these waits are needed.
     Target("torch_item", "cudaStreamSynchronize", frozenset({"required"})),
     Target("torch_timing", "cudaDeviceSynchronize", frozenset({"required"})),
 ]
@@ -49,7 +49,7 @@ def _virtual_gpu() -> Iterator[None]:
 
 
 def sites_at_mark(analysis: Analysis, program: Path) -> list[Site]:
-    """The calls whose stacks lead through the marked line of the program."""
+    """Return the calls whose stacks lead through the marked line of the program."""
     line = marked_line(program)
     return [
         site

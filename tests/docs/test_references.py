@@ -1,6 +1,6 @@
 """References in sources and pages to the documentation, and to numbers of the dissertation, resolve.
 
-Sphinx checks the links between the pages (`make docs`); here are those that it does not read.
+Sphinx checks the links between the pages (`make docs`); this checks those that it does not read.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def tracked() -> dict[Path, str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub and MyST make them."""
+    """Return the anchors of a page's headings, as GitHub and MyST generate them."""
     text = FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(text)}
 

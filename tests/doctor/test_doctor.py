@@ -1,4 +1,4 @@
-"""`ffm doctor` says what a machine allows, and fails where nothing can be measured."""
+"""`ffm doctor` says what a machine allows, and fails if nothing can be measured."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_machine_that_measures_is_ready(driver: Path, tmp_path: Path) -> None:
     assert "Programs can be measured" in done.stdout
     assert "sm_90" in done.stdout
     assert "checked with cuCtxSynchronize" in " ".join(done.stdout.split())
-    # What the probe found is remembered for measurements.
+    # The probe's result is remembered for measurements.
     assert list(tmp_path.rglob("*.wait.json"))
 
 
@@ -102,7 +102,7 @@ def test_every_exported_function_of_the_catalogue_is_hooked(driver: Path) -> Non
 
 
 def test_functions_that_the_catalogue_does_not_know_are_listed(driver: Path, tmp_path: Path) -> None:
-    """A driver with a function more, exported, and with one that only `cuGetProcAddress` answers."""
+    """A driver with one extra exported function, and one that only `cuGetProcAddress` returns."""
     library = tmp_path / "libcuda.so.1"
     source = tmp_path / "more.c"
     source.write_text(

@@ -1,4 +1,4 @@
-"""The check of a machine with a GPU goes its way on the virtual GPU, and says what fails."""
+"""The check of a machine with a GPU runs on the virtual GPU, and reports what fails."""
 
 from __future__ import annotations
 

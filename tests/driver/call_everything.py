@@ -1,8 +1,8 @@
 """Calls all functions of a driver that the catalogue knows: `call_everything.py LIBRARY OUTPUT SKIPPED`.
 
-Meant for a machine without a GPU, where each function answers an error: bare and with hooks in place the answers must
-be the same. Each is called before `cuInit` and after it failed, with zeros and with addresses of zeros as arguments.
-A line of OUTPUT is a call and its answer; a call that ended the process has none. SKIPPED names such calls.
+Meant for a machine without a GPU, where each function returns an error: the results must be the same with and without
+hooks. Each function is called before `cuInit` and after it failed, with zeros and with addresses of zeros as arguments.
+A line of OUTPUT is a call and its result; a call that ended the process has none. SKIPPED names such calls.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def main(path: str, output: str, skipped: str) -> None:
     library = ctypes.CDLL(path)
     skip = set(skipped.split(","))
     functions = [function for function in load_catalogue().functions if hasattr(library, function.name)]
-    # Some functions write behind what they are given: not into memory of the interpreter.
+    # Some functions write past their arguments: not into memory of the interpreter.
     zeros = mmap.mmap(-1, 4 * ZEROS)
     address = ctypes.addressof(ctypes.c_char.from_buffer(zeros)) + ZEROS
     with Path(output).open("w") as lines:
@@ -47,7 +47,7 @@ def main(path: str, output: str, skipped: str) -> None:
                     ]
                     lines.write(f" {getattr(library, function.name)(*arguments)}\n")
 
-    os._exit(0)  # whatever the driver wants to do at the end is not the question
+    os._exit(0)  # what the driver does at the end is not tested
 
 
 if __name__ == "__main__":

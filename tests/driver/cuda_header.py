@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pycparser import c_ast, c_parser
 
-# The parser knows standard C only.
+# The parser only knows standard C.
 _EXTENSIONS = (
     "__attribute__(x)=",
     "__extension__=",
@@ -46,7 +46,7 @@ def header_path() -> Path:
 
 @cache
 def prototypes() -> dict[str, tuple[Argument, ...]]:
-    """Return the arguments of every function of `cuda.h`, the older versions and stream flavours included."""
+    """Return the arguments of every function in `cuda.h`, including older versions and stream variants."""
     header = header_path()
     found: dict[str, tuple[Argument, ...]] = {}
     for macro in ("FFM_PLAIN", "CUDA_API_PER_THREAD_DEFAULT_STREAM", "__CUDA_API_VERSION_INTERNAL"):

@@ -16,7 +16,7 @@ BUILD = ROOT / "build" / "shapes"
 
 @cache
 def _built() -> Path:
-    """Build all shapes, unless they are, one process at a time; return the folder that holds a folder for each."""
+    """Build all shapes once, one process at a time; return the folder that contains a folder for each."""
     BUILD.mkdir(parents=True, exist_ok=True)
     with (BUILD / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -41,7 +41,7 @@ def shape(name: str) -> Path:
 
 
 def symbol_at(library: Path, offset: int) -> str:
-    """Return the name of the function of a shape that starts at `offset`, without arguments and namespace."""
+    """Return the name of a shape's function that starts at `offset`, without arguments and namespace."""
     for line in Path(f"{library}.symbols").read_text().splitlines():
         words = line.split(maxsplit=2)
         if len(words) == 3 and words[1] in "tT" and int(words[0], 16) == offset:

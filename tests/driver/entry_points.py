@@ -1,7 +1,7 @@
-"""Prints what a driver's `cuGetProcAddress` answers: `entry_points.py LIBRARY`, one line for each pointer.
+"""Prints what a driver's `cuGetProcAddress` returns: `entry_points.py LIBRARY`, one line per pointer.
 
-A line is: name asked for, CUDA version, flags, the pointer's distance from `cuInit`. A process of its own, because
-a driver library does not like to be unloaded.
+A line is: requested name, CUDA version, flags, the pointer's distance from `cuInit`. It runs in a separate process
+because driver libraries do not unload cleanly.
 """
 
 from __future__ import annotations

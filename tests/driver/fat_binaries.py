@@ -1,4 +1,4 @@
-"""Files that hold device code in the containers that nvcc makes, without its code."""
+"""Files with device code containers as nvcc makes them, without the code itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PTX, CUBIN = 1, 2
 
 
 def container(*entries: tuple[int, int]) -> bytes:
-    """Return a container with an entry (kind, architecture) each, as nvcc 13.0 lays it out."""
+    """Return a container with one entry per (kind, architecture), in the layout of nvcc 13.0."""
     body = b""
     for kind, architecture in entries:
         code = bytes(24)
@@ -29,7 +29,7 @@ def source_with(path: Path, content: bytes) -> Path:
 
 
 def library_with(folder: Path, content: bytes) -> Path:
-    """Build a shared library that holds `content` as its device code."""
+    """Build a shared library that contains `content` as its device code."""
     source = source_with(folder / "device_code.cpp", content)
     library = folder / "libdevice_code.so"
     subprocess.run(["g++", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)

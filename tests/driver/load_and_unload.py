@@ -1,6 +1,6 @@
 """Loads drivers, calls them and unloads them again, one after the other: `load_and_unload.py ROUNDS LIBRARY...`.
 
-Prints what `cuInit` answers, a line for each.
+Prints what `cuInit` returns, one line each.
 """
 
 from __future__ import annotations

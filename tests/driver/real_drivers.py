@@ -1,4 +1,4 @@
-"""Where the builds of NVIDIA's driver lie that `fetch_real_drivers.sh` fetched."""
+"""Where the builds of NVIDIA's driver are that `fetch_real_drivers.sh` fetched."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Built:
     path: Path
     """The stripped library."""
     functions: dict[str, tuple[int, int]]
-    """Start and size of every function, the internal ones too."""
+    """Start and size of every function, including internal ones."""
 
 
 def build(folder: Path, *options: str) -> Built:

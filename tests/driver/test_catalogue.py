@@ -61,7 +61,7 @@ ROLE_TYPES = {
 
 
 def is_source(function: DriverFunction, argument: Argument) -> bool:
-    """Whether the argument is what the head of the table says of `source`: an address, but for two kinds of calls."""
+    """Return whether the argument is what the table's header says about `source`: an address, except for two kinds."""
     if function.kind is Kind.STREAM:
         return argument == Argument("unsigned int", 0)
     if function.base == "cuEventElapsedTime":

@@ -1,4 +1,4 @@
-"""Which device code a file holds, and for which GPUs the driver has to compile it."""
+"""Which device code a file contains, and for which GPUs the driver must compile it."""
 
 from __future__ import annotations
 

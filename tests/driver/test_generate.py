@@ -1,4 +1,4 @@
-"""The include file for the native collector says what the catalogue says."""
+"""The include file for the native collector agrees with the catalogue."""
 
 from __future__ import annotations
 

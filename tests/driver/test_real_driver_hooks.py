@@ -37,7 +37,7 @@ class NoWait:
 @pytest.fixture(params=DRIVERS, ids=lambda path: path.name)
 def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
     path: Path = request.param
-    # The oldest build needs a library that lies beside it.
+    # The oldest build needs a library that is next to it.
     monkeypatch.setenv("LD_LIBRARY_PATH", str(path.parent))
     return path
 
@@ -68,7 +68,7 @@ def test_every_export_can_be_hooked_or_is_known_to_be_too_short(driver: Path) ->
     trials = try_all(driver)
     assert len(trials) > 400
     odd = {name for trial in trials for name in trial.names if trial.how != "replace-fast"}
-    # Those of the debugger's interface, in old builds, jump at once.
+    # Functions of the debugger's interface, in old builds, start with a jump.
     assert {name for name in odd if not name.startswith("cudbg")} <= TOO_SHORT
     assert all(trial.how != "failed" and trial.reason for trial in trials if trial.how != "replace-fast")
 
@@ -90,7 +90,7 @@ def test_calls_through_the_hooks_answer_what_the_bare_driver_answers(driver: Pat
 
 
 def call_bare(driver: Path, output: Path) -> list[str]:
-    """Call everything without hooks; return the calls that end the process, which all others are made without."""
+    """Call everything without hooks; return the calls that end the process, which are skipped with hooks."""
     skipped: list[str] = []
     while len(skipped) < 50:
         command = [sys.executable, str(HERE / "call_everything.py"), str(driver), str(output), ",".join(skipped)]

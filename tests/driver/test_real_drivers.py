@@ -34,7 +34,7 @@ def analysed(path: Path) -> DriverAnalysis:
 @pytest.fixture(params=DRIVERS, ids=lambda path: path.name)
 def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
     path: Path = request.param
-    # The oldest build needs a library that lies beside it.
+    # The oldest build needs a library that is next to it.
     monkeypatch.setenv("LD_LIBRARY_PATH", str(path.parent))
     return path
 
@@ -109,7 +109,7 @@ def test_entry_points_are_exports_of_the_version_and_flavour_asked_for(driver: P
             other.base == asked and other.default_stream is DefaultStream.PER_THREAD and other.name in exports
             for other in CATALOGUE.functions
         )
-        # The first versions of some functions never had a per-thread flavour.
+        # The first versions of some functions never had a per-thread variant.
         if flags != "2":
             assert function.default_stream is DefaultStream.LEGACY, line
         elif flavoured and int(version) >= 7000:
@@ -117,7 +117,7 @@ def test_entry_points_are_exports_of_the_version_and_flavour_asked_for(driver: P
 
 
 def test_without_a_device_the_probe_says_so(driver: Path) -> None:
-    # The library itself creates /dev/nvidiactl when it may, so that node says nothing.
+    # The library itself creates /dev/nvidiactl if it may, so that node proves nothing.
     if Path("/proc/driver/nvidia/version").exists():
         pytest.skip("this machine has a GPU")
     found = find_wait_function(driver)

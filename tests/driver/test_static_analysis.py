@@ -44,7 +44,7 @@ def analysed(library: Built) -> DriverAnalysis:
 
 
 def internal(library: Built) -> dict[str, tuple[int, int]]:
-    """The functions that the source names, without what the compiler's start files add."""
+    """Return the functions named in the source, without those of the compiler's start files."""
     names = ("deep_wait", "shared_helper", "body_of_synchronize", "free_memory", "copy", "launch")
     return {name: library.functions[name] for name in names}
 

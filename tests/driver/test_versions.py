@@ -1,4 +1,4 @@
-"""The versions of the driver functions' forms are those of CUDA's own header, and name the form that is meant."""
+"""The versions of the driver functions' forms are those of CUDA's own header, and name the intended form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CATALOGUE = load_catalogue()
 
 
 def versions_in_header() -> dict[tuple[str, bool], set[int]]:
-    """The versions of each function's types, by name and whether the default stream is the thread's own."""
+    """Return the versions of each function's types, by name and whether the default stream is the thread's own."""
     path = header_path().with_name("cudaTypedefs.h")
     if not path.exists():
         pytest.skip("cudaTypedefs.h is not installed")

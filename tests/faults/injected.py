@@ -1,4 +1,4 @@
-"""A disk that fills up, or fails, at the n-th operation: the library for it, and the environment that asks it to."""
+"""A disk that fills up, or fails, at the n-th operation: the library for it, and the environment that enables it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def build_full_disk(folder: Path) -> Path:
 
 
 def failing_disk(library: Path, folder: Path, at: int, error: int) -> dict[str, str]:
-    """Return the environment in which what concerns files below `folder` fails from the operation `at` on."""
+    """Return the environment in which file operations below `folder` fail from the operation `at` on."""
     return {
         **os.environ,
         "LD_PRELOAD": str(library),

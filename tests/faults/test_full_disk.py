@@ -1,4 +1,4 @@
-"""A disk that fills up, or fails, at each operation in turn: one sentence, an exit status, and no half of a file."""
+"""A disk that fills up, or fails, at each operation in turn: one sentence, an exit status, and no partial file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def refused(finished: Finished) -> str:
 
 @pytest.mark.parametrize("words", OUTPUTS.values(), ids=OUTPUTS)
 def test_no_output_is_cut(library: Path, results: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
-    """Its making, its first write, its last, and its naming fail in turn."""
+    """Creation, first write, last write and renaming fail in turn."""
     output = tmp_path / "output"
     output.write_text("from before")
     for at in range(1, 30):

@@ -1,4 +1,4 @@
-"""One measurement at a time in a folder, and no answer put together from two."""
+"""One measurement at a time in a folder, and no results combined from two."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def measured(ffm: Ffm, ending: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture
 def results(measured: Path, tmp_path: Path) -> Path:
-    """A whole measurement, to be spoilt."""
+    """A complete measurement, to be damaged."""
     return shutil.copytree(measured, tmp_path / "results")
 
 
@@ -141,7 +141,7 @@ def test_the_documents_of_a_measurement_carry_its_identity(measured: Path) -> No
 
 @pytest.mark.parametrize("stage", [*STAGES, "analysis"])
 def test_a_stage_that_was_begun_anew_makes_the_analysis_out_of_date(ffm: Ffm, results: Path, stage: str) -> None:
-    """As a measurement does that is killed as soon as it has begun."""
+    """As after a measurement that was killed as soon as it had begun."""
     assert ffm("report", "--results", results).code == 0
     begin_run(results, stage, {})
     for view in (["report"], ["site", "1"], ["export"]):
@@ -177,7 +177,7 @@ def test_a_killed_measurement_is_not_shown_as_the_one_before(ffm: Ffm, results: 
 
 
 def test_results_without_identities_are_shown(ffm: Ffm, measured: Path, tmp_path: Path) -> None:
-    """As those of imports."""
+    """As with imported results."""
     write_small_results(tmp_path)
     assert "measurement.json" not in {path.name for path in tmp_path.iterdir()}
     assert json.loads((tmp_path / "analysis.json").read_bytes())["runs"] == {}

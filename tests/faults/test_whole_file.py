@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, through no link, and to be read by whom they should be."""
+"""Files are written completely or not at all, through no link, and are readable by the intended users."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ffm.whole_file import fresh_file, named_output, remove_leftovers, whole_fil
 
 @pytest.fixture(autouse=True)
 def open_umask() -> Iterator[None]:
-    """Nothing is private by the umask alone."""
+    """The umask alone makes nothing private."""
     before = os.umask(0o022)
     yield
     os.umask(before)

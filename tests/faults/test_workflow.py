@@ -1,4 +1,4 @@
-"""What the workflow is given is checked before it is used; a Snakemake that was killed does not stop the next one."""
+"""The workflow's settings are checked before use; a Snakemake that was killed does not block the next one."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def build(folder: Path, *options: str, strip: bool = True) -> Path:
 
 
 def addresses(folder: Path, *options: str) -> dict[str, int]:
-    """Return the address of every function that the shape `options` has, the internal ones too."""
+    """Return the address of every function of the shape `options`, including internal ones."""
     symbols = folder / "symbols"
     symbols.mkdir()
     library = build(symbols, *options, strip=False)

@@ -10,7 +10,7 @@ from ffm.instrument.wait_function import wait_function
 
 FORKS = 5
 LIMIT_S = 15.0
-"""Far below what the forks would take if each of them waited as long as it may for a module to be loaded, 5 s."""
+"""Far below what the forks would take if each waited as long as it may for a module to be loaded, 5 s."""
 
 PROGRAM = f"""
 #include <link.h>

@@ -1,4 +1,4 @@
-"""The gate, at which each process of the program is instrumented before it begins."""
+"""The gate, at which each process of the program is instrumented before it starts."""
 
 from __future__ import annotations
 

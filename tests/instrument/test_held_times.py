@@ -1,4 +1,4 @@
-"""What hooking takes of a run's time: of one process alone, and of ranks that wait for each other."""
+"""How much of a run's time hooking takes: for a single process, and for ranks that wait for each other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAUNCHER, FIRST, SECOND = 10, 11, 12
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that goes on by a second whenever it is read."""
+    """A clock that advances by a second whenever it is read."""
     seconds = itertools.count()
     monkeypatch.setattr(held_times.time, "monotonic", lambda: float(next(seconds)))
 
@@ -38,7 +38,7 @@ def test_the_clock_stands_still_while_any_rank_is_held() -> None:
     alive |= {FIRST, SECOND}
     with times.holding(FIRST), times.holding(SECOND):  # 2 to 5, and 3 to 4
         pass
-    times.add(SECOND, 2.0)  # 2 to 6, beside the first
+    times.add(SECOND, 2.0)  # 2 to 6, in parallel with the first
     assert times.of_run(LAUNCHER, {FIRST, SECOND}) == Held(seconds=1.0 + 4.0, beside_s=4.0)
 
 

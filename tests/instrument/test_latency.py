@@ -1,4 +1,4 @@
-"""Measuring what a wait takes beyond the GPU's work: on the virtual GPU, and where there is none."""
+"""Measuring how long a wait takes beyond the GPU's work: on the virtual GPU, and without one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_without_a_driver_the_reason_is_given(tmp_path: Path) -> None:
 
 
 class Recorded(Driver):
-    """A driver whose clock of the GPU says that the work took `work_ms`, and that counts its calls."""
+    """A driver whose GPU clock says that the work took `work_ms`, and that counts its calls."""
 
     def __init__(self, work_ms: float) -> None:
         self.work_ms = work_ms

@@ -1,4 +1,4 @@
-"""Compiled parts that do not go with the rest of ffm are not used."""
+"""Compiled parts that do not match the rest of ffm are not used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ffm.instrument.library import COLLECTOR, LIBRARIES, native_library
 
 @pytest.fixture
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with copies of the libraries, and of the files that the collector has to agree with."""
+    """A folder with copies of the libraries, and of the files with which the collector must agree."""
     (tmp_path / "instrument" / "lib").mkdir(parents=True)
     for name in LIBRARIES:
         shutil.copy(native_library(name), tmp_path / "instrument" / "lib")

@@ -1,4 +1,4 @@
-"""A program's end is told rightly also when Frida, which traces the program, has taken its status."""
+"""A program's end is reported correctly even if Frida, which traces the program, has collected its status."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WAIT = os.waitpid
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the status of every program before it is asked for."""
+    """Collect the status of every program before it is requested."""
 
     def take(process_id: int, options: int) -> NoReturn:
         WAIT(process_id, options)
@@ -40,7 +40,7 @@ def start(*command: str) -> subprocess.Popen[bytes]:
 
 
 def told_again() -> bool:
-    """Whether this kernel tells a status that was taken."""
+    """Return whether this kernel reports a status that was already collected."""
     program = start("/bin/true")
     handle = os.pidfd_open(program.pid)
     program.wait()

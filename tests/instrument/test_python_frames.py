@@ -1,5 +1,6 @@
-"""Python functions in recorded stacks, against what the program itself says of where it was. `fetch_pythons.sh`
-fetches interpreters that the system does not have."""
+"""Python functions in recorded stacks, compared with what the program itself reports. `fetch_pythons.sh` fetches
+interpreters that the system lacks.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +38,10 @@ FETCHED = Path(os.environ.get("FFM_PYTHONS") or Path(platformdirs.user_cache_dir
 
 
 def interpreters() -> dict[str, str]:
-    """Pythons of each version that stacks can be read of: one under pyenv, the one on the search path, which may be
-    built otherwise (Debian's is stripped, and no shared library), and the one that was fetched. The value is empty
-    where there is none."""
+    """Pythons of each version whose stacks can be read: one under pyenv, the one on the search path, which may be built
+    differently (Debian's is stripped, and not a shared library), and the one that was fetched. The value is empty if
+    there is none.
+    """
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     found: dict[str, str] = {}
     for version in VERSIONS:
@@ -59,7 +61,7 @@ def interpreters() -> dict[str, str]:
 
 
 def _runs(path: str, version: str) -> bool:
-    """Whether it is that version and can call C functions; a launcher of pyenv may answer for none."""
+    """Return whether it is that version and can call C functions; a launcher of pyenv may stand for none."""
     question = "import ctypes, sys; print('%d.%d' % sys.version_info[:2])"
     done = subprocess.run([path, "-c", question], capture_output=True, text=True, check=False)
     return done.stdout.strip() == version
@@ -70,13 +72,13 @@ Function = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Measured:
-    """A run: its recording, and where the program says that it was, for each thread."""
+    """A run: its recording, and where the program reports that it was, for each thread."""
 
     recording: Recording
     waits: dict[int, list[list[Function]]]
 
     def stacks(self, thread: int) -> list[RecordedStack]:
-        """Stacks of a thread's waits, in their order."""
+        """Return the stacks of a thread's waits, in order."""
         operations = self.recording.operations
         return [self.recording.stacks[number] for number in operations["stack"][operations["thread_id"] == thread]]
 
@@ -136,7 +138,7 @@ def test_stacks_hold_the_functions_that_the_program_was_in(measured: Measured) -
 
 
 def test_each_place_is_one_stack_however_often_it_ran(measured: Measured) -> None:
-    """The interpreter takes other ways through its own code once it has specialised an instruction."""
+    """The interpreter takes other paths through its own code once it has specialized an instruction."""
     for thread, waits in measured.waits.items():
         keys: dict[str, set[str]] = {}
         for stack, functions in zip(measured.stacks(thread), waits, strict=True):
@@ -152,8 +154,9 @@ def test_another_run_has_the_same_keys(measured: Measured, interpreter: str, tmp
 
 
 def unnamed_evaluation(interpreter: str) -> bool:
-    """Whether the interpreter evaluates in functions that nothing names: CPython 3.15 as Debian builds it has one for
-    each instruction, which the evaluation function jumps to, and is stripped."""
+    """Return whether the interpreter evaluates in functions without names: CPython 3.15 as built by Debian has one for
+    each instruction, which the evaluation function jumps to, and is stripped.
+    """
     return interpreter == str(FETCHED / "python3.15")
 
 
@@ -194,7 +197,7 @@ def analysis(ffm: Ffm, tmp_path_factory: pytest.TempPathFactory) -> Analysis:
 
 
 def marked(mark: str) -> set[tuple[str, int]]:
-    """Call and line wherever a comment of the program holds the mark."""
+    """Return call and line wherever a comment of the program contains the mark."""
     lines = enumerate(TRAINING.read_text().splitlines(), 1)
     return {(line.split("# ")[1].split(": ")[0], number) for number, line in lines if line.endswith(f": {mark}")}
 

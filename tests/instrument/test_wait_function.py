@@ -110,7 +110,7 @@ def test_where_launches_enter_it_its_callers_are_taken(tmp_path: Path) -> None:
 
 
 def test_calls_that_share_nothing_are_no_answer(tmp_path: Path) -> None:
-    # Two of the copies would be the same code, which the compiler merges.
+    # Two of the copies would have the same code, which the compiler merges.
     found, _ = find(tmp_path, "-DALONE", "-fno-ipa-icf")
     assert found.offsets == ()
     assert "waits in its own way" in found.reason

@@ -51,7 +51,7 @@ def test_found_in_the_shape(name: str) -> None:
     assert found.reason == ""
     assert {symbol_at(library, offset).split(" ")[0] for offset in found.offsets} == FOUND[name]
     assert set(WAITING_CALLS) < set(found.waiting_calls)
-    # Contexts that wait in other ways were probed too.
+    # Contexts that wait in other ways were probed as well.
     assert {f"cuEventSynchronize ({kind})" for kind in ("spinning", "yielding", "blocking")} < set(found.waiting_calls)
     assert found.uncovered_calls == ()
     assert found.own_code == ()
@@ -110,7 +110,7 @@ WAITS = Counter(
         "cuMemFree_v2": ROUNDS,
     }
 )
-"""What `waiting.cu` waits in."""
+"""The functions in which `waiting.cu` waits."""
 
 
 @pytest.mark.parametrize("name", ["two", "spinning_and_blocking", "inlined", "sliced", "short_entries", "own_threads"])
@@ -119,7 +119,7 @@ def test_every_wait_is_seen_and_named(
 ) -> None:
     baseline, tracing, waits = measured(name)
     assert {function: waits[function] for function in WAITS} == WAITS
-    assert waits[PRIVATE] == 0  # the driver's own threads are no part of the program
+    assert waits[PRIVATE] == 0  # the driver's own threads are not part of the program
     assert set(WAITS) <= set(baseline.functions)
     assert baseline.run is not None and tracing.run is not None
     assert all(hook.how != "failed" for hook in tracing.run.hooks)
@@ -138,7 +138,7 @@ def test_without_a_wait_function_public_calls_are_timed_and_the_results_say_so(
 
 
 HIDDEN = "cuMemcpyHtoDAsync_v2"
-"""What `waiting.cu` calls, and the shape `unexported` exports under no name."""
+"""What `waiting.cu` calls, and the shape `unexported` does not export."""
 
 
 def test_calls_through_pointers_that_nothing_exports_are_recorded(

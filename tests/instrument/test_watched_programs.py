@@ -1,4 +1,4 @@
-"""Programs whose memory is watched see and do what they do without."""
+"""Programs whose memory is watched behave as they do without the watch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model once more, slow and plain: `carry` second by second, sequences with lists and dictionaries."""
+"""The model again, slow and simple: `carry` second by second, sequences with lists and dictionaries."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def synchronizes(row: Row) -> bool:
 
 
 def carry(rows: list[Row], selected: list[bool], copy_time: list[int] | None = None) -> int:
-    """Live through each thread second by second; see `ffm.model.carry` for the rules."""
+    """Simulate each thread second by second; see `ffm.model.carry` for the rules."""
     chosen = list(zip(rows, selected, strict=True))
     return sum(_thread(list(part), copy_time) for _, part in groupby(chosen, key=lambda pair: pair[0].thread))
 
 
 def _thread(rows: list[tuple[Row, bool]], copy_time: list[int] | None) -> int:
     saved = now = 0
-    carried = 0  # wait of removed synchronizations that still looks for work
+    carried = 0  # wait of removed synchronizations that no work has absorbed yet
     moved, until = 0, 0  # wait of moved synchronizations, and the time of their first use
 
     def live(seconds: int, *, works: bool) -> None:

@@ -1,7 +1,7 @@
-"""An exact simulator: a small program on CPU threads and a GPU, lived through call by call.
+"""An exact simulator: a small program on CPU threads and a GPU, simulated call by call.
 
-What a trace would hold of the run comes out as a timeline; what fixing its problems saves comes from living through the
-fixed program. Written without a look at the replay: one plain loop, times in nanoseconds.
+What a trace of the run would contain is returned as a timeline; what fixing its problems saves is determined by
+simulating the fixed program. Written independently of the replay: one plain loop, times in nanoseconds.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Lived:
-    """A run: start, duration and wait of each call (0 for what was left out), and when it ended."""
+    """A run: start, duration and wait of each call (0 if it was left out), and when it ended."""
 
     start: list[int]
     duration: list[int]
@@ -49,15 +49,15 @@ class Lived:
 
 
 def live(calls: list[Call], fixed: list[bool]) -> Lived:
-    """Live through a program of one thread; where `fixed`, the problems of a call are."""
-    over: dict[int, int] = {}  # when each stream's work is over
+    """Simulate a program of one thread; where `fixed`, the problems of a call are fixed."""
+    over: dict[int, int] = {}  # when each stream's work is done
     recorded: dict[int, int] = {}
     now = 0
     starts, durations, waits = [], [], []
     moved: tuple[int, int] | None = None  # CPU work left until the first use, and what is waited for there
 
     def work(nanoseconds: int) -> None:
-        """The CPU works; a moved wait happens in between."""
+        """Let the CPU work; a moved wait happens in between."""
         nonlocal now, moved
         if moved is not None and nanoseconds >= moved[0]:
             now = max(now + moved[0], moved[1]) + nanoseconds - moved[0]
@@ -120,7 +120,7 @@ def live(calls: list[Call], fixed: list[bool]) -> Lived:
 
 
 def traced(calls: list[Call]) -> tuple[Timeline, DeviceWork, NDArray[np.int64]]:
-    """What a trace of the program shows, and the GPU's true times beside it."""
+    """Return what a trace of the program shows, and the GPU's true times."""
     lived = live(calls, [False] * len(calls))
     number = len(calls)
     timeline = Timeline(

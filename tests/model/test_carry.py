@@ -1,4 +1,4 @@
-"""The carry estimator: worked examples, a reference lived through second by second, and laws."""
+"""The carry estimator: worked examples, a reference simulated second by second, and laws."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_duplicate_transfer_without_need_to_wait_saves_both() -> None:
 
 
 def test_the_copy_of_a_transfer_goes_without_work_to_absorb_it() -> None:
-    """Of a wait of 5, 2 were the copy; of the other 3 the gap of 1 absorbs one."""
+    """Of a wait of 5, 2 were the copy; the gap of 1 absorbs one of the other 3."""
     rows = [Row(TRANSFER, own=1, wait=5, gap=1, problem=DUPLICATE | UNNECESSARY), Row(SYNC)]
     assert carry(timeline(rows), np.ones(2, np.bool_), nanoseconds([2])) == 1 + 2 + 1
 
@@ -230,7 +230,7 @@ def test_a_larger_set_never_saves_less(
 
 @given(selections())
 def test_scales_with_time(case: tuple[list[Row], list[bool]]) -> None:
-    """What an imported row, the sum of equal executions, rests on."""
+    """The assumption behind an imported row, which is the sum of equal executions."""
     rows, selected = case
     chosen = np.array(selected, np.bool_)
     once = timeline(rows)

@@ -1,4 +1,4 @@
-"""How long copies take, told from a run's transfers."""
+"""How long copies take, derived from a run's transfers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MEGABYTE = 1 << 20
 
 
 def times(*stacks: tuple[int, int, float, float]) -> list[int]:
-    """Of stacks given as bytes, count, seconds in the driver, seconds of waiting."""
+    """For stacks given as bytes, count, seconds in the driver, seconds of waiting."""
     transferred, count, total_s, wait_s = (np.array(column) for column in zip(*stacks, strict=True))
     return copy_times(transferred, count, total_s, wait_s).tolist()
 

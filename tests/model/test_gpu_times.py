@@ -47,7 +47,7 @@ def test_what_is_waited_for_at_once_is_known() -> None:
 
 
 def test_work_that_nobody_waited_for_is_bounded_by_the_next_wait() -> None:
-    """The GPU is done before the CPU asks, 500 us later: the kernel took anything up to that."""
+    """The GPU finishes before the CPU asks, 500 us later: the kernel took anything up to that."""
     found = infer([launch(100, gap=500), wait()])
     assert found.slow.gpu[0] == 500_000
     assert found.fast.gpu[0] == 0
@@ -88,7 +88,7 @@ def test_work_that_differs_each_time_is_taken_as_it_is() -> None:
 
 
 def test_a_wait_for_nothing_known_is_not_explained() -> None:
-    """A call of unknown effect waits; nothing was enqueued before."""
+    """A call with unknown effect waits; nothing was enqueued before."""
     timeline, work, _ = traced([wait(gap=10)])
     timeline = dataclasses.replace(timeline, duration=np.array([90_000]), wait=np.array([90_000]))
     found = infer_gpu_times(timeline, work)
@@ -99,7 +99,7 @@ def test_a_wait_for_nothing_known_is_not_explained() -> None:
 @given(programs(streams=3))
 @settings(max_examples=200, deadline=None)
 def test_no_work_lasts_beyond_a_wait_for_all_of_it(calls: list[Call]) -> None:
-    """Whatever is inferred, the run with these times of the GPU waits no longer than it was seen to."""
+    """Whatever is inferred, the run with these GPU times waits no longer than observed."""
     timeline, work, _ = traced(calls)
     for times in (found := infer_gpu_times(timeline, work)).likely, found.slow, found.fast:
         assert (times.gpu >= 0).all()
@@ -146,7 +146,7 @@ def test_one_late_wait_of_very_many_is_a_late_thread() -> None:
 
 
 def test_a_few_short_segments_do_not_say_what_all_work_needs() -> None:
-    """The first of 60 kernels was nearly over when its wait began; the others took a millisecond."""
+    """The first of 60 kernels was almost done when its wait began; the others took a millisecond."""
     lengths = [300] + [1000] * 59
     calls = [call for length in lengths for call in (launch(length), wait(gap=20))]
     found = infer(calls, sites=[1, 2] * len(lengths))
@@ -171,7 +171,7 @@ def test_a_small_set_beside_kernels_takes_the_gpu_little() -> None:
 
 
 def measured(calls: list[Call], known: list[int], late: int) -> Inference:
-    """Infer where events told of some calls' work; each wait ends `late` microseconds after the work."""
+    """Infer with events for some calls' work; each wait ends `late` microseconds after the work."""
     timeline, work, gpu = traced(calls)
     extra = np.where(timeline.wait > 0, late * MICROSECOND, 0)
     timeline = dataclasses.replace(
@@ -186,7 +186,7 @@ def measured(calls: list[Call], known: list[int], late: int) -> Inference:
 
 
 def test_measured_work_leaves_the_rest_of_a_wait_to_latency() -> None:
-    """Without events each kernel would seem 40 us longer: every wait ends so late."""
+    """Without events each kernel would seem 40 us longer, because every wait ends that late."""
     found = measured([launch(300), wait(gap=50)] * 4, known=[0, 2, 4, 6], late=40)
     for times in found.likely, found.slow, found.fast:
         assert times.gpu[::2].tolist() == [300_000] * 4

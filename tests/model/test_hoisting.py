@@ -1,4 +1,4 @@
-"""Which frees and allocations go together when memory is kept."""
+"""Which frees and allocations disappear together if memory is kept."""
 
 from __future__ import annotations
 

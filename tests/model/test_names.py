@@ -58,7 +58,7 @@ from ffm.model.names import base_name, same_function
         ("foo.cold", "foo"),
         ("generic_start_main.isra.0", "generic_start_main"),
         ("std::string<char>::c_str[abi:cxx11]() const", "std::string<...>::c_str"),
-        # Python's brackets are no template arguments
+        # brackets of Python names are not template arguments
         ("<module>", "<module>"),
         ("train.<locals>.<lambda>", "train.<locals>.<lambda>"),
         ("Model.step", "Model.step"),

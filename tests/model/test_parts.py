@@ -63,7 +63,7 @@ def test_at_least_one_part_must_be_wanted() -> None:
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=7), st.data())
 def test_no_part_is_better_than_the_front(seconds: list[int], data: st.DataObject) -> None:
-    """Against all parts of short sequences, of which every one is a candidate or saves no more."""
+    """Compared with all parts of short sequences, each of which is a candidate or saves no more."""
     names = "".join(data.draw(st.sampled_from("abcd")) for _ in seconds)
     front = best([float(value) for value in seconds], names, 99)
     places = places_of(names)

@@ -20,7 +20,7 @@ SECOND = 1_000_000_000
 
 
 def exact(calls: list[Call]) -> Replay:
-    """A replay that is told the GPU's times."""
+    """A replay that is given the GPU's times."""
     timeline, work, gpu = traced(calls)
     return Replay(timeline, work, given_gpu_times(timeline, work, gpu))
 
@@ -116,8 +116,9 @@ def saved(calls: list[Call]) -> float:
 
 
 def test_a_busy_gpu_saves_only_what_it_was_idle() -> None:
-    """Ten times: kernel of 8 s, wait, 1 s of CPU work. Without the waits the GPU is never idle, and the last wait takes
-    what is left."""
+    """Ten times: a kernel of 8 s, a wait, 1 s of CPU work. Without the waits the GPU is never idle, and the last wait
+    takes what is left.
+    """
     loop = [launch(8), wait(gap=1)] * 10
     assert saved([*loop, wait(problem=Problem.NONE)]) == 10  # the last second of work overlaps the last kernel
 
@@ -138,7 +139,7 @@ def test_a_repeated_copy_goes_with_its_time_on_the_gpu() -> None:
 
 
 def test_memory_that_the_cpu_can_reach_is_set_by_the_cpu() -> None:
-    """The set takes the GPU 3 s and the CPU no time to speak of; 2 s of work hide two of the 5 s before it."""
+    """The set takes the GPU 3 s and the CPU almost none; 2 s of work hide two of the 5 s before it."""
     timeline, work, gpu = traced(
         seconds(
             [
@@ -155,7 +156,7 @@ def test_memory_that_the_cpu_can_reach_is_set_by_the_cpu() -> None:
 
 def test_a_copy_whose_wait_is_needed_leaves_a_wait_for_what_was_before() -> None:
     copy = Call(Action.ENQUEUE_AND_WAIT, Kind.TRANSFER, own=1, gpu=3, gap=1, problem=TRANSFER)
-    assert saved([launch(6), copy]) == 3  # the wait for the launch stays, the copy's own time lay within it
+    assert saved([launch(6), copy]) == 3  # the wait for the launch stays; the copy's own time was within it
 
 
 def test_a_misplaced_wait_saves_what_the_cpu_does_until_the_first_use() -> None:
@@ -175,13 +176,13 @@ def free(problem: Problem = SYNC) -> Call:
 
 
 def test_a_free_goes_with_the_allocation_that_could_have_its_memory() -> None:
-    """Free and allocation in a loop: 2 s and 3 s of the calls; of the last free only the wait goes."""
+    """Free and allocation in a loop: 2 s and 3 s of the calls; for the last free only the wait disappears."""
     allocation = Call(Action.NONE, Kind.ALLOCATION, own=3)
     timeline, work, gpu = traced(seconds([allocation, launch(1), free(), allocation, launch(1), free()]))
     work.partner[2], work.partner[3] = 3, 2
     replay = Replay(timeline, work, given_gpu_times(timeline, work, gpu))
     assert replay.selected(timeline.kind == Kind.FREE).likely_s == 2 + 3 + 1 + 1
-    assert replay.selected(np.arange(6) == 5).likely_s == 1  # nothing takes its memory over
+    assert replay.selected(np.arange(6) == 5).likely_s == 1  # nothing reuses its memory
 
 
 def test_doing_without_a_needed_wait_keeps_the_order_of_streams() -> None:
@@ -192,13 +193,13 @@ def test_doing_without_a_needed_wait_keeps_the_order_of_streams() -> None:
         wait(problem=Problem.NONE),
     ]
     replay = exact(seconds(calls))
-    assert replay.selected(np.arange(4) == 1).likely_s == 0  # it is no problem
-    # The second kernel still begins after the first, at 5 s instead of 6 s.
+    assert replay.selected(np.arange(4) == 1).likely_s == 0  # it is not a problem
+    # The second kernel still starts after the first, at 5 s instead of 6 s.
     assert replay.without(np.arange(4) == 1).likely_s == 1
 
 
 def two_threads(process_of_thread: list[int], first: list[Call], second: list[Call]) -> tuple[Timeline, DeviceWork]:
-    """Two traces beside each other, each on streams of its own."""
+    """Two traces in parallel, each on its own streams."""
     parts = [traced(seconds(calls)) for calls in (first, second)]
     processes = max(process_of_thread) + 1
     columns = {
@@ -225,7 +226,7 @@ def two_threads(process_of_thread: list[int], first: list[Call], second: list[Ca
 
 
 def test_a_run_of_several_processes_saves_what_the_slowest_saves() -> None:
-    """Rank 0 could save 5 s, rank 1 only 2 s: they end together, and do not add up."""
+    """Rank 0 could save 5 s, rank 1 only 2 s: they end together, so the savings do not add up."""
     first = [launch(5), wait(gap=9), wait(problem=Problem.NONE)]
     second = [launch(2), wait(gap=12), wait(problem=Problem.NONE)]
     timeline, work = two_threads([0, 1], first, second)
@@ -258,14 +259,14 @@ def test_a_program_without_calls_saves_nothing() -> None:
 @given(programs().filter(bool), st.data())
 @settings(max_examples=100, deadline=None)
 def test_without_the_probes_the_program_ran_as_if_there_were_none(calls: list[Call], data: st.DataObject) -> None:
-    """The simulated program with a probe before each call, and its timeline without them: as the program without."""
+    """The simulated program with a probe before each call; its timeline without probes equals the program without."""
     probe = [data.draw(st.integers(0, 50_000)) for _ in calls]
     probed = [
         dataclasses.replace(call, gap=call.gap + later)
         for call, later in zip(calls, [*probe[1:], 0][: len(calls)], strict=True)
     ]
     timeline, work, gpu = traced(probed)
-    assume(((timeline.wait == 0) | (timeline.wait > WAITED_NS)).all())  # shorter ones count as no waits
+    assume(((timeline.wait == 0) | (timeline.wait > WAITED_NS)).all())  # shorter ones do not count as waits
     replay = Replay(timeline, work, given_gpu_times(timeline, work, gpu))
     found = replay.without_probes(np.array([0, *probe[1:]]))
     expected = live(calls, [False] * len(calls))
@@ -286,7 +287,7 @@ def test_threads_are_not_moved_against_each_other_for_the_probes() -> None:
 @given(programs(streams=2).filter(bool), st.data())
 @settings(max_examples=200, deadline=None)
 def test_disjoint_groups_never_add_up_to_more_than_the_run(calls: list[Call], data: st.DataObject) -> None:
-    """Whatever the groups: each second of the run is in one of them at most, so that their sum is no more than it."""
+    """Whatever the groups: each second of the run is in at most one of them, so their sum does not exceed it."""
     timeline, work, _gpu = traced(calls)
     groups = 3
     label = np.array([data.draw(st.integers(-1, groups - 1)) for _ in calls], np.int32)

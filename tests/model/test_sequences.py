@@ -206,7 +206,7 @@ def test_bound_of_a_stack_by_hand() -> None:
 
 
 def test_many_different_sequences_are_told_apart() -> None:
-    """More than the tables hold at first, in instances of several lengths."""
+    """More than the initial size of the tables, in instances of several lengths."""
     rows = []
     for number in range(300):
         chosen = [site for site in range(10) if (number + 1) >> site & 1]

@@ -1,4 +1,4 @@
-"""Small timelines for tests, and hypothesis's way to make them up."""
+"""Small timelines for tests, and a hypothesis strategy that generates them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Row:
 
 
 def timeline(rows: list[Row]) -> Timeline:
-    """Lay out rows one after the other, in seconds, so that benefits come out as the same numbers."""
+    """Lay out rows one after the other, in seconds, so that benefits are the same numbers."""
     second = 1_000_000_000
     duration = np.array([(row.own + row.wait) * second for row in rows], np.int64)
     gap = np.array([row.gap * second for row in rows], np.int64)

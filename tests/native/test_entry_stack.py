@@ -1,4 +1,4 @@
-"""The fast way to the stack of an attached function, against the slow one."""
+"""The fast way to capture the stack of an attached function, compared with the slow one."""
 
 from __future__ import annotations
 

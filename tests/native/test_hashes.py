@@ -1,4 +1,4 @@
-"""Hashes do not depend on the instructions that a CPU has, nor on the rows in which bytes lie."""
+"""Hashes depend neither on the instructions that a CPU has, nor on how bytes are divided into rows."""
 
 from __future__ import annotations
 

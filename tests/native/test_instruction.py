@@ -1,4 +1,4 @@
-"""How much memory an instruction touches, compared with a disassembler's word."""
+"""How much memory an instruction touches, compared with a disassembler."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def assembled(text: str, folder: Path) -> list[capstone.CsInsn]:
 
 
 def touched(instruction: capstone.CsInsn) -> int:
-    """Bytes of its widest memory operand; a push's is on the stack."""
+    """Return the bytes of its widest memory operand; a push's is on the stack."""
     memory = [operand.size for operand in instruction.operands if operand.type == capstone.CS_OP_MEM]
     return max(memory, default=8 if instruction.mnemonic == "push" else 0)
 

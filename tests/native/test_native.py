@@ -1,4 +1,4 @@
-"""The collector under the sanitizers, without Frida; what it recorded is read back."""
+"""The collector under the sanitizers, without Frida; its recording is read back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLLECTOR = next(
 KINDS_OF_EXTENTS = ("FOLLOWED", "TOUCHED", "LOST")
 
 SEPARATE = ("gate.c", "pages.c", "built_from.c")
-"""Not of the collector, or not of its code."""
+"""Not part of the collector, or not of its code."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Recording]:
     )  # fmt: skip
     records = folder / "recordings"
     records.mkdir()
-    # The collector handles the faults of watched pages before the sanitizer would report them.
+    # The collector must handle the faults of watched pages before the sanitizer reports them.
     run = subprocess.run(
         [str(program), str(records)],
         env={"ASAN_OPTIONS": "detect_leaks=0:allow_user_segv_handler=1:handle_segv=0"},
@@ -90,8 +90,8 @@ def test_watches_end_as_the_program_used_the_memory(recordings: list[Recording])
     parent = recordings[0]
     kinds = parent.accesses["kind"].tolist()
     read, write = constant("FFM_ACCESS_READ"), constant("FFM_ACCESS_WRITE")
-    # A result that is read, one that was overwritten by the next transfer before it is written, one beside other data.
-    # The sources are pageable: they were staged when the calls returned. At last a managed variable is read.
+    # A result that is read, one overwritten by the next transfer before it is written, one next to other data. The
+    # sources are pageable, so they were staged when the calls returned. Finally a managed variable is read.
     assert kinds == [read, write, read, read]
 
 

@@ -1,4 +1,4 @@
-"""Programs that cannot be measured, or that fail: one clear sentence, a non-zero exit, and nothing is lost."""
+"""Programs that cannot be measured, or that fail: one clear sentence, a non-zero exit status, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def ending(build_program: Callable[[Path], Path]) -> Path:
 
 
 def refused(finished: Finished) -> str:
-    """The one sentence of a command that refused."""
+    """Return the one sentence of a command that refused."""
     assert finished.code == 1, finished.err
     lines = [line for line in finished.err.splitlines() if line.startswith("ffm: ")]
     assert len(lines) == 1, finished.err

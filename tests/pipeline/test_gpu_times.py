@@ -1,4 +1,4 @@
-"""Stage 3 times the GPU's work by events: as long as the virtual GPU itself says that it took."""
+"""Stage 3 times the GPU's work by events: they agree with the virtual GPU's own times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.conftest import Ffm
 UNKNOWNS = 30
 
 SMALL_GAP_NS, SMALL_SHARE = 100_000, 0.05
-"""The work came at most so long after the first event (`ffm/instrument/collector/gpu_times.c`)."""
+"""Most seconds between the first event and the arrival of the work (`ffm/instrument/collector/gpu_times.c`)."""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_launches_are_timed_as_the_virtual_gpu_took_for_them(results: Path) -> N
     measured = read_table(results / "results" / "memory-gpu-times.arrow")["nanoseconds"]
     kernels = 2 * (UNKNOWNS - 1)
     assert len(took) == kernels
-    assert kernels / 2 <= len(measured) <= kernels  # what began late on a busy machine is left out
+    assert kernels / 2 <= len(measured) <= kernels  # work that started late on a busy machine is left out
     nearest = took[np.searchsorted(took, measured, side="right") - 1]
     assert (measured >= nearest).all()
     assert (measured - nearest <= np.maximum(SMALL_GAP_NS, SMALL_SHARE * measured)).all()

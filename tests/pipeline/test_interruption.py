@@ -1,4 +1,4 @@
-"""ffm is told to end while the program runs: no process stays behind, what was recorded is kept, one line says so."""
+"""ffm is asked to end while the program runs: no process remains, recordings are kept, one line says so."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.conftest import Ffm
 PROGRAM = Path(__file__).parent / "programs" / "ending.cu"
 PROCESSES = 2
 PATIENCE = 60.0
-"""Seconds for what takes a second on an idle machine."""
+"""Seconds for what takes one second on an idle machine."""
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def ending(build_program: Callable[[Path], Path]) -> Path:
 
 @pytest.fixture(scope="module")
 def measured(ffm: Ffm, ending: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the stages before need to have left."""
+    """What the earlier stages must have left."""
     folder = tmp_path_factory.mktemp("interruption") / "results"
     for stage in ("baseline", "tracing", "memory"):
         done = ffm("stage", stage, "--results", folder, "--timeout", 60, "--", ending)
@@ -39,12 +39,12 @@ def measured(ffm: Ffm, ending: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture
 def results(measured: Path, tmp_path: Path) -> Path:
-    """Its own for each test: a stage that was ended makes the later ones out of date."""
+    """Separate for each test: an interrupted stage makes the later ones out of date."""
     return shutil.copytree(measured, tmp_path / "results")
 
 
 def processes_of(program: Path) -> set[int]:
-    """Processes that execute the program."""
+    """Return the processes that execute the program."""
     found = set()
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -56,13 +56,13 @@ def processes_of(program: Path) -> set[int]:
 
 
 def act_on_signals() -> None:
-    """In the child: `nohup` has hangups ignored, and a shell has its background jobs ignore interrupts."""
+    """In the child: `nohup` ignores hangups, and a shell makes its background jobs ignore interrupts."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def until(condition: Callable[[], bool]) -> bool:
-    """Wait for a condition; return whether it came."""
+    """Wait for a condition; return whether it became true."""
     end = time.monotonic() + PATIENCE
     while not (met := condition()) and time.monotonic() < end:
         time.sleep(0.02)
@@ -71,7 +71,7 @@ def until(condition: Callable[[], bool]) -> bool:
 
 @pytest.fixture
 def measuring(ending: Path, results: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
-    """Begin to measure a program that forks and never ends; return ffm when the program has used the GPU."""
+    """Start measuring a program that forks and never ends; return ffm once the program has used the GPU."""
     started: list[subprocess.Popen[str]] = []
 
     def begin(stage: str) -> subprocess.Popen[str]:

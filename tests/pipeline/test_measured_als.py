@@ -1,4 +1,4 @@
-"""The whole way on the sample `als`: the report finds its planted problems and only those."""
+"""A complete measurement of the sample `als`: the report finds its planted problems and only those."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_nothing_needed_is_called_unnecessary(analysis: Analysis) -> None:
 
 
 def test_only_planted_sites_matter(analysis: Analysis) -> None:
-    """Whatever else is unnecessary happens once, at the start or the end, and is not in the loop."""
+    """Everything else that is unnecessary happens once, at the start or the end, and not in the loop."""
     planted = {(entry["file"], entry["line"]) for entry in truth() if entry["planted"]}
     others = [site for site in analysis.sites if site.problem_count and line_of(site) not in planted]
     assert [site for site in others if site.count >= ITERATIONS] == []
@@ -117,7 +117,7 @@ def test_all_of_the_run_was_matched(analysis: Analysis) -> None:
 
 
 def test_the_program_was_not_disturbed(results: Path) -> None:
-    """Each instrumented run wrote what the bare program writes."""
+    """Each instrumented run writes what the bare program writes."""
     bare = subprocess.run([sample("als"), str(ITERATIONS)], capture_output=True, text=True, check=True).stdout
     for stage in ("baseline", "tracing", "memory", "sync-use"):
         assert (results / f"{stage}.log").read_text() == bare

@@ -1,4 +1,4 @@
-"""Programs with children and threads: each process leaves a recording of its own."""
+"""Programs with children and threads: each process leaves its own recording."""
 
 from __future__ import annotations
 

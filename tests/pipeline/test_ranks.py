@@ -1,4 +1,4 @@
-"""A program of several ranks under an MPI launcher: one collector and one recording for each."""
+"""A program with several ranks under an MPI launcher: one collector and one recording for each."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tests.conftest import Ffm
 
 RANKS = 4
 SECONDS = 300.0
-"""For each run at most, on however few cores."""
+"""Limit for each run, however few cores there are."""
 
 
 def missing_launcher() -> str:
-    """Say why programs of several ranks cannot be run here; nothing where they can be."""
+    """Return why programs with several ranks cannot run here; nothing if they can."""
     launcher = shutil.which("mpirun")
     if launcher is None:
         return "no mpirun here: install openmpi-bin to run programs of several ranks"
     told = subprocess.run(
         [launcher, "--version"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
     )
-    if "Open MPI" not in told.stdout:  # --oversubscribe is an option of its own
+    if "Open MPI" not in told.stdout:  # --oversubscribe is its own option
         return f"{launcher} is not Open MPI's: install openmpi-bin to run programs of several ranks"
     return ""
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(bool(why := missing_launcher()), reason=why)
 
 @pytest.fixture(scope="module")
 def results(ffm: Ffm, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All stages of `amg` as four ranks, on however few cores."""
+    """All stages of `amg` with four ranks, however few cores there are."""
     folder = tmp_path_factory.mktemp("ranks") / "results"
     with pytest.MonkeyPatch.context() as patch:
         if os.geteuid() == 0:  # Open MPI refuses root otherwise

@@ -1,4 +1,4 @@
-"""Where programs cannot be traced, ffm says so at once: under a debugger, in a container, by the kernel's settings."""
+"""If programs cannot be traced, ffm says so at once: under a debugger, in a container, by the kernel's settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.conftest import Ffm
 PROGRAMS = Path(__file__).parent / "programs"
 SLEEP = ("/bin/sleep", "600")
 SECONDS = 60.0
-"""Far less than the program takes, and than ffm gives an attempt to attach."""
+"""Far less than the program takes, and than ffm allows for attaching."""
 
 
 def built(name: str, folder: Path) -> Path:

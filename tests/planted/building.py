@@ -19,19 +19,19 @@ HEADER = PROGRAMS / "planted.h"
 INCLUDES = Path(__file__).resolve().parents[2] / "ffm" / "vgpu" / "include"
 
 BRIEF = "kernel.slow_fill = 3000\nkernel.slow_add_one = 750\n"
-"""Microseconds: long enough that the GPU still works when the program comes to its waits. For measuring."""
+"""Microseconds: long enough that the GPU is still working when the program comes to its waits. For measuring."""
 
 LONG = "kernel.slow_fill = 40000\nkernel.slow_add_one = 10000\n"
-"""Long enough that a program that does not wait is surely too early, also on a busy machine. For proving."""
+"""Long enough that a program that does not wait is certainly too early, even on a busy machine. For proving."""
 
 TRACED = "kernel.slow_fill = 300000\nkernel.slow_add_one = 75000\n"
-"""Long enough also while a program's code is translated, which takes a quarter of a second on a busy machine."""
+"""Long enough even while a program's code is translated, which takes a quarter of a second on a busy machine."""
 
 CONFIGURATION = "VGPU_CONFIGURATION"
-"""Variable of the environment that names the virtual GPU's configuration."""
+"""Environment variable that names the virtual GPU's configuration."""
 
 SECONDS = 20.0
-"""More than any planted program takes, also on a busy machine."""
+"""More than any planted program takes, even on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,16 @@ class Ran:
     """A bare run of a planted program."""
 
     right: bool
-    """It ended by itself, and everything that it expected was so."""
+    """It ended by itself, and everything was as expected."""
     output: str
     ending: int
 
 
 class Programs:
-    """The compiled programs, each made when it is first asked for."""
+    """The compiled programs, each built on first use."""
 
     def __init__(self, folder: Path, runtime: Sequence[str] = ("-lcudart",)) -> None:
-        """Keep executables, and what they are compiled from beforehand, in `folder`; link them with `runtime`."""
+        """Keep executables, and what was built for them in advance, in `folder`; link them with `runtime`."""
         self._runtime = runtime
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ class Programs:
 
     @contextmanager
     def very_slow_gpu(self) -> Iterator[None]:
-        """Have programs that this process starts use a GPU that is slower than their translation by the trace watch."""
+        """Make programs that this process starts use a GPU that is slower than their translation by the trace watch."""
         os.environ[CONFIGURATION] = str(self._traced)
         try:
             yield
@@ -72,7 +72,7 @@ class Programs:
             del os.environ[CONFIGURATION]
 
     def executable(self, source: Path) -> Path:
-        """Compile a program if it is not yet, with the configuration for measuring beside it."""
+        """Compile a program unless that is done, with the configuration for measuring next to it."""
         program = self._folder / source.stem
         if not program.exists() or program.stat().st_mtime < max(map(_changed, (source, HEADER))):
             self._precompile()
@@ -94,7 +94,7 @@ class Programs:
             list(pool.map(self.executable, sources))
 
     def run(self, case: Case, without: Iterable[str] = ()) -> Ran:
-        """Run a case bare, with slow kernels, some of its waits left out."""
+        """Run a case bare, with slow kernels and without some of its waits."""
         names = ",".join(sorted(without))
         done = subprocess.run(
             [str(self.executable(case.source)), case.variant, *(["--without", names] if names else [])],
@@ -115,7 +115,7 @@ class Programs:
 
 
 def nvidia_runtime() -> list[str]:
-    """How to link NVIDIA's own runtime statically, as `nvcc` does unless it is told otherwise."""
+    """How to link NVIDIA's own runtime statically, as `nvcc` does by default."""
     return [str(_cuda_include().parent / "lib" / "libcudart_static.a"), "-ldl", "-lrt"]
 
 

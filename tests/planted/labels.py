@@ -1,22 +1,22 @@
 """The labels of the planted programs, read from the comments at the ends of their lines.
 
-A program names its variants in its first lines, `// variants: read, never`. A label stands behind a CUDA call, or in
-a line of its own above it:
+A program names its variants in its first lines, `// variants: read, never`. A label follows a CUDA call, or is on its
+own line above it:
 
     WAIT(last, cudaStreamSynchronize(stream)); // sync: read required, never unnecessary
     // transfer: no-op (of first)
     check(cudaMemcpyAsync(...));
 
-`sync:` and `transfer:` begin the parts, separated by a semicolon. A part lists verdicts by commas, each for one or
-more variants, `read, write required`; without variants it holds for all. A verdict is
+`sync:` and `transfer:` start the parts, separated by a semicolon. A part lists verdicts separated by commas, each for
+one or more variants, `read, write required`; without variants it applies to all. A verdict is
 
     required | misplaced | unnecessary | conditionally unnecessary (keep NAME)       for synchronizations
     needed (NAME) | no-op (of NAME) | repeat (of NAME) | copy (of NAME) | partial (of NAME)    for transfers
 
-`A or B` accepts either where the definitions leave it open; `A and B` are the verdicts of different occurrences of one
-call. `required (undecidable)` is what has to be said though leaving the wait out does no harm: its proof is left out.
-`absent` is a call that the variant does not reach. NAME is the name of another WAIT, or that behind another `needed`.
-A line without a part must get no verdict of that sort from ffm.
+`A or B` accepts either if the definitions leave it open; `A and B` are the verdicts of different occurrences of one
+call. `required (undecidable)` is the only safe verdict although removing the wait does no harm: it is not proved.
+`absent` is a call that the variant does not reach. NAME is the name of another WAIT, or that after another `needed`. A
+line without a part must get no verdict of that kind from ffm.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Expected:
 
     kind: str
     partner: str = ""
-    """Name of the synchronization to keep, or of the transfer that is repeated; empty where the label names none."""
+    """Name of the synchronization to keep, or of the transfer that is repeated; empty if the label names none."""
     proved: bool = True
-    """Whether leaving the wait out must show that the label is right."""
+    """Whether removing the wait must prove that the label is right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Label:
 
     @property
     def open(self) -> bool:
-        """Whether either of "needed" and "not needed" is right."""
+        """Whether both "needed" and "not needed" are right."""
         return len({Label((choice,)).needed for choice in self.alternatives}) > 1
 
     def __str__(self) -> str:
@@ -101,10 +101,10 @@ class Case:
         return f"{self.source.stem}-{self.variant}"
 
     def line_of(self, name: str) -> int:
-        """The line of a named call.
+        """Return the line of a named call.
 
         Raises:
-            LabelError: no line has that name.
+            LabelError: No line has that name.
         """
         for line in self.lines.values():
             if line.name == name:
@@ -121,7 +121,7 @@ def cases_of(source: Path) -> list[Case]:
     """The variants of a program.
 
     Raises:
-        LabelError: the program names no variants, or a label cannot be read or names none of them.
+        LabelError: The program names no variants, or a label cannot be read or names none of them.
     """
     text = source.read_text()
     named = _VARIANTS.search(text)

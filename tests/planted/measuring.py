@@ -28,7 +28,7 @@ NEEDED_TRANSFER = Label((frozenset({Expected("needed")}),))
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What ffm said of one call, beside what it should have said."""
+    """What ffm said about one call, and what it should have said."""
 
     place: str
     """`file:line`."""
@@ -41,7 +41,7 @@ class Answer:
 
     @property
     def agrees(self) -> bool:
-        """Whether ffm gave the verdicts of one alternative, or to each occurrence that of some alternative."""
+        """Whether ffm gave the verdicts of one alternative or, for each occurrence, one of some alternative."""
         found = self._settled
         if any(_same(found, choice) for choice in self.expected.alternatives):
             return True
@@ -50,15 +50,16 @@ class Answer:
 
     @property
     def _settled(self) -> frozenset[Expected]:
-        """What was found, with `misplaced` as `required` where the label does not ask: on a machine that is busy with
-        other things any first use may come late."""
+        """The finding, with `misplaced` as `required` if the label does not distinguish: on a busy machine any first
+        use may come late.
+        """
         if any(one.kind == "misplaced" for choice in self.expected.alternatives for one in choice):
             return self.found
         return frozenset(replace(one, kind="required") if one.kind == "misplaced" else one for one in self.found)
 
     @property
     def problem_expected(self) -> bool:
-        """Whether the operation is labelled as not needed; where the label leaves that open, ffm's word is right."""
+        """Whether the operation is labelled as not needed; if the label leaves that open, ffm's verdict is right."""
         return self.problem_found if self.expected.open else not self.expected.needed
 
     @property
@@ -77,13 +78,13 @@ class Answer:
 def answers_for(
     case: Case, programs: Programs, results: Path, watches: Sequence[Watch], timeout_s: float = SECONDS
 ) -> list[Answer]:
-    """Measure a case with all stages, and return what ffm said of each call in the program, with each watch.
+    """Measure a case with all stages, and return what ffm said about each call in the program, with each watch.
 
-    The first two stages do not depend on the watch, so that they are run once. Results stay where ffm failed or
-    differs from a label.
+    The first two stages do not depend on the watch, so they run once. Results are kept if ffm failed or differs from a
+    label.
 
     Raises:
-        FfmError: a stage failed; the program ends well without ffm.
+        FfmError: A stage failed; the program ends correctly without ffm.
     """
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
@@ -104,7 +105,7 @@ def answers_for(
 
 
 def _compare(case: Case, analysis: Analysis, watch: Watch) -> Iterator[Answer]:
-    """Every labelled call, and every other call of the program that got a verdict."""
+    """Return every labelled call, and every other call of the program that got a verdict."""
     sites: dict[int, list[Site]] = {}
     for site in analysis.sites:
         if Path(site.file).name == case.source.name:
@@ -121,7 +122,7 @@ def _compare(case: Case, analysis: Analysis, watch: Watch) -> Iterator[Answer]:
                 Expected(verdict.kind, _partner(case, verdict, label, line_of_stack)) for verdict in verdicts
             )
             if sort == "transfer":
-                # What is needed is not listed: so occurrences without a verdict are needed.
+                # Needed operations are not listed, so occurrences without a verdict are needed.
                 listed = sum(verdict.occurrences for verdict in verdicts)
                 if label is not None and listed < sum(site.count for site in at_line):
                     found |= {Expected("needed")}
@@ -143,7 +144,7 @@ def _tells(found: frozenset[Expected]) -> bool:
 
 
 def _partner(case: Case, verdict: Verdict, label: Label | None, line_of_stack: dict[int, tuple[str, int]]) -> str:
-    """The name of the call that a verdict names, where the label names one too."""
+    """Return the name of the call that a verdict refers to, if the label names one too."""
     named = label is not None and any(one.partner for choice in label.alternatives for one in choice)
     stack = verdict.keep if verdict.keep is not None else verdict.first
     if not named or stack is None:

@@ -1,6 +1,6 @@
-"""Measures planted cases, several at a time, each in a process of its own.
+"""Measures planted cases, several at a time, each in a separate process.
 
-Verdicts do not depend on how fast a run is, so that runs may overlap here; where times are measured they may not.
+Verdicts do not depend on the speed of a run, so runs may overlap here; where times are measured they may not.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from tests.planted.labels import Case
 from tests.planted.measuring import Answer, answers_for
 
 GIVE_WAY = 4
-"""Niceness: what is proved meanwhile depends on a program not being kept from its processor for long."""
+"""Niceness: concurrent proofs need programs that are not kept from their processor for long."""
 
 
 class UnmeasuredError(Exception):
-    """A stage of ffm failed on a case; the message is its sentence, or names an error that it did not expect."""
+    """A stage of ffm failed on a case; the message is its sentence, or names an unexpected error."""
 
 
 class Measurements:
-    """The answers for many cases, under way from the beginning."""
+    """The answers for many cases, computed in the background from the start."""
 
     def __init__(self, cases: Iterable[Case], programs: Programs, scratch: Path, watches: Sequence[Watch]) -> None:
-        """Begin to measure the cases with each of the watches, with results below `scratch`."""
-        # A case waits for its program a third of the time: one more than there are cores keeps them busy.
+        """Start measuring the cases with each of the watches, with results below `scratch`."""
+        # A case waits for its program a third of the time, so one more than there are cores keeps them busy.
         self._pool = ProcessPoolExecutor(
             (os.cpu_count() or 1) + 1, multiprocessing.get_context("spawn"), initializer=_begin
         )
@@ -47,7 +47,7 @@ class Measurements:
         """Wait for a case.
 
         Raises:
-            UnmeasuredError: a stage failed.
+            UnmeasuredError: A stage failed.
         """
         return self._answers[case.name].result()
 
@@ -61,7 +61,7 @@ class Measurements:
 
 
 def _begin() -> None:
-    """Start a process that measures: what is the same in all runs of all programs is found out once."""
+    """Start a process that measures: what is the same in all runs of all programs is determined once."""
     os.nice(GIVE_WAY)
     tracing.wait_latency = functools.cache(tracing.wait_latency)
     symbolizer.symbolize = _remembering(symbolizer.symbolize)
@@ -87,5 +87,5 @@ def _measure(case: Case, programs: Programs, results: Path, watches: Sequence[Wa
         return answers_for(case, programs, results, watches)
     except FfmError as error:
         raise UnmeasuredError(str(error)) from None
-    except Exception as error:  # one case that ffm fails on must not hide the others
+    except Exception as error:  # one failing case must not hide the others
         raise UnmeasuredError(f"ffm raised {type(error).__name__}: {error}") from error

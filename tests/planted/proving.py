@@ -1,7 +1,7 @@
-"""Proves the labels of synchronizations: by leaving waits out and looking at what comes out.
+"""Proves the labels of synchronizations by removing waits and checking the output.
 
-The waits that are labelled as needed must be enough, so leaving out all others must not change the output; and each
-of them must be necessary, so leaving it out as well must make the output wrong.
+The waits labelled as needed must be sufficient: removing all others must not change the output. And each of them must
+be necessary: removing it as well must make the output wrong.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from tests.planted.building import Programs
 from tests.planted.labels import Case, Line
 
 REPEATS = 2
-"""Right output of a program that waits too little could be luck."""
+"""A correct output of a program that waits too little could be luck."""
 
 ATTEMPTS = 3
-"""A program that waits too little comes out right where it was kept from its processor until the GPU was ready."""
+"""A program that waits too little is correct if it was kept from its processor until the GPU was ready."""
 
 
 def disproved(case: Case, programs: Programs) -> list[str]:
-    """What the runs say against the labels, one sentence each; nothing where the labels are proved."""
+    """Return the contradictions between runs and labels, one sentence each; nothing if the labels are proved."""
     found: list[str] = []
     whole = programs.run(case)
     if not whole.right:

@@ -1,14 +1,14 @@
 """Which waits of a script are needed, from the definitions in docs/architecture.md#synchronizations, slowly.
 
-The order of things decides. A piece of GPU work comes after another when the stream, the legacy default stream, or an
-event orders them; and after everything that a wait has covered which ended before the work was enqueued. What the CPU
-does comes after what waits have covered. A program relies on its waits for these orders:
+The order of events decides. A piece of GPU work comes after another if the stream, the legacy default stream, or an
+event orders them, and after everything covered by a wait that ended before the work was enqueued. What the CPU does
+comes after what waits have covered. A program relies on its waits for these orders:
 
-- the first access of the CPU to a download's destination, and its first write to an upload's source, after them;
+- the CPU's first access to a download's destination, and its first write to an upload's source, after them;
 - work on one stream after earlier work on another;
-- a question for the time between two events after both.
+- a query for the time between two events after both.
 
-Waits are needless together when all these orders hold without them.
+Waits are jointly unnecessary if all these orders hold without them.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from dataclasses import dataclass, field
 from tests.planted.scripts import BLOCKING, LEGACY, MARKS, WAITS, WORKS, Script, Step
 
 Rows = frozenset[int]
-"""Steps, by their place in the script."""
+"""Steps, by their index in the script."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reliance:
-    """The program relies on `earlier` being over when it comes to `later`."""
+    """The program relies on `earlier` being done when it comes to `later`."""
 
     earlier: int
     later: int
     access: bool
     """Whether `later` is an access of the CPU."""
     first: int = -1
-    """The access before `later` that relied on the same; -1 where it is the first."""
+    """The access before `later` that relied on the same; -1 if it is the first."""
 
 
 @dataclass(slots=True)
 class Orders:
-    """What is known of a script when only some of its waits wait."""
+    """What is known about a script when only some of its waits wait."""
 
     before: dict[int, Rows] = field(default_factory=dict)
-    """For each work and mark: what the GPU and the waits let it come after."""
+    """For each work and mark: what it comes after, thanks to the GPU and the waits."""
     by_gpu: dict[int, Rows] = field(default_factory=dict)
-    """The same without the waits since the work before it on the GPU was enqueued."""
+    """The same without the waits since the previous work on the GPU was enqueued."""
     alone: dict[int, Rows] = field(default_factory=dict)
-    """What the GPU alone lets it come after, had no wait ever waited."""
+    """What it would come after thanks to the GPU alone, if no wait ever waited."""
     over: dict[int, Rows] = field(default_factory=dict)
     """For each step: what waits have covered when it begins."""
     covers: dict[int, Rows] = field(default_factory=dict)
-    """For each step that waits, whether it is left out or not: what it waits for."""
+    """For each step that waits, removed or not: what it waits for."""
 
 
 def orders(script: Script, kept: Collection[int]) -> Orders:
-    """Go through the script, waiting only in the steps in `kept`."""
+    """Process the script, waiting only in the steps in `kept`."""
     found = Orders()
     over: Rows = frozenset()
     queues: dict[int, list[int]] = {}
@@ -76,12 +76,12 @@ def orders(script: Script, kept: Collection[int]) -> Orders:
 
 
 def _handed_on(row: int, script: Script, found: Orders) -> Rows:
-    """What comes before a successor for the sake of this step: a mark is no work that relied on waits."""
+    """Return what comes before a successor because of this step: a mark is not work that relied on waits."""
     return found.before[row] if script[row].operation in WORKS else found.by_gpu[row]
 
 
 def _ahead(queues: dict[int, list[int]], stream: int) -> Rows:
-    """What was enqueued before, on the stream or on one that is ordered with it."""
+    """Return what was enqueued before, on the stream or on one that is ordered with it."""
     streams = {stream}
     if stream == LEGACY:
         streams.add(BLOCKING)
@@ -96,7 +96,7 @@ def _covered(row: int, step: Step, queues: dict[int, list[int]], recorded: dict[
     elif step.operation == "wait_event":
         waited = frozenset({recorded[step.event]})
     elif step.operation == "wait_stream":
-        # The legacy default stream stands for all blocking streams; another for itself alone.
+        # The legacy default stream stands for all blocking streams; any other only for itself.
         waited = _ahead(queues, LEGACY) if step.stream == LEGACY else frozenset(queues.get(step.stream, ()))
     else:
         waited = frozenset({row})
@@ -104,7 +104,7 @@ def _covered(row: int, step: Step, queues: dict[int, list[int]], recorded: dict[
 
 
 def sound_script(steps: Script) -> Script:
-    """The script without the steps that would be errors: races, and events that were never recorded."""
+    """Return the script without steps that would be errors: races, and events that were never recorded."""
     script: Script = []
     for step in steps:
         candidate = [*script, step]
@@ -132,7 +132,7 @@ def _allowed(script: Script) -> bool:
 
 
 def _transfers(script: Script, step: Step, *, writes: bool) -> list[int]:
-    """Earlier transfers that disturb, or are disturbed by, a step that reads or writes its buffer."""
+    """Return the earlier transfers that conflict with a step that reads or writes its buffer."""
     return [
         place
         for place, earlier in enumerate(script)
@@ -143,7 +143,7 @@ def _transfers(script: Script, step: Step, *, writes: bool) -> list[int]:
 
 
 def reliances(script: Script) -> list[Reliance]:
-    """All orders that the script relies on and that the GPU alone does not keep."""
+    """Return all orders that the script relies on and that the GPU alone does not keep."""
     known = orders(script, range(len(script)))
     found: list[Reliance] = []
     recorded: dict[int, int] = {}
@@ -178,7 +178,7 @@ def _uses(step: Step, transfer: Step) -> bool:
 
 
 def broken(script: Script, kept: Collection[int]) -> list[Reliance]:
-    """What the script relies on and that does not hold when only the waits in `kept` remain; nothing if all holds."""
+    """Return what the script relies on but does not hold if only the waits in `kept` remain; nothing if all holds."""
     whole, left = orders(script, range(len(script))), orders(script, kept)
     found = [one for one in reliances(script) if one.access and one.earlier not in left.over[one.later]]
     for later, step in enumerate(script):
@@ -192,11 +192,12 @@ def broken(script: Script, kept: Collection[int]) -> list[Reliance]:
 
 
 def last_covers(script: Script) -> frozenset[int]:
-    """The waits that are, for some order that the script relies on, the last one before of their thread that keeps it.
+    """Return the waits that are, for some order that the script relies on, their thread's last one before that keeps
+    it.
 
-    Which thread hands over to which is known to the script alone: of an access, the last wait of each thread that has
-    waited for the transfer counts, and for a thread that waits after it the next access. A synchronous transfer's own
-    wait counts for itself as well: it is part of the call.
+    Only the script knows which thread hands over to which. For an access, the last wait of each thread that has waited
+    for the transfer counts and, for a thread that waits after it, the next access. A synchronous transfer's own wait
+    counts for itself as well: it is part of the call.
     """
     known = orders(script, range(len(script)))
     found: set[int] = set()
@@ -211,7 +212,7 @@ def last_covers(script: Script) -> frozenset[int]:
 
 
 def _accesses_again(script: Script) -> list[Reliance]:
-    """The accesses to a transfer's memory after the first, until it is overwritten."""
+    """Return the accesses to a transfer's memory after the first, until it is overwritten."""
     found: list[Reliance] = []
     for place, transfer in enumerate(script):
         previous = -1
@@ -227,7 +228,7 @@ def _accesses_again(script: Script) -> list[Reliance]:
 
 
 def protecting(script: Script, row: int) -> frozenset[int]:
-    """The waits that cover what the wait in `row` covers; a record counts, since its time may be asked for."""
+    """Return the waits that cover what the wait in `row` covers; a record counts, because its time may be queried."""
     covers = orders(script, range(len(script))).covers
     works = {place for place in covers[row] if script[place].operation in WORKS | {"record"}}
     return frozenset(other for other in covers if works & covers[other])

@@ -10,14 +10,14 @@ from tests.planted.measuring import Answer
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How well "not needed" was said: 1.0 is perfect."""
+    """How well "not needed" was reported: 1.0 is perfect."""
 
     calls: int
     agreed: int
     precision: float
-    """Share of the calls said to be not needed that are so."""
+    """Share of the calls reported as not needed that are."""
     recall: float
-    """Share of the calls that are not needed of which it was said."""
+    """Share of the calls that are not needed that were reported."""
 
     def __str__(self) -> str:
         return (
@@ -38,7 +38,7 @@ def score(answers: Sequence[Answer]) -> Score:
 
 
 def disagreements(answers: Iterable[Answer]) -> list[str]:
-    """One line for each call on which ffm and the label differ."""
+    """Return one line for each call on which ffm and the label differ."""
     return [str(answer) for answer in answers if not answer.agrees]
 
 

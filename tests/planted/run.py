@@ -39,7 +39,7 @@ def main(
     programs: Path | None,
     keep: Path | None,
 ) -> None:
-    """Compare ffm's verdicts with the planted labels; exit with 1 where they differ."""
+    """Compare ffm's verdicts with the planted labels; exit with 1 if they differ."""
     cases = [case for case in planted_cases() if any(part in case.name for part in only.split(","))]
     watches = [one for one in WATCHES if watch in (one, "both")]
     wrong = 0

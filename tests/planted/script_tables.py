@@ -1,4 +1,4 @@
-"""A script as the tables that `ffm.model.necessity` judges: what stage 3 would have recorded of it."""
+"""A script as the tables that `ffm.model.necessity` judges: what stage 3 would have recorded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ffm.model.necessity import Action, Operations, Role, Scope, StreamKind, Str
 from tests.planted.scripts import WAITS, WORKS, Script, Step
 
 STEP_NS = 1000
-"""Each step begins this long after the one before."""
+"""Each step starts this long after the one before."""
 
 SCOPES = {
     "wait_device": Scope.CONTEXT,
@@ -46,7 +46,7 @@ def operations_of_script(script: Script) -> Operations:
 
 
 def uses_of_script(script: Script) -> Uses:
-    """All accesses to the memory of each transfer until a download overwrites it; the questions for times."""
+    """Return all accesses to the memory of each transfer until a download overwrites it, and the queries for times."""
     rows: list[tuple[int, int, Role]] = []
     recorded: dict[int, int] = {}
     for row, step in enumerate(script):

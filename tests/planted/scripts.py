@@ -1,8 +1,8 @@
 """Random programs of launches, copies, waits and accesses over several streams and threads, as lists of steps.
 
 Streams: 0 is the legacy default stream, 1 a blocking stream, 2 and 3 are independent ones. Every buffer is page-locked
-host memory with device memory of its own. The steps happen one after the other, each on its host thread, which hands
-over to the thread of the next step; the GPU works beside them.
+host memory with its own device memory. The steps happen one after the other, each on its host thread, which hands over
+to the thread of the next step; the GPU works in parallel.
 """
 
 from __future__ import annotations
@@ -30,17 +30,18 @@ OPERANDS = {
     "elapsed": ("event", "other"),
 }
 """What a step does, and on what. `…_now` are the synchronous transfers, on the legacy default stream; `wait_…` are
-explicit synchronizations; `order` makes a stream wait for an event; `elapsed` asks for the time between two."""
+explicit synchronizations; `order` makes a stream wait for an event; `elapsed` queries the time between two.
+"""
 
 WORKS = frozenset({"launch", "download", "upload", "download_now", "upload_now"})
 MARKS = frozenset({"record", "order"})
 WAITS = frozenset({"download_now", "upload_now", "wait_device", "wait_stream", "wait_event"})
-"""Steps that wait for the GPU, of which a verdict is asked."""
+"""Steps that wait for the GPU and get a verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that the program does. Operands that it does not have are 0."""
+    """One action of the program. Unused operands are 0."""
 
     operation: str
     thread: int = 0
@@ -64,7 +65,7 @@ def text_of(script: Script) -> str:
 
 @st.composite
 def steps(draw: st.DrawFn) -> Step:
-    """Any step; accesses and waits are more frequent than the rest, as programs consist of them."""
+    """Any step; accesses and waits are more frequent than the rest, as in real programs."""
     names = [*OPERANDS, "download", "upload", "read", "write", "wait_stream", "wait_device"]
     operation = draw(st.sampled_from(names))
     bounds = {"stream": STREAMS, "buffer": BUFFERS, "event": EVENTS, "other": EVENTS}

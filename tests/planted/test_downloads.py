@@ -1,4 +1,4 @@
-"""How much of a download the CPU touched: the page watch tells pages, the trace watch bytes."""
+"""How much of a download the CPU touched: the page watch reports pages, the trace watch bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Found = list[tuple[int, int, int]]
 
 
 def touched(programs: Programs, variant: str, watch: Watch, results: Path) -> Found:
-    """Touched bytes, and where those lie, of each download that was followed to its end, in order of time."""
+    """Return touched bytes, and their position, for each download that was followed to its end, in order of time."""
     folder = ResultsFolder(results)
     request = Request([str(programs.executable(SOURCE)), variant], folder, SECONDS, watch=watch)
     MEASURING_STAGES["baseline"](request)
@@ -36,7 +36,7 @@ def touched(programs: Programs, variant: str, watch: Watch, results: Path) -> Fo
 
 
 def expected(part: int, end: int) -> Found:
-    """In the order of the program, where a touch of the part counts as so many bytes, and one at an end as so many."""
+    """In program order; a touch of the part counts as this many bytes, and one at an end as that many."""
     some = (part, PART, PART + part)
     return [
         (BYTES, 0, BYTES),

@@ -26,7 +26,7 @@ of_each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name
 def measurements(
     request: pytest.FixtureRequest, programs: Programs, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Measurements]:
-    """The chosen programs, compiled, and ffm's answers for those cases that are to be measured, under way."""
+    """The chosen programs, compiled, and ffm's answers for the cases to be measured, computed in the background."""
     chosen = {
         (item.originalname, item.callspec.params["case"])
         for item in request.session.items
@@ -44,7 +44,7 @@ def test_there_are_at_least_sixty_programs() -> None:
     assert len({case.source for case in CASES}) >= 60
 
 
-# Proving is waiting, most of the time: the measuring goes on beside it.
+# Proving is mostly waiting, so measuring continues in parallel.
 @pytest.mark.usefixtures("measurements")
 @of_each_case
 def test_labels_are_proved(case: Case, programs: Programs) -> None:

@@ -1,4 +1,4 @@
-"""Verdicts on random programs are sound, and as complete as the definitions ask for; compared with a slow reference."""
+"""Verdicts on random programs are sound, and as complete as the definitions demand; compared with a slow reference."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def waits_of(script: Script) -> list[int]:
 
 
 def check_verdicts(script: Script, needed: Collection[int]) -> None:
-    """What is said to be needed must be enough, and nothing may be said to be needed without a cause."""
+    """What is reported as needed must be sufficient, and nothing may be reported as needed without a cause."""
     note(text_of(script))
     note(f"said to be needed: {sorted(needed)}")
     assert broken(script, needed) == [], "without the waits that are said to be spare the program is wrong"
@@ -66,7 +66,7 @@ def test_every_wait_and_nothing_else_gets_a_verdict(script: Script) -> None:
 ORDERED_BY_ANOTHER_WAIT = [
     Step("download", thread=0, stream=2, buffer=1),
     Step("wait_device", thread=1),
-    Step("launch", thread=0, stream=0),  # comes after the download only since the wait stays
+    Step("launch", thread=0, stream=0),  # comes after the download only because the wait stays
     Step("wait_stream", thread=1, stream=0),
     Step("read", thread=0, buffer=1),
 ]

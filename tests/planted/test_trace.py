@@ -1,7 +1,7 @@
 """The trace watch gives planted synchronizations the verdict of their label, as the page watch does.
 
 A few cases, one for each way in which memory is used; `python -m tests.planted.run --watch trace` measures all. None of
-them forks: once in some sixty runs a forked child has died of its own translation.
+them forks: once in about sixty runs a forked child has died of its own translation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Applies corrections to a program, at every call that they could be applied to, whether it is safe or not."""
+"""Applies corrections to a program at every call where they could be applied, whether it is safe or not."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ACTIONS = {
     "cuMemcpyDtoH_v2": ("ASYNCHRONOUS", "NO_WAIT"),
     "cuMemcpyDtoH_v2_ptds": ("ASYNCHRONOUS", "NO_WAIT"),
 }
-"""What could be done at a call of each function."""
+"""The possible corrections at a call of each function."""
 
 
 class _NoWaitFunction:
@@ -70,7 +70,7 @@ def every_correction(command: list[str], folder: Path) -> list[Planned]:
 
 @dataclass(frozen=True)
 class Corrected:
-    """A program that ran bare and corrected: what it counted, and how the runs differ."""
+    """A program that ran bare and corrected: its counters, and how the runs differ."""
 
     comparison: Comparison
     differences: list[str]

@@ -1,8 +1,8 @@
-"""Random programs without races: what each operation needs to come after is kept by some wait or order of CUDA.
+"""Random programs without races: what each operation must come after is ensured by some wait or by CUDA's order.
 
-A clock says, for each stream, how many of its operations lie before a point. Each stream, event and the CPU has one; an
-operation may touch memory only when all conflicting operations lie before it, and where they do not, the script
-synchronizes first, in a random way.
+A clock says, for each stream, how many of its operations come before a point. Each stream, event and the CPU has one.
+An operation may touch memory only if all conflicting operations come before it; otherwise the script synchronizes
+first, in a random way.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ LEGACY, OWN, BLOCKING, NON_BLOCKING = 0, 1, (2, 3), (4, 5)
 SIZES = (256, 1000, 1024, 1100, 4096)
 LARGEST = 8192
 OFFSETS = (0, 0, 1000, 1024, 4096)
-"""Where in host memory, in elements of four bytes, a download may begin: several can lie on one page."""
+"""Where in host memory, in elements of four bytes, a download may start: several can be on one page."""
 
 Clock = dict[str, int]
 
 
 def merged(*clocks: Clock) -> Clock:
-    """The later of each stream's counts."""
+    """Return the later of each stream's counts."""
     result: Clock = {}
     for clock in clocks:
         for stream, count in clock.items():
@@ -37,7 +37,7 @@ class Memory:
     write: tuple[str, int] | None = None
     reads: list[tuple[str, int]] = field(default_factory=list)
     written: int = 0
-    """Elements that hold defined values."""
+    """Elements with defined values."""
 
 
 class Script:
@@ -66,11 +66,11 @@ class Script:
         self.device: dict[int, Memory] = {}
         self.sizes: dict[int, int] = {}
         self.ordered: set[int] = set()
-        """Device blocks from the driver's pool: cudaFree waits for nothing there."""
+        """Device blocks from the driver's pool: cudaFree does not wait for them."""
         self.host = {number: Memory(written=LARGEST) for number in range(8)}
 
     def text(self, operations: int) -> str:
-        """A program of about so many operations."""
+        """Write a program of about this many operations."""
         for _ in range(operations):
             self.thread = self.random.randrange(self.threads)
             self.random.choice(self.choices())()
@@ -86,7 +86,7 @@ class Script:
             many.append(self.call_host)
         few = [self.copy, self.set, self.write, self.read, self.renew, self.synchronize, self.allocate]
         if not self.ordered_memory:
-            few.append(self.memory)  # when the pool gives memory back depends on time
+            few.append(self.memory)  # when the pool returns memory depends on time
         return [*many, *few]
 
     # Streams and clocks.
@@ -98,7 +98,7 @@ class Script:
         return name not in ("0", *map(str, NON_BLOCKING))
 
     def next_clock(self, name: str) -> Clock:
-        """What an operation enqueued now on the stream comes after."""
+        """Return what an operation enqueued now on the stream comes after."""
         parts = [self.cpu, self.clocks.get(name, {})]
         if name == "0":
             parts += [clock for other, clock in self.clocks.items() if self.is_blocking(other)]
@@ -124,7 +124,7 @@ class Script:
         return before + (memory.reads if writing else [])
 
     def order(self, accesses: list[tuple[Memory, bool]], stream: int | None) -> None:
-        """Make the accesses, by the stream or by the CPU, come after all that conflicts with them."""
+        """Order the accesses, by the stream or by the CPU, after everything that conflicts with them."""
         wanted = [access for memory, writing in accesses for access in self.conflicts(memory, writing)]
         clock = self.cpu if stream is None else self.next_clock(self.name(stream))
         missing = [(name, number) for name, number in wanted if clock.get(name, 0) < number]
@@ -175,7 +175,7 @@ class Script:
         self.clocks[name] = merged(self.clocks[name], self.events[event])
 
     def free_something(self) -> None:
-        """A free waits for all work, as far as the program can rely on it."""
+        """Note that a free waits for all work, as far as the program can rely on it."""
         waiting = sorted(set(self.device) - self.ordered)
         if not waiting:
             self.synchronize_all()
@@ -225,7 +225,7 @@ class Script:
         del self.device[number], self.sizes[number]
 
     def reallocate(self) -> None:
-        """What the samples do: free and allocate in the loop."""
+        """Free and allocate in the loop, as the samples do."""
         if self.device:
             self.free(self.random.choice(sorted(self.device)))
         self.allocate()
@@ -250,7 +250,7 @@ class Script:
         self.touch(self.device[to], access, writing=True)
 
     def kernel_on_host(self) -> None:
-        """A kernel that writes pinned memory by the host's address."""
+        """Launch a kernel that writes pinned memory by the host's address."""
         to, source = self.random.randrange(4), self.defined()
         if source is None:
             return
@@ -265,7 +265,7 @@ class Script:
         self.touch(self.host[to], access, writing=True)
 
     def call_host(self) -> None:
-        """A function on the CPU, in the order of a stream."""
+        """Enqueue a function on the CPU, in the order of a stream."""
         number, stream = self.random.randrange(8), self.random.choice(self.streams)
         self.order([(self.host[number], True)], stream)
         self.say("call_host", 0, number, 0, stream)
@@ -351,7 +351,7 @@ class Script:
     def write(self) -> None:
         number = self.random.randrange(8)
         self.order([(self.host[number], True)], None)
-        # Few different contents, so that uploads repeat each other.
+        # Few different contents, so that uploads repeat.
         self.say("write", 0, number, self.random.randrange(1, 4))
 
     def read(self) -> None:
@@ -360,7 +360,7 @@ class Script:
         self.say("read", 0, number, LARGEST)
 
     def renew(self) -> None:
-        """Free pageable memory, and allocate it anew."""
+        """Free pageable memory, and allocate it again."""
         number = self.random.randrange(4, 8)
         self.order([(self.host[number], True)], None)
         self.say("renew", 0, number)

@@ -1,4 +1,4 @@
-"""`ffm apply-remedy` on the sample `als`: its planted problems go, what it computes stays."""
+"""`ffm apply-remedy` on the sample `als`: its planted problems disappear, its results stay."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_part_of_a_sequence_on_other_arguments(ffm: Ffm, folder: Path) -> None:
 
 
 def test_a_program_that_notices_is_an_error(ffm: Ffm, folder: Path) -> None:
-    """The gate's variable is in the corrected program's environment alone."""
+    """Only the corrected program's environment has the gate's variable."""
     done = ffm(
         "apply-remedy", "--all", "--runs", 1, "--",
         "/bin/sh", "-c", f"{sample('als')} 1 > /dev/null; echo ${{FFM_GATE:+corrected}}",

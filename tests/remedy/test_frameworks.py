@@ -1,4 +1,4 @@
-"""Changes are told in the words of the package that a program calls the driver through."""
+"""Changes are described in the terms of the package through which a program calls the driver."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ALLOCATES = {
     "posix_memalign": "posix_memalign",
     "mmap": "mmap",
 }
-"""Mark of the allocation's line, and the call that is told there."""
+"""Mark of the allocation's line, and the call that is named there."""
 FREES = {"malloc": "free", "vector": "free (std::vector)", "new": "free", "calloc": "realloc"}
 
 
@@ -49,7 +49,7 @@ def test_every_origin_is_told_with_its_line(analysis: dict[str, Any]) -> None:
     sites = analysis["sites"]
     links = [link for link in analysis["allocations"] if link["memory"] == "pageable"]
     told = {
-        # The C++ library's `operator new[]` may jump to `operator new`, which then stands alone in the stack.
+        # The C++ library's `operator new[]` may jump to `operator new`, which is then alone in the stack.
         (sites[link["allocation"]]["call"].replace("new[]", "new"), sites[link["allocation"]]["line"])
         for link in links
         if link["allocation"] is not None

@@ -1,4 +1,4 @@
-"""When a corrected program counts as the same program."""
+"""When a corrected program counts as behaving like the original."""
 
 from __future__ import annotations
 

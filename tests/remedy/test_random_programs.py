@@ -1,4 +1,4 @@
-"""Whatever a program does, and wherever corrections are tried: it ends and writes as it does without them."""
+"""Whatever a program does, and wherever corrections are attempted: it ends and writes as it does without them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_corrected_programs_write_the_same(
     monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))
     script = tmp_path / "script"
     told = b"cuFuncGetParamInfo" in (library_folder() / "libcuda.so.1").read_bytes()
-    # With host functions and kernels on host memory most waits stay; without, much is late.
+    # With host functions and kernels on host memory most waits stay; without them, much is deferred.
     free = {"kernels_on_host": told, "host_functions": True} if seed == 1 else {"host_functions": False}
     script.write_text(Script(seed, **free, ordered_memory=seed == 3, **SETTINGS[setting]).text(120))  # type: ignore[arg-type]
     corrected = correct([str(program), str(script)], tmp_path)

@@ -23,7 +23,7 @@ device.memory = 0.0625
 copy.host_to_device.pinned = 0.5
 copy.device_to_host.pinned = 0.5
 """
-"""A kernel of 20 ms, so that whoever comes too early sees old bytes, and 64 MiB of device memory."""
+"""A kernel of 20 ms, so that anyone who comes too early sees old bytes, and 64 MiB of device memory."""
 
 Play = Callable[[str], Corrected]
 
@@ -227,7 +227,7 @@ def test_blocks_of_the_heap_have_pages_of_their_own(play: Play) -> None:
 def test_results_on_one_page_are_late_together(play: Play) -> None:
     counts = play("results_share_pages").counts
     assert counts["downloads_staged"] == 26
-    # Of those onto the same bytes two had to be delivered before the next.
+    # Of the downloads to the same bytes, two had to be delivered before the next.
     assert counts["deliveries_called"] == 2
     assert counts["deliveries_touched"] == 24
     assert counts["deliveries_awaited"] >= 3

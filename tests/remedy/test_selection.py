@@ -1,4 +1,4 @@
-"""Which call sites are corrected, from what the stages saw."""
+"""Which call sites are corrected, given what the stages found."""
 
 from __future__ import annotations
 

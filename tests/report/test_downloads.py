@@ -1,4 +1,4 @@
-"""What is said of downloads that the program touches in part, or of which that is not known."""
+"""What is said about downloads that the program uses partially, or for which that is unknown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def use(**more: int | float | str) -> DownloadUse:
 
 
 def analysis_with(download: DownloadUse | None, watch: str = "pages", reason: str = "first use after 2 us") -> Analysis:
-    """The fourth site, without a problem otherwise, downloads."""
+    """The fourth site, which has no other problem, downloads."""
     analysis = sample_analysis()
     changed = msgspec.structs.replace(
         analysis.sites[3],
@@ -72,7 +72,9 @@ def test_a_download_that_is_touched_is_no_remark_in_the_report() -> None:
 
 
 def test_what_is_touched_of_all_downloads_decides_not_that_of_the_largest() -> None:
-    """One of 20 MiB of which nothing is touched, among nine of 2 MiB that are touched whole; and one such alone."""
+    """One of 20 MiB of which nothing is touched, among nine of 2 MiB that are touched completely; and one such
+    alone.
+    """
     assert overview(analysis_with(use(bytes=38 * MIB, touched_bytes=18 * MIB))).downloads != []
     assert overview(analysis_with(use(bytes=38 * MIB, touched_bytes=20 * MIB))).downloads == []
 
@@ -90,7 +92,7 @@ def test_the_remedy_is_to_download_that_part() -> None:
 
 
 def test_that_a_saving_is_only_a_limit_is_said_everywhere() -> None:
-    """The other remedies' savings are expected, and are nowhere said to be limits."""
+    """The savings of the other remedies are expectations, and are never reported as limits."""
     analysis = analysis_with(use())
     view = remedies_view(analysis)
     assert [remedy.saving.at_most for remedy in view.remedies] == [remedy.where.site == 4 for remedy in view.remedies]

@@ -1,4 +1,4 @@
-"""Exports hold what the results hold, in the shape that other tools read."""
+"""Exports contain what the results contain, in the shape that other tools read."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ VOID = {"meta"}
 
 
 class _Checker(HTMLParser):
-    """Collects identifiers and links, and refuses tags that are not closed in order."""
+    """Collects identifiers and links, and rejects tags that are not closed in order."""
 
     def __init__(self) -> None:
         super().__init__()

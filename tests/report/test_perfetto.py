@@ -1,4 +1,4 @@
-"""The Perfetto trace holds every operation, wait, problem and work of the GPU, at its time and on its track."""
+"""The Perfetto trace contains every operation, wait, problem and GPU work, at its time and on its track."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ffm remedies` and its SARIF tell the same seconds in the same order as `ffm report`."""
+"""`ffm remedies` and its SARIF show the same seconds in the same order as `ffm report`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.report.sample_analysis import sample_analysis
 
 
 def replayed() -> Analysis:
-    """The sample with replays that sort its sites the other way round than carry."""
+    """The sample with replays that sort its sites in the opposite order of carry."""
     analysis = sample_analysis()
     most = max(site.benefit.carry_s for site in analysis.sites)
     sites = [

@@ -1,4 +1,4 @@
-"""Screens as they are printed at 80 columns: compared with the ones kept in `screens/`.
+"""Screens printed at 80 columns, compared with the ones kept in `screens/`.
 
 After an intended change, `FFM_UPDATE_SCREENS=1 pytest tests/report` rewrites them; read the difference.
 """

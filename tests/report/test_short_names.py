@@ -1,4 +1,4 @@
-"""Long C++ names lose what says least, and keep beginning and end."""
+"""Long C++ names lose their least informative parts, and keep beginning and end."""
 
 from __future__ import annotations
 

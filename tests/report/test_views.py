@@ -1,4 +1,4 @@
-"""Views hold what the analysis says, sorted and numbered as a reader needs it."""
+"""Views contain what the analysis says, sorted and numbered as a reader needs it."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_a_remedy_says_between_what_its_saving_lies() -> None:
 
 
 def test_sites_at_the_same_place_say_where_they_are_reached_from() -> None:
-    """Three ways into one template: two from other lines of the program, one that nothing tells from the first."""
+    """Three call paths into one template: two from other lines of the program, one indistinguishable from the first."""
     analysis = sample_analysis()
 
     def reached(line: int, key: str) -> Stack:

@@ -1,4 +1,4 @@
-"""als and its corrected twin compute the same, and notice when the result is wrong."""
+"""als and its corrected twin compute the same, and detect a wrong result."""
 
 import re
 import subprocess
@@ -26,7 +26,7 @@ def test_converges(original):
 
 
 def test_each_iteration_fetches_other_numbers(original):
-    """Or a fetched result would be a duplicate transfer that the file of truth does not name."""
+    """Otherwise a fetched result would be a duplicate transfer that the truth file does not name."""
     fetched = re.findall(r"RMSE ([\d.]+)", original.stdout.rpartition("training RMSE")[0])
     assert len(fetched) == 50
     assert len(set(fetched)) == 50

@@ -1,4 +1,4 @@
-"""Each sample and its twins run to a right result, and compute the same."""
+"""Each sample and its twins produce a correct result, and compute the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of truth about the samples speaks of the source as it is."""
+"""The samples' truth files agree with the current source."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""Records of the shape that Diogenes wrote, made up: a program with one loop, and its published folder if present."""
+"""Records in the shape that Diogenes wrote, made up: a program with one loop; and its published folder if present."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 PUBLISHED = Path(__file__).parents[2].parent / "shared" / "reference" / "diogenes-cumf_als"
-"""Diogenes's own files of cumf_als; they are not part of this project."""
+"""Diogenes's own files of cumf_als, which are not part of this project."""
 
 needs_published_files = pytest.mark.skipif(
     not (PUBLISHED / "combined_stacks.json").is_file(),

@@ -1,4 +1,4 @@
-"""Just-in-time compilation is named, with how long it takes and what to build for."""
+"""Just-in-time compilation is reported, with its duration and what to build for."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ COMPILE_MS = 300
 
 @pytest.fixture
 def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], tuple[Tracing, Path]]:
-    """Trace a program that holds a container of device code and loads it, on a driver that compiles slowly."""
+    """Trace a program that contains device code and loads it, on a driver that compiles slowly."""
     configuration = tmp_path / "slow.vgpu"
     configuration.write_text(f"call.compile = {COMPILE_MS * 1000}\n")
     monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))

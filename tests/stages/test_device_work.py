@@ -16,7 +16,7 @@ PRIVATE = constant("FFM_FUNCTION_PRIVATE")
 
 
 def work_of(*calls: dict[str, Any]) -> DeviceWork:
-    """Describe calls; each names a `function` and what differs from zero."""
+    """Describe calls; each names a `function` and the fields that differ from zero."""
     defaults = {
         "start": 0, "duration": 100_000, "wait": 0, "waits": 0, "bytes": 0, "destination": 0, "stream": 0,
         "handle": 0, "flags": 0, "result": 0, "process": 0, "thread": 0, "stack": 0,

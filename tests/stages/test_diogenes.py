@@ -76,7 +76,7 @@ def test_published_sequences(published: Path) -> None:
     assert operations(analysis, 1)[9] == ("cudaFree", "als.cu", 856)
     assert operations(analysis, 1)[22] == ("cudaFree", "als.cu", 987)
     assert operations(analysis, 2)[0] == ("cudaFree", "als.cu", 994)
-    # Diogenes numbers 23 and 8; the call of a library that follows counts, but its stack names no CUDA call.
+    # Diogenes's numbers are 23 and 8; the library call that follows counts, but its stack names no CUDA call.
     assert operations(analysis, 1)[23:] == [("cublasSasum_v2", "als.cu", 990)]
     assert operations(analysis, 2)[8:] == [("cublasSasum_v2", "als.cu", 1018)]
     assert {first.recurrences, second.recurrences} == {5000}
@@ -109,9 +109,9 @@ def test_folds_by_hand(imported: Analysis) -> None:
     folds = {fold.name: fold for fold in imported.folds}
     # Line 10: wait 1 and call 2 of a total of 3. Line 30: wait 3, less than the gap of 4, and call 2.
     assert folds["cudaFree"].benefit.bound_s == pytest.approx((1 + 2) + (3 + 2))
-    # Line 5: half a second of wait and of call. Line 20: the gap of 1, and nine of ten calls of 0.2 s.
+    # Line 5: half a second each of wait and call. Line 20: the gap of 1, and nine of ten calls of 0.2 s.
     assert folds["cudaMemcpy"].benefit.bound_s == pytest.approx((0.5 + 0.5) + (1 + 9 * 0.2))
-    # Needed, and counted nevertheless, as in the published fold: the gap of 2, no calls.
+    # Needed, but counted anyway, as in the published fold: the gap of 2, no calls.
     assert folds["cudaDeviceSynchronize"].benefit.bound_s == pytest.approx(2.0)
     # The last operation has no gap; Diogenes counts all of its time.
     assert folds["cudaDeviceReset"].benefit.bound_s == pytest.approx(1.0)

@@ -1,4 +1,4 @@
-"""Which functions stage 3 hooks because the events that time a context's work go with it."""
+"""Which functions stage 3 hooks because they destroy the events that time a context's work."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_an_interpreter_that_cannot_be_read_is_named() -> None:
 
 
 def test_our_own_frames_are_left_out() -> None:
-    """The driver's own allocation within a traced call: the collector lies between the driver and its caller."""
+    """The driver's own allocation inside a traced call: the collector is between the driver and its caller."""
     modules = [Module(path="/lib/libcuda.so.1", build_id="dd"), Module(path=f"/x/{COLLECTOR}", build_id="ee")]
     stack = Stack(key="k", frames=[Frame(module=module, offset=place) for place, module in enumerate((0, 1, 1, 2))])
     result = name_stacks([stack], [*modules, MODULES[PROGRAM]], Names("mmap", "forward>ffm_call", "narrow_109", "main"))

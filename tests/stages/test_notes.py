@@ -1,4 +1,4 @@
-"""What is said of measurements that lack something."""
+"""What is said about incomplete measurements."""
 
 from __future__ import annotations
 

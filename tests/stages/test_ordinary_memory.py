@@ -1,5 +1,6 @@
-"""What may be the address of ordinary memory ends the watch, and the report says so; where the user rules it out, it
-does not."""
+"""What may be the address of ordinary memory ends the watch, and the report says so; it does not if the user rules that
+out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The analysis document made from a timeline, and reading it again."""
+"""The analysis document built from a timeline, and read back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNNECESSARY = Problem.UNNECESSARY_SYNCHRONIZATION
 DUPLICATE = Problem.UNNECESSARY_TRANSFER
 
 BODY = [
-    # site, kind, milliseconds in the call, of them waiting, gap after it, problem
+    # site, kind, milliseconds in the call, of which waiting, gap after it, problem
     (0, Kind.TRANSFER, 3, 2, 1, UNNECESSARY | DUPLICATE),
     (1, Kind.LAUNCH, 1, 0, 1, Problem.NONE),
     (2, Kind.FREE, 4, 3, 2, UNNECESSARY),
@@ -99,7 +99,7 @@ def test_sites_have_places_and_totals(results: Results) -> None:
     assert (site.file, site.line, site.kind) == ("/home/user/solve.cu", 12, "free")
     assert (site.count, site.problem_count) == (ITERATIONS, ITERATIONS)
     assert (site.total_s, site.wait_s, site.gap_s) == pytest.approx((0.016, 0.012, 0.008))
-    # The launch lies in the gap of the transfer: 1 ms before it, 1 ms in it, 1 ms after it.
+    # The launch is in the gap of the transfer: 1 ms before it, 1 ms in it, 1 ms after it.
     assert results.document.sites[0].gap_s == pytest.approx(0.012)
     assert results.document.sites[0].bytes == 4096
 

@@ -19,27 +19,27 @@ def frames(*functions: tuple[str, int]) -> list[Frame]:
 @pytest.mark.parametrize(
     ("stack", "function", "place"),
     [
-        # The runtime: what the programmer wrote is its outermost frame.
+        # The runtime: the programmer wrote its outermost frame.
         ([("cudart::apiFree(void*)", 0), ("cudaFree", 0), ("solve", 9), ("main", 3)], "cuMemFree_v2",
          Place("cudaFree", "solve", "a.cu", 9)),
         # A runtime call that reaches another one on its way.
         ([("cudaMalloc", 0), ("cudaGetLastError", 0), ("main", 3)], "cuMemAlloc_v2",
          Place("cudaGetLastError", "main", "a.cu", 3)),
-        # The driver called directly: no frame of it lies on the stack.
+        # The driver called directly: the stack has no frame of it.
         ([("solve", 9), ("main", 3)], "cuMemFree_v2", Place("cuMemFree_v2", "solve", "a.cu", 9)),
-        # A library that calls the driver: the nearest line that is known is the user's.
+        # A library that calls the driver: the nearest known line is the user's.
         ([("helper", 0), ("cufftExecC2C", 0), ("solve", 9)], "cuStreamSynchronize",
          Place("cuStreamSynchronize", "solve", "a.cu", 9)),
-        # A library that waits privately: its entry is what the programmer wrote.
+        # A library that waits privately: the programmer wrote its entry.
         ([("helper", 0), ("cublasSasum_v2", 0), ("solve", 9), ("main", 3)], "private",
          Place("cublasSasum_v2", "solve", "a.cu", 9)),
-        # Nothing is known but the addresses.
+        # Only addresses are known.
         ([("", 0)], "private", Place("private", "", "", 0)),
         ([], "cuMemFree_v2", Place("cuMemFree_v2", "", "", 0)),
         # A stripped program, on a machine that knows the lines of its C library.
         ([("", 0), ("", 0), ("__libc_start_call_main", 58), ("_start", 0)], "cuMemFree_v2",
          Place("cuMemFree_v2", "", "", 0)),
-        # The call is all there is.
+        # There is only the call.
         ([("cudaFree", 0)], "cuMemFree_v2", Place("cudaFree", "cudaFree", "", 0)),
     ],
 )  # fmt: skip
@@ -57,13 +57,13 @@ LIBRARY = "/usr/lib/python3.12/site-packages/tensor/core.py"
 @pytest.mark.parametrize(
     ("stack", "function", "place"),
     [
-        # The binding is Cython's: the line is the program's.
+        # The binding is Cython's; the line is the program's.
         ([*frames(("cuda.bindings.driver.cuMemFree", 0)), python("step", "train.py", 42)], "cuMemFree_v2",
          Place("cuMemFree_v2", "step", "train.py", 42)),
         # Through an installed library, whose lines are known too.
         ([python("free", LIBRARY, 7), python("<lambda>", "<frozen runpy>", 3), python("step", "train.py", 42)],
          "cuMemFree_v2", Place("cuMemFree_v2", "step", "train.py", 42)),
-        # A library is all there is.
+        # There is only a library.
         ([*frames(("helper", 0)), python("free", LIBRARY, 7), python("main", LIBRARY, 9)], "cuMemFree_v2",
          Place("cuMemFree_v2", "free", LIBRARY, 7)),
         # Native code of the program, called from Python.
@@ -72,7 +72,7 @@ LIBRARY = "/usr/lib/python3.12/site-packages/tensor/core.py"
         # The runtime, called by a library.
         ([*frames(("cudaFree", 0), ("release", 0)), python("step", "train.py", 42)], "cuMemFree_v2",
          Place("cudaFree", "step", "train.py", 42)),
-        # A Python function is no call of CUDA, whatever its name.
+        # A Python function is not a CUDA call, whatever its name.
         ([python("cudaFree", "train.py", 1), python("step", "train.py", 42)], "cuMemFree_v2",
          Place("cuMemFree_v2", "cudaFree", "train.py", 1)),
         # A library that waits privately.
@@ -91,7 +91,7 @@ def test_no_call_of_the_programmer_lies_in_the_runtime_or_in_a_library_of_python
     paths = ["/app/train.so", "/usr/lib/libcuda.so.1", f"{LIBRARY}/_core.so", "/usr/lib64/python3/lib-dynload/x.so"]
     native = [Module(path=path, build_id="") for path in paths]
     assert runtime_modules([*native, Module(path="/usr/bin/python3.11", build_id="")]) == {1, 2, 3}
-    assert runtime_modules(native) == {1}  # a program of its own, which happens to be installed there
+    assert runtime_modules(native) == {1}  # a program that happens to be installed there
 
 
 def test_source_behind_nvcc_s_temporary_file() -> None:

@@ -88,7 +88,7 @@ def test_a_replay_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_time_of_the_run_is_explained(results: Results) -> None:
-    """20 calls: 14 ms in them for each iteration, 10 ms of it waiting, and 10 ms between them."""
+    """20 calls: 14 ms in them per iteration, 10 ms of it waiting, and 10 ms between them."""
     explained = results.document.explained
     assert explained is not None
     assert explained.calls_s == pytest.approx(ITERATIONS * 4 / 1000)
@@ -164,7 +164,7 @@ def test_best_parts_of_imported_results_go_by_carry(tmp_path: Path) -> None:
 
 
 def test_frees_alone_are_worth_their_waits(results: Results) -> None:
-    """No allocation takes the memory over: the calls stay, the waits go as far as the GPU lets them."""
+    """No allocation takes over the memory: the calls stay, the waits disappear as far as the GPU allows."""
     frees = results.timeline.kind == Kind.FREE
     assert replayed(results.estimates.of_rows(frees))[1] <= results.timeline.wait[frees].sum() / 1e9
 
@@ -192,8 +192,9 @@ def test_without_a_trace_nobody_can_tell_what_doing_without_saves(tmp_path: Path
 
 
 def test_what_the_probes_made_the_run_longer_by_counts_once() -> None:
-    """Behind a kernel of 1 s a probe of 0.1 s before the wait: without it the wait is longer by as much. Another one
-    behind the wait made the run longer."""
+    """After a kernel of 1 s, a probe of 0.1 s before the wait: without it the wait is longer by that much. Another
+    probe after the wait made the run longer.
+    """
     second = 1_000_000_000
     probe = np.array([0, second // 10, second // 5])
     traced = Timeline(

@@ -87,12 +87,12 @@ class Program:
 
 
 def line_of(marker: str) -> int:
-    """Line of the source that carries a marker."""
+    """Return the source line that contains a marker."""
     return next(n for n, text in enumerate(SOURCE.splitlines(), 1) if f"// line {marker}" in text)
 
 
 def build_in(folder: Path) -> Callable[..., Program]:
-    """A function that compiles the source with given options, runs it, and reads what it printed."""
+    """A function that compiles the source with given options, runs it, and reads its output."""
 
     def make(*options: str) -> Program:
         source, path = folder / "probe.cpp", folder / "probe program"

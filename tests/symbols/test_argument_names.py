@@ -1,4 +1,4 @@
-"""The names that a program's source has for what it passes at a call, from its code and debug information."""
+"""Names in a program's source for what it passes at a call, from its code and debug information."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def calls_in(program: Path, function: str) -> list[tuple[str, int]]:
-    """(callee, address behind the call) of all calls of `take` and `give` in a function."""
+    """Return (callee, address after the call) of all calls of `take` and `give` in a function."""
     listing = subprocess.run(
         ["objdump", "-d", "-C", "--no-show-raw-insn", str(program)], check=True, capture_output=True, text=True
     ).stdout

@@ -1,4 +1,4 @@
-"""Parts of a function that the compiler moved away."""
+"""Parts of a function that the compiler moved elsewhere."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_moved_part_is_found_without_its_name(library: Path, tmp_path: Path)
 
 
 def test_a_function_that_is_jumped_to_is_no_part(library: Path) -> None:
-    """`split` ends with a jump to `other`, as optimised calls do."""
+    """`split` ends with a jump to `other`, as optimized calls do."""
     known = symbols(library)
     parts = split_parts(library, "split")
     assert not any(known["other"].start in part or known["complain"].start in part for part in parts)

@@ -1,4 +1,4 @@
-"""Native and Python frames joined to one stack, and Cython's names."""
+"""Native and Python frames joined into one stack, and Cython's names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ EVALUATION = "_PyEval_EvalFrameDefault"
 
 
 def shown(native: list[str], python: str, *, complete: bool = True) -> str | None:
-    """The joined stack as a word: native frames by their names, Python frames as given, an entry in upper case."""
+    """The joined stack as a word: native frames by their names, Python frames as given, entries in upper case."""
     joined = join(native, [name.isupper() for name in python], complete=complete)
     if joined is None:
         return None
@@ -26,7 +26,7 @@ def test_functions_called_from_native_code_stand_inside_of_it() -> None:
 
 
 def test_an_evaluation_without_a_function_keeps_its_place() -> None:
-    """Between an entry and the clean-up of its last variable, the function is gone already."""
+    """Between an entry and the clean-up of its last variable, the function is already gone."""
     assert join([EVALUATION, "2", EVALUATION], [True, False, True]) == [Python(0), Native(1), Python(1), Python(2)]
 
 
@@ -48,7 +48,7 @@ def test_no_python_at_all() -> None:
 
 
 def test_parts_of_the_evaluation_function_count_once() -> None:
-    """Built with tail calls, it is an instruction's function, and maybe its own frame outside of that."""
+    """Built with tail calls, it is one instruction's function, and perhaps its own frame outside that."""
     native = ["1", "_TAIL_CALL_CALL", EVALUATION, "2", "_TAIL_CALL_CALL_KW.llvm.1", "3"]
     assert shown(native, "AB") == "1A2B3"
 

@@ -172,7 +172,9 @@ def test_damaged_debug_information_is_said_and_replaced_by_symbol_tables(build: 
 @needs_llvm
 @pytest.mark.parametrize("name", ["als", "amg", "flag", "overlap"])
 def test_calls_of_the_samples_are_at_the_same_lines_by_both_readers(name: str) -> None:
-    """Files and lines: of functions with the same code each names another one, and they spell lambdas otherwise."""
+    """Files and lines: for functions with the same code each reader names another one, and lambdas are spelled
+    differently.
+    """
     program = sample(name)
     listing = subprocess.run(["objdump", "-d", program], check=True, capture_output=True, text=True).stdout
     after = [int(line, 16) for line in re.findall(r"\tcall .*\n +([0-9a-f]+):", listing)]

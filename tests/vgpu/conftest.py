@@ -1,7 +1,7 @@
 """Runs every test marked `virtual_gpu` in another process, which has loaded the virtual driver.
 
 A crash or a hang then fails one test, and the driver's threads stay out of pytest's process. The tests of one file
-share a process until one of them fails; a test that is marked `virtual_gpu(fresh=True)` gets its own.
+share a process until one of them fails; a test marked `virtual_gpu(fresh=True)` gets its own.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def import_file(name: str, path: str) -> None:
 
 
 class Worker:
-    """The process that runs tests, for the file that it was started for."""
+    """The process that runs tests, for the file for which it was started."""
 
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
@@ -62,7 +62,7 @@ class Worker:
             raise
 
     def stop(self) -> None:
-        """End the process, also one that hangs."""
+        """Stop the process, even if it hangs."""
         if self._pool is not None:
             for process in (self._pool._processes or {}).values():
                 process.kill()

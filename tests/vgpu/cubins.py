@@ -1,4 +1,4 @@
-"""Cubins and PTX as nvcc 13.0 makes them, without code: only what says which kernels and variables there are."""
+"""Cubins and PTX as nvcc 13.0 makes them, without code: only the description of kernels and variables."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ SCALE = [(0, 8), (8, 4), (16, 24), (40, 1)]
 
 
 def attribute(ordinal: int, offset: int, size: int) -> bytes:
-    """Return the attribute that says where a kernel's parameter lies."""
+    """Return the attribute that says where a kernel's parameter is."""
     return struct.pack("<BBHIHHI", 4, PARAMETER, 12, 0, ordinal, offset, size << 18 | 0x1F000)
 
 
 def cubin(
     kernels: dict[str, list[tuple[int, int]]], variables: dict[str, int], *, described: bool = True, machine: int = 190
 ) -> bytes:
-    """Return a cubin with kernels (their parameters' offsets and sizes, told in reverse) and variables (their sizes).
+    """Return a cubin with kernels (offsets and sizes of their parameters, in reverse order) and variables (their
+    sizes).
 
-    With `described` false nothing tells where parameters lie."""
+    If `described` is false, nothing says where parameters are."""
     names, symbols = bytearray(b"\0"), bytearray(24)
     sections: list[tuple[str, int, int, bytes]] = []
     for name, size in variables.items():
@@ -82,8 +83,9 @@ def _elf(sections: list[tuple[str, int, int, bytes]], machine: int) -> bytes:
 
 
 def container(*entries: tuple[int, int, int, bytes, int]) -> bytes:
-    """Return a container of (kind, architecture, flags, code, plain size) each; the plain size is 0 where the code is
-    not compressed."""
+    """Return a container of (kind, architecture, flags, code, plain size) each; the plain size is 0 if the code is not
+    compressed.
+    """
     body = b""
     for kind, architecture, flags, code, plain in entries:
         padded = code + bytes(-len(code) % 8)

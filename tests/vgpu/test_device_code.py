@@ -1,5 +1,6 @@
-"""Device code that there is nothing to run for: its kernels take their time and change nothing, where the configuration
-says so (`device.code = pass`)."""
+"""Device code with nothing to run: its kernels take their time and change nothing, if so configured (`device.code =
+pass`).
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def configuration(tmp_path: Path) -> str:
 
 
 def let_pass(configuration: str) -> None:
-    """Have the driver of this process read the configuration; all tests here write the same one."""
+    """Make the driver of this process read the configuration; all tests here write the same one."""
     os.environ.setdefault("VGPU_CONFIGURATION", configuration)
 
 

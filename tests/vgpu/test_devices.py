@@ -32,7 +32,7 @@ def configuration(tmp_path: Path) -> str:
 
 @contextmanager
 def contexts(configuration: str) -> Iterator[list[Any]]:
-    """Have a context on each of three devices; the last one is current."""
+    """Create a context on each of three devices; the last one is current."""
     os.environ.setdefault("VGPU_CONFIGURATION", configuration)
     load()
     checked(driver.cuInit(0))

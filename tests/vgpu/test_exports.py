@@ -1,4 +1,4 @@
-"""The driver's file: shaped like NVIDIA's, so that a tool meets it as it meets those."""
+"""The driver's file: shaped like NVIDIA's, so that tools encounter the same structure."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_lookup_answers_the_export_of_that_version_and_flavour(
 
 @pytest.mark.virtual_gpu
 def test_lookup_of_what_does_not_exist() -> None:
-    # As 535.261.03 answers: CUDA 12's form succeeds with a null address, CUDA 11's says "not found".
+    # Like 535.261.03: CUDA 12's form succeeds with a null address, CUDA 11's returns "not found".
     assert look_up("cuNoSuchThing", 12000) == (0, None, SYMBOL_NOT_FOUND)
     assert look_up("cuMemAlloc_v2", 12000) == (0, None, SYMBOL_NOT_FOUND)
     assert look_up("cuMemAlloc", 1000) == (0, None, VERSION_NOT_SUFFICIENT)

@@ -1,4 +1,4 @@
-"""What the driver tells about the parameters of kernels, and launches with packed ones (CUDA Driver API)."""
+"""What the driver reports about the parameters of kernels, and launches with packed ones (CUDA Driver API)."""
 
 from __future__ import annotations
 

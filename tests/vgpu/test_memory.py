@@ -1,4 +1,4 @@
-"""Allocating and freeing, and what the driver tells about memory."""
+"""Allocating and freeing, and what the driver reports about memory."""
 
 from __future__ import annotations
 

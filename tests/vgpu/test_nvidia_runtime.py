@@ -1,7 +1,7 @@
 """NVIDIA's own runtime on the virtual driver, linked statically as nvcc does by default, and shared.
 
-The runtime's wheel is what the project is built with (`nvidia-cuda-runtime`). Other versions were tried by hand: 12.9,
-13.0 and 13.5.
+The runtime's wheel is the one that the project is built with (`nvidia-cuda-runtime`). Other versions were tried by
+hand: 12.9, 13.0 and 13.5.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def run(tmp_path: Path) -> Run:
 @pytest.mark.parametrize("library", ["libcudart_static.a", "libcudart.so.13"], ids=["static", "shared"])
 @pytest.mark.parametrize("flags", [[], ["-DCUDA_API_PER_THREAD_DEFAULT_STREAM"]], ids=["legacy", "per_thread"])
 def test_runtime_answers_calls_of_every_family(run: Run, tmp_path: Path, library: str, flags: list[str]) -> None:
-    """Seconds: 5 each, of which 4 compile."""
+    """5 seconds each, of which compiling takes 4."""
     program = tmp_path / "runtime_calls"
     libraries = cuda_include().parent / "lib"
     subprocess.run(
@@ -100,7 +100,7 @@ def test_python_bindings_of_the_runtime_start() -> None:
 
 @pytest.mark.virtual_gpu(fresh=True)
 def test_unknown_table_is_refused_and_named_on_request(tmp_path: Path) -> None:
-    """Also what lies in a known table at an unknown place."""
+    """Including an unknown entry of a known table."""
     configuration = tmp_path / "told.vgpu"
     configuration.write_text("log.refused = 1\n")
     os.environ["VGPU_CONFIGURATION"] = str(configuration)

@@ -18,7 +18,7 @@ NOT_READY = driver.CUresult.CUDA_ERROR_NOT_READY
 
 
 def word_writer(target: Pinned) -> Any:
-    """A call that makes the GPU write the next number into `target` on a stream."""
+    """Return a call that makes the GPU write the next number into `target` on a stream."""
 
     def write(stream: Any, value: int) -> None:
         checked(driver.cuStreamWriteValue32(stream, target.address, value, 0))

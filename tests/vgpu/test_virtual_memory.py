@@ -1,4 +1,4 @@
-"""Addresses and the memory behind them, apart: cuMemCreate, cuMemAddressReserve, cuMemMap."""
+"""Addresses separate from the memory behind them: cuMemCreate, cuMemAddressReserve, cuMemMap."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_wrong_mappings_are_refused() -> None:
         assert driver.cuMemMap(start, 2 * UNIT, 0, handle, 0) == refused  # more than there is
         assert driver.cuMemMap(start + 2 * UNIT, UNIT, 0, handle, 0) == refused  # nothing reserved
         checked(driver.cuMemMap(start, UNIT, 0, handle, 0))
-        assert driver.cuMemMap(start, UNIT, 0, handle, 0) == refused  # mapped already
-        assert allow(start, 2 * UNIT) == refused  # mapped in part
+        assert driver.cuMemMap(start, UNIT, 0, handle, 0) == refused  # already mapped
+        assert allow(start, 2 * UNIT) == refused  # partially mapped
         assert driver.cuMemUnmap(start, 2 * UNIT) == refused
         assert driver.cuMemRelease(int(handle) + 99) == refused

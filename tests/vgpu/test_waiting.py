@@ -20,7 +20,7 @@ NON_BLOCKING = 1
 
 
 class Scene:
-    """Memory of every kind, and a stream whose work is held."""
+    """Memory of every kind, and a stream whose work is held back."""
 
     def __init__(self) -> None:
         self.device = checked(driver.cuMemAlloc(SIZE))

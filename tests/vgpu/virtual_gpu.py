@@ -1,4 +1,4 @@
-"""What the tests of the virtual driver share: NVIDIA's bindings on it, and a GPU that can be held."""
+"""What the tests of the virtual driver share: NVIDIA's bindings on it, and a GPU that can be held back."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ PAGE = mmap.PAGESIZE
 
 
 def load() -> ctypes.CDLL:
-    """Load the virtual driver under the name by which the bindings look for it."""
+    """Load the virtual driver under the name that the bindings look for."""
     return ctypes.CDLL(str(library_folder() / "libcuda.so.1"), mode=ctypes.RTLD_GLOBAL)
 
 
 def checked(answer: tuple[Any, ...]) -> Any:
-    """Return what a call of the bindings returned beside its status, which must be success."""
+    """Return what a call of the bindings returned besides its status, which must be success."""
     status, *values = answer
     if status != driver.CUresult.CUDA_SUCCESS:
         raise AssertionError(f"{status!r}")
@@ -33,7 +33,7 @@ def checked(answer: tuple[Any, ...]) -> Any:
 
 @contextmanager
 def context() -> Iterator[Any]:
-    """Initialise the driver and make a context for the calling thread."""
+    """Initialize the driver and create a context for the calling thread."""
     load()
     checked(driver.cuInit(0))
     device = checked(driver.cuDeviceGet(0))
@@ -53,7 +53,7 @@ class Pinned:
 
 
 def array_at(address: int, size: int) -> np.ndarray:
-    """Bytes of this process, not copied."""
+    """The bytes of this process, not copied."""
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
 
 
@@ -63,7 +63,7 @@ def pattern(size: int, seed: int = 1) -> np.ndarray:
 
 
 class Held:
-    """Keeps a stream's GPU work from going on until `release`."""
+    """Holds back a stream's GPU work until `release`."""
 
     def __init__(self, stream: Any) -> None:
         self._word = Pinned(4).bytes.view(np.uint32)
@@ -74,7 +74,7 @@ class Held:
         checked(driver.cuEventRecord(self._behind, stream))
 
     def is_over(self) -> bool:
-        """Tell whether the GPU has gone on."""
+        """Return whether the GPU has continued."""
         return bool(driver.cuEventQuery(self._behind)[0] == driver.CUresult.CUDA_SUCCESS)
 
     def release(self) -> None:
@@ -82,9 +82,9 @@ class Held:
 
 
 def waits(made: Any, held: Held, call: Callable[[], Any]) -> bool:
-    """Tell whether `call`, made in another thread, returns only after the GPU was released.
+    """Return whether `call`, made in another thread, returns only after the GPU was released.
 
-    A call that does not wait is found by returning while the GPU is held.
+    A call that does not wait is recognized because it returns while the GPU is held back.
     """
     order: list[str] = []
     failures: list[BaseException] = []

@@ -1,7 +1,7 @@
-"""Waits for the GPU from many places of a Python program, and says where it was, for the test to compare.
+"""Waits for the GPU from many places of a Python program, and reports where it was, for the test to compare.
 
-Arguments: the driver, and a file for the answer: for each thread (by the kernel's number) and each wait in its order,
-the functions under way, innermost first, as [qualified name, file, line].
+Arguments: the driver, and a file for the answer: for each thread (by the kernel's number) and each of its waits, the
+active functions, innermost first, as [qualified name, file, line].
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from pathlib import Path
 cuda = ctypes.CDLL(sys.argv[1])
 context = ctypes.c_void_p()
 waits = {}
-TURNS = 40  # enough for the interpreter to specialise its instructions
+TURNS = 40  # enough for the interpreter to specialize its instructions
 
 
 def note(frame):
@@ -117,7 +117,7 @@ def deep(depth):
 
 
 def made_at_run_time():
-    """Functions that are freed in each turn, so that others take their addresses."""
+    """Create functions that are freed in each turn, so that others take their addresses."""
     for turn in range(6):
         space = {"wait": wait}
         exec(f"def made_{turn % 3}():\n" + "    pass\n" * turn + "    wait()\n", space)

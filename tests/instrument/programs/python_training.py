@@ -1,6 +1,6 @@
 """A training loop with NVIDIA's Python binding.
 
-The comment at each call names it, and says whether it is needed as it stands; `once` is what happens at the end.
+The comment at each call names it, and says whether it is needed as written; `once` is what happens at the end.
 """
 
 from cuda.bindings import driver as cuda
