@@ -3,20 +3,19 @@
 
 What fixing a set of operations saves, on each CPU thread separately:
 
-- **Unnecessary synchronization.** Its wait goes away, but the GPU's work does not. The wait is saved as far
-  as the thread has CPU work and launches of its own between it and the thread's next synchronization (the GPU
-  is kept busy meanwhile); the rest moves into that next synchronization. If that one is fixed in the same
-  set, the rest goes on from there together with its own wait; if it stays, or the thread ends, the rest is
-  lost.
-- **`cudaFree`** and other frees: there is no asynchronous form, so the call itself goes, and its own time
-  (`duration - wait`) is saved too (dissertation 5.1). The own time of an explicit synchronization counts as work
-  that stays, as in Figure 5.1, which takes away the wait alone.
+- **Unnecessary synchronization.** Its wait goes away, but the GPU's work does not. The wait is saved to the extent that
+  the thread has its own CPU work and launches between it and its next synchronization, which keep the GPU busy in the
+  meantime. The rest moves into that next synchronization. If that one is fixed in the same set, the rest moves on from
+  there together with its own wait. If it stays, or the thread ends, the rest is lost.
+- **`cudaFree`** and other frees: there is no asynchronous form, so the call itself goes, and its own time (`duration -
+  wait`) is saved too (dissertation 5.1). The own time of an explicit synchronization counts as work that stays, as in
+  Figure 5.1, which removes only the wait.
 - **Misplaced synchronization.** Moved to the first use of what it protects, it saves `min(first_use, wait)`.
   What was carried into it counts as its wait. Nothing is carried past it.
-- **Unnecessary transfer.** Its launch (`duration - wait`) is saved, and as much of its wait as the GPU copied for it
-  (`copy_time`, where it is known): that work is gone, and needs no other to absorb it. Figure 5.1 leaves this out, as
-  the default of no time does. The rest of its wait is a synchronization like any
-  other: saved by the first rule if that is unnecessary too, and staying, as a synchronization, if not.
+- **Unnecessary transfer.** It saves its launch (`duration - wait`), and the part of its wait in which the GPU copied
+  for it (`copy_time`, if known): that work is gone, so no other work need absorb it. Figure 5.1 leaves this out, and so
+  does the default without copy times. The rest of its wait is a synchronization like any other: saved by the first rule
+  if that is unnecessary too, otherwise staying as a synchronization.
 
 Every second is counted once. The own time of a removed call and the wait of a removed synchronization absorb nothing;
 the time that absorbed one wait does not absorb another; and what the fix removes is not part of the time until the

@@ -8,7 +8,7 @@ GPU limits how much of a removed wait can be saved, and GPU work that the wait h
 What a fix does to a row:
 
 - **Unnecessary synchronization**: its wait disappears, with the latency that ended it; an explicit one disappears
-entirely.
+  entirely.
 - **Free**: the memory is kept for the next allocation at its place (`ffm.model.hoisting`), and both calls disappear. If
   no allocation follows, the free comes later: its wait disappears, its own time stays.
 - **Set** of memory that the CPU can access: the CPU does it, and neither waits nor keeps the GPU busy.
