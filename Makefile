@@ -21,7 +21,7 @@ export UV_CACHE_DIR ?= $(shell mkdir -p "$(HOME_CACHE)" 2>/dev/null && test -w "
 	&& echo "$(HOME_CACHE)" || echo "$(CURDIR)/build/uv-cache")
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: help setup system demo test lint unit docs docs-links test-newest changelog drivers pythons clients lock format clean
+.PHONY: help setup system demo test lint unit docs docs-links test-newest wheel test-wheel changelog drivers pythons clients lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -75,6 +75,12 @@ changelog: setup ## show the next changelog entries
 	@$(UV) sync -q --frozen --inexact --no-install-project --group release
 	@$(BIN)/towncrier build --draft
 
+wheel: setup ## build the wheel into dist/
+	@$(UV) sync -q --frozen --inexact --no-install-project --group wheel
+	@rm -rf build/wheel
+	@$(UV) build -q --wheel --no-build-isolation --python $(BIN)/python --out-dir build/wheel
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
+
 lock: $(UV) ## update uv.lock from pyproject.toml
 	$(UV) lock
 
@@ -95,4 +101,4 @@ format: setup ## format all sources
 	files=$$(git ls-files '*.c' '*.h' '*.cpp' '*.cu') && $(BIN)/clang-format -i $$files
 
 clean: ## remove build and measurement results
-	rm -rf build $(VENV) results .snakemake
+	rm -rf build dist $(VENV) results .snakemake
