@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
 import sys
@@ -13,34 +12,37 @@ import click
 
 from ffm.stages.errors import FfmError
 
-ROOT = Path(__file__).resolve().parents[2]
-"""The checkout: the workflow lies in it, not in the package."""
-
 
 @click.command()
 @click.option("--sample", default="als", show_default=True, help="Which bundled sample to measure.")
 @click.option("--rounds", default=3, show_default=True, help="How many times to run the sample and its corrected twin.")
-def demo(sample: str, rounds: int) -> None:
+@click.option(
+    "--results",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Where the results go. [default: results/<sample>]",
+)
+def demo(sample: str, rounds: int, results: Path | None) -> None:
     """Measure a bundled sample, show the report, and compare the estimate with what its corrected twin really saves."""
+    from ffm.cli.run import run
     from ffm.vgpu.paths import NotBuiltError
     from ffm.vgpu.paths import sample as sample_path
 
-    workflow = ROOT / "Snakefile"
-    if not workflow.exists():
-        raise FfmError(f"{workflow} does not exist: the demo runs in a checkout of ffm.")
     try:
         program, twin = sample_path(sample), sample_path(f"{sample}_fixed")
     except NotBuiltError as error:
         raise FfmError(str(error)) from error
-    settings = os.path.relpath(ROOT / "configs" / f"{sample}.yaml", ROOT)
-    _say(f"$ snakemake --configfile {settings}")
-    snakemake = [sys.executable, "-m", "snakemake", "--forceall", "--configfile", settings]
-    if subprocess.run(snakemake, cwd=ROOT, check=False).returncode:
-        raise FfmError("the measurement failed; see the messages above.")
-    results = ROOT / "results" / program.name
-    _say("$ ffm report")
-    subprocess.run([sys.executable, "-m", "ffm", "report", "--results", str(results)], cwd=ROOT, check=True)
-    _compare(program, twin, results, rounds)
+    folder = results or Path("results") / sample
+    _say(f"$ ffm run --sample {sample}")
+    run.main(
+        ["--force", "--sample", sample, "--timeout", str(LIMIT_S), "--results", str(folder)], standalone_mode=False
+    )
+    _say("")
+    _compare(program, twin, folder, rounds)
+
+
+LIMIT_S = 60
+"""Seconds after which a run of a sample is ended: several times what the longest takes."""
 
 
 def _compare(program: Path, twin: Path, results: Path, rounds: int) -> None:

@@ -25,7 +25,9 @@ class Entry:
 
 
 COMMANDS: dict[str, Entry] = {
+    "run": Entry("ffm.cli.run", "run", "Measure a program with all five stages, and show what could be saved."),
     "demo": Entry("ffm.cli.demo", "demo", "Measure a bundled sample on the virtual GPU, and show the report."),
+    "init": Entry("ffm.cli.init", "init", "Prepare a folder for Snakemake: Snakefile, profiles, settings."),
     "stage": Entry("ffm.cli.stage", "stage", "Run one stage of the measurement."),
     "report": Entry("ffm.cli.view", "report", "Show what could be saved: folds, sequences, single points."),
     "sequence": Entry("ffm.cli.view", "sequence", "Show one sequence with its operations numbered."),
@@ -36,9 +38,14 @@ COMMANDS: dict[str, Entry] = {
     "remedies": Entry("ffm.cli.remedies", "remedies", "Show what to change, where, and what it would save."),
     "apply-remedy": Entry("ffm.cli.apply_remedy", "apply_remedy", "Run the program with fixes applied, and compare."),
     "export": Entry("ffm.cli.exporting", "export", "Write results as one file for other tools."),
+    "completion": Entry("ffm.cli.completion", "completion", "Make a shell complete ffm's commands and options."),
     "import": Entry("ffm.cli.importing", "import_results", "Import results of other tools."),
 }
 """Every command, in the order in which `ffm --help` lists them."""
+
+
+COMPLETION_VARIABLE = "_FFM_COMPLETE"
+"""What a shell sets when it asks ffm for completions (click)."""
 
 
 class CommandsOnDemand(click.Group):
@@ -69,7 +76,7 @@ class CommandsOnDemand(click.Group):
 def commands() -> None:
     """Find the synchronizations and transfers that a CUDA program does not need.
 
-    Measure a program with `snakemake --config app=./program`, then look at the results with `ffm report`.
+    Measure a program with `ffm run ./program`, then look at the results with `ffm report`.
     """
 
 
@@ -80,7 +87,7 @@ def main() -> None:
     """
     unwind_when_terminated()
     try:
-        status = commands.main(prog_name="ffm", standalone_mode=False)
+        status = commands.main(prog_name="ffm", complete_var=COMPLETION_VARIABLE, standalone_mode=False)
         refused = finish_output()
         if refused is not None and refused.errno != errno.EPIPE:
             raise refused

@@ -5,11 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from ffm.stages.documents import Document
+from ffm.cli.stage_events import EventSink
+from ffm.model.necessity import REQUIRED
+from ffm.report.numbers import plural
+from ffm.stages.documents import Baseline, Document, Memory
+from ffm.stages.tables import read_table
 
 TITLES = {
     "baseline": "1 baseline",
@@ -26,20 +32,34 @@ class StageLine:
     def __init__(self, title: str) -> None:
         self.title = title
         self.summary = ""
+        self.wall_s = 0.0
 
     def say(self, summary: str) -> None:
         """Set what the line shows when the stage is done."""
         self.summary = summary
 
-    def done(self, document: Document) -> None:
-        """Summarize a measured run."""
+    def done(self, document: Document, folder: Path) -> None:
+        """Summarize a measured run and what it found; its tables are in `folder`."""
         run = document.run
         if run is None:
             return
+        self.wall_s = run.wall_s
         operations = sum(process.operations for process in run.processes)
         waiting = "" if run.driver is None or run.driver.wait_function is not None else " (public waits only)"
         processes = f" in {len(run.processes)} processes" if len(run.processes) > 1 else ""
-        self.say(f"ran {run.wall_s:.2f} s, {operations:,} operations{processes}{waiting}")
+        self.say(f"ran {run.wall_s:.2f} s, {operations:,} operations{processes}{waiting}{_found(document, folder)}")
+
+
+def _found(document: Document, folder: Path) -> str:
+    """What a stage adds to what is known, to follow the count of operations."""
+    if isinstance(document, Baseline):
+        waited = sum(call.wait_s for call in document.waits)
+        return f"; {plural(len(document.functions), 'driver function')} waited {waited:.2f} s"
+    if isinstance(document, Memory):
+        reasons = read_table(folder / document.synchronizations)["reason"]
+        needed = np.isin(reasons, [int(reason) for reason in REQUIRED]).sum()
+        return f"; {len(reasons) - needed:,} of {len(reasons):,} waits not needed"
+    return ""
 
 
 @contextmanager
@@ -47,10 +67,13 @@ def running(stage: str, subject: str) -> Iterator[StageLine]:
     """Show on standard error that a stage is running; print its line when it is done."""
     console = Console(stderr=True, highlight=False)
     line = StageLine(TITLES[stage])
+    events = EventSink(stage)
+    events.begin()
     began = time.monotonic()
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         progress.add_task(f"stage {line.title}: {subject}", total=None)
         yield line
+    events.end(line.summary, line.wall_s)
     took = time.monotonic() - began
     console.print(f"stage {line.title}: {line.summary} [{took:.1f} s]", markup=False, soft_wrap=True)

@@ -74,7 +74,7 @@ def _run(
     request = Request(words, folder, timeout, watch, ordinary_memory)
     with running(name, " ".join(words)) as line:
         try:
-            line.done(run_stage(name, request))
+            line.done(run_stage(name, request), folder.root)
         except KeyboardInterrupt as interruption:
             interruption.add_note(
                 f"{words[0]} and all that it started were stopped in the {name} run; what was recorded until then is "

@@ -4,8 +4,11 @@ from pathlib import Path
 
 _FOLDER = Path(__file__).parent
 
-SNAKEFILE = _FOLDER / "Snakefile"
-"""The rules of the five stages."""
+SNAKEFILE = str(_FOLDER / "Snakefile")
+"""The rules of the five stages; a text, as Snakemake's `include` takes it."""
+
+PROJECT = _FOLDER / "project.smk"
+"""What includes them in a folder of the user's own."""
 
 PROFILES = _FOLDER / "profiles"
 """A folder for each way to run them: `default` on this machine, `slurm` on a cluster."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -74,6 +74,34 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
     if view.notes:
         parts.append(heading("Notes"))
         parts += [bullet(note) for note in view.notes]
+    return Group(*parts)
+
+
+FIRST_ROWS = 8
+"""Rows of a section on the first screen."""
+
+
+def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
+    """What matters most of the overview, for a terminal of the given width: its best rows, without single points."""
+    scale = Scale(view.wall_s)
+    parts: list[RenderableType] = [
+        Text(f"{view.application}: {scale.seconds(view.wall_s)} of wall time", style="bold"),
+    ]
+    if nothing_found(view):
+        parts += [heading("No unnecessary or misplaced synchronization and no unneeded transfer was found.")]
+    else:
+        for section, shape in ((view.folds, FOLDS), (view.sequences, SEQUENCES)):
+            left = len(section.rows) - FIRST_ROWS
+            parts += _section(replace(section, rows=section.rows[:FIRST_ROWS], hidden=0), shape, view, scale, width)
+            if left > 0:
+                parts.append(paragraph(f"and {left} more"))
+        parts += _together(view, scale)
+    following_commands = [(command("report", view.results), "all of this, with each single point")]
+    if not nothing_found(view):
+        following_commands.append(
+            (command("remedies", view.results), "what to change, and every place that must change")
+        )
+    parts += [heading("Next"), following(*following_commands)]
     return Group(*parts)
 
 

@@ -1,0 +1,149 @@
+"""`ffm run`: the five stages by the packaged workflow, with one display, and the first screen of the report."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ffm.stages.errors import FfmError
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option("--sample", metavar="NAME", help="Measure a bundled program; COMMAND holds its arguments only.")
+@click.option(
+    "--results",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Where the results go. [default: results/<program>]",
+)
+@click.option(
+    "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="End each run after this time."
+)
+@click.option("--watch", type=click.Choice(["pages", "trace"]), help="How stage 3 sees accesses. [default: pages]")
+@click.option(
+    "--no-ordinary-memory", is_flag=True, help="No kernel uses ordinary host memory by its address, though the GPU can."
+)
+@click.option(
+    "--configfile",
+    "files",
+    type=click.Path(dir_okay=False, path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Read settings from this file; options given here go before it. `ffm init` writes one to start from.",
+)
+@click.option("--force", is_flag=True, help="Measure again, also what is up to date.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def run(
+    sample: str | None,
+    results: Path | None,
+    timeout: float | None,
+    watch: str | None,
+    no_ordinary_memory: bool,
+    files: tuple[Path, ...],
+    force: bool,
+    command: tuple[str, ...],
+) -> None:
+    """Measure a program with all five stages, and show what could be saved.
+
+    COMMAND is the program with its arguments: ffm run ./app 1 2 3
+
+    Stages whose results are up to date are not run again. Snakemake runs them by the workflow that ffm brings with it;
+    `ffm init` puts that into a folder of your own, for clusters and settings in files.
+    """
+    settings = _read(files)
+    if sample is not None:
+        settings.pop("app", None)
+        settings["sample"] = sample
+    if command:
+        settings["app" if sample is None else "arguments"] = shlex.join(command)
+    if not settings.get("app") and "sample" not in settings:
+        raise FfmError("name the program to measure: `ffm run ./program ARGUMENTS`.")
+    given = {"results": results, "timeout": timeout, "watch": watch}
+    settings |= {name: str(value) for name, value in given.items() if value is not None}
+    if no_ordinary_memory:
+        settings["ordinary_memory"] = "no"
+    _measure(settings, force)
+
+
+def _read(files: tuple[Path, ...]) -> dict[str, Any]:
+    """The settings of some files; what later ones say goes before."""
+    import yaml
+
+    settings: dict[str, Any] = {}
+    for file in files:
+        try:
+            read = yaml.safe_load(file.read_text())
+        except OSError as error:
+            raise FfmError(f"the file of settings {file} cannot be read: {error.strerror}.") from error
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise FfmError(f"the file of settings {file} is not YAML: {' '.join(str(error).split())}.") from error
+        if not isinstance(read, dict):
+            raise FfmError(f"the file of settings {file} holds no settings, such as `app: ./program`.")
+        settings |= read
+    return settings
+
+
+def _measure(settings: dict[str, Any], force: bool) -> None:
+    """Run the workflow with a display, then show the first screen of the report."""
+    from ffm.cli.run_screen import RunScreen, shown
+    from ffm.cli.workflow import run_workflow
+    from ffm.instrument.errors import InstrumentError
+    from ffm.instrument.program import resolve_program
+    from ffm.stages.folder import ResultsFolder
+    from ffm.workflow.settings import read_settings
+
+    checked = read_settings(settings)
+    words, folder = checked.command, ResultsFolder(Path(checked.results))
+    try:
+        resolve_program(words)
+    except InstrumentError as error:
+        raise FfmError(str(error)) from error
+    if not os.access(Path.cwd(), os.W_OK):
+        raise FfmError(
+            f"the current folder {Path.cwd()} cannot be written, where Snakemake keeps its records; change to another "
+            "one, and name the program by its path."
+        )
+    screen = RunScreen(f"measuring {shlex.join([Path(words[0]).name, *words[1:]])}", _last_walls(folder.root, words))
+    with shown(screen) as take:
+        run_workflow(settings, force=force, tell=take)
+    if screen.ran_nothing:
+        when = datetime.fromtimestamp(folder.document("analysis").stat().st_mtime).strftime("%Y-%m-%d %H:%M")
+        click.echo(f"Nothing has changed since {words[0]} was measured ({when}); --force measures it again.", err=True)
+    _show_report(folder.root)
+
+
+def _last_walls(folder: Path, words: list[str]) -> dict[str, float]:
+    """How long the program ran in each stage when it was last measured with these arguments."""
+    import orjson
+
+    from ffm.cli.run_screen import USUAL_RATIOS
+
+    walls: dict[str, float] = {}
+    for stage in USUAL_RATIOS:
+        try:
+            run = orjson.loads((folder / f"{stage}.json").read_bytes())["run"]
+            if run["command"] == words:
+                walls[stage] = float(run["wall_s"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # a guess at what is to come, which nothing rests on
+    return walls
+
+
+def _show_report(folder: Path) -> None:
+    from ffm.cli.options import RESULTS, newest_results, results_words
+    from ffm.report.numbers import chosen_estimator
+    from ffm.report.overview import overview
+    from ffm.report.terminal import render_first_screen
+    from ffm.report.terminal.printing import print_screen
+    from ffm.stages.results import open_results
+
+    shown_anyway = folder.parent == RESULTS and newest_results(RESULTS) == folder
+    words = results_words(None if shown_anyway else folder)
+    analysis = open_results(folder).document
+    click.echo()
+    print_screen(render_first_screen, overview(analysis, chosen_estimator(analysis, None), results=words))

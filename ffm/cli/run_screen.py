@@ -1,0 +1,123 @@
+"""The progress of `ffm run`: one table that changes on a terminal, else a line for each stage that ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.text import Text
+
+from ffm.cli.progress import TITLES
+from ffm.cli.stage_events import StageEvent
+
+USUAL_RATIOS = {"baseline": 1.01, "tracing": 1.02, "memory": 1.12, "sync-use": 1.06}
+"""How many times as long as bare a program runs in each stage: medians over the samples, of each sample's median
+(`benchmarks/results/overhead.json`)."""
+
+BASELINE = "baseline"
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+SPINNER_HZ = 10
+TITLE_WIDTH = max(map(len, TITLES.values()))
+
+
+@dataclass(slots=True)
+class Stage:
+    """A stage of this run as far as it has come."""
+
+    began: float | None = None
+    took: float | None = None
+    summary: str = ""
+
+
+class RunScreen:
+    """Where the run stands. `walls` says how long the program ran in each stage of the last measurement, if any."""
+
+    def __init__(self, title: str, walls: Mapping[str, float], clock: Callable[[], float] = time.monotonic) -> None:
+        self._title = title
+        self._walls = dict(walls)
+        self._clock = clock
+        self._began = clock()
+        self._around: float | None = None
+        """Seconds of a stage beyond the program's run: of stage 1, for that is known first."""
+        self._stages = {name: Stage() for name in TITLES}
+
+    @property
+    def ran_nothing(self) -> bool:
+        """Whether no stage had anything to do."""
+        return all(stage.began is None for stage in self._stages.values())
+
+    def take(self, event: StageEvent) -> None:
+        """Note that a stage began or ended."""
+        stage = self._stages[event.stage]
+        if not event.ended:
+            stage.began = event.at
+            return
+        stage.took = event.at - (event.at if stage.began is None else stage.began)
+        stage.summary = event.summary
+        if event.wall_s:
+            self._walls[event.stage] = event.wall_s
+        if event.stage == BASELINE:
+            self._around = stage.took - event.wall_s
+
+    def expected(self, name: str) -> float | None:
+        """Seconds that a stage will take, by the last measurement, else by the bare run; None if neither is known."""
+        wall = self._walls.get(name)
+        if wall is None and BASELINE in self._walls and name in USUAL_RATIOS:
+            wall = self._walls[BASELINE] * USUAL_RATIOS[name] / USUAL_RATIOS[BASELINE]
+        return None if wall is None else wall + (self._around or 0.0)
+
+    def line(self, name: str) -> str:
+        """What is printed of a stage that has ended, where there is no terminal."""
+        stage = self._stages[name]
+        return f"stage {TITLES[name]}: {stage.summary} [{stage.took or 0:.1f} s]"
+
+    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
+        """A line for the whole run, and one for each stage, as they are now."""
+        now = self._clock()
+        yield _line(f"{_clock_time(now - self._began)}  ", (self._title, "bold"))
+        for name, title in TITLES.items():
+            stage = self._stages[name]
+            padded = f" {title:<{TITLE_WIDTH}} "
+            if stage.took is not None:
+                yield _line(("✓", "green"), f"{padded}{stage.took:6.1f} s  {stage.summary}")
+            elif stage.began is not None:
+                turning = SPINNER[int(now * SPINNER_HZ) % len(SPINNER)]
+                yield _line(turning, (padded, "bold"), f"{now - stage.began:6.0f} s  ", self._hope(name))
+            else:
+                yield _line(" ", (padded, "dim"), " " * 10, self._hope(name))
+
+    def _hope(self, name: str) -> Text:
+        seconds = self.expected(name)
+        return Text("" if seconds is None else f"about {seconds:.0f} s" if seconds >= 1 else "about a second", "dim")
+
+
+@contextmanager
+def shown(screen: RunScreen) -> Iterator[Callable[[list[StageEvent]], None]]:
+    """Show a run on the standard error; gives what is to be called with new events, also with none, to move on."""
+    console = Console(stderr=True, highlight=False)
+
+    def take(events: list[StageEvent]) -> None:
+        for event in events:
+            screen.take(event)
+            if event.ended and not console.is_terminal:
+                console.print(screen.line(event.stage), markup=False, soft_wrap=True)
+
+    if not console.is_terminal:
+        yield take
+        return
+    with Live(screen, console=console, refresh_per_second=10):
+        yield take
+
+
+def _line(*parts: str | Text | tuple[str, str]) -> Text:
+    """A line that loses its end where the terminal is narrow."""
+    return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
+
+
+def _clock_time(seconds: float) -> str:
+    """`1:05`."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"

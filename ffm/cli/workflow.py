@@ -1,0 +1,89 @@
+"""Snakemake as `ffm run` starts it: the packaged workflow in a process of its own, watched until it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from ffm.cli.stage_events import VARIABLE, EventReader, StageEvent
+from ffm.stages.errors import FfmError
+from ffm.workflow import PROFILES, SNAKEFILE
+
+POLL_S = 0.1
+PATIENCE_S = 20.0
+"""How long an interrupted workflow may take to end: the program is ended first, and what it recorded is closed."""
+
+_SENTENCE = re.compile(r"^ffm: (.*)$", re.MULTILINE)
+_ENDED = re.compile(r"^(?:interrupted|ended by \w+)\. ?")
+
+
+def run_workflow(settings: dict[str, object], *, force: bool, tell: Callable[[list[StageEvent]], None]) -> None:
+    """Run what is not up to date of the five stages; `tell` is called many times a second, with what is new.
+
+    Raises:
+        FfmError: a stage failed, or Snakemake; the message is the stage's own sentence.
+        KeyboardInterrupt: we were told to end, and so was all that ran.
+    """
+    with tempfile.TemporaryDirectory(prefix="ffm-run-") as name:
+        folder = Path(name)
+        (folder / "settings.json").write_text(json.dumps(settings))
+        events = EventReader(folder / "events")
+        log = folder / "log"
+        command = [sys.executable, "-m", "snakemake", "--snakefile", SNAKEFILE, "--profile", "none"]
+        command += ["--workflow-profile", str(PROFILES / "default"), "--configfile", str(folder / "settings.json")]
+        environment = {**os.environ, VARIABLE: str(folder / "events")}
+        with log.open("wb") as sink:
+            # In a group of its own, so that Ctrl-C comes here alone and is passed on once.
+            snakemake = subprocess.Popen(
+                [*command, *(["--forceall"] if force else [])],
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                process_group=0,
+            )
+        try:
+            while snakemake.poll() is None:
+                tell(events.news())
+                with suppress(subprocess.TimeoutExpired):
+                    snakemake.wait(POLL_S)
+            tell(events.news())
+        except KeyboardInterrupt as interruption:
+            _end(snakemake)
+            for note in _sentences(log):
+                interruption.add_note(_ENDED.sub("", note))
+            raise
+        if snakemake.returncode:
+            raise FfmError(_why(log))
+
+
+def _end(snakemake: subprocess.Popen[bytes]) -> None:
+    """Interrupt the workflow with its stage, which ends the program; kill both if that takes too long."""
+    try:
+        os.killpg(snakemake.pid, signal.SIGINT)
+        snakemake.wait(PATIENCE_S)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        os.killpg(snakemake.pid, signal.SIGKILL)
+        snakemake.wait()
+    except ProcessLookupError:
+        snakemake.wait()
+
+
+def _sentences(log: Path) -> list[str]:
+    """What stages, or the workflow, said for the user."""
+    return list(dict.fromkeys(_SENTENCE.findall(log.read_text(errors="replace"))))
+
+
+def _why(log: Path) -> str:
+    sentences = _sentences(log)
+    if sentences:
+        return " ".join(sentences)
+    return f"Snakemake failed, and said:\n{log.read_text(errors='replace').strip()}"

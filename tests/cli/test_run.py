@@ -1,0 +1,194 @@
+"""`ffm run`: what it shows, what it refuses, and one run from the program to the report. About 15 s in all."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+from rich.console import Console
+
+from ffm.cli.run_screen import RunScreen
+from ffm.cli.stage_events import VARIABLE, EventReader, EventSink, StageEvent
+from ffm.vgpu.paths import sample
+from tests.conftest import Ffm
+
+PATIENCE = 60.0
+"""Seconds for what takes one on an idle machine."""
+
+
+@pytest.fixture
+def command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> CommandLine:
+    monkeypatch.chdir(tmp_path)
+    return CommandLine(monkeypatch, capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "name the program to measure: `ffm run ./program ARGUMENTS`"),
+        (["./nosuch", "--force"], "The program ./nosuch does not exist"),
+        (["--", "./nosuch", "--results"], "The program ./nosuch does not exist"),
+        (["./data"], "chmod +x ./data"),
+        (["--sample", "nosuch"], "nosuch of the virtual GPU"),
+        (["--configfile", "nosuch.yaml"], "nosuch.yaml cannot be read"),
+        (["--configfile", "data"], "data is not YAML"),
+        (["--configfile", "list.yaml"], "list.yaml holds no settings"),
+        (["--configfile", "quote.yaml"], "cannot be split into words"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_in_one_sentence(
+    command_line: CommandLine, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    (tmp_path / "data").write_text("a: b: c")
+    (tmp_path / "list.yaml").write_text("- app")
+    (tmp_path / "quote.yaml").write_text("app: ./it's")
+    answer = command_line("run", *arguments)
+    assert answer.status == 1
+    (line,) = answer.errors.splitlines()
+    assert said in line
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_refused(command_line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and allowed(path, mode))
+    answer = command_line("run", "/bin/true")
+    assert answer.status == 1
+    assert "cannot be written" in answer.errors and "change to another one" in answer.errors
+
+
+def test_a_sample_is_measured_and_then_not_again(ffm: Ffm, tmp_path: Path) -> None:
+    program = os.path.relpath(sample("als"), tmp_path)
+    first = ffm("run", "--timeout", 60, program, 1, folder=tmp_path)
+    assert first.code == 0, first.err
+    assert [line.split(":")[0] for line in first.err.splitlines()] == [
+        "stage 1 baseline",
+        "stage 2 tracing",
+        "stage 3 memory",
+        "stage 4 sync use",
+        "stage 5 analysis",
+    ]
+    assert "All problems together" in first.out and "ffm remedies" in first.out
+    again = ffm("run", "--timeout", 60, program, 1, folder=tmp_path)
+    assert again.code == 0, again.err
+    assert "Nothing has changed since" in again.err and "--force" in again.err
+    assert again.out == first.out
+
+
+def test_a_stage_that_fails_is_told_once_in_its_own_sentence(ffm: Ffm, tmp_path: Path) -> None:
+    finished = ffm("run", "--", "/bin/true", "--results", folder=tmp_path)
+    assert finished.code == 1
+    (line,) = finished.err.splitlines()
+    assert line.startswith("ffm: /bin/true ran to its end without loading a CUDA driver")
+    assert finished.out == ""
+
+
+def _runs(words: list[str]) -> bool:
+    """Whether a process runs this command."""
+    wanted = "\0".join(words).encode() + b"\0"
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if (entry / "cmdline").read_bytes() == wanted:
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _until(condition: bool, started: float) -> bool:
+    time.sleep(0.05)
+    return not condition and time.monotonic() < started + PATIENCE
+
+
+@pytest.mark.parametrize(("number", "said"), [(signal.SIGINT, "interrupted."), (signal.SIGTERM, "ended by SIGTERM.")])
+def test_an_interruption_ends_the_program_and_is_told_once(tmp_path: Path, number: int, said: str) -> None:
+    program = ["/bin/sleep", f"600.{os.getpid()}{int(number)}"]
+    ffm = subprocess.Popen(
+        [sys.executable, "-m", "ffm", "run", *program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    started = time.monotonic()
+    while _until(_runs(program) or ffm.poll() is not None, started):
+        pass
+    assert _runs(program)
+    ffm.send_signal(number)
+    out, errors = ffm.communicate(timeout=PATIENCE)
+    assert ffm.returncode == 128 + number
+    (line,) = errors.strip().splitlines()
+    assert line.startswith(f"ffm: {said}") and "in the baseline run" in line
+    assert out == ""
+    while _until(not _runs(program), started):
+        pass
+    assert not _runs(program)
+
+
+def test_events_come_in_order_and_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "events"
+    reader = EventReader(file)
+    monkeypatch.setenv(VARIABLE, str(file))
+    sink = EventSink("memory")
+    assert VARIABLE not in os.environ, "the measured program would inherit it"
+    assert reader.news() == []
+    sink.begin()
+    with file.open("ab") as half:
+        half.write(b'{"stage":"memory","at":2.0,"en')
+    (began,) = reader.news()
+    assert (began.stage, began.ended) == ("memory", False)
+    with file.open("ab") as rest:
+        rest.write(b'ded":true,"summary":"ran","wall_s":1.5}\n')
+    assert reader.news() == [StageEvent("memory", 2.0, True, "ran", 1.5)]
+
+
+def test_nothing_is_told_where_nobody_asks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    EventSink("memory").end("ran", 1.0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _drawn(screen: RunScreen, width: int) -> list[str]:
+    console = Console(width=width, record=True, file=io.StringIO(), force_terminal=True)
+    console.print(screen)
+    return [line.rstrip() for line in console.export_text().splitlines()]
+
+
+def test_what_a_stage_will_take_follows_the_bare_run_or_the_last_measurement() -> None:
+    fresh = RunScreen("measuring app", {}, clock=lambda: 10.0)
+    assert fresh.expected("memory") is None
+    fresh.take(StageEvent("baseline", 0.0))
+    fresh.take(StageEvent("baseline", 5.0, True, "ran 4.00 s", 4.0))
+    assert fresh.expected("memory") == pytest.approx(4.0 * 1.12 / 1.01 + 1.0)
+    assert fresh.expected("analysis") is None
+    known = RunScreen("measuring app", {"baseline": 4.0, "memory": 30.0}, clock=lambda: 10.0)
+    assert known.expected("memory") == 30.0
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_the_progress_has_a_line_for_each_stage_at_any_width(width: int) -> None:
+    now = 0.0
+    screen = RunScreen("measuring app " + "x" * 200, {}, clock=lambda: now)
+    assert screen.ran_nothing
+    screen.take(StageEvent("baseline", 1.0))
+    screen.take(StageEvent("baseline", 4.0, True, "ran 2.00 s, 17 operations; 3 driver functions waited 1.00 s", 2.0))
+    screen.take(StageEvent("tracing", 4.0))
+    now = 65.0
+    lines = _drawn(screen, width)
+    assert not screen.ran_nothing
+    assert len(lines) == 6 and max(map(len, lines)) <= width
+    assert lines[0].startswith("1:05  measuring app")
+    assert lines[1].startswith("✓ 1 baseline    3.0 s  ran 2.00 s")
+    assert "2 tracing" in lines[2] and "61 s" in lines[2] and "about 3 s" in lines[2]
+    assert lines[3].strip().startswith("3 memory") and "about 3 s" in lines[3]
+    assert screen.line("baseline").startswith("stage 1 baseline: ran 2.00 s, 17 operations")
