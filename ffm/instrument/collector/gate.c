@@ -4,7 +4,6 @@
  * other end of the socket named by FFM_GATE: it learns the process's number, attaches, and answers with one byte.
  * A process that cannot reach the runner goes on unmeasured. */
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
@@ -21,6 +20,8 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "gate_notice.h"
 
 static void wait_at_gate(uint32_t reason)
 {
@@ -41,6 +42,7 @@ static void wait_at_gate(uint32_t reason)
         char go;
         while (recv(gate, &go, 1, 0) < 0 && errno == EINTR)
             continue;
+        ffm_gate_notice_hooked();
     }
     close(gate);
     errno = error;
@@ -87,24 +89,6 @@ __attribute__((visibility("default"))) bool ffm_gate_others_sleep(void)
     return all;
 }
 
-enum { BLOCK = 16 };
-
-/* Puts a jump of five bytes to `target` at `start`, in one store: other threads meet all of it or nothing. The five lie
- * within 16 bytes at a multiple of 16, and may be written. */
-__attribute__((visibility("default"))) void ffm_gate_jump(uint8_t *start, const uint8_t *target)
-{
-    const size_t place = (uintptr_t)start % BLOCK;
-    uint64_t *block = (uint64_t *)(start - place), before[2] = {block[0], block[1]}, after[2];
-    const int32_t distance = (int32_t)(target - (start + 5));
-    memcpy(after, before, BLOCK);
-    ((uint8_t *)after)[place] = 0xE9;
-    memcpy((uint8_t *)after + place + 1, &distance, sizeof distance);
-    __asm__ volatile("lock cmpxchg16b (%[block])"
-                     : "+a"(before[0]), "+d"(before[1])
-                     : [block] "r"(block), "b"(after[0]), "c"(after[1])
-                     : "memory", "cc");
-}
-
 /* What brings a process to the gate; ffm/instrument/gate.py has the same numbers. */
 enum { STARTED = 0, FORKED = 1 };
 
@@ -122,11 +106,23 @@ static void before_fork(void)
         nanosleep(&turn, NULL);
 }
 
-/* A program that looks at the list itself has a copy of `_r_debug`, which stays as it was at the start. */
-static const struct r_debug *list_of_modules(void)
+/* A program that looks at the list itself has a copy of `_r_debug`, which stays as it was at the start; the linker's
+ * own is where the program's dynamic section says (DT_DEBUG). The linker's symbols are not found by its handle in every
+ * version of the C library. */
+static int find_list(struct dl_phdr_info *module, size_t bytes, void *opaque)
 {
-    void *linker = dlopen("ld-linux-x86-64.so.2", RTLD_LAZY | RTLD_NOLOAD);
-    return linker == NULL ? NULL : dlsym(linker, "_r_debug");
+    const struct r_debug **list = opaque;
+    (void)bytes;
+    for (int i = 0; i < module->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &module->dlpi_phdr[i];
+        if (segment->p_type != PT_DYNAMIC)
+            continue;
+        for (const ElfW(Dyn) *entry = (const ElfW(Dyn) *)(module->dlpi_addr + segment->p_vaddr);
+             entry->d_tag != DT_NULL; entry++)
+            if (entry->d_tag == DT_DEBUG)
+                *list = (const struct r_debug *)entry->d_un.d_ptr;
+    }
+    return 1; /* the first module is the program */
 }
 
 /* Set by the collector: what a forked child does before it comes to the gate. What is loaded into it there would find
@@ -137,6 +133,7 @@ static void after_fork(void)
 {
     if (ffm_gate_forked != NULL)
         ffm_gate_forked();
+    ffm_gate_notice_after_fork();
     wait_at_gate(FORKED);
 }
 
@@ -154,7 +151,9 @@ static void end_with_runner(void)
 __attribute__((constructor)) static void at_start(void)
 {
     end_with_runner();
+    dl_iterate_phdr(find_list, &loaded);
+    if (loaded != NULL)
+        ffm_gate_notice_keep((void *)loaded->r_brk);
     wait_at_gate(STARTED);
-    loaded = list_of_modules();
     pthread_atfork(before_fork, NULL, after_fork);
 }
