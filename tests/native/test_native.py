@@ -21,7 +21,7 @@ COLLECTOR = next(
 )
 KINDS_OF_EXTENTS = ("FOLLOWED", "TOUCHED", "LOST")
 
-SEPARATE = ("gate.c", "gate_jump.c", "gate_notice.c", "pages.c", "built_from.c")
+SEPARATE = ("gate.c", "gate_descriptors.c", "gate_jump.c", "gate_notice.c", "pages.c", "built_from.c")
 """Not part of the collector, or not of its code."""
 
 

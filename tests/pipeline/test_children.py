@@ -23,6 +23,17 @@ def test_a_child_may_be_the_first_to_load_the_driver(
     assert any(len(one.operations) for one in read_recordings(tmp_path / "recordings" / "baseline"))
 
 
+def test_a_program_may_close_descriptors_that_it_has_not_opened(
+    ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    program = build_program(PROGRAM)
+    for stage in ("baseline", "tracing"):
+        done = ffm("stage", stage, "--results", tmp_path, "--timeout", LIMIT_S, "--", program, "close")
+        assert done.code == 0, done.err
+    (recording,) = read_recordings(tmp_path / "recordings" / "tracing")
+    assert len(recording.operations) and recording.lost == 0
+
+
 @pytest.mark.parametrize("watch", ["pages", "trace"])
 def test_a_forked_child_is_watched(ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path, watch: str) -> None:
     program = build_program(PROGRAM)

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gate_descriptors.h"
 #include "gate_notice.h"
 
 static void wait_at_gate(uint32_t reason)
@@ -37,6 +38,7 @@ static void wait_at_gate(uint32_t reason)
     /* Yama lets only ancestors attach; the runner's helper is none. */
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
     const uint32_t hello[2] = {(uint32_t)getpid(), reason};
+    ffm_gate_descriptors_before();
     if (connect(gate, (const struct sockaddr *)&address, sizeof address) == 0 &&
         send(gate, hello, sizeof hello, MSG_NOSIGNAL) == (ssize_t)sizeof hello) {
         char go;
@@ -44,6 +46,7 @@ static void wait_at_gate(uint32_t reason)
             continue;
         ffm_gate_notice_hooked();
     }
+    ffm_gate_descriptors_after();
     close(gate);
     errno = error;
 }
@@ -134,6 +137,7 @@ static void after_fork(void)
     if (ffm_gate_forked != NULL)
         ffm_gate_forked();
     ffm_gate_notice_after_fork();
+    ffm_gate_descriptors_after_fork();
     wait_at_gate(FORKED);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "catalogue.h"
@@ -18,11 +19,13 @@ enum { FIRST_CHUNK = 64 * 1024, LARGEST_CHUNK = 1024 * 1024 };
 static struct {
     pthread_mutex_t lock;
     int file;
+    struct stat identity; /* of the file */
     uint32_t mode;
     ffm_header *header;
     uint32_t python_version;
     bool python_readable;
     char folder[2048];
+    char path[2200];
 } sink = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = -1};
 
 /* Set in a process with a recording. The kernel clears the page in every child with its own memory (madvise(2),
@@ -63,19 +66,54 @@ static int create_file(void)
 {
     /* A process that replaces itself by exec keeps its number, so the name may be taken. */
     for (int attempt = 0; attempt < 1000; attempt++) {
-        char path[2200];
-        snprintf(path, sizeof path, "%s/recording-%d-%d.ffm", sink.folder, (int)getpid(), attempt);
-        int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        snprintf(sink.path, sizeof sink.path, "%s/recording-%d-%d.ffm", sink.folder, (int)getpid(), attempt);
+        int file = open(sink.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (file >= 0 || errno != EEXIST)
             return file;
     }
     return -1;
 }
 
+/* Programs put files of their own in low places, and count on the lowest free one. */
+static int moved_up(int file)
+{
+    enum { HIGH = 896 };
+    const int moved = fcntl(file, F_DUPFD_CLOEXEC, HIGH);
+    if (moved < 0)
+        return file;
+    close(file);
+    return moved;
+}
+
+/* A program may close what it does not know, and open a file of its own in that place. */
+static bool is_our_file(int file)
+{
+    struct stat status;
+    return fstat(file, &status) == 0 && status.st_dev == sink.identity.st_dev && status.st_ino == sink.identity.st_ino;
+}
+
+static bool file_is_open(void)
+{
+    if (is_our_file(sink.file))
+        return true;
+    const int file = open(sink.path, O_RDWR | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    if (!is_our_file(file)) {
+        close(file);
+        return false;
+    }
+    sink.file = moved_up(file);
+    return true;
+}
+
 static bool open_locked(void)
 {
     sink.file = create_file();
     if (sink.file < 0)
+        return false;
+    sink.file = moved_up(sink.file);
+    if (fstat(sink.file, &sink.identity) != 0)
         return false;
     if (posix_fallocate(sink.file, 0, FFM_HEADER_BYTES) != 0)
         return false;
@@ -120,7 +158,8 @@ bool ffm_sink_reopen(void)
     if (sink.header == NULL)
         return false;
     ffm_header *parent = sink.header;
-    close(sink.file);
+    if (is_our_file(sink.file))
+        close(sink.file);
     sink.header = NULL;
     if (!open_locked())
         __atomic_fetch_add(&parent->lost, 1, __ATOMIC_RELAXED); /* a run that lost something is refused */
@@ -135,7 +174,7 @@ static ffm_chunk *new_chunk(uint32_t kind, uint32_t thread, size_t capacity, uin
     pthread_mutex_lock(&sink.lock);
     if (sink.header != NULL) {
         off_t offset = (off_t)sink.header->file_bytes;
-        if (posix_fallocate(sink.file, offset, (off_t)capacity) == 0) {
+        if (file_is_open() && posix_fallocate(sink.file, offset, (off_t)capacity) == 0) {
             void *pages = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_SHARED, sink.file, offset);
             if (pages != MAP_FAILED) {
                 /* Populating all pages at once costs half of a fault each. If the kernel does not know this advice

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,10 +33,11 @@ typedef ffm_download_late download;
 static struct {
     bool locked;
     bool off;
-    uint32_t forks;   /* under way */
-    uint32_t waiting; /* threads that wait for the GPU to deliver */
-    int memory;       /* /proc/self/mem: can write closed pages */
-    uint32_t version; /* odd while `list` changes */
+    uint32_t forks;       /* under way */
+    uint32_t waiting;     /* threads that wait for the GPU to deliver */
+    int memory;           /* /proc/self/mem: can write closed pages */
+    struct stat identity; /* of that file */
+    uint32_t version;     /* odd while `list` changes */
     download list[LATE];
 } late = {.memory = -1};
 
@@ -84,10 +86,23 @@ static bool is_done(const download *it)
     return __atomic_load_n(it->done, __ATOMIC_ACQUIRE) == 1;
 }
 
-bool ffm_late_open(void)
+static bool open_memory(void)
 {
     late.memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-    if (late.memory < 0)
+    return late.memory >= 0 && fstat(late.memory, &late.identity) == 0;
+}
+
+/* A program may close what it does not know, and open a file of its own in that place. */
+static bool memory_is_open(void)
+{
+    struct stat status;
+    return fstat(late.memory, &status) == 0 && status.st_dev == late.identity.st_dev &&
+           status.st_ino == late.identity.st_ino;
+}
+
+bool ffm_late_open(void)
+{
+    if (!open_memory())
         return false;
     /* Not every kernel allows it, so try it on a page. */
     void *page = mmap(NULL, FFM_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -216,6 +231,8 @@ bool ffm_late_add(const download *it)
 /* Write the destination while its pages are closed, so that no thread sees it half done. False if that fails. */
 static bool write_closed(const download *it)
 {
+    if (!memory_is_open() && !open_memory())
+        return false;
     for (size_t written = 0; written < it->bytes;) {
         int64_t count = ffm_system_call(SYS_pwrite64, (uint64_t)late.memory, (uint64_t)it->into + written,
                                         it->bytes - written, it->to + written);
@@ -357,7 +374,8 @@ void ffm_late_forget(void)
     ffm_downloads_late = 0;
     if (late.memory < 0)
         return;
-    close(late.memory); /* which is the parent's memory */
+    if (memory_is_open())
+        close(late.memory); /* which is the parent's memory */
     if (!ffm_late_open())
         ffm_late_off();
 }

@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,12 +33,29 @@ static int fork_and_use(int generations)
     return await(child);
 }
 
+/* As a daemon does, and puts a file of its own in every low place. */
+static int close_all_and_use()
+{
+    const int file = open("/dev/shm", O_TMPFILE | O_RDWR, 0600);
+    for (int number = 3; number < 1024; number++)
+        if (number != file)
+            close(number);
+    for (int number = 3; number < 512; number++)
+        if (number != file && dup2(file, number) != number)
+            return 5;
+    closefrom(512);
+    const int result = use_gpu();
+    return lseek(file, 0, SEEK_END) == 0 ? result : 6;
+}
+
 int main(int, char **arguments)
 {
     const std::string way = arguments[1];
     int result = 1;
     if (way == "use")
         result = use_gpu();
+    if (way == "close")
+        result = close_all_and_use();
     if (way == "fork")
         result = fork_and_use(1);
     if (way == "generations")

@@ -1,0 +1,194 @@
+#include "gate_descriptors.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Descriptors up to 1023 can be waited for with select. The agent takes some ten. */
+enum { HIGHEST = 1024, ROOM = 64, LEAST_LIMIT = 4 * ROOM };
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef struct {
+    int number;
+    dev_t device;
+    ino_t file;
+} descriptor;
+
+static bool were_open[HIGHEST]; /* before the agent came */
+static int taken[HIGHEST];      /* while it comes */
+static uint32_t taken_count, kept_count;
+static descriptor kept[ROOM]; /* by number */
+
+/* Calls `each` for every open descriptor below HIGHEST but the one that is used for this. */
+static void all_open(void (*each)(int number))
+{
+    DIR *folder = opendir("/proc/self/fd");
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        const int number = atoi(entry->d_name);
+        if (entry->d_name[0] != '.' && number != dirfd(folder) && number < HIGHEST)
+            each(number);
+    }
+    if (folder != NULL)
+        closedir(folder);
+}
+
+static void note_open(int number)
+{
+    were_open[number] = true;
+}
+
+static void close_now(int number)
+{
+    syscall(SYS_close, number);
+}
+
+/* Takes all numbers but the last ROOM. */
+static void take_low_numbers(void)
+{
+    struct rlimit limit;
+    const int some = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    taken_count = 0;
+    if (some < 0)
+        return;
+    taken[taken_count++] = some;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < LEAST_LIMIT)
+        return;
+    const int end = (limit.rlim_cur < HIGHEST ? (int)limit.rlim_cur : HIGHEST) - ROOM;
+    for (int number = some; number >= 0 && number < end;) {
+        number = fcntl(some, F_DUPFD_CLOEXEC, number + 1);
+        if (number >= end)
+            close_now(number);
+        else if (number >= 0)
+            taken[taken_count++] = number;
+    }
+}
+
+void ffm_gate_descriptors_before(void)
+{
+    memset(were_open, 0, sizeof were_open);
+    all_open(note_open);
+    take_low_numbers();
+}
+
+static void keep_new(int number)
+{
+    struct stat status;
+    if (were_open[number] || kept_count == ROOM || fstat(number, &status) != 0)
+        return;
+    uint32_t place = kept_count++;
+    for (; place > 0 && kept[place - 1].number > number; place--)
+        kept[place] = kept[place - 1];
+    kept[place] = (descriptor){number, status.st_dev, status.st_ino};
+}
+
+void ffm_gate_descriptors_after(void)
+{
+    while (taken_count > 0)
+        close_now(taken[--taken_count]);
+    all_open(keep_new);
+}
+
+void ffm_gate_descriptors_after_fork(void)
+{
+    while (kept_count > 0)
+        close_now(kept[--kept_count].number);
+}
+
+/* ---- what the program closes ------------------------------------------------------------------------------------- */
+
+/* Whether a number is the agent's. One that was closed past the C library may be the program's by now. */
+static bool is_kept(int number)
+{
+    struct stat status;
+    for (uint32_t i = 0; i < kept_count; i++)
+        if (kept[i].number == number)
+            return fstat(number, &status) == 0 && status.st_dev == kept[i].device && status.st_ino == kept[i].file;
+    return false;
+}
+
+static bool is_agent(const void *caller)
+{
+    Dl_info module;
+    return dladdr(caller, &module) != 0 && module.dli_fname != NULL && strstr(module.dli_fname, "frida-agent") != NULL;
+}
+
+static bool refuses(int number, const void *caller)
+{
+    if (__builtin_expect(kept_count == 0 || number < kept[0].number, 1))
+        return false;
+    const int error = errno;
+    const bool kept_from = is_kept(number) && !is_agent(caller);
+    errno = error;
+    return kept_from;
+}
+
+EXPORT int close(int number)
+{
+    if (refuses(number, __builtin_return_address(0))) {
+        errno = EBADF;
+        return -1;
+    }
+    static int (*next)(int);
+    if (__builtin_expect(next == NULL, 0)) /* the gate is the first to call */
+        next = (int (*)(int))(uintptr_t)dlsym(RTLD_NEXT, "close");
+    return next(number);
+}
+
+/* A number of the agent's cannot be given to the program; the agent cannot move. */
+EXPORT int dup2(int from, int number)
+{
+    if (from != number && refuses(number, __builtin_return_address(0))) {
+        errno = EBUSY;
+        return -1;
+    }
+    return (int)syscall(SYS_dup2, from, number);
+}
+
+EXPORT int dup3(int from, int number, int flags)
+{
+    if (from != number && refuses(number, __builtin_return_address(0))) {
+        errno = EBUSY;
+        return -1;
+    }
+    return (int)syscall(SYS_dup3, from, number, flags);
+}
+
+EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+    int status = 0;
+    if (is_agent(__builtin_return_address(0)))
+        return (int)syscall(SYS_close_range, first, last, flags);
+    for (uint32_t i = 0; i < kept_count && status == 0; i++) {
+        const unsigned number = (unsigned)kept[i].number;
+        if (number < first || number > last || !is_kept(kept[i].number))
+            continue;
+        if (number > first)
+            status = (int)syscall(SYS_close_range, first, number - 1, flags);
+        if (number == last)
+            return status;
+        first = number + 1;
+    }
+    return status == 0 ? (int)syscall(SYS_close_range, first, last, flags) : status;
+}
+
+/* A kernel may know no close_range (before Linux 5.9). */
+EXPORT void closefrom(int first)
+{
+    const int error = errno;
+    first = first < 0 ? 0 : first;
+    if (close_range((unsigned)first, UINT_MAX, 0) != 0)
+        for (int number = first, end = (int)sysconf(_SC_OPEN_MAX); number < end; number++)
+            close(number);
+    errno = error;
+}
