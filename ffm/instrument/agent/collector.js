@@ -1,6 +1,7 @@
 // The compiled library that the agent loads into the program: the collector, or the remedies' library.
 
-const INSTRUMENT_FILES = /frida-agent|libffm_(collector|pages)/; // the gate's gettimeofday stands for the program
+// The gate's gettimeofday stands for the program. libunwind, which the program may share, maps memory under its lock.
+const INSTRUMENT_FILES = /frida-agent|libffm_(collector|pages)|libunwind\.so/;
 
 let collector = null;
 let configuration = null;

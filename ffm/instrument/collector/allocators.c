@@ -72,13 +72,14 @@ static __attribute__((noinline)) void note_release(uint32_t number, uint32_t all
     errno = error;
 }
 
-/* Whether to remember a call once it has succeeded. Not for calls of the instruments. Not in Python either, where
- * nearly all memory comes from the interpreter's own allocator, and its frames cannot always be read when that
+/* Whether to remember a call once it has succeeded. Not for calls of the instruments, nor of libunwind, which maps
+ * memory while it holds a lock that taking a stack needs. Not in Python either, where nearly all memory comes from the
+ * interpreter's own allocator, and its frames cannot always be read when that
  * allocates. */
 static inline bool kept(size_t bytes, const void *caller)
 {
     return __builtin_expect(bytes >= FFM_HOST_BLOCK_LEAST && inside == 1, 0) && !ffm_python_readable &&
-           !ffm_instruments_hold((uint64_t)caller);
+           !ffm_unwinding_here() && !ffm_instruments_hold((uint64_t)caller);
 }
 
 #define LARGE(bytes) kept(bytes, __builtin_return_address(0))
@@ -149,7 +150,7 @@ static void *wrap_realloc(void *old, size_t bytes)
 {
     uint32_t number;
     inside++;
-    if (old != NULL && inside == 1 && ffm_host_blocks_forget((uint64_t)old, &number))
+    if (old != NULL && inside == 1 && !ffm_unwinding_here() && ffm_host_blocks_forget((uint64_t)old, &number))
         note_release(number, FFM_ALLOCATOR_REALLOC);
     void *start = ORIGINAL(realloc, void *, void *, size_t)(old, bytes);
     if (LARGE(bytes) && start != NULL)
@@ -162,7 +163,7 @@ static void *wrap_reallocarray(void *old, size_t count, size_t size)
 {
     uint32_t number;
     inside++;
-    if (old != NULL && inside == 1 && ffm_host_blocks_forget((uint64_t)old, &number))
+    if (old != NULL && inside == 1 && !ffm_unwinding_here() && ffm_host_blocks_forget((uint64_t)old, &number))
         note_release(number, FFM_ALLOCATOR_REALLOCARRAY);
     void *start = ORIGINAL(reallocarray, void *, void *, size_t, size_t)(old, count, size);
     if (LARGE(count * size) && start != NULL)
@@ -175,7 +176,7 @@ static void wrap_free(void *start)
 {
     uint32_t number;
     inside++;
-    if (start != NULL && inside == 1 && ffm_host_blocks_forget((uint64_t)start, &number))
+    if (start != NULL && inside == 1 && !ffm_unwinding_here() && ffm_host_blocks_forget((uint64_t)start, &number))
         note_release(number, FFM_ALLOCATOR_FREE);
     ORIGINAL(free, void, void *)(start);
     inside--;

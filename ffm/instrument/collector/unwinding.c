@@ -37,6 +37,11 @@ void ffm_unwinding_end(void)
         __atomic_sub_fetch(&within, 1, __ATOMIC_SEQ_CST);
 }
 
+bool ffm_unwinding_here(void)
+{
+    return depth > 0;
+}
+
 void ffm_unwinding_before_fork(void)
 {
     const uint32_t own = depth > 0; /* a handler forks */

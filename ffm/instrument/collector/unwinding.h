@@ -7,9 +7,15 @@
 #ifndef FFM_UNWINDING_H
 #define FFM_UNWINDING_H
 
+#include <stdbool.h>
+
 /* Around such code, on any thread; may be nested. */
 void ffm_unwinding_begin(void);
 void ffm_unwinding_end(void);
+
+/* Whether the calling thread is within such code. It may then hold a lock of libunwind, so what libunwind calls (mmap)
+ * must not take a stack. */
+bool ffm_unwinding_here(void);
 
 /* Around a fork: before it and, in the parent, after it; the last one in the child. */
 void ffm_unwinding_before_fork(void);

@@ -1,0 +1,26 @@
+"""Programs with many threads at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ffm.driver.catalogue import load_catalogue
+from ffm.instrument.recording import read_recordings
+from tests.conftest import Ffm
+
+PROGRAM = Path(__file__).parent / "programs" / "threads.cu"
+DOWNLOADS = 64 * 3 * 20
+LIMIT_S = 60
+
+
+def test_many_threads_are_traced_at_once(ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path) -> None:
+    """libunwind maps memory under a lock of its own, which the hook of `mmap` must not want."""
+    program = build_program(PROGRAM)
+    for stage in ("baseline", "tracing"):
+        done = ffm("stage", stage, "--results", tmp_path, "--timeout", LIMIT_S, "--", program)
+        assert done.code == 0, done.err
+    (recording,) = read_recordings(tmp_path / "recordings" / "tracing")
+    function = load_catalogue()["cuMemcpyDtoH_v2"].index
+    assert (recording.operations["function"] == function).sum() == DOWNLOADS
+    assert recording.lost == 0
