@@ -105,10 +105,24 @@ OperationReference make_peer_copy(Context &context, const CopySide &destination,
     return operation;
 }
 
-/* What a GPU thread does for the pieces; the context gets an error if the program's pages are gone. */
+/* True for buffers of the driver's own and for pageable memory, which transfer() looks after. */
+bool can_be_used(const GpuRange &range, std::size_t size)
+{
+    return range.program_address == 0 || range.kind == MemoryKind::pageable || still_allocated(range, size);
+}
+
+/* What a GPU thread does for the pieces; the context gets an error if the memory has been freed, or the program's pages
+ * are gone. */
 void move_pieces(Context *context, const GpuRange &destination, const GpuRange &source,
                  const std::vector<Piece> &pieces)
 {
+    if (pieces.empty())
+        return;
+    const Piece &last = pieces.back();
+    if (!can_be_used(destination, last.destination + last.bytes) || !can_be_used(source, last.source + last.bytes)) {
+        context->error = CUDA_ERROR_ILLEGAL_ADDRESS;
+        return;
+    }
     for (const Piece &piece : pieces) {
         if (!transfer(destination, piece.destination, source, piece.source, piece.bytes)) {
             context->error = CUDA_ERROR_ILLEGAL_ADDRESS;

@@ -54,6 +54,10 @@ bool find_allocation(std::uintptr_t address, Allocation &found);
 /* How the GPU accesses `address`; its kind is pageable if the driver does not know it. */
 GpuRange gpu_range(std::uintptr_t address);
 
+/* Whether an allocation still holds the `size` bytes that the GPU is about to use. What was looked up when the work was
+ * enqueued may have been freed since, as the memory of a graph may. */
+bool still_allocated(const GpuRange &range, std::size_t size);
+
 /* Replaces, in a kernel's parameter of `size` bytes, every aligned pointer into pinned or managed memory by
  * the GPU's own view of it: a kernel must not depend on the protection of the program's pages. */
 void translate_pointers(char *parameter, std::size_t size);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "pool.h"
 
 namespace vgpu
 {
@@ -136,6 +137,18 @@ GpuRange gpu_range(std::uintptr_t address)
         range.gpu_view = allocation.gpu_view ? allocation.gpu_view + offset : nullptr;
     }
     return range;
+}
+
+/* Memory that was freed in a stream's order is used until that free is over, though its allocation is gone. The pool
+ * may hand it out again between the first look and the second. */
+bool still_allocated(const GpuRange &range, std::size_t size)
+{
+    auto same = [&range, size] {
+        const GpuRange present = gpu_range(range.program_address);
+        return present.kind != MemoryKind::pageable && present.kind == range.kind &&
+               present.gpu_view == range.gpu_view && size <= present.size;
+    };
+    return same() || (range.kind == MemoryKind::device && (pool_holds(range.program_address) || same()));
 }
 
 void translate_pointers(char *parameter, std::size_t size)

@@ -151,13 +151,13 @@ CUresult release(CUdeviceptr address, CUstream handle, DefaultStream default_str
     CUresult result = enter(handle, default_stream, stream);
     if (result != CUDA_SUCCESS)
         return result;
+    CallCost cost(microseconds(configuration().call_free_pool));
+    std::lock_guard<std::mutex> lock(pools().mutex); /* so that the memory is always an allocation or a pool's */
     Allocation allocation;
     if (!remove_allocation(address, MemoryKind::device, allocation))
         return CUDA_ERROR_INVALID_VALUE;
-    CallCost cost(microseconds(configuration().call_free_pool));
     auto freed = std::make_shared<Operation>();
     submit(*stream, freed);
-    std::lock_guard<std::mutex> lock(pools().mutex);
     Pool *pool = reinterpret_cast<Pool *>(allocation.pool);
     if (pools().all.count(pool)) {
         pool->used -= allocation.size;
@@ -223,6 +223,18 @@ bool vgpu::trim_pools(CUdevice device)
     for (Pool *pool : pools().all)
         any = (pool->device == device && trim(*pool, 0)) || any;
     return any;
+}
+
+bool vgpu::pool_holds(std::uintptr_t address)
+{
+    std::lock_guard<std::mutex> lock(pools().mutex);
+    for (const Pool *pool : pools().all) {
+        for (const FreeBlock &block : pool->free) {
+            if (address - block.address < block.size)
+                return true;
+        }
+    }
+    return false;
 }
 
 void vgpu::forget_pool_allocation(const Allocation &allocation)

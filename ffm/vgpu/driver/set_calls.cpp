@@ -88,7 +88,8 @@ OperationReference vgpu::set_operation(Context *context, const CUDA_MEMSET_NODE_
         microseconds(configuration().copy_latency) +
         transfer_time(static_cast<double>(set.width * set.height * set.elementSize), configuration().set);
     operation->work = [context, range = gpu_range(set.dst), set] {
-        if (!fill_by_element(range, set))
+        const std::size_t size = (set.height - 1) * set.pitch + set.width * set.elementSize;
+        if (!still_allocated(range, size) || !fill_by_element(range, set))
             context->error = CUDA_ERROR_ILLEGAL_ADDRESS;
     };
     return operation;
