@@ -20,15 +20,33 @@ class Terminated(KeyboardInterrupt):
         self.number = number
 
 
+_told: list[KeyboardInterrupt] = []
+"""What the handlers raised. Code that a library calls back (ctypes, `__del__`) may lose it on its way."""
+
+
 def unwind_when_terminated() -> None:
     """Make SIGTERM and SIGHUP unwind as Ctrl-C does. Ignored signals (`nohup`) stay ignored."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, _terminate)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, _unwind)
 
 
-def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
-    raise Terminated(number)
+def end_when_terminated() -> None:
+    """Let the signals end the process as they are: what was to be written is, and what was to be told is being told."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is _unwind:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def raise_what_was_lost() -> None:
+    """Raise an interruption that never arrived. Raises `KeyboardInterrupt`."""
+    if _told:
+        raise _told[0]
+
+
+def _unwind(number: int, _frame: FrameType | None) -> NoReturn:
+    _told.append(KeyboardInterrupt() if number == signal.SIGINT else Terminated(number))
+    raise _told[-1]
 
 
 def tell(error: BaseException) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import click
 
 from ffm import __version__
-from ffm.cli.interruption import tell, unwind_when_terminated
+from ffm.cli.interruption import end_when_terminated, raise_what_was_lost, tell, unwind_when_terminated
 from ffm.cli.system_errors import finish_output, sentence
 from ffm.stages.errors import FfmError
 
@@ -87,23 +87,30 @@ def main() -> None:
     """
     unwind_when_terminated()
     try:
+        status = _run()
+    except (click.Abort, KeyboardInterrupt) as error:
+        end_when_terminated()
+        status = tell(error)
+    finally:
+        end_when_terminated()
+    sys.exit(status)
+
+
+def _run() -> int:
+    """Run the command; return the exit status. Raises `click.Abort` or `KeyboardInterrupt` when told to end."""
+    try:
         status = commands.main(prog_name="ffm", complete_var=COMPLETION_VARIABLE, standalone_mode=False)
         refused = finish_output()
         if refused is not None and refused.errno != errno.EPIPE:
             raise refused
+        raise_what_was_lost()
     except FfmError as error:
         click.echo(f"ffm: {error}", err=True)
-        status = 1
+        return 1
     except click.ClickException as error:
         error.show()
-        status = error.exit_code
+        return error.exit_code
     except OSError as error:
         click.echo(f"ffm: {sentence(error)}", err=True)
-        status = 1
-    except (click.Abort, KeyboardInterrupt) as error:
-        status = tell(error)
-    sys.exit(status if isinstance(status, int) else 0)
-
-
-if __name__ == "__main__":
-    main()
+        return 1
+    return status if isinstance(status, int) else 0
