@@ -21,7 +21,7 @@ export UV_CACHE_DIR ?= $(shell mkdir -p "$(HOME_CACHE)" 2>/dev/null && test -w "
 	&& echo "$(HOME_CACHE)" || echo "$(CURDIR)/build/uv-cache")
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: help setup system demo test lint unit docs docs-links test-newest wheel test-wheel changelog drivers pythons clients lock format clean
+.PHONY: help setup system demo test lint unit faults docs docs-links test-newest wheel test-wheel changelog drivers pythons clients lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -56,6 +56,10 @@ lint: setup ## check formats, types, and that the lock file is up to date
 
 unit: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 25 --cov --cov-report= --cov-fail-under=$(COVERAGE)
+
+KILLS := 1000
+faults: setup ## kills, full disks, two at once, links: very many, and what did not hold
+	nice $(BIN)/python -m tests.faults.campaign --kills $(KILLS) --disks 300 --pairs 100 --links 100
 
 # Internal links and anchors are checked too.
 docs: setup ## build the documentation as a site in build/docs

@@ -1,0 +1,176 @@
+"""A measured program to try faults on, and what must hold of its results and processes after each of them."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ffm.instrument.errors import InstrumentError
+from ffm.instrument.recording import read_recordings
+from ffm.stages.analysis_document import Analysis
+from ffm.stages.documents import Baseline, Document, Memory, SyncUse, Tracing, read_document
+from ffm.stages.errors import DocumentError
+from ffm.stages.folder import STAGES, ResultsFolder
+from ffm.stages.identity import read_latest
+from ffm.stages.lock import writing_to
+from ffm.stages.tables import read_table
+from ffm.stages.timeline_file import load_timeline
+from ffm.whole_file import LEFTOVER
+
+KINDS: dict[str, type[Document]] = {
+    "baseline": Baseline,
+    "tracing": Tracing,
+    "memory": Memory,
+    "sync-use": SyncUse,
+    "analysis": Analysis,
+}
+
+PATIENCE = 90.0
+"""Seconds after which a command hangs: what takes one second, on a machine that is busy."""
+
+GRACE = 20.0
+"""Seconds for processes to be gone after the command that started them."""
+
+UNWOUND = (signal.SIGINT, signal.SIGTERM)
+"""Signals that ffm can act on."""
+
+
+@dataclass(slots=True)
+class Ended:
+    """A command that has ended, or was ended since it hung."""
+
+    code: int
+    errors: str
+    hung: bool
+
+
+@dataclass(slots=True)
+class Ground:
+    """A program, and a whole measurement of it that each round begins from."""
+
+    program: Path
+    measured: Path
+    scratch: Path
+    seconds: dict[str, float] = field(default_factory=dict)
+    """How long each stage takes here."""
+    operations: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def prepare(cls, program: Path, scratch: Path) -> Ground:
+        """Measure the program once, without a fault."""
+        ground = cls(program, scratch / "measured", scratch)
+        for stage in STAGES:
+            began = time.monotonic()
+            ended = ground.wait(ground.begin(stage, ground.measured))
+            assert ended.code == 0, ended.errors
+            ground.seconds[stage] = time.monotonic() - began
+            run = read_document(KINDS[stage], ground.measured / f"{stage}.json").run
+            ground.operations[stage] = 0 if run is None else sum(process.operations for process in run.processes)
+        return ground
+
+    def fresh(self) -> Path:
+        """A folder with a whole measurement."""
+        folder = self.scratch / "results"
+        shutil.rmtree(folder, ignore_errors=True)
+        return shutil.copytree(self.measured, folder)
+
+    def begin(self, stage: str, folder: Path, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
+        """Begin a stage on the program."""
+        command = [sys.executable, "-m", "ffm", "stage", stage, "--results", str(folder)]
+        if stage != "analysis":
+            command += ["--timeout", "60", "--", str(self.program)]
+        temporary = self.scratch / "tmp"
+        temporary.mkdir(exist_ok=True)
+        return subprocess.Popen(
+            command,
+            env={**(environment or os.environ), "TMPDIR": str(temporary)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def wait(self, command: subprocess.Popen[str]) -> Ended:
+        """Wait for the end of a command; end it where it hangs."""
+        try:
+            _, errors = command.communicate(timeout=PATIENCE)
+            return Ended(command.returncode, errors, False)
+        except subprocess.TimeoutExpired:
+            os.killpg(command.pid, signal.SIGKILL)
+            _, errors = command.communicate()
+            return Ended(command.returncode, errors, True)
+
+    def processes(self) -> list[int]:
+        """Processes that execute the program."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                if (entry / "exe").readlink() == self.program:
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+        return found
+
+    def outlived(self) -> bool:
+        """Whether a process of the program is still there after a while; it is ended."""
+        end = time.monotonic() + GRACE
+        while left := self.processes():
+            if time.monotonic() > end:
+                for process in left:
+                    os.kill(process, signal.SIGKILL)
+                return True
+            time.sleep(0.02)
+        return False
+
+    def leftovers(self, folder: Path, *, unwound: bool) -> list[str]:
+        """Files that should not be there: after an end that ffm noticed none, else none that the next stage leaves."""
+        temporary = self.scratch / "tmp"
+        found = [path.name for path in temporary.iterdir() if path.name.startswith("ffm-")] if unwound else []
+        shutil.rmtree(temporary)
+        if not unwound:
+            with writing_to(folder, "a test"):
+                pass
+        return found + [path.name for path in folder.rglob("*") if LEFTOVER.fullmatch(path.name)]
+
+    def lost(self, folder: Path, stage: str | None = None) -> str:
+        """What of a folder is half, mixed or missing without a word; empty where all is sound.
+
+        `stage` is one that ended well, whose document must then be there and whole.
+        """
+        results = ResultsFolder(folder)
+        for each in STAGES:
+            try:
+                document = read_latest(KINDS[each], results, each)
+            except DocumentError as error:
+                if each == stage or ("does not exist" not in str(error) and "is of before" not in str(error)):
+                    return str(error)
+                continue
+            try:
+                for name in document.tables:
+                    read_table(folder / getattr(document, name))
+                if isinstance(document, Analysis):
+                    load_timeline(folder / document.timeline)
+            except DocumentError as error:
+                return str(error)
+            run = document.run
+            if run is None or sum(process.operations for process in run.processes) != self.operations[each]:
+                return f"{each}.json is of {run and [process.operations for process in run.processes]} operations"
+        try:
+            for each in STAGES[:-1]:
+                read_recordings(results.recordings(each))
+        except InstrumentError as error:
+            return "" if "cannot be read as a recording" in str(error) else str(error)
+        return ""
+
+
+def moment(chance: random.Random, seconds: float) -> float:
+    """A random moment of a stage, also just after its end."""
+    return chance.uniform(0.0, 1.1 * seconds)
