@@ -13,6 +13,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import platformdirs
+
+from ffm.cache import private_cache
 from ffm.cli.stage_events import VARIABLE, EventReader, StageEvent
 from ffm.stages.errors import FfmError
 from ffm.workflow import PROFILES, SNAKEFILE
@@ -39,7 +42,7 @@ def run_workflow(settings: dict[str, object], *, force: bool, tell: Callable[[li
         log = folder / "log"
         command = [sys.executable, "-m", "snakemake", "--snakefile", SNAKEFILE, "--profile", "none"]
         command += ["--workflow-profile", str(PROFILES / "default"), "--configfile", str(folder / "settings.json")]
-        environment = {**os.environ, VARIABLE: str(folder / "events")}
+        environment = {**os.environ, **_cache(folder), VARIABLE: str(folder / "events")}
         with log.open("wb") as sink:
             # In a group of its own, so that Ctrl-C comes here alone and is passed on once.
             snakemake = subprocess.Popen(
@@ -63,6 +66,14 @@ def run_workflow(settings: dict[str, object], *, force: bool, tell: Callable[[li
             raise
         if snakemake.returncode:
             raise FfmError(_why(log))
+
+
+def _cache(folder: Path) -> dict[str, str]:
+    """What sends Snakemake's cache elsewhere where the user's own cannot be written; it would end without a word."""
+    cache = private_cache()
+    if cache == Path(platformdirs.user_cache_dir("ffm")):
+        return {}
+    return {"XDG_CACHE_HOME": str(cache or folder)}
 
 
 def _end(snakemake: subprocess.Popen[bytes]) -> None:

@@ -82,7 +82,12 @@ def test_a_sample_is_measured_and_then_not_again(ffm: Ffm, tmp_path: Path) -> No
     assert again.out == first.out
 
 
-def test_a_stage_that_fails_is_told_once_in_its_own_sentence(ffm: Ffm, tmp_path: Path) -> None:
+@pytest.mark.parametrize("home", [os.environ.get("HOME", "/"), "/proc"], ids=["", "read-only home"])
+def test_a_stage_that_fails_is_told_once_in_its_own_sentence(
+    ffm: Ffm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str
+) -> None:
+    monkeypatch.setenv("HOME", home)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     finished = ffm("run", "--", "/bin/true", "--results", folder=tmp_path)
     assert finished.code == 1
     (line,) = finished.err.splitlines()
