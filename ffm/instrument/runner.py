@@ -54,6 +54,15 @@ COLLECTOR_FAILURES = {
 """What `ffm_collector_open` returns; see `collector/collector.h`."""
 
 
+_WIDE = (
+    "`--watch trace` cannot follow this program: {module} computes in 512-bit registers (AVX-512), of which Frida's "
+    "Stalker loses the upper halves, so that results would be wrong. It was ended before it did. Use `--watch pages`, "
+    "or have the program use narrower ones: compile with -mprefer-vector-width=256, or tell the library "
+    '(NumPy: NPY_DISABLE_CPU_FEATURES="AVX512F AVX512CD AVX512_SKX").'
+)
+"""`module` is a file, or what else the code comes from."""
+
+
 class FoundWait(Protocol):
     """What the runner needs to know about a driver's internal wait function."""
 
@@ -308,6 +317,8 @@ class _Run:
             elif content["type"] == "hooks":
                 process.hooks += [tuple(outcome) for outcome in content["outcomes"]]
                 self._held.add(process.process_id, time.monotonic() - content["seconds"])
+            elif content["type"] == "wide":
+                self._fail(_WIDE.format(module=content["module"]))
             elif content["type"] == "failed":
                 why = COLLECTOR_FAILURES.get(content["status"], f"status {content['status']}")
                 process.failure = why

@@ -12,6 +12,7 @@ extern void ffm_collector_trace_access(GumCpuContext *registers, gpointer operan
 extern void ffm_collector_trace_system_call(GumCpuContext *registers, gpointer nothing);
 extern guint8 ffm_collector_trace_pages[FFM_TRACED_PAGES];
 extern gboolean ffm_collector_trace_skips(guint64 instruction);
+extern void refuse(guint64 instruction); /* agent/trace.js */
 
 static guint8 number_of(x86_reg name)
 {
@@ -291,11 +292,25 @@ static void watch_instruction(GumStalkerIterator *iterator, GumX86Writer *writer
             put_operand(iterator, writer, instruction, i);
 }
 
+/* Stalker's own code clears the upper halves of these: the program would compute with wrong values. It keeps those of
+ * the others, which the C library's copies use. */
+static gboolean loses_halves(const cs_insn *instruction)
+{
+    const cs_x86 *detail = &instruction->detail->x86;
+    for (guint8 i = 0; i < detail->op_count; i++)
+        if (detail->operands[i].type == X86_OP_REG && detail->operands[i].reg >= X86_REG_ZMM0 &&
+            detail->operands[i].reg <= X86_REG_ZMM15)
+            return TRUE;
+    return FALSE;
+}
+
 /* A GumStalkerTransformerCallback. */
 void translate(GumStalkerIterator *iterator, GumStalkerOutput *output, gpointer nothing)
 {
     const cs_insn *instruction;
     while (gum_stalker_iterator_next(iterator, &instruction)) {
+        if (loses_halves(instruction))
+            refuse(instruction->address);
         if (!ffm_collector_trace_skips(instruction->address))
             watch_instruction(iterator, output->writer.x86, instruction);
         gum_stalker_iterator_keep(iterator);

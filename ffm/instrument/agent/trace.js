@@ -2,6 +2,7 @@
 
 let translator = null; // kept alive: what is garbage-collected stops
 let follow = null;
+let refuse = null;
 
 function startTrace(source) {
   const module = Process.getModuleByName("libffm_collector.so");
@@ -17,6 +18,8 @@ function startTrace(source) {
   for (const name of ["access", "system_call", "pages", "skips"]) {
     symbols[`ffm_collector_trace_${name}`] = symbol(`ffm_collector_trace_${name}`);
   }
+  refuse = new NativeCallback(refuseWide, "void", ["uint64"]);
+  symbols.refuse = refuse;
   translator = new CModule(source, symbols);
   follow = new NativeCallback(() => Stalker.follow({ transform: translator.translate }), "void", []);
   const open = new NativeFunction(symbol("ffm_collector_trace_open"), "void", ["pointer", "pointer"]);
@@ -25,4 +28,11 @@ function startTrace(source) {
   if (!create.isNull()) {
     detour(Module.getGlobalExportByName("pthread_create"), create, (original) => open(follow, original));
   }
+}
+
+// Stops the program before it runs code that Stalker would make compute with wrong values. The runner ends it.
+function refuseWide(instruction) {
+  const module = Process.findModuleByAddress(ptr(instruction.toString()));
+  send({ type: "wide", module: module === null ? "code made while the program ran" : module.path });
+  recv("never", () => {}).wait();
 }
