@@ -18,6 +18,7 @@ import frida
 
 import ffm
 from ffm.instrument.blocked_stack import Stack, read_stack
+from ffm.instrument.frida_home import local_device
 
 _AGENT = Path(__file__).with_name("probe_agent.js")
 
@@ -138,7 +139,7 @@ class ProbeSession:
     def _attach(self) -> Any:
         try:
             with self._cancellable:
-                session = frida.get_local_device().attach(self._process.pid)
+                session = local_device().attach(self._process.pid)
                 script = session.create_script(_AGENT.read_text(), name="probe", runtime="qjs")
                 script.load()
         except frida.PermissionDeniedError as error:

@@ -6,7 +6,6 @@ attaches to it and to each process that it starts, installs the collector's hook
 
 from __future__ import annotations
 
-import atexit
 import os
 import queue
 import subprocess
@@ -17,23 +16,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-import frida
-
 from ffm.driver.catalogue import DefaultStream, load_catalogue
 from ffm.driver.library import read_library
 from ffm.driver.versions import newest, since
 from ffm.instrument.attaching import attaching
 from ffm.instrument.errors import InstrumentError
+from ffm.instrument.frida_home import local_device, outer_environment
 from ffm.instrument.gate import Gate
 from ffm.instrument.held_times import Held, HeldTimes
+from ffm.instrument.left_behind import await_left_behind
 from ffm.instrument.library import COLLECTOR, native_library
 from ffm.instrument.permissions import check_tracing
 from ffm.instrument.program import Ending, ending_of, reason_unreached, resolve_program
 from ffm.instrument.program_end import await_end
 from ffm.whole_file import fresh_file
-
-# Frida's helper is a file in the temporary directory, which remains unless Frida is shut down.
-atexit.register(frida.shutdown)
 
 AGENT = Path(__file__).with_name("agent")
 AGENT_PARTS = ("collector", "detours", "library_patches", "python", "driver_hooks", "entry_points", "trace", "main")
@@ -155,7 +151,7 @@ def run_instrumented(
             program = subprocess.Popen(
                 command,
                 executable=resolved,
-                env=gate.environment(dict(os.environ), instruments.preloaded),
+                env=gate.environment(outer_environment(), instruments.preloaded),
                 stdout=sink,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # so that the time limit can stop everything it started
@@ -171,10 +167,14 @@ def run_instrumented(
                 f"Frida failed while it attached to {command[0]}, and how the program ended is unknown. "
                 "Run the stage again."
             ) from None
+        until = None if timeout_s is None else began + timeout_s
+        timed_out = end.timed_out or not await_left_behind(gate.alive, run.users, until=until, stop=run.stop)
+        if timed_out:
+            gate.end_all()
         ended = time.monotonic()
     run.raise_failure()
-    ending = ending_of(end.status, timed_out=end.timed_out)
-    if run.died_at_gate and not end.timed_out:
+    ending = ending_of(end.status, timed_out=timed_out)
+    if run.died_at_gate and not timed_out:
         raise InstrumentError(
             f"The program {command[0]} {ending} while the instruments were put into it, before it began. Run the "
             f"stage again; what it wrote is in {output}."
@@ -247,8 +247,12 @@ class _Run:
 
     def held(self) -> Held:
         """Return how long the program waited for its processes to be hooked."""
-        users = {number for number, process in self.processes.items() if process.driver is not None}
-        return self._held.of_run(self.root, users)
+        return self._held.of_run(self.root, self.users())
+
+    def users(self) -> set[int]:
+        """Return the processes that have loaded a driver."""
+        with self._lock:
+            return {number for number, process in self.processes.items() if process.driver is not None}
 
     def instrument(self, process_id: int, reason: int) -> None:
         """Attach to a process that waits at the gate, and hook its driver as soon as it has one."""
@@ -290,7 +294,7 @@ class _Run:
         }
         with attaching(process_id):
             # Frida's own signal handlers would swallow the program's; a fault must end it as it would without ffm.
-            session = frida.get_local_device().attach(process_id, exceptor="off", exit_monitor=False)
+            session = local_device().attach(process_id, exceptor="off", exit_monitor=False)
             script = session.create_script(agent, name="ffm", runtime="qjs")
             script.on("message", receive)
             script.on("destroyed", lambda: messages.put(None))

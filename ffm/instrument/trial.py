@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import frida
 import msgspec
 
 from ffm.driver.library import read_library
 from ffm.instrument.errors import InstrumentError
+from ffm.instrument.frida_home import local_device
 from ffm.instrument.probe_session import importing_environment
 
 _AGENT = Path(__file__).with_name("trial_agent.js")
@@ -79,7 +79,7 @@ def _outcomes(process: subprocess.Popen[str], offsets: list[int], library: Path)
         said = process.stderr.read().strip().splitlines()
         raise InstrumentError(f"{library} cannot be loaded: {said[-1] if said else 'the process ended'}")
     try:
-        session = frida.get_local_device().attach(process.pid)
+        session = local_device().attach(process.pid)
         script = session.create_script(_AGENT.read_text(), name="trial", runtime="qjs")
         script.load()
         outcomes: Any = script.exports_sync.try_all(hex(int(greeting[0])), offsets)

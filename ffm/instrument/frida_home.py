@@ -1,0 +1,104 @@
+"""Where Frida's helper lies and runs, so that it can be ended, and nothing of it stays behind.
+
+Frida writes its helper, 10 MB, into the temporary directory, and runs it there in the background; it lives for half a
+minute after its last use, and its file stays. So Frida gets a temporary directory of its own in each process of ffm.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import frida
+
+PREFIX = "ffm-frida-"
+OWNER = "owner"
+"""A file that the process of ffm holds locked: the kernel frees it also where that was killed."""
+
+LIMIT = 5.0
+"""Seconds that Frida may take to let go of the processes that it is in: one that was stopped never answers."""
+
+_lock = threading.Lock()
+_home: Path | None = None
+_owner: int = -1
+_outer: str | None = None
+
+
+def local_device() -> Any:
+    """Return Frida's device for this machine, with a home of its own."""
+    _settle()
+    return frida.get_local_device()
+
+
+def outer_environment() -> dict[str, str]:
+    """Return this process's environment as it was before Frida had a home: for programs."""
+    environment = dict(os.environ)
+    if _home is not None and environment.get("TMPDIR") == str(_home):
+        del environment["TMPDIR"]
+        if _outer is not None:
+            environment["TMPDIR"] = _outer
+    return environment
+
+
+def _settle() -> None:
+    global _home, _owner, _outer
+    with _lock:
+        if _home is not None:
+            return
+        sweep(Path(tempfile.gettempdir()))
+        home = Path(tempfile.mkdtemp(prefix=PREFIX))
+        _owner = _locked_file(home / OWNER)
+        _outer = os.environ.get("TMPDIR")
+        os.environ["TMPDIR"] = str(home)
+        _home = home
+        atexit.register(_leave)
+
+
+def _locked_file(path: Path) -> int:
+    """Create a file that is locked before others can see it by this name; return its descriptor."""
+    early = path.with_suffix(".early")
+    descriptor = os.open(early, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    early.rename(path)
+    return descriptor
+
+
+def _leave() -> None:
+    """Shut Frida down, end its helper, and remove its files."""
+    assert _home is not None
+    closing = threading.Thread(target=frida.shutdown, daemon=True)
+    closing.start()
+    closing.join(LIMIT)
+    remove(_home)
+    closing.join(LIMIT)
+
+
+def sweep(folder: Path) -> None:
+    """Remove the homes in a folder whose processes of ffm were killed."""
+    for home in folder.glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):  # just removed by another, or its owner lives
+            if home.lstat().st_uid != os.geteuid():
+                continue
+            owner = os.open(home / OWNER, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove(home)
+            finally:
+                os.close(owner)
+
+
+def remove(home: Path) -> None:
+    """End what runs from a home, and remove it."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            if (process / "exe").readlink().is_relative_to(home):
+                os.kill(int(process.name), signal.SIGKILL)
+    shutil.rmtree(home, ignore_errors=True)

@@ -1,0 +1,36 @@
+"""Waiting for the processes that a program left behind, as daemons do, when its first process ended."""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Callable
+
+LOOK_EACH_S = 0.05
+UNDECIDED_S = 10.0
+"""How long processes may take until one of them loads a driver, where none of the program's has yet."""
+
+
+def await_left_behind(
+    alive: Callable[[], set[int]], users: Callable[[], set[int]], *, until: float | None, stop: int
+) -> bool:
+    """Wait for those that use the driver, since their recordings are not complete; return false when the time is up.
+
+    Where no process has used the driver so far, the first one that is left may be about to. Others are not waited for.
+
+    Args:
+        alive: The program's processes that live.
+        users: Those of its processes, living or not, that use the driver.
+        until: When the time is up (`time.monotonic`); None for never.
+        stop: A descriptor that is readable once the run has failed.
+    """
+    began = time.monotonic()
+    while True:
+        living, using = alive(), users()
+        undecided = not using and time.monotonic() < began + UNDECIDED_S
+        if not (living if undecided else living & using):
+            return True
+        if until is not None and time.monotonic() > until:
+            return False
+        if select.select([stop], [], [], LOOK_EACH_S)[0]:
+            return True
