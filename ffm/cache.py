@@ -1,7 +1,8 @@
-"""A folder for what ffm remembers between runs. What lies there is believed, so it must be this user's own.
+"""A folder for what ffm remembers between runs. Its content is trusted, so it must belong to this user.
 
-The user's cache folder; where that cannot be written, as without a home, one in the temporary folder, where others may
-have put something of the same name; else none, and all is found out anew each time.
+It is the user's cache folder or, if that cannot be written, as without a home, one in the temporary folder, where
+others may have created something with the same name; otherwise there is none, and everything is determined again each
+time.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ffm.whole_file import write_whole
 
 
 def private_cache() -> Path | None:
-    """Return a folder that belongs to this user, and that nobody else can write to; None where there is none."""
+    """Return a folder that belongs to this user, and that nobody else can write to; None if there is none."""
     folders = (
         Path(platformdirs.user_cache_dir("ffm")),
         Path(tempfile.gettempdir()) / f"ffm-cache-{os.getuid()}",
@@ -26,7 +27,7 @@ def private_cache() -> Path | None:
 
 
 def remember(folder: Path | None, name: str, content: bytes) -> None:
-    """Keep a file in a folder of the cache, if there is one; a full disk only means that nothing is remembered."""
+    """Store a file in a cache folder, if there is one; if the disk is full, it is just not remembered."""
     if folder is None:
         return
     try:
@@ -37,7 +38,7 @@ def remember(folder: Path | None, name: str, content: bytes) -> None:
 
 
 def _is_private(folder: Path) -> bool:
-    """Make a folder if need be, and say whether it is ours alone to write to."""
+    """Create a folder if necessary, and return whether only we can write to it."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)

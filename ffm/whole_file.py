@@ -1,7 +1,7 @@
-"""The one way in which ffm writes files: whole or not at all, never through a link, readable by whom it should be.
+"""The one way in which ffm writes files: completely or not at all, never through a link, readable by the right users.
 
-What is written lies under an unpredictable name beside its place until all of it has reached the disk. A writer that is
-killed leaves that name behind; `remove_leftovers` takes it away.
+Until all content has reached the disk, it is next to its destination under an unpredictable name. A killed writer
+leaves that file behind; `remove_leftovers` removes it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 PRIVATE = 0o600
-"""Mode of recordings and documents: they hold addresses, stacks and the command line of the program."""
+"""Mode of recordings and documents, which contain addresses, stacks and the program's command line."""
 
 SHARED = 0o666
-"""Mode of what the user asked to be written somewhere, as far as the umask allows it."""
+"""Mode of what the user asked to be written somewhere, as far as the umask allows."""
 
 LEFTOVER = re.compile(r"\.ffm-[0-9a-f]{16}\.partial")
 
@@ -29,13 +29,13 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextmanager
 def whole_file(path: Path, mode: int = PRIVATE) -> Iterator[BinaryIO]:
-    """Open a file to write to; it takes the place of `path` when the block ends without an error.
+    """Open a file to write to; it replaces `path` when the block ends without an error.
 
-    A link at `path` is replaced, not followed. The content is on the disk before it gets its name, so that no loss of
-    power leaves a file with a name and without its content.
+    A link at `path` is replaced, not followed. The content is on the disk before it gets its name, so a power failure
+    leaves no file with a name but without its content.
 
     Raises:
-        OSError: it cannot be written; `filename` is `path`. Nothing of it stays.
+        OSError: It cannot be written; `filename` is `path`. Nothing of it remains.
     """
     partial = path.with_name(f".ffm-{secrets.token_hex(8)}.partial")
     try:
@@ -53,20 +53,20 @@ def whole_file(path: Path, mode: int = PRIVATE) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: Path, content: bytes, mode: int = PRIVATE) -> None:
-    """Write a file at once. Raises `OSError` as `whole_file` does."""
+    """Write a file at once. Raises `OSError` like `whole_file`."""
     with whole_file(path, mode) as file:
         file.write(content)
 
 
 @contextmanager
 def named_output(path: Path) -> Iterator[BinaryIO]:
-    """Open the file that the user named for output: whole or not at all, as `whole_file`.
+    """Open the file that the user named for output: completely or not at all, like `whole_file`.
 
-    Devices and pipes (`/dev/null`) are written to as they are. A link to a file is refused: following it may overwrite
+    Devices and pipes (`/dev/null`) are written to directly. A link to a file is refused: following it may overwrite
     what somebody else chose, and replacing it may break `/dev/stdout`.
 
     Raises:
-        OSError: it cannot be written, or is a link to a file; `filename` is `path`.
+        OSError: It cannot be written, or is a link to a file; `filename` is `path`.
     """
     if _is_device(path):
         try:
@@ -82,17 +82,17 @@ def named_output(path: Path) -> Iterator[BinaryIO]:
 
 
 def fresh_file(path: Path) -> BinaryIO:
-    """Open a file that grows while somebody may read it, a log: anew, never through a link, unbuffered.
+    """Open a file, such as a log, that grows while others may read it: newly created, not through a link, unbuffered.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: It cannot be created.
     """
     path.unlink(missing_ok=True)
     return cast(BinaryIO, os.fdopen(os.open(path, _NEW, PRIVATE), "wb", buffering=0))
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what writers that were killed left in a folder. No other writer may be at work there."""
+    """Remove what killed writers left in a folder. No other writer may be active there."""
     for path in folder.iterdir():
         if LEFTOVER.fullmatch(path.name):
             path.unlink(missing_ok=True)
@@ -107,7 +107,7 @@ def _is_device(path: Path) -> bool:
 
 
 def _naming(path: Path, error: OSError) -> OSError:
-    """The same error, of the file that the user knows."""
+    """Return the same error for the file that the user knows."""
     if error.errno is None:
         return OSError(error.errno, str(error), str(path))
     return OSError(error.errno, os.strerror(error.errno), str(path))

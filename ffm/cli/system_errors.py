@@ -22,19 +22,19 @@ ADVICE = {
     errno.ENOTDIR: _PLACE,
     errno.EISDIR: _PLACE,
     errno.ENAMETOOLONG: "Choose a shorter name",
-    errno.ENOENT: "Make its folder first, or choose another place",
+    errno.ENOENT: "Create its folder first, or choose another place",
     errno.EMFILE: "Raise the limit (ulimit -n 4096)",
-    errno.ENFILE: "The machine has no more open files to give: end other programs",
+    errno.ENFILE: "The machine cannot open more files: end other programs",
     errno.EAGAIN: "Raise the limit on processes (ulimit -u), or end other programs",
     errno.ENOMEM: "Give it more memory, or end other programs",
     errno.EIO: _DEVICE,
     errno.ESTALE: _DEVICE,
 }
-"""What to do, by the cause."""
+"""What to do, by cause."""
 
 
 def sentence(error: OSError) -> str:
-    """Say what failed, why, and what to do about it where the cause tells."""
+    """Say what failed, why and, if the cause is known, what to do about it."""
     cause = error.strerror or "it failed"
     subject = _subject(error)
     advice = ADVICE.get(error.errno or 0)
@@ -42,9 +42,9 @@ def sentence(error: OSError) -> str:
 
 
 def finish_output() -> OSError | None:
-    """Write out what standard output still holds; return why that failed.
+    """Write out what standard output still contains; return why that failed.
 
-    After a failure nothing more goes there: Python would complain about it again at its end.
+    After a failure nothing more is written there, because Python would report it again at its end.
     """
     try:
         sys.stdout.flush()
@@ -58,7 +58,9 @@ def finish_output() -> OSError | None:
 
 
 def _subject(error: OSError) -> str:
-    """The file; without a name, standard output where such a thing happens to files only: all others are named."""
+    """Return the file or, without a name, standard output for errors that only occur with files: all others are
+    named.
+    """
     if error.filename is not None:
         name = error.filename.decode(errors="replace") if isinstance(error.filename, bytes) else str(error.filename)
         return f"{name} cannot be read or written"

@@ -1,4 +1,4 @@
-"""Stage 5 (dissertation 4.5): joins what the runs found, models what fixing it would save, writes the results."""
+"""Stage 5 (dissertation 4.5): joins the runs' findings, models what fixing them would save, and writes the results."""
 
 from __future__ import annotations
 
@@ -36,15 +36,18 @@ from ffm.stages.tables import stored_table
 from ffm.symbols.symbolizer import Symbolizer
 
 WORTH_MOVING_NS = 20_000
-"""A required synchronization is misplaced when both its wait and the time to the first use exceed this: below it,
-the launch of the work that could move between them costs as much (a launch takes 5 to 10 microseconds)."""
+"""A required synchronization is misplaced if both its wait and the time to the first use exceed this. Below it,
+launching the work that could move in between costs as much (a launch takes 5 to 10 microseconds).
+"""
 
 WORTH_MOVING_SHARE = 0.001
-"""And its call site only when moving it at all its occurrences could save this share of the run."""
+"""In addition, moving all occurrences of its call site must be able to save this share of the run."""
 
 MOSTLY = 0.5
-"""A synchronization is a problem only at sites where more than this share of the occurrences is unnecessary: an edit
-at the call site changes them all. The last turn of a loop needs less than the others, and is no reason to edit."""
+"""A synchronization is a problem only at sites where more than this share of the occurrences is unnecessary, because an
+edit at the call site changes them all. The last iteration of a loop needs less than the others; that is no reason to
+edit.
+"""
 
 REPEATED = (Repetition.NO_OP, Repetition.REPEAT)
 """What counts as an unnecessary transfer: its bytes need not be sent again."""
@@ -55,14 +58,14 @@ VERDICTS = {
     Repetition.COPY: "copy",
     Repetition.PARTIAL: "partial",
 }
-"""Names of the verdicts on transfers; all else is `needed`."""
+"""Names of the verdicts on transfers; all others are `needed`."""
 
 LISTED_MISMATCHES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class _Joined:
-    """What stages 3 and 4 say of each operation that stage 2 traced. Columns of length n."""
+    """What stages 3 and 4 say about each operation that stage 2 traced. Columns of length n."""
 
     reason: NDArray[np.uint8]
     keep: NDArray[np.int32]
@@ -72,14 +75,14 @@ class _Joined:
     first: NDArray[np.int32]
     """Stack of the transfer that is repeated; -1 for none."""
     unmatched: NDArray[np.bool_]
-    """Waits and uploads of which stage 3 knows nothing."""
+    """Waits and uploads about which stage 3 knows nothing."""
 
 
 def run_analysis(folder: ResultsFolder) -> Analysis:
     """Write `analysis.json` and the model's timeline from the documents of stages 1 to 4.
 
     Raises:
-        DocumentError: a document or table of an earlier stage is missing, damaged, or of another program.
+        DocumentError: A document or table of an earlier stage is missing, damaged, or of another program.
     """
     baseline, own_baseline = read_owned(Baseline, folder.document("baseline"))
     tracing, own_tracing = read_owned(Tracing, folder.document("tracing"))
@@ -165,7 +168,7 @@ def _join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse,
 
 
 def _gpu_times(columns: Columns, tracing: Tracing, memory: Memory, folder: ResultsFolder) -> NDArray[np.int64]:
-    """How long the GPU worked at each operation, where stage 3 timed the same one; else -1. Nanoseconds."""
+    """Return how long the GPU worked at each operation, if stage 3 timed the same one; otherwise -1. Nanoseconds."""
     times = stored_table(memory, "gpu_times", GPU_TIME_TABLE, folder.root)
     times["stack"] = translate(times["stack"], memory.stacks, tracing.stacks)
     rows = match(times, columns)
@@ -220,7 +223,7 @@ def _share(some: NDArray[np.bool_], of: NDArray[np.bool_], site: NDArray[np.int3
 def _add_downloads(
     sites: list[SiteDescription], columns: Columns, tracing: Tracing, memory: Memory, folder: ResultsFolder
 ) -> None:
-    """Say of the sites that download how much of it is touched, where stage 3 looked."""
+    """Add to the sites that download how much of it is touched, if stage 3 checked."""
     table = stored_table(memory, "downloads", DOWNLOADS, folder.root)
     table["stack"] = translate(table["stack"], memory.stacks, tracing.stacks)
     for site, use in download_uses(columns, table, memory.watch).items():
@@ -244,9 +247,10 @@ def _misplaced(timeline: Timeline, order: NDArray[np.int64]) -> NDArray[np.bool_
 
 
 def longer_by(traced: Timeline, timeline: Timeline) -> float:
-    """Seconds, over all threads, by which calls and the time between them were longer with the probes than without.
+    """Return the seconds, over all threads, by which the probes lengthened calls and the time between them.
 
-    Less than the probes' own time where the GPU was busy meanwhile: then the CPU waits longer without them.
+    This is less than the probes' own time if the GPU was busy meanwhile, because then the CPU waits longer without
+    them.
     """
     with_probes = traced.duration.sum() + traced.gap.sum()
     return float(with_probes - timeline.duration.sum() - timeline.gap.sum()) / 1e9
@@ -255,7 +259,7 @@ def longer_by(traced: Timeline, timeline: Timeline) -> float:
 def _name_buffers(
     sites: list[SiteDescription], links: list[AllocationLink], timeline: Timeline, names: BufferNames
 ) -> None:
-    """Name the memory of the sites with problems, and of the allocations and frees that belong to them."""
+    """Name the memory of the sites with problems, and of their allocations and frees."""
     wanted: set[int] = set(np.unique(timeline.site[timeline.problem != 0]).tolist())
     linked: set[int] = set()
     for link in links:
@@ -332,7 +336,7 @@ def _matching(columns: Columns, joined: _Joined) -> Matching:
     unmatched = joined.unmatched
     waiting = columns["waits"] > 0
     sentences = [
-        f"Site {stack + 1}: {count} of its operations in stage 2 have no partner in stage 3, and count as needed."
+        f"Site {stack + 1}: {count} of its operations in stage 2 have no counterpart in stage 3, and count as needed."
         for (stack,), count in _counts(columns["stack"][unmatched])[:LISTED_MISMATCHES]
     ]
     return Matching(

@@ -1,6 +1,6 @@
 """What stage 5 found, as a document: the call sites with their verdicts, groups of them, and what fixing each saves.
 
-As in `ffm.stages.documents`, times are seconds where a name ends in `_s`.
+As in `ffm.stages.documents`, times are seconds if a name ends in `_s`.
 """
 
 from __future__ import annotations
@@ -41,58 +41,58 @@ VerdictKind = Annotated[
 ]
 Watch = Annotated[str, one_of("pages", "trace", "")]
 SignedSeconds = Annotated[float, msgspec.Meta(ge=-1e9, le=1e9)]
-"""A difference of times; what is next to nothing may come out below it."""
+"""A difference of times; a value close to zero may be slightly negative."""
 
 MOST_OVERESTIMATED = 100
-"""How many times a run's length imported totals may add up to: those of several threads are not told apart."""
+"""How many times a run's length imported totals may add up to, because threads are not distinguished."""
 
 DEEPEST_GROUP = 8
-"""Levels of parts within groups that there may be; a fold has two."""
+"""Maximum nesting of parts in groups; a fold has two levels."""
 
 
 class Benefit(Record, frozen=True, kw_only=True):
     """Seconds of the run that a fix would save, by each estimator (docs/architecture.md#the-model), and an interval.
 
-    Of a run of several processes they are the run's, which ends when all have ended, not a sum over processes.
+    For a run of several processes they are the run's, which ends when all have ended, not a sum over processes.
     """
 
     carry_s: Seconds
     bound_s: Seconds
     replay_s: Seconds | None = None
-    """None where nothing is known of the GPU (imported results), or where it was not worth a replay."""
+    """None if nothing is known about the GPU (imported results), or if it was not worth a replay."""
     low_s: Seconds | None = None
     high_s: Seconds | None = None
-    """What is saved at least and at most, for all that is not known; None in documents that give no interval."""
+    """The smallest and largest saving, given what is unknown; None in documents without an interval."""
     rests_on: str = ""
-    """What the interval rests on, in words."""
+    """What the interval is based on, in words."""
 
     @property
     def expected_s(self) -> float:
-        """The seconds that everything shows and is ordered by, unless told otherwise: by replay, or else by carry."""
+        """The seconds that are shown and sorted by unless requested otherwise: by replay, or else by carry."""
         return self.carry_s if self.replay_s is None else self.replay_s
 
 
 class Verdict(Record, frozen=True, kw_only=True):
-    """What stages 3 and 4 say of the synchronizations or transfers of one site.
+    """What stages 3 and 4 say about the synchronizations or transfers of one site.
 
-    `kind` is `required`, `misplaced`, `unnecessary`, `conditionally unnecessary` for synchronizations and
-    `needed`, `no-op`, `repeat`, `copy`, `partial` for transfers; `occurrences` rest on it, out of all.
+    `kind` is `required`, `misplaced`, `unnecessary` or `conditionally unnecessary` for synchronizations, and `needed`,
+    `no-op`, `repeat`, `copy` or `partial` for transfers. It applies to `occurrences` of all.
     """
 
     kind: VerdictKind
     reason: str
     occurrences: Count
     keep: Number | None = None
-    """Conditionally unnecessary: the site of the synchronization that must stay."""
+    """If conditionally unnecessary, the site of the synchronization that must stay."""
     first: Number | None = None
-    """Repeated transfers: the site of the transfer that is repeated."""
+    """For repeated transfers, the site of the transfer that is repeated."""
 
 
 class DownloadUse(Record, frozen=True, kw_only=True):
-    """How much of what a site downloads the CPU touches before it is overwritten or given back.
+    """How much of what a site downloads the CPU touches before it is overwritten or freed.
 
-    Known of `occurrences` downloads, out of all `of`: a download is followed where that is not dear. Under the watch by
-    pages, a touch counts as one of its page at least. What the GPU reads there counts as touched.
+    Known for `occurrences` downloads, out of all `of`: downloads are followed only if that is cheap. With the page
+    watch, a touch counts at least its whole page. What the GPU reads there counts as touched.
     """
 
     occurrences: Count
@@ -100,16 +100,17 @@ class DownloadUse(Record, frozen=True, kw_only=True):
     watch: Watch
     """How accesses were watched: `pages` or `trace`."""
     bytes: Count = 0
-    """Of all followed downloads together."""
+    """Total of all followed downloads."""
     touched_bytes: Count = 0
-    """At most, of these."""
+    """Upper limit of the bytes touched in them."""
     first: Count = 0
-    """Whatever was touched of any of them lies from here, in bytes from the beginning of its download,"""
+    """Offset of the first byte touched in any of them, from the start of its download,"""
     last: Count = 0
-    """to here."""
+    """and of the end of the last."""
     saving_s: Seconds = 0.0
-    """What downloading only that part would save at most: the time to copy the rest, as far as the CPU waits for it or
-    copies itself."""
+    """Upper limit of what downloading only that part would save: the time to copy the rest, as far as the CPU waits for
+    it or copies itself.
+    """
 
 
 class Site(Record, frozen=True, kw_only=True):
@@ -123,7 +124,7 @@ class Site(Record, frozen=True, kw_only=True):
     """Demangled function that makes the call."""
     file: str
     line: Number
-    """0 where there is no debug information; the frame's module and offset then name the place."""
+    """0 if there is no debug information; the frame's module and offset then name the place."""
     stack: Number
     kind: SiteKind
     """A name of `ffm.model.timeline.Kind`, in lower case."""
@@ -138,14 +139,15 @@ class Site(Record, frozen=True, kw_only=True):
     transfer: list[Verdict]
     benefit: Benefit
     download: DownloadUse | None = None
-    """None where it downloads nothing, or stage 3 did not look."""
+    """None if it downloads nothing, or stage 3 did not check."""
     buffer: str = ""
-    """What the program calls the memory: what an allocation fills, what a free frees, the host memory of a transfer.
-    Empty where that is not known, or the site has no problem."""
+    """The program's name for the memory: what an allocation fills, what a free frees, the host memory of a transfer.
+    Empty if it is unknown, or if the site has no problem.
+    """
 
 
 class Group(Record, frozen=True, kw_only=True):
-    """Sites that one fix could mend together: a single point or a fold (dissertation 5.2)."""
+    """Sites that one fix could correct together: a single point or a fold (dissertation 5.2)."""
 
     name: str
     sites: list[Number]
@@ -177,7 +179,7 @@ class Sequence(Record, frozen=True, kw_only=True):
 
 
 class AllocationLink(Record, frozen=True, kw_only=True):
-    """The memory of a site: what it frees, or what it transfers from or to, and where that is allocated and freed."""
+    """The memory of a site: what it frees, or transfers from or to, and where that memory is allocated and freed."""
 
     site: Number
     role: Annotated[str, one_of("frees", "host memory", "destination")]
@@ -185,14 +187,14 @@ class AllocationLink(Record, frozen=True, kw_only=True):
     memory: str
     """A memory of the driver's catalogue (`device`, `pinned`, `managed`, ...), or `pageable`."""
     allocation: Number | None
-    """Site of the allocation, of the driver or of the C library; None where it is not known."""
+    """Site of the allocation, by the driver or the C library; None if unknown."""
     release: Number | None
-    """Site that frees it; None where it was not freed."""
+    """Site that frees it; None if it was not freed."""
     occurrences: Count
 
 
 class StageCost(Record, frozen=True, kw_only=True):
-    """What a stage's run cost against stage 1."""
+    """What a stage's run cost compared with stage 1."""
 
     stage: str
     wall_s: Seconds
@@ -200,7 +202,7 @@ class StageCost(Record, frozen=True, kw_only=True):
 
 
 class Matching(Record, frozen=True, kw_only=True):
-    """How much of the runs' time could be matched between stages; the rest is not guessed at."""
+    """How much of the runs' time could be matched between stages; nothing is estimated for the rest."""
 
     matched_s: Seconds
     unmatched_s: Seconds
@@ -221,14 +223,15 @@ class Explained(Record, frozen=True, kw_only=True):
     """Waiting that the GPU's times explain."""
     unexplained_wait_s: SignedSeconds
     probes_s: SignedSeconds
-    """What the probes made it longer by; none of the others holds any of it."""
+    """How much longer the probes made the run; the other fields do not include it."""
     latency_s: SignedSeconds
-    """From the end of the GPU's work until a waiting CPU goes on, as is usual for one wait."""
+    """The usual time of one wait from the end of the GPU's work until the waiting CPU continues."""
 
     @property
     def share(self) -> float:
-        """The explained part of the run's time, 0 to 1. Before a thread's first traced call and after its last nothing
-        is known."""
+        """The explained part of the run's time, 0 to 1. Nothing is known about the time before a thread's first traced
+        call and after its last.
+        """
         known = self.calls_s + self.work_s + self.wait_s + self.probes_s
         return min(known / self.run_s, 1.0) if self.run_s > 0 else 0.0
 
@@ -251,23 +254,23 @@ class Analysis(Document, frozen=True, kw_only=True):
     costs: list[StageCost]
     matching: Matching | None
     estimator: Annotated[str, one_of("replay", "carry", "bound")] = "carry"
-    """The estimator that the views show unless told otherwise."""
+    """The estimator that the views show by default."""
     everything: Benefit | None = None
-    """What fixing all problems together saves. Groups overlap: their benefits do not add up."""
+    """What fixing all problems together saves. Groups overlap, so their benefits do not add up."""
     wait_latency: WaitLatency = NOT_MEASURED
     explained: Explained | None = None
-    """None for imported results, which hold no trace."""
+    """None for imported results, which have no trace."""
     allocations: list[AllocationLink] = msgspec.field(default_factory=list)
     watch: Watch = ""
-    """How stage 3 watched memory, `pages` or `trace`; empty where it did not."""
+    """How stage 3 watched memory, `pages` or `trace`; empty if it did not."""
     notes: list[str] = msgspec.field(default_factory=list)
-    """Sentences that a reader must know: what could not be measured, and what it means."""
+    """Sentences that a reader must know: what could not be measured, and what that means."""
 
     def references(self) -> Iterator[Reference]:
         """As in `Document`.
 
         Raises:
-            ValueError: groups lie too deep within groups.
+            ValueError: Groups are nested too deeply.
         """
         yield from super().references()
         yield "a site names stack", (site.stack for site in self.sites), len(self.stacks)
@@ -285,10 +288,10 @@ class Analysis(Document, frozen=True, kw_only=True):
             yield "an allocation names site", (number for number in linked if number is not None), sites
 
     def check(self) -> None:
-        """As in `Document`; and that no fix saves more than the run takes, where that was measured.
+        """As in `Document`; also check that no fix saves more than the run takes, if that was measured.
 
         Raises:
-            ValueError: as there, or a benefit is larger than the run.
+            ValueError: As there, or a benefit is larger than the run.
         """
         super().check()
         holders: list[Site | Group | Sequence] = [*self.sites, *_all_groups(self), *self.sequences]
@@ -300,15 +303,15 @@ class Analysis(Document, frozen=True, kw_only=True):
 
 
 def _most(benefit: Benefit) -> float:
-    """The largest number of a benefit."""
+    """Return the largest number of a benefit."""
     return max(benefit.carry_s, benefit.bound_s, benefit.replay_s or 0.0, benefit.low_s or 0.0, benefit.high_s or 0.0)
 
 
 def _all_groups(analysis: Analysis) -> Iterator[Group]:
-    """All groups, and their parts, level by level."""
+    """Yield all groups, and their parts, level by level."""
     level = [*analysis.points, *analysis.folds]
     for _ in range(DEEPEST_GROUP):
         yield from level
         level = [part for group in level for part in group.parts]
     if level:
-        raise ValueError("groups lie too deep within groups")
+        raise ValueError("groups are nested too deeply")

@@ -1,7 +1,7 @@
-"""What the columns of a table must fulfil, and the check that they do.
+"""What the columns of a table must satisfy, and the check that they do.
 
-Kernels and array operations index by what stands in a table. So each table is described once, beside its writer, and
-checked once, when it is read: a few passes over each column.
+Kernels and array operations index by the content of tables. So each table is described once, next to its writer, and
+checked once, when it is read, in a few passes over each column.
 """
 
 from __future__ import annotations
@@ -17,48 +17,48 @@ Columns = dict[str, NDArray[Any]]
 """Columns of equal length by name."""
 
 LONGEST = 1 << 60
-"""Nanoseconds that a time may be (36 years), and bytes that a size may be: sums of a few of them fit 64 bits."""
+"""Limit of nanoseconds in a time (36 years), and of bytes in a size: sums of a few of them fit into 64 bits."""
 
 MANY = 1 << 20
-"""More processes, or threads of a process, are in no run. With as many stacks, one of each fits 64 bits together."""
+"""No run has more processes, or threads per process. One of each, with as many stacks, fits into 64 bits together."""
 
 
 class ColumnError(ValueError):
-    """A column does not fulfil what its table promises; the message says which, and what."""
+    """A column violates what its table promises; the message says which column, and how."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Values of one type, from `least` to `most`, where these are given; both included."""
+    """Values of one type, from `least` to `most`, both included, if given."""
 
     type: type[np.generic]
     least: float | None = None
     most: float | None = None
     below: str = ""
-    """What the values count, from 0, where they refer to something: they lie below how many of it there are."""
+    """What the values refer to, numbered from 0: they must be below the number of these."""
     among: Callable[[], Collection[int]] | None = None
-    """Gives the values that there may be, where they are a few numbers with meanings."""
+    """Returns the allowed values, if they are a few numbers with meanings."""
     adds_up: bool = False
-    """Whether the sum of all values must fit 64 bits, too."""
+    """Whether the sum of all values must fit into 64 bits, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A kind of table: its columns, and what these must fulfil together.
+    """A kind of table: its columns, and what these must satisfy together.
 
-    Each rule is a phrase that completes "the table says that ...", and tells whether the columns keep to it.
+    Each rule is a phrase that completes "the table says that ...", and a function that checks it.
     """
 
     columns: Mapping[str, Column]
     rules: Mapping[str, Callable[[Columns], bool]] = field(default_factory=dict)
 
     def check(self, columns: Columns, counts: Mapping[str, int]) -> None:
-        """Check that columns are such a table; `counts` says how many there are of what columns refer to.
+        """Check that columns are such a table; `counts` gives the number of targets that columns refer to.
 
         `rows`, the table's own, need not be given.
 
         Raises:
-            ColumnError: a column is missing, too many, of another type, or holds what it must not.
+            ColumnError: A column is missing, superfluous, of another type, or contains invalid values.
         """
         if missing := self.columns.keys() - columns.keys():
             raise ColumnError(f"it has no column {min(missing)}")
@@ -76,22 +76,22 @@ class Table:
 
 
 def number_of(to: str, *, none: bool = False, kind: type[np.generic] = np.int32) -> Column:
-    """A column that refers to something by its number from 0; with `none`, -1 refers to nothing."""
+    """Return a column that refers to something by its number from 0; with `none`, -1 refers to nothing."""
     return Column(kind, least=-1 if none else 0, below=to)
 
 
 def time() -> Column:
-    """A point in time, or how long something took, in nanoseconds."""
+    """Return a column of times, or of durations, in nanoseconds."""
     return Column(np.int64, least=0, most=LONGEST)
 
 
 def duration(*, least: int = 0) -> Column:
-    """Nanoseconds that something took, of which all are added up; -1 as `least` stands for nothing."""
+    """Return a column of durations in nanoseconds, all of which are added up; -1 as `least` stands for nothing."""
     return Column(np.int64, least=least, most=LONGEST, adds_up=True)
 
 
 def identity() -> dict[str, Column]:
-    """The columns that name an operation in any run (`ffm.stages.matching`)."""
+    """Return the columns that identify an operation in any run (`ffm.stages.matching`)."""
     return {
         "process": Column(np.int32, least=0, most=MANY),
         "thread": Column(np.int32, least=0, most=MANY),
@@ -101,7 +101,7 @@ def identity() -> dict[str, Column]:
 
 
 def size() -> Column:
-    """Bytes, or how often something was done, of which all are added up."""
+    """Return a column of sizes in bytes, or of counts, all of which are added up."""
     return Column(np.int64, least=0, most=LONGEST, adds_up=True)
 
 

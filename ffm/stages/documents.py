@@ -1,7 +1,7 @@
 """The typed, versioned JSON documents that pass between stages and to the report.
 
-Times are seconds in documents (people read them) and nanoseconds in the columnar files beside them.
-A document names its columnar files relative to its own folder. Stacks list frames innermost first.
+Times are seconds in documents, which people read, and nanoseconds in the columnar files next to them. A document names
+its columnar files relative to its own folder. Stacks list frames innermost first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ffm.stages.sealing import digest_of_file, is_signed, is_whole, sealed, take
 from ffm.whole_file import write_whole
 
 FORMAT_VERSION = 4
-"""Raised when a field changes its meaning; readers refuse other versions."""
+"""Incremented when a field changes its meaning; readers refuse other versions."""
 
 MOST_BYTES = 1 << 31
 """No document is larger: a million stacks of 30 frames take a tenth of it."""
@@ -28,37 +28,37 @@ MOST_BYTES = 1 << 31
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 60)]
 Number = Annotated[int, msgspec.Meta(ge=0, le=0x7FFFFFFF)]
-"""A place in a list of the same document, from 0; or a line, from 1."""
+"""An index into a list of the same document, from 0; or a line, from 1."""
 TableFile = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_-]*\.arrow\Z")]
-"""A file beside the document, in no other folder."""
+"""A file next to the document, in no other folder."""
 Argument = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00]*\Z")]
 """What can be passed to a program."""
 
 
 def one_of(*texts: str) -> msgspec.Meta:
-    """Restrict a text to a few."""
+    """Restrict a text to a few values."""
     return msgspec.Meta(pattern=rf"\A({'|'.join(texts)})\Z")
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of everything inside a document: immutable, keyword only, no unknown fields.
 
-    msgspec does not inherit `kw_only`, so that each subclass repeats it.
+    msgspec does not inherit `kw_only`, so each subclass repeats it.
     """
 
 
 class Module(Record, frozen=True, kw_only=True):
-    """A file mapped into the program. `build_id` is hexadecimal, or empty where the file has none."""
+    """A file mapped into the program. `build_id` is hexadecimal, or empty if the file has none."""
 
     path: str
     build_id: str
 
 
 class Frame(Record, frozen=True, kw_only=True):
-    """One frame: where it is by address, and what that is in the source, where that is known.
+    """One frame: its address and, if known, its place in the source.
 
-    `offset` counts from the module's first byte in memory (its load base); for all but the innermost frame
-    it is the return address. `inlined` frames share the address of the frame that follows them.
+    `offset` counts from the module's first byte in memory (its load base). For all but the innermost frame it is the
+    return address. `inlined` frames share the address of the frame that follows them.
     """
 
     module: Number
@@ -72,8 +72,9 @@ class Frame(Record, frozen=True, kw_only=True):
 
 
 class PythonFrame(Record, frozen=True, kw_only=True):
-    """A Python function under way, as recorded: at an `entry`, a native frame of the interpreter stands for it and the
-    frames within it. Without a name, it is an entry alone."""
+    """An active Python function, as recorded: at an `entry`, a native frame of the interpreter stands for it and the
+    frames within it. Without a name, it is only an entry.
+    """
 
     function: str
     file: str
@@ -82,19 +83,20 @@ class PythonFrame(Record, frozen=True, kw_only=True):
 
 
 class Stack(Record, frozen=True, kw_only=True):
-    """A call stack, innermost frame first. `key` is the same in every run: it hashes build-ids and offsets, and in
-    Python files, functions and lines."""
+    """A call stack, innermost frame first. `key` is the same in every run: it hashes build-ids and offsets and, in
+    Python, files, functions and lines.
+    """
 
     key: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{32}\Z")]
     frames: list[Frame]
     python: list[PythonFrame] = []
-    """As long as they are not among the frames, the Python functions."""
+    """The Python functions, until they are among the frames."""
     truncated: bool = False
-    """Whether it may have been deeper than can be recorded, at its outer end."""
+    """Whether its outer end may be cut off because it was deeper than can be recorded."""
 
 
 class ExitStatus(Record, frozen=True, kw_only=True):
-    """How a program ended: an exit code, or the signal that ended it, or our own time limit."""
+    """How a program ended: an exit code, the signal that ended it, or our own time limit."""
 
     code: int | None = None
     signal: str | None = None
@@ -107,19 +109,19 @@ class ProcessRecord(Record, frozen=True, kw_only=True):
     process_id: int
     executable: str
     rank: int | None
-    """Rank under an MPI launcher, from its environment; None outside of one."""
+    """Rank under an MPI launcher, from its environment; None if there is none."""
     recording: str
     """File name of the raw recording, relative to the document."""
     threads: Count
     operations: Count
     lost: Count
-    """Operations that could not be recorded (disk full); 0 in a sound run."""
+    """Operations that could not be recorded (disk full); 0 in a complete run."""
     python: str = ""
-    """Version of the Python interpreter in it, as in `3.12.1`."""
+    """Version of its Python interpreter, such as `3.12.1`."""
     python_readable: bool = False
-    """Whether its stacks hold Python functions."""
+    """Whether its stacks contain Python functions."""
     ordinary_memory: bool = False
-    """Whether a kernel was given what may be the address of ordinary memory: all counts as used from then on."""
+    """Whether a kernel received what may be the address of ordinary memory: everything counts as used from then on."""
 
 
 class HookOutcome(Record, frozen=True, kw_only=True):
@@ -152,11 +154,13 @@ class Run(Record, frozen=True, kw_only=True):
     wall_s: Seconds
     """From the start of the program to its end, without `preparation_s`."""
     preparation_s: Seconds
-    """For how long the run stood still since a process was held to be hooked: the first one where it uses the driver
-    itself, else any of those that it launched (`ffm.instrument.held_times`)."""
+    """For how long the run stood still because a process was held to be hooked: the first process if it uses the driver
+    itself, otherwise any of those that it launched (`ffm.instrument.held_times`).
+    """
     held_beside_s: Seconds = 0.0
-    """The part of `preparation_s` in which another process ran: `wall_s` is short by up to this where that one waited
-    for nobody."""
+    """The part of `preparation_s` in which another process ran: `wall_s` is too short by up to this if that process
+    waited for no other.
+    """
     user_s: Seconds
     system_s: Seconds
     status: ExitStatus
@@ -166,36 +170,38 @@ class Run(Record, frozen=True, kw_only=True):
 
 
 Reference = tuple[str, Iterable[int], int]
-"""What refers to what, in words; the numbers; and how many there are of what they refer to, from 0."""
+"""What refers to what, in words; the numbers; and how many targets there are, from 0."""
 
 
 class Document(Record, frozen=True, kw_only=True):
     """A file of results. Subclasses set `format`; `version` is checked on reading.
 
-    `tables` are the fields that name columnar files, which lie beside the document. `checksums` are those of these
-    files, by field, as `write_document` finds them.
+    `tables` lists the fields that name columnar files, which are next to the document. `checksums` are those of these
+    files, by field, as determined by `write_document`.
     """
 
     format: ClassVar[str]
     tables: ClassVar[tuple[str, ...]] = ()
     version: int = FORMAT_VERSION
     runs: dict[str, str] = {}
-    """Identity, by stage, of the run that it is of and of those that it was built on (`ffm.stages.identity`)."""
+    """Identity, by stage, of the run that the document describes and of those that it was built on
+    (`ffm.stages.identity`).
+    """
     run: Run | None = None
     modules: list[Module] = []
     stacks: list[Stack] = []
     checksums: dict[str, str] = {}
 
     def references(self) -> Iterator[Reference]:
-        """Everything in the document that is the number of something else in it."""
+        """Yield everything in the document that is the number of something else in it."""
         modules = (frame.module for stack in self.stacks for frame in stack.frames)
         yield "a frame names module", modules, len(self.modules)
 
     def check(self) -> None:
-        """Check what no single field can tell.
+        """Check what no single field can show.
 
         Raises:
-            ValueError: a number refers to nothing; the message says which.
+            ValueError: A number refers to nothing; the message says which.
         """
         for what, numbers, count in self.references():
             if (highest := max(numbers, default=-1)) >= count:
@@ -206,7 +212,7 @@ class WaitingCall(Record, frozen=True, kw_only=True):
     """A place that waited for the GPU in stage 1."""
 
     function: str
-    """The public driver function around the wait; `private` where there is none."""
+    """The public driver function around the wait; `private` if there is none."""
     stack: Number
     count: Count
     wait_s: Seconds
@@ -227,36 +233,36 @@ class Baseline(Document, frozen=True, kw_only=True):
 
 
 class WaitLatency(Record, frozen=True, kw_only=True):
-    """What a wait for the GPU takes beyond the GPU's work, as this machine and driver have it."""
+    """How long a wait for the GPU takes beyond the GPU's work, on this machine and driver."""
 
     least: Count
-    """Nanoseconds; nine of ten waits have more."""
+    """Nanoseconds; nine of ten waits take more."""
     unknown: str = ""
-    """Why it could not be measured, and is 0; else empty."""
+    """Why it could not be measured and is 0; otherwise empty."""
 
 
 NOT_MEASURED = WaitLatency(least=0, unknown="it was not measured")
 
 
 class Tracing(Document, frozen=True, kw_only=True):
-    """Stage 2 (dissertation 4.2): every operation. `events` names the columnar file (`ffm.instrument.events`)."""
+    """Stage 2 (dissertation 4.2): every operation. `events` names the columnar file (`ffm.stages.operations`)."""
 
     format: ClassVar[str] = "ffm.tracing"
     tables: ClassVar[tuple[str, ...]] = ("events", "host_memory")
     events: TableFile
     probe_cost_ns: Annotated[float, msgspec.Meta(ge=0, le=1e12)]
-    """Measured cost of the probe itself for one traced call, already taken out of the columns."""
+    """Median cost of the probe for one traced call. The columns include the probes' time; stage 5 removes it."""
     host_memory: TableFile
-    """Columnar file of where pageable host memory of transfers comes from (`ffm.stages.host_memory`)."""
+    """Columnar file that says where pageable host memory of transfers comes from (`ffm.stages.host_memory`)."""
     compute_capability: Number = 0
-    """Of the first GPU, 10 * major + minor; 0 where it was not asked, since the program holds no device code."""
+    """Of the first GPU, 10 * major + minor; 0 if it was not queried because the program contains no device code."""
     wait_latency: WaitLatency = NOT_MEASURED
 
 
 class Memory(Document, frozen=True, kw_only=True):
     """Stage 3 (dissertation 4.3): who used what each synchronization protects; what each transfer repeats.
 
-    `synchronizations` and `transfers` name columnar files with a row for each operation of that kind.
+    `synchronizations` and `transfers` name columnar files with one row per operation of that kind.
     """
 
     format: ClassVar[str] = "ffm.memory"
@@ -264,16 +270,17 @@ class Memory(Document, frozen=True, kw_only=True):
     watch: Annotated[str, one_of("pages", "trace")]
     """How accesses were watched: `pages` or `trace`."""
     ordinary_memory: bool = True
-    """Whether kernels may use ordinary memory by its address; not where the user says so."""
+    """Whether kernels may use ordinary memory by its address; false if the user rules that out."""
     synchronizations: TableFile
     transfers: TableFile
     accesses: TableFile
-    """Columnar file of the first accesses: the code addresses and ranges stage 4 instruments."""
+    """Columnar file of the accesses that synchronizations were credited with, which stage 4 watches again."""
     downloads: TableFile
-    """Columnar file with a row for each download that was followed to its end: `bytes`, and how many of them the CPU
-    `touched` at most before they were overwritten or given back, which lie within `first` to `last`."""
+    """Columnar file with one row for each download that was followed to its end: its `bytes`, and at most how many of
+    them the CPU `touched` before they were overwritten or freed. Those are within `first` to `last`.
+    """
     gpu_times: TableFile
-    """Columnar file of how long the GPU worked at what was enqueued, where events could tell."""
+    """Columnar file of how long the GPU did the work that was enqueued, if events could time it."""
 
 
 class SyncUse(Document, frozen=True, kw_only=True):
@@ -288,13 +295,14 @@ DocumentType = TypeVar("DocumentType", bound=Document)
 
 
 def write_document(document: DocumentType, path: Path, *, own: bool = False) -> DocumentType:
-    """Write a document as JSON, whole or not at all: a reader never sees half a file. Its tables lie beside it already.
+    """Write a document as JSON, completely or not at all, so that readers never see a partial file. Its tables must
+    exist.
 
-    With `own`, this user measured what it says: it is signed, if the user has a place for the secret. Returns the
+    `own` means that this user measured its content: it is signed, if the user has a place for the secret. Returns the
     document as it was written, with the checksums of its tables.
 
     Raises:
-        OSError: the file cannot be written, or a table cannot be read.
+        OSError: The file cannot be written, or a table cannot be read.
     """
     checksums = {name: digest_of_file(path.with_name(getattr(document, name))) for name in document.tables}
     document = msgspec.structs.replace(document, checksums=checksums)
@@ -306,7 +314,7 @@ def write_document(document: DocumentType, path: Path, *, own: bool = False) -> 
 
 
 def missing(path: Path, stage: str) -> DocumentError:
-    """Say that the document of a stage does not exist."""
+    """Return the error that the document of a stage does not exist."""
     return DocumentError(f"{path} does not exist. Run `ffm stage {stage}` first.")
 
 
@@ -316,11 +324,11 @@ def read_document(kind: type[DocumentType], path: Path) -> DocumentType:
 
 
 def read_owned(kind: type[DocumentType], path: Path) -> tuple[DocumentType, bool]:
-    """Read and check a document of the given kind; also return whether this user measured what it says.
+    """Read and check a document of the given kind; also return whether this user measured its content.
 
     Raises:
-        DocumentError: missing, truncated, edited, of another kind or version, or not what such a document says; the
-            message names the file and the command that makes it anew.
+        DocumentError: It is missing, truncated, edited, of another kind or version, or has invalid content. The message
+            names the file and the command that recreates it.
     """
     try:
         data = read_regular(path, MOST_BYTES)
@@ -341,14 +349,14 @@ def read_owned(kind: type[DocumentType], path: Path) -> tuple[DocumentType, bool
 
 
 def edited(kind: type[Document], path: Path) -> DocumentError:
-    """The error of a file, a document of this kind or a table of one, that is not as it was written."""
+    """Return the error that a file, a document of this kind or one of its tables, was changed after it was written."""
     return DocumentError(f"{path} was edited or truncated. {make_anew(kind)}")
 
 
 def make_anew(kind: type[Document]) -> str:
-    """Which command makes a document of this kind anew."""
+    """Return which command recreates a document of this kind."""
     if kind.format == "ffm.analysis":
-        return "Make it anew with `ffm stage analysis`, or import it again."
+        return "Recreate it with `ffm stage analysis`, or import it again."
     return f"Measure again with `ffm stage {_stage(kind)}` and the stages after it."
 
 
@@ -357,7 +365,9 @@ def _stage(kind: type[Document]) -> str:
 
 
 def _decoded(kind: type[Document], path: Path, data: bytes) -> dict[str, Any]:
-    """The fields of a document, of the right format and version. A document of another version says just that."""
+    """Return the fields of a document with the right format and version. For another version, the error says
+    just that.
+    """
     try:
         content = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -366,7 +376,8 @@ def _decoded(kind: type[Document], path: Path, data: bytes) -> dict[str, Any]:
         raise DocumentError(f"{path} is not a document of the format {kind.format}. {make_anew(kind)}")
     if content.get("version") != FORMAT_VERSION:
         raise DocumentError(
-            f"{path} has version {content.get('version')!r:.40}; this ffm reads version {FORMAT_VERSION}. Measure the "
-            "program anew, all stages: `snakemake --forceall --config app=./program`."
+            f"{path} has version {content.get('version')!r:.40}; but this ffm reads version {FORMAT_VERSION}. Measure "
+            "all "
+            "stages of the program again: `snakemake --forceall --config app=./program`."
         )
     return content

@@ -1,4 +1,4 @@
-"""How much of what was downloaded the CPU touched before it was overwritten or given back, by stage 3's watch."""
+"""How much of what was downloaded the CPU touched before it was overwritten or freed, according to stage 3's watch."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ DOWNLOADS = Table(
         "does the first touch come before the last": lambda columns: bool((columns["first"] <= columns["last"]).all()),
     },
 )
-"""What `followed_downloads`, and which operation each row is."""
+"""What `followed_downloads` returns, and which operation each row is."""
 
 
 def followed_downloads(columns: Columns, recording: Recording) -> tuple[NDArray[np.int64], Columns]:
     """Return the rows of the downloads of a process that were followed to their end, and how much of each was touched.
 
-    The columns beside the rows: `bytes` that came, `touched` of them at most, and the touched bytes lie within `first`
-    to `last`, counted from the beginning of the download (both 0 where nothing was touched).
+    The other columns are the `bytes` that arrived and at most how many of them were `touched`; the touched bytes are
+    within `first` to `last`, counted from the start of the download (both 0 if nothing was touched).
     """
     extents = recording.extents
     rows = access_rows(columns, extents)
@@ -67,9 +67,11 @@ def followed_downloads(columns: Columns, recording: Recording) -> tuple[NDArray[
 def _covered(
     of: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64], last: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return how many bytes the intervals of each download cover; they may overlap. `last` is where the last ends."""
+    """Return how many bytes the intervals of each download cover; they may overlap. `last` is the end of the
+    last one.
+    """
     order = np.lexsort((start, of))
-    base = (np.cumsum(last) - last)[of[order]]  # one download behind the other
+    base = (np.cumsum(last) - last)[of[order]]  # one download after the other
     low, high = base + start[order], base + end[order]
     before = np.maximum.accumulate(np.append(-1, high))[:-1]
     new = np.maximum(high - np.maximum(low, before), 0)
@@ -77,7 +79,7 @@ def _covered(
 
 
 def is_download(columns: Columns) -> NDArray[np.bool_]:
-    """Whether each operation is a transfer from the device to the host."""
+    """Return whether each operation is a transfer from the device to the host."""
     to_host = (columns["flags"] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
     from_host = (columns["flags"] & constant("FFM_OPERATION_HOST_SOURCE")) != 0
     catalogue = load_catalogue()
@@ -91,7 +93,7 @@ def is_download(columns: Columns) -> NDArray[np.bool_]:
 def download_uses(columns: Columns, table: Columns, watch: str) -> dict[int, DownloadUse]:
     """Sum the followed downloads of each site; sites are stack numbers of `columns`, those of `table` translated.
 
-    Sites that download have an entry also where nothing was followed.
+    Sites that download have an entry even if nothing was followed.
     """
     sites, counts = np.unique(columns["stack"][is_download(columns)], return_counts=True)
     uses: dict[int, DownloadUse] = {}

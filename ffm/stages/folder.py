@@ -36,10 +36,10 @@ class ResultsFolder:
         return self.root / "recordings" / stage
 
     def make(self) -> None:
-        """Make the folder, if it does not exist.
+        """Create the folder if it does not exist.
 
         Raises:
-            DocumentError: it cannot be made.
+            DocumentError: It cannot be created.
         """
         try:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ class ResultsFolder:
         """Recreate the folder of a stage's raw recordings, without what an earlier run left in it.
 
         Raises:
-            DocumentError: the folder cannot be written, or is a link: what it leads to is not ours to remove.
+            DocumentError: The folder cannot be written, or is a link, whose target is not ours to remove.
         """
         folder = self.recordings(stage)
         for link in (folder.parent, folder):

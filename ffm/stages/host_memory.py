@@ -17,7 +17,7 @@ COLUMNS = ("user", "allocation", "allocator", "release", "release_allocator", "b
 
 
 def allocator_names() -> dict[int, str]:
-    """Return the C library's function behind each recorded `FFM_ALLOCATOR_…`."""
+    """Return the C library's function for each recorded `FFM_ALLOCATOR_…`."""
     return {constant(f"FFM_ALLOCATOR_{name.upper()}"): name for name in (*ALLOCATORS, FREE)}
 
 
@@ -47,7 +47,9 @@ HOST_MEMORY = Table(
 
 
 def functions_of_stacks(host_memory: Columns) -> dict[int, str]:
-    """Return the C library's function that each stack calls which allocates or frees host memory of transfers."""
+    """For each stack that allocates or frees host memory of transfers, return the C library's function that it
+    calls.
+    """
     names = allocator_names()
     pairs = [
         *zip(host_memory["allocation"].tolist(), host_memory["allocator"].tolist(), strict=True),
@@ -57,10 +59,10 @@ def functions_of_stacks(host_memory: Columns) -> dict[int, str]:
 
 
 def host_memory_columns(recordings: list[Recording], stacks: StackTable) -> Columns:
-    """Return the distinct ways of host memory through transfers, with how many blocks took each.
+    """Return the distinct histories of host memory used by transfers, with the number of blocks for each.
 
-    Columns of numbers in `stacks`: `user` (of the transfers), `allocation`, `release` (-1 where it was not freed
-    before the recording ended); `allocator` and `release_allocator` are recorded functions; `blocks` is a count.
+    Columns with numbers in `stacks`: `user` (of the transfers), `allocation`, `release` (-1 if it was not freed before
+    the recording ended). `allocator` and `release_allocator` are recorded functions; `blocks` is a count.
     """
     parts = [_of_process(recording, stacks.add(recording)) for recording in recordings]
     table = np.concatenate([np.empty((0, 5), np.int64), *parts])
@@ -70,7 +72,7 @@ def host_memory_columns(recordings: list[Recording], stacks: StackTable) -> Colu
 
 
 def _of_process(recording: Recording, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Rows of the first five columns, one for each block and user."""
+    """Return rows of the first five columns, one for each block and user."""
     blocks, releases = recording.host_blocks, recording.host_releases
     known = np.unique(np.concatenate([blocks["number"], releases["number"]]))
     of_block = np.full((len(known), 4), -1, np.int64)

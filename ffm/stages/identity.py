@@ -1,8 +1,8 @@
-"""Which run of a stage a document is of, so that no answer is put together from different measurements.
+"""Which run of a stage a document describes, so that no results are combined from different measurements.
 
-Each run of a stage has a random identity. `measurement.json` names the latest run of each stage, from its beginning on;
-each document names its own run and those that it was built on. A document of another run than the latest is out of
-date: the stage, or one that it was built on, was begun anew and has not ended.
+Each run of a stage has a random identity. `measurement.json` names the latest run of each stage, from its start; each
+document names its own run and those that it was built on. A document of an earlier run is out of date: its stage, or
+one that it was built on, was started again and has not finished.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ BUILT_ON: dict[str, tuple[str, ...]] = {
     "sync-use": ("baseline", "memory"),
     "analysis": STAGES[:-1],
 }
-"""The stages whose documents a stage reads, with those that these were built on."""
+"""The stages whose documents a stage reads, including those that these were built on."""
 
 
 class Latest(msgspec.Struct, frozen=True, kw_only=True):
-    """What `measurement.json` holds: the latest runs, and which of them was begun last."""
+    """The content of `measurement.json`: the latest runs, and which of them started last."""
 
     runs: dict[str, str] = {}
-    """Identity by stage. A stage that must run again, since one before it has, is not among them."""
+    """Identity by stage. A stage that must run again because an earlier one has is not included."""
     stage: str = ""
     began: str = ""
     """ISO 8601, UTC."""
 
 
 def begin_run(folder: Path, stage: str, on: dict[str, str]) -> dict[str, str]:
-    """Note that a stage begins anew, built on the runs `on`; return what its document is to name.
+    """Note that a stage starts again, built on the runs `on`; return what its document should name.
 
     Raises:
         OSError: `measurement.json` cannot be written.
@@ -60,10 +60,10 @@ def begin_run(folder: Path, stage: str, on: dict[str, str]) -> dict[str, str]:
 
 
 def latest(folder: Path) -> Latest:
-    """Return the latest runs in a folder; none where results lie that were not measured there, or by an older ffm.
+    """Return the latest runs in a folder; none for results that were not measured there, or were by an older ffm.
 
     Raises:
-        DocumentError: the file is damaged.
+        DocumentError: The file is damaged.
     """
     path = folder / MEASUREMENT_FILE
     try:
@@ -71,14 +71,14 @@ def latest(folder: Path) -> Latest:
     except FileNotFoundError:
         return Latest()
     except (msgspec.MsgspecError, OSError, ValueError) as error:
-        raise DocumentError(f"{path} is damaged ({error}). Measure the program anew, all stages.") from error
+        raise DocumentError(f"{path} is damaged ({error}). Measure all stages of the program again.") from error
 
 
 def require_latest(folder: Path, stage: str, document: Document) -> None:
     """Refuse a stage's document that is out of date.
 
     Raises:
-        DocumentError: one sentence that says what was begun since, and whether it still runs.
+        DocumentError: One sentence that says what was started since, and whether it is still running.
     """
     known = latest(folder)
     expected = {each: known.runs[each] for each in (*BUILT_ON[stage], stage) if each in known.runs}
@@ -87,16 +87,17 @@ def require_latest(folder: Path, stage: str, document: Document) -> None:
     measuring = holder(folder / LOCK_FILE)
     if measuring is not None:
         raise DocumentError(
-            f"{folder} is being measured anew by {measuring}; {stage}.json is of before. Wait until it has ended."
+            f"{folder} is being measured again by {measuring}; {stage}.json is older. Wait until that has ended."
         )
     raise DocumentError(
-        f"{folder} holds no whole measurement: stage {known.stage} was begun anew at {known.began}, and {stage}.json "
-        "is of before. Measure the program to the end: `snakemake --config app=./program` runs what is missing."
+        f"{folder} has no complete measurement: stage {known.stage} was started again at {known.began}, and "
+        f"{stage}.json "
+        "is older. Measure the program to the end: `snakemake --config app=./program` runs what is missing."
     )
 
 
 def read_latest(kind: type[DocumentType], folder: ResultsFolder, stage: str) -> DocumentType:
-    """Read a stage's document of the latest run. Raises `DocumentError` as `read_latest_owned` does."""
+    """Read a stage's document of the latest run. Raises `DocumentError` like `read_latest_owned`."""
     return read_latest_owned(kind, folder, stage)[0]
 
 
@@ -104,7 +105,7 @@ def read_latest_owned(kind: type[DocumentType], folder: ResultsFolder, stage: st
     """Read a stage's document of the latest run; also return whether this user measured it.
 
     Raises:
-        DocumentError: it is missing, damaged, or out of date.
+        DocumentError: It is missing, damaged, or out of date.
     """
     document, own = read_owned(kind, folder.document(stage))
     require_latest(folder.root, stage, document)
@@ -112,15 +113,15 @@ def read_latest_owned(kind: type[DocumentType], folder: ResultsFolder, stage: st
 
 
 def forget_runs(folder: Path) -> None:
-    """Note that what lies in a folder from now on was not measured there."""
+    """Note that the folder's content from now on was not measured there."""
     (folder / MEASUREMENT_FILE).unlink(missing_ok=True)
 
 
 def agreeing(folder: Path, documents: dict[str, Document]) -> dict[str, str]:
-    """Return the runs that the documents of some stages are of and were built on.
+    """Return the runs that the documents of some stages describe and were built on.
 
     Raises:
-        DocumentError: one is out of date, or they are of different measurements.
+        DocumentError: One is out of date, or they are of different measurements.
     """
     runs: dict[str, str] = {}
     for stage, document in documents.items():

@@ -1,4 +1,6 @@
-"""One measurement at a time in a folder: who has it can be read, and it is free as soon as the holder is gone."""
+"""One measurement at a time in a folder: the holder can be read, and the folder is free as soon as the holder
+is gone.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,10 @@ from ffm.stages.errors import DocumentError
 from ffm.whole_file import PRIVATE, remove_leftovers
 
 LOCK_FILE = ".lock"
-"""Of a results folder. It stays; what is locked is the open file, so that the kernel frees it with its holder."""
+"""In a results folder. The file stays; the lock is on the open file, so that the kernel releases it with its holder."""
 
 _NOT_SUPPORTED = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
-"""What file systems answer that know no locks, as Lustre does where it is mounted without `flock`."""
+"""Errors of file systems without locks, such as Lustre when mounted without `flock`."""
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,24 +40,24 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
         return f"`{self.doing}` (process {self.process_id}{where}, since {self.since})"
 
     def may_live(self) -> bool:
-        """Whether the process exists; of another host nobody knows."""
+        """Return whether the process may exist; for another host that is unknown."""
         return self.host != socket.gethostname() or Path(f"/proc/{self.process_id}").exists()
 
 
 class InUseError(DocumentError):
-    """Somebody else is writing there."""
+    """Another process is writing there."""
 
 
 @contextmanager
 def exclusive(path: Path, what: str, doing: str) -> Iterator[None]:
-    """Hold the lock file `path`, which is made if need be in a folder that exists; `what` names what it protects.
+    """Hold the lock file `path`, which is created if necessary in an existing folder; `what` names what it protects.
 
-    On a file system that knows no locks the file's content alone says who holds it: two that begin in the same instant
-    are not told apart there.
+    On a file system without locks, only the file's content says who holds it; two processes that start at the same
+    instant are not distinguished there.
 
     Raises:
-        InUseError: somebody holds it.
-        OSError: the lock file cannot be opened.
+        InUseError: Another process holds it.
+               OSError: The lock file cannot be opened.
     """
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE)
     try:
@@ -72,11 +74,11 @@ def exclusive(path: Path, what: str, doing: str) -> Iterator[None]:
 
 @contextmanager
 def writing_to(folder: Path, doing: str) -> Iterator[None]:
-    """Have a results folder, which exists, to oneself; what killed writers left in it is removed.
+    """Use an existing results folder exclusively; leftovers of killed writers are removed.
 
     Raises:
-        InUseError: somebody else writes there.
-        OSError: the folder cannot be written.
+        InUseError: Another process writes there.
+               OSError: The folder cannot be written.
     """
     with exclusive(folder / LOCK_FILE, f"The results folder {folder}", doing):
         remove_leftovers(folder)
@@ -84,7 +86,7 @@ def writing_to(folder: Path, doing: str) -> Iterator[None]:
 
 
 def holder(path: Path) -> Holder | None:
-    """Return who seems to hold a lock file, without touching the lock; None where nobody does."""
+    """Return who seems to hold a lock file, without touching the lock; None if nobody does."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -42,7 +42,7 @@ class Measurement:
     run: Run
     recordings: list[Recording]
     runs: dict[str, str]
-    """What its document is of (`ffm.stages.identity`)."""
+    """The run that its document describes, and those it is built on (`ffm.stages.identity`)."""
 
 
 def measure(
@@ -64,7 +64,7 @@ def measure(
     (`require_sound`) whether a failed run is good enough.
 
     Raises:
-        ProgramError: the program could not be started or instrumented, or loaded no driver; or the disk filled up.
+        ProgramError: The program could not be started or instrumented, loaded no driver, or the disk filled up.
     """
     request.folder.make()
     runs = begin_run(request.folder.root, stage, on)
@@ -100,7 +100,7 @@ def require_program(request: Request) -> None:
     """Refuse a command that cannot be started, before the results of an earlier run are touched.
 
     Raises:
-        ProgramError: naming what is wrong with it.
+        ProgramError: Says what is wrong with it.
     """
     try:
         resolve_program(request.command)
@@ -109,7 +109,7 @@ def require_program(request: Request) -> None:
 
 
 def require_sound(run: Run, request: Request) -> None:
-    """Refuse a run whose program did not end by itself with the exit code 0.
+    """Refuse a run whose program did not end by itself with exit code 0.
 
     Raises:
         ProgramError: Says how the program ended, and where the recordings are.
@@ -132,7 +132,7 @@ def require_sound(run: Run, request: Request) -> None:
 
 
 def _disk_full(request: Request, recordings: list[Recording], stage: str) -> str:
-    """Whatever could not be recorded: operations, or the stacks and modules that they name."""
+    """Say what could not be recorded: operations, or the stacks and modules that they refer to."""
     lost = sum(recording.lost for recording in recordings)
     kept = sum(len(recording.operations) for recording in recordings)
     return (

@@ -40,10 +40,10 @@ CONTENTS, WATCH, PLAN, GPU_TIMES, NO_ORDINARY = 1, 2, 4, 16, 32
 ENDS_OF_CONTEXTS = frozenset(
     ("cuCtxDestroy", "cuCtxDetach", "cuGreenCtxDestroy", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset")
 )
-"""With a context go the events that time its work. Names without version."""
+"""A context takes the events that time its work with it. Names without version."""
 
 TOUCHING = (Role.RESULT, Role.SOURCE, Role.OWN_SOURCE)
-"""Accesses that stage 4 can see again."""
+"""Accesses that stage 4 can observe again."""
 
 
 SYNCHRONIZATIONS = Table(
@@ -90,8 +90,8 @@ def run_memory(request: Request) -> Memory:
     tables.
 
     Raises:
-        DocumentError: stage 1 is missing.
-        ProgramError: the program could not be measured, or failed.
+        DocumentError: Stage 1 is missing.
+               ProgramError: The program could not be measured, or failed.
     """
     baseline = read_latest(Baseline, request.folder, "baseline")
     trace = request.watch == "trace"
@@ -108,10 +108,10 @@ def run_memory(request: Request) -> Memory:
 
 
 def record_memory(measured: Measurement, request: Request) -> Memory:
-    """Judge and write down a run that was watched.
+    """Judge and store a watched run.
 
     Raises:
-        ProgramError: the program failed.
+        ProgramError: The program failed.
     """
     stacks = StackTable()
     columns = operation_columns(measured.recordings, stacks)
@@ -167,7 +167,7 @@ def _write(request: Request, name: str, parts: list[Columns]) -> None:
 
 
 def _may_write_unseen(columns: Columns) -> bool:
-    """Whether a library makes private calls, whose launches are not seen, beside host memory that kernels reach."""
+    """Return whether a library makes private calls, whose launches are unseen, while kernels can access host memory."""
     reached = [
         function.index
         for function in load_catalogue().functions
@@ -180,18 +180,18 @@ def _may_write_unseen(columns: Columns) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RecordedUses:
-    """Accesses to the memory of a process's operations: as the model reads them, beside what was recorded of each."""
+    """Accesses to the memory of a process's operations: as the model reads them, and as recorded."""
 
     model: Uses
     recorded: NDArray[np.void]
 
 
 def recorded_accesses(recording: Recording, recordings: list[Recording]) -> NDArray[np.void]:
-    """Return the accesses to what a process's operations wrote, by it and by the children that it forked."""
+    """Return the accesses to what a process's operations wrote, by it and by its forked children."""
     inherited = constant("FFM_ACCESS_INHERITED")
     found = [recording.accesses[(recording.accesses["flags"] & inherited) == 0]]
     family = {recording.process_id}
-    for other in recordings:  # in order of their start: parents come before their children
+    for other in recordings:  # in order of start: parents come before their children
         if other.parent_id in family:
             family.add(other.process_id)
             found.append(other.accesses[(other.accesses["flags"] & inherited) != 0])
@@ -199,7 +199,7 @@ def recorded_accesses(recording: Recording, recordings: list[Recording]) -> NDAr
 
 
 def recorded_uses(columns: Columns, recorded: NDArray[np.void]) -> RecordedUses:
-    """Turn recorded accesses into uses of the operations of a process; clocks are left out."""
+    """Convert recorded accesses to uses of a process's operations, without clock reads."""
     recorded = recorded[recorded["kind"] != constant("FFM_ACCESS_CLOCK")]
     rows = access_rows(columns, recorded)
     usable = np.append(columns["result"] == 0, False)
@@ -209,7 +209,7 @@ def recorded_uses(columns: Columns, recorded: NDArray[np.void]) -> RecordedUses:
 
 
 def _identity(columns: Columns, rows: NDArray[np.int64]) -> Columns:
-    """Return what names the same operation in another run; `stack` is the number in this document."""
+    """Return the columns that identify the same operation in another run; `stack` is the number in this document."""
     return {name: columns[name][rows] for name in ("process", "thread", "stack", "occurrence")}
 
 
@@ -225,7 +225,7 @@ def _synchronization_table(columns: Columns, necessity: Necessity) -> Columns:
 
 
 def _transfer_table(columns: Columns, recording: Recording) -> Columns:
-    """Rows for all transfers whose bytes were hashed."""
+    """Return rows for all transfers whose bytes were hashed."""
     rows, found = judged_transfers(columns, recording)
     return {
         **_identity(columns, rows),
@@ -237,7 +237,7 @@ def _transfer_table(columns: Columns, recording: Recording) -> Columns:
 
 
 def _access_table(columns: Columns, uses: RecordedUses, necessity: Necessity) -> Columns:
-    """Rows for the uses that a synchronization was credited with: what stage 4 watches again."""
+    """Return rows for the uses that a synchronization was credited with, which stage 4 watches again."""
     use, relied = necessity.credited[:, 0], necessity.credited[:, 1]
     seen = (use < len(uses.recorded)) & np.isin(_roles(uses, use), TOUCHING)
     use, relied = use[seen], relied[seen]
@@ -255,7 +255,7 @@ def _access_table(columns: Columns, uses: RecordedUses, necessity: Necessity) ->
 
 
 def _gpu_time_table(columns: Columns, recording: Recording) -> Columns:
-    """Rows for the operations whose work on the GPU events timed."""
+    """Return rows for the operations whose GPU work was timed by events."""
     times = recording.gpu_times
     rows = access_rows(columns, times)
     return {**_identity(columns, rows[rows >= 0]), "nanoseconds": times["nanoseconds"][rows >= 0].astype(np.int64)}

@@ -27,7 +27,7 @@ MODEL_KINDS = {
     DriverKind.ALLOCATION: Kind.ALLOCATION,
     DriverKind.LAUNCH: Kind.LAUNCH,
 }
-"""What the model calls the catalogue's kinds; all others are `Kind.OTHER`."""
+"""The model's names for the catalogue's kinds; all others are `Kind.OTHER`."""
 
 COLUMNS = {
     "start": np.int64,
@@ -45,7 +45,7 @@ COLUMNS = {
     "result": np.int32,
     "number": np.int64,
 }
-"""Columns taken as recorded. Times in nanoseconds; `number` is the place within the thread."""
+"""Columns taken as recorded. Times in nanoseconds; `number` is the index within the thread."""
 
 
 def recorded_functions() -> list[int]:
@@ -94,10 +94,10 @@ def kinds_of(functions: NDArray[np.int32]) -> NDArray[np.uint8]:
 
 
 def operation_columns(recordings: list[Recording], stacks: StackTable) -> Columns:
-    """Return all operations of a run, sorted by process, thread and start; waits of the driver's own threads are none,
-    nor are calls that were captured into a graph.
+    """Return all operations of a run, sorted by process, thread and start. Waits on the driver's own threads, and calls
+    that were captured into a graph, are left out.
 
-    Adds to `COLUMNS`: `process` (place among the run's processes), `thread` (within the process), `stack` (number in
+    Adds to `COLUMNS`: `process` (index among the run's processes), `thread` (within the process), `stack` (number in
     `stacks`), `kind` (of the model), `occurrence` (how often this process and thread performed this stack before).
     """
     parts: list[Columns] = []
@@ -123,7 +123,7 @@ def operation_columns(recordings: list[Recording], stacks: StackTable) -> Column
 
 
 def occurrences(*identity: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Count, for each row, the earlier rows of the same identity. Shape (n,)."""
+    """Count, for each row, the earlier rows with the same identity. Shape (n,)."""
     count = len(identity[0])
     keys: list[NDArray[Any]] = [np.arange(count), *reversed(identity)]
     order = np.lexsort(keys)

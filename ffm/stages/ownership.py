@@ -1,7 +1,8 @@
-"""The user's secret, by which results that this user measured are told from those of others.
+"""The user's secret, which distinguishes results that this user measured from those of others.
 
-It lies in the user's own state folder, is made when something is measured first, and never leaves that folder. Without
-a folder that is this user's alone, as where there is no home, there is none: then no results count as the user's own.
+It is stored in the user's own state folder, created on the first measurement, and never leaves that folder. Without a
+folder that belongs to this user alone, for example without a home, there is none; then no results count as the user's
+own.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ SECRET_BYTES = 32
 
 
 def own_secret(*, make: bool = False) -> bytes | None:
-    """Return the user's secret; None where there is none. With `make`, it is made where it is missing."""
+    """Return the user's secret; None if there is none. With `make`, it is created if it is missing."""
     folder = Path(platformdirs.user_state_dir("ffm"))
     try:
         if make:
@@ -56,7 +57,9 @@ def _read(folder: int) -> bytes:
 
 
 def _made(folder: int) -> bytes:
-    """Make the secret, whole or not at all; of several that do so at once, one wins, and all return the same."""
+    """Create the secret, completely or not at all; if several processes do so at once, one wins and all return the
+    same.
+    """
     name = f".{secrets.token_hex(8)}"
     descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=folder)
     try:
@@ -70,6 +73,6 @@ def _made(folder: int) -> bytes:
 
 
 def _require_own(found: os.stat_result, kind: Callable[[int], bool], *, others: int) -> None:
-    """Refuse what another user has made, or could have written to (or read, by `others`)."""
+    """Refuse what another user has created, or could have written to (or read, by `others`)."""
     if not kind(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & others:
         raise PermissionError("it is not this user's own")

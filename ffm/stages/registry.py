@@ -39,16 +39,16 @@ TABLES: dict[str, dict[str, Table]] = {
     },
     "sync-use": {"first_uses": FIRST_USES},
 }
-"""What the tables of each stage's document are."""
+"""The tables of each stage's document."""
 
 
 def run_stage(name: str, request: Request) -> Document:
-    """Run a stage, alone in its results folder.
+    """Run a stage, with exclusive use of its results folder.
 
     Raises:
-        DocumentError: somebody else writes there, or a stage before it is missing or out of date.
-        ProgramError: the program could not be measured, or failed.
-        OSError: the folder cannot be written.
+        DocumentError: Another process writes there, or an earlier stage is missing or out of date.
+               ProgramError: The program could not be measured, or failed.
+               OSError: The folder cannot be written.
     """
     for earlier in BUILT_ON[name]:
         if not request.folder.document(earlier).exists():

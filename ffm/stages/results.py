@@ -1,4 +1,4 @@
-"""Results as the viewing commands read them: stage 5's document, and the timeline beside it."""
+"""Results as the viewing commands read them: stage 5's document, and the timeline next to it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Estimator = Literal["replay", "carry", "bound"]
 
 
 class Results:
-    """A folder of results. The document is read at once, the timeline when something asks for it."""
+    """A results folder. The document is read at once, the timeline on demand."""
 
     def __init__(self, folder: Path, document: Analysis, *, own: bool = False) -> None:
         self.folder = folder
@@ -49,7 +49,7 @@ class Results:
 
     @functools.cached_property
     def estimates(self) -> Estimates:
-        """The estimators on this run."""
+        """The estimators for this run."""
         return Estimates(self.timeline, self.work, self.copy_time, self.document.wall_s, self.document.wait_latency)
 
     @property
@@ -64,7 +64,7 @@ class Results:
 
     @functools.cached_property
     def copy_time(self) -> NDArray[np.int64]:
-        """For each site the nanoseconds that the GPU copies at least for one of its transfers."""
+        """For each site, the minimum nanoseconds that the GPU copies for one of its transfers."""
         sites = self.document.sites
         return copy_times(
             np.array([site.bytes if site.kind == "transfer" else 0 for site in sites], np.int64),
@@ -83,16 +83,16 @@ def open_results(folder: Path) -> Results:
     """Read the analysis in a folder.
 
     Raises:
-        DocumentError: there is none, or it is truncated, edited, or of another version; one sentence says so.
+        DocumentError: There is none, or it is truncated, edited, or of another version; one sentence says so.
     """
     document, own = read_latest_owned(Analysis, ResultsFolder(folder), "analysis")
     return Results(folder, document, own=own)
 
 
 def doing_without(results: Results, site: int) -> Replayed | None:
-    """What doing without a site's waits would save; None where none is needed, nothing waited, or no trace tells.
+    """Return what removing a site's waits would save; None if none is needed, nothing waited, or there is no trace.
 
-    `site` counts from 0; one that does not exist has nothing to do without.
+    `site` counts from 0; a site that does not exist has no waits to remove.
     """
     if results.work is None or not 0 <= site < len(results.document.sites):
         return None
@@ -105,10 +105,9 @@ def doing_without(results: Results, site: int) -> Replayed | None:
 
 @dataclass(frozen=True, slots=True)
 class SubsequenceAnswer:
-    """What fixing operations `start` to `end` of a sequence saves, numbered from 1 as on the screen (Figure
-    5.4).
+    """What fixing operations `start` to `end` of a sequence saves, numbered from 1 as on the screen (Figure 5.4).
 
-    `seconds` and `percent` (of the run) are by `estimator`; `benefit` holds all estimators' seconds.
+    `seconds` and `percent` (of the run) are by `estimator`; `benefit` has all estimators' seconds.
     """
 
     sequence: int
@@ -126,17 +125,17 @@ def subsequence(
 ) -> SubsequenceAnswer:
     """Estimate a part of a sequence over all its recurrences, without a new run. Numbers start at 1.
 
-    Without an estimator it is the document's own.
+    The default is the document's own estimator.
 
     Raises:
-        FfmError: there is no such sequence, or no such part of it, or no replay of imported results.
-        DocumentError: the timeline beside the document cannot be read.
+        FfmError: There is no such sequence, it has no such part, or imported results have no replay.
+               DocumentError: The timeline next to the document cannot be read.
     """
     document = results.document
     operations = sequence_operations(document, sequence)
     if not 1 <= start <= end <= len(operations):
         raise FfmError(
-            f"sequence {sequence} has operations 1 to {len(operations)}, so {start} to {end} is not a "
+            f"sequence {sequence} has operations 1 to {len(operations)}, so {start} to {end} is not "
             f"part of it; `ffm sequence {sequence}` lists them."
         )
     benefit = results.estimates.of_rows(results.membership.rows_of(sequence - 1, start - 1, end - 1))
@@ -147,10 +146,10 @@ def subsequence(
 
 
 def sequence_operations(document: Analysis, sequence: int) -> list[SequenceOperation]:
-    """The operations of a sequence, by its number from 1.
+    """Return the operations of a sequence, by its number from 1.
 
     Raises:
-        FfmError: there is no such sequence.
+        FfmError: There is no such sequence.
     """
     if not 1 <= sequence <= len(document.sequences):
         raise FfmError(
@@ -161,13 +160,13 @@ def sequence_operations(document: Analysis, sequence: int) -> list[SequenceOpera
 
 
 def seconds_by(benefit: Benefit, estimator: Estimator) -> float:
-    """A benefit's seconds by one estimator.
+    """Return a benefit's seconds by one estimator.
 
     Raises:
-        FfmError: there is no replay of it.
+        FfmError: It has no replay.
     """
     if estimator == "replay":
         if benefit.replay_s is None:
-            raise FfmError("these results have no replay, for want of a trace: use --estimator carry or bound.")
+            raise FfmError("these results have no replay because they have no trace: use --estimator carry or bound.")
         return benefit.replay_s
     return benefit.carry_s if estimator == "carry" else benefit.bound_s

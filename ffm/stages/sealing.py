@@ -1,8 +1,8 @@
-"""The seal of a document: a checksum of what it says, and the signature of the user whose measurement it is.
+"""The seal of a document: a checksum of its content, and the signature of the user who measured it.
 
-The checksum tells a document that was edited or cut from one that is as it was written. The signature tells results
-that this user measured from those of somebody else: it needs the user's own secret (`ffm.stages.ownership`). Both are
-over the bytes of the file, with zeros where they stand themselves.
+The checksum distinguishes an edited or truncated document from an unchanged one. The signature distinguishes results
+that this user measured from those of others; it needs the user's own secret (`ffm.stages.ownership`). Both cover the
+bytes of the file, with zeros in their own place.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ def sealed(head: dict[str, Any], content: dict[str, Any], secret: bytes | None) 
 
 
 def take_seal(content: dict[str, Any]) -> tuple[str, str]:
-    """Remove checksum and signature from a decoded document, and return them; empty where there are none."""
+    """Remove checksum and signature from a decoded document, and return them; empty if there are none."""
     checksum, signature = content.pop(CHECKSUM, ""), content.pop(SIGNATURE, "")
     return checksum if isinstance(checksum, str) else "", signature if isinstance(signature, str) else ""
 
 
 def is_whole(data: bytes, seal: tuple[str, str]) -> bool:
-    """Whether the bytes of a document are those that its checksum was made of."""
+    """Return whether the bytes of a document match its checksum."""
     return xxhash.xxh3_128_hexdigest(_blank(data, seal)) == seal[0]
 
 
 def is_signed(data: bytes, seal: tuple[str, str], secret: bytes | None) -> bool:
-    """Whether whoever has the secret wrote these bytes."""
+    """Return whether these bytes were written by the owner of the secret."""
     return secret is not None and hmac.compare_digest(
         _signature(_blank(data, seal), secret).encode(), seal[1].encode(errors="replace")
     )
 
 
 def digest(content: Any) -> str:
-    """The checksum of a table's bytes, as the document that names the table holds it."""
+    """Return the checksum of a table's bytes, as stored in the document that names the table."""
     return xxhash.xxh3_128_hexdigest(content)
 
 
 def digest_of_file(path: Path) -> str:
-    """The checksum of a table's file. Raises `OSError` where it cannot be read."""
+    """Return the checksum of a table's file. Raises `OSError` if it cannot be read."""
     state = xxhash.xxh3_128()
     with path.open("rb") as file:
         while part := file.read(1 << 22):
@@ -61,7 +61,7 @@ def digest_of_file(path: Path) -> str:
 
 
 def _blank(data: bytes, seal: tuple[str, str]) -> bytes:
-    """The bytes with zeros for the seal, which stands before anything that could look like it."""
+    """Return the bytes with zeros for the seal, which comes before anything that could look like it."""
     checksum, signature = seal
     return _with(_with(data, CHECKSUM, checksum, _EMPTY[CHECKSUM]), SIGNATURE, signature, _EMPTY[SIGNATURE])
 

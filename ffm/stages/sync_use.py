@@ -1,7 +1,7 @@
 """Stage 4 (dissertation 4.4): the time from each required synchronization to the first use of what it protects.
 
-Only what stage 3 found is instrumented: the functions of synchronizations that something relied on and of the
-transfers behind them, and the memory of just those transfers.
+Only what stage 3 found is instrumented: the functions of synchronizations that something relied on and of the transfers
+that they cover, and only the memory of those transfers.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def run_sync_use(request: Request) -> SyncUse:
     """Run the program with only the required synchronizations and their uses watched; write `sync-use.json`.
 
     Raises:
-        DocumentError: stage 3 is missing.
-        ProgramError: the program could not be measured, or failed.
+        DocumentError: Stage 3 is missing.
+               ProgramError: The program could not be measured, or failed.
     """
     memory = read_latest(MemoryDocument, request.folder, "memory")
     accesses = stored_table(memory, "accesses", ACCESSES, request.folder.root)
@@ -58,7 +58,7 @@ def run_sync_use(request: Request) -> SyncUse:
 
 
 def _write_plan(accesses: Columns, stacks: list[Stack], request: Request) -> Path:
-    """Write the keys of the transfers' stacks that the collector is to watch."""
+    """Write the keys of the transfer stacks that the collector should watch."""
     path = request.folder.root / "sync-use.plan"
     numbers = np.unique(accesses["stack"])
     write_whole(path, b"".join(bytes.fromhex(stacks[number].key) for number in numbers.tolist()))
@@ -68,8 +68,8 @@ def _write_plan(accesses: Columns, stacks: list[Stack], request: Request) -> Pat
 def _functions(accesses: Columns) -> list[str]:
     """Return the functions behind the accesses' transfers and the synchronizations that they relied on.
 
-    A private wait is under no function: it is seen through the internal wait function. The blocks of host memory that
-    the driver knows are followed too: they tell which sources are staged, and what kernels reach.
+    A private wait is under no function; it is observed through the internal wait function. The blocks of host memory
+    that the driver knows are tracked too, because they show which sources are staged and what kernels can access.
     """
     recorded = np.unique(np.concatenate([accesses["function"], accesses["synchronization_function"]]))
     private = constant("FFM_FUNCTION_PRIVATE")
@@ -89,7 +89,7 @@ def _functions(accesses: Columns) -> list[str]:
 
 
 def _graph_functions() -> list[str]:
-    """Return the functions that tell what a launched graph does, and which calls become part of one."""
+    """Return the functions that show what a launched graph does, and which calls become part of one."""
     catalogue = load_catalogue()
     return [function.name for function in catalogue.functions if function.kind is Kind.GRAPH or function.captures]
 
@@ -101,10 +101,10 @@ def _first_uses(
     known: list[Stack],
     accesses: Columns,
 ) -> Columns:
-    """Return a row for each synchronization (named as in stage 3) with the time to its earliest use, nanoseconds.
+    """Return a row for each synchronization (named as in stage 3) with the time to its earliest use in nanoseconds.
 
-    The time is the program's own: from where it went on after the wait, when the watch was set, to the access, without
-    what the fault costs.
+    The time is the program's own: from when it continued after the wait and the watch was set, to the access, without
+    the cost of the fault.
     """
     columns["stack"] = translate(columns["stack"], stacks, known)
     synchronization = {
@@ -137,7 +137,7 @@ def _first_uses(
 def _accesses(
     measured: Measurement, columns: Columns
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the row of the operation of each access, its time, when the watch was set, and what the fault cost."""
+    """Return the row of the operation of each access, its time, when the watch was set, and the cost of the fault."""
     parts: list[tuple[NDArray[np.int64], ...]] = []
     for process, recording in enumerate(measured.recordings):
         rows = np.flatnonzero(columns["process"] == process)
@@ -162,12 +162,12 @@ def _accesses(
 def _next_of(
     row: NDArray[np.int64], time: NDArray[np.int64], wanted: NDArray[np.int64], after: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return, for each wanted row, its first entry among `row` at a time or later; -1 where there is none."""
+    """Return, for each wanted row, its first entry among `row` at that time or later; -1 if there is none."""
     count, asked = len(row), len(wanted)
     rows = np.concatenate([row, wanted])
     order = np.lexsort((np.repeat([1, 0], [count, asked]), np.concatenate([time, after]), rows))
     entry = np.where(order < count, order, count)
-    # The nearest entry behind each place: a running minimum of places from the end.
+    # The nearest entry after each position: a running minimum of positions from the end.
     places = np.where(order < count, np.arange(len(order)), len(order))
     nearest = np.minimum.accumulate(places[::-1])[::-1]
     found = np.append(entry, count)[nearest]

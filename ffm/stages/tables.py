@@ -22,10 +22,10 @@ from ffm.whole_file import whole_file
 
 
 def write_table(columns: Columns, path: Path) -> None:
-    """Write columns as an Arrow file, whole or not at all.
+    """Write columns as an Arrow file, completely or not at all.
 
     Raises:
-        OSError: the file cannot be written.
+        OSError: The file cannot be written.
     """
     with whole_arrow_file(path) as file:
         feather.write_feather(pa.table(columns), file, compression="uncompressed")
@@ -33,20 +33,20 @@ def write_table(columns: Columns, path: Path) -> None:
 
 @contextmanager
 def whole_arrow_file(path: Path) -> Iterator[Any]:
-    """Open a file for Arrow to write to, whole or not at all (`ffm.whole_file`).
+    """Open a file for Arrow to write to, completely or not at all (`ffm.whole_file`).
 
-    Arrow would copy every column before it gives it to a Python file. It opens the file anew, by its descriptor: by
-    its name it would follow whatever lies there by then.
+    Given a Python file, Arrow would copy every column first. So it opens the file again by its descriptor; by its name
+    it would follow whatever is there by then.
     """
     with whole_file(path) as file, pa.OSFile(f"/proc/self/fd/{file.fileno()}", "wb") as sink:
         yield sink
 
 
 def stored_table(document: Document, name: str, table: Table, folder: Path) -> Columns:
-    """Map the columns of a document's table, and check them: that they are what was written, and that they are sound.
+    """Map the columns of a document's table, and check that they are unchanged and valid.
 
     Raises:
-        DocumentError: the file is missing, edited or truncated, or does not hold such a table.
+        DocumentError: The file is missing, edited or truncated, or does not contain such a table.
     """
     path = folder / getattr(document, name)
     columns = _mapped_columns(path, type(document), document.checksums.get(name, ""))
@@ -58,7 +58,7 @@ def stored_table(document: Document, name: str, table: Table, folder: Path) -> C
 
 
 def counts_of(document: Document) -> dict[str, int]:
-    """How many there are of what a document's tables refer to."""
+    """Return how many targets there are for the references in a document's tables."""
     return {"stacks": len(document.stacks)}
 
 
@@ -66,7 +66,7 @@ def read_table(path: Path) -> Columns:
     """Map the columns of an Arrow file, whatever they are.
 
     Raises:
-        DocumentError: the file is missing or damaged.
+        DocumentError: The file is missing or damaged.
     """
     return _mapped_columns(path, Document, None)
 
@@ -87,10 +87,10 @@ def _mapped_columns(path: Path, kind: type[Document], checksum: str | None) -> C
 
 
 def mapped_file(path: Path, kind: type[Document], checksum: str | None) -> mmap.mmap | bytes:
-    """Map a file beside a document of some kind, and check that it is as it was written, if a checksum is given.
+    """Map a file next to a document of some kind and, if a checksum is given, check that it is unchanged.
 
     Raises:
-        DocumentError: it is missing, cannot be read, or is another file than the document names.
+        DocumentError: It is missing, cannot be read, or is a different file than the document names.
     """
     try:
         with open_regular(path) as file:

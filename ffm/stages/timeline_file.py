@@ -1,7 +1,6 @@
-"""The columnar file of the model's timeline: Arrow IPC, compressed, with each row's line of a sequence beside
-it.
+"""The columnar file of the model's timeline: compressed Arrow IPC, including each row's line of a sequence.
 
-Arrow IPC rather than Parquet: it opens in a third of the time, which the viewing commands feel.
+Arrow IPC instead of Parquet, because it opens in a third of the time, which the viewing commands benefit from.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from ffm.stages.errors import DocumentError
 
 VERSION = b"3"
 BATCH_ROWS = 1 << 20
-"""Rows written at once: bounds the memory that compression needs beside the columns."""
+"""Rows written at once: bounds the extra memory that compression needs."""
 
 _COLUMNS = {
     "thread": number_of("threads"),
@@ -60,19 +59,19 @@ TIMELINE = Table(_COLUMNS, _RULES)
 TIMELINE_WITH_WORK = Table(_COLUMNS | _WORK_COLUMNS, _RULES)
 
 _WORK_TABLES = ("process_of_thread", "legacy", "stream_process")
-"""Its small tables, which lie in the file's metadata."""
+"""Its small tables, which are stored in the file's metadata."""
 
 
 def save_timeline(
     timeline: Timeline, path: Path, line: NDArray[np.int32] | None = None, work: DeviceWork | None = None
 ) -> None:
-    """Write a timeline, whole or not at all, with the rows' lines (`ffm.model.sequences.Membership`), if
-    there are any, and with what they do on the GPU, where that is known.
+    """Write a timeline, completely or not at all, with the rows' lines (`ffm.model.sequences.Membership`) if there are
+    any, and with what they do on the GPU if that is known.
 
     Without lines no row belongs to a sequence.
 
     Raises:
-        OSError: the file cannot be written.
+        OSError: The file cannot be written.
     """
     import pyarrow as pa
 
@@ -97,10 +96,10 @@ def save_timeline(
 
 
 def load_timeline(path: Path) -> tuple[Timeline, NDArray[np.int32]]:
-    """Read a timeline and its rows' lines. Columns are contiguous and may be written to.
+    """Read a timeline and its rows' lines. Columns are contiguous and writable.
 
     Raises:
-        DocumentError: missing, truncated, or of another kind or version.
+        DocumentError: It is missing, truncated, or of another kind or version.
     """
     timeline, line, _ = load_results_timeline(path)
     return timeline, line
@@ -109,15 +108,15 @@ def load_timeline(path: Path) -> tuple[Timeline, NDArray[np.int32]]:
 def load_results_timeline(
     path: Path, checksum: str | None = None, counts: Mapping[str, int] | None = None
 ) -> tuple[Timeline, NDArray[np.int32], DeviceWork | None]:
-    """Read a timeline, its rows' lines, and what they do on the GPU: None in files of imported results.
+    """Read a timeline, its rows' lines, and what they do on the GPU, which is None in files of imported results.
 
     Args:
         path: the file.
-        checksum: of the whole file, as its document has it; without it that is not checked.
-        counts: how many `sites` there are, and `lines` of sequences; without it the rows say.
+        checksum: of the whole file, as in its document; if not given, it is not checked.
+        counts: how many `sites` there are, and `lines` of sequences; if not given, the rows decide.
 
     Raises:
-        DocumentError: missing, edited or truncated, of another version, or no sound timeline.
+        DocumentError: It is missing, edited or truncated, of another version, or not a valid timeline.
     """
     import pyarrow as pa
 
@@ -150,7 +149,7 @@ def load_results_timeline(
 
 
 class _Work(msgspec.Struct, frozen=True, kw_only=True):
-    """The small tables of `DeviceWork`, as they lie in the file's metadata."""
+    """The small tables of `DeviceWork`, as stored in the file's metadata."""
 
     process_of_thread: list[Number]
     legacy: list[Annotated[int, msgspec.Meta(ge=-1, le=0x7FFFFFFF)]]
@@ -158,7 +157,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
     events: Number
 
     def check(self, rows: int) -> None:
-        """Raise `ColumnError` where a number refers to nothing, or there is more than rows can speak of."""
+        """Raise `ColumnError` if a number refers to nothing, or if there is more than the rows can refer to."""
         processes, streams = len(self.legacy), len(self.stream_process)
         if max((*self.process_of_thread, *self.stream_process), default=-1) >= processes:
             raise ColumnError("it names a process that it does not have")
@@ -171,7 +170,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _counts(columns: Columns, described: _Work | None, counts: Mapping[str, int] | None) -> dict[str, int]:
-    """How many there are of what the columns refer to. Raises `ColumnError` where that cannot be."""
+    """Return how many targets there are for the columns' references. Raises `ColumnError` if that is impossible."""
     rows = len(columns["start"])
     known = dict(counts or {})
     for name, column in (("sites", "site"), ("lines", "line")):
@@ -188,16 +187,16 @@ def _counts(columns: Columns, described: _Work | None, counts: Mapping[str, int]
 
 
 def _is_in_order(thread: NDArray[np.int32], start: NDArray[np.int64]) -> bool:
-    """Whether rows are sorted by thread, then by start."""
+    """Return whether rows are sorted by thread, then by start."""
     same = thread[1:] == thread[:-1]
     return bool((thread[1:] >= thread[:-1]).all() and (~same | (start[1:] >= start[:-1])).all())
 
 
 def _read_columns(reader: Any, table: Table) -> Columns:
-    """Copy batch by batch into whole columns, so that no second copy of the file is ever in memory.
+    """Copy batch by batch into whole columns, so that memory never holds a second copy of the file.
 
     Raises:
-        ValueError: the file has other columns, or more rows in a batch than are ever written.
+        ValueError: The file has other columns, or more rows in a batch than are ever written.
     """
     if set(reader.schema.names) != set(table.columns):
         raise ValueError("other columns")
@@ -221,7 +220,7 @@ def _read_columns(reader: Any, table: Table) -> Columns:
 
 
 def _arrow_type(column: NDArray[Any]) -> Any:
-    """The type that Arrow has for a column."""
+    """Return Arrow's type for a column."""
     import pyarrow as pa
 
     return pa.from_numpy_dtype(column.dtype)

@@ -36,14 +36,14 @@ TRACED_KINDS = (
     Kind.EVENT,
     Kind.MODULE,
 )
-"""What is traced whatever stage 1 saw: all that enqueues, orders, waits for or frees work of the GPU."""
+"""What is traced whatever stage 1 saw: everything that enqueues, orders, waits for or frees GPU work."""
 
 
 HOST = 8
 """The flag `FFM_MODE_HOST` of `ffm/instrument/collector/collector.h`."""
 
 NEWEST_CAPABILITY = 9999
-"""A GPU later than all: code that not even it needs compiled is not PTX."""
+"""A GPU newer than all: code that must be compiled even for it is PTX."""
 
 
 def traced_functions(baseline: Baseline) -> list[str]:
@@ -57,8 +57,8 @@ def traced_functions(baseline: Baseline) -> list[str]:
 def run_tracing(request: Request) -> Tracing:
     """Run the program with all operations traced; write `tracing.json` and `tracing-events.arrow`.
 
-    Raises:
-        DocumentError: stage 1 is missing.
+    DocumentError: Stage 1 is missing.
+               ProgramError: The program could not be measured, or failed.
         ProgramError: the program could not be measured, or failed.
     """
     baseline = read_latest(Baseline, request.folder, "baseline")
@@ -67,7 +67,7 @@ def run_tracing(request: Request) -> Tracing:
 
 
 def _capability(measured: Measurement, stacks: StackTable) -> int:
-    """Ask the driver what GPU it has, where the program holds device code that it may have to compile."""
+    """Query the driver's GPU, if the program contains device code that may have to be compiled."""
     driver = measured.run.driver
     holds_code = compiled_modules(measured.run, stacks.modules, NEWEST_CAPABILITY)
     return compute_capability(Path(driver.path)) if driver is not None and holds_code else 0
@@ -76,13 +76,13 @@ def _capability(measured: Measurement, stacks: StackTable) -> int:
 def _latency(measured: Measurement) -> WaitLatency:
     driver = measured.run.driver
     if driver is None:
-        return WaitLatency(least=0, unknown="the driver is not known")
+        return WaitLatency(least=0, unknown="the driver is unknown")
     found = wait_latency(Path(driver.path))
     return WaitLatency(least=found.least, unknown=found.reason)
 
 
 def record_tracing(measured: Measurement, request: Request) -> Tracing:
-    """Write down a traced run."""
+    """Store a traced run."""
     stacks = StackTable()
     columns = operation_columns(measured.recordings, stacks)
     host_memory = host_memory_columns(measured.recordings, stacks)

@@ -1,7 +1,7 @@
-"""Snakemake's lock on the files of a measurement, which stays behind a Snakemake that was killed.
+"""Snakemake's lock on the files of a measurement, which a killed Snakemake leaves behind.
 
-Snakemake cannot tell that from one that runs, and would end without a word. So whoever runs this workflow holds a lock
-of ours beside it, which ends with its process.
+Snakemake cannot distinguish that from a running one, and would end without a message. So whoever runs this workflow
+also holds a lock of ours, which ends with its process.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from pathlib import Path
 from ffm.stages.lock import exclusive
 
 RECORDS = Path(".snakemake")
-"""Where Snakemake keeps its own, in the working directory."""
+"""Where Snakemake keeps its own records, in the working directory."""
 
 _held = contextlib.ExitStack()
 atexit.register(_held.close)
 
 
 def release_dead(results: str) -> None:
-    """Remove Snakemake's lock on a results folder where whoever took it is gone.
+    """Remove Snakemake's lock on a results folder if the process that took it is gone.
 
     Raises:
-        InUseError: it still runs; one sentence says who.
+        InUseError: It is still running; one sentence says who it is.
     """
     left = _locks(results)
     if left:
@@ -34,18 +34,18 @@ def release_dead(results: str) -> None:
 
 
 def hold(results: str) -> None:
-    """Hold our lock until this process ends. Raises `InUseError` where another process does."""
+    """Hold our lock until this process ends. Raises `InUseError` if another process holds it."""
     _held.enter_context(running(results))
 
 
 def running(results: str) -> contextlib.AbstractContextManager[None]:
-    """Our lock on the workflow for a results folder, of this working directory."""
+    """Return our lock on the workflow for a results folder and this working directory."""
     name = hashlib.sha256(results.encode()).hexdigest()[:16]
     return exclusive(RECORDS / f"ffm-{name}.lock", f"The results folder {results}", "snakemake")
 
 
 def _locks(results: str) -> list[Path]:
-    """Snakemake's lock files that name a file of the results."""
+    """Return Snakemake's lock files that name a file of the results."""
     found = []
     for path in (RECORDS / "locks").glob("*.lock"):
         with contextlib.suppress(OSError):

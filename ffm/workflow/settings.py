@@ -1,4 +1,4 @@
-"""The settings of the workflow, checked before anything is made of them: on a command line they can be any text."""
+"""The workflow's settings, checked before anything is derived from them: on a command line they can be any text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ffm.stages.folder import application_name, python_script
 from ffm.vgpu.paths import NotBuiltError, sample
 
 NAMES = ("app", "arguments", "ordinary_memory", "results", "sample", "timeout", "watch")
-"""All that there are."""
+"""All existing settings."""
 
 _BRACES = frozenset("{}")
 
@@ -24,7 +24,7 @@ _YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
 
 
 class SettingsError(FfmError):
-    """A setting is missing, of the wrong type, or not known."""
+    """A setting is missing, of the wrong type, or unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +33,26 @@ class Settings:
 
     command: list[str]
     files: list[str]
-    """What the results depend on: the program, and the script that it runs. A program that does not exist is left to
-    `ffm stage`, which says so in one sentence."""
+    """What the results depend on: the program, and the script that it runs. If the program does not exist, `ffm stage`
+    says so in one sentence.
+    """
     results: str
     """The folder."""
     limits: list[str]
     """Options of each run."""
     memory_options: list[str]
-    """Options of stage 3 beside them."""
+    """Further options of stage 3."""
 
 
 def read_settings(given: Mapping[str, Any]) -> Settings:
     """Check the settings of a measurement, which Snakemake read from files and the command line.
 
     Raises:
-        SettingsError: one sentence about the first that is wrong.
+        SettingsError: One sentence about the first invalid setting.
     """
     unknown = sorted(str(name) for name in given if name not in NAMES)
     if unknown:
-        raise SettingsError(f"there is no setting {unknown[0]}; there are {', '.join(NAMES)}.")
+        raise SettingsError(f"there is no setting {unknown[0]}; the settings are {', '.join(NAMES)}.")
     command = _command(given)
     watch = given.get("watch", "pages")
     if watch not in ("pages", "trace"):
@@ -69,7 +70,7 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
 
 
 def _command(given: Mapping[str, Any]) -> list[str]:
-    """The words of the program to measure."""
+    """Return the words of the program to measure."""
     try:
         if "app" in given or "sample" not in given:
             words = shlex.split(_text(given, "app"))
@@ -78,8 +79,8 @@ def _command(given: Mapping[str, Any]) -> list[str]:
             words = [program, *shlex.split(_text(given, "arguments"))]
     except ValueError as error:
         raise SettingsError(
-            f"the program and its arguments cannot be split into words: {error}. (Snakemake takes quotes off the "
-            "value; a space within a word is written with a backslash before it.)"
+            f"the program and its arguments cannot be split into words: {error}. (Snakemake removes quotes from the "
+            "value; write a backslash before a space within a word.)"
         ) from error
     except NotBuiltError as error:
         raise SettingsError(str(error)) from error
@@ -100,7 +101,7 @@ def _files(command: list[str]) -> list[str]:
 
 
 def _text(given: Mapping[str, Any], name: str) -> str:
-    """A text; Snakemake makes numbers of texts that look like them."""
+    """Return a text; Snakemake converts texts that look like numbers to numbers."""
     value = given.get(name)
     if value is None:
         return ""

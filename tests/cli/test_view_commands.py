@@ -96,8 +96,8 @@ def test_the_html_report_is_written(ffm: CommandLine, results: Path, tmp_path: P
         (["fold", "cudaFre"], "did you mean cudaFree?"),
         (["site", "44"], "numbered 1 to 3"),
         (["report", "--results", "nowhere"], "nowhere"),
-        (["report", "--html", "no/such/folder/report.html"], "Make its folder first"),
-        (["export", "--output", "no/such/folder/all.json"], "Make its folder first"),
+        (["report", "--html", "no/such/folder/report.html"], "Create its folder first"),
+        (["export", "--output", "no/such/folder/all.json"], "Create its folder first"),
     ],
 )
 def test_bad_input_gets_one_sentence_and_a_failure(

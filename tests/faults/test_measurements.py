@@ -146,15 +146,15 @@ def test_a_stage_that_was_begun_anew_makes_the_analysis_out_of_date(ffm: Ffm, re
     begin_run(results, stage, {})
     for view in (["report"], ["site", "1"], ["export"]):
         sentence = refused(ffm(*view, "--results", results))
-        assert f"stage {stage} was begun anew" in sentence and "analysis.json is of before" in sentence
+        assert f"stage {stage} was started again" in sentence and "analysis.json is older" in sentence
 
 
 def test_the_analysis_refuses_documents_of_two_measurements(
     ffm: Ffm, measured: Path, results: Path, ending: Path
 ) -> None:
     assert ffm("stage", "baseline", "--results", results, "--", ending).code == 0
-    assert "tracing.json is of before" in refused(ffm("stage", "analysis", "--results", results))
-    assert "memory.json is of before" in refused(ffm("stage", "sync-use", "--results", results, "--", ending))
+    assert "tracing.json is older" in refused(ffm("stage", "analysis", "--results", results))
+    assert "memory.json is older" in refused(ffm("stage", "sync-use", "--results", results, "--", ending))
     (results / "measurement.json").unlink()
     assert "different measurements" in refused(ffm("stage", "analysis", "--results", results))
 
@@ -165,11 +165,11 @@ def test_a_killed_measurement_is_not_shown_as_the_one_before(ffm: Ffm, results: 
     with subprocess.Popen([*map(str, command)], stderr=subprocess.DEVNULL) as measuring:
         while (results / "measurement.json").read_bytes() == before:
             assert measuring.poll() is None
-        assert f"being measured anew by `ffm stage baseline` (process {measuring.pid}" in refused(
+        assert f"being measured again by `ffm stage baseline` (process {measuring.pid}" in refused(
             ffm("report", "--results", results)
         )
         measuring.send_signal(signal.SIGKILL)
-    assert "stage baseline was begun anew" in refused(ffm("report", "--results", results))
+    assert "stage baseline was started again" in refused(ffm("report", "--results", results))
     for stage in STAGES:
         assert ffm("stage", stage, "--results", results, "--", ending).code == 0
     assert ffm("stage", "analysis", "--results", results).code == 0
