@@ -4,18 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
 UV_VERSION := 0.13.9
-# Percent of the Python code that must have run inside the tests. Compiled kernels are not counted, nor is what tests run
-# in processes of its own.
+# Percentage of the Python code that the tests must run. Compiled kernels are not counted, nor is code in separate
+# processes.
 COVERAGE := 60
-# The environment is made by the first of these that is new enough; `make PYTHON=...` names another one.
+# The first of these that is new enough creates the environment; `make PYTHON=...` selects another one.
 PYTHON := python3 python3.14 python3.13 python3.12 python3.11 /usr/bin/python3
-# Package and what shows that it is there.
+# Package, and the file that shows that it is installed.
 PACKAGES := build-essential=g++ cmake=cmake git=git ninja-build=ninja libunwind-dev=libunwind.h \
 	libxxhash-dev=xxhash.h llvm=llvm-symbolizer python3-venv=python:ensurepip python3-dev=Python.h
 NATIVE_SOURCES := $(shell find CMakeLists.txt ffm -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.cu' \
 	-o -name 'CMakeLists.txt' -o -name '*.cmake' -o -name '*.map' -o -name '*.def' -o -name '*.vgpu' -o -name 'catalogue.*' -o -name generate.py)
 
-# Where the home folder cannot be written to, uv keeps its cache here.
+# If the home folder is not writable, uv keeps its cache here.
 HOME_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/uv
 export UV_CACHE_DIR ?= $(shell mkdir -p "$(HOME_CACHE)" 2>/dev/null && test -w "$(HOME_CACHE)" \
 	&& echo "$(HOME_CACHE)" || echo "$(CURDIR)/build/uv-cache")
@@ -34,7 +34,7 @@ system:
 $(UV): | system
 	@.ci/environment $(VENV) $(UV_VERSION) $(PYTHON)
 
-# All that ffm uses, as uv.lock has it.
+# Everything that ffm uses, as locked in uv.lock.
 $(VENV)/.packages: pyproject.toml uv.lock | $(UV)
 	@echo "installing packages into $(VENV)"
 	@$(UV) sync -q --frozen --inexact --no-install-project
@@ -88,7 +88,7 @@ wheel: setup ## build the wheel into dist/
 lock: $(UV) ## update uv.lock from pyproject.toml
 	$(UV) lock
 
-# Without a network, or on another system than Debian, the tests of these drivers are skipped.
+# Without a network, or on a system other than Debian, the tests of these drivers are skipped.
 drivers: ## fetch builds of NVIDIA's own driver library, for tests; nothing is installed
 	@timeout 300 sh tests/driver/fetch_real_drivers.sh || echo "NVIDIA's drivers cannot be fetched here"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Downloads packages of several Debian suites into the current folder; nothing is installed, and the system's own
-# package lists stay as they are. Fails where one of the packages cannot be had, after it tried the others.
+# package lists stay as they are. Fails if one of the packages is unavailable, after trying the others.
 #
 #   fetch_packages.sh COMPONENT PACKAGE/SUITE...
 set -eu

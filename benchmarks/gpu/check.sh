@@ -3,10 +3,10 @@
 #
 #   benchmarks/gpu/check.sh OUTPUT_FOLDER [--virtual] [--seconds N] [--only STEP,...]
 #
-# Needs an NVIDIA GPU with its driver, nvcc, gcc and Python 3.12; --virtual goes the same way on the virtual GPU. What
-# else it needs lies in the folder PACK (default build/gpu-pack), made by pack.sh; without it, the packages of PYTHON
-# (default python3) must do. Prints what failed and goes on. Writes OUTPUT_FOLDER/check.json and check.txt, after each
-# line that it prints.
+# Needs an NVIDIA GPU with its driver, nvcc, gcc and Python 3.12; --virtual runs the same steps on the virtual GPU.
+# Everything else is in the folder PACK (default build/gpu-pack), made by pack.sh; without it, the packages of PYTHON
+# (default python3) must suffice. Prints what failed and continues. Writes OUTPUT_FOLDER/check.json and check.txt after
+# each line that it prints.
 set -eu
 [ $# -ge 1 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 mkdir -p "$1"
@@ -17,7 +17,7 @@ root=$PWD
 pack=${PACK:-build/gpu-pack}
 python=${PYTHON:-python3}
 
-# The packed wheels are unpacked beside the machine's own packages, and come first; so do the packed native parts.
+# The unpacked wheels and native parts take precedence over the machine's own packages.
 if [ -d "$pack/wheels" ] && "$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 12))'; then
     site=$root/build/gpu-site
     mkdir -p "$site"

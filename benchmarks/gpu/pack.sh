@@ -1,10 +1,10 @@
 #!/bin/sh
-# Gathers what check.sh needs beside a machine's own packages: wheels for Python 3.12 and the native parts, built now.
+# Gathers what check.sh needs besides a machine's own packages: wheels for Python 3.12 and the freshly built native parts.
 #
 #   benchmarks/gpu/pack.sh [FOLDER]      default: build/gpu-pack; less than 60 MB
 #
-# Packages that programs for the GPU bring along anyway (NumPy, Numba, pyarrow, rich, click, jinja2) are left out;
-# check.sh says which of them a machine lacks. Name further ones in MORE.
+# Packages that GPU programs usually bring along (NumPy, Numba, pyarrow, rich, click, jinja2) are left out; check.sh
+# says which of them a machine lacks. MORE names further ones to include.
 set -eu
 cd "$(dirname "$0")/../.."
 pack=${1:-build/gpu-pack}
@@ -26,8 +26,8 @@ done
     --implementation cp $platforms --platform manylinux2014_x86_64 --platform manylinux1_x86_64 --dest "$pack/wheels" \
     "frida==$frida" msgspec orjson platformdirs pyelftools capstone cffi pycparser ${MORE:-}
 
-# Built anew: what lies in the checkout may be older than its sources. All that these folders install is packed, with the
-# libunwind that it is linked with.
+# Rebuilt, because the build in the checkout may be older than its sources. Everything that these folders install is
+# packed, with the libunwind that it links.
 build=build/gpu-native
 parts="ffm/instrument/collector ffm/remedy/native"
 cmake -S . -B "$build" -G Ninja -DPython3_EXECUTABLE="$(command -v "$python")" >"$build.log" 2>&1 || refused=cmake

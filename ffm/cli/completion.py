@@ -1,4 +1,4 @@
-"""`ffm completion`: what makes a shell complete the commands and options of ffm."""
+"""`ffm completion`: code that makes a shell complete the commands and options of ffm."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from click.shell_completion import get_completion_class
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the code by which a shell completes ffm's commands, options and files.
+    """Print the code with which a shell completes ffm's commands, options and files.
 
     \b
     bash: echo 'eval "$(ffm completion bash)"' >> ~/.bashrc

@@ -42,7 +42,7 @@ def demo(sample: str, rounds: int, results: Path | None) -> None:
 
 
 LIMIT_S = 60
-"""Seconds after which a run of a sample is ended: several times what the longest takes."""
+"""Seconds after which a run of a sample is stopped: several times what the longest takes."""
 
 
 def _compare(program: Path, twin: Path, results: Path, rounds: int) -> None:

@@ -1,4 +1,4 @@
-"""`ffm init`: a folder of the user's own with the workflow, its profiles and a file of settings."""
+"""`ffm init`: create a folder with the workflow, its profiles and a file of settings."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ FILES = {
     Path("configs/program.yaml"): CONFIGS / "program.yaml",
     **{Path("profiles", path.parent.name, path.name): path for path in sorted(PROFILES.glob("*/config.yaml"))},
 }
-"""Each file of such a folder, and the packaged one that it is a copy of."""
+"""Each file of such a folder, and the packaged file that it is a copy of."""
 
 
 @click.command()
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=Path())
-@click.option("--force", is_flag=True, help="Overwrite files of these names.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def init(folder: Path, force: bool) -> None:
-    """Prepare FOLDER (default: this one) for Snakemake: Snakefile, profiles, a file of settings.
+    """Prepare FOLDER (default: the current one) for Snakemake: Snakefile, profiles, a file of settings.
 
     The Snakefile includes the rules of the installed ffm. The profiles run them on this machine (`default`), or as
     jobs on a Slurm cluster (`slurm`).
     """
     present = [str(folder / name) for name in FILES if (folder / name).exists()]
     if present and not force:
-        raise FfmError(f"{', '.join(present)} would be overwritten; say --force for that, or name another folder.")
+        raise FfmError(f"{', '.join(present)} would be overwritten; allow that with --force, or name another folder.")
     for name, packaged in FILES.items():
         target = folder / name
         try:

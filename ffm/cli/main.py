@@ -38,14 +38,14 @@ COMMANDS: dict[str, Entry] = {
     "remedies": Entry("ffm.cli.remedies", "remedies", "Show what to change, where, and what it would save."),
     "apply-remedy": Entry("ffm.cli.apply_remedy", "apply_remedy", "Run the program with fixes applied, and compare."),
     "export": Entry("ffm.cli.exporting", "export", "Write results as one file for other tools."),
-    "completion": Entry("ffm.cli.completion", "completion", "Make a shell complete ffm's commands and options."),
+    "completion": Entry("ffm.cli.completion", "completion", "Print code for shell completion."),
     "import": Entry("ffm.cli.importing", "import_results", "Import results of other tools."),
 }
 """Every command, in the order in which `ffm --help` lists them."""
 
 
 COMPLETION_VARIABLE = "_FFM_COMPLETE"
-"""What a shell sets when it asks ffm for completions (click)."""
+"""What a shell sets when it requests completions from ffm (click)."""
 
 
 class CommandsOnDemand(click.Group):

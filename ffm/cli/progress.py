@@ -51,7 +51,7 @@ class StageLine:
 
 
 def _found(document: Document, folder: Path) -> str:
-    """What a stage adds to what is known, to follow the count of operations."""
+    """Return what a stage adds to the known facts, to follow the count of operations."""
     if isinstance(document, Baseline):
         waited = sum(call.wait_s for call in document.waits)
         return f"; {plural(len(document.functions), 'driver function')} waited {waited:.2f} s"

@@ -1,4 +1,4 @@
-"""`ffm run`: the five stages by the packaged workflow, with one display, and the first screen of the report."""
+"""`ffm run`: the five stages by the packaged workflow, with one display, then the first screen of the report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ffm.stages.errors import FfmError
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
-@click.option("--sample", metavar="NAME", help="Measure a bundled program; COMMAND holds its arguments only.")
+@click.option("--sample", metavar="NAME", help="Measure a bundled program; COMMAND then has only its arguments.")
 @click.option(
     "--results",
     type=click.Path(file_okay=False, path_type=Path),
@@ -22,11 +22,11 @@ from ffm.stages.errors import FfmError
     help="Where the results go. [default: results/<program>]",
 )
 @click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="End each run after this time."
+    "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop each run after this time."
 )
-@click.option("--watch", type=click.Choice(["pages", "trace"]), help="How stage 3 sees accesses. [default: pages]")
+@click.option("--watch", type=click.Choice(["pages", "trace"]), help="How stage 3 observes accesses. [default: pages]")
 @click.option(
-    "--no-ordinary-memory", is_flag=True, help="No kernel uses ordinary host memory by its address, though the GPU can."
+    "--no-ordinary-memory", is_flag=True, help="Assume that no kernel accesses ordinary host memory by its address."
 )
 @click.option(
     "--configfile",
@@ -34,9 +34,9 @@ from ffm.stages.errors import FfmError
     type=click.Path(dir_okay=False, path_type=Path),
     multiple=True,
     metavar="FILE",
-    help="Read settings from this file; options given here go before it. `ffm init` writes one to start from.",
+    help="Read settings from this file; options given here take precedence. `ffm init` writes one to start from.",
 )
-@click.option("--force", is_flag=True, help="Measure again, also what is up to date.")
+@click.option("--force", is_flag=True, help="Measure everything again, even what is up to date.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def run(
     sample: str | None,
@@ -52,8 +52,8 @@ def run(
 
     COMMAND is the program with its arguments: ffm run ./app 1 2 3
 
-    Stages whose results are up to date are not run again. Snakemake runs them by the workflow that ffm brings with it;
-    `ffm init` puts that into a folder of your own, for clusters and settings in files.
+    Stages whose results are up to date are not run again. Snakemake runs the stages with the workflow that is part of
+    ffm. `ffm init` copies it into a folder of your own, for clusters and settings in files.
     """
     settings = _read(files)
     if sample is not None:
@@ -71,7 +71,7 @@ def run(
 
 
 def _read(files: tuple[Path, ...]) -> dict[str, Any]:
-    """The settings of some files; what later ones say goes before."""
+    """Read the settings in some files; later files take precedence."""
     import yaml
 
     settings: dict[str, Any] = {}
@@ -83,7 +83,7 @@ def _read(files: tuple[Path, ...]) -> dict[str, Any]:
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise FfmError(f"the file of settings {file} is not YAML: {' '.join(str(error).split())}.") from error
         if not isinstance(read, dict):
-            raise FfmError(f"the file of settings {file} holds no settings, such as `app: ./program`.")
+            raise FfmError(f"the file of settings {file} contains no settings, such as `app: ./program`.")
         settings |= read
     return settings
 
@@ -118,7 +118,7 @@ def _measure(settings: dict[str, Any], force: bool) -> None:
 
 
 def _last_walls(folder: Path, words: list[str]) -> dict[str, float]:
-    """How long the program ran in each stage when it was last measured with these arguments."""
+    """Return how long the program ran in each stage when it was last measured with these arguments."""
     import orjson
 
     from ffm.cli.run_screen import USUAL_RATIOS
@@ -130,7 +130,7 @@ def _last_walls(folder: Path, words: list[str]) -> dict[str, float]:
             if run["command"] == words:
                 walls[stage] = float(run["wall_s"])
         except (OSError, ValueError, KeyError, TypeError):
-            continue  # a guess at what is to come, which nothing rests on
+            continue  # only a guess about what is to come
     return walls
 
 

@@ -1,4 +1,4 @@
-"""The progress of `ffm run`: one table that changes on a terminal, else a line for each stage that ends."""
+"""The progress of `ffm run`: one table that changes on a terminal, otherwise one line per completed stage."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from ffm.cli.progress import TITLES
 from ffm.cli.stage_events import StageEvent
 
 USUAL_RATIOS = {"baseline": 1.01, "tracing": 1.02, "memory": 1.12, "sync-use": 1.06}
-"""How many times as long as bare a program runs in each stage: medians over the samples, of each sample's median
-(`benchmarks/results/overhead.json`)."""
+"""The ratio of a program's time in each stage to its bare time: medians over the samples of each sample's median
+(`benchmarks/results/overhead.json`).
+"""
 
 BASELINE = "baseline"
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -26,7 +27,7 @@ TITLE_WIDTH = max(map(len, TITLES.values()))
 
 @dataclass(slots=True)
 class Stage:
-    """A stage of this run as far as it has come."""
+    """A stage of this run and its progress."""
 
     began: float | None = None
     took: float | None = None
@@ -34,7 +35,7 @@ class Stage:
 
 
 class RunScreen:
-    """Where the run stands. `walls` says how long the program ran in each stage of the last measurement, if any."""
+    """The progress of the run. `walls` says how long the program ran in each stage of the last measurement, if any."""
 
     def __init__(self, title: str, walls: Mapping[str, float], clock: Callable[[], float] = time.monotonic) -> None:
         self._title = title
@@ -42,7 +43,7 @@ class RunScreen:
         self._clock = clock
         self._began = clock()
         self._around: float | None = None
-        """Seconds of a stage beyond the program's run: of stage 1, for that is known first."""
+        """Seconds of a stage beyond the program's run; taken from stage 1, for which it is known first."""
         self._stages = {name: Stage() for name in TITLES}
 
     @property
@@ -51,7 +52,7 @@ class RunScreen:
         return all(stage.began is None for stage in self._stages.values())
 
     def take(self, event: StageEvent) -> None:
-        """Note that a stage began or ended."""
+        """Note that a stage started or ended."""
         stage = self._stages[event.stage]
         if not event.ended:
             stage.began = event.at
@@ -64,19 +65,21 @@ class RunScreen:
             self._around = stage.took - event.wall_s
 
     def expected(self, name: str) -> float | None:
-        """Seconds that a stage will take, by the last measurement, else by the bare run; None if neither is known."""
+        """Return the seconds that a stage will take, by the last measurement or else the bare run; None if neither is
+        known.
+        """
         wall = self._walls.get(name)
         if wall is None and BASELINE in self._walls and name in USUAL_RATIOS:
             wall = self._walls[BASELINE] * USUAL_RATIOS[name] / USUAL_RATIOS[BASELINE]
         return None if wall is None else wall + (self._around or 0.0)
 
     def line(self, name: str) -> str:
-        """What is printed of a stage that has ended, where there is no terminal."""
+        """Return what is printed about a stage that has ended, if there is no terminal."""
         stage = self._stages[name]
         return f"stage {TITLES[name]}: {stage.summary} [{stage.took or 0:.1f} s]"
 
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
-        """A line for the whole run, and one for each stage, as they are now."""
+        """Yield a line for the whole run, and one for each stage, in their current state."""
         now = self._clock()
         yield _line(f"{_clock_time(now - self._began)}  ", (self._title, "bold"))
         for name, title in TITLES.items():
@@ -97,7 +100,9 @@ class RunScreen:
 
 @contextmanager
 def shown(screen: RunScreen) -> Iterator[Callable[[list[StageEvent]], None]]:
-    """Show a run on the standard error; gives what is to be called with new events, also with none, to move on."""
+    """Show a run on standard error; yields a function to be called with new events, or with none to update the
+    display.
+    """
     console = Console(stderr=True, highlight=False)
 
     def take(events: list[StageEvent]) -> None:
@@ -114,7 +119,7 @@ def shown(screen: RunScreen) -> Iterator[Callable[[list[StageEvent]], None]]:
 
 
 def _line(*parts: str | Text | tuple[str, str]) -> Text:
-    """A line that loses its end where the terminal is narrow."""
+    """Return a line whose end is cut off if the terminal is too narrow."""
     return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
 
 

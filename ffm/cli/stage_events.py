@@ -1,4 +1,4 @@
-"""What stages tell `ffm run` while it waits for them: lines of JSON in a file that the environment names."""
+"""What stages report to `ffm run` while it waits for them: lines of JSON in a file named by the environment."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ VARIABLE = "FFM_STAGE_EVENTS"
 
 
 class StageEvent(msgspec.Struct, frozen=True):
-    """A stage begins, or has ended well."""
+    """A stage starts, or has ended successfully."""
 
     stage: str
     at: float
     """Seconds on the clock of `time.monotonic`, which all processes share."""
     ended: bool = False
     summary: str = ""
-    """What an ended stage found."""
+    """What a completed stage found."""
     wall_s: float = 0.0
     """How long the program ran in it; 0 in stages that do not run it."""
 
 
 class EventSink:
-    """Where a stage tells its events; nowhere when nobody asked."""
+    """Where a stage reports its events; nowhere if nobody asked."""
 
     def __init__(self, stage: str) -> None:
-        """Take the file's name out of the environment, which the measured program inherits."""
+        """Remove the file's name from the environment, which the measured program inherits."""
         self._stage = stage
         self._file = os.environ.pop(VARIABLE, None)
 
     def begin(self) -> None:
-        """Tell that the stage begins."""
+        """Report that the stage starts."""
         self._write(StageEvent(self._stage, time.monotonic()))
 
     def end(self, summary: str, wall_s: float) -> None:
-        """Tell that the stage has ended well, and what it found."""
+        """Report that the stage has ended successfully, and what it found."""
         self._write(StageEvent(self._stage, time.monotonic(), True, summary, wall_s))
 
     def _write(self, event: StageEvent) -> None:
@@ -48,7 +48,7 @@ class EventSink:
 
 
 class EventReader:
-    """Reads the events of a file as they come."""
+    """Reads the events in a file as they arrive."""
 
     def __init__(self, path: Path) -> None:
         path.touch()
@@ -56,7 +56,7 @@ class EventReader:
         self._read = 0
 
     def news(self) -> list[StageEvent]:
-        """The events since the last call; a line that is still being written waits for the next one."""
+        """Return the events since the last call, without a line that is still being written."""
         with self._path.open("rb") as file:
             file.seek(self._read)
             text = file.read()

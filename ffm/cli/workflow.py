@@ -1,4 +1,4 @@
-"""Snakemake as `ffm run` starts it: the packaged workflow in a process of its own, watched until it ends."""
+"""Snakemake as started by `ffm run`: the packaged workflow in a separate process, watched until it ends."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from ffm.workflow import PROFILES, SNAKEFILE
 
 POLL_S = 0.1
 PATIENCE_S = 20.0
-"""How long an interrupted workflow may take to end: the program is ended first, and what it recorded is closed."""
+"""How long an interrupted workflow may take to end: the program is stopped first, and its recording is closed."""
 
 _SENTENCE = re.compile(r"^ffm: (.*)$", re.MULTILINE)
 _ENDED = re.compile(r"^(?:interrupted|ended by \w+)\. ?")
 
 
 def run_workflow(settings: dict[str, object], *, force: bool, tell: Callable[[list[StageEvent]], None]) -> None:
-    """Run what is not up to date of the five stages; `tell` is called many times a second, with what is new.
+    """Run the stages that are not up to date; `tell` is called several times a second with new events.
 
     Raises:
-        FfmError: a stage failed, or Snakemake; the message is the stage's own sentence.
-        KeyboardInterrupt: we were told to end, and so was all that ran.
+        FfmError: A stage or Snakemake failed; the message is the stage's own sentence.
+               KeyboardInterrupt: ffm was asked to end, and so was everything that ran.
     """
     with tempfile.TemporaryDirectory(prefix="ffm-run-") as name:
         folder = Path(name)
@@ -44,7 +44,7 @@ def run_workflow(settings: dict[str, object], *, force: bool, tell: Callable[[li
         command += ["--workflow-profile", str(PROFILES / "default"), "--configfile", str(folder / "settings.json")]
         environment = {**os.environ, **_cache(folder), VARIABLE: str(folder / "events")}
         with log.open("wb") as sink:
-            # In a group of its own, so that Ctrl-C comes here alone and is passed on once.
+            # In a separate process group, so that Ctrl-C arrives only here and is passed on once.
             snakemake = subprocess.Popen(
                 [*command, *(["--forceall"] if force else [])],
                 stdin=subprocess.DEVNULL,
@@ -77,7 +77,7 @@ def _cache(folder: Path) -> dict[str, str]:
 
 
 def _end(snakemake: subprocess.Popen[bytes]) -> None:
-    """Interrupt the workflow with its stage, which ends the program; kill both if that takes too long."""
+    """Interrupt the workflow and its stage, which stops the program; kill both if that takes too long."""
     try:
         os.killpg(snakemake.pid, signal.SIGINT)
         snakemake.wait(PATIENCE_S)
@@ -89,7 +89,7 @@ def _end(snakemake: subprocess.Popen[bytes]) -> None:
 
 
 def _sentences(log: Path) -> list[str]:
-    """What stages, or the workflow, said for the user."""
+    """Return what stages, or the workflow, said to the user."""
     return list(dict.fromkeys(_SENTENCE.findall(log.read_text(errors="replace"))))
 
 

@@ -54,7 +54,7 @@ class RecordedStack:
 
 
 MISSING_STACK = RecordedStack(key="0" * 32, frames=[], truncated=True)
-"""Stands for a stack that was not written to its end."""
+"""Placeholder for a stack that was not completely written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +117,12 @@ def read_recording(path: Path) -> Recording:
     """Read one recording.
 
     Raises:
-        InstrumentError: The file is not a recording, of another version, or was edited or truncated.
+        InstrumentError: The file is not a recording, is of another version, or was edited or truncated.
     """
     header_bytes, layout = constant("FFM_HEADER_BYTES"), record_type("ffm_header")
     try:
         with open_regular(path) as file:
-            start = file.read(header_bytes)  # before it is mapped: the writer may be at work
+            start = file.read(header_bytes)  # before it is mapped: the writer may be active
             data = np.memmap(file, dtype=np.uint8, mode="r")
     except (OSError, ValueError) as error:
         raise InstrumentError(f"{path} cannot be read as a recording ({error}). Run the stage again.") from error
@@ -131,7 +131,7 @@ def read_recording(path: Path) -> Recording:
     header = np.frombuffer(start, layout, count=1)[0]
     if header["version"] != constant("FFM_VERSION"):
         raise InstrumentError(
-            f"{path} has version {header['version']}; but this ffm reads {constant('FFM_VERSION')}. Run the stage "
+            f"{path} has version {header['version']}, but this ffm reads {constant('FFM_VERSION')}. Run the stage "
             "again."
         )
     if header["catalogue_digest"].decode(errors="replace") != load_catalogue().digest:
@@ -146,7 +146,7 @@ def read_recording(path: Path) -> Recording:
 
 
 class _DamageError(Exception):
-    """What is wrong with a recording, in a phrase."""
+    """What is wrong with a recording, as a phrase."""
 
 
 TABLES = {
@@ -160,7 +160,7 @@ TABLES = {
     "host_releases": ("ffm_host_release", "FFM_CHUNK_HOST_RELEASES"),
     "host_uses": ("ffm_host_use", "FFM_CHUNK_HOST_USES"),
 }
-"""The tables of a recording: the structure of their rows, and the kind of chunk that holds them."""
+"""The tables of a recording: the structure of their rows, and the kind of chunk that contains them."""
 
 
 def _decoded(path: Path, header: Any, chunks: list[Chunk]) -> Recording:
@@ -170,7 +170,7 @@ def _decoded(path: Path, header: Any, chunks: list[Chunk]) -> Recording:
     }
     modules = _modules(chunks)
     stacks = _stacks(chunks, threads=int(header["threads"]))
-    if not header["lost"]:  # else the run is refused, and what is missing may be named all the same
+    if not header["lost"]:  # otherwise the run is refused, and missing things may still be named
         _check(tables, stacks, modules, threads=int(header["threads"]))
     return Recording(
         path=path,
@@ -207,7 +207,7 @@ Chunk = tuple[Any, NDArray[np.uint8]]
 def _chunks(data: NDArray[np.uint8], offset: int, end: int) -> list[Chunk]:
     """Return each chunk as (header, bytes of its complete records). A chunk that was never written ends the file.
 
-    `end` is where the writer has come to.
+    `end` is the writer's position.
     """
     if end > len(data):
         raise _DamageError(f"of its {end} bytes {len(data)} are here")
@@ -254,7 +254,7 @@ def _table(chunks: list[Chunk], structure: str, kind: str, *, numbered: bool) ->
 
 
 def _stacks(chunks: list[Chunk], *, threads: int) -> list[RecordedStack]:
-    """All stacks by their number. A thread that was killed may leave out one that it was about to write."""
+    """Return all stacks by their number. A thread that was killed may omit one that it was about to write."""
     head, frame = record_type("ffm_stack"), record_type("ffm_frame")
     python_frame = record_type("ffm_python_frame")
     none = constant("FFM_NO_MODULE")
@@ -289,7 +289,7 @@ def _stacks(chunks: list[Chunk], *, threads: int) -> list[RecordedStack]:
 
 
 def _record(content: NDArray[np.uint8], offset: int, layout: np.dtype[Any]) -> Any:
-    """The record at a place of a chunk, whose length is in the record itself."""
+    """Return the record at a position in a chunk; its length is in the record itself."""
     if offset + layout.itemsize > len(content):
         raise _DamageError("a chunk does not hold whole records")
     return content[offset : offset + layout.itemsize].view(layout)[0]

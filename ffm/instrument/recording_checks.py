@@ -1,6 +1,6 @@
-"""What the tables of a recording must fulfil, so that all that follows can index by them.
+"""What the tables of a recording must satisfy, so that later code can index by them.
 
-A recording that was cut or edited would else crash its reader, or give absurd numbers. Each field is looked at once.
+A truncated or edited recording would otherwise crash its reader, or give absurd numbers. Each field is checked once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.instrument.layout import constant
 
 LARGEST = 1 << 60
-"""Nanoseconds, bytes, or numbers of operations: sums of a few fit 64 bits with a sign."""
+"""Limit of nanoseconds, bytes, or numbers of operations: sums of a few fit into 64 signed bits."""
 
 ADDRESS = 1 << 62
 """Above all addresses of a process."""
@@ -34,11 +34,11 @@ FIELDS: dict[str, dict[str, int | str]] = {
     "host_releases": {"stack": _STACK, "allocator": "allocators"},
     "host_uses": {"stack": _STACK},
 }  # fmt: skip
-"""For each table and field what its values lie below: a number, or how many there are of something."""
+"""For each table and field the limit of its values: a number, or how many targets there are."""
 
 
 def flaw(tables: Mapping[str, NDArray[Any]], *, stacks: int, threads: int) -> str:
-    """Say in a phrase what is wrong with the tables of a recording; empty where nothing is."""
+    """Return what is wrong with the tables of a recording, as a phrase; empty if nothing is."""
     limits = {"threads": threads, "stacks": stacks, "allocators": constant("FFM_ALLOCATOR_FREE") + 1}
     for name, fields in FIELDS.items():
         table = tables[name]
@@ -50,6 +50,6 @@ def flaw(tables: Mapping[str, NDArray[Any]], *, stacks: int, threads: int) -> st
     private = constant("FFM_FUNCTION_PRIVATE")
     unknown = functions[(functions >= len(load_catalogue())) & (functions != private)]
     if len(unknown):
-        return f"operations name the driver function {unknown[0]}, which there is not"
+        return f"operations name the driver function {unknown[0]}, which does not exist"
     lasting = tables["operations"]["duration"].sum(dtype=np.float64)
     return "operations take longer than can be" if lasting >= LARGEST else ""

@@ -50,7 +50,7 @@ def test_nothing_is_overwritten_unless_told(command_line: CommandLine, tmp_path:
     assert refused.status == 1
     assert (
         refused.errors
-        == f"ffm: {tmp_path}/Snakefile would be overwritten; say --force for that, or name another folder.\n"
+        == f"ffm: {tmp_path}/Snakefile would be overwritten; allow that with --force, or name another folder.\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["Snakefile"]
     assert command_line("init", tmp_path, "--force").status == 0

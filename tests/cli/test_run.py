@@ -39,7 +39,7 @@ def command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
         (["--sample", "nosuch"], "nosuch of the virtual GPU"),
         (["--configfile", "nosuch.yaml"], "nosuch.yaml cannot be read"),
         (["--configfile", "data"], "data is not YAML"),
-        (["--configfile", "list.yaml"], "list.yaml holds no settings"),
+        (["--configfile", "list.yaml"], "list.yaml contains no settings"),
         (["--configfile", "quote.yaml"], "cannot be split into words"),
     ],
 )

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs CuPy as its developers distribute it, for the virtual GPU, into an environment of its own.
+# Installs CuPy as distributed by its developers, for the virtual GPU, into a separate environment.
 #
 #   tests/clients/build_cupy.sh [FOLDER]      default: build/cupy
 #
@@ -13,7 +13,7 @@ $pip install setuptools wheel cupy-cuda13x cuda-core cuda-bindings nvidia-cuda-r
     nvidia-cuda-profiler-api nvidia-cuda-nvrtc nvidia-cuda-cccl
 version=$("$python" -c 'from importlib.metadata import version; print(version("cupy-cuda13x"))')
 
-# In READTHEDOCS's way CuPy says what it is without looking for a toolkit, which its source distribution else does.
+# With READTHEDOCS set, CuPy reports its metadata without looking for a toolkit, as its source distribution otherwise does.
 if [ ! -d "$folder/cupy-$version" ]; then
     READTHEDOCS=True $pip download --no-deps --no-binary=cupy --dest "$folder" "cupy==$version"
     tar xf "$folder/cupy-$version.tar.gz" -C "$folder"
@@ -21,7 +21,7 @@ fi
 module=$("$python" -c 'import importlib.util as u; print(u.find_spec("cupy_backends.cuda.api.runtime").origin)')
 cython=$(strings "$module" | sed -n 's/^_cython_\([0-9]*\)_\([0-9]*\)_\([0-9]*\)$/\1.\2.\3/p' | head -n 1)
 if [ -n "$cython" ]; then
-    $pip install "cython==$cython" # what the other modules were made with: they share its types
+    $pip install "cython==$cython" # the version that built the other modules: they share its types
     echo "$cython" > "$folder/cython-version"
 else
     $pip install "cython==$(cat "$folder/cython-version")"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Installs JAX with its CUDA 13 plug-in as its developers distribute them, for the virtual GPU, into an environment of
-# its own.
+# Installs JAX with its CUDA 13 plug-in as distributed by its developers, for the virtual GPU, into a separate
+# environment.
 #
 #   tests/clients/build_jax.sh [FOLDER]      default: build/jax
 #
-# In place of NVIDIA's closed libraries (some gigabytes) stand_ins.py builds stand-ins for those that XLA does not start
-# without. Run by hand: it needs a package index, 1.2 GB of disk, the built virtual GPU and a minute.
+# Instead of NVIDIA's closed libraries (several gigabytes), stand_ins.py builds stand-ins for those that XLA needs to
+# start. Run by hand: it needs a package index, 1.2 GB of disk, the built virtual GPU and a minute.
 # tests/clients/test_jax.py then runs.
 set -eu
 version=0.10.2
@@ -19,7 +19,7 @@ include=$(dirname "$(find "$folder/headers" -name cuda_runtime_api.h)")
 "$python" tests/clients/stand_ins.py asked "$include" "$packages/nvidia/cu13/lib" \
     "$packages/jax_plugins/xla_cuda13/xla_cuda_plugin.so"
 [ -e /dev/nvidia0 ] || [ -e /dev/nvidiactl ] || {
-    echo "JAX is installed; it uses a GPU only where there is a file /dev/nvidiactl: create an empty one" >&2
+    echo "JAX is installed; it uses a GPU only if the file /dev/nvidiactl exists: create an empty one" >&2
     exit 1
 }
 cd "$folder"

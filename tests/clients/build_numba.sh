@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs Numba's CUDA target, with the compilers that it needs, into an environment of its own.
+# Installs Numba's CUDA target, with the compilers that it needs, into a separate environment.
 #
 #   tests/clients/build_numba.sh [FOLDER]      default: build/numba
 #

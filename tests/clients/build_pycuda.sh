@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds PyCUDA from its source distribution against the virtual driver, into an environment of its own.
+# Builds PyCUDA from its source distribution against the virtual driver, into a separate environment.
 #
 #   tests/clients/build_pycuda.sh [FOLDER]      default: build/pycuda
 #
@@ -16,7 +16,7 @@ if [ ! -d "$folder/source" ]; then
     tar xf "$folder"/download/pycuda-*.tar.gz --strip-components=1 -C "$folder/source"
 fi
 
-# A toolkit as its build looks for one: the headers of the wheels, the virtual driver to link.
+# A toolkit in the layout that its build expects: the headers of the wheels, the virtual driver to link.
 toolkit=$folder/toolkit
 include=$("$python" -c 'import nvidia, pathlib; print(*pathlib.Path(list(nvidia.__path__)[0]).glob("*/include"))')
 mkdir -p "$toolkit/lib64"

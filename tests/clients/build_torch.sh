@@ -1,10 +1,10 @@
 #!/bin/sh
-# Installs PyTorch's CUDA build as its developers distribute it, for the virtual GPU, into an environment of its own.
+# Installs PyTorch's CUDA build as distributed by its developers, for the virtual GPU, into a separate environment.
 #
 #   tests/clients/build_torch.sh [FOLDER]      default: build/torch
 #
-# Of what it needs only the small packages are installed: stand_ins.py builds stand-ins for NVIDIA's closed
-# libraries (some gigabytes), which refuse all but products of matrices. Run by hand: it needs a package index, 2 GB of
+# Only the small packages that it needs are installed: stand_ins.py builds stand-ins for NVIDIA's closed libraries
+# (several gigabytes), which refuse everything except matrix products. Run by hand: it needs a package index, 2 GB of
 # disk, the built virtual GPU and some minutes. tests/clients/test_torch.py then runs.
 set -eu
 folder=${1:-build/torch}
@@ -15,7 +15,7 @@ if ! "$python" -c 'import importlib.metadata as m, sys; sys.exit(m.version("torc
 fi
 packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 [ -e "$packages/torch/lib/libtorch_cuda.so" ] || { echo "the index gave PyTorch without CUDA" >&2; exit 1; }
-# Headers only, elsewhere: beside PyTorch NVIDIA's own runtime would be found before ours.
+# Only headers, in another place: next to PyTorch, NVIDIA's own runtime would be found before ours.
 [ -d "$folder/headers" ] || $pip install --no-deps --target "$folder/headers" nvidia-cuda-runtime nvidia-cuda-crt
 include=$(dirname "$(find "$folder/headers" -name cuda_runtime_api.h)")
 "$python" tests/clients/stand_ins.py linked "$include" "$packages/nvidia/cu13/lib" "$packages"/torch/lib/*.so

@@ -1,5 +1,5 @@
-# Sourced by the build scripts, which set `folder`: makes an environment for one client of the driver there. Sets root,
-# libraries (of the virtual GPU), python and pip.
+# Sourced by the build scripts, which set `folder`: creates an environment there for one client of the driver. Sets
+# root, libraries (of the virtual GPU), python and pip.
 cd "$(dirname "$0")/../.."
 root=$PWD
 libraries=$("$root/.venv/bin/python" -c 'from ffm.vgpu.paths import library_folder; print(library_folder())') || {

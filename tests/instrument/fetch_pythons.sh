@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fetches CPython 3.14 and 3.15 as Debian builds them, with the C library that they need, and unpacks them into a
+# Fetches Debian's builds of CPython 3.14 and 3.15, with the C library that they need, and unpacks them into a
 # folder; nothing is installed. The tests in test_python_frames.py look there.
 #
 #   fetch_pythons.sh PATCHELF [FOLDER]

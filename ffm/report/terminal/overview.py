@@ -82,7 +82,7 @@ FIRST_ROWS = 8
 
 
 def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
-    """What matters most of the overview, for a terminal of the given width: its best rows, without single points."""
+    """Lay out the most important part of the overview for a terminal: its best rows, without single points."""
     scale = Scale(view.wall_s)
     parts: list[RenderableType] = [
         Text(f"{view.application}: {scale.seconds(view.wall_s)} of wall time", style="bold"),

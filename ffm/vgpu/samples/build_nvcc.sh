@@ -1,12 +1,12 @@
 #!/bin/sh
 # Builds the samples for a real GPU: build_nvcc.sh OUTPUT_FOLDER [PROGRAM...]
 #
-# Without PROGRAMs all, as many at a time as there are processors; one that nvcc refuses does not hinder the others.
+# Without PROGRAMs it builds all, as many at a time as there are processors; if nvcc refuses one, the others continue.
 # NVCC: the compiler (default: nvcc). CUDA_ARCH: the GPU's architecture (default: sm_90).
 # PYTHON: the interpreter for train, with the package cuda-bindings (default: python3).
 # CUBLAS: a folder with cuBLAS's include/ and lib/, such as /usr/local/cuda, or site-packages/nvidia/cu13 after
-# `pip install nvidia-cublas`; als then calls cuBLAS, whose calls of the driver are private. Without it, als calls
-# vblas as plain CUDA code.
+# `pip install nvidia-cublas`; als then calls cuBLAS, whose driver calls are private. Otherwise als calls vblas
+# as plain CUDA code.
 set -eu
 
 programs="als als_fixed amg amg_fixed fft fft_fixed flag flag_fixed gaussian gaussian_fixed ibm ibm_fixed overlap
@@ -43,7 +43,7 @@ als() {
     if [ -n "${CUBLAS:-}" ]; then
         library=$(find -H "$CUBLAS/lib" "$CUBLAS/lib64" -name 'libcublas.so.*' 2>/dev/null | sort | head -n 1)
         if [ -z "$library" ] || [ ! -f "$CUBLAS/include/cublas_v2.h" ]; then
-            echo "build_nvcc.sh: $CUBLAS holds no include/cublas_v2.h or no lib/libcublas.so.*" >&2
+            echo "build_nvcc.sh: $CUBLAS lacks include/cublas_v2.h or lib/libcublas.so.*" >&2
             exit 1
         fi
         set -- "$@" -DALS_CUBLAS -I "$CUBLAS/include" -Xlinker "$library" -Xlinker -rpath \
@@ -52,14 +52,14 @@ als() {
     build "$program" als -x cu als.cu cg.cu main.cu ratings.cpp reference.cpp "$@"
 }
 
-# fft LIBRARY PROGRAM FIXED: the closed library lies beside the program, stripped.
+# fft LIBRARY PROGRAM FIXED: the closed library is next to the program, stripped.
 fft() {
     build "lib$1.so" fft -shared -Xcompiler -fPIC,-fvisibility=hidden -Xlinker -s -DVFFT_ASYNC="$3" \
         -x cu library/vfft.cu
     build "$2" fft -DFFT_FIXED="$3" -I library -x cu main.cu bands.cpp -L "$output" -l"$1" -Xlinker -rpath -Xlinker '$ORIGIN'
 }
 
-# train PROGRAM FIXED: the Python program, with its kernels beside it.
+# train PROGRAM FIXED: the Python program, with its kernels next to it.
 train() {
     (cd train && "${NVCC:-nvcc}" -std=c++17 -O2 -fatbin -arch="${CUDA_ARCH:-sm_90}" -I ../../include train_kernels.cu \
         -o "$output/$1.fatbin")

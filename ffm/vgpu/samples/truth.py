@@ -1,9 +1,9 @@
 """The truth about each CUDA call of a sample that can wait or transfer, read from marks in its source.
 
-A mark is a comment of its own line, `// problem: REASON`, `// needed: REASON` or `// once: REASON` (`#` in Python),
-above the CUDA call that it speaks of. A problem is corrected in the twin `NAME_fixed`, or in the one that the mark
+A mark is a comment on its own line, `// problem: REASON`, `// needed: REASON` or `// once: REASON` (`#` in Python),
+above the CUDA call to which it applies. A problem is corrected in the twin `NAME_fixed`, or in the one that the mark
 names in brackets: `// problem: REASON [TWIN]`. `python -m ffm.vgpu.samples.truth` writes each `NAME.truth.toml` from
-the marks in `NAME/`, so that line numbers in that file cannot go stale; a test compares the two.
+the marks in `NAME/`, so that its line numbers cannot become outdated; a test compares the two.
 """
 
 import re
@@ -131,7 +131,7 @@ _FUNCTION = re.compile(r"(?:[A-Za-z_][\w:<> ]*?[ *&]|\s*def )(\w+)\(")
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """One CUDA call as it is written: `caller` names the calls of its function, for a function in another file."""
+    """One CUDA call as written: `caller` names the calls of its function, for a function in another file."""
 
     file: str
     line: int
@@ -140,7 +140,7 @@ class CallSite:
     callers: tuple[str, ...]
     allocated_at: int | None  # line of the matching cudaMalloc, for cudaFree
     reason: Reason
-    twin: str | None  # the corrected program, where there is one
+    twin: str | None  # the corrected program, if there is one
 
 
 class UnreadableMarksError(ValueError):
@@ -148,9 +148,9 @@ class UnreadableMarksError(ValueError):
 
 
 def call_sites(folder: Path) -> list[CallSite]:
-    """All marked call sites of the sources in `folder`, by file and line; the folder has the sample's name.
+    """Return all marked call sites of the sources in `folder`, by file and line; the folder has the sample's name.
 
-    Raises UnreadableMarksError for a mark that is unknown or that no call follows.
+    Raises UnreadableMarksError for a mark that is unknown or is not followed by a call.
     """
     files = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES)
     sources = {path.name: path.read_text().splitlines() for path in files}
@@ -186,7 +186,7 @@ def _sites_of(name: str, sources: dict[str, list[str]], usual_twin: str) -> list
 
 
 def _callers(function: str, file: str, sources: dict[str, list[str]]) -> tuple[str, ...]:
-    """Where the other CUDA or Python sources call `function`, as `file:line`; headers only declare it."""
+    """Return where the other CUDA or Python sources call `function`, as `file:line`; headers only declare it."""
     return tuple(
         f"{name}:{number}"
         for name, lines in sources.items()
@@ -197,14 +197,14 @@ def _callers(function: str, file: str, sources: dict[str, list[str]]) -> tuple[s
 
 
 def _allocation(lines: list[str], arguments: str) -> int | None:
-    """The line of the last cudaMalloc before, of the pointer that `arguments` begins with."""
+    """Return the line of the last cudaMalloc before it for the pointer that `arguments` starts with."""
     pointer = re.escape(arguments.partition(")")[0])
     found = [number for number, line in enumerate(lines, 1) if re.search(rf"\bcudaMalloc\(.*&{pointer},", line)]
     return found[-1] if found else None
 
 
 def as_toml(sites: list[CallSite]) -> str:
-    """The sites as a TOML document with one `[[call_site]]` each."""
+    """Return the sites as a TOML document with one `[[call_site]]` each."""
     parts = [
         "# Written by `python -m ffm.vgpu.samples.truth` from the marks in the source; do not edit.\n"
         "# planted: a report must name exactly these. callers: a call site of its own for each of them. twin: the\n"
@@ -226,7 +226,7 @@ def as_toml(sites: list[CallSite]) -> str:
 
 
 def sample_folders() -> list[Path]:
-    """The folders of samples, by name: those with a configuration of the virtual GPU beside them."""
+    """Return the folders of samples, by name: those with a configuration of the virtual GPU next to them."""
     return sorted(path for path in HERE.iterdir() if path.with_name(f"{path.name}.vgpu").is_file())
 
 

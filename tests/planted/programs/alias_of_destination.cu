@@ -1,5 +1,5 @@
 // The program has mapped the same file twice: a download arrives in one mapping and is read through the other. Nothing
-// tells whether the other is used, so that the wait counts as needed also where it is not.
+// shows whether the other is used, so the wait counts as needed even if it is not.
 // variants: read, never
 #include "planted.h"
 

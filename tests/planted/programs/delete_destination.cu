@@ -1,4 +1,4 @@
-// The memory of a vector in which a download arrives is given back when the vector goes out of scope; or it stays.
+// The memory of a vector in which a download arrives is freed when the vector goes out of scope; or it stays.
 // variants: gone, stays
 #include "planted.h"
 

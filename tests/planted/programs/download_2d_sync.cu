@@ -1,4 +1,4 @@
-// A synchronous download of a matrix into the heap: its last row is read, or the memory behind it.
+// A synchronous download of a matrix into the heap: its last row is read, or the memory after it.
 // variants: row, behind
 #include "planted.h"
 

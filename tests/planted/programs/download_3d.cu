@@ -1,4 +1,4 @@
-// A box of the driver's cuMemcpy3DAsync arrives: the CPU reads its last slice, or the memory behind it.
+// A box of the driver's cuMemcpy3DAsync arrives: the CPU reads its last slice, or the memory after it.
 // variants: slice, behind
 #include "planted.h"
 

@@ -1,4 +1,4 @@
-// An "asynchronous" download into pageable memory waits by itself; a wait behind it covers the same work.
+// An "asynchronous" download into pageable memory waits by itself; a wait after it covers the same work.
 // variants: alone, twice, never
 #include "planted.h"
 

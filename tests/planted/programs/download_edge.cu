@@ -1,4 +1,4 @@
-// Only the last byte of a large download is read; or only the byte behind it, on the same page.
+// Only the last byte of a large download is read; or only the byte after it, on the same page.
 // variants: last, behind
 #include "planted.h"
 

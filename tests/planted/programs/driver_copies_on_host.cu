@@ -1,4 +1,4 @@
-// cudaMemcpy between two places of the host reads what came; or it reads other memory. It waits for its own stream,
+// cudaMemcpy between two places of the host reads the download; or it reads other memory. It waits for its own stream,
 // which is not that of the download.
 // variants: downloaded, other
 #include "planted.h"

@@ -1,4 +1,4 @@
-// While one thread forks a child, in the midst of that, another reads what came.
+// While one thread is forking a child, another reads the download.
 // variants: read
 #include "planted.h"
 

@@ -1,4 +1,4 @@
-// The program forks a child that touches nothing; afterwards the parent reads what came, or does not.
+// The program forks a child that touches nothing; afterwards the parent reads the download, or does not.
 // variants: read, never
 #include "planted.h"
 

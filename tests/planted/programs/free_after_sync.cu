@@ -1,5 +1,5 @@
-// cudaFree behind the wait waits for the same work: the explicit wait is needless while the free stays. Or the free
-// comes behind the use.
+// cudaFree after the wait waits for the same work: the explicit wait is needless while the free stays. Or the free
+// comes after the use.
 // variants: before_use, after_use
 #include "planted.h"
 

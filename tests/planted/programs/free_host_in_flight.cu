@@ -1,4 +1,4 @@
-// Memory that a download is on its way to is given back: that waits, and the memory is gone afterwards.
+// Memory that a download is on its way to is freed: that waits, and the memory is gone afterwards.
 // variants: large
 #include "planted.h"
 

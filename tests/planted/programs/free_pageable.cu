@@ -1,4 +1,4 @@
-// A synchronous download into the heap that nobody reads, and whose memory is given back, or kept.
+// A synchronous download into the heap that nobody reads, and whose memory is freed, or kept.
 // variants: freed, kept
 #include "planted.h"
 

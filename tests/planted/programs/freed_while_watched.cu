@@ -1,4 +1,4 @@
-// Large memory is given back to the system while it is watched, and other data comes to the same place: the program
+// Large memory is returned to the system while it is watched, and other data comes to the same place: the program
 // must go on undisturbed. Or it is kept.
 // variants: freed, kept
 #include "planted.h"

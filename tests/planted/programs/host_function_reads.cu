@@ -1,4 +1,4 @@
-// A host function reads the download in stream order: a wait before it is enqueued is not what it relies on. The CPU
+// A host function reads the download in stream order: it does not rely on a wait before it is enqueued. The CPU
 // reading at the same place does rely on it.
 // variants: function, direct
 #include "planted.h"

@@ -1,5 +1,5 @@
 // The first thread calls no CUDA function at all: a second one downloads for it, to the heap, to the first one's stack,
-// or far down on that, behind three mebibytes of another variable. The first one reads, or does not.
+// or far down on that, after three mebibytes of another variable. The first one reads, or does not.
 // variants: heap, near, deep, never
 #include "planted.h"
 

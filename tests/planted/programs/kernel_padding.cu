@@ -1,5 +1,5 @@
-// A kernel is given a structure between whose members lies the rest of an address. Of memory that is only reserved it
-// is nothing that the kernel could use: what was downloaded is watched still. Of the heap it may be.
+// A kernel receives a structure whose padding contains a stale address. If that points to memory that is only reserved,
+// the kernel cannot use it, so the download is still watched. If it points to the heap, the kernel may use it.
 // variants: never, read, heap
 #include "planted.h"
 

@@ -1,4 +1,4 @@
-// memcpy reads what came, or other memory.
+// memcpy reads the download, or other memory.
 // variants: host, other
 #include "planted.h"
 

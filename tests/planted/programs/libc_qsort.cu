@@ -1,4 +1,4 @@
-// qsort reads and writes what came, or other memory.
+// qsort reads and writes the download, or other memory.
 // variants: host, other
 #include "planted.h"
 

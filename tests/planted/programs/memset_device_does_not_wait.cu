@@ -1,4 +1,4 @@
-// cudaMemset of device memory does not wait: the download is read behind a wait of its own, which a set follows or not.
+// cudaMemset of device memory does not wait: the download is read after a wait of its own, which a set follows or not.
 // variants: set, none
 #include "planted.h"
 

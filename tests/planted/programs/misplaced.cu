@@ -1,5 +1,5 @@
-// The CPU works for long between the wait and the first use of what came: the wait belongs behind the work. Or the use
-// comes at once and the work behind it.
+// The CPU works for a long time between the wait and the first use of the download: the wait belongs after the work. Or
+// the use comes at once and the work after it.
 // variants: work_first, use_first
 #include "planted.h"
 

@@ -1,4 +1,4 @@
-// mlock(2) has the system look at all pages of a block, on one of which a download arrived: that is no use of it.
+// mlock(2) makes the system visit all pages of a block, on one of which a download arrived: that is not a use of it.
 // variants: read, never
 #include "planted.h"
 

@@ -1,4 +1,4 @@
-// A short and a long download begin at the same byte, on two streams one behind the other; the tail is read or not.
+// A short and a long download begin at the same byte, on two streams one after the other; the tail is read or not.
 // variants: tail, head
 #include "planted.h"
 

@@ -1,4 +1,4 @@
-// A handler for SIGSEGV on an alternate stack, which sits there before the driver comes, as language runtimes do it.
+// A handler for SIGSEGV on an alternate stack, installed before the driver is loaded, as language runtimes do.
 // variants: read, never
 #include "planted.h"
 

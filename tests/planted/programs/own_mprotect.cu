@@ -1,5 +1,5 @@
 // The program sets the protection of the pages itself before it reads what came there; or it never reads. From then
-// on it owns their protection, so that the wait counts as needed also where it is not.
+// on it owns their protection, so the wait counts as needed even if it is not.
 // variants: read, never
 #include "planted.h"
 

@@ -1,4 +1,4 @@
-// The program polls an event behind the download and reads; a wait between kernel and download is needless either way.
+// The program polls an event after the download and reads; a wait between kernel and download is needless either way.
 // Or it polls an event before the download, and the wait is needed.
 // variants: behind, before
 #include "planted.h"

@@ -1,4 +1,4 @@
-// Polling orders two streams through the CPU as a wait does; or nothing is polled. A question that is answered at once
+// Polling orders two streams through the CPU as a wait does; or nothing is polled. A query that succeeds at once
 // may be one that the program would not repeat, so that the wait before it counts as needed.
 // variants: polled, waited
 #include "planted.h"

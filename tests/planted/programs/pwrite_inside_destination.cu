@@ -1,4 +1,4 @@
-// pwrite(2) of a part of what a download brings, or of the bytes directly behind it.
+// pwrite(2) of a part of what a download brings, or of the bytes directly after it.
 // variants: inside, behind
 #include "planted.h"
 

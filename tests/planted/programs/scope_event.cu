@@ -1,4 +1,4 @@
-// A wait for an event covers the work before its record, and not what came behind it.
+// A wait for an event covers the work before its record, and not what came after it.
 // variants: before, behind
 #include "planted.h"
 

@@ -1,4 +1,4 @@
-// A wait for an event that a launch records itself, at a time of its own: what it covers is not known. On the virtual
+// A wait for an event that a launch itself records, at an arbitrary time: what it covers is unknown. On the virtual
 // GPU it happens to cover the kernel.
 // variants: read, never
 #include "planted.h"

@@ -1,4 +1,4 @@
-// The event is recorded a second time behind the download: a wait for it covers the download. Or only the first time.
+// The event is recorded a second time after the download: a wait for it covers the download. Or only the first time.
 // variants: again, once
 #include "planted.h"
 

@@ -1,5 +1,5 @@
-// A program is started whose name and arguments lie on the page that something was downloaded to; the kernel reads them
-// in the child, before that has memory of its own. Afterwards the download is read, or is not.
+// A program is started whose name and arguments are on a page with a download; the kernel reads them in the child,
+// before that has its own memory. Afterwards the download is read, or is not.
 // variants: spawn_read, spawn_never, vfork_read, vfork_never
 #include "planted.h"
 

@@ -1,4 +1,4 @@
-// A download into a variable of the function itself, which is read; or a wait for a kernel alone beside such a
+// A download into a variable of the function itself, which is read; or a wait for a kernel alone next to such a
 // variable.
 // variants: read, kernel
 #include "planted.h"

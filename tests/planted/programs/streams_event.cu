@@ -1,4 +1,4 @@
-// An event orders the second stream behind the first, so that the wait of the CPU is needless; or there is no event.
+// An event orders the second stream after the first, so that the wait of the CPU is needless; or there is no event.
 // variants: ordered, unordered
 #include "planted.h"
 

@@ -1,4 +1,4 @@
-// Events order the third stream behind the second and that behind the first; or a link of the chain is missing.
+// Events order the third stream after the second and that after the first; or a link of the chain is missing.
 // variants: chain, broken
 #include "planted.h"
 

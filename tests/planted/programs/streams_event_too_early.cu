@@ -1,4 +1,4 @@
-// The event is recorded before the work that the second stream needs, or behind it.
+// The event is recorded before the work that the second stream needs, or after it.
 // variants: before, behind
 #include "planted.h"
 

@@ -1,4 +1,4 @@
-// A set on a second stream overwrites what a kernel of the first still reads, were it not for the wait.
+// Without the wait, a set on a second stream would overwrite what a kernel of the first is still reading.
 // variants: other, same
 #include "planted.h"
 

@@ -1,4 +1,4 @@
-// A wait in a loop: what each turn downloads is read in that turn, or only the last after the loop.
+// A wait in a loop: what each iteration downloads is read in that iteration, or only the last after the loop.
 // variants: each, last
 #include "planted.h"
 

@@ -1,4 +1,4 @@
-// A thread that holds all signals back was begun before the driver is loaded; it reads what came, or does not.
+// A thread that blocks all signals was started before the driver is loaded; it reads the download, or does not.
 // variants: read, never
 #include "planted.h"
 

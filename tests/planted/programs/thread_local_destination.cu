@@ -1,4 +1,4 @@
-// A download arrives in a variable of the thread, beside what the C library and others keep there; it is read. Or a
+// A download arrives in a variable of the thread, next to what the C library and others keep there; it is read. Or a
 // wait for a kernel alone.
 // variants: read, kernel
 #include "planted.h"

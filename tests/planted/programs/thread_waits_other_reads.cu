@@ -1,4 +1,4 @@
-// One thread waits for the GPU and ends; the thread that joined it reads what came, or does not.
+// One thread waits for the GPU and ends; the thread that joined it reads the download, or does not.
 // variants: read, never
 #include "planted.h"
 

@@ -1,4 +1,4 @@
-// cudaHostUnregister waits: what the CPU reads behind it relies on that.
+// cudaHostUnregister waits: what the CPU reads after it relies on that.
 // variants: read, never
 #include "planted.h"
 

@@ -1,4 +1,4 @@
-// The buffer is freed and allocated again between two uploads of the same bytes; that they still lie there is chance.
+// The buffer is freed and allocated again between two uploads of the same bytes; that they are still there is chance.
 // Or it is kept.
 // variants: freed, kept
 #include "planted.h"

@@ -1,4 +1,4 @@
-// Each turn of a loop sends an array that never changes, or one that does.
+// Each iteration of a loop sends an array that never changes, or one that does.
 // variants: same, changing
 #include "planted.h"
 
