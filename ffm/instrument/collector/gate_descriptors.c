@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Descriptors up to 1023 can be waited for with select. The agent takes some ten. */
+/* Descriptors up to 1023 can be used with select. The agent takes about ten. */
 enum { HIGHEST = 1024, ROOM = 64, LEAST_LIMIT = 4 * ROOM };
 
 #define EXPORT __attribute__((visibility("default")))
@@ -25,12 +25,12 @@ typedef struct {
     ino_t file;
 } descriptor;
 
-static bool were_open[HIGHEST]; /* before the agent came */
-static int taken[HIGHEST];      /* while it comes */
+static bool were_open[HIGHEST]; /* before the agent arrives */
+static int taken[HIGHEST];      /* while it arrives */
 static uint32_t taken_count, kept_count;
 static descriptor kept[ROOM]; /* by number */
 
-/* Calls `each` for every open descriptor below HIGHEST but the one that is used for this. */
+/* Calls `each` for every open descriptor below HIGHEST except the one used for this. */
 static void all_open(void (*each)(int number))
 {
     DIR *folder = opendir("/proc/self/fd");
@@ -53,7 +53,7 @@ static void close_now(int number)
     syscall(SYS_close, number);
 }
 
-/* Takes all numbers but the last ROOM. */
+/* Takes all numbers except the last ROOM. */
 static void take_low_numbers(void)
 {
     struct rlimit limit;
@@ -107,7 +107,7 @@ void ffm_gate_descriptors_after_fork(void)
 
 /* ---- what the program closes ------------------------------------------------------------------------------------- */
 
-/* Whether a number is the agent's. One that was closed past the C library may be the program's by now. */
+/* Whether a number is the agent's. One that was closed without the C library may be the program's by now. */
 static bool is_kept(int number)
 {
     struct stat status;
@@ -140,12 +140,12 @@ EXPORT int close(int number)
         return -1;
     }
     static int (*next)(int);
-    if (__builtin_expect(next == NULL, 0)) /* the gate is the first to call */
+    if (__builtin_expect(next == NULL, 0)) /* the gate is the first caller */
         next = (int (*)(int))(uintptr_t)dlsym(RTLD_NEXT, "close");
     return next(number);
 }
 
-/* A number of the agent's cannot be given to the program; the agent cannot move. */
+/* A number of the agent cannot be given to the program, because the agent cannot move. */
 EXPORT int dup2(int from, int number)
 {
     if (from != number && refuses(number, __builtin_return_address(0))) {
@@ -182,7 +182,7 @@ EXPORT int close_range(unsigned first, unsigned last, int flags)
     return status == 0 ? (int)syscall(SYS_close_range, first, last, flags) : status;
 }
 
-/* A kernel may know no close_range (before Linux 5.9). */
+/* A kernel may lack close_range (before Linux 5.9). */
 EXPORT void closefrom(int first)
 {
     const int error = errno;

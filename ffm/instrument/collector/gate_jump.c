@@ -5,7 +5,7 @@
 
 enum { BLOCK = 16, JUMP_CODE = 0xE9 };
 
-/* Exported for the agent, too. */
+/* Also exported for the agent. */
 __attribute__((visibility("default"))) void ffm_gate_jump(uint8_t *start, const uint8_t *target)
 {
     const size_t place = (uintptr_t)start % BLOCK;

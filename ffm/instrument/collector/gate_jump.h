@@ -1,4 +1,4 @@
-/* Jumps that are put into code while other threads may run it. */
+/* Jumps that are put into code while other threads may be running it. */
 #ifndef FFM_GATE_JUMP_H
 #define FFM_GATE_JUMP_H
 
@@ -7,11 +7,11 @@
 
 enum { FFM_GATE_JUMP_BYTES = 5 };
 
-/* Put a jump to `target` at `start`, in one store: other threads meet all of it or nothing. Its bytes lie within 16 at
- * a multiple of 16, and may be written. */
+/* Put a jump to `target` at `start` with a single store, so that other threads see all of it or nothing. Its bytes must
+ * be within 16 bytes aligned to 16, and writable. */
 void ffm_gate_jump(uint8_t *start, const uint8_t *target);
 
-/* Whether such a jump can be put there, and leads so far. */
+/* Whether such a jump can be put there, and reaches its target. */
 bool ffm_gate_jump_reaches(const uint8_t *start, const uint8_t *target);
 
 #endif

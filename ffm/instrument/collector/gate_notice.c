@@ -14,7 +14,7 @@ static struct {
     uint8_t *start;
     uint8_t before[FFM_GATE_JUMP_BYTES];
     void (*hook)(void);
-    pid_t process; /* that the hook belongs to */
+    pid_t process; /* the process that the hook belongs to */
 } notice;
 
 void ffm_gate_notice_keep(void *function)
@@ -30,7 +30,7 @@ static void tell(void)
         notice.hook();
 }
 
-/* Executable all the while: other functions on the page are in use. */
+/* The page stays executable, because other functions on it are in use. */
 static bool set_writable(bool writable)
 {
     uint8_t *page = (uint8_t *)((uintptr_t)notice.start & ~(uintptr_t)(PAGE - 1));

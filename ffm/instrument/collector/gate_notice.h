@@ -1,17 +1,17 @@
-/* The dynamic linker's notice that a module comes or goes, on which the instruments' agent puts its hook.
+/* The dynamic linker's notification that a module is loaded or unloaded, which the instruments' agent hooks.
  *
- * The hook leads into the agent, and a child has only the code of its parent's: the threads that would answer it are
- * gone. So it is for the process that the agent came into, and no other. */
+ * The hook leads into the agent, but a forked child has only the code of its parent's agent: the threads that would
+ * answer are gone. So the hook is active only in the process that the agent entered. */
 #ifndef FFM_GATE_NOTICE_H
 #define FFM_GATE_NOTICE_H
 
 /* `notice` is the function that the dynamic linker calls (`r_brk` of link.h), before anybody has hooked it. */
 void ffm_gate_notice_keep(void *notice);
 
-/* The agent has come into this process: have its hook called here alone. */
+/* The agent has entered this process: have its hook called only here. */
 void ffm_gate_notice_hooked(void);
 
-/* In a forked child, before its own agent comes: put the dynamic linker's code back. */
+/* In a forked child, before its own agent arrives: restore the dynamic linker's code. */
 void ffm_gate_notice_after_fork(void);
 
 #endif
