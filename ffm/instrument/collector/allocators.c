@@ -73,9 +73,8 @@ static __attribute__((noinline)) void note_release(uint32_t number, uint32_t all
 }
 
 /* Whether to remember a call once it has succeeded. Not for calls of the instruments, nor of libunwind, which maps
- * memory while it holds a lock that taking a stack needs. Not in Python either, where nearly all memory comes from the
- * interpreter's own allocator, and its frames cannot always be read when that
- * allocates. */
+ * memory while it holds a lock that capturing a stack needs. Not in Python either, where nearly all memory comes from
+ * the interpreter's own allocator, and its frames cannot always be read when that allocates. */
 static inline bool kept(size_t bytes, const void *caller)
 {
     return __builtin_expect(bytes >= FFM_HOST_BLOCK_LEAST && inside == 1, 0) && !ffm_python_readable &&

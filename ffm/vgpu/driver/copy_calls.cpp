@@ -61,8 +61,8 @@ bool known(CUcontext destination, CUcontext source)
     return find_context(destination) && find_context(source);
 }
 
-/* Behind all earlier work of the three contexts, and before their later work (CUDA Driver API, cuMemcpyPeer); does not
- * wait. */
+/* Ordered after all earlier work of the three contexts, and before their later work (CUDA Driver API, cuMemcpyPeer);
+ * does not wait. */
 CUresult peer_to_peer(DefaultStream default_stream, CUdeviceptr destination, CUcontext destination_context,
                       CUdeviceptr source, CUcontext source_context, std::size_t bytes)
 {

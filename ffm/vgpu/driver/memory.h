@@ -35,7 +35,7 @@ struct GpuRange {
     MemoryKind kind = MemoryKind::pageable;
     std::uintptr_t program_address = 0;
     char *gpu_view = nullptr; /* null: through /proc/self/mem, or pageable */
-    CUdevice device = 0;      /* whose memory it is, where it is a device's */
+    CUdevice device = 0;      /* the owner, if it is device memory */
     std::size_t size = 0;     /* bytes from here to the end of the allocation; pageable: unknown, SIZE_MAX */
 };
 
