@@ -150,8 +150,7 @@ def analysis(results: Path | None, command: tuple[str, ...]) -> None:
     if not results.is_dir():
         raise FfmError(
             f"The results folder {results} does not exist. Run `ffm stage baseline` first; `snakemake --config "
-            "app=...` runs "
-            "all stages in order."
+            "app=...` runs all stages in order."
         )
     with running("analysis", str(results)) as line, writing_to(results, "ffm stage analysis"):
         found = run_analysis(ResultsFolder(results))
