@@ -251,8 +251,7 @@ def _synchronous_transfer(problem: ProblemSite) -> Remedy:
         if any(link.allocation is None for link in pageable):
             steps.append(
                 "Its allocation was not observed, or not every time: it is on a stack, in a global variable, or "
-                "smaller than "
-                "1 KiB."
+                "smaller than 1 KiB."
             )
     elif any(link.role == "host memory" for link in problem.memory):
         steps.append("The host memory is already pinned, as an asynchronous copy requires.")

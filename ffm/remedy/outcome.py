@@ -240,8 +240,8 @@ def _notes(comparison: Comparison, command: list[str], results: Results) -> list
     if unread:
         notes.append(
             f"{unread} kernels were launched while pinned memory existed, by a driver older than CUDA 12.4, which "
-            "does not "
-            "reveal their parameters: a kernel that writes such memory by its host address would go unnoticed."
+            "does not reveal their parameters: a kernel that writes such memory by its host address would go "
+            "unnoticed."
         )
     if command != results.document.command:
         notes.append("The command is not the measured one: call stacks that were not measured run uncorrected.")

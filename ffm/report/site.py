@@ -77,8 +77,7 @@ def site(
     if not found.call and not found.count:
         raise FfmError(
             f"site {number} of {analysis.application} is not a call: nothing was recorded there. `ffm report` lists "
-            "the "
-            "sites with problems."
+            "the sites with problems."
         )
     scale = Scale(analysis.wall_s)
     return SiteView(

@@ -376,8 +376,7 @@ def _decoded(kind: type[Document], path: Path, data: bytes) -> dict[str, Any]:
         raise DocumentError(f"{path} is not a document of the format {kind.format}. {make_anew(kind)}")
     if content.get("version") != FORMAT_VERSION:
         raise DocumentError(
-            f"{path} has version {content.get('version')!r:.40}; but this ffm reads version {FORMAT_VERSION}. Measure "
-            "all "
-            "stages of the program again: `snakemake --forceall --config app=./program`."
+            f"{path} has version {content.get('version')!r:.40}, but this ffm reads version {FORMAT_VERSION}. "
+            "Measure all stages of the program again: `snakemake --forceall --config app=./program`."
         )
     return content

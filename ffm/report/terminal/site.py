@@ -40,8 +40,7 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
         parts += [
             paragraph(
                 "The program needs these waits as it is written. If it read what they protect later, or ordered "
-                "streams "
-                "by events, removing them would save:"
+                "streams by events, removing them would save:"
             ),
             bullet(_without(scale, view.without)),
         ]
