@@ -1,0 +1,109 @@
+/* atom, red and fences (PTX ISA, "Parallel Synchronization and Communication Instructions").
+ *
+ * All scopes are the whole machine here. Threads of a block share one thread of the processor and lose it only where
+ * they wait, so that atomics on shared memory need no locked instruction. */
+#include "emitter.h"
+
+namespace vgpu::ptx
+{
+
+/* Replaces what lies at `pointer` by `next` of it; yields what lay there. */
+std::string Emitter::compare_loop(Type kind, const std::string &pointer,
+                                  const std::function<std::string(const std::string &)> &next)
+{
+    std::string in = kind.integer(), align = ", align " + std::to_string(kind.bytes());
+    std::string slot = operation("alloca " + in);
+    line("store " + in + " " + operation("load atomic " + in + ", ptr " + pointer + " monotonic" + align) + ", ptr " +
+         slot);
+    std::string again = fresh_label(), done = fresh_label();
+    begin(again);
+    std::string before = operation("load " + in + ", ptr " + slot);
+    std::string after = next(before);
+    std::string pair = operation("cmpxchg ptr " + pointer + ", " + in + " " + before + ", " + in + " " + after +
+                                 " seq_cst seq_cst" + align);
+    line("store " + in + " " + operation("extractvalue { " + in + ", i1 } " + pair + ", 0") + ", ptr " + slot);
+    branch(operation("extractvalue { " + in + ", i1 } " + pair + ", 1"), done, again);
+    begin(done);
+    return before;
+}
+
+/* One value's atomic operation; yields what was there, as an integer. */
+std::string Emitter::exchange(const Instruction &instruction, Type kind, const std::string &pointer)
+{
+    static const std::map<std::string, std::string> *operations = new std::map<std::string, std::string>{
+        {"add", "add"}, {"and", "and"}, {"or", "or"},         {"xor", "xor"},      {"exch", "xchg"},
+        {"min", "min"}, {"max", "max"}, {"inc", "uinc_wrap"}, {"dec", "udec_wrap"}};
+    std::string name;
+    for (const std::string &word : instruction.words)
+        if (operations->count(word))
+            name = word;
+    if (name.empty())
+        unsupported(instruction);
+    std::size_t first = instruction.words.front() == "atom" ? 2 : 1;
+    std::string value = read(operand(instruction, first), kind), in = kind.llvm();
+    std::string align = ", align " + std::to_string(kind.bytes());
+    if (kind.is_float() && name != "exch") {
+        if (kind.bits >= 32 && name == "add")
+            return cast(operation("atomicrmw fadd ptr " + pointer + ", " + in + " " + value + " seq_cst" + align), in,
+                        kind.integer());
+        return compare_loop(kind, pointer, [&](const std::string &before) {
+            std::string result =
+                lanes(kind, {cast(before, kind.integer(), in), value}, [&](Type lane, const Values &parts) {
+                    return lane.bits == 16 ? narrow_operation(instruction, name, lane, parts)
+                                           : real_operation(instruction, name, lane, parts);
+                });
+            return cast(result, in, kind.integer());
+        });
+    }
+    std::string how = operations->at(name);
+    if ((name == "min" || name == "max") && kind.kind != Kind::sign)
+        how = "u" + how;
+    if (kind.bits == 128)
+        unsupported(instruction);
+    std::string given = cast(value, in, kind.integer());
+    return operation("atomicrmw " + how + " ptr " + pointer + ", " + kind.integer() + " " + given + " seq_cst" + align);
+}
+
+void Emitter::atomic(const Instruction &instruction)
+{
+    Type kind = type(instruction);
+    bool yields = instruction.words.front() == "atom";
+    if (instruction.has("async") || instruction.words[1] == "bulk")
+        unsupported(instruction);
+    if (yields)
+        spin();
+    int length = instruction.has("v8") ? 8 : instruction.has("v4") ? 4 : instruction.has("v2") ? 2 : 1;
+    if (length > 1)
+        unsupported(instruction);
+    const Operand &address = operand(instruction, yields ? 1 : 0);
+    std::string at = pointer(address, space(instruction), kind.bytes()), before;
+    if (instruction.has("cas") && kind.bits == 128) {
+        unsupported(instruction);
+    } else if (instruction.has("cas")) {
+        std::string in = kind.integer();
+        std::string expected = cast(read(operand(instruction, 2), kind), kind.llvm(), in);
+        std::string desired = cast(read(operand(instruction, 3), kind), kind.llvm(), in);
+        std::string pair = operation("cmpxchg ptr " + at + ", " + in + " " + expected + ", " + in + " " + desired +
+                                     " seq_cst seq_cst, align " + std::to_string(kind.bytes()));
+        before = operation("extractvalue { " + in + ", i1 } " + pair + ", 0");
+    } else {
+        before = exchange(instruction, kind, at);
+    }
+    if (yields)
+        write(operand(instruction, 0), kind, cast(before, kind.integer(), kind.llvm()));
+}
+
+void Emitter::fence(const Instruction &instruction)
+{
+    if (instruction.has("mbarrier_init"))
+        unsupported(instruction);
+    line("fence seq_cst");
+}
+
+void Emitter::add_atomics(std::map<std::string, Handler> &handlers)
+{
+    handlers["atom"] = handlers["red"] = &Emitter::atomic;
+    handlers["membar"] = handlers["fence"] = &Emitter::fence;
+}
+
+} // namespace vgpu::ptx

@@ -1,0 +1,199 @@
+/* Branches, calls, barriers and ends (PTX ISA, "Control Flow Instructions", "bar"). */
+#include "emitter.h"
+
+namespace vgpu::ptx
+{
+
+namespace
+{
+
+/* As fault.h numbers the causes. */
+constexpr int cause_trap = 3;
+
+std::string pointer_to(const std::string &name)
+{
+    return "ptr %\"" + name + "\"";
+}
+
+} // namespace
+
+void Emitter::poll()
+{
+    line("call void @poll(ptr %block, ptr %thread)");
+}
+
+void Emitter::spin()
+{
+    if (unit_.schedule == Schedule::fibers)
+        line("call void @spin(ptr %block, ptr %thread)");
+}
+
+void Emitter::branch_to(const Instruction &instruction)
+{
+    const std::string &label = operand(instruction, 0).name;
+    if (!labels_.count(label))
+        throw Error("the label '" + label + "' is not there");
+    if (is_backward(label))
+        poll();
+    jump(label);
+}
+
+/* brx.idx: undefined for an index behind the list, and the first target here. */
+void Emitter::branch_by_index(const Instruction &instruction)
+{
+    auto found = function_.branch_targets.find(operand(instruction, 1).name);
+    if (found == function_.branch_targets.end() || found->second.empty())
+        throw Error("the list of targets is not there");
+    poll();
+    std::string text =
+        "switch i32 " + read(operand(instruction, 0), bits_type(32)) + ", label %\"" + found->second[0] + "\" [";
+    for (std::size_t index = 0; index < found->second.size(); ++index)
+        text += " i32 " + std::to_string(index) + ", label %\"" + found->second[index] + "\"";
+    line(text + " ]");
+    open_ = false;
+}
+
+/* The functions that NVIDIA's driver provides: printf, assert, malloc, free. */
+bool Emitter::call_system(const Instruction &instruction, const std::string &name, const Operand *results,
+                          const Operand *arguments)
+{
+    auto argument = [&](std::size_t index, const std::string &kind) {
+        if (!arguments || index >= arguments->members.size())
+            throw Error("too few arguments");
+        return kind + " " + operation("load " + kind + ", " + pointer_to(arguments->members[index].name));
+    };
+    const std::string self = "ptr %block, ptr %thread, ";
+    std::string value, kind = "i32";
+    if (name == "vprintf") {
+        value = call("i32", "vgpu_print", self + argument(0, "i64") + ", " + argument(1, "i64"));
+    } else if (name == "__assertfail") {
+        call("void", "vgpu_assert",
+             self + argument(0, "i64") + ", " + argument(1, "i64") + ", " + argument(2, "i32") + ", " +
+                 argument(3, "i64"));
+    } else if (name == "malloc") {
+        value = call("i64", "vgpu_allocate", self + argument(0, "i64"));
+        kind = "i64";
+    } else if (name == "free") {
+        call("void", "vgpu_free", self + argument(0, "i64"));
+    } else {
+        unsupported(instruction, "the function " + name + " is not in the module");
+    }
+    if (!value.empty() && results && !results->members.empty())
+        line("store " + kind + " " + value + ", " + pointer_to(results->members[0].name));
+    return true;
+}
+
+/* call (results), name, (arguments): all are handed over by address. */
+void Emitter::call_function(const Instruction &instruction)
+{
+    const Operand *results = nullptr, *arguments = nullptr, *target = nullptr;
+    for (const Operand &candidate : instruction.operands) {
+        if (candidate.form != Operand::Form::vector) {
+            if (!target)
+                target = &candidate;
+        } else if (!target) {
+            results = &candidate;
+        } else {
+            arguments = &candidate;
+        }
+    }
+    if (!target)
+        throw Error("a call of nothing");
+    auto called = unit_.module->functions.find(target->name);
+    bool indirect = variables_.count(target->name) != 0;
+    if (!indirect && (called == unit_.module->functions.end() || !called->second.defined)) {
+        call_system(instruction, target->name, results, arguments);
+        return;
+    }
+    std::string given = "ptr %block, ptr %thread";
+    for (const Operand *list : {results, arguments})
+        for (std::size_t index = 0; list && index < list->members.size(); ++index) {
+            auto variable = variables_.find(list->members[index].name);
+            if (variable == variables_.end() || variable->second->space == Space::reg)
+                unsupported(instruction, "arguments in registers");
+            given += ", " + pointer_to(list->members[index].name);
+        }
+    if (!indirect) {
+        line("call void @\"" + target->name + "\"(" + given + ")");
+        return;
+    }
+    std::string address = read(*target, bits_type(64));
+    std::string checked = call("i64", "vgpu_call_target", "ptr %block, ptr %thread, i64 " + address);
+    line("call void " + operation("inttoptr i64 " + checked + " to ptr") + "(" + given + ")");
+}
+
+void Emitter::leave(const Instruction &)
+{
+    line("ret void");
+    open_ = false;
+}
+
+void Emitter::exit_thread(const Instruction &instruction)
+{
+    if (function_.entry)
+        return leave(instruction);
+    line("call void @vgpu_exit(ptr %block, ptr %thread)");
+    line("unreachable");
+    open_ = false;
+}
+
+void Emitter::trap(const Instruction &instruction)
+{
+    if (instruction.words.front() == "brkpt")
+        return;
+    line("call void @vgpu_fault(ptr %block, ptr %thread, i32 " + std::to_string(cause_trap) + ")");
+    line("unreachable");
+    open_ = false;
+}
+
+/* bar, barrier: of a block's threads, of some of them, or of a warp's */
+void Emitter::barrier(const Instruction &instruction)
+{
+    if (instruction.has("cluster")) { /* a cluster of one block */
+        if (instruction.has("arrive"))
+            return;
+        std::string ignored = call("i32", "vgpu_barrier", "ptr %block, ptr %thread, i32 0, i32 0, i32 0, i32 0");
+        return;
+    }
+    if (instruction.has("warp")) {
+        std::string mask = read(operand(instruction, 0), bits_type(32));
+        line("call void @vgpu_warp_barrier(ptr %block, ptr %thread, i32 " + mask + ")");
+        return;
+    }
+    bool reduces = instruction.has("red"), arrives = instruction.has("arrive");
+    std::size_t first = reduces ? 1 : 0;
+    std::size_t count = instruction.operands.size() - first - (reduces ? 1 : 0);
+    std::string barrier_id = read(operand(instruction, first), bits_type(32));
+    std::string threads = count > 1 ? read(operand(instruction, first + 1), bits_type(32)) : "0";
+    int how = arrives ? 1 : !reduces ? 0 : instruction.has("popc") ? 2 : instruction.has("and") ? 3 : 4;
+    std::string holds = "0";
+    if (reduces)
+        holds = operation("zext i1 " + read(instruction.operands.back(), type_of("pred")) + " to i32");
+    std::string result = call("i32", "vgpu_barrier",
+                              "ptr %block, ptr %thread, i32 " + barrier_id + ", i32 " + threads + ", i32 " +
+                                  std::to_string(how) + ", i32 " + holds);
+    if (how == 2)
+        write(operand(instruction, 0), bits_type(32), result);
+    else if (how > 2)
+        write(operand(instruction, 0), type_of("pred"), operation("icmp ne i32 " + result + ", 0"));
+}
+
+void Emitter::sleep(const Instruction &instruction)
+{
+    std::string time = read(operand(instruction, 0), bits_type(32));
+    line("call void @vgpu_sleep(ptr %block, ptr %thread, i32 " + time + ")");
+}
+
+void Emitter::add_control(std::map<std::string, Handler> &handlers)
+{
+    handlers["bra"] = &Emitter::branch_to;
+    handlers["brx"] = &Emitter::branch_by_index;
+    handlers["call"] = &Emitter::call_function;
+    handlers["ret"] = &Emitter::leave;
+    handlers["exit"] = &Emitter::exit_thread;
+    handlers["trap"] = handlers["brkpt"] = &Emitter::trap;
+    handlers["bar"] = handlers["barrier"] = &Emitter::barrier;
+    handlers["nanosleep"] = &Emitter::sleep;
+}
+
+} // namespace vgpu::ptx

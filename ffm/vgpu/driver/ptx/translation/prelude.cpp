@@ -1,0 +1,213 @@
+/* Inline parts of translated code, and the declarations of the driver's functions that it calls. */
+#include "unit.h"
+
+namespace vgpu::ptx
+{
+
+const char *prelude()
+{
+    return R"IR(
+target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
+target triple = "x86_64-unknown-linux-gnu"
+
+; as block.h
+%Block = type { i64, i64, ptr, ptr, i64, ptr, ptr, ptr, [3 x i32], [3 x i32], [3 x i32], i32, i32, i32, i64, ptr }
+%Thread = type { [3 x i32], i32, i64, i64 }
+
+declare i64 @vgpu_reach(ptr, ptr, i64, i64) cold nounwind
+declare i64 @vgpu_reach_shared(ptr, ptr, i64, i64) cold nounwind
+declare void @vgpu_stopped(ptr, ptr) cold noreturn nounwind
+declare void @vgpu_fault(ptr, ptr, i32) cold noreturn nounwind
+declare void @vgpu_exit(ptr, ptr) noreturn nounwind
+declare void @vgpu_turn(ptr, ptr) nounwind
+declare void @vgpu_sleep(ptr, ptr, i32) nounwind
+declare i32 @vgpu_barrier(ptr, ptr, i32, i32, i32, i32) nounwind
+declare void @vgpu_warp_barrier(ptr, ptr, i32) nounwind
+declare i64 @vgpu_shuffle(ptr, ptr, i32, i32, i32, i32, i32) nounwind
+declare i32 @vgpu_vote(ptr, ptr, i32, i32, i32) nounwind
+declare i64 @vgpu_match(ptr, ptr, i32, i64, i32) nounwind
+declare i32 @vgpu_reduce(ptr, ptr, i32, i32, i32) nounwind
+declare i32 @vgpu_active(ptr, ptr, i32) nounwind
+declare i64 @vgpu_call_target(ptr, ptr, i64) nounwind
+declare i32 @vgpu_print(ptr, ptr, i64, i64) nounwind
+declare void @vgpu_assert(ptr, ptr, i64, i64, i32, i64) nounwind
+declare i64 @vgpu_allocate(ptr, ptr, i64) nounwind
+declare void @vgpu_free(ptr, ptr, i64) nounwind
+declare i64 @vgpu_clock() nounwind
+declare i64 @vgpu_nanoseconds() nounwind
+declare void @vgpu_swap_128(ptr, ptr, ptr) nounwind
+declare float @vgpu_round_f32(i32, i32, float, float, float) nounwind memory(none)
+declare double @vgpu_round_f64(i32, i32, double, double, double) nounwind memory(none)
+declare i16 @vgpu_narrow_f64(i32, i32, double) nounwind memory(none)
+declare float @vgpu_narrow_f32(i32, double) nounwind memory(none)
+declare i16 @vgpu_fma_16(i32, i16, i16, i16) nounwind memory(none)
+declare float @vgpu_integer_f32(i32, i64, i32) nounwind memory(none)
+declare double @vgpu_integer_f64(i32, i64, i32) nounwind memory(none)
+declare float @vgpu_approximate(i32, float) nounwind memory(none)
+declare i32 @vgpu_nth_bit(i32, i32, i32) nounwind memory(none)
+
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare i1 @llvm.expect.i1(i1, i1)
+
+; where the GPU finds `a`, an address of `w` bytes, of which `k` is the logarithm
+define internal i64 @at(ptr %block, ptr %thread, i64 %a, i64 %k, i64 %w, i1 %generic) alwaysinline nounwind {
+  %first = load i64, ptr %block, !invariant.load !0
+  %sizep = getelementptr %Block, ptr %block, i32 0, i32 1
+  %size = load i64, ptr %sizep, !invariant.load !0
+  %off = sub i64 %a, %first
+  %turned = call i64 @llvm.fshr.i64(i64 %off, i64 %off, i64 %k)
+  %limit = lshr i64 %size, %k
+  %in = icmp ult i64 %turned, %limit
+  br i1 %in, label %memory, label %other, !prof !1
+memory:
+  %tablep = getelementptr %Block, ptr %block, i32 0, i32 2
+  %table = load ptr, ptr %tablep, !invariant.load !0
+  %log = sub i64 21, %k
+  %unit = lshr i64 %turned, %log
+  %place = getelementptr i8, ptr %table, i64 %unit
+  %there = load i8, ptr %place, !invariant.load !0
+  %ok = icmp ne i8 %there, 0
+  br i1 %ok, label %done, label %slow, !prof !1
+other:
+  br i1 %generic, label %shared, label %slow
+shared:
+  %sharedp = getelementptr %Block, ptr %block, i32 0, i32 3
+  %base = load i64, ptr %sharedp, !invariant.load !0
+  %ssizep = getelementptr %Block, ptr %block, i32 0, i32 4
+  %ssize = load i64, ptr %ssizep, !invariant.load !0
+  %soff = sub i64 %a, %base
+  %sturned = call i64 @llvm.fshr.i64(i64 %soff, i64 %soff, i64 %k)
+  %slimit = lshr i64 %ssize, %k
+  %sin = icmp ult i64 %sturned, %slimit
+  br i1 %sin, label %done, label %slow, !prof !1
+slow:
+  %moved = call i64 @vgpu_reach(ptr %block, ptr %thread, i64 %a, i64 %w)
+  br label %done
+done:
+  %result = phi i64 [ %a, %memory ], [ %a, %shared ], [ %moved, %slow ]
+  ret i64 %result
+}
+
+define internal i64 @at_shared(ptr %block, ptr %thread, i64 %a, i64 %k, i64 %w) alwaysinline nounwind {
+  %sizep = getelementptr %Block, ptr %block, i32 0, i32 4
+  %size = load i64, ptr %sizep, !invariant.load !0
+  %turned = call i64 @llvm.fshr.i64(i64 %a, i64 %a, i64 %k)
+  %limit = lshr i64 %size, %k
+  %in = icmp ult i64 %turned, %limit
+  %sharedp = getelementptr %Block, ptr %block, i32 0, i32 3
+  %base = load i64, ptr %sharedp, !invariant.load !0
+  br i1 %in, label %done, label %slow, !prof !1
+slow:
+  %never = call i64 @vgpu_reach_shared(ptr %block, ptr %thread, i64 %a, i64 %w)
+  unreachable
+done:
+  %sum = add i64 %base, %a
+  ret i64 %sum
+}
+
+define internal i64 @at_local(ptr %block, ptr %thread, i64 %a, i64 %k, i64 %w) alwaysinline nounwind {
+  %firstp = getelementptr %Thread, ptr %thread, i32 0, i32 2
+  %first = load i64, ptr %firstp
+  %sizep = getelementptr %Thread, ptr %thread, i32 0, i32 3
+  %size = load i64, ptr %sizep
+  %off = sub i64 %a, %first
+  %turned = call i64 @llvm.fshr.i64(i64 %off, i64 %off, i64 %k)
+  %limit = lshr i64 %size, %k
+  %in = icmp ult i64 %turned, %limit
+  br i1 %in, label %done, label %slow, !prof !1
+slow:
+  %moved = call i64 @vgpu_reach(ptr %block, ptr %thread, i64 %a, i64 %w)
+  br label %done
+done:
+  %result = phi i64 [ %a, %0 ], [ %moved, %slow ]
+  ret i64 %result
+}
+
+; in every loop: another block may have failed, the time may be over
+define internal void @poll(ptr %block, ptr %thread) alwaysinline nounwind {
+  %stopp = getelementptr %Block, ptr %block, i32 0, i32 7
+  %stop = load ptr, ptr %stopp, !invariant.load !0
+  %set = load volatile i32, ptr %stop
+  %go = icmp eq i32 %set, 0
+  br i1 %go, label %done, label %ends, !prof !1
+ends:
+  call void @vgpu_stopped(ptr %block, ptr %thread)
+  unreachable
+done:
+  ret void
+}
+
+; what may be part of a loop that waits for another thread gives that a turn now and then
+define internal void @spin(ptr %block, ptr %thread) alwaysinline nounwind {
+  %place = getelementptr %Block, ptr %block, i32 0, i32 12
+  %before = load i32, ptr %place
+  %left = sub i32 %before, 1
+  store i32 %left, ptr %place
+  %go = icmp sgt i32 %left, 0
+  br i1 %go, label %done, label %turn, !prof !1
+turn:
+  call void @vgpu_turn(ptr %block, ptr %thread)
+  br label %done
+done:
+  ret void
+}
+
+; a call needs room on the thread's stack
+define internal void @enter(ptr %block, ptr %thread) alwaysinline nounwind {
+  %here = call ptr @llvm.stacksave.p0()
+  %address = ptrtoint ptr %here to i64
+  %firstp = getelementptr %Thread, ptr %thread, i32 0, i32 2
+  %first = load i64, ptr %firstp
+  %limit = add i64 %first, 65536
+  %room = icmp ugt i64 %address, %limit
+  br i1 %room, label %done, label %full, !prof !1
+full:
+  call void @vgpu_fault(ptr %block, ptr %thread, i32 5)
+  unreachable
+done:
+  ret void
+}
+
+define internal float @flush_f32(float %x) alwaysinline nounwind {
+  %size = call float @llvm.fabs.f32(float %x)
+  %small = fcmp olt float %size, 0x3810000000000000
+  %zero = call float @llvm.copysign.f32(float 0.0, float %x)
+  %result = select i1 %small, float %zero, float %x
+  ret float %result
+}
+define internal float @saturate_f32(float %x) alwaysinline nounwind {
+  %low = fcmp ogt float %x, 0.0
+  %positive = select i1 %low, float %x, float 0.0
+  %high = fcmp olt float %positive, 1.0
+  %result = select i1 %high, float %positive, float 1.0
+  ret float %result
+}
+define internal float @widen_bf16(i16 %x) alwaysinline nounwind {
+  %wide = zext i16 %x to i32
+  %bits = shl i32 %wide, 16
+  %result = bitcast i32 %bits to float
+  ret float %result
+}
+define internal i16 @narrow_bf16(float %x) alwaysinline nounwind {
+  %bits = bitcast float %x to i32
+  %high = lshr i32 %bits, 16
+  %odd = and i32 %high, 1
+  %bias = add i32 %odd, 32767
+  %sum = add i32 %bits, %bias
+  %rounded = lshr i32 %sum, 16
+  %nan = fcmp uno float %x, %x
+  %chosen = select i1 %nan, i32 32767, i32 %rounded
+  %result = trunc i32 %chosen to i16
+  ret i16 %result
+}
+declare i64 @llvm.fshr.i64(i64, i64, i64)
+declare ptr @llvm.stacksave.p0()
+declare float @llvm.fabs.f32(float)
+declare float @llvm.copysign.f32(float, float)
+
+!0 = !{}
+!1 = !{!"branch_weights", i32 1000000, i32 1}
+)IR";
+}
+
+} // namespace vgpu::ptx

@@ -1,0 +1,185 @@
+/* Floating-point arithmetic (PTX ISA, "Floating Point Instructions", "Half Precision Floating-Point Instructions").
+ *
+ * Sums, products and quotients of 16-bit numbers are computed in single precision and rounded once more, which gives
+ * the correctly rounded result (24 >= 2 * 11 + 2 bits); fused products of them need the driver's help. What PTX calls
+ * approximate is computed as precisely as the C library does. */
+#include "emitter.h"
+
+namespace vgpu::ptx
+{
+
+namespace
+{
+
+/* As mathematics.cpp numbers them. */
+const std::map<std::string, int> &operation_numbers()
+{
+    static const std::map<std::string, int> *numbers =
+        new std::map<std::string, int>{{"add", 0}, {"sub", 1}, {"mul", 2}, {"fma", 3}, {"div", 4}, {"sqrt", 5}};
+    return *numbers;
+}
+
+int direction(const Instruction &instruction)
+{
+    return instruction.has("rz") ? 1 : instruction.has("rm") ? 2 : instruction.has("rp") ? 3 : 0;
+}
+
+} // namespace
+
+std::string Emitter::flushed(const Instruction &instruction, Type kind, const std::string &value)
+{
+    bool flushes = kind.kind == Kind::real && kind.bits == 32 && instruction.has("ftz");
+    return flushes ? call("float", "flush_f32", "float " + value) : value;
+}
+
+std::string Emitter::finish_real(const Instruction &instruction, Type kind, const std::string &value)
+{
+    std::string result = flushed(instruction, kind, value);
+    if (instruction.has("sat") && kind.bits == 32)
+        result = call("float", "saturate_f32", "float " + result);
+    return result;
+}
+
+/* On values of f32 or f64; a missing third value of an operation is not used. */
+std::string Emitter::real_operation(const Instruction &instruction, const std::string &name, Type kind,
+                                    const Values &values)
+{
+    std::string in = kind.llvm();
+    if (name == "min" || name == "max")
+        return real_extremum(instruction, name, kind, values);
+    if (direction(instruction) != 0) {
+        std::string arguments =
+            "i32 " + std::to_string(operation_numbers().at(name)) + ", i32 " + std::to_string(direction(instruction));
+        for (std::size_t index = 0; index < 3; ++index)
+            arguments += ", " + in + " " + (index < values.size() ? values[index] : std::string("0.0"));
+        return call(in, kind.bits == 32 ? "vgpu_round_f32" : "vgpu_round_f64", arguments);
+    }
+    if (name == "fma")
+        return intrinsic("fma", in, values);
+    if (name == "sqrt")
+        return intrinsic("sqrt", in, values);
+    return operation("f" + name + " " + in + " " + values[0] + ", " + values[1]);
+}
+
+std::string Emitter::real_extremum(const Instruction &instruction, const std::string &name, Type kind,
+                                   const Values &values)
+{
+    if (instruction.has("xorsign"))
+        unsupported(instruction);
+    std::string how = (name == "min" ? "minimum" : "maximum") + std::string(instruction.has("NaN") ? "" : "num");
+    std::string result = intrinsic(how, kind.llvm(), {values[0], values[1]});
+    return values.size() > 2 ? intrinsic(how, kind.llvm(), {result, values[2]}) : result;
+}
+
+/* On values of f16 or bf16. */
+std::string Emitter::narrow_operation(const Instruction &instruction, const std::string &name, Type kind,
+                                      const Values &values)
+{
+    bool brain = kind.kind == Kind::brain;
+    Type single = type_of("f32");
+    std::string result;
+    if (name == "fma") {
+        std::string arguments = "i32 " + std::to_string(brain);
+        for (const std::string &value : values)
+            arguments += ", i16 " + cast(value, kind.llvm(), "i16");
+        result = cast(call("i16", "vgpu_fma_16", arguments), "i16", kind.llvm());
+    } else {
+        Values wide;
+        for (const std::string &value : values)
+            wide.push_back(widened(kind, value));
+        result = real_operation(instruction, name, single, wide);
+        result =
+            brain ? call("i16", "narrow_bf16", "float " + result) : operation("fptrunc float " + result + " to half");
+    }
+    bool clamps = instruction.has("sat"), rectifies = instruction.has("relu");
+    if (!clamps && !rectifies)
+        return result;
+    std::string wide = widened(kind, result);
+    if (clamps)
+        wide = call("float", "saturate_f32", "float " + wide);
+    else
+        wide = intrinsic("maximum", "float", {wide, "0.0"});
+    return brain ? call("i16", "narrow_bf16", "float " + wide) : operation("fptrunc float " + wide + " to half");
+}
+
+/* Of two or three operands. */
+void Emitter::real_arithmetic(const Instruction &instruction)
+{
+    Type kind = type(instruction);
+    std::string name = instruction.words.front();
+    if (name == "mad")
+        name = "fma";
+    if (name == "rem")
+        unsupported(instruction);
+    Values values;
+    for (std::size_t index = 1; index < instruction.operands.size(); ++index)
+        values.push_back(flushed(instruction, kind, read(operand(instruction, index), kind)));
+    if (values.size() < 2)
+        throw Error("too few operands");
+    std::string result = lanes(kind, values, [&](Type lane, const Values &parts) {
+        return lane.bits == 16 ? narrow_operation(instruction, name, lane, parts)
+                               : real_operation(instruction, name, lane, parts);
+    });
+    write(operand(instruction, 0), kind, finish_real(instruction, kind, result));
+}
+
+/* abs, neg, sqrt and rcp; the approximate ones are as precise. */
+void Emitter::real_one_operand(const Instruction &instruction)
+{
+    Type kind = type(instruction);
+    std::string name = instruction.words.front();
+    std::string value = flushed(instruction, kind, read(operand(instruction, 1), kind));
+    std::string result = lanes(kind, {value}, [&](Type lane, const Values &parts) -> std::string {
+        if (lane.kind == Kind::brain)
+            return operation((name == "neg" ? "xor i16 " : "and i16 ") + parts[0] +
+                             (name == "neg" ? ", -32768" : ", 32767"));
+        if (name == "neg")
+            return operation("fneg " + lane.llvm() + " " + parts[0]);
+        if (name == "abs")
+            return intrinsic("fabs", lane.llvm(), parts);
+        if (name == "sqrt")
+            return real_operation(instruction, name, lane, parts);
+        return real_operation(instruction, "div", lane, {"1.0", parts[0]});
+    });
+    write(operand(instruction, 0), kind, finish_real(instruction, kind, result));
+}
+
+/* sin, cos, ex2, lg2, tanh, rsqrt */
+void Emitter::approximate(const Instruction &instruction)
+{
+    static const std::map<std::string, int> *numbers =
+        new std::map<std::string, int>{{"sin", 0}, {"cos", 1}, {"ex2", 2}, {"lg2", 3}, {"tanh", 4}};
+    Type kind = type(instruction);
+    std::string name = instruction.words.front();
+    std::string value = flushed(instruction, kind, read(operand(instruction, 1), kind));
+    std::string result = lanes(kind, {value}, [&](Type lane, const Values &parts) {
+        if (name == "rsqrt")
+            return operation("fdiv " + lane.llvm() + " 1.0, " + intrinsic("sqrt", lane.llvm(), parts));
+        std::string wide = widened(lane, parts[0]);
+        std::string number = std::to_string(numbers->at(name));
+        std::string single = call("float", "vgpu_approximate", "i32 " + number + ", float " + wide);
+        if (lane.kind == Kind::brain)
+            return call("i16", "narrow_bf16", "float " + single);
+        return lane.bits == 16 ? operation("fptrunc float " + single + " to half") : single;
+    });
+    write(operand(instruction, 0), kind, finish_real(instruction, kind, result));
+}
+
+/* The second operand with the first one's sign. */
+void Emitter::copy_sign(const Instruction &instruction)
+{
+    Type kind = type(instruction);
+    std::string sign = read(operand(instruction, 1), kind), size = read(operand(instruction, 2), kind);
+    write(operand(instruction, 0), kind, intrinsic("copysign", kind.llvm(), {size, sign}));
+}
+
+void Emitter::add_real(std::map<std::string, Handler> &handlers)
+{
+    handlers["fma"] = &Emitter::real_arithmetic;
+    handlers["sqrt"] = handlers["rcp"] = &Emitter::real_one_operand;
+    for (const char *name : {"sin", "cos", "ex2", "lg2", "tanh", "rsqrt"})
+        handlers[name] = &Emitter::approximate;
+    handlers["copysign"] = &Emitter::copy_sign;
+}
+
+} // namespace vgpu::ptx

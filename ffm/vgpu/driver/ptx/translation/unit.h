@@ -1,0 +1,41 @@
+/* What is compiled at a time: one kernel with the functions that it reaches. */
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "../syntax/syntax.h"
+
+namespace vgpu::ptx
+{
+
+/* How a kernel's threads run. */
+enum class Schedule : int {
+    loop,  /* one after the other, in one function: no thread waits for another */
+    fibers /* each on a stack of its own, which a thread that waits for others leaves */
+};
+
+struct Unit {
+    const Module *module = nullptr;
+    const Function *kernel = nullptr;
+    std::vector<const Function *> functions;            /* what the kernel reaches, itself last */
+    std::map<std::string, std::size_t> variable_index;  /* in the table of global and constant variables */
+    std::map<std::string, std::size_t> shared_place;    /* static shared variables: offsets in bytes */
+    std::map<std::string, std::size_t> parameter_place; /* of the kernel */
+    std::size_t shared_size = 0;                        /* bytes of all static ones */
+    std::size_t local_size = 0;                         /* bytes of the largest function's local variables */
+    Schedule schedule = Schedule::loop;
+};
+
+/* Throws Error for a kernel that is absent or calls what is not there. */
+Unit unit_of(const Module &module, const std::string &kernel);
+
+/* LLVM's assembly language for the unit, whose entry is `vgpu_entry`. Throws Error, which names the instruction, for
+ * what is not implemented. */
+std::string translate(const Unit &unit);
+
+/* The functions that translated code may call, and the inline parts that it shares. */
+const char *prelude();
+
+} // namespace vgpu::ptx
