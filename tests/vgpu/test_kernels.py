@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -142,7 +144,11 @@ def test_images_that_cannot_be_loaded_say_why(image: bytes, error: Any) -> None:
         assert driver.cuLibraryLoadData(image, None, None, 0, None, None, 0)[0] == error
 
 
-def test_compiled_kernels_are_known_and_there_is_nothing_to_run() -> None:
+@pytest.mark.virtual_gpu(fresh=True)
+def test_compiled_kernels_are_known_and_refused_where_that_is_configured(tmp_path: Path) -> None:
+    refusing = tmp_path / "refuse.vgpu"
+    refusing.write_text("device.code = refuse\n")
+    os.environ["VGPU_CONFIGURATION"] = str(refusing)
     with context():
         module = checked(driver.cuModuleLoadData(PTX))
         for name in (b"twice", b"half"):

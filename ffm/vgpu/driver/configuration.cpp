@@ -27,6 +27,7 @@ const Number numbers[] = {
     {"device.memory", &Configuration::device_memory, 0.001},
     {"device.multiprocessors", &Configuration::multiprocessors, 1},
     {"device.pageable_memory_access", &Configuration::pageable_memory_access, 0},
+    {"device.time_limit", &Configuration::time_limit, 0},
     {"copy.host_to_device.pinned", &Configuration::host_to_device_pinned, 1e-6},
     {"copy.device_to_host.pinned", &Configuration::device_to_host_pinned, 1e-6},
     {"copy.host_to_device.staged", &Configuration::host_to_device_staged, 1e-6},
@@ -106,9 +107,18 @@ std::string apply(Configuration &target, const std::string &key, const std::stri
         return "";
     }
     if (key == "device.code") {
-        if (value != "refuse" && value != "pass")
-            return "'" + value + "' is neither 'refuse' nor 'pass'";
-        target.device_code = value == "pass" ? DeviceCode::pass : DeviceCode::refuse;
+        static const std::map<std::string, DeviceCode> ways = {{"run", DeviceCode::run},
+                                                               {"run or pass", DeviceCode::run_or_pass},
+                                                               {"pass", DeviceCode::pass},
+                                                               {"refuse", DeviceCode::refuse}};
+        auto found = ways.find(value);
+        if (found == ways.end())
+            return "'" + value + "' is none of 'run', 'run or pass', 'pass' and 'refuse'";
+        target.device_code = found->second;
+        return "";
+    }
+    if (key == "device.llvm" || key == "device.cache") {
+        (key == "device.llvm" ? target.llvm : target.cache) = value;
         return "";
     }
     if (key.rfind("kernel.", 0) == 0) {

@@ -21,16 +21,21 @@ struct KernelDuration {
     Nanoseconds of(double threads) const;
 };
 
-/* What happens to kernels for which there is nothing to run here. */
+/* What becomes of kernels that are no host functions. */
 enum class DeviceCode {
-    refuse, /* they cannot be obtained */
-    pass,   /* they take their time but change nothing */
+    run,         /* those of PTX compute; others cannot be had */
+    run_or_pass, /* those of PTX compute; others take their time and change nothing */
+    pass,        /* they take their time and change nothing */
+    refuse,      /* they cannot be had */
 };
 
 struct Configuration {
     std::string device_name = "Virtual H200";
-    DeviceCode device_code = DeviceCode::refuse;
     int devices = 1;
+    DeviceCode device_code = DeviceCode::run;
+    std::string llvm;                  /* the path of libllvmlite.so; empty: beside ffm */
+    std::string cache;                 /* a folder for compiled kernels, `none`, or empty: the user's cache folder */
+    double time_limit = 300;           /* seconds for one kernel on this machine; 0: none */
     double device_memory = 140.0;      /* GiB */
     double multiprocessors = 132;      /* each runs up to 2048 threads at a time */
     double pageable_memory_access = 1; /* whether the device says so; 0 or 1 */
@@ -68,6 +73,18 @@ struct Configuration {
 
     KernelDuration kernel(const std::string &name) const;
 };
+
+/* Whether kernels of PTX compute. */
+inline bool runs_portable_code(const Configuration &configuration)
+{
+    return configuration.device_code == DeviceCode::run || configuration.device_code == DeviceCode::run_or_pass;
+}
+
+/* Whether kernels that nothing can run for take their time and change nothing. */
+inline bool passes_other_code(const Configuration &configuration)
+{
+    return configuration.device_code == DeviceCode::pass || configuration.device_code == DeviceCode::run_or_pass;
+}
 
 /* Reads the configuration; false if it cannot be used, with `error` naming file, line and cause. */
 bool load_configuration(std::string &error);

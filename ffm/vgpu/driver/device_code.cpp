@@ -7,6 +7,7 @@
 
 #include "compressed_code.h"
 #include "configuration.h"
+#include "ptx/machine/compiler.h"
 
 namespace vgpu
 {
@@ -109,26 +110,48 @@ std::size_t size_of(const void *image)
     return std::max(sections, segments);
 }
 
-CUresult take_machine_code(const char *bytes, std::size_t size, CodeContents &contents)
+/* What was found in an image. */
+struct Found {
+    CodeContents contents;
+    std::unique_ptr<ptx::Program> program;
+};
+
+CUresult take_machine_code(const char *bytes, std::size_t size, Found &found)
 {
-    return read_machine_code(bytes, size, contents) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+    return read_machine_code(bytes, size, found.contents) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
 }
 
-CUresult take_portable_code(const std::string &text, CodeContents &contents)
+CUresult take_portable_code(const std::string &text, Found &found)
 {
     CallCost cost(microseconds(configuration().call_compile));
-    return read_portable_code(text, contents) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;
+    if (!runs_portable_code(configuration()))
+        return read_portable_code(text, found.contents) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;
+    std::string missing = ptx::missing_compiler();
+    if (!missing.empty()) {
+        std::fprintf(stderr, "vgpu: %s\n", missing.c_str());
+        return CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
+    }
+    try {
+        found.program = std::make_unique<ptx::Program>(text);
+    } catch (const ptx::Error &error) {
+        std::fprintf(stderr, "vgpu: PTX that cannot be read: %s\n", error.what());
+        return CUDA_ERROR_INVALID_PTX;
+    }
+    found.program->describe(found.contents);
+    return CUDA_SUCCESS;
 }
 
-CUresult take_container(const void *image, CodeContents &contents)
+CUresult take_container(const void *image, Found &found)
 {
     std::string plain;
-    if (configuration().device_code == DeviceCode::pass && select(image, machine_kind, plain))
-        return take_machine_code(plain.data(), plain.size(), contents);
-    return select(image, portable_kind, plain) ? take_portable_code(plain, contents) : CUDA_ERROR_NO_BINARY_FOR_GPU;
+    if (runs_portable_code(configuration()) && select(image, portable_kind, plain))
+        return take_portable_code(plain, found);
+    if (passes_other_code(configuration()) && select(image, machine_kind, plain))
+        return take_machine_code(plain.data(), plain.size(), found);
+    return select(image, portable_kind, plain) ? take_portable_code(plain, found) : CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-CUresult take_text(const char *text, CodeContents &contents)
+CUresult take_text(const char *text, Found &found)
 {
     text += std::strspn(text, " \t\r\n");
     if (*text != '.' && *text != '/')
@@ -136,25 +159,26 @@ CUresult take_text(const char *text, CodeContents &contents)
     int target = target_of(text);
     if (target == 0 || target > capability)
         return target == 0 ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_INVALID_PTX;
-    return take_portable_code(text, contents);
+    return take_portable_code(text, found);
 }
 
-CUresult read_code(const void *image, CodeContents &contents)
+CUresult read_code(const void *image, Found &found)
 {
     std::uint32_t magic;
     std::memcpy(&magic, image, sizeof magic);
     if (magic == container_magic)
-        return take_container(image, contents);
+        return take_container(image, found);
     if (!is_machine_code(image))
-        return take_text(static_cast<const char *>(image), contents);
-    if (configuration().device_code == DeviceCode::refuse)
+        return take_text(static_cast<const char *>(image), found);
+    if (!passes_other_code(configuration()))
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    return take_machine_code(static_cast<const char *>(image), size_of(image), contents);
+    return take_machine_code(static_cast<const char *>(image), size_of(image), found);
 }
 
 } // namespace
 
-CompiledCode::CompiledCode(CodeContents contents) : contents_(std::move(contents))
+CompiledCode::CompiledCode(CodeContents contents, std::unique_ptr<ptx::Program> program)
+    : contents_(std::move(contents)), program_(std::move(program))
 {
     for (const CodeKernel &kernel : contents_.kernels)
         entries_.push_back({kernel.name.c_str(), nullptr, kernel.parameters.data(),
@@ -166,10 +190,10 @@ CompiledCode::CompiledCode(CodeContents contents) : contents_(std::move(contents
 
 CUresult compile(const void *image, std::unique_ptr<CompiledCode> &code)
 {
-    CodeContents contents;
-    CUresult result = read_code(image, contents);
+    Found found;
+    CUresult result = read_code(image, found);
     if (result == CUDA_SUCCESS)
-        code = std::make_unique<CompiledCode>(std::move(contents));
+        code = std::make_unique<CompiledCode>(std::move(found.contents), std::move(found.program));
     return result;
 }
 

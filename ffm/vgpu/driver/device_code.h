@@ -1,5 +1,5 @@
-/* Device code as nvcc makes it: PTX, machine code (cubin), and containers of both. The virtual GPU runs none of it, but
- * takes the time of compiling PTX, and knows what the code holds. */
+/* Device code as nvcc makes it: PTX, machine code (cubin), and containers of both. PTX runs (`device.code`), and takes
+ * the modelled time of compiling; of machine code it is known what it holds. */
 #pragma once
 
 #include <deque>
@@ -8,15 +8,16 @@
 #include "../include/kernel_image.h"
 #include "code_contents.h"
 #include "cuda_api.h"
+#include "ptx/program.h"
 
 namespace vgpu
 {
 
-/* What loaded device code holds, as an image whose kernels have nothing to run. */
+/* What loaded device code holds, as an image whose kernels have no host functions. */
 class CompiledCode
 {
   public:
-    explicit CompiledCode(CodeContents contents);
+    CompiledCode(CodeContents contents, std::unique_ptr<ptx::Program> program);
     CompiledCode(const CompiledCode &) = delete;
     CompiledCode &operator=(const CompiledCode &) = delete;
 
@@ -30,16 +31,24 @@ class CompiledCode
         return contents_.variables;
     }
 
+    /* Null where the kernels change nothing. */
+    ptx::Program *program() const
+    {
+        return program_.get();
+    }
+
   private:
     CodeContents contents_;
+    std::unique_ptr<ptx::Program> program_;
     std::deque<KernelEntry> entries_;
     KernelImage image_;
 };
 
-/* Takes machine code for this device where the configuration lets kernels pass that have nothing to run (`device.code`)
- * and the image has some, else compiles the image's PTX.
+/* Takes the image's PTX where it is to run, else machine code for this device where kernels are to pass
+ * (`device.code`).
  *
- * Errors: CUDA_ERROR_NO_BINARY_FOR_GPU where neither is for this device (or PTX for an older one);
+ * Errors, of which the ones of PTX are told on standard error: CUDA_ERROR_JIT_COMPILER_NOT_FOUND where PTX is to run
+ * and there is no LLVM; CUDA_ERROR_NO_BINARY_FOR_GPU where neither is for this device (or PTX for an older one);
  * CUDA_ERROR_INVALID_PTX for PTX of a later device; CUDA_ERROR_INVALID_IMAGE for anything else. */
 CUresult compile(const void *image, std::unique_ptr<CompiledCode> &code);
 

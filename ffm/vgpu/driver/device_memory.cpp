@@ -29,6 +29,8 @@ struct Arena {
     std::size_t used = 0;
     std::map<std::size_t, std::size_t> holes; /* offset to size */
     std::vector<bool> committed;              /* for each commit_unit */
+    std::vector<std::uint32_t> allocations;   /* likewise: how many lie there */
+    std::vector<std::uint8_t> present;        /* likewise: whether any does */
 
     /* Reserves the addresses; false if this machine does not provide them. */
     bool reserve()
@@ -42,7 +44,17 @@ struct Arena {
         base = (reinterpret_cast<std::uintptr_t>(range) + commit_unit - 1) / commit_unit * commit_unit;
         holes[0] = size;
         committed.assign(size / commit_unit, false);
+        allocations.assign(size / commit_unit, 0);
+        present.assign(size / commit_unit, 0);
         return true;
+    }
+
+    void count(std::size_t offset, std::size_t length, bool added)
+    {
+        for (std::size_t unit = offset / commit_unit; unit <= (offset + length - 1) / commit_unit; ++unit) {
+            allocations[unit] += added ? 1 : -1u;
+            present[unit] = allocations[unit] > 0;
+        }
     }
 
     bool commit(std::size_t offset, std::size_t length)
@@ -91,6 +103,7 @@ CUresult DeviceMemory::allocate(CUdevice device, std::size_t size, std::uintptr_
         if (rest > 0)
             memory.holes[offset + length] = rest;
         memory.used += length;
+        memory.count(offset, length, true);
         address = memory.base + offset;
         return CUDA_SUCCESS;
     }
@@ -104,6 +117,7 @@ void DeviceMemory::release(CUdevice device, std::uintptr_t address, std::size_t 
     std::size_t length = rounded(size);
     std::size_t offset = address - memory.base;
     memory.used -= length;
+    memory.count(offset, length, false);
     if (length >= give_back_from) {
         std::uintptr_t first = (address + commit_unit - 1) / commit_unit * commit_unit;
         std::uintptr_t behind = (address + length) / commit_unit * commit_unit;
@@ -140,6 +154,13 @@ void DeviceMemory::give_back(CUdevice device, std::size_t size)
     Arena &memory = arena(device);
     std::lock_guard<std::mutex> lock(memory.mutex);
     memory.used -= size;
+}
+
+DeviceMemory::Map DeviceMemory::map(CUdevice device)
+{
+    Arena &memory = arena(device);
+    std::lock_guard<std::mutex> lock(memory.mutex);
+    return {memory.base, memory.size, memory.present.data()};
 }
 
 std::size_t DeviceMemory::total()

@@ -39,7 +39,8 @@ CUresult private_launch(CUkernel handle, const std::uint32_t grid[3], const std:
     if (result != CUDA_SUCCESS)
         return result;
     Kernel *kernel = find_kernel(handle);
-    return kernel ? launch(*stream, *kernel, grid, block, arguments) : CUDA_ERROR_INVALID_HANDLE;
+    const LaunchShape shape = {{grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, 0};
+    return kernel ? launch(*stream, *kernel, shape, arguments) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult private_is_idle(CUstream handle, int *idle)

@@ -51,7 +51,7 @@ OperationReference operation_of(Context *context, const NodeWork &work)
     if (const SetNode *set = std::get_if<SetNode>(&work))
         return set_operation(context, set->set);
     if (const KernelNode *kernel = std::get_if<KernelNode>(&work))
-        return launch_operation(*kernel->kernel, kernel->grid, kernel->block, kernel->arguments->pointers());
+        return launch_operation(context, *kernel->kernel, kernel->shape, kernel->arguments->pointers());
     if (const HostNode *host = std::get_if<HostNode>(&work))
         return host_operation(host->call);
     return std::make_shared<Operation>();
@@ -83,10 +83,8 @@ std::size_t add_steps(std::vector<Step> &steps, Context *context, const Graph &g
 
 } // namespace
 
-KernelNode::KernelNode(Kernel &launched, const std::uint32_t grid_extents[3], const std::uint32_t block_extents[3],
-                       void *const *values)
-    : kernel(&launched), grid{grid_extents[0], grid_extents[1], grid_extents[2]},
-      block{block_extents[0], block_extents[1], block_extents[2]},
+KernelNode::KernelNode(Kernel &launched, const LaunchShape &threads, void *const *values)
+    : kernel(&launched), shape(threads),
       arguments(std::make_shared<KernelArguments>(*launched.entry, values, Pointers::as_given))
 {
 }

@@ -10,6 +10,7 @@
 #include "context.h"
 #include "copy.h"
 #include "kernel_arguments.h"
+#include "launch_shape.h"
 #include "module.h"
 
 namespace vgpu
@@ -29,11 +30,10 @@ struct SetNode {
 
 /* A launch that check_launch accepts. */
 struct KernelNode {
-    KernelNode(Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3], void *const *arguments);
+    KernelNode(Kernel &kernel, const LaunchShape &shape, void *const *arguments);
 
     Kernel *kernel;
-    std::uint32_t grid[3];
-    std::uint32_t block[3];
+    LaunchShape shape;
     std::shared_ptr<const KernelArguments> arguments; /* as the program gave them */
     bool updatable = false;                           /* by kernels, according to the program; no kernel here does it */
 };

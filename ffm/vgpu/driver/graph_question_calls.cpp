@@ -17,12 +17,13 @@ template <typename Parameters> CUresult kernel_parameters(CUgraphNode handle, Pa
         return CUDA_ERROR_INVALID_VALUE;
     std::memset(parameters, 0, sizeof *parameters);
     parameters->func = reinterpret_cast<CUfunction>(kernel->kernel);
-    parameters->gridDimX = kernel->grid[0];
-    parameters->gridDimY = kernel->grid[1];
-    parameters->gridDimZ = kernel->grid[2];
-    parameters->blockDimX = kernel->block[0];
-    parameters->blockDimY = kernel->block[1];
-    parameters->blockDimZ = kernel->block[2];
+    parameters->gridDimX = kernel->shape.grid[0];
+    parameters->gridDimY = kernel->shape.grid[1];
+    parameters->gridDimZ = kernel->shape.grid[2];
+    parameters->blockDimX = kernel->shape.block[0];
+    parameters->blockDimY = kernel->shape.block[1];
+    parameters->blockDimZ = kernel->shape.block[2];
+    parameters->sharedMemBytes = static_cast<unsigned int>(kernel->shape.dynamic_shared);
     parameters->kernelParams = const_cast<void **>(kernel->arguments->pointers());
     return CUDA_SUCCESS;
 }

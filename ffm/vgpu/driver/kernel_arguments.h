@@ -24,6 +24,16 @@ class KernelArguments
         return pointers_.data();
     }
 
+    /* All of them, at the offsets of their parameters. */
+    const char *packed() const
+    {
+        return reinterpret_cast<const char *>(storage_.data());
+    }
+    std::size_t size() const
+    {
+        return storage_.size() * sizeof(Slot);
+    }
+
     static std::size_t packed_size(const KernelEntry &entry);
 
   private:

@@ -2,23 +2,21 @@
 #pragma once
 
 #include "context.h"
+#include "launch_shape.h"
 #include "module.h"
 
 namespace vgpu
 {
 
-/* CUDA_ERROR_INVALID_VALUE for a grid or block that no CUDA device accepts, or if the kernel has arguments and none are
- * given.
- */
-CUresult check_launch(const Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
-                      void *const *arguments);
+/* CUDA_ERROR_INVALID_VALUE for a grid, a block or shared memory that no CUDA device has, and without arguments that the
+ * kernel takes; CUDA_ERROR_NOT_SUPPORTED, told on standard error, for device code that cannot be translated. */
+CUresult check_launch(Kernel &kernel, const LaunchShape &shape, void *const *arguments);
 
-/* The kernel's run over the grid, with a copy of its arguments; if there is nothing to run, only its time. */
-OperationReference launch_operation(Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
-                                    void *const *arguments);
+/* The kernel's run over the grid, with a copy of its arguments; only its time where there is nothing to run. The
+ * context is in error where the kernel faults. */
+OperationReference launch_operation(Context *context, Kernel &kernel, const LaunchShape &shape, void *const *arguments);
 
 /* Enqueues the kernel with a copy of its arguments, or captures it; never waits. Errors: those of check_launch. */
-CUresult launch(Stream &stream, Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
-                void *const *arguments);
+CUresult launch(Stream &stream, Kernel &kernel, const LaunchShape &shape, void *const *arguments);
 
 } // namespace vgpu

@@ -35,8 +35,8 @@ bool unpack(const KernelEntry &entry, void *const *extra, std::vector<void *> &v
     return true;
 }
 
-CUresult launch_on(CUstream handle, DefaultStream default_stream, CUfunction function, const std::uint32_t grid[3],
-                   const std::uint32_t block[3], void **arguments, void **extra)
+CUresult launch_on(CUstream handle, DefaultStream default_stream, CUfunction function, const LaunchShape &shape,
+                   void **arguments, void **extra)
 {
     Stream *stream;
     CUresult result = enter(handle, default_stream, stream, Capturing::allowed);
@@ -46,20 +46,11 @@ CUresult launch_on(CUstream handle, DefaultStream default_stream, CUfunction fun
     if (!kernel || stream->context != current_context())
         return CUDA_ERROR_INVALID_HANDLE;
     if (!extra)
-        return launch(*stream, *kernel, grid, block, arguments);
+        return launch(*stream, *kernel, shape, arguments);
     std::vector<void *> unpacked;
     if (arguments || !unpack(*kernel->entry, extra, unpacked))
         return CUDA_ERROR_INVALID_VALUE;
-    return launch(*stream, *kernel, grid, block, unpacked.data());
-}
-
-CUresult launch_grid(CUstream stream, DefaultStream default_stream, CUfunction function, unsigned grid_x,
-                     unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                     void **arguments, void **extra)
-{
-    const std::uint32_t grid[3] = {grid_x, grid_y, grid_z};
-    const std::uint32_t block[3] = {block_x, block_y, block_z};
-    return launch_on(stream, default_stream, function, grid, block, arguments, extra);
+    return launch(*stream, *kernel, shape, unpacked.data());
 }
 
 /* Attributes that change when and where blocks run, but not what they do. */
@@ -75,8 +66,8 @@ bool is_hint(const CUlaunchAttribute &attribute)
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
         return true;
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        return attribute.value.cooperative == 0;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: /* all blocks of a grid can always wait for each other */
+        return true;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
         return attribute.value.clusterDim.x * attribute.value.clusterDim.y * attribute.value.clusterDim.z <= 1;
     default:
@@ -100,73 +91,97 @@ CUresult launch_configured(const CUlaunchConfig *config, DefaultStream default_s
         else if (!is_hint(attribute))
             return CUDA_ERROR_NOT_SUPPORTED;
     }
-    CUresult result =
-        launch_grid(config->hStream, default_stream, function, config->gridDimX, config->gridDimY, config->gridDimZ,
-                    config->blockDimX, config->blockDimY, config->blockDimZ, arguments, extra);
+    const LaunchShape shape = {{config->gridDimX, config->gridDimY, config->gridDimZ},
+                               {config->blockDimX, config->blockDimY, config->blockDimZ},
+                               config->sharedMemBytes};
+    CUresult result = launch_on(config->hStream, default_stream, function, shape, arguments, extra);
     for (unsigned index = 0; index < events && result == CUDA_SUCCESS; ++index) /* later than necessary */
         result = record_event(recorded[index], config->hStream, default_stream);
     return result;
 }
 
+/* What the kernel reads and writes: a copy of its arguments, with the GPU's own view of host memory. */
+std::function<void()> work_of(Context *context, Kernel &kernel, const LaunchShape &shape, void *const *arguments)
+{
+    auto copied = std::make_shared<KernelArguments>(*kernel.entry, arguments, Pointers::translated);
+    if (KernelRun run = kernel.entry->run)
+        return [run, copied, shape] { run(shape.grid, shape.block, copied->pointers()); };
+    const ptx::Code *code;
+    const std::uint64_t *variables = nullptr;
+    CUresult result = find_code(kernel, code);
+    if (result == CUDA_SUCCESS && code)
+        result = find_variables(*kernel.module, context->device, variables);
+    if (result != CUDA_SUCCESS)
+        context->error = result;
+    if (result != CUDA_SUCCESS || !code)
+        return nullptr;
+    return [context, code, variables, copied, shape] {
+        if (context->error != CUDA_SUCCESS)
+            return;
+        ptx::Arguments handed = {variables, copied->packed(), copied->size(), context->device};
+        CUresult outcome = ptx::run(*code, shape, handed, configuration().time_limit);
+        if (outcome != CUDA_SUCCESS)
+            context->error = outcome;
+    };
+}
+
 } // namespace
 
-CUresult vgpu::check_launch(const Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
-                            void *const *arguments)
+CUresult vgpu::check_launch(Kernel &kernel, const LaunchShape &shape, void *const *arguments)
 {
     double block_threads = 1;
     for (int axis = 0; axis < 3; ++axis) {
-        if (grid[axis] == 0 || grid[axis] > largest_grid[axis] || block[axis] == 0 || block[axis] > largest_block[axis])
+        if (shape.grid[axis] == 0 || shape.grid[axis] > largest_grid[axis] || shape.block[axis] == 0 ||
+            shape.block[axis] > largest_block[axis])
             return CUDA_ERROR_INVALID_VALUE;
-        block_threads *= block[axis];
+        block_threads *= shape.block[axis];
     }
     if (block_threads > threads_per_block || (kernel.entry->parameter_count > 0 && !arguments))
         return CUDA_ERROR_INVALID_VALUE;
-    return CUDA_SUCCESS;
+    const ptx::Code *code;
+    CUresult result = find_code(kernel, code);
+    if (result == CUDA_SUCCESS && code && code->shared_size + shape.dynamic_shared > shared_memory_per_block)
+        result = CUDA_ERROR_INVALID_VALUE;
+    return result;
 }
 
-OperationReference vgpu::launch_operation(Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
+OperationReference vgpu::launch_operation(Context *context, Kernel &kernel, const LaunchShape &shape,
                                           void *const *arguments)
 {
     double threads = 1;
     for (int axis = 0; axis < 3; ++axis)
-        threads *= static_cast<double>(grid[axis]) * block[axis];
+        threads *= static_cast<double>(shape.grid[axis]) * shape.block[axis];
     auto operation = std::make_shared<Operation>();
     operation->engine = Engine::compute;
     operation->duration = configuration().kernel(kernel.entry->name).of(threads);
     operation->occupancy = std::min(1.0, threads / (configuration().multiprocessors * threads_per_multiprocessor));
-    if (!kernel.entry->run)
-        return operation;
-    operation->estimate = &kernel.run_time;
-    operation->size = static_cast<std::uint64_t>(threads);
-    auto copied = std::make_shared<KernelArguments>(*kernel.entry, arguments, Pointers::translated);
-    operation->work = [run = kernel.entry->run, copied, grid_x = grid[0], grid_y = grid[1], grid_z = grid[2],
-                       block_x = block[0], block_y = block[1], block_z = block[2]] {
-        const std::uint32_t grid_extents[3] = {grid_x, grid_y, grid_z};
-        const std::uint32_t block_extents[3] = {block_x, block_y, block_z};
-        run(grid_extents, block_extents, copied->pointers());
-    };
+    operation->work = work_of(context, kernel, shape, arguments);
+    if (operation->work) {
+        operation->estimate = &kernel.run_time;
+        operation->size = static_cast<std::uint64_t>(threads);
+    }
     return operation;
 }
 
-CUresult vgpu::launch(Stream &stream, Kernel &kernel, const std::uint32_t grid[3], const std::uint32_t block[3],
-                      void *const *arguments)
+CUresult vgpu::launch(Stream &stream, Kernel &kernel, const LaunchShape &shape, void *const *arguments)
 {
-    CUresult valid = check_launch(kernel, grid, block, arguments);
+    CUresult valid = check_launch(kernel, shape, arguments);
     if (valid != CUDA_SUCCESS)
         return valid;
     CallCost cost(microseconds(configuration().call_launch));
     if (stream.capture)
-        return capture(stream, KernelNode(kernel, grid, block, arguments));
-    submit(stream, launch_operation(kernel, grid, block, arguments));
+        return capture(stream, KernelNode(kernel, shape, arguments));
+    submit(stream, launch_operation(stream.context, kernel, shape, arguments));
     return CUDA_SUCCESS;
 }
 
 DRIVER_CALL_PER_STREAM(cuLaunchKernel, ptsz,
                        (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
-                        unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int, CUstream stream,
-                        void **arguments, void **extra),
-                       launch_grid(stream, default_stream, function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
-                                   arguments, extra))
+                        unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
+                        CUstream stream, void **arguments, void **extra),
+                       launch_on(stream, default_stream, function,
+                                 LaunchShape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes},
+                                 arguments, extra))
 DRIVER_CALL_PER_STREAM(cuLaunchKernelEx, ptsz,
                        (const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra),
                        launch_configured(config, default_stream, function, arguments, extra))

@@ -51,6 +51,9 @@ void release_allocations(CUcontext context);
 /* The allocation that contains `address`; false if it is unknown to the driver. */
 bool find_allocation(std::uintptr_t address, Allocation &found);
 
+/* Pinned, managed or registered memory by the address of the GPU's view of it; false where there is none. */
+bool find_gpu_view(std::uintptr_t address, Allocation &found);
+
 /* How the GPU accesses `address`; its kind is pageable if the driver does not know it. */
 GpuRange gpu_range(std::uintptr_t address);
 
@@ -78,6 +81,15 @@ class DeviceMemory
     static void give_back(CUdevice device, std::size_t size);
     static std::size_t total();
     static std::size_t used(CUdevice device);
+
+    /* The reserved range (empty before the first allocation), and for each 2 MiB of it whether an allocation lies
+     * there: what kernels may address, as on a GPU, whose pages are that large. */
+    struct Map {
+        std::uintptr_t first;
+        std::size_t size;
+        const std::uint8_t *present;
+    };
+    static Map map(CUdevice device);
 };
 
 /* Memory mapped twice. */

@@ -123,6 +123,19 @@ bool find_allocation(std::uintptr_t address, Allocation &found)
     return allocation != nullptr;
 }
 
+bool find_gpu_view(std::uintptr_t address, Allocation &found)
+{
+    std::lock_guard<std::mutex> lock(table().mutex);
+    for (const auto &entry : table().allocations) {
+        const Allocation &allocation = entry.second;
+        if (address - reinterpret_cast<std::uintptr_t>(allocation.gpu_view) >= allocation.size)
+            continue;
+        found = allocation;
+        return true;
+    }
+    return false;
+}
+
 GpuRange gpu_range(std::uintptr_t address)
 {
     GpuRange range;

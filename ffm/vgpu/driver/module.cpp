@@ -1,4 +1,5 @@
-/* cuModule…, cuLibrary…, cuKernel…, cuFunc…: the image is a table of host functions (`kernel_image.h`). */
+/* cuModule…, cuLibrary…, cuKernel…, cuFunc…: the image is a table of host functions (`kernel_image.h`), or device code.
+ */
 #include "module.h"
 
 #include <cstring>
@@ -25,7 +26,7 @@ Loaded &loaded()
     return *instance;
 }
 
-/* Our own image, or device code: there is nothing here that runs that (`device.code`). */
+/* Our own image, or device code. */
 CUresult load(Module **result, const void *image)
 {
     if (!result || !image)
@@ -46,7 +47,7 @@ CUresult load(Module **result, const void *image)
     } else if (known->version != KERNEL_IMAGE_VERSION) {
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
-    Module *module = new Module{known, std::move(compiled), {}, {}};
+    Module *module = new Module{known, std::move(compiled), {}, {}, {}};
     std::lock_guard<std::mutex> lock(loaded().mutex);
     loaded().modules.insert(module);
     *result = module;
@@ -82,7 +83,8 @@ CUresult get_kernel(Kernel **result, void *handle, const char *name)
     for (const KernelEntry *entry = module->image->first; entry; entry = entry->next) {
         if (std::strcmp(entry->name, name) != 0)
             continue;
-        if (!entry->run && configuration().device_code == DeviceCode::refuse)
+        bool computes = entry->run || (module->compiled && module->compiled->program());
+        if (!computes && !passes_other_code(configuration()))
             return CUDA_ERROR_NO_BINARY_FOR_GPU;
         std::unique_ptr<Kernel> &kernel = module->kernels[name];
         if (!kernel) {
@@ -112,9 +114,21 @@ CUresult get_attribute(int *value, CUfunction_attribute attribute, const void *h
         *value = set->second;
         return CUDA_SUCCESS;
     }
+    ptx::KernelProperties properties;
+    if (CompiledCode *compiled = kernel->module->compiled.get(); compiled && compiled->program())
+        properties = compiled->program()->properties(kernel->entry->name);
     switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-        *value = 1024;
+        *value = static_cast<int>(properties.maximum_threads);
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+        *value = static_cast<int>(properties.shared_size);
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+        *value = static_cast<int>(properties.local_size);
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+        *value = static_cast<int>(properties.constant_size);
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
@@ -184,6 +198,29 @@ Kernel *vgpu::find_kernel(const void *handle)
 {
     std::lock_guard<std::mutex> lock(loaded().mutex);
     return loaded().kernels.count(handle) ? static_cast<Kernel *>(const_cast<void *>(handle)) : nullptr;
+}
+
+CUresult vgpu::find_code(Kernel &kernel, const ptx::Code *&code)
+{
+    CompiledCode *compiled = kernel.module->compiled.get();
+    code = nullptr;
+    if (!compiled || !compiled->program())
+        return CUDA_SUCCESS;
+    try {
+        code = &compiled->program()->code(kernel.entry->name);
+    } catch (const ptx::Error &error) {
+        std::fprintf(stderr, "vgpu: kernel %s cannot run: %s\n", kernel.entry->name, error.what());
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult vgpu::find_variables(Module &module, CUdevice device, const std::uint64_t *&addresses)
+{
+    std::lock_guard<std::mutex> lock(loaded().mutex);
+    CUresult result = place_variables(module, device);
+    addresses = module.places[device].data();
+    return result;
 }
 
 CUresult vgpu::find_variable(const void *handle, CUdevice device, const char *name, Variable &found)

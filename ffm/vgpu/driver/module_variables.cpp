@@ -50,6 +50,9 @@ CUresult vgpu::variable_of(Module &module, CUdevice device, const char *name, Va
 {
     if (!module.compiled)
         return CUDA_ERROR_NOT_FOUND; /* images of host functions have no variables */
+    CUresult placed = place_variables(module, device);
+    if (placed != CUDA_SUCCESS)
+        return placed;
     for (const CodeVariable &declared : module.compiled->variables()) {
         if (declared.name != name)
             continue;
@@ -60,6 +63,30 @@ CUresult vgpu::variable_of(Module &module, CUdevice device, const char *name, Va
         return result;
     }
     return CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult vgpu::place_variables(Module &module, CUdevice device)
+{
+    std::vector<std::uint64_t> &places = module.places[device];
+    if (!module.compiled->program() || !places.empty())
+        return CUDA_SUCCESS;
+    std::map<std::string, std::uint64_t> addresses;
+    for (const CodeVariable &declared : module.compiled->variables()) {
+        Variable &variable = module.variables[{device, declared.name}];
+        variable.size = declared.size;
+        CUresult result = variable.address ? CUDA_SUCCESS : make(device, variable);
+        if (result != CUDA_SUCCESS)
+            return result;
+        addresses[declared.name] = variable.address;
+    }
+    try {
+        places = module.compiled->program()->place(addresses);
+    } catch (const ptx::Error &error) {
+        std::fprintf(stderr, "vgpu: %s\n", error.what());
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    places.push_back(0); /* never empty again */
+    return CUDA_SUCCESS;
 }
 
 void vgpu::release_variables(Module &module)

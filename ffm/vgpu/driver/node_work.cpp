@@ -24,11 +24,12 @@ template <typename Parameters> CUresult launch_work(const Parameters *parameters
         return CUDA_ERROR_INVALID_HANDLE;
     if (parameters->extra)
         return CUDA_ERROR_NOT_SUPPORTED;
-    const std::uint32_t grid[3] = {parameters->gridDimX, parameters->gridDimY, parameters->gridDimZ};
-    const std::uint32_t block[3] = {parameters->blockDimX, parameters->blockDimY, parameters->blockDimZ};
-    CUresult result = check_launch(*kernel, grid, block, parameters->kernelParams);
+    const LaunchShape shape = {{parameters->gridDimX, parameters->gridDimY, parameters->gridDimZ},
+                               {parameters->blockDimX, parameters->blockDimY, parameters->blockDimZ},
+                               parameters->sharedMemBytes};
+    CUresult result = check_launch(*kernel, shape, parameters->kernelParams);
     if (result == CUDA_SUCCESS)
-        work = KernelNode(*kernel, grid, block, parameters->kernelParams);
+        work = KernelNode(*kernel, shape, parameters->kernelParams);
     return result;
 }
 

@@ -1,0 +1,235 @@
+#include "block_run.h"
+
+#include <cstring>
+
+#include "../../memory.h"
+
+namespace vgpu::ptx
+{
+
+namespace
+{
+
+constexpr int spins_per_turn = 64;
+constexpr int idle_rounds_until_stalled = 8;
+constexpr std::size_t shared_alignment = 1024;
+
+std::uint32_t bit(int lane)
+{
+    return std::uint32_t{1} << lane;
+}
+
+} // namespace
+
+BlockRun::BlockRun(Launch &launched, StackPool &stacks, std::uint64_t number) : launch(launched), stacks_(stacks)
+{
+    const LaunchShape &shape = launch.shape;
+    thread_count_ = static_cast<int>(shape.block[0] * shape.block[1] * shape.block[2]);
+    warp_count_ = (thread_count_ + warp_size - 1) / warp_size;
+    std::size_t shared_size = launch.code.shared_size + shape.dynamic_shared;
+    shared_ = std::make_unique<char[]>(shared_size + shared_alignment);
+    DeviceMemory::Map memory = DeviceMemory::map(launch.arguments.device);
+    block.memory_first = memory.first;
+    block.memory_size = memory.size;
+    block.present = memory.present;
+    std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(shared_.get());
+    block.shared = reinterpret_cast<char *>((begin + shared_alignment - 1) / shared_alignment * shared_alignment);
+    block.shared_size = shared_size;
+    block.parameters = launch.arguments.parameters;
+    block.variables = launch.arguments.variables;
+    block.stop = &launch.stop;
+    std::memcpy(block.threads, shape.block, sizeof block.threads);
+    std::memcpy(block.blocks, shape.grid, sizeof block.blocks);
+    block.index[0] = static_cast<std::uint32_t>(number % shape.grid[0]);
+    block.index[1] = static_cast<std::uint32_t>(number / shape.grid[0] % shape.grid[1]);
+    block.index[2] = static_cast<std::uint32_t>(number / shape.grid[0] / shape.grid[1]);
+    block.dynamic_shared = static_cast<std::uint32_t>(shape.dynamic_shared);
+    block.spins = spins_per_turn;
+    block.grid_id = launch.id;
+    block.workspace = reinterpret_cast<std::uint64_t>(launch.workspace.data());
+    block.run = this;
+    if (launch.code.schedule == Schedule::loop)
+        thread_count_ = warp_count_ = 1; /* one that runs all */
+    alive_ = thread_count_;
+    fibers_ = std::make_unique<Fiber[]>(static_cast<std::size_t>(thread_count_));
+    warps_ = std::make_unique<Warp[]>(static_cast<std::size_t>(warp_count_));
+    barriers_ = std::make_unique<Barrier[]>(barrier_count);
+    for (int thread = 0; thread < thread_count_; ++thread)
+        warps_[static_cast<std::size_t>(thread / warp_size)].alive |= bit(thread % warp_size);
+}
+
+BlockRun::~BlockRun()
+{
+    for (int thread = 0; thread < started_; ++thread)
+        if (fibers_[static_cast<std::size_t>(thread)].stack)
+            stacks_.give_back(fibers_[static_cast<std::size_t>(thread)].stack);
+}
+
+BlockRun::Outcome BlockRun::run()
+{
+    outcome_ = Outcome::finished;
+    int next = choose();
+    if (next < 0)
+        return outcome_;
+    if (next == started_ && !start(next))
+        return Outcome::failed;
+    current_ = next;
+    vgpu_resume(&base_, fibers_[static_cast<std::size_t>(next)].place);
+    return outcome_;
+}
+
+void BlockRun::set_thread(Thread &thread, int linear) const
+{
+    std::uint32_t number = static_cast<std::uint32_t>(linear);
+    thread.linear = number;
+    thread.index[0] = number % block.threads[0];
+    thread.index[1] = number / block.threads[0] % block.threads[1];
+    thread.index[2] = number / block.threads[0] / block.threads[1];
+}
+
+/* Gives the next thread a stack; false where there is no memory for one. */
+bool BlockRun::start(int thread)
+{
+    Fiber &fiber = fibers_[static_cast<std::size_t>(thread)];
+    fiber.stack = stacks_.take();
+    ++started_;
+    if (!fiber.stack) {
+        launch.fail(Fault::stack, "no memory for the threads' stacks");
+        return false;
+    }
+    set_thread(fiber.thread, thread);
+    fiber.thread.stack_first = reinterpret_cast<std::uint64_t>(fiber.stack);
+    fiber.thread.stack_size = stacks_.size();
+    fiber.place = prepare(fiber.stack, stacks_.size(), &BlockRun::fiber_main, this);
+    return true;
+}
+
+/* Runs one thread after the other, as long as none waits. */
+void BlockRun::fiber_main(void *argument)
+{
+    BlockRun &self = *static_cast<BlockRun *>(argument);
+    while (true) {
+        Fiber &fiber = self.fibers_[static_cast<std::size_t>(self.current_)];
+        self.launch.code.entry(&self.block, &fiber.thread);
+        self.leave();
+        int next = self.choose();
+        if (next < 0 || next != self.started_)
+            self.change_to(next); /* and never back: this stack is free */
+        Fiber &fresh = self.fibers_[static_cast<std::size_t>(next)];
+        char *stack = fiber.stack;
+        fiber.stack = nullptr;
+        fresh.thread = fiber.thread;
+        fresh.stack = stack;
+        self.set_thread(fresh.thread, next);
+        self.current_ = next;
+        ++self.started_;
+    }
+}
+
+void BlockRun::leave()
+{
+    Warp &warp = warps_[static_cast<std::size_t>(current_ / warp_size)];
+    warp.alive &= ~bit(current_ % warp_size);
+    --alive_;
+    if (warp.meeting)
+        recheck(warp);
+    for (int index = 0; index < barrier_count; ++index) {
+        Barrier &barrier = barriers_[static_cast<std::size_t>(index)];
+        if (barrier.arrived > 0 && barrier.expected == 0 && static_cast<int>(barrier.arrived) >= alive_)
+            release(barrier);
+    }
+}
+
+/* The thread that runs next: started_ for one that has not begun, -1 for none. */
+int BlockRun::choose()
+{
+    int first = current_ < 0 ? 0 : current_ / warp_size;
+    while (true) {
+        for (int step = 0; step < warp_count_; ++step) {
+            int index = (first + step) % warp_count_;
+            Warp &warp = warps_[static_cast<std::size_t>(index)];
+            if (started_ < thread_count_ && started_ / warp_size == index)
+                return started_;
+            if (!warp.ready && warp.asking)
+                answer(warp);
+            if (!warp.ready)
+                continue;
+            int lane = __builtin_ctz(warp.ready);
+            warp.ready &= ~bit(lane);
+            return index * warp_size + lane;
+        }
+        bool any = false;
+        for (int index = 0; index < warp_count_; ++index) {
+            Warp &warp = warps_[static_cast<std::size_t>(index)];
+            any |= warp.yielded != 0;
+            warp.ready |= warp.yielded;
+            warp.yielded = 0;
+        }
+        if (any && ++idle_rounds_ % idle_rounds_until_stalled == 0) {
+            outcome_ = Outcome::stalled;
+            return -1;
+        }
+        if (!any && alive_ > 0 && !resolve_deadlock()) {
+            launch.fail(Fault::deadlock, "all threads of a block wait, and none can come to what they wait for");
+            outcome_ = Outcome::failed;
+            return -1;
+        }
+        if (alive_ == 0)
+            return -1;
+    }
+}
+
+/* From the current thread's stack to another's, or to run(). */
+void BlockRun::change_to(int thread)
+{
+    Fiber &from = fibers_[static_cast<std::size_t>(current_)];
+    if (thread < 0) {
+        vgpu_resume(&from.place, base_);
+        return;
+    }
+    if (thread == started_ && !start(thread))
+        abandon();
+    if (thread == current_)
+        return;
+    current_ = thread;
+    vgpu_resume(&from.place, fibers_[static_cast<std::size_t>(thread)].place);
+}
+
+void BlockRun::suspend()
+{
+    int self = current_;
+    change_to(choose());
+    current_ = self;
+}
+
+void BlockRun::end_thread()
+{
+    leave();
+    change_to(choose());
+    __builtin_unreachable();
+}
+
+void BlockRun::abandon()
+{
+    outcome_ = Outcome::failed;
+    void *unused;
+    vgpu_resume(&unused, base_);
+    __builtin_unreachable();
+}
+
+void BlockRun::fail(Fault fault, const std::string &detail)
+{
+    launch.fail(fault, detail);
+    abandon();
+}
+
+void BlockRun::take_turns()
+{
+    block.spins = spins_per_turn;
+    if (launch.stop)
+        abandon();
+    warps_[static_cast<std::size_t>(current_ / warp_size)].yielded |= bit(current_ % warp_size);
+    suspend();
+}
+
+} // namespace vgpu::ptx

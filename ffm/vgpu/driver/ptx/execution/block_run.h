@@ -1,0 +1,92 @@
+/* Runs the threads of one block on one thread of the processor, and lets them wait for each other.
+ *
+ * A thread runs until it ends or waits; then the next one that can run continues, of the same warp if possible. */
+#pragma once
+
+#include <memory>
+
+#include "fiber.h"
+#include "launch.h"
+
+namespace vgpu::ptx
+{
+
+constexpr int largest_block = 1024;
+constexpr int barrier_count = 16;
+
+/* What threads of a warp meet for, with the mask that says who takes part. */
+enum class Meeting { barrier, shuffle, vote, match, reduce };
+
+class BlockRun
+{
+  public:
+    enum class Outcome { finished, stalled, failed };
+
+    /* Memory for the block comes from the pools of the calling thread. */
+    BlockRun(Launch &launch, StackPool &stacks, std::uint64_t number);
+    BlockRun(const BlockRun &) = delete;
+    BlockRun &operator=(const BlockRun &) = delete;
+    ~BlockRun();
+
+    /* Until all threads are over, or all only wait for what another block does (`stalled`: call it again). */
+    Outcome run();
+
+    /* For the functions that translated code calls, on a thread's stack. */
+    [[noreturn]] void fail(Fault fault, const std::string &detail);
+    [[noreturn]] void abandon();
+    [[noreturn]] void end_thread();
+    void take_turns();
+    std::uint32_t wait_at_barrier(std::uint32_t barrier, std::uint32_t count, int how, bool holds);
+    std::uint64_t meet(Meeting meeting, int how, std::uint64_t value, std::uint32_t lane, std::uint32_t clamp,
+                       std::uint32_t mask);
+    std::uint32_t active_lanes(int site);
+
+    Launch &launch;
+    Block block;
+
+  private:
+    struct Fiber {
+        Thread thread;
+        void *place; /* to continue at */
+        char *stack;
+    };
+    struct Warp {
+        std::uint32_t ready, yielded, alive, meeting, asking;
+        struct Lane {
+            std::uint64_t value, result;
+            std::uint32_t mask, lane, clamp;
+            int how, site;
+            Meeting meeting;
+        } lanes[warp_size];
+    };
+    struct Barrier {
+        std::uint32_t arrived, expected, holding, result;
+        std::uint32_t waiting[largest_block / warp_size];
+    };
+
+    static void fiber_main(void *run);
+    bool start(int thread);
+    void suspend();
+    void leave(); /* the current thread is over */
+    int choose();
+    void change_to(int thread);
+    void set_thread(Thread &thread, int linear) const;
+    bool is_complete(const Warp &warp, std::uint32_t mask) const;
+    void finish_meeting(Warp &warp, std::uint32_t group);
+    void release(Barrier &barrier);
+    void recheck(Warp &warp);
+    void answer(Warp &warp);
+    bool resolve_deadlock();
+
+    StackPool &stacks_;
+    std::unique_ptr<char[]> shared_;
+    int thread_count_, warp_count_;
+    int started_ = 0, alive_ = 0, current_ = -1, idle_rounds_ = 0;
+    Outcome outcome_ = Outcome::finished;
+    void *base_ = nullptr; /* where run() continues */
+    std::unique_ptr<Fiber[]> fibers_;
+    std::unique_ptr<Warp[]> warps_;
+    std::unique_ptr<Barrier[]> barriers_;
+};
+
+} // namespace vgpu::ptx

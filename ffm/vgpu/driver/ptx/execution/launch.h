@@ -1,0 +1,84 @@
+/* A kernel's run over its grid. */
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "../../cuda_api.h"
+#include "../../launch_shape.h"
+#include "../translation/unit.h"
+#include "block.h"
+
+namespace vgpu::ptx
+{
+
+/* A kernel that can be run. */
+struct Code {
+    using Entry = void (*)(Block *, Thread *);
+
+    std::string name;
+    Entry entry = nullptr;
+    Schedule schedule = Schedule::loop;
+    std::size_t shared_size = 0; /* bytes of static shared variables */
+    std::size_t local_size = 0;
+};
+
+/* What a launch hands to the kernel. */
+struct Arguments {
+    const std::uint64_t *variables; /* addresses of the module's, in the order that code knows them by */
+    const char *parameters;
+    std::size_t size; /* bytes of them */
+    CUdevice device;
+};
+
+/* Why a kernel ended early. The numbers are known to translated code. */
+enum class Fault : int {
+    none = 0,
+    address = 1,
+    misaligned = 2,
+    trap = 3,
+    call = 4,
+    stack = 5,
+    assertion = 6,
+    deadlock = 7,
+    time = 8,
+};
+
+/* What all blocks of a launch share. */
+class Launch
+{
+  public:
+    Launch(const Code &code, const LaunchShape &shape, const Arguments &arguments);
+
+    const Code &code;
+    const LaunchShape shape;
+    const Arguments arguments;
+    std::atomic<std::uint64_t> next_block{0};
+    const std::uint64_t block_count;
+    volatile std::int32_t stop = 0;
+    std::uint32_t id;
+    std::vector<std::uint64_t> workspace; /* of a cooperative grid, zero at first */
+
+    /* The first fault ends the launch; `detail` is told on standard error with the kernel's name. */
+    void fail(Fault fault, const std::string &detail);
+
+    /* What the kernel printed; written to the standard output when it is over. */
+    void print(const std::string &text);
+
+    /* CUDA's error for the fault. */
+    CUresult result() const;
+    void flush();
+
+  private:
+    std::mutex mutex_;
+    Fault fault_ = Fault::none;
+    std::string printed_;
+};
+
+/* Runs all blocks, on all processors; returns when they are over. `time_limit` is in seconds; 0: none. */
+CUresult run(const Code &code, const LaunchShape &shape, const Arguments &arguments, double time_limit);
+
+} // namespace vgpu::ptx

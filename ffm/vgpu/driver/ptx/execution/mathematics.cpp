@@ -1,0 +1,225 @@
+/* Arithmetic that translated code leaves to the driver: directed rounding, numbers of 16 bits, transcendental
+ * functions.
+ */
+#include "mathematics.h"
+
+#include <cfenv>
+#include <cmath>
+#include <cstring>
+
+namespace vgpu::ptx
+{
+
+namespace
+{
+
+/* Directions as the translation numbers them. `odd` chops off and sets the last bit where that was not exact: a second
+ * rounding to fewer bits then cannot go wrong. */
+enum Direction { nearest, to_zero, down, up, odd };
+
+class Rounding
+{
+  public:
+    explicit Rounding(int direction) : before_(std::fegetround())
+    {
+        static const int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
+        std::fesetround(modes[direction]);
+    }
+    ~Rounding()
+    {
+        std::fesetround(before_);
+    }
+    Rounding(const Rounding &) = delete;
+    Rounding &operator=(const Rounding &) = delete;
+
+  private:
+    int before_;
+};
+
+template <typename Real> Real compute(int operation, Real a, Real b, Real c)
+{
+    volatile Real x = a, y = b, z = c; /* not before the rounding is set */
+    switch (operation) {
+    case 0:
+        return x + y;
+    case 1:
+        return x - y;
+    case 2:
+        return x * y;
+    case 3:
+        return std::fma(x, y, z);
+    case 4:
+        return x / y;
+    default:
+        return std::sqrt(x);
+    }
+}
+
+template <typename Real> Real rounded(int operation, int direction, Real a, Real b, Real c)
+{
+    Rounding rounding(direction);
+    volatile Real result = compute<Real>(operation, a, b, c);
+    return result;
+}
+
+/* `value` with the last bit set where `rest`, what rounding to nearest left over, is not zero. */
+double made_odd(double value, double rest)
+{
+    std::int64_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    if (rest == 0 || !std::isfinite(value) || (bits & 1))
+        return value;
+    bits += (rest > 0) == (value > 0) ? 1 : -1;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+struct Format {
+    int precision; /* bits, the leading one included */
+    int smallest;  /* the exponent of the smallest normal number */
+    int largest;   /* the exponent of the largest number */
+};
+constexpr Format half = {11, -14, 15}, brain = {8, -126, 127};
+
+/* Rounds to a number of the format; infinite or the largest where it is too large. */
+double to_format(const Format &format, int direction, double value)
+{
+    if (value == 0 || !std::isfinite(value))
+        return value;
+    int exponent = std::max(std::ilogb(value), format.smallest) - (format.precision - 1);
+    double scaled = std::scalbn(value, -exponent);
+    Rounding rounding(direction);
+    volatile double whole = std::nearbyint(scaled);
+    double result = std::scalbn(whole, exponent);
+    double limit = std::scalbn(2 - std::scalbn(1.0, 1 - format.precision), format.largest);
+    if (std::fabs(result) <= limit)
+        return result;
+    bool stays = direction == to_zero || (direction == down && value > 0) || (direction == up && value < 0);
+    return std::copysign(stays ? limit : HUGE_VAL, value);
+}
+
+std::uint16_t bits_of(const Format &format, double value)
+{
+    std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+    int fraction_bits = format.precision - 1;
+    int exponent_bits = 15 - fraction_bits;
+    std::uint16_t top = static_cast<std::uint16_t>(((1 << exponent_bits) - 1) << fraction_bits);
+    if (std::isnan(value))
+        return 0x7fff;
+    if (std::isinf(value))
+        return sign | top;
+    if (value == 0)
+        return sign;
+    int exponent = std::max(std::ilogb(value), format.smallest);
+    int fraction = static_cast<int>(std::scalbn(std::fabs(value), fraction_bits - exponent));
+    int biased = (exponent - format.smallest) << fraction_bits; /* the leading bit carries into the exponent */
+    return static_cast<std::uint16_t>(sign | (biased + fraction));
+}
+
+double value_of(const Format &format, std::uint16_t bits)
+{
+    int fraction_bits = format.precision - 1;
+    int exponent = (bits & 0x7fff) >> fraction_bits, fraction = bits & ((1 << fraction_bits) - 1);
+    int top = (1 << (15 - fraction_bits)) - 1;
+    double size;
+    if (exponent == top)
+        size = fraction ? std::nan("") : HUGE_VAL;
+    else if (exponent == 0)
+        size = std::scalbn(fraction, format.smallest - fraction_bits);
+    else
+        size = std::scalbn(fraction + (1 << fraction_bits), format.smallest + exponent - 1 - fraction_bits);
+    return bits & 0x8000 ? -size : size;
+}
+
+} // namespace
+
+extern "C" {
+
+float vgpu_round_f32(int operation, int direction, float a, float b, float c)
+{
+    return rounded<float>(operation, direction, a, b, c);
+}
+
+double vgpu_round_f64(int operation, int direction, double a, double b, double c)
+{
+    return rounded<double>(operation, direction, a, b, c);
+}
+
+std::uint16_t vgpu_narrow_f64(int is_brain, int direction, double value)
+{
+    const Format &format = is_brain ? brain : half;
+    return bits_of(format, to_format(format, direction, value));
+}
+
+float vgpu_narrow_f32(int direction, double value)
+{
+    Rounding rounding(direction);
+    volatile double exact = value;
+    volatile float result = static_cast<float>(exact);
+    return result;
+}
+
+/* a * b is exact in double precision; the sum is rounded to odd, and then once to the format. */
+std::uint16_t vgpu_fma_16(int is_brain, std::uint16_t a, std::uint16_t b, std::uint16_t c)
+{
+    const Format &format = is_brain ? brain : half;
+    double product = value_of(format, a) * value_of(format, b), added = value_of(format, c);
+    double sum = product + added;
+    double part = sum - product;
+    double rest = (product - (sum - part)) + (added - part);
+    return bits_of(format, to_format(format, nearest, std::isfinite(sum) ? made_odd(sum, rest) : sum));
+}
+
+float vgpu_integer_f32(int direction, std::int64_t value, int is_signed)
+{
+    Rounding rounding(direction);
+    volatile std::int64_t exact = value;
+    volatile float result =
+        is_signed ? static_cast<float>(exact) : static_cast<float>(static_cast<std::uint64_t>(exact));
+    return result;
+}
+
+double vgpu_integer_f64(int direction, std::int64_t value, int is_signed)
+{
+    Rounding rounding(direction);
+    volatile std::int64_t exact = value;
+    volatile double result =
+        is_signed ? static_cast<double>(exact) : static_cast<double>(static_cast<std::uint64_t>(exact));
+    if (direction != odd)
+        return result;
+    bool inexact = is_signed ? static_cast<__int128>(static_cast<double>(result)) != value
+                             : static_cast<__int128>(static_cast<double>(result)) != static_cast<std::uint64_t>(value);
+    return made_odd(result, inexact ? result : 0);
+}
+
+float vgpu_approximate(int function, float x)
+{
+    switch (function) {
+    case 0:
+        return std::sin(x);
+    case 1:
+        return std::cos(x);
+    case 2:
+        return std::exp2(x);
+    case 3:
+        return std::log2(x);
+    default:
+        return std::tanh(x);
+    }
+}
+
+/* fns: the place of the n-th set bit from `base` on, upwards for n > 0 and downwards for n < 0; all ones: none. */
+std::uint32_t vgpu_nth_bit(std::uint32_t mask, std::uint32_t base, std::int32_t n)
+{
+    if (n == 0)
+        return mask >> (base & 31) & 1 ? base : UINT32_MAX;
+    int step = n > 0 ? 1 : -1, left = std::abs(n);
+    for (int place = static_cast<int>(base); place >= 0 && place < 32; place += step)
+        if (mask >> place & 1 && --left == 0)
+            return static_cast<std::uint32_t>(place);
+    return UINT32_MAX;
+}
+
+} // extern "C"
+
+} // namespace vgpu::ptx

@@ -1,0 +1,247 @@
+/* How threads of a block wait for each other: barriers, and the meetings of a warp. */
+#include "block_run.h"
+
+namespace vgpu::ptx
+{
+
+namespace
+{
+
+std::uint32_t bit(int lane)
+{
+    return std::uint32_t{1} << lane;
+}
+
+/* shfl: the lane whose value `lane` gets (PTX ISA, "shfl.sync"); its own where there is none, and then false. */
+bool source_lane(int mode, int lane, std::uint32_t b, std::uint32_t c, int &source)
+{
+    int segment = static_cast<int>(c >> 8 & 31), clamp = static_cast<int>(c & 31), offset = static_cast<int>(b & 31);
+    int highest = (lane & segment) | (clamp & ~segment), lowest = lane & segment;
+    bool inside;
+    switch (mode) {
+    case 0:
+        source = lane - offset;
+        inside = source >= highest;
+        break;
+    case 1:
+        source = lane + offset;
+        inside = source <= highest;
+        break;
+    case 2:
+        source = lane ^ offset;
+        inside = source <= highest;
+        break;
+    default:
+        source = lowest | (offset & ~segment);
+        inside = source <= highest;
+        break;
+    }
+    if (!inside)
+        source = lane;
+    return inside;
+}
+
+/* As the translation numbers them: add, min, max, and, or, xor; then min and max of signed numbers. */
+std::uint32_t combine(int how, std::uint32_t a, std::uint32_t b)
+{
+    switch (how) {
+    case 0:
+        return a + b;
+    case 1:
+        return a < b ? a : b;
+    case 2:
+        return a > b ? a : b;
+    case 3:
+        return a & b;
+    case 4:
+        return a | b;
+    case 5:
+        return a ^ b;
+    case 6:
+        return static_cast<std::int32_t>(a) < static_cast<std::int32_t>(b) ? a : b;
+    default:
+        return static_cast<std::int32_t>(a) > static_cast<std::int32_t>(b) ? a : b;
+    }
+}
+
+template <typename Action> void for_each_lane(std::uint32_t group, Action action)
+{
+    for (; group; group &= group - 1)
+        action(__builtin_ctz(group));
+}
+
+} // namespace
+
+/* How: 0 wait, 1 only arrive, 2 to 4 wait and count, all, any of those for whom the predicate holds. A count of 0 means
+ * all threads that are not over. */
+std::uint32_t BlockRun::wait_at_barrier(std::uint32_t number, std::uint32_t count, int how, bool holds)
+{
+    Barrier &barrier = barriers_[number % barrier_count];
+    barrier.expected = count;
+    ++barrier.arrived;
+    barrier.holding += holds;
+    std::uint32_t &waiting = barrier.waiting[current_ / warp_size];
+    if (how != 1)
+        waiting |= bit(current_ % warp_size);
+    std::uint32_t arrived = barrier.arrived;
+    bool complete = arrived >= (count ? count : static_cast<std::uint32_t>(alive_));
+    if (complete) {
+        release(barrier);
+        warps_[static_cast<std::size_t>(current_ / warp_size)].ready &= ~bit(current_ % warp_size);
+    } else if (how != 1) {
+        suspend();
+    }
+    std::uint64_t result = warps_[static_cast<std::size_t>(current_ / warp_size)].lanes[current_ % warp_size].result;
+    std::uint32_t holding = static_cast<std::uint32_t>(result), total = static_cast<std::uint32_t>(result >> 32);
+    return how == 3 ? holding == total : how == 4 ? holding > 0 : holding;
+}
+
+void BlockRun::release(Barrier &barrier)
+{
+    std::uint64_t result = std::uint64_t{barrier.arrived} << 32 | barrier.holding;
+    for (int index = 0; index < warp_count_; ++index) {
+        Warp &warp = warps_[static_cast<std::size_t>(index)];
+        warp.ready |= barrier.waiting[index];
+        for_each_lane(barrier.waiting[index], [&](int lane) { warp.lanes[lane].result = result; });
+        barrier.waiting[index] = 0;
+    }
+    barrier.arrived = barrier.expected = barrier.holding = 0;
+    idle_rounds_ = 0;
+}
+
+bool BlockRun::is_complete(const Warp &warp, std::uint32_t mask) const
+{
+    std::uint32_t group = mask & warp.alive;
+    if ((warp.meeting & group) != group)
+        return false;
+    bool same = true;
+    for_each_lane(group, [&](int lane) { same &= warp.lanes[lane].mask == mask; });
+    return same;
+}
+
+std::uint64_t BlockRun::meet(Meeting meeting, int how, std::uint64_t value, std::uint32_t lane, std::uint32_t clamp,
+                             std::uint32_t mask)
+{
+    Warp &warp = warps_[static_cast<std::size_t>(current_ / warp_size)];
+    int self = current_ % warp_size;
+    mask |= bit(self);
+    Warp::Lane &own = warp.lanes[self];
+    own.value = value;
+    own.mask = mask;
+    own.lane = lane;
+    own.clamp = clamp;
+    own.how = how;
+    own.meeting = meeting;
+    warp.meeting |= bit(self);
+    if (is_complete(warp, mask)) {
+        finish_meeting(warp, mask & warp.alive);
+        warp.ready &= ~bit(self);
+    } else {
+        suspend();
+    }
+    return own.result;
+}
+
+/* Gives every lane of the group its result, and lets it continue. */
+void BlockRun::finish_meeting(Warp &warp, std::uint32_t group)
+{
+    const Warp::Lane &first = warp.lanes[__builtin_ctz(group)];
+    std::uint32_t holding = 0, reduced = static_cast<std::uint32_t>(first.value);
+    if (first.meeting == Meeting::vote)
+        for_each_lane(group, [&](int lane) { holding |= warp.lanes[lane].value ? bit(lane) : 0; });
+    if (first.meeting == Meeting::reduce)
+        for_each_lane(group & (group - 1), [&](int lane) {
+            reduced = combine(first.how, reduced, static_cast<std::uint32_t>(warp.lanes[lane].value));
+        });
+    for_each_lane(group, [&](int lane) {
+        Warp::Lane &own = warp.lanes[lane];
+        if (own.meeting == Meeting::shuffle) {
+            int source;
+            bool inside = source_lane(own.how, lane, own.lane, own.clamp, source);
+            if (!(group & bit(source)))
+                source = lane; /* a lane that takes no part has no defined value */
+            own.result = (inside ? std::uint64_t{1} << 32 : 0) | static_cast<std::uint32_t>(warp.lanes[source].value);
+        } else if (own.meeting == Meeting::vote) {
+            bool uniform = holding == group || holding == 0;
+            own.result = own.how == 0   ? holding == group
+                         : own.how == 1 ? holding != 0
+                         : own.how == 2 ? uniform
+                                        : holding;
+        } else if (own.meeting == Meeting::reduce) {
+            own.result = reduced;
+        } else if (own.meeting == Meeting::match) {
+            std::uint32_t same = 0;
+            for_each_lane(group, [&](int other) { same |= warp.lanes[other].value == own.value ? bit(other) : 0; });
+            own.result = own.how == 0 ? same : same == group ? std::uint64_t{1} << 32 | group : 0;
+        }
+    });
+    warp.meeting &= ~group;
+    warp.ready |= group;
+    idle_rounds_ = 0;
+}
+
+/* A thread of the warp is over: others may have waited for nobody else. */
+void BlockRun::recheck(Warp &warp)
+{
+    for (std::uint32_t left = warp.meeting; left;) {
+        std::uint32_t mask = warp.lanes[__builtin_ctz(left)].mask;
+        std::uint32_t group = mask & warp.alive;
+        if (is_complete(warp, mask))
+            finish_meeting(warp, group);
+        left &= ~(group | (left & -left));
+    }
+}
+
+/* activemask: lanes that ask at the same place are together, once no other lane of the warp can run. */
+std::uint32_t BlockRun::active_lanes(int site)
+{
+    Warp &warp = warps_[static_cast<std::size_t>(current_ / warp_size)];
+    int self = current_ % warp_size;
+    warp.lanes[self].site = site;
+    warp.asking |= bit(self);
+    suspend();
+    return static_cast<std::uint32_t>(warp.lanes[self].result);
+}
+
+void BlockRun::answer(Warp &warp)
+{
+    std::uint32_t group = 0;
+    int site = warp.lanes[__builtin_ctz(warp.asking)].site;
+    for_each_lane(warp.asking, [&](int lane) { group |= warp.lanes[lane].site == site ? bit(lane) : 0; });
+    for_each_lane(group, [&](int lane) { warp.lanes[lane].result = group; });
+    warp.asking &= ~group;
+    warp.ready |= group;
+}
+
+/* Nobody can run. A meeting goes on with those who came, and a barrier with a count where only threads are missing that
+ * do not exist or are over: both as GPUs do. */
+bool BlockRun::resolve_deadlock()
+{
+    bool resolved = false;
+    for (int index = 0; index < warp_count_; ++index) {
+        Warp &warp = warps_[static_cast<std::size_t>(index)];
+        while (warp.meeting) {
+            std::uint32_t mask = warp.lanes[__builtin_ctz(warp.meeting)].mask, group = 0;
+            for_each_lane(warp.meeting, [&](int lane) { group |= warp.lanes[lane].mask == mask ? bit(lane) : 0; });
+            finish_meeting(warp, group);
+            resolved = true;
+        }
+    }
+    if (resolved)
+        return true;
+    for (int number = 0; number < barrier_count; ++number) {
+        Barrier &barrier = barriers_[static_cast<std::size_t>(number)];
+        std::uint32_t absent = 0;
+        for (int index = 0; index < warp_count_; ++index)
+            if (barrier.waiting[index])
+                absent +=
+                    static_cast<std::uint32_t>(__builtin_popcount(~warps_[static_cast<std::size_t>(index)].alive));
+        if (barrier.arrived > 0 && barrier.arrived + absent >= barrier.expected && absent > 0) {
+            release(barrier);
+            resolved = true;
+        }
+    }
+    return resolved;
+}
+
+} // namespace vgpu::ptx

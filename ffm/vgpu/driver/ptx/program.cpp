@@ -1,0 +1,183 @@
+#include "program.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <set>
+#include <thread>
+
+#include "machine/cache.h"
+#include "machine/compiler.h"
+
+namespace vgpu::ptx
+{
+
+namespace
+{
+
+struct Objects {
+    std::mutex mutex;
+    std::set<const Object *> loaded;
+};
+
+Objects &objects()
+{
+    static Objects *instance = new Objects;
+    return *instance;
+}
+
+/* Whether the variable lies in device memory. */
+bool in_memory(const Variable &variable)
+{
+    return variable.space == Space::global || variable.space == Space::constant;
+}
+
+/* On a thread of the driver's own: the program's may be watched, instruction by instruction, or have a small stack. */
+std::string compile_aside(const std::string &assembly)
+{
+    std::string object, cause;
+    sigset_t all, previous;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &previous);
+    std::thread compiling([&] {
+        pthread_setname_np(pthread_self(), "vgpu-compile");
+        try {
+            object = compile(assembly);
+        } catch (const std::exception &error) {
+            cause = error.what();
+        }
+    });
+    pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+    compiling.join();
+    if (!cause.empty())
+        throw Error(cause);
+    keep_compiled(assembly, object);
+    return object;
+}
+
+} // namespace
+
+Program::Program(const std::string &text) : module_(parse(text)) {}
+
+Program::~Program()
+{
+    std::lock_guard<std::mutex> lock(objects().mutex);
+    for (const auto &kernel : kernels_)
+        objects().loaded.erase(kernel.second.object.get());
+}
+
+bool Program::is_code(std::uint64_t address)
+{
+    std::lock_guard<std::mutex> lock(objects().mutex);
+    return std::any_of(objects().loaded.begin(), objects().loaded.end(),
+                       [address](const Object *object) { return object->holds(address); });
+}
+
+void Program::describe(CodeContents &contents) const
+{
+    for (const std::string &name : module_.order) {
+        const Function &function = module_.functions.at(name);
+        if (!function.entry)
+            continue;
+        CodeKernel kernel{name, {}};
+        std::size_t place = 0;
+        for (const Variable &parameter : function.parameters) {
+            place = (place + parameter.alignment - 1) / parameter.alignment * parameter.alignment;
+            kernel.parameters.push_back(
+                {static_cast<std::uint32_t>(place), static_cast<std::uint32_t>(parameter.size)});
+            place += parameter.size;
+        }
+        contents.kernels.push_back(kernel);
+    }
+    for (const Variable &variable : module_.variables)
+        if (in_memory(variable) && variable.size > 0)
+            contents.variables.push_back({variable.name, variable.size});
+}
+
+std::vector<std::uint64_t> Program::place(const std::map<std::string, std::uint64_t> &addresses) const
+{
+    std::vector<std::uint64_t> table;
+    for (const Variable &variable : module_.variables) {
+        if (!in_memory(variable))
+            continue;
+        auto found = addresses.find(variable.name);
+        table.push_back(found == addresses.end() ? 0 : found->second);
+        for (const Initializer &initial : variable.initializers) {
+            std::uint64_t value = initial.value;
+            if (!initial.symbol.empty()) {
+                auto target = addresses.find(initial.symbol);
+                if (target == addresses.end())
+                    throw Error("the variable " + variable.name + " holds the address of " + initial.symbol +
+                                ", which is not implemented");
+                value += target->second;
+            }
+            if (initial.byte >= 0)
+                value = value >> (8 * initial.byte) & 0xff;
+            std::memcpy(reinterpret_cast<char *>(table.back()) + initial.offset, &value,
+                        std::min(initial.size, sizeof value));
+        }
+    }
+    return table;
+}
+
+void Program::build(const std::string &name, Kernel &kernel)
+{
+    Unit unit = unit_of(module_, name);
+    std::string assembly = translate(unit), object;
+    if (find_compiled(assembly, object)) {
+        try {
+            kernel.object = std::make_unique<Object>(object);
+        } catch (const Error &) { /* compiled anew */
+        }
+    }
+    if (!kernel.object)
+        kernel.object = std::make_unique<Object>(compile_aside(assembly));
+    void *entry = kernel.object->find("vgpu_entry");
+    if (!entry)
+        throw Error("compiled code without an entry");
+    kernel.code.name = name;
+    kernel.code.entry = reinterpret_cast<Code::Entry>(entry);
+    kernel.code.schedule = unit.schedule;
+    kernel.code.shared_size = unit.shared_size;
+    kernel.code.local_size = unit.local_size;
+    std::lock_guard<std::mutex> lock(objects().mutex);
+    objects().loaded.insert(kernel.object.get());
+}
+
+const Code &Program::code(const std::string &name)
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    Kernel &kernel = kernels_[name];
+    if (!kernel.object && kernel.error.empty()) {
+        try {
+            build(name, kernel);
+        } catch (const Error &error) {
+            kernel.error = error.what();
+            kernel.object.reset();
+        }
+    }
+    if (!kernel.error.empty())
+        throw Error(kernel.error);
+    return kernel.code;
+}
+
+KernelProperties Program::properties(const std::string &name) const
+{
+    KernelProperties properties;
+    auto found = module_.functions.find(name);
+    if (found == module_.functions.end() || !found->second.entry)
+        return properties;
+    const Function &kernel = found->second;
+    Unit unit = unit_of(module_, name);
+    properties.shared_size = unit.shared_size;
+    properties.local_size = unit.local_size;
+    for (const Variable &variable : module_.variables)
+        if (variable.space == Space::constant)
+            properties.constant_size += variable.size;
+    std::uint32_t required = kernel.required_threads[0] * kernel.required_threads[1] * kernel.required_threads[2];
+    if (required > 0 || kernel.maximum_threads > 0)
+        properties.maximum_threads = required > 0 ? required : kernel.maximum_threads;
+    return properties;
+}
+
+} // namespace vgpu::ptx

@@ -1,0 +1,143 @@
+"""Whole modules: variables, printing, faults of kernels, and what is not implemented."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cuda.bindings import driver
+from ptx import HEAD, Program, Status, download, kernel, quick_gpu, upload
+from virtual_gpu import checked
+
+VARIABLES = """
+.global .align 4 .u32 counter = 5;
+.const .align 4 .f32 weights[4] = {0f3F800000, 0f40000000, 0f40400000, 0f40800000};
+.global .align 8 .u64 table[2] = {counter, generic(counter)};
+"""
+
+
+@pytest.mark.virtual_gpu
+def test_variables_have_their_first_values_and_the_host_reaches_them() -> None:
+    with quick_gpu():
+        body = """
+            ld.const.f32 %f1, [weights+8]; cvt.rzi.u32.f32 %r1, %f1;
+            ld.global.u64 %w1, [table]; ld.u64 %w2, [table+8]; ld.global.u32 %r2, [%w1]; atom.add.u32 %r3, [%w2], %r1;
+            add.u32 %r2, %r2, %r1; st.global.u32 [%a0], %r2;
+        """
+        program = Program(VARIABLES + kernel("k", 1, body))
+        counter, size = checked(driver.cuModuleGetGlobal(program.module, b"counter"))
+        assert size == 4
+        words = np.zeros(1, np.uint32)
+        assert download(counter, words).tolist() == [5]
+        address = upload(words)
+        assert program.launch("k", 1, 1, address) == Status.CUDA_SUCCESS
+        assert (download(address, words)[0], download(counter, words)[0]) == (8, 8)
+
+
+FAULTS = {
+    "st.global.u32 [16], 1;": Status.CUDA_ERROR_ILLEGAL_ADDRESS,
+    "shl.b64 %w1, %a0, 8; ld.global.u32 %r1, [%w1]; st.global.u32 [%a0], %r1;": Status.CUDA_ERROR_ILLEGAL_ADDRESS,
+    "ld.global.u32 %r1, [%a0+2]; st.global.u32 [%a0], %r1;": Status.CUDA_ERROR_MISALIGNED_ADDRESS,
+    ".shared .u32 word; st.shared.u32 [word+8192], 1;": Status.CUDA_ERROR_ILLEGAL_ADDRESS,
+    "trap;": Status.CUDA_ERROR_LAUNCH_FAILED,
+    "again: bra again;": Status.CUDA_ERROR_LAUNCH_TIMEOUT,
+    "mov.u32 %r0, %tid.x; setp.eq.u32 %p, %r0, 0; @%p bar.sync 1; @!%p bar.sync 2;": Status.CUDA_ERROR_LAUNCH_TIMEOUT,
+}
+
+
+@pytest.mark.virtual_gpu(fresh=True)
+@pytest.mark.parametrize("body", FAULTS)
+def test_a_kernel_that_faults_ends_and_the_process_lives_on(body: str) -> None:
+    with quick_gpu("device.time_limit = 1\ndevice.pageable_memory_access = 0\n"):
+        address = upload(np.zeros(16, np.uint32))
+        program = Program(kernel("k", 1, body))
+        assert program.launch("k", 4, 64, address) == FAULTS[body]
+        assert driver.cuMemAlloc(4)[0] == FAULTS[body]  # the context stays in error
+
+
+@pytest.mark.virtual_gpu
+def test_an_instruction_that_is_not_there_fails_the_launch_of_its_kernel_alone() -> None:
+    with quick_gpu():
+        program = Program(kernel("good", 0, "") + kernel("bad", 0, "wgmma.fence.sync.aligned;"))
+        assert program.launch("good", 1, 1) == Status.CUDA_SUCCESS
+        assert program.launch("bad", 1, 1) == Status.CUDA_ERROR_NOT_SUPPORTED
+        assert program.launch("good", 1, 1) == Status.CUDA_SUCCESS
+
+
+PRINTING = (
+    HEAD
+    + """
+.global .align 1 .b8 format[14] = {37, 100, 32, 37, 53, 46, 50, 102, 32, 37, 115, 33, 10, 0};
+.global .align 1 .b8 word[3] = {104, 105, 0};
+.extern .func (.param .b32 count) vprintf (.param .b64 format, .param .b64 arguments);
+.visible .entry k()
+{
+    .local .align 8 .b8 kept[24]; .reg .b64 %w<4>; .reg .b32 %r<3>;
+    mov.u32 %r1, %tid.x; mov.u64 %w1, kept; cvta.local.u64 %w2, %w1;
+    st.local.u32 [kept], %r1; st.local.f64 [kept+8], 0d3FF8000000000000; mov.u64 %w3, word; st.local.u64 [kept+16], %w3;
+    mov.u64 %w1, format;
+    { .param .b64 p0; .param .b64 p1; .param .b32 q0; st.param.b64 [p0], %w1; st.param.b64 [p1], %w2;
+      call.uni (q0), vprintf, (p0, p1); ld.param.b32 %r2, [q0]; }
+    ret;
+}
+"""
+)
+LAUNCHES = """
+import sys
+from ptx import Program, quick_gpu
+with quick_gpu():
+    print("before")
+    sys.stdout.flush()
+    print(Program(sys.argv[1]).launch("k", 1, 2).value)
+"""
+
+
+def launch_apart(text: str, **changed: str) -> subprocess.CompletedProcess[str]:
+    """Load and launch in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), **changed}
+    return subprocess.run(
+        [sys.executable, "-c", LAUNCHES, text.removeprefix(HEAD)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+
+
+def test_kernels_print_to_the_programs_output() -> None:
+    assert launch_apart(PRINTING).stdout == "before\n0  1.50 hi!\n1  1.50 hi!\n0\n"
+
+
+def test_without_a_compiler_the_load_says_so() -> None:
+    ended = launch_apart(PRINTING, VGPU_LLVM="/nowhere/libllvmlite.so")
+    assert "CUDA_ERROR_JIT_COMPILER_NOT_FOUND" in ended.stderr
+    assert "device code needs LLVM" in ended.stderr
+    assert "VGPU_LLVM" in ended.stderr
+
+
+def test_the_message_names_kernel_and_instruction() -> None:
+    ended = launch_apart(kernel("k", 0, "wgmma.fence.sync.aligned;"))
+    assert ended.stdout == "before\n801\n"
+    assert "kernel k cannot run" in ended.stderr
+    assert "wgmma.fence.sync.aligned" in ended.stderr
+
+
+def test_compiled_kernels_are_kept_in_a_folder_of_the_users_own(tmp_path: Path) -> None:
+    folder, configuration = tmp_path / "kept", tmp_path / "kept.vgpu"
+    configuration.write_text(f"device.cache = {folder}\n")
+    for _ in range(2):
+        ended = launch_apart(PRINTING, VGPU_CONFIGURATION=str(configuration))
+        assert ended.stdout.endswith("hi!\n0\n")
+        assert len(list(folder.iterdir())) == 1
+    assert folder.stat().st_mode & 0o777 == 0o700
+    (kept,) = folder.iterdir()
+    kept.write_bytes(kept.read_bytes()[:-100] + bytes(100))  # damaged: compiled anew
+    assert launch_apart(PRINTING, VGPU_CONFIGURATION=str(configuration)).stdout.endswith("hi!\n0\n")
+    folder.chmod(0o777)  # anyone could put code there: not used
+    kept.unlink()
+    assert launch_apart(PRINTING, VGPU_CONFIGURATION=str(configuration)).stdout.endswith("hi!\n0\n")
+    assert not list(folder.iterdir())

@@ -1,0 +1,231 @@
+"""Threads of blocks and warps that work together: barriers, shuffles, votes, atomics, shared memory, calls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ptx import Program, download, kernel, quick_gpu, upload
+
+pytestmark = pytest.mark.virtual_gpu
+INDEX = "    mov.u32 %r0, %tid.x; mad.wide.u32 %w0, %r0, 4, %a0;\n"
+
+
+def run(
+    body: str, threads: int, *, blocks: int = 1, before: str = "", shared: int = 0, words: int | None = None
+) -> np.ndarray:
+    """Run a kernel whose only argument is an array of words, all zero at first, and return them."""
+    zeros = np.zeros(words or threads * blocks, np.uint32)
+    with quick_gpu():
+        address = upload(zeros)
+        assert Program(before + kernel("k", 1, INDEX + body)).launch("k", blocks, threads, address, shared=shared) == 0
+        return download(address, zeros)
+
+
+def test_threads_wait_at_barriers_in_loops_and_branches() -> None:
+    found = run(
+        """
+        .shared .u32 slots[256];
+        mul.lo.u32 %r2, %r0, 4; mov.u32 %r1, slots; add.u32 %r2, %r1, %r2;
+        st.shared.u32 [%r2], %r0;
+        mov.u32 %r3, 128;
+    again:
+        bar.sync 0;
+        setp.lt.u32 %p, %r0, %r3;
+        @!%p bra wait;
+        mad.lo.u32 %r4, %r3, 4, %r2; ld.shared.u32 %r5, [%r4]; ld.shared.u32 %r6, [%r2];
+        add.u32 %r5, %r5, %r6; st.shared.u32 [%r2], %r5;
+    wait:
+        shr.u32 %r3, %r3, 1; setp.ne.u32 %q, %r3, 0;
+        @%q bra again;
+        bar.sync 0;
+        ld.shared.u32 %r5, [slots]; st.global.u32 [%w0], %r5;
+    """,
+        256,
+    )
+    assert (found == 255 * 128).all()
+
+
+def test_some_threads_use_another_barrier_and_some_leave_early() -> None:
+    found = run(
+        """
+        .shared .u32 flags[2];
+        setp.ge.u32 %p, %r0, 96; @%p ret;
+        setp.lt.u32 %q, %r0, 64;
+        @!%q bra other;
+        setp.eq.u32 %p, %r0, 63; @%p st.shared.u32 [flags], 7;
+        bar.sync 1, 64;
+        ld.shared.u32 %r5, [flags];
+        bra end;
+    other:
+        setp.eq.u32 %p, %r0, 95; @%p st.shared.u32 [flags+4], 9;
+        bar.sync 2, 32;
+        ld.shared.u32 %r5, [flags+4];
+    end:
+        bar.sync 0;
+        st.global.u32 [%w0], %r5;
+    """,
+        128,
+    )
+    assert found.tolist() == [7] * 64 + [9] * 32 + [0] * 32
+
+
+def test_barriers_reduce() -> None:
+    found = run(
+        """
+        setp.lt.u32 %p, %r0, 40; bar.red.popc.u32 %r1, 0, %p;
+        bar.red.and.pred %q, 0, %p; selp.u32 %r2, 100, 0, %q; add.u32 %r1, %r1, %r2;
+        bar.red.or.pred %q, 0, %p; selp.u32 %r2, 1000, 0, %q; add.u32 %r1, %r1, %r2;
+        st.global.u32 [%w0], %r1;
+    """,
+        64,
+    )
+    assert (found == 1040).all()
+
+
+@pytest.mark.parametrize(
+    ("mode", "amount", "segment"),
+    [("up", 3, 32), ("down", 5, 32), ("bfly", 9, 32), ("idx", 17, 32), ("up", 1, 8), ("down", 2, 8), ("idx", 5, 8)],
+)
+def test_lanes_read_each_other(mode: str, amount: int, segment: int) -> None:
+    bounds = (32 - segment) << 8 | (0 if mode == "up" else 31)
+    found = run(
+        f"""
+        mul.lo.u32 %r1, %r0, 10;
+        shfl.sync.{mode}.b32 %r2|%p, %r1, {amount}, {bounds}, 0xffffffff;
+        selp.u32 %r3, 1, 0, %p; add.u32 %r2, %r2, %r3; st.global.u32 [%w0], %r2;
+    """,
+        32,
+    )
+    for lane, value in enumerate(found.tolist()):
+        first = lane // segment * segment
+        sources = {"up": lane - amount, "down": lane + amount, "bfly": lane ^ amount, "idx": first + amount}
+        inside = first <= sources[mode] < first + segment
+        assert value == 10 * (sources[mode] if inside else lane) + inside
+
+
+def test_lanes_vote_match_and_reduce_in_divergent_branches() -> None:
+    found = run(
+        """
+        and.b32 %r1, %r0, 1; setp.eq.u32 %p, %r1, 0;
+        shr.u32 %r2, %r0, 3; setp.lt.u32 %q, %r0, 20;
+        @!%p bra odd;
+        vote.sync.ballot.b32 %r3, %q, 0x55555555;
+        match.any.sync.b32 %r4, %r2, 0x55555555;
+        redux.sync.add.u32 %r5, %r0, 0x55555555;
+        bra end;
+    odd:
+        vote.sync.ballot.b32 %r3, %q, 0xaaaaaaaa;
+        match.any.sync.b32 %r4, %r2, 0xaaaaaaaa;
+        redux.sync.max.s32 %r5, %r0, 0xaaaaaaaa;
+    end:
+        xor.b32 %r3, %r3, %r4; add.u32 %r3, %r3, %r5;
+        st.global.u32 [%w0], %r3;
+    """,
+        32,
+    )
+    for lane, value in enumerate(found.tolist()):
+        mask = 0xAAAAAAAA if lane % 2 else 0x55555555
+        ballot = 0xFFFFF & mask
+        alike = (0xFF << lane // 8 * 8) & mask
+        reduced = 31 if lane % 2 else sum(range(0, 32, 2))
+        assert value == ((ballot ^ alike) + reduced) & 0xFFFFFFFF
+
+
+def test_lanes_that_ask_together_are_active_together() -> None:
+    found = run(
+        """
+        setp.lt.u32 %p, %r0, 12; @%p bra first;
+        activemask.b32 %r1; bra end;
+    first:
+        activemask.b32 %r1;
+    end:
+        st.global.u32 [%w0], %r1;
+    """,
+        32,
+    )
+    assert found.tolist() == [0xFFF] * 12 + [0xFFFFF000] * 20
+
+
+def test_atomics_lose_nothing_under_contention() -> None:
+    found = run(
+        """
+        mov.u32 %r7, %ctaid.x;
+        atom.global.add.u32 %r1, [%a0], 1;
+        red.global.max.u32 [%a0+4], %r1;
+        red.global.xor.b32 [%a0+8], %r0;
+        atom.global.inc.u32 %r2, [%a0+12], 9;
+        cvt.rn.f32.u32 %f1, %r0; red.global.add.f32 [%a0+16], %f1;
+        setp.eq.u32 %p, %r7, 99; @%p atom.global.exch.b32 %r3, [%a0+20], 77;
+    loop:
+        ld.volatile.global.u32 %r4, [%a0+24]; add.u32 %r5, %r4, 2;
+        atom.global.cas.b32 %r6, [%a0+24], %r4, %r5;
+        setp.ne.u32 %q, %r4, %r6; @%q bra loop;
+    """,
+        64,
+        blocks=100,
+    )
+    assert found[:4].tolist() == [6400, 6399, 0, 0]
+    assert found[4:5].view("f4")[0] == 100 * 63 * 32
+    assert found[5:7].tolist() == [77, 12800]
+
+
+def test_a_thread_waits_for_one_that_comes_later() -> None:
+    found = run(
+        """
+        mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; sub.u32 %r2, %r2, 1; sub.u32 %r3, %r2, %r1;
+        mad.wide.u32 %w2, %r1, 4, %a0; mad.wide.u32 %w3, %r3, 4, %a0;
+        setp.ne.u32 %p, %r0, 31; @%p bra waits;
+        st.release.gpu.global.u32 [%w3], 1;
+    waits:
+        ld.acquire.gpu.global.u32 %r4, [%w2]; setp.eq.u32 %q, %r4, 0; @%q bra waits;
+    """,
+        32,
+        blocks=50,
+        words=50,
+    )
+    assert (found == 1).all()
+
+
+def test_functions_call_themselves_with_local_memory() -> None:
+    before = """
+.func (.param .b32 result) sum(.param .b32 count)
+{
+    .reg .pred %p; .reg .b32 %r<5>; .reg .b64 %w<3>;
+    .local .align 4 .b8 kept[64];
+    ld.param.u32 %r1, [count];
+    mov.u32 %r3, 0;
+    setp.eq.u32 %p, %r1, 0; @%p bra done;
+    mov.u64 %w1, kept; and.b32 %r4, %r1, 15; mad.wide.u32 %w2, %r4, 4, %w1; st.local.u32 [%w2], %r1;
+    sub.u32 %r2, %r1, 1;
+    { .param .b32 p0; .param .b32 q0; st.param.b32 [p0], %r2; call.uni (q0), sum, (p0); ld.param.b32 %r3, [q0]; }
+    ld.local.u32 %r2, [%w2]; add.u32 %r3, %r3, %r2;
+done:
+    st.param.b32 [result], %r3; ret;
+}
+"""
+    found = run(
+        """
+        { .param .b32 p0; .param .b32 q0; st.param.b32 [p0], %r0; call.uni (q0), sum, (p0); ld.param.b32 %r1, [q0]; }
+        st.global.u32 [%w0], %r1;
+    """,
+        100,
+        before=before,
+    )
+    assert found.tolist() == [count * (count + 1) // 2 for count in range(100)]
+
+
+def test_dynamic_shared_memory_above_48_kibibytes() -> None:
+    found = run(
+        """
+        mov.u32 %r1, space; mad.lo.u32 %r2, %r0, 1600, %r1;
+        st.shared.v2.u32 [%r2], {%r0, 5};
+        bar.sync 0;
+        xor.b32 %r3, %r0, 1; mad.lo.u32 %r4, %r3, 1600, %r1; ld.shared.v2.u32 {%r5, %r6}, [%r4];
+        cvta.shared.u64 %w1, 0; cvt.u64.u32 %w2, %r4; add.u64 %w1, %w1, %w2; ld.u32 %r7, [%w1];
+        add.u32 %r5, %r5, %r6; add.u32 %r5, %r5, %r7; st.global.u32 [%w0], %r5;
+    """,
+        64,
+        before=".extern .shared .align 16 .b8 space[];\n",
+        shared=100 << 10,
+    )
+    assert found.tolist() == [2 * (thread ^ 1) + 5 for thread in range(64)]
