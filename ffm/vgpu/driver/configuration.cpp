@@ -14,6 +14,12 @@ namespace
 
 Configuration current;
 
+/* What a file says, before `speed` is applied to it. */
+struct Settings : Configuration {
+    double speed = 1;
+};
+constexpr double smallest_speed = 1e-6;
+
 /* As many as NVIDIA's largest machines of one process have. */
 constexpr int most_devices = 16;
 
@@ -75,6 +81,41 @@ bool read_number(const char *&cursor, double &value)
     return true;
 }
 
+/* Stores the number; the cause where there is none or it is too small. */
+std::string read_at_least(const std::string &text, double minimum, double &target)
+{
+    const char *cursor = text.c_str();
+    double parsed;
+    if (!read_number(cursor, parsed) || *cursor != '\0' || !(parsed >= minimum))
+        return "'" + text + "' is not a number of at least " + std::to_string(minimum);
+    target = parsed;
+    return "";
+}
+
+bool begins_with(const char *key, const char *prefix)
+{
+    return std::strncmp(key, prefix, std::strlen(prefix)) == 0;
+}
+
+/* Applies `speed` to all times and bandwidths alike, so that it changes no proportion between them. */
+void stretch(Settings &target)
+{
+    for (const Number &number : numbers) {
+        double &value = target.*(number.value);
+        if (begins_with(number.key, "call.") || begins_with(number.key, "copy.latency"))
+            value /= target.speed;
+        else if (begins_with(number.key, "copy.") && !begins_with(number.key, "copy.staging_")) /* those are sizes */
+            value *= target.speed;
+    }
+    auto stretch_kernel = [&target](KernelDuration &duration) {
+        duration.fixed_microseconds /= target.speed;
+        duration.nanoseconds_per_thread /= target.speed;
+    };
+    stretch_kernel(target.default_kernel);
+    for (auto &kernel : target.kernels)
+        stretch_kernel(kernel.second);
+}
+
 /* "FIXED" in microseconds, or "FIXED + RATE per thread" with the rate in nanoseconds. */
 bool read_kernel_duration(const std::string &text, KernelDuration &duration)
 {
@@ -91,7 +132,7 @@ bool read_kernel_duration(const std::string &text, KernelDuration &duration)
 }
 
 /* Stores one setting; returns an empty text on success, otherwise the cause. */
-std::string apply(Configuration &target, const std::string &key, const std::string &value)
+std::string apply(Settings &target, const std::string &key, const std::string &value)
 {
     if (key == "device.name") {
         target.device_name = value;
@@ -132,15 +173,11 @@ std::string apply(Configuration &target, const std::string &key, const std::stri
             target.kernels[name] = duration;
         return "";
     }
+    if (key == "speed")
+        return read_at_least(value, smallest_speed, target.speed);
     for (const Number &number : numbers) {
-        if (key != number.key)
-            continue;
-        const char *cursor = value.c_str();
-        double parsed;
-        if (!read_number(cursor, parsed) || *cursor != '\0' || !(parsed >= number.minimum))
-            return "'" + value + "' is not a number of at least " + std::to_string(number.minimum);
-        target.*(number.value) = parsed;
-        return "";
+        if (key == number.key)
+            return read_at_least(value, number.minimum, target.*(number.value));
     }
     return "unknown key '" + key + "'";
 }
@@ -179,7 +216,7 @@ bool load_configuration(std::string &error)
         error = path + ": cannot be read";
         return false;
     }
-    Configuration loaded;
+    Settings loaded;
     std::string line;
     for (int number = 1; std::getline(file, line); ++number) {
         line = trimmed(line.substr(0, line.find('#')));
@@ -194,6 +231,7 @@ bool load_configuration(std::string &error)
             return false;
         }
     }
+    stretch(loaded);
     current = loaded;
     return true;
 }
