@@ -18,13 +18,13 @@ HEADER = PROGRAMS / "planted.h"
 
 INCLUDES = Path(__file__).resolve().parents[2] / "ffm" / "vgpu" / "include"
 
-BRIEF = "kernel.slow_fill = 3000\nkernel.slow_add_one = 750\n"
+BRIEF = "devices = 2\nkernel.slow_fill = 3000\nkernel.slow_add_one = 750\n"
 """Microseconds: long enough that the GPU is still working when the program comes to its waits. For measuring."""
 
-LONG = "kernel.slow_fill = 40000\nkernel.slow_add_one = 10000\n"
+LONG = "devices = 2\nkernel.slow_fill = 40000\nkernel.slow_add_one = 10000\n"
 """Long enough that a program that does not wait is certainly too early, even on a busy machine. For proving."""
 
-TRACED = "kernel.slow_fill = 300000\nkernel.slow_add_one = 75000\n"
+TRACED = "devices = 2\nkernel.slow_fill = 300000\nkernel.slow_add_one = 75000\n"
 """Long enough even while a program's code is translated, which takes a quarter of a second on a busy machine."""
 
 CONFIGURATION = "VGPU_CONFIGURATION"
@@ -79,7 +79,8 @@ class Programs:
             libraries = library_folder()
             _compile(
                 [
-                    "g++", *self._flags, "-include", "planted.h", "-x", "c++", str(source), "-o", str(program),
+                    "g++", *self._flags, "-include", "planted.h", "-x", "c++", str(source), "-x", "none",
+                    "-o", str(program),
                     f"-L{libraries}", *self._runtime, "-l:libcuda.so.1", f"-Wl,-rpath,{libraries}", "-lpthread",
                 ],
                 self._folder,
