@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from ffm.stages.errors import FfmError
+from ffm.whole_file import SHARED, write_whole
 from ffm.workflow import CONFIGS, PROFILES, PROJECT
 
 FILES = {
@@ -34,7 +35,7 @@ def init(folder: Path, force: bool) -> None:
         target = folder / name
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(packaged.read_bytes())
+            write_whole(target, packaged.read_bytes(), SHARED)
         except OSError as error:
             raise FfmError(f"{target} cannot be written: {error.strerror}.") from error
         click.echo(f"wrote {target}")

@@ -109,11 +109,12 @@ class Ground:
             return Ended(command.returncode, errors, True)
 
     def processes(self) -> list[int]:
-        """Processes that execute the program."""
+        """Processes that execute the program for this ground, and not for another test."""
         found = []
+        ours = f"TMPDIR={self.scratch / 'tmp'}".encode()
         for entry in Path("/proc").glob("[0-9]*"):
             try:
-                if (entry / "exe").readlink() == self.program:
+                if (entry / "exe").readlink() == self.program and ours in (entry / "environ").read_bytes().split(b"\0"):
                     found.append(int(entry.name))
             except OSError:
                 continue
@@ -161,6 +162,8 @@ class Ground:
             except DocumentError as error:
                 return str(error)
             run = document.run
+            if run is not None and run.status.code != 0:
+                continue  # the stage failed, and said so
             if run is None or sum(process.operations for process in run.processes) != self.operations[each]:
                 return f"{each}.json is of {run and [process.operations for process in run.processes]} operations"
         try:

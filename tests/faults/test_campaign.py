@@ -1,0 +1,23 @@
+"""A few faults at random moments and places; `make faults` tries many."""
+
+from __future__ import annotations
+
+import pytest
+
+from ffm.vgpu.paths import sample
+from tests.faults.campaign import BAD, Campaign
+from tests.faults.ground import Ground
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+    return Ground.prepare(sample("als"), tmp_path_factory.mktemp("faults"))
+
+
+@pytest.mark.parametrize(("kind", "rounds"), [("kill", 4), ("disk", 3), ("pair", 1), ("link", 3)])
+def test_what_goes_wrong_is_told_and_nothing_is_lost(ground: Ground, kind: str, rounds: int) -> None:
+    campaign = Campaign(ground)
+    for _ in range(rounds):
+        getattr(campaign, kind)()
+    assert not campaign.stories
+    assert not any(campaign.counts[name] for name in BAD)
