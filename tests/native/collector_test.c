@@ -58,7 +58,7 @@ static int driver_allocate(uint64_t *address, size_t bytes)
     return 0;
 }
 
-/* A GPU that does nothing until it is told that it is over. */
+/* A GPU that does nothing until it is released. */
 static bool gpu_is_over;
 
 static int driver_launch(uint64_t kernel, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
@@ -93,7 +93,7 @@ static int driver_elapsed(float *milliseconds, uint64_t first, uint64_t second)
     return 0;
 }
 
-/* One managed variable, on a page of its own. */
+/* One managed variable, on its own page. */
 static int *variable;
 
 static int driver_global(uint64_t *address, size_t *bytes, uint64_t module, const char *name)
@@ -153,7 +153,7 @@ static void watch_results(download down)
     host[0] = 1;
     char *shared = host + BLOCK + 128;
     assert(down(shared, (uint64_t)device, 64) == 0);
-    host[BLOCK] = 3; /* beside the range */
+    host[BLOCK] = 3; /* next to the range */
     assert(host[BLOCK] == 3);
     assert(shared[63] == 7);
     munmap(host, 2 * BLOCK);
@@ -267,7 +267,7 @@ static void memory_is_freed_during_a_launch(void)
         ffm_blocks_remove(start);
 }
 
-/* Where handlers of signals run is told again and again, as by a program that puts its own stack in place each time. */
+/* The alternate signal stack is set again and again, as by a program that installs its own stack each time. */
 static void alternate_stack_is_told_often(void)
 {
     enum { TIMES = 5000 };
@@ -317,6 +317,6 @@ int main(int count, char **arguments)
         pthread_join(threads[i], NULL);
 
     call_in_child(sync, fork());
-    call_in_child(sync, (pid_t)syscall(SYS_fork)); /* past the C library, which tells nobody */
+    call_in_child(sync, (pid_t)syscall(SYS_fork)); /* without the C library, so that nobody is notified */
     return 0;
 }

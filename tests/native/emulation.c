@@ -87,7 +87,7 @@ enum { PAGE = 4096, OPERANDS = 256, FLAGS = 0x8D5, ADJUST = 16 };
     X(68, "movq (%%rdi), %%xmm0")                                                                                      \
     X(69, "movq %%xmm9, (%%rdi)")
 
-/* With each case in a place of its own; r8, r10, r12 and r13 are addresses, and stay. */
+/* Each case is in its own place; r8, r10, r12 and r13 are addresses, and stay. */
 #define RUN(number, text)                                                                                              \
     static void run_##number(state *s, void *memory)                                                                   \
     {                                                                                                                  \

@@ -1,4 +1,4 @@
-/* Runs the command that its arguments are where the kernel refuses ptrace, as in some containers. */
+/* Runs the command given by its arguments with ptrace refused by the kernel, as in some containers. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

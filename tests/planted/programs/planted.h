@@ -100,7 +100,7 @@ inline cudaError_t download_later(void *destination, const void *source, size_t 
 #define WAIT(name, call) (planted::keeps(#name) ? planted::check(call) : void())
 #define WAIT_OR(name, call, other) (planted::keeps(#name) ? planted::check(call) : planted::check(other))
 
-/* The synchronous calls that most programs wait in, and what is left of them without their wait. */
+/* The synchronous calls in which most programs wait, and what remains of them without their wait. */
 #define DOWNLOAD(name, host, device, bytes)                                                                            \
     WAIT_OR(name, cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost), download_later(host, device, bytes))
 #define UPLOAD(name, device, host, bytes)                                                                              \
@@ -164,7 +164,7 @@ inline void add_slowly(int *destination, const int *source, int count, cudaStrea
            destination, source, count);
 }
 
-/* Memory for `count` integers; never given back, because giving it back waits. */
+/* Memory for `count` integers; never freed, because freeing it waits. */
 inline int *device_integers(int count)
 {
     void *memory = nullptr;

@@ -1,4 +1,4 @@
-/* Device memory that is freed, and what is told of it. */
+/* Device memory that is freed, and what the driver reports about it. */
 #ifndef FFM_TEST_MEMORY_SCENES_H
 #define FFM_TEST_MEMORY_SCENES_H
 

@@ -100,7 +100,7 @@ void blocked_signals()
     reader.join();
 }
 
-/* What a child is to read lies on the last page of a result. */
+/* What a child should read is on the last page of a result. */
 void command_is_beside_a_result()
 {
     char *memory = reinterpret_cast<char *>(on_host());
@@ -112,7 +112,7 @@ void command_is_beside_a_result()
     std::printf("%d\n", std::system(memory + bytes - 100));
 }
 
-/* The handler could not be interrupted by a fault of its own. */
+/* The handler could not be interrupted by its own fault. */
 void handler_blocks_all_signals()
 {
     static int *host, result;
@@ -125,7 +125,7 @@ void handler_blocks_all_signals()
     std::printf("%d\n", result);
 }
 
-/* Of seven arguments in C the last lies on the stack. */
+/* Of seven arguments in C, the last is on the stack. */
 void system_call_has_six_arguments()
 {
     constexpr std::size_t page = 4096;

@@ -234,7 +234,7 @@ int depth_of_calls(int calls)
     return calls == 0 ? frame[0] : 1 + depth_of_calls(calls - 1) + frame[1];
 }
 
-/* The frames of what is called later would lie on the pages of the result. */
+/* The frames of functions called later would be on the pages of the result. */
 void result_is_on_the_stack_of_a_coroutine()
 {
     constexpr std::size_t size = 4 << 20;

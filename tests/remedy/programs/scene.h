@@ -30,7 +30,7 @@ __global__ void fill(int *to, int value, int n)
 }
 PORTABLE_KERNEL(fill);
 
-/* To an address that lies in memory. */
+/* To an address stored in memory. */
 __global__ void fill_through(int **to, int value, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -58,7 +58,7 @@ int *on_device(std::size_t size = bytes)
     return pointer;
 }
 
-/* So large that the C library gives it pages of its own. */
+/* So large that the C library gives it its own pages. */
 int *on_host()
 {
     int *memory = static_cast<int *>(std::malloc(bytes));

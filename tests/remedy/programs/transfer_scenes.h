@@ -25,7 +25,7 @@ void source_is_overwritten()
     }
 }
 
-/* The program's own asynchronous transfers: their waits go, and the CPU waits where it touches the memory. */
+/* The program's own asynchronous transfers: their waits are removed, and the CPU waits where it touches the memory. */
 void transfers_under_way()
 {
     int *source = pinned(), *result = pinned(), *block = on_device(), *other = on_device();
@@ -141,7 +141,7 @@ void contents_are_there()
     show(block);
 }
 
-/* Rows of a box lie further apart than its bytes would reach. */
+/* The rows of a box are further apart than its bytes would reach. */
 void rows_lie_apart()
 {
     int *host = on_host(), *block = on_device(), *result = on_host();

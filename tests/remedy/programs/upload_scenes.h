@@ -56,7 +56,7 @@ void sent_again()
     }
 }
 
-/* What is there is not sent, unless something was written, or the memory was given back since. */
+/* What is already there is not sent, unless something was written or the memory was freed since. */
 void sent_where_it_is()
 {
     int *host = on_host(), *block = on_device(), *other = on_device();
@@ -141,7 +141,7 @@ void sent_to_streams()
     }
 }
 
-/* The program fills a pinned source after the call: the copy waits for a word that is set behind that. */
+/* The program fills a pinned source after the call: the copy waits for a word that is set after that. */
 void source_is_filled_later()
 {
     auto wait =
@@ -186,7 +186,7 @@ void source_is_being_filled()
     }
 }
 
-/* Memory of the driver's pool: an upload to it, a download from it, and its free on a stream of its own. */
+/* Memory from the driver's pool: an upload to it, a download from it, and its free on a separate stream. */
 void pool_memory_goes_round()
 {
     int *host = on_host(), *result = on_host();
@@ -209,7 +209,7 @@ void pool_memory_goes_round()
     }
 }
 
-/* An upload in a capture is a part of the graph, which reads the source anew in each launch. */
+/* An upload in a capture is part of the graph, which reads the source again at each launch. */
 void sent_by_a_graph()
 {
     int *source = pinned(), *block = on_device();

@@ -108,7 +108,7 @@ void nothing_is_freed()
     std::printf("%d\n", seen);
 }
 
-/* The work of a stream goes on when it is destroyed, and a wait for all work waits for it too. */
+/* The work of a stream continues when it is destroyed, and a wait for all work waits for it too. */
 void stream_is_destroyed()
 {
     int *from = on_device(), *to = on_device(), *host = on_host();
@@ -144,7 +144,7 @@ void own_stream_is_captured()
     std::printf("%d\n", sum(host));
 }
 
-/* A capture goes on when the end of another is asked for, which there is not. */
+/* A capture continues when the end of another, nonexistent one is requested. */
 void wrong_end_of_a_capture()
 {
     int *block = on_device(), *host = on_host();

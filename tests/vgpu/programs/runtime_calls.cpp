@@ -171,7 +171,7 @@ static void graphs()
     OK(cudaFree(device));
 }
 
-/* Every thread has a default stream of its own, where the program is built for that, and uses the one context. */
+/* Every thread has its own default stream, if the program is built for that, and all use the one context. */
 static void threads()
 {
     int sums[2] = {};
