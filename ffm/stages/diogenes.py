@@ -33,8 +33,9 @@ from numpy.typing import NDArray
 
 from ffm.model.sequences import FoundSequence, Line, Membership, offsets_of
 from ffm.model.timeline import Kind, Problem, Timeline
+from ffm.regular_file import read_regular
 from ffm.stages.analysis_document import Analysis, Verdict
-from ffm.stages.documents import Frame, Module, Stack
+from ffm.stages.documents import MOST_BYTES, Frame, Module, Number, Stack
 from ffm.stages.errors import DocumentError
 from ffm.stages.findings import Findings, SiteDescription, write_results
 from ffm.stages.folder import ResultsFolder
@@ -48,17 +49,17 @@ FIRST_RECORD = 1
 """`GlobalID` of the record that Diogenes omits from every screen: the creation of the context."""
 
 
-Seconds = Annotated[float, msgspec.Meta(ge=0)]
-Count = Annotated[int, msgspec.Meta(ge=0)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e8)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
 
 
 class _Frame(msgspec.Struct):
     position: int
     funcname: str
     filename: str
-    linenum: int
+    linenum: Number
     libname: str
-    liboffset: int
+    liboffset: Annotated[int, msgspec.Meta(ge=0)]
     md5sum: str | None = None
 
 
@@ -107,7 +108,7 @@ def read_records(folder: Path) -> list[Record]:
     """
     path = folder / STACKS_FILE
     try:
-        records = msgspec.json.decode(path.read_bytes(), type=list[Record])
+        records = msgspec.json.decode(read_regular(path, MOST_BYTES), type=list[Record])
     except FileNotFoundError:
         raise DocumentError(
             f"{path} does not exist: name the folder that contains Diogenes's {STACKS_FILE} and {TIME_FILE}."
@@ -116,7 +117,7 @@ def read_records(folder: Path) -> list[Record]:
         raise DocumentError(f"{path} cannot be read: {error.strerror}.") from error
     except msgspec.ValidationError as error:
         raise DocumentError(f"{path} does not contain Diogenes's records of call stacks ({error}).") from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DocumentError(f"{path} is not complete JSON ({error}): copy it again.") from error
     traced = sorted((record for record in records if record.count > 0), key=lambda record: record.order)
     if not traced:
@@ -132,14 +133,14 @@ def read_wall_time(folder: Path) -> float:
     """
     path = folder / TIME_FILE
     try:
-        seconds = float(path.read_text())
+        seconds = float(read_regular(path, MOST_BYTES).decode())
     except FileNotFoundError:
         raise DocumentError(f"{path} does not exist: it must contain the run time in seconds.") from None
     except OSError as error:
         raise DocumentError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError:
         raise DocumentError(f"{path} must contain the run time in seconds, one number.") from None
-    if not 0 < seconds < float("inf"):
+    if not 0 < seconds < 1e9:
         raise DocumentError(f"{path} gives a run time of {seconds} s; it must be positive.")
     return seconds
 
