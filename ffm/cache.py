@@ -38,12 +38,23 @@ def remember(folder: Path | None, name: str, content: bytes) -> None:
 
 
 def _is_private(folder: Path) -> bool:
-    """Create a folder if necessary, and return whether only we can write to it."""
+    """Create a folder if necessary, and return whether only we can write to it or replace it."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        parent, own = _status(folder.parent, follow=True), _status(folder, follow=False)
     except OSError:
         return False
-    own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
-    return own and os.access(folder, os.W_OK | os.X_OK)
+    sticky = bool(parent.st_mode & stat.S_ISVTX)
+    safe_place = parent.st_uid in (0, os.geteuid()) and (sticky or not parent.st_mode & stat.S_IWOTH)
+    ours = own.st_uid == os.geteuid() and not own.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return safe_place and ours and os.access(folder, os.W_OK | os.X_OK)
+
+
+def _status(folder: Path, *, follow: bool) -> os.stat_result:
+    """Return what an open folder is; `OSError` if it is none, or a link that is not to be followed."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
+    try:
+        return os.fstat(descriptor)
+    finally:
+        os.close(descriptor)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
+
+from ffm.cache import private_cache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -30,13 +31,13 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Return the compiled form of a kernel, which is kept on disk between runs."""
     import numba
 
-    _ensure_cache_folder(numba.config)
+    keep = _may_keep(numba.config)
     assert isinstance(kernel, FunctionType)
     named = {name: kernel.__globals__.get(name) for name in kernel.__code__.co_names}
     parts = {name: compiled(function) for name, function in named.items() if hasattr(function, _INNER)}
     whole = FunctionType(kernel.__code__, kernel.__globals__ | parts, kernel.__name__)
     whole.__module__ = kernel.__module__
-    compile_it = numba.njit(cache=True, inline="always") if hasattr(kernel, _INNER) else numba.njit(cache=True)
+    compile_it = numba.njit(cache=keep, inline="always") if hasattr(kernel, _INNER) else numba.njit(cache=keep)
     dispatcher: Callable[..., Any] = compile_it(whole)
     return dispatcher
 
@@ -53,18 +54,19 @@ def inner(function: Function) -> Function:
 _INNER = "compiled_with_kernels"
 
 
-def _ensure_cache_folder(config: Any) -> None:
-    """Give Numba a cache folder if it would find none and refuse to compile.
+def _may_keep(config: Any) -> bool:
+    """Return whether compiled code can be kept on disk, after telling Numba where.
 
-    Numba tries `NUMBA_CACHE_DIR`, the folder of the source, then the user's cache folder. All of them fail in a
-    read-only installed package under an account without a home; then the temporary directory is used.
+    What lies there is executed. So it lies where `NUMBA_CACHE_DIR` says, or beside the source if this user may write
+    there, or in the user's own cache (`ffm.cache`), which nobody else can write to; else nothing is kept.
     """
     if config.CACHE_DIR:
-        return
+        return True
     beside = Path(__file__).parent / "__pycache__"
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
-    for folder in (beside, home):
-        nearest = next((path for path in (folder, *folder.parents) if path.exists()), None)
-        if nearest is not None and nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
-            return
-    config.CACHE_DIR = str(Path(tempfile.gettempdir()) / f"ffm-numba-{os.getuid()}")
+    nearest = next(path for path in (beside, *beside.parents) if path.exists())
+    if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
+        return True
+    cache = private_cache()
+    if cache is not None:
+        config.CACHE_DIR = str(cache / "numba")
+    return cache is not None

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from ffm.model import kernels
 from ffm.model.compiled import PLAIN_ROWS
 
@@ -53,7 +55,8 @@ def test_compiled_code_has_a_place_where_package_and_home_cannot_be_written(tmp_
     """As in an installation owned by another account. Files instead of folders stop even the superuser."""
     package = tmp_path / "installed" / "ffm"
     (package / "model").mkdir(parents=True)
-    for name in ("__init__.py", "model/__init__.py", *(f"model/{path.name}" for path in sources())):
+    needed = ("__init__.py", "cache.py", "whole_file.py", "model/__init__.py")
+    for name in (*needed, *(f"model/{path.name}" for path in sources())):
         (package / name).write_bytes((ROOT / "ffm" / name).read_bytes())
     (package / "model" / "__pycache__").write_text("a file where a folder should be")
     (tmp_path / "home").write_text("a file where a folder should be")
@@ -68,6 +71,34 @@ def test_compiled_code_has_a_place_where_package_and_home_cannot_be_written(tmp_
     )
     assert answer[1] == "True"
     assert list(temporary.rglob("*.nbi"))
+    [folder] = temporary.iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("planted", ["folder for all", "link", "folder of another user"])
+def test_no_cache_is_believed_that_another_user_could_have_made(tmp_path: Path, planted: str) -> None:
+    """What lies in such a folder is executed."""
+    folder = tmp_path / f"ffm-cache-{os.getuid()}"
+    target = folder
+    if planted == "link":
+        target = tmp_path / "elsewhere"
+        folder.symlink_to(target)
+    target.mkdir()
+    target.chmod(0o777 if planted == "folder for all" else 0o700)
+    if planted == "folder of another user":
+        if os.geteuid() != 0:
+            pytest.skip("only the superuser can give a folder away")
+        os.chown(folder, 12345, 12345)
+    (tmp_path / "home").write_text("a file where a folder should be")
+    code = "from ffm.cache import private_cache; print(private_cache())"
+    asked = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"TMPDIR": str(tmp_path), "HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert asked.stdout.strip() == "None"
 
 
 def sources() -> list[Path]:
