@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     metavar="PROGRAM",
     help="A version corrected by hand, to run with the same arguments for comparison.",
 )
+@click.option("--yes", "agreed", is_flag=True, help="Run the command of results that you did not measure.")
 @click.option(
     "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop a run after this time."
 )
@@ -80,6 +81,7 @@ def apply_remedy(
     runs: int,
     files: tuple[Path, ...],
     twin: Path | None,
+    agreed: bool,
     timeout: float | None,
     folder: Path | None,
     as_json: bool,
@@ -106,13 +108,40 @@ def apply_remedy(
         results,
         remedies or list(Remedy),
         _among(results, chosen, sequence, part),
-        command or results.document.command,
+        command or _measured_command(results, agreed=agreed),
         runs=runs,
         files=list(files),
         twin=twin,
         timeout_s=timeout,
         as_json=as_json,
     )
+
+
+def _measured_command(results: Results, *, agreed: bool) -> list[str]:
+    """Return the command that the results name. It is run as it stands if this user measured it.
+
+    Else the user is asked.
+
+    Raises:
+        FfmError: The user does not agree, or cannot be asked.
+    """
+    import shlex
+    import sys
+
+    from ffm.plain_text import plain
+
+    if not results.command:
+        raise FfmError("these results name no command: name it yourself, -- ./app ARGUMENTS.")
+    if results.own or agreed:
+        return results.command
+    command = plain(shlex.join(results.command))
+    folder = plain(str(results.folder))
+    unknown = f"{folder} is not signed as a measurement of yours, and would run the command:\n  {command}\n"
+    if not sys.stdin.isatty():
+        raise FfmError(f"{unknown}Agree with --yes, or name your own command: -- ./app ARGUMENTS.")
+    if not click.confirm(f"{unknown}Run it?", err=True):
+        raise FfmError("nothing was run.")
+    return results.command
 
 
 def _split(arguments: tuple[str, ...], sequence: int | None) -> tuple[tuple[int, int] | None, list[str]]:
@@ -175,7 +204,9 @@ def _apply(
 
     import orjson
     from rich.console import Console
+    from rich.text import Text
 
+    from ffm.plain_text import plain
     from ffm.remedy.correct import compare_runs
     from ffm.remedy.outcome import outcome
     from ffm.remedy.screen import lines
@@ -195,7 +226,7 @@ def _apply(
             files=files,
             twin=None if twin is None else [str(twin.absolute()), *command[1:]],
             timeout_s=timeout_s,
-            progress=lambda line: status.update(line),
+            progress=lambda line: status.update(Text(plain(line))),
         )
     ending = comparison.bare[0].ending
     if ending.signal is not None or ending.timed_out:

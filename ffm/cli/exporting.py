@@ -68,6 +68,7 @@ def export(folder: Path | None, kind: str, stage: str | None, output: Path | Non
 
 def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
     """Return a stage's document with its tables."""
+    from ffm.plain_text import plain_document
     from ffm.report.export import stage_chunks
     from ffm.stages.documents import Baseline, Document, Memory, SyncUse, Tracing
     from ffm.stages.folder import ResultsFolder
@@ -82,7 +83,7 @@ def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
         "sync-use": SyncUse,
     }
     results = ResultsFolder(chosen_folder(folder))
-    document = read_latest(kinds[stage], results, stage)
+    document = plain_document(read_latest(kinds[stage], results, stage))
     tables = TABLES[stage]
     return stage_chunks(
         document, {name: stored_table(document, name, tables[name], results.root) for name in document.tables}

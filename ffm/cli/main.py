@@ -12,6 +12,7 @@ import click
 from ffm import __version__
 from ffm.cli.interruption import end_when_terminated, raise_what_was_lost, tell, unwind_when_terminated
 from ffm.cli.system_errors import finish_output, sentence
+from ffm.plain_text import plain_lines
 from ffm.stages.errors import FfmError
 
 
@@ -105,12 +106,15 @@ def _run() -> int:
             raise refused
         raise_what_was_lost()
     except FfmError as error:
-        click.echo(f"ffm: {error}", err=True)
+        click.echo(f"ffm: {plain_lines(str(error))}", err=True)
         return 1
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except OSError as error:
-        click.echo(f"ffm: {sentence(error)}", err=True)
+        click.echo(f"ffm: {plain_lines(sentence(error))}", err=True)
+        return 1
+    except MemoryError:
+        click.echo("ffm: there is not enough memory for this. Use a machine that has more.", err=True)
         return 1
     return status if isinstance(status, int) else 0

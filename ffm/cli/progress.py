@@ -13,6 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ffm.cli.stage_events import EventSink
 from ffm.model.necessity import REQUIRED
+from ffm.plain_text import plain
 from ffm.report.numbers import plural
 from ffm.stages.documents import Baseline, Document, Memory
 from ffm.stages.tables import read_table
@@ -70,10 +71,12 @@ def running(stage: str, subject: str) -> Iterator[StageLine]:
     events = EventSink(stage)
     events.begin()
     began = time.monotonic()
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        progress.add_task(f"stage {line.title}: {subject}", total=None)
+        progress.add_task(plain(f"stage {line.title}: {subject}"), total=None)
         yield line
     events.end(line.summary, line.wall_s)
     took = time.monotonic() - began
-    console.print(f"stage {line.title}: {line.summary} [{took:.1f} s]", markup=False, soft_wrap=True)
+    console.print(
+        plain(f"stage {line.title}: {line.summary} [{took:.1f} s]"), markup=False, emoji=False, soft_wrap=True
+    )

@@ -33,8 +33,8 @@ def remedies(
     """For each problem, show its kind, the steps to fix it and every place that must change, largest benefit first."""
     import orjson
 
-    document = open_chosen(folder).document
-    view = remedies_view(document, estimator, show_all=show_all, results=results_words(folder))
+    opened = open_chosen(folder)
+    view = remedies_view(opened.document, estimator, show_all=show_all, results=results_words(folder), own=opened.own)
     if sarif is not None:
         from ffm.report.sarif import sarif as sarif_log
         from ffm.whole_file import named_output
@@ -134,9 +134,16 @@ def _saving(analysis: Analysis, remedy: Remedy) -> Saving:
 
 
 def remedies_view(
-    analysis: Analysis, estimator: Estimator | None = None, *, show_all: bool = False, results: str = ""
+    analysis: Analysis,
+    estimator: Estimator | None = None,
+    *,
+    show_all: bool = False,
+    results: str = "",
+    own: bool = False,
 ) -> RemediesView:
     """Lay out the remedies of an analysis, sorted and filtered by an estimator; the default is the document's own.
+
+    `own` is whether this user measured it, so that its source files may be read wherever they are.
 
     Raises:
         FfmError: A replay is requested from a document that has none.
@@ -146,7 +153,8 @@ def remedies_view(
     from ffm.report.numbers import Scale, chosen_estimator
     from ffm.report.overview import HIDDEN_BELOW_PERCENT
     from ffm.report.places import place, stack_frames, told_apart
-    from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView, source_line
+    from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView
+    from ffm.report.source_lines import SourceLines
 
     chosen = chosen_estimator(analysis, estimator)
     identified = identify_remedies(problem_sites(analysis, chosen))
@@ -159,13 +167,14 @@ def remedies_view(
         if show_all or scale.most_percent(saving, chosen) >= HIDDEN_BELOW_PERCENT
     ]
     apart = told_apart(analysis, (remedy.site for remedy, _ in shown))
+    sources = SourceLines(own=own)
     views = []
     for number, (remedy, saving) in enumerate(shown, 1):
         places = []
         for changed in remedy.places:
             where = place(analysis, changed.site)
             buffer = analysis.sites[changed.site].buffer
-            places.append(RemedyPlace(changed.role, where, buffer, source_line(where.file, where.line)))
+            places.append(RemedyPlace(changed.role, where, buffer, sources.line(where.file, where.line)))
         fit = fitting.get(remedy.site)
         views.append(
             RemedyView(

@@ -31,14 +31,15 @@ def report(estimator: Estimator | None, folder: Path | None, as_json: bool, show
     from ffm.report.overview import overview
     from ffm.report.terminal import render_overview
 
-    analysis = open_chosen(folder).document
+    opened = open_chosen(folder)
+    analysis = opened.document
     chosen = chosen_estimator(analysis, estimator)
     if html is not None:
         from ffm.cli.remedies import remedies_view
         from ffm.report.html import write_html
 
         words = results_words(folder)
-        remedies = remedies_view(analysis, chosen, show_all=show_all, results=words)
+        remedies = remedies_view(analysis, chosen, show_all=show_all, results=words, own=opened.own)
         write_html(analysis, html, chosen, remedies, show_all=show_all, results=words)
         click.echo(f"Wrote {html}.")
         return

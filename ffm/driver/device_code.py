@@ -16,6 +16,8 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
+from ffm.regular_file import open_regular
+
 SECTION = ".nv_fatbin"
 _MAGIC = 0xBA55ED50
 _HEADER = struct.Struct("<IHHQ")
@@ -55,7 +57,7 @@ def device_code(path: Path) -> list[DeviceCode]:
 @functools.lru_cache(maxsize=4096)
 def _read_once(path: Path, _state: tuple[int, ...]) -> tuple[DeviceCode, ...]:
     """Read the device code of the file at `path` in this state."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         section = ELFFile(file).get_section_by_name(SECTION)
         if section is None:
             return ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from ffm.report.numbers import Estimator, Saving
 from ffm.report.places import Place, StackFrame
@@ -57,14 +56,3 @@ class RemediesView:
     remedies: list[RemedyView]
     hidden: int
     results: str
-
-
-def source_line(file: str, line: int) -> str:
-    """Return a line of a source file without its indentation; empty if the file cannot be read."""
-    if not file or line < 1:
-        return ""
-    try:
-        lines = Path(file).read_text(errors="replace").splitlines()
-    except OSError:
-        return ""
-    return lines[line - 1].strip() if line <= len(lines) else ""

@@ -15,6 +15,7 @@ from ffm.model.device import DeviceWork
 from ffm.model.replay import Replayed
 from ffm.model.sequences import Membership, offsets_of
 from ffm.model.timeline import Timeline
+from ffm.plain_text import plain_document
 from ffm.stages.analysis_document import Analysis, Benefit, SequenceOperation
 from ffm.stages.benefits import Estimates
 from ffm.stages.errors import FfmError
@@ -32,7 +33,10 @@ class Results:
 
     def __init__(self, folder: Path, document: Analysis, *, own: bool = False) -> None:
         self.folder = folder
-        self.document = document
+        self.document = plain_document(document)
+        """With all of its texts made plain (`ffm.plain_text`)."""
+        self.command = document.command
+        """What was measured, word for word."""
         self.own = own
         """Whether this user measured them."""
 

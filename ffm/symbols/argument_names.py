@@ -12,6 +12,7 @@ from typing import Any
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.elf.elffile import ELFFile
 
+from ffm.regular_file import open_regular
 from ffm.symbols.dataflow import Code, Fixed, Held, Loaded, Plus, Value
 from ffm.symbols.demangle import demangle
 from ffm.symbols.variables import POINTERS, Function, Variable, Variables, member_at, size_of, type_of
@@ -52,7 +53,7 @@ class ArgumentNames:
 
     def _call(self, return_address: int, line: int) -> _Call | None:
         if self._elf is None:
-            self._elf = ELFFile(self._path.open("rb"))
+            self._elf = ELFFile(open_regular(self._path))
             if self._elf.has_dwarf_info():
                 self._variables = Variables(self._elf.get_dwarf_info())
         if self._variables is None:

@@ -15,6 +15,8 @@ from elftools.elf.sections import NoteSection, SymbolTableSection
 from elftools.elf.segments import NoteSegment
 from numpy.typing import NDArray
 
+from ffm.regular_file import open_regular
+
 
 @dataclass(frozen=True, slots=True)
 class ElfFile:
@@ -41,7 +43,7 @@ def read_elf(path: Path) -> ElfFile:
 @functools.lru_cache(maxsize=4096)
 def _read_once(path: Path, _state: tuple[int, ...]) -> ElfFile:
     """Read the module at `path` in this state."""
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         elf = _open(path, stream)
         starts = [segment["p_vaddr"] for segment in elf.iter_segments("PT_LOAD")]
         if not starts:
@@ -84,7 +86,7 @@ class SymbolTable:
     """
 
     def __init__(self, path: Path) -> None:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             tables, self._strings = _tables(_open(path, stream))
         symbols = np.concatenate([*tables, np.empty(0, _SYMBOL)])
         sections = np.repeat(np.arange(len(tables)), [len(table) for table in tables])

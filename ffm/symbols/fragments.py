@@ -16,6 +16,8 @@ import capstone
 import numpy as np
 from elftools.elf.elffile import ELFFile
 
+from ffm.regular_file import open_regular
+
 _USUAL_ENCODINGS = b"\x01\x1b\x03\x3b"
 """Version 1, then encodings: pointer relative to its place, 4-byte count, sorted 4-byte offsets from the header."""
 
@@ -32,7 +34,7 @@ def split_parts(path: Path, function: str) -> list[range]:
     Raises:
         OSError: The file cannot be read.
     """
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         elf = ELFFile(stream)
         dynamic: Any = elf.get_section_by_name(".dynsym")
         symbols = dynamic.get_symbol_by_name(function) if dynamic is not None else None

@@ -20,7 +20,7 @@ TEMPLATE = "void thrust::detail::contiguous_storage<float, thrust::device_alloca
 
 def _stack(key: str, caller: str, file: str, line: int, offset: int) -> Stack:
     return Stack(
-        key=key,
+        key=key.rjust(32, "0"),
         frames=[
             Frame(module=1, offset=0x41F0, function="cudaFree"),
             Frame(module=0, offset=offset, function="release", file=file, line=3, inlined=True),
@@ -140,10 +140,10 @@ def sample_analysis() -> Analysis:
         timeline="timeline.arrow",
         modules=[Module(path="/bin/als", build_id="aa"), Module(path="/lib/libcudart.so.13", build_id="bb")],
         stacks=[
-            _stack("k0", "doALS(int const*, float*)", "/src/als.cu", 760, 0x1100),
-            _stack("k1", "doALS(int const*, float*)", "/src/als.cu", 738, 0x1110),
-            _stack("k2", TEMPLATE, "", 0, 0x1120),
-            _stack("k3", "main", "/src/main.cpp", 150, 0x1130),
+            _stack("0", "doALS(int const*, float*)", "/src/als.cu", 760, 0x1100),
+            _stack("1", "doALS(int const*, float*)", "/src/als.cu", 738, 0x1110),
+            _stack("2", TEMPLATE, "", 0, 0x1120),
+            _stack("3", "main", "/src/main.cpp", 150, 0x1130),
         ],
         sites=sites,
         points=[

@@ -14,8 +14,8 @@ View = TypeVar("View")
 
 def print_screen(render: Callable[[View, int], RenderableType], view: View) -> None:
     """Print a view at the terminal's width; in a pipe, without colours and 80 columns wide or as COLUMNS says."""
-    terminal = Console(highlight=False, markup=False)
-    console = Console(highlight=False, markup=False, width=max(terminal.width, NARROWEST))
+    terminal = Console(highlight=False, markup=False, emoji=False)
+    console = Console(highlight=False, markup=False, emoji=False, width=max(terminal.width, NARROWEST))
     with console.capture() as capture:
         console.print(render(view, console.width), crop=False)
     lines = (line.rstrip() for line in capture.get().splitlines())
