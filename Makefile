@@ -85,6 +85,9 @@ wheel: setup ## build the wheel into dist/
 	@$(UV) build -q --wheel --no-build-isolation --python $(BIN)/python --out-dir build/wheel
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
 
+test-wheel: wheel ## install the wheel as a stranger does, and run what the README names
+	@.ci/wheel
+
 lock: $(UV) ## update uv.lock from pyproject.toml
 	$(UV) lock
 
