@@ -141,7 +141,7 @@ class Estimates:
 
     def _ranks(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> NDArray[np.int64]:
         """Return how many processes have rows of each group."""
-        if self._work is None or self._work.processes == 1:
+        if self._work is None or self._work.processes < 2:
             return np.ones(groups, np.int64)
         group = np.where(label >= 0, group_of[np.maximum(label, 0)], -1).astype(np.int64)
         process = self._work.process_of_thread[self._timeline.thread]
@@ -151,7 +151,7 @@ class Estimates:
 
     def _carry(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> NDArray[np.float64]:
         """Return the seconds by `carry`. With several processes the smallest saving counts: they end together."""
-        if self._work is None or self._work.processes == 1:
+        if self._work is None or self._work.processes < 2:
             return carry_by_group(self._timeline, label, group_of, groups, self._copy_time)
         processes, labels = self._work.processes, len(group_of)
         process = self._work.process_of_thread[self._timeline.thread].astype(np.int64)
