@@ -58,8 +58,10 @@ unit: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 25 --cov --cov-report= --cov-fail-under=$(COVERAGE)
 
 KILLS := 1000
-faults: setup ## kills, full disks, two at once, links: very many, and what did not hold
+MUTATIONS := 20000
+faults: setup ## kills, full disks, two at once, links, damaged results: very many, and what did not hold
 	nice $(BIN)/python -m tests.faults.campaign --kills $(KILLS) --disks 300 --pairs 100 --links 100
+	FFM_MUTATIONS=$(MUTATIONS) nice $(BIN)/python -m pytest -q tests/faults/test_documents.py
 
 # Internal links and anchors are checked too.
 docs: setup ## build the documentation as a site in build/docs
