@@ -90,9 +90,7 @@ class Campaign:
             both = [self.ground.wait(second), self.ground.wait(first)]
             for ended in both:
                 self._judge(note, ended, allowed={0, 1})
-                if ended.code == 1 and not any(
-                    words in ended.errors for words in ("is in use by", "is of before", "being measured anew")
-                ):
+                if ended.code == 1 and not any(words in ended.errors for words in ("is in use by", ".json is older")):
                     note("misled", ended.errors[-300:])
             if all(ended.code for ended in both):
                 note("misled", "both were refused")

@@ -151,7 +151,7 @@ class Ground:
             try:
                 document = read_latest(KINDS[each], results, each)
             except DocumentError as error:
-                if each == stage or ("does not exist" not in str(error) and "is of before" not in str(error)):
+                if each == stage or ("does not exist" not in str(error) and ".json is older" not in str(error)):
                     return str(error)
                 continue
             try:
