@@ -87,7 +87,7 @@ def test_a_driver_without_a_gpu_is_missing_one(driver: Path, tmp_path: Path) -> 
     wrong.write_text("no.such.key = 1\n")
     done = doctor("--driver", driver, VGPU_CONFIGURATION=str(wrong))
     assert done.returncode == 1
-    assert "cuInit answers" in done.stdout
+    assert "cuInit returns" in done.stdout
 
 
 def test_every_exported_function_of_the_catalogue_is_hooked(driver: Path) -> None:
