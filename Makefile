@@ -73,7 +73,7 @@ docs-links: setup ## check the documentation's external links; needs a network
 NEWEST := build/newest
 test-newest: setup ## run the tests with the newest releases of all dependencies
 	$(UV) venv -q --clear --python $(BIN)/python $(NEWEST)
-	$(UV) pip install -q --python $(NEWEST) --upgrade --group build --group test .
+	$(UV) pip install -q --python $(NEWEST) --upgrade --group build --group test --requirements pyproject.toml
 	$(UV) pip install -q --python $(NEWEST) --no-deps --no-build-isolation --editable .
 	$(NEWEST)/bin/python -m pytest -n 2 --dist loadfile
 
