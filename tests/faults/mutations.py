@@ -113,7 +113,7 @@ def reseal(path: Path, content: Any) -> bool:
     if isinstance(checksums, dict):
         for name in checksums:
             file = content.get(name)
-            if isinstance(file, str) and file and (path.parent / file).is_file():
+            if isinstance(file, str) and 0 < len(file) < 200 and (path.parent / file).is_file():
                 checksums[name] = digest_of_file(path.parent / file)
     try:
         path.write_bytes(sealed(head, content, None))
