@@ -95,7 +95,7 @@ def test_no_picture_is_drawn_without_matplotlib(
     [
         (["accuracy.py", "--rounds", "0"], "at least one round is needed"),
         (["accuracy.py", "--rounds", "3", "--measurements", "4"], "so 1 to 3 (--rounds) of them"),
-        (["overhead.py", "--arguments", "5"], "--arguments are those of one --sample"),
+        (["overhead.py", "--arguments", "5"], "--arguments needs exactly one --sample"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(command: list[str], sentence: str) -> None:

@@ -137,7 +137,7 @@ def test_damaged_results_are_refused(ffm: Ffm, results: Path, tmp_path: Path) ->
     document.write_bytes(document.read_bytes()[:1000])
     again = ffm("stage", "analysis", "--results", copy)
     assert again.code == 1
-    assert "truncated or damaged" in again.err and "ffm stage memory" in again.err
+    assert "edited or truncated" in again.err and "ffm stage memory" in again.err
 
 
 @pytest.mark.parametrize("stage", ["baseline", "tracing", "memory", "sync-use"])
