@@ -9,6 +9,8 @@ from collections.abc import Callable
 LOOK_EACH_S = 0.05
 UNDECIDED_S = 10.0
 """How long processes may take until one of them loads a driver, where none of the program's has yet."""
+ARRIVAL_S = 2.0
+"""How long a child may take from its birth until it comes to the gate, where no process has loaded a driver yet."""
 
 
 def await_left_behind(
@@ -27,8 +29,9 @@ def await_left_behind(
     began = time.monotonic()
     while True:
         living, using = alive(), users()
-        undecided = not using and time.monotonic() < began + UNDECIDED_S
-        if not (living if undecided else living & using):
+        waited = time.monotonic() - began
+        undecided = not using and waited < UNDECIDED_S
+        if not (living or waited < ARRIVAL_S if undecided else living & using):
             return True
         if until is not None and time.monotonic() > until:
             return False
