@@ -11,6 +11,7 @@
 #include "downloads.h"
 #include "maps.h"
 #include "system_calls.h"
+#include "unwinding.h"
 
 typedef uint64_t word;
 typedef word (*plain_function)(word, word, word, word, word, word);
@@ -176,7 +177,8 @@ typedef word (*seven_argument_function)(word, word, word, word, word, word, word
 static word guard_syscall(PARAMETERS, word g)
 {
     const word arguments[] = {b, c, d, e, f, g};
-    memory_use use = use_of(a);
+    /* libunwind 1.8 blocks signals in this way around its locks; that concerns no memory of the program. */
+    memory_use use = ffm_unwinding_here() ? USES_WORDS : use_of(a);
     if (use == EVADES)
         ffm_downloads_deliver_all(&ffm_counters->deliveries_called, true);
     else if (use == USES_BUFFERS && ffm_downloads_pending())
