@@ -181,7 +181,7 @@ def test_calls_of_the_samples_are_at_the_same_lines_by_both_readers(name: str) -
     module = read_elf(program)
     places = [Location(str(program), module.build_id, address - module.base, True) for address in after]
     found = zip(Symbolizer().resolve(places), Symbolizer(use_llvm=False).resolve(places), strict=True)
-    assert len(after) > 100
+    assert len(after) > 50
     for frames in found:
         llvm, symbolic = ([(frame.file, frame.line) for frame in each if frame.line] for each in frames)
         assert llvm == symbolic

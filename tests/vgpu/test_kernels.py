@@ -67,8 +67,11 @@ class Kernel:
 
 
 def packed(parameters: Parameters, size: ctypes.c_size_t) -> Any:
-    """The `extra` of cuLaunchKernel."""
-    return (ctypes.c_void_p * 5)(BUFFER_POINTER, ctypes.addressof(parameters), BUFFER_SIZE, ctypes.addressof(size), END)
+    """The `extra` of cuLaunchKernel; what it points to lives as long as it."""
+    words = BUFFER_POINTER, ctypes.addressof(parameters), BUFFER_SIZE, ctypes.addressof(size), END
+    extra = (ctypes.c_void_p * len(words))(*words)
+    extra.pointed_to = parameters, size
+    return extra
 
 
 @pytest.mark.parametrize("of_kernel", [False, True], ids=["cuFuncGetParamInfo", "cuKernelGetParamInfo"])
