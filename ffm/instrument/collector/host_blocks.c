@@ -5,16 +5,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "intervals.h"
 #include "sink.h"
 #include "stacks.h"
 
-enum { BLOCKS = 1 << 20, BINS = 1 << 16, REGION_BITS = 21, REMEMBERED = 4, LONGEST = 64 };
+enum { BLOCKS = 1 << 20, BINS = 1 << 16, REMEMBERED = 4, LONGEST = 64 };
 
-/* Indices into `blocks` start at 1; 0 means none. A block is in two lists: by its start, and by the region where it
- * starts. */
+/* Indices into `blocks` start at 1; 0 means none. A block is in a list by its start, and in the tree of the ranges. */
 typedef struct {
     uint64_t start, bytes;
-    uint32_t next, next_in_region, previous_in_region;
+    uint32_t next;
     uint32_t number; /* of its record, from 1; 0 if no transfer has used it yet */
     uint32_t users[REMEMBERED];
     uint16_t allocator, depth;
@@ -25,8 +25,8 @@ static struct {
     bool locked;
     block *blocks;
     uint32_t made, unused; /* indices handed out, and the list of those returned */
-    uint32_t by_start[BINS], by_region[BINS];
-    uint64_t largest;
+    uint32_t by_start[BINS];
+    ffm_intervals ranges; /* of the blocks, by their indices */
     uint32_t recorded;
     ffm_stream records, releases, uses;
 } host;
@@ -48,11 +48,6 @@ static uint32_t *bin_of_start(uint64_t start)
     return &host.by_start[(start >> 4) * 0x9E3779B97F4A7C15u >> 48];
 }
 
-static uint32_t *bin_of_region(uint64_t region)
-{
-    return &host.by_region[region * 0x9E3779B97F4A7C15u >> 48];
-}
-
 /* Locked. */
 static void take_out(block *gone)
 {
@@ -60,12 +55,7 @@ static void take_out(block *gone)
     while (*link != place)
         link = &host.blocks[*link].next;
     *link = gone->next;
-    if (gone->previous_in_region != 0)
-        host.blocks[gone->previous_in_region].next_in_region = gone->next_in_region;
-    else
-        *bin_of_region(gone->start >> REGION_BITS) = gone->next_in_region;
-    if (gone->next_in_region != 0)
-        host.blocks[gone->next_in_region].previous_in_region = gone->previous_in_region;
+    ffm_intervals_remove(&host.ranges, place);
     gone->start = 0;
     gone->next = host.unused;
     host.unused = place;
@@ -80,28 +70,31 @@ static block *starting_at(uint64_t start)
     return place == 0 ? NULL : &host.blocks[place];
 }
 
-/* Locked. The block that contains an address; if there are several, all but one of which were freed unseen, the
- * latest. */
-static block *around(uint64_t address)
+/* Locked. Memory is given out once at a time: blocks that start in this range were freed in a way that was not
+ * observed. So the block around an address that starts last is also the latest. */
+static void take_out_stale(uint64_t start, uint64_t bytes)
 {
-    uint64_t region = address >> REGION_BITS, last = (address - host.largest) >> REGION_BITS;
-    for (uint64_t at = region; address >= host.largest && at >= last && at <= region; at--)
-        for (uint32_t place = *bin_of_region(at); place != 0; place = host.blocks[place].next_in_region)
-            if (address - host.blocks[place].start < host.blocks[place].bytes)
-                return &host.blocks[place];
-    return NULL;
+    uint32_t place;
+    while ((place = ffm_intervals_from(&host.ranges, start)) != 0 && host.blocks[place].start - start < bytes)
+        take_out(&host.blocks[place]);
 }
 
-/* Locked. Reserve address space for all blocks, whose pages are committed on first use; NULL if there is no room. */
+/* Reserve address space, whose pages are committed on first use; NULL if there is no room. */
+static void *reserve(size_t bytes)
+{
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+/* Locked. A block that is in use nowhere; NULL if there is no room. */
 static block *room(void)
 {
-    if (host.blocks == NULL) {
-        void *pages = mmap(NULL, (BLOCKS + 1) * sizeof *host.blocks, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (pages == MAP_FAILED)
-            return NULL;
-        __atomic_store_n(&host.blocks, pages, __ATOMIC_RELEASE);
-    }
+    if (host.ranges.nodes == NULL)
+        host.ranges.nodes = reserve((BLOCKS + 1) * sizeof *host.ranges.nodes);
+    if (host.blocks == NULL)
+        __atomic_store_n(&host.blocks, reserve((BLOCKS + 1) * sizeof *host.blocks), __ATOMIC_RELEASE);
+    if (host.ranges.nodes == NULL || host.blocks == NULL)
+        return NULL;
     uint32_t place = host.unused;
     if (place != 0)
         host.unused = host.blocks[place].next;
@@ -114,13 +107,11 @@ void ffm_host_blocks_allocated(uint64_t start, uint64_t bytes, uint32_t allocato
                                uint32_t depth)
 {
     lock();
-    block *stale = starting_at(start); /* freed in a way that was not observed */
-    if (stale != NULL)
-        take_out(stale);
+    take_out_stale(start, bytes);
     block *fresh = room();
     if (fresh != NULL) {
         uint32_t place = (uint32_t)(fresh - host.blocks);
-        uint32_t *by_start = bin_of_start(start), *by_region = bin_of_region(start >> REGION_BITS);
+        uint32_t *by_start = bin_of_start(start);
         if (depth > FFM_HOST_BLOCK_FRAMES)
             depth = FFM_HOST_BLOCK_FRAMES;
         fresh->number = 0;
@@ -131,14 +122,8 @@ void ffm_host_blocks_allocated(uint64_t start, uint64_t bytes, uint32_t allocato
         memcpy(fresh->frames, frames, depth * sizeof *frames);
         fresh->start = start;
         fresh->next = *by_start;
-        fresh->previous_in_region = 0;
-        fresh->next_in_region = *by_region;
-        if (*by_region != 0)
-            host.blocks[*by_region].previous_in_region = place;
-        *by_region = place;
+        ffm_intervals_add(&host.ranges, place, start, start + bytes);
         __atomic_store_n(by_start, place, __ATOMIC_RELEASE);
-        if (bytes > host.largest)
-            host.largest = bytes;
     }
     unlock();
 }
@@ -218,8 +203,9 @@ static bool is_user(const block *of, uint32_t stack)
 void ffm_host_blocks_used(uint64_t address, uint32_t stack)
 {
     lock();
-    block *found = around(address);
-    if (found == NULL || is_user(found, stack)) {
+    uint32_t place = host.ranges.root == 0 ? 0 : ffm_intervals_around(&host.ranges, address);
+    block *found = &host.blocks[place];
+    if (place == 0 || is_user(found, stack)) {
         unlock();
         return;
     }
@@ -245,7 +231,7 @@ void ffm_host_blocks_after_fork(void)
     if (host.locked) { /* by a thread that no longer exists, in the middle of a change: the parent's allocations are
                           forgotten */
         memset(host.by_start, 0, sizeof host.by_start);
-        memset(host.by_region, 0, sizeof host.by_region);
+        host.ranges.root = 0;
         host.made = host.unused = 0;
     }
     for (uint32_t place = 1; place <= host.made; place++) {

@@ -1,0 +1,35 @@
+/* Ranges of addresses, each known by a number, in a search tree: which of them contains an address takes logarithmic
+ * time, however long the longest is.
+ *
+ * A treap (Seidel and Aragon 1996) by start, in which every node also knows how far its subtree reaches (Cormen et al.,
+ * "Interval trees"). Needs no memory of its own. The caller holds a lock. */
+#ifndef FFM_INTERVALS_H
+#define FFM_INTERVALS_H
+
+#include <stdint.h>
+
+/* Of the range with that number. Numbers start at 1; 0 means none. */
+typedef struct {
+    uint64_t start, end;
+    uint64_t furthest; /* the greatest end in its subtree */
+    uint32_t parent, left, right;
+} ffm_interval;
+
+/* `nodes` has room for all numbers and is zero at first. */
+typedef struct {
+    ffm_interval *nodes;
+    uint32_t root;
+} ffm_intervals;
+
+/* Add the range [start, end) under a number that is not in the tree. No other range may start there. */
+void ffm_intervals_add(ffm_intervals *tree, uint32_t number, uint64_t start, uint64_t end);
+
+void ffm_intervals_remove(ffm_intervals *tree, uint32_t number);
+
+/* Of the ranges that contain the address, the one that starts last; 0 if there is none. */
+uint32_t ffm_intervals_around(const ffm_intervals *tree, uint64_t address);
+
+/* The first range that starts at an address or after it; 0 if there is none. */
+uint32_t ffm_intervals_from(const ffm_intervals *tree, uint64_t address);
+
+#endif
