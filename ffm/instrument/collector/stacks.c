@@ -15,6 +15,17 @@
 #include "sink.h"
 #include "unwinding.h"
 
+/* So many distinct stacks are recorded whole, so many more by their inner frames, and all others by the innermost. What
+ * is read of them later grows with their number: a program that searches a tree can have millions. */
+enum { WHOLE = 1 << 14, INNER = 1 << 15, INNER_FRAMES = 12, INNERMOST_FRAMES = 3 };
+
+/* Of a stack that is not known, and of which there are enough. */
+#define NO_STACK UINT32_MAX
+
+/* In stacks of at least DEEP frames, recursion is folded: a cycle of up to LONGEST_CYCLE frames repeats at most REPEATS
+ * times. */
+enum { DEEP = 48, LONGEST_CYCLE = 4, REPEATS = 8 };
+
 enum {
     SLOTS = 1 << 17,
     MOST_USED = SLOTS / 4 * 3,
@@ -146,8 +157,8 @@ static void record(const interned *stack, bool truncated)
     ffm_sink_commit(&stacks.stream, bytes);
 }
 
-/* Add a stack under the lock, and return its number. A table that is three quarters full stays unchanged: later stacks
- * share the number 0, the empty stack. */
+/* Add a stack under the lock, and return its number. A table that is three quarters full stays unchanged: later stacks,
+ * if even the innermost frames are of so many kinds, share the number 0, the empty stack. */
 static uint32_t add(uint64_t hash, uint32_t slot, const uint64_t *words, uint32_t depth, uint32_t python_words,
                     bool truncated)
 {
@@ -181,14 +192,18 @@ static uint32_t add(uint64_t hash, uint32_t slot, const uint64_t *words, uint32_
     return fresh->number;
 }
 
-/* Number of a stack: `depth` return addresses, followed by the words of its Python frames. */
-static uint32_t intern(const uint64_t *words, uint32_t depth, uint32_t python_words, bool truncated)
+/* Number of a stack: `depth` return addresses, followed by the words of its Python frames. NO_STACK if it is new, and
+ * there are `most`. */
+static uint32_t intern_as_it_is(const uint64_t *words, uint32_t depth, uint32_t python_words, bool truncated,
+                                uint32_t most)
 {
     uint64_t hash = XXH3_64bits_withSeed(words, (depth + python_words) * sizeof *words, ffm_modules_generation());
     uint32_t slot;
     interned *known = find(hash, words, depth, python_words, &slot);
     if (__builtin_expect(known != NULL, 1))
         return known->number;
+    if (__atomic_load_n(&stacks.used, __ATOMIC_RELAXED) >= most)
+        return NO_STACK;
 
     const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS); /* a handler may come by here as well */
     pthread_mutex_lock(&stacks.lock);
@@ -199,13 +214,72 @@ static uint32_t intern(const uint64_t *words, uint32_t depth, uint32_t python_wo
     return number;
 }
 
+static uint32_t least(uint32_t one, uint32_t other)
+{
+    return one < other ? one : other;
+}
+
+/* Copy frames, and leave out what repeats a cycle of `period` frames more often than REPEATS times. */
+static uint32_t folded(uint64_t *to, const uint64_t *frames, uint32_t depth, uint32_t period)
+{
+    const uint32_t most = (REPEATS - 1) * period;
+    uint32_t kept = 0, same = 0; /* frames copied, and how many of the last ones continue a cycle */
+    for (uint32_t i = 0; i <= depth; i++) {
+        const bool repeats = i < depth && i >= period && frames[i] == frames[i - period];
+        if (!repeats && same > most) /* whole cycles are left out, and the rest is kept */
+            for (uint32_t rest = (same - most) % period; rest > 0; rest--)
+                to[kept++] = frames[i - rest];
+        same = repeats ? same + 1 : 0;
+        if (i < depth && same <= most)
+            to[kept++] = frames[i];
+    }
+    return kept;
+}
+
+static __attribute__((noinline)) uint32_t intern_deep(const uint64_t *words, uint32_t depth, bool truncated)
+{
+    uint64_t one[FFM_MAX_FRAMES], other[FFM_MAX_FRAMES];
+    memcpy(one, words, depth * sizeof *words);
+    for (uint32_t period = 1; period <= LONGEST_CYCLE; period += 2) {
+        depth = folded(other, one, depth, period);
+        depth = folded(one, other, depth, period + 1);
+    }
+    return intern_as_it_is(one, depth, 0, truncated, WHOLE);
+}
+
+/* With at most so many inner frames. */
+static __attribute__((noinline)) uint32_t intern_inner(const uint64_t *words, uint32_t depth, uint32_t python_words,
+                                                       uint32_t frames, uint32_t most)
+{
+    uint64_t inner[INNER_FRAMES * (1 + FFM_PYTHON_WORDS)];
+    const uint32_t native = least(depth, frames), python = least(python_words, frames * FFM_PYTHON_WORDS);
+    memcpy(inner, words, native * sizeof *words);
+    memcpy(inner + native, words + depth, python * sizeof *words);
+    return intern_as_it_is(inner, native, python, native < depth || python < python_words, most);
+}
+
+/* The same, within limits: sets *truncated if frames had to be left out. */
+static uint32_t intern(const uint64_t *words, uint32_t depth, uint32_t python_words, bool *truncated)
+{
+    const bool deep = depth >= DEEP && python_words == 0; /* Python frames are matched with native ones by number */
+    uint32_t number =
+        deep ? intern_deep(words, depth, *truncated) : intern_as_it_is(words, depth, python_words, *truncated, WHOLE);
+    if (__builtin_expect(number != NO_STACK, 1))
+        return number;
+    *truncated = true;
+    number = intern_inner(words, depth, python_words, INNER_FRAMES, INNER);
+    if (number == NO_STACK)
+        number = intern_inner(words, depth, python_words, INNERMOST_FRAMES, UINT32_MAX);
+    return number;
+}
+
 /* In a separate frame, because the frame from which the native frames are captured must be small. */
 static __attribute__((noinline)) uint32_t intern_with_python(const uint64_t *frames, uint32_t depth, bool *truncated)
 {
     uint64_t words[MAX_WORDS];
     memcpy(words, frames, depth * sizeof *frames);
     uint32_t python_words = ffm_python_walk(words + depth, truncated);
-    return intern(words, depth, python_words, *truncated);
+    return intern(words, depth, python_words, truncated);
 }
 
 /* Number of the calling thread's stack, whose native frames are given. */
@@ -213,7 +287,7 @@ static inline uint32_t intern_here(const uint64_t *frames, uint32_t depth, bool 
 {
     if (__builtin_expect(ffm_python_readable, 0))
         return intern_with_python(frames, depth, truncated);
-    return intern(frames, depth, 0, *truncated);
+    return intern(frames, depth, 0, truncated);
 }
 
 /* Until its first use, the C library allocates a thread's unwinder variables under the dynamic linker's lock. Later,
@@ -226,7 +300,7 @@ __attribute__((constructor)) static void use_unwinder(void)
 
 void ffm_stacks_open(void)
 {
-    intern(NULL, 0, 0, false);
+    intern_as_it_is(NULL, 0, 0, false, WHOLE);
 }
 
 uint32_t ffm_stack_here(int skip, bool *truncated)
@@ -342,7 +416,8 @@ uint32_t ffm_stack_at_entry(const ffm_registers *registers, bool *truncated)
 
 uint32_t ffm_stack_number(const uint64_t *frames, uint32_t depth)
 {
-    return intern(frames, depth, 0, false);
+    bool truncated = false;
+    return intern(frames, depth, 0, &truncated);
 }
 
 const uint8_t *ffm_stack_key(uint32_t number)

@@ -18,7 +18,7 @@ typedef struct {
 void ffm_stacks_open(void);
 
 /* Number of the calling function's stack, without its innermost `skip` frames (not counting this call's own).
- * `truncated` says whether it was deeper than FFM_MAX_FRAMES. */
+ * `truncated` says whether it was deeper than FFM_MAX_FRAMES, or is one of too many and cut to its inner frames. */
 uint32_t ffm_stack_here(int skip, bool *truncated);
 
 /* Number of the stack that starts at the given registers. Slower (two system calls per frame): for signal handlers. */
