@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 
 from ffm.regular_file import open_regular
+from ffm.stages.arrow_batches import Batches
 from ffm.stages.columns import ColumnError, Columns, Table
 from ffm.stages.documents import Document, edited, make_anew
 from ffm.stages.errors import DocumentError
@@ -74,14 +75,12 @@ def read_table(path: Path) -> Columns:
 def _mapped_columns(path: Path, kind: type[Document], checksum: str | None) -> Columns:
     content = mapped_file(path, kind, checksum)
     try:
-        with pa.ipc.open_file(pa.py_buffer(content)) as reader:
-            table = reader.read_all()
+        batches = Batches(content)
+        table = pa.Table.from_batches(batches, batches.schema)
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise edited(kind, path) from error
-    if not all(pa.types.is_primitive(field.type) for field in table.schema) or any(
-        column.null_count for column in table.columns
-    ):
+    if any(column.null_count for column in table.columns):
         raise edited(kind, path)
     return {name: np.asarray(table.column(name)) for name in dict.fromkeys(table.column_names)}
 

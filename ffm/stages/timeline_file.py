@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import numpy as np
@@ -21,6 +21,9 @@ from ffm.stages.analysis_document import Analysis
 from ffm.stages.columns import MANY, Column, ColumnError, Columns, Table, duration, number_of, size, time
 from ffm.stages.documents import Number, edited, make_anew
 from ffm.stages.errors import DocumentError
+
+if TYPE_CHECKING:
+    from ffm.stages.arrow_batches import Batches
 
 VERSION = b"3"
 BATCH_ROWS = 1 << 20
@@ -120,19 +123,20 @@ def load_results_timeline(
     """
     import pyarrow as pa
 
+    from ffm.stages.arrow_batches import Batches
     from ffm.stages.tables import mapped_file
 
     content = mapped_file(path, Analysis, checksum)
     try:
-        with pa.ipc.open_file(pa.py_buffer(content)) as reader:
-            metadata = reader.schema.metadata or {}
-            if metadata.get(b"ffm.timeline") != VERSION:
-                raise DocumentError(
-                    f"{path} is not a timeline of version {VERSION.decode()} of this ffm. {make_anew(Analysis)}"
-                )
-            described = msgspec.json.decode(metadata[b"ffm.work"], type=_Work) if b"ffm.work" in metadata else None
-            table = TIMELINE if described is None else TIMELINE_WITH_WORK
-            columns = _read_columns(reader, table)
+        batches = Batches(content, compressed_rows=BATCH_ROWS)
+        metadata = batches.schema.metadata or {}
+        if metadata.get(b"ffm.timeline") != VERSION:
+            raise DocumentError(
+                f"{path} is not a timeline of version {VERSION.decode()} of this ffm. {make_anew(Analysis)}"
+            )
+        described = msgspec.json.decode(metadata[b"ffm.work"], type=_Work) if b"ffm.work" in metadata else None
+        table = TIMELINE if described is None else TIMELINE_WITH_WORK
+        columns = _read_columns(batches, table)
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise edited(Analysis, path) from error
     try:
@@ -192,35 +196,34 @@ def _is_in_order(thread: NDArray[np.int32], start: NDArray[np.int64]) -> bool:
     return bool((thread[1:] >= thread[:-1]).all() and (~same | (start[1:] >= start[:-1])).all())
 
 
-def _read_columns(reader: Any, table: Table) -> Columns:
+def _read_columns(batches: Batches, table: Table) -> Columns:
     """Copy batch by batch into whole columns, so that memory never holds a second copy of the file.
 
     Raises:
-        ValueError: The file has other columns, or more rows in a batch than are ever written.
+        ValueError: The file has other columns or rows.
     """
-    if set(reader.schema.names) != set(table.columns):
+    kinds = {name: np.dtype(column.type) for name, column in table.columns.items()}
+    schema = batches.schema
+    if len(schema) != len(kinds) or {field.name: field.type for field in schema} != _arrow_types(kinds):
         raise ValueError("other columns")
-    rows = int(reader.schema.metadata[b"rows"])
-    if not 0 <= rows <= reader.num_record_batches * BATCH_ROWS:
+    rows = batches.rows
+    if int(schema.metadata[b"rows"]) != rows:
         raise ValueError("other rows")
-    columns = {name: np.empty(rows, column.type) for name, column in table.columns.items()}
+    columns = {name: np.empty(rows, kind) for name, kind in kinds.items()}
     begin = 0
-    for number in range(reader.num_record_batches):
-        batch = reader.get_batch(number)
+    for batch in batches:
         batch.validate(full=True)
         for name, column in columns.items():
             part = batch.column(name)
-            if part.null_count or part.type != _arrow_type(column):
+            if part.null_count:
                 raise ValueError("other values")
             column[begin : begin + batch.num_rows] = part.to_numpy()
         begin += batch.num_rows
-    if begin != rows:
-        raise ValueError("other rows")
     return columns
 
 
-def _arrow_type(column: NDArray[Any]) -> Any:
-    """Return Arrow's type for a column."""
+def _arrow_types(kinds: Mapping[str, np.dtype[Any]]) -> dict[str, Any]:
+    """Return Arrow's types for columns."""
     import pyarrow as pa
 
-    return pa.from_numpy_dtype(column.dtype)
+    return {name: pa.from_numpy_dtype(kind) for name, kind in kinds.items()}
