@@ -17,6 +17,9 @@ from ffm.regular_file import open_regular
 
 Table = NDArray[Any]
 
+MOST_MEMORY = 1 << 47
+"""Bytes that a process can address."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedModule:
@@ -168,6 +171,7 @@ def _decoded(path: Path, header: Any, chunks: list[Chunk]) -> Recording:
         name: _table(chunks, structure, kind, numbered=name == "operations")
         for name, (structure, kind) in TABLES.items()
     }
+    _forget_impossible(tables["operations"])
     modules = _modules(chunks)
     stacks = _stacks(chunks, threads=int(header["threads"]))
     if not header["lost"]:  # otherwise the run is refused, and missing things may still be named
@@ -189,6 +193,11 @@ def _decoded(path: Path, header: Any, chunks: list[Chunk]) -> Recording:
         python_readable=bool(header["python_readable"]),
         ordinary_memory=bool(header["ordinary_memory"]),
     )
+
+
+def _forget_impossible(operations: Table) -> None:
+    """Set the bytes of calls to 0 that the driver refused because no memory has so many; programs pass any number."""
+    operations["bytes"][(operations["result"] != 0) & (operations["bytes"] >= MOST_MEMORY)] = 0
 
 
 def _check(

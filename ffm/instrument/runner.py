@@ -32,7 +32,17 @@ from ffm.instrument.program_end import await_end
 from ffm.whole_file import fresh_file
 
 AGENT = Path(__file__).with_name("agent")
-AGENT_PARTS = ("collector", "detours", "library_patches", "python", "driver_hooks", "entry_points", "trace", "main")
+AGENT_PARTS = (
+    "collector",
+    "detours",
+    "library_patches",
+    "python",
+    "counters",
+    "driver_hooks",
+    "entry_points",
+    "trace",
+    "main",
+)
 """One script, concatenated in this order."""
 
 TRANSLATOR = (
@@ -43,7 +53,7 @@ TRANSLATOR = (
 
 COLLECTOR_FAILURES = {
     -1: "the recording could not be created (is the disk full, or the results folder not writable?)",
-    -2: "the plan of what to watch could not be read",
+    -2: "the plan of what to do could not be read, or is damaged (run the command again)",
     -3: "the handlers of SIGSEGV, SIGTRAP and SIGSYS could not be installed",
     -4: "this kernel cannot dispatch system calls to the process (Linux 5.11 or newer does)",
 }

@@ -10,6 +10,7 @@
 
 extern void ffm_collector_trace_access(GumCpuContext *registers, gpointer operand);
 extern void ffm_collector_trace_system_call(GumCpuContext *registers, gpointer nothing);
+extern void ffm_collector_trace_counter(GumCpuContext *registers, gpointer nothing);
 extern guint8 ffm_collector_trace_pages[FFM_TRACED_PAGES];
 extern gboolean ffm_collector_trace_skips(guint64 instruction);
 extern void refuse(guint64 instruction); /* agent/trace.js */
@@ -113,11 +114,42 @@ static void put_check(GumX86Writer *writer, const ffm_operand *operand, gconstpo
     gum_x86_writer_put_bytes(writer, leave, sizeof leave);
 }
 
-static void put_access(GumStalkerIterator *iterator, GumX86Writer *writer, const ffm_operand *found)
+static void put_callout(GumStalkerIterator *iterator, const ffm_operand *found, guint8 flags)
 {
     ffm_operand *operand = g_malloc(sizeof *operand);
     memcpy(operand, found, sizeof *operand);
-    if (operand->flags & (FFM_OPERAND_FS | FFM_OPERAND_GS | FFM_OPERAND_NARROW | FFM_OPERAND_REPEATED)) {
+    operand->flags |= flags;
+    gum_stalker_iterator_put_callout(iterator, ffm_collector_trace_access, operand, g_free);
+}
+
+/* A callout does not see the direction flag, so there is one for either direction. */
+static void put_either_direction(GumStalkerIterator *iterator, GumX86Writer *writer, const ffm_operand *found)
+{
+    /* lea rsp, [rsp - 128]; pushfq; test dword ptr [rsp], 0x400 */
+    static const guint8 look[] = {0x48, 0x8d, 0x64, 0x24, 0x80, 0x9c, 0xf7, 0x04, 0x24, 0x00, 0x04, 0x00, 0x00};
+    /* popfq; lea rsp, [rsp + 128] */
+    static const guint8 leave[] = {0x9d, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00};
+    guint8 *labels = g_malloc(2); /* any distinct pointers; as few as there are string instructions */
+    gum_x86_writer_put_bytes(writer, look, sizeof look);
+    gum_x86_writer_put_jcc_near_label(writer, X86_INS_JNE, labels, GUM_NO_HINT);
+    gum_x86_writer_put_bytes(writer, leave, sizeof leave);
+    put_callout(iterator, found, 0);
+    gum_x86_writer_put_jmp_near_label(writer, labels + 1);
+    gum_x86_writer_put_label(writer, labels);
+    gum_x86_writer_put_bytes(writer, leave, sizeof leave);
+    put_callout(iterator, found, FFM_OPERAND_DOWN);
+    gum_x86_writer_put_label(writer, labels + 1);
+}
+
+static void put_access(GumStalkerIterator *iterator, GumX86Writer *writer, const ffm_operand *found)
+{
+    if (found->flags & FFM_OPERAND_REPEATED) {
+        put_either_direction(iterator, writer, found);
+        return;
+    }
+    ffm_operand *operand = g_malloc(sizeof *operand);
+    memcpy(operand, found, sizeof *operand);
+    if (operand->flags & (FFM_OPERAND_FS | FFM_OPERAND_GS | FFM_OPERAND_NARROW)) {
         gum_stalker_iterator_put_callout(iterator, ffm_collector_trace_access, operand, g_free);
         return;
     }
@@ -285,6 +317,8 @@ static void watch_instruction(GumStalkerIterator *iterator, GumX86Writer *writer
         gum_stalker_iterator_put_callout(iterator, ffm_collector_trace_system_call, NULL, NULL);
         return;
     }
+    if (instruction->id == X86_INS_RDTSC || instruction->id == X86_INS_RDTSCP)
+        gum_stalker_iterator_put_callout(iterator, ffm_collector_trace_counter, NULL, NULL);
     if (touches_nothing(instruction))
         return;
     for (guint8 i = 0; i < detail->op_count; i++)

@@ -16,15 +16,18 @@ from ffm.stages.memory import WATCH
 PROGRAMS = Path(__file__).parent / "programs"
 
 
-@pytest.mark.parametrize("name", ["blocked_threads.cu", "readable_addresses.cu"])
+@pytest.mark.parametrize("trace", [False, True], ids=["pages", "trace"])
+@pytest.mark.parametrize(
+    "name", ["blocked_threads.cu", "readable_addresses.cu", "refused_copies.cu", "traced_by_parent.cu"]
+)
 def test_a_watched_program_writes_what_it_writes_unwatched(
-    name: str, build_program: Callable[[Path], Path], tmp_path: Path
+    name: str, trace: bool, build_program: Callable[[Path], Path], tmp_path: Path
 ) -> None:
     program, recordings, output = build_program(PROGRAMS / name), tmp_path / "recordings", tmp_path / "output"
     recordings.mkdir()
     bare = subprocess.run([program], capture_output=True, check=True)
     functions = [function.name for function in load_catalogue().of_kind(*(set(Kind) - {Kind.ENTRY}))]
-    instruments = Instruments(recordings, functions, WATCH, None, wait_function)
+    instruments = Instruments(recordings, functions, WATCH, None, wait_function, trace=trace)
     outcome = run_instrumented([str(program)], instruments, output=output, timeout_s=60)
     assert outcome.ending.sound
     assert output.read_text() == bare.stdout.decode()

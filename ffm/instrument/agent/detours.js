@@ -36,8 +36,8 @@ function detour(address, replacement, bind) {
     forth.flush();
     moveBegin(start, code.add(BEHIND), slot.add(BEHIND));
   });
-  const page = start.and(ptr(Process.pageSize - 1).not());
-  if (!Memory.protect(page, Process.pageSize, "rwx")) {
+  const { base, size } = writableAround(start);
+  if (!Memory.protect(base, size, "rwx")) {
     throw new Error("its code cannot be written");
   }
   bind(slot.add(BEHIND));
@@ -45,7 +45,17 @@ function detour(address, replacement, bind) {
     Thread.sleep(0.0005);
   }
   gate.jump(start, slot);
-  Memory.protect(page, Process.pageSize, "r-x");
+  Memory.protect(base, size, "r-x");
+}
+
+// What to make writable around code: its page, or all of the kernel's code, whose mapping cannot be split.
+function writableAround(start) {
+  const kernel = Process.findModuleByName("linux-vdso.so.1");
+  const range = kernel === null ? null : Process.findRangeByAddress(kernel.base);
+  if (range !== null && start.compare(range.base) >= 0 && start.compare(range.base.add(range.size)) < 0) {
+    return range;
+  }
+  return { base: start.and(ptr(Process.pageSize - 1).not()), size: Process.pageSize };
 }
 
 // Writes the instructions that the jump will replace to `code`, to run at `pc`, then a jump to the ones after them.

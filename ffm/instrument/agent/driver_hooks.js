@@ -35,6 +35,9 @@ function hookDriver(module) {
       return;
     }
     recording = true;
+    if (watchesCounters()) {
+      Process.enumerateModules().forEach(watchCounters);
+    }
   }
   tellCollector(module);
   const outcomes = [];

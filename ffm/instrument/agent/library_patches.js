@@ -43,18 +43,29 @@ function hookAllocators() {
   }
 }
 
-// A function that the library lacks has no callers either.
-function hookClocks() {
+// Functions that read clocks, and those by which threads hand over to each other. One that the library lacks has no
+// callers either. Where the kernel's code cannot be changed, its direct callers are not seen; where a handover is not
+// seen, nothing counts as ordered by it.
+function hookFollowed() {
   const library = Process.getModuleByName("libc.so.6");
+  const kernel = Process.findModuleByName("linux-vdso.so.1");
   for (let place = 0; ; place++) {
-    const name = collector.clockName(place);
+    const name = collector.followedName(place);
     if (name.isNull()) {
       break;
     }
-    const address = library.findExportByName(name.readUtf8String());
-    const wrapper = collector.clockWrapper(place);
-    if (address !== null && !wrapper.isNull()) {
-      detour(address, wrapper, (original) => collector.clockBind(place, original));
+    const inKernel = name.readUtf8String().startsWith("__vdso");
+    const address = (inKernel ? kernel : library)?.findExportByName(name.readUtf8String()) ?? null;
+    const wrapper = collector.followedWrapper(place);
+    if (address === null || wrapper.isNull()) {
+      continue;
+    }
+    try {
+      detour(address, wrapper, (original) => collector.followedBind(place, original));
+    } catch (error) {
+      if (/clock/.test(name.readUtf8String()) && !inKernel) {
+        throw error;
+      }
     }
   }
 }

@@ -23,7 +23,7 @@ rpc.exports = {
     guardLibrary();
     if ((configuration.mode & WATCH) !== 0) {
       collector.arrive();
-      hookClocks();
+      hookFollowed();
     }
     if ((configuration.mode & HOST) !== 0) {
       hookAllocators();
@@ -36,6 +36,8 @@ rpc.exports = {
         }
         if (DRIVER.test(module.name)) {
           hookDriver(module);
+        } else if (recording && watchesCounters()) {
+          watchCounters(module);
         }
       },
       onRemoved() {

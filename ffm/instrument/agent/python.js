@@ -2,8 +2,9 @@
 
 const PYTHON = /^(lib)?python\d/; // the interpreter itself, not a program that has one linked in
 
-// Where CPython waits for locks, up to 3.12 and later.
-const INTERPRETER_LOCKS = ["PyThread_acquire_lock_timed", "_PyMutex_LockTimed", "_PySemaphore_Wait"];
+// Functions with which scripts read clocks. They are not exported, but are in tables by name (PyMethodDef).
+const CLOCKS = ["time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time",
+  "process_time_ns", "thread_time", "thread_time_ns", "clock_gettime", "clock_gettime_ns", "now", "utcnow", "today"];
 
 let pythonFound = false;
 
@@ -21,10 +22,33 @@ function findPython(module) {
   pythonFound = true;
   const home = Process.findModuleByAddress(threadState);
   const alone = home !== null && PYTHON.test(home.name);
-  if (collector.interpreterLock !== null) {
-    for (const name of INTERPRETER_LOCKS) {
-      collector.interpreterLock(exported(name) ?? NULL);
-    }
+  if (home !== null && collector.interpreterClock !== null && (configuration.mode & WATCH) !== 0) {
+    clockFunctions(home).forEach((address) => collector.interpreterClock(address));
   }
   collector.python(threadState, exported("_PyRuntime") ?? NULL, version.readU32(), alone ? 1 : 0);
+}
+
+function clockFunctions(module) {
+  const names = new Set();
+  for (const range of module.enumerateRanges("r--")) {
+    for (const name of CLOCKS) {
+      const text = Array.from(name, (letter) => letter.charCodeAt(0).toString(16)).join(" ");
+      Memory.scanSync(range.base, range.size, `${text} 00`).forEach(({ address }) => names.add(address.toString()));
+    }
+  }
+  const code = module.enumerateRanges("--x");
+  const isCode = (address) => code.some(({ base, size }) => address.compare(base) >= 0 && address.compare(base.add(size)) < 0);
+  const found = [];
+  for (const name of names) {
+    const bytes = Array.from({ length: 8 }, (_, place) => ptr(name).shr(8 * place).and(0xff).toString(16).padStart(2, "0"));
+    for (const range of module.enumerateRanges("r--").filter(({ protection }) => !protection.includes("x"))) {
+      for (const { address } of Memory.scanSync(range.base, range.size, bytes.join(" "))) {
+        const target = address.add(Process.pointerSize);
+        if (target.compare(range.base.add(range.size)) < 0 && isCode(target.readPointer())) {
+          found.push(target.readPointer());
+        }
+      }
+    }
+  }
+  return found;
 }

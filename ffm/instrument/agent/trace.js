@@ -2,6 +2,7 @@
 
 let translator = null; // kept alive: what is garbage-collected stops
 let follow = null;
+let unfollow = null;
 let refuse = null;
 
 function startTrace(source) {
@@ -15,19 +16,31 @@ function startTrace(source) {
     }
   }
   const symbols = {};
-  for (const name of ["access", "system_call", "pages", "skips"]) {
+  for (const name of ["access", "system_call", "counter", "pages", "skips"]) {
     symbols[`ffm_collector_trace_${name}`] = symbol(`ffm_collector_trace_${name}`);
   }
   refuse = new NativeCallback(refuseWide, "void", ["uint64"]);
   symbols.refuse = refuse;
   translator = new CModule(source, symbols);
-  follow = new NativeCallback(() => Stalker.follow({ transform: translator.translate }), "void", []);
-  const open = new NativeFunction(symbol("ffm_collector_trace_open"), "void", ["pointer", "pointer"]);
-  open(follow, NULL);
+  follow = new NativeCallback(followHere, "void", []);
+  unfollow = new NativeCallback(() => Stalker.unfollow(), "void", []);
+  const open = new NativeFunction(symbol("ffm_collector_trace_open"), "void", ["pointer", "pointer", "pointer"]);
+  open(follow, unfollow, NULL);
   const create = new NativeFunction(symbol("ffm_collector_trace_create"), "pointer", [])();
   if (!create.isNull()) {
-    detour(Module.getGlobalExportByName("pthread_create"), create, (original) => open(follow, original));
+    detour(Module.getGlobalExportByName("pthread_create"), create, (original) => open(follow, unfollow, original));
   }
+  const end = new NativeFunction(symbol("ffm_collector_trace_end"), "pointer", [])();
+  const bindEnd = new NativeFunction(symbol("ffm_collector_trace_bind_end"), "void", ["pointer"]);
+  const variables = Process.getModuleByName("libc.so.6").findExportByName("__call_tls_dtors");
+  if (!end.isNull() && variables !== null) {
+    detour(variables, end, bindEnd);
+  }
+}
+
+function followHere() {
+  Stalker.garbageCollect(); // translations of threads that have ended
+  Stalker.follow({ transform: translator.translate });
 }
 
 // Stops the program before it runs code that Stalker would make compute with wrong values. The runner ends it.

@@ -3,8 +3,10 @@
 
 #include <libunwind.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "accesses.h"
+#include "arming.h"
 #include "clock.h"
 #include "foreign.h"
 #include "instruments.h"
@@ -12,52 +14,135 @@
 #include "records.h"
 #include "thread.h"
 #include "unwinding.h"
-#include "watch.h"
 
-enum { FUNCTION = 1024, INTERPRETER_LOCKS = 4, NEAR_FRAMES = 6 };
+enum { FUNCTION = 1024, INTERPRETER_CLOCKS = 64, NEAR_FRAMES = 8 };
+
+/* Capturing a stack costs a microsecond. So many reads of a thread are captured between two of its operations, and so
+ * many of their stacks are told apart. */
+enum { CAPTURED = 64, TOLD_APART = 4 };
+
+/* Reads before the recording begins: so many of all threads are remembered, with so many frames. */
+enum { EARLY = 32, EARLY_FRAMES = 16 };
 
 static struct {
     uint32_t count;
-    uint64_t functions[INTERPRETER_LOCKS];
-} interpreter_locks;
+    uint64_t functions[INTERPRETER_CLOCKS];
+} interpreter_clocks;
 
-void ffm_clock_interpreter_lock(uint64_t function)
+static struct {
+    bool open;
+    uint32_t count;
+    struct {
+        uint64_t time;
+        int depth;
+        uint64_t frames[EARLY_FRAMES];
+    } reads[EARLY];
+} early;
+
+void ffm_clock_of_interpreter(uint64_t function)
 {
-    if (function != 0 && interpreter_locks.count < INTERPRETER_LOCKS)
-        interpreter_locks.functions[interpreter_locks.count++] = function;
+    if (interpreter_clocks.count < INTERPRETER_CLOCKS)
+        interpreter_clocks.functions[interpreter_clocks.count++] = function;
 }
 
-/* Python reads a clock whenever it takes a lock; that is not the program's own read. */
-static __attribute__((noinline)) bool in_interpreter_lock(void)
+/* Where no such function is known, any read may be a script's. */
+static uint32_t asked(uint32_t stack)
 {
-    uint64_t frames[NEAR_FRAMES];
-    if (interpreter_locks.count == 0)
-        return false;
+    uint32_t depth;
+    const uint64_t *frames = ffm_stack_frames(stack, &depth);
+    if (interpreter_clocks.count == 0)
+        return FFM_ACCESS_ASKED;
+    for (uint32_t i = 0; i < depth && i < NEAR_FRAMES; i++)
+        for (uint32_t k = 0; k < interpreter_clocks.count; k++)
+            if (frames[i] - interpreter_clocks.functions[k] < FUNCTION)
+                return FFM_ACCESS_ASKED;
+    return 0;
+}
+
+static void remember(void)
+{
+    uint64_t frames[EARLY_FRAMES];
+    if (__atomic_load_n(&early.count, __ATOMIC_RELAXED) >= EARLY)
+        return;
     ffm_unwinding_begin();
-    const int depth = unw_backtrace((void **)frames, NEAR_FRAMES);
+    const int depth = unw_backtrace((void **)frames, EARLY_FRAMES);
     ffm_unwinding_end();
-    for (int i = 0; i < depth; i++)
-        for (uint32_t k = 0; k < interpreter_locks.count; k++)
-            if (frames[i] - interpreter_locks.functions[k] < FUNCTION)
-                return true;
-    return false;
+    for (uint32_t i = 0; i < early.count; i++)
+        if (early.reads[i].depth == depth && memcmp(early.reads[i].frames, frames, (size_t)depth * sizeof *frames) == 0)
+            return;
+    const uint32_t place = __atomic_fetch_add(&early.count, 1, __ATOMIC_RELAXED);
+    if (depth <= 0 || place >= EARLY)
+        return;
+    early.reads[place].time = ffm_now();
+    memcpy(early.reads[place].frames, frames, (size_t)depth * sizeof *frames);
+    early.reads[place].depth = depth;
 }
 
-void ffm_clock_read(const void *caller)
+static void record(uint64_t operations, uint32_t thread, uint32_t flags, bool counter, uint64_t time, uint32_t stack)
 {
-    static __thread bool read_before __attribute__((tls_model("initial-exec")));
-    static __thread uint64_t noted __attribute__((tls_model("initial-exec")));
-    ffm_thread *thread = ffm_thread_peek();
-    if ((thread != NULL && (thread->depth != 0 || thread->bypass != 0 || noted == thread->operations.written)) ||
-        ffm_instruments_hold((uint64_t)caller) || ffm_foreign_holds((uint64_t)caller) || in_interpreter_lock())
-        return;
-    bool earlier = read_before;
-    read_before = true;
-    if (thread == NULL || !ffm_watch_wants_stacks() || thread->operations.written == 0)
-        return;
-    noted = thread->operations.written;
-    const ffm_range nothing = {.operation = noted, .thread = thread->number};
+    const ffm_range nothing = {.operation = operations, .thread = thread};
+    flags |= asked(stack);
     ffm_ranges_lock();
-    ffm_access_record(&nothing, FFM_ACCESS_CLOCK, 0, earlier, ffm_now(), 0);
+    ffm_access_record(&nothing, FFM_ACCESS_CLOCK, flags, counter, time, stack);
     ffm_ranges_unlock();
+}
+
+void ffm_clock_reads_open(void)
+{
+    early.open = true;
+    for (uint32_t i = 0; i < early.count && i < EARLY; i++)
+        record(0, 0, FFM_ACCESS_EARLY, false, early.reads[i].time,
+               ffm_stack_number(early.reads[i].frames, (uint32_t)early.reads[i].depth));
+}
+
+static void read_by(const void *caller, const ffm_registers *from, bool counter)
+{
+    static __thread struct {
+        uint64_t operations, waits; /* of this thread, and of all, before */
+        uint32_t captured, told_apart;
+        uint32_t stacks[TOLD_APART];
+    } seen __attribute__((tls_model("initial-exec")));
+    static __thread bool of_driver __attribute__((tls_model("initial-exec")));
+    const ffm_thread *thread = ffm_thread_peek();
+    if (of_driver || (thread != NULL && (thread->depth != 0 || thread->bypass != 0)) ||
+        ffm_instruments_hold((uint64_t)caller) || ffm_foreign_holds((uint64_t)caller))
+        return;
+    const uint64_t operations = thread == NULL ? 0 : thread->operations.written;
+    if (seen.operations != operations || seen.waits != ffm_arming_waits()) {
+        memset(&seen, 0, sizeof seen);
+        seen.operations = operations;
+        seen.waits = ffm_arming_waits();
+    }
+    if (seen.captured == CAPTURED)
+        return;
+    seen.captured++;
+    if (!early.open) {
+        if (from == NULL)
+            remember();
+        return;
+    }
+    bool truncated;
+    const uint64_t now = ffm_now();
+    const uint32_t stack = from == NULL ? ffm_stack_here(0, &truncated) : ffm_stack_from(from, &truncated);
+    for (uint32_t i = 0; i < seen.told_apart && i < TOLD_APART; i++)
+        if (seen.stacks[i] == stack)
+            return;
+    seen.stacks[seen.told_apart++ % TOLD_APART] = stack;
+    if (ffm_foreign_driver_in(stack)) {
+        of_driver = true; /* also when it runs functions of the program, which the stream orders */
+        return;
+    }
+    if (thread == NULL && (thread = ffm_thread_self()) == NULL)
+        return;
+    record(operations, thread->number, 0, counter, now, stack);
+}
+
+void ffm_clock_read(const void *caller, const ffm_registers *from)
+{
+    read_by(caller, from, false);
+}
+
+void ffm_clock_counter_read(const ffm_registers *from)
+{
+    read_by((const void *)from->instruction, from, true);
 }

@@ -1,13 +1,23 @@
-/* The program's own clock reads: a wait before one may serve it. */
+/* Reads of clocks by the program and its libraries: a wait before one may serve it. Whose read it is, is decided
+ * afterwards, from its stack. */
 #ifndef FFM_CLOCK_READS_H
 #define FFM_CLOCK_READS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* The program reads a clock; `caller` is the code that does so. */
-void ffm_clock_read(const void *caller);
+#include "stacks.h"
 
-/* A function of an interpreter that waits for its locks, and reads clocks for that. */
-void ffm_clock_interpreter_lock(uint64_t function);
+/* From now on, reads are recorded; before, a few are remembered. */
+void ffm_clock_reads_open(void);
+
+/* The code at `caller` reads a clock. `from` are the registers there, or NULL if this function was called by it. */
+void ffm_clock_read(const void *caller, const ffm_registers *from);
+
+/* The same, of the processor's own counter (RDTSC, RDTSCP). */
+void ffm_clock_counter_read(const ffm_registers *from);
+
+/* A function of an interpreter with which scripts read clocks; what else the interpreter reads is for itself. */
+void ffm_clock_of_interpreter(uint64_t function);
 
 #endif

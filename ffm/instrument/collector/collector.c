@@ -1,37 +1,40 @@
 #include "collector.h"
 
-#include <fcntl.h>
 #include <stddef.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "allocators.h"
+#include "births.h"
 #include "blocks.h"
 #include "boxes.h"
 #include "calls.h"
 #include "captures.h"
 #include "clock_reads.h"
+#include "clocks.h"
 #include "contents.h"
 #include "contexts.h"
+#include "counters.h"
 #include "dispatch.h"
 #include "entry_points.h"
 #include "foreign.h"
 #include "forks.h"
 #include "gpu_times.h"
 #include "graphs.h"
+#include "handovers.h"
 #include "host_blocks.h"
 #include "instruments.h"
 #include "kernels.h"
 #include "modules.h"
 #include "pageable.h"
+#include "plan_file.h"
 #include "python_frames.h"
 #include "readback.h"
 #include "sink.h"
+#include "spawns.h"
 #include "stacks.h"
 #include "thread.h"
 #include "threads.h"
 #include "trace.h"
+#include "trace_handlers.h"
 #include "waits.h"
 #include "watch.h"
 #include "wrappers.h"
@@ -76,18 +79,10 @@ static void go_on(void)
     ffm_trace_after_fork();
 }
 
-static const uint8_t *map_plan(const char *path, uint64_t *keys)
+static const ffm_plan_header *map_plan(const char *path)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat status;
-    if (file < 0 || fstat(file, &status) != 0)
-        return NULL;
-    *keys = (uint64_t)status.st_size / FFM_KEY_BYTES;
-    /* An empty plan watches nothing, but a mapping may not be empty. */
-    size_t bytes = status.st_size > 0 ? (size_t)status.st_size : FFM_KEY_BYTES;
-    void *pages = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, file, 0);
-    close(file);
-    return pages == MAP_FAILED ? NULL : pages;
+    const ffm_plan_kind kind = {"FFMWATCH", FFM_VERSION, sizeof(ffm_plan_header), FFM_KEY_BYTES};
+    return ffm_plan_file_map(path, &kind);
 }
 
 void ffm_collector_arrive(void)
@@ -97,20 +92,24 @@ void ffm_collector_arrive(void)
 
 int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
 {
-    const uint8_t *plan = NULL;
-    uint64_t keys = 0;
-    if (mode & FFM_MODE_PLAN && (plan = map_plan(plan_path, &keys)) == NULL)
+    const ffm_plan_header *plan = NULL;
+    if (mode & FFM_MODE_PLAN && (plan_path == NULL || (plan = map_plan(plan_path)) == NULL))
         return -2;
     if (!ffm_sink_open(folder, mode))
         return -1;
     ffm_stacks_open();
+    ffm_births_open();
     if (mode & FFM_MODE_NO_ORDINARY)
         ffm_pageable_rule_out();
-    if (mode & FFM_MODE_WATCH && !ffm_watch_open(plan, keys))
+    if (mode & FFM_MODE_WATCH && !ffm_watch_open(plan))
         return -3;
     ffm_call_set_mode(mode);
     if (mode & FFM_MODE_WATCH && !ffm_trace_on() && !ffm_dispatch_open())
         return -4;
+    if (mode & FFM_MODE_WATCH && plan == NULL) {
+        ffm_clock_reads_open();
+        ffm_handovers_open();
+    }
     ffm_forks_handle(&(ffm_fork_handlers){before_fork, forked, become_child, go_on});
     return 0;
 }
@@ -146,9 +145,62 @@ void ffm_collector_modules_changed(void)
     ffm_modules_forget();
 }
 
-void ffm_collector_interpreter_lock(const void *function)
+void ffm_collector_interpreter_clock(const void *function)
 {
-    ffm_clock_interpreter_lock((uint64_t)function);
+    ffm_clock_of_interpreter((uint64_t)function);
+}
+
+/* Functions of the C library that are replaced, by what they are about. */
+static const struct {
+    const char *(*name)(uint32_t place);
+    void *(*wrapper)(uint32_t place);
+    void (*bind)(uint32_t place, void *original);
+} followed[] = {
+    {ffm_clocks_name, ffm_clocks_wrapper, ffm_clocks_bind},
+    {ffm_handovers_name, ffm_handovers_wrapper, ffm_handovers_bind},
+    {ffm_spawns_name, ffm_spawns_wrapper, ffm_spawns_bind},
+    {ffm_trace_handlers_name, ffm_trace_handlers_wrapper, ffm_trace_handlers_bind},
+};
+
+enum { FOLLOWED = sizeof followed / sizeof *followed };
+
+/* The table of a function, and its place there; FOLLOWED behind the last one. */
+static uint32_t followed_table(uint32_t *place)
+{
+    uint32_t table = 0;
+    for (; table < FOLLOWED; table++) {
+        uint32_t count = 0;
+        while (followed[table].name(count) != NULL)
+            count++;
+        if (*place < count)
+            break;
+        *place -= count;
+    }
+    return table;
+}
+
+const char *ffm_collector_followed_name(uint32_t place)
+{
+    const uint32_t table = followed_table(&place);
+    return table < FOLLOWED ? followed[table].name(place) : NULL;
+}
+
+void *ffm_collector_followed_wrapper(uint32_t place)
+{
+    const uint32_t table = followed_table(&place);
+    return table < FOLLOWED ? followed[table].wrapper(place) : NULL;
+}
+
+void ffm_collector_followed_bind(uint32_t place, void *original)
+{
+    const uint32_t table = followed_table(&place);
+    if (table < FOLLOWED)
+        followed[table].bind(place, original);
+}
+
+void ffm_collector_counter(void *instruction, uint32_t bytes)
+{
+    ffm_counters_watch((uint64_t)instruction, bytes);
 }
 
 void ffm_collector_instrument(const void *start, uint64_t bytes)

@@ -23,9 +23,9 @@ enum {
 /* The agent is in the process, and the program has not started. */
 FFM_EXPORT void ffm_collector_arrive(void);
 
-/* Start recording into `folder`. `plan` is a file of stack keys (FFM_KEY_BYTES each), or NULL. Returns 0, or a negative
- * number: -1 the recording cannot be created, -2 the plan cannot be read, -3 no signal handler, -4 system calls cannot
- * be intercepted. */
+/* Start recording into `folder`. `plan` is a file (ffm_plan_header), or NULL. Returns 0, or a negative number:
+ * -1 the recording cannot be created, -2 the plan cannot be read or is not sound, -3 no signal handler, -4 system calls
+ * cannot be intercepted. */
 FFM_EXPORT int ffm_collector_open(const char *folder, uint32_t mode, const char *plan);
 
 /* Replacement code for a driver function, by its index in the catalogue. */
@@ -44,12 +44,15 @@ FFM_EXPORT void ffm_collector_python(const void *thread_state, const void *runti
 
 /* Functions of the C library that read a clock, to be replaced: name, replacement (NULL if already in place) and
  * original, by index. Names end with NULL. */
-FFM_EXPORT const char *ffm_collector_clock_name(uint32_t place);
-FFM_EXPORT void *ffm_collector_clock_wrapper(uint32_t place);
-FFM_EXPORT void ffm_collector_clock_bind(uint32_t place, void *original);
+FFM_EXPORT const char *ffm_collector_followed_name(uint32_t place);
+FFM_EXPORT void *ffm_collector_followed_wrapper(uint32_t place);
+FFM_EXPORT void ffm_collector_followed_bind(uint32_t place, void *original);
 
-/* A function of an interpreter that waits for its locks: its clock reads are not the program's. */
-FFM_EXPORT void ffm_collector_interpreter_lock(const void *function);
+/* A function of an interpreter with which scripts read clocks: its other reads are its own. */
+FFM_EXPORT void ffm_collector_interpreter_clock(const void *function);
+
+/* There is an instruction that reads the processor's counter, of `bytes` bytes: its reads are recorded from now on. */
+FFM_EXPORT void ffm_collector_counter(void *instruction, uint32_t bytes);
 
 /* Code of the instruments: Frida's, and ours. Call before everything else except ffm_collector_arrive. */
 FFM_EXPORT void ffm_collector_instrument(const void *start, uint64_t bytes);
@@ -81,14 +84,20 @@ FFM_EXPORT void *ffm_collector_allocator_wrapper(uint32_t place);
 FFM_EXPORT void ffm_collector_allocator_bind(uint32_t place, void *original);
 FFM_EXPORT bool ffm_collector_allocator_is_bound(uint32_t place);
 
-/* The trace watch. `follow` makes Stalker follow the calling thread. `original` is pthread_create without its hook, or
- * NULL if it was already hooked. Returns the replacement for pthread_create, or NULL if it is already in place. */
-FFM_EXPORT void ffm_collector_trace_open(void *follow, void *original);
+/* The trace watch. `follow` makes Stalker follow the calling thread, `unfollow` ends that. `original` is pthread_create
+ * without its hook, or NULL if it was already hooked. Returns the replacement for pthread_create, or NULL if it is
+ * already in place. */
+FFM_EXPORT void ffm_collector_trace_open(void *follow, void *unfollow, void *original);
 FFM_EXPORT void *ffm_collector_trace_create(void);
+
+/* The same for __call_tls_dtors, which the C library calls when a thread ends, and in exit. */
+FFM_EXPORT void *ffm_collector_trace_end(void);
+FFM_EXPORT void ffm_collector_trace_bind_end(void *original);
 
 /* What the translated program calls (see ../trace_translator.c). The registers are Frida's GumCpuContext. */
 FFM_EXPORT void ffm_collector_trace_access(const void *registers, const void *operand);
 FFM_EXPORT void ffm_collector_trace_system_call(const void *registers, const void *nothing);
+FFM_EXPORT void ffm_collector_trace_counter(const void *registers, const void *nothing);
 
 /* Whether an instruction belongs to the instruments: the translator leaves those unchanged. */
 FFM_EXPORT bool ffm_collector_trace_skips(uint64_t instruction);

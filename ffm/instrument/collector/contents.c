@@ -7,6 +7,7 @@
 
 #include "blocks.h"
 #include "contexts.h"
+#include "guarded.h"
 #include "hashes.h"
 #include "peek.h"
 #include "readback.h"
@@ -105,13 +106,27 @@ static void record_part(void *opaque, uint64_t place, const ffm_hash *hash)
     ffm_sink_commit(stream, sizeof *out);
 }
 
-/* Hash a box of host memory; this does not count as touching what is watched there. */
-static ffm_hash hash_host(const ffm_box *box, part_context *parts)
+typedef struct {
+    ffm_box box;
+    part_context *parts;
+    ffm_hash hash;
+} hashing;
+
+static void hash_parts(void *opaque)
 {
-    ffm_box readable = ffm_peek(box);
-    ffm_hash hash = ffm_hash_box(&readable, parts == NULL ? NULL : record_part, parts);
+    hashing *wanted = opaque;
+    wanted->hash = ffm_hash_box(&wanted->box, wanted->parts == NULL ? NULL : record_part, wanted->parts);
+}
+
+/* Hash a box of host memory; this does not count as touching what is watched there. False if not all of it can be read:
+ * the program gives a size that is too large, which the driver refuses. */
+static bool hash_host(const ffm_box *box, part_context *parts, ffm_hash *hash)
+{
+    hashing wanted = {.box = ffm_peek(box), .parts = parts};
+    const bool whole = ffm_guarded(hash_parts, &wanted, wanted.box.address, ffm_box_end(&wanted.box));
     ffm_peek_over();
-    return hash;
+    *hash = wanted.hash;
+    return whole;
 }
 
 static bool without_gaps(const ffm_box *box)
@@ -139,8 +154,9 @@ static bool sent_before(const ffm_content *content)
     return same;
 }
 
-static void scan(const ffm_box *box)
+static void scan(void *opaque)
 {
+    const ffm_box *box = opaque;
     for (uint64_t slice = 0; slice < box->depth; slice++)
         for (uint64_t row = 0; row < box->height; row++)
             ffm_blocks_scan((const void *)(box->address + slice * box->slice + row * box->pitch), box->width);
@@ -158,12 +174,14 @@ static void before_upload(const ffm_function *function, const ffm_operation *ope
                            .bytes = source->width * source->height * source->depth,
                            .destination = destination->address,
                            .shape = ffm_hash_shape(destination)};
-    ffm_hash hash = hash_host(source, without_gaps(destination) ? &parts : NULL);
+    ffm_hash hash;
+    if (!hash_host(source, without_gaps(destination) ? &parts : NULL, &hash))
+        return;
     content.hash[0] = hash.low;
     content.hash[1] = hash.high;
     if (ffm_blocks_count() != 0) {
         ffm_box readable = ffm_peek(source);
-        scan(&readable);
+        ffm_guarded(scan, &readable, readable.address, ffm_box_end(&readable));
         ffm_peek_over();
     }
     bool again = sent_before(&content);
@@ -190,8 +208,9 @@ static void before_download(const ffm_function *function, const ffm_operation *o
                          .box = *destination,
                          .stream = ffm_stream_key(function, operation, thread),
                          .site = operation->stack};
-    if (worth_checking(operation->stack) && !ffm_watch_in_flight(destination->address, ffm_box_end(destination))) {
-        ffm_hash there = hash_host(destination, NULL);
+    ffm_hash there;
+    if (worth_checking(operation->stack) && !ffm_watch_in_flight(destination->address, ffm_box_end(destination)) &&
+        hash_host(destination, NULL, &there)) {
         download.content.destination_hash[0] = there.low;
         download.content.destination_hash[1] = there.high;
         download.content.flags |= FFM_CONTENT_DESTINATION_KNOWN;
@@ -244,7 +263,9 @@ static void arrived(arriving *download, ffm_thread *thread)
 {
     part_context parts = {thread, download->content.operation, download->content.destination,
                           download->content.operation_thread, FFM_CONTENT_DOWNLOAD};
-    ffm_hash hash = hash_host(&download->box, without_gaps(&download->box) ? &parts : NULL);
+    ffm_hash hash;
+    if (!hash_host(&download->box, without_gaps(&download->box) ? &parts : NULL, &hash))
+        return;
     ffm_content *content = &download->content;
     content->hash[0] = hash.low;
     content->hash[1] = hash.high;

@@ -1,14 +1,20 @@
 #include "dispatch.h"
 
+#include <errno.h>
 #include <link.h>
 #include <linux/sched.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "births.h"
+#include "guarded.h"
+#include "handlers.h"
+#include "handovers.h"
 #include "kernel.h"
 #include "signals.h"
 #include "system_calls.h"
@@ -26,7 +32,7 @@ enum { USER_DISPATCH = 2, SITES = 32 };  /* si_code SYS_USER_DISPATCH */
 enum { KIND_PLAIN, KIND_THREAD, KIND_PROCESS, KINDS };
 
 static struct {
-    bool open;
+    bool open, forked;
     uint64_t code, code_bytes; /* the collector's own */
 } dispatch;
 
@@ -102,7 +108,7 @@ void ffm_dispatch_resume(bool before)
             "pop %rbp\n"                                                                                               \
             "ret\n")
 
-PRESERVING(ffm_dispatch_new_thread, ffm_dispatch_join);
+PRESERVING(ffm_dispatch_new_thread, ffm_dispatch_begin);
 PRESERVING(ffm_dispatch_parent, ffm_dispatch_forked);
 
 __asm__(".text\n"
@@ -154,21 +160,35 @@ static void note_thread(uint64_t control_block, uint64_t stack, uint64_t stack_e
 static bool begins_thread(uint64_t call, const uint64_t *arguments)
 {
     if (call == SYS_clone3) {
-        const struct clone_args *wanted = (const struct clone_args *)arguments[0];
-        if (wanted->flags & CLONE_THREAD)
-            note_thread(wanted->tls, wanted->stack, wanted->stack + wanted->stack_size);
-        return (wanted->flags & CLONE_THREAD) != 0;
+        struct clone_args wanted;
+        if (!ffm_guarded_read(&wanted, arguments[0], offsetof(struct clone_args, set_tid)))
+            return false; /* the kernel refuses it */
+        if (wanted.flags & CLONE_THREAD)
+            note_thread(wanted.tls, wanted.stack, wanted.stack + wanted.stack_size);
+        return (wanted.flags & CLONE_THREAD) != 0;
     }
     if (call == SYS_clone && arguments[0] & CLONE_THREAD)
         note_thread(arguments[4], arguments[1] - STACK_BELOW, arguments[1]);
     return call == SYS_clone && (arguments[0] & CLONE_THREAD) != 0;
 }
 
+static uint64_t control_block_of(uint64_t call, const uint64_t *arguments)
+{
+    uint64_t block = arguments[4];
+    if (call == SYS_clone3)
+        ffm_guarded_read(&block, arguments[0] + offsetof(struct clone_args, tls), sizeof block);
+    return block;
+}
+
 /* A new thread is about to join. A new process may read the program's memory by system calls, which are not seen there,
  * or may fault in it: nothing may be protected until the program continues. */
-static bool begins(greg_t *registers, uint64_t call, const uint64_t *arguments)
+static bool begins(ucontext_t *context, uint64_t call, const uint64_t *arguments)
 {
+    greg_t *registers = context->uc_mcontext.gregs;
+    const ffm_registers from = ffm_registers_in(context);
+    ffm_births_before(call, arguments, &from);
     if (begins_thread(call, arguments)) {
+        ffm_handovers_starts(control_block_of(call, arguments));
         ffm_threads_begin();
         if (redirect(registers, KIND_THREAD))
             return true;
@@ -202,17 +222,29 @@ static uint64_t control_block_here(void)
 static int64_t with_mask(uint64_t call, const uint64_t *arguments, uint32_t place)
 {
     uint64_t lenient, changed[6];
-    if (!ffm_kernel_maps(arguments[place]))
+    if (!ffm_guarded_read(&lenient, arguments[place], sizeof lenient))
         return ffm_kernel_call(call, arguments);
     memcpy(changed, arguments, sizeof changed);
-    lenient = *(const uint64_t *)arguments[place] & ~FFM_SIGNALS_OURS;
+    lenient &= ~FFM_SIGNALS_OURS;
     changed[place] = (uint64_t)&lenient;
     return ffm_kernel_call(call, changed);
+}
+
+/* To let its parent trace it. The first process's parent is ffm, which does not: each signal, also those of the watch,
+ * would stop the program for ever. So it only gets the answers. */
+static int64_t trace_me(const uint64_t *arguments)
+{
+    static bool traced;
+    if (dispatch.forked)
+        return ffm_kernel_call(SYS_ptrace, arguments);
+    return __atomic_exchange_n(&traced, true, __ATOMIC_RELAXED) ? -EPERM : 0;
 }
 
 static int64_t make(uint64_t call, const uint64_t *a, ucontext_t *context)
 {
     switch (call) {
+    case SYS_ptrace:
+        return a[0] == PTRACE_TRACEME ? trace_me(a) : ffm_kernel_call(call, a);
     case SYS_rt_sigaction:
         return ffm_signals_program_action((int)a[0], (const ffm_signal_action *)a[1], (ffm_signal_action *)a[2]);
     case SYS_rt_sigprocmask:
@@ -231,10 +263,11 @@ static int64_t make(uint64_t call, const uint64_t *a, ucontext_t *context)
 }
 
 /* Handlers will run there. */
-static void note_alternate(const stack_t *stack)
+static void note_alternate(uint64_t given)
 {
-    if (ffm_kernel_maps((uint64_t)stack) && !(stack->ss_flags & SS_DISABLE))
-        ffm_thread_memory_note(control_block_here(), (uint64_t)stack->ss_sp, (uint64_t)stack->ss_sp + stack->ss_size);
+    stack_t stack;
+    if (ffm_guarded_read(&stack, given, sizeof stack) && !(stack.ss_flags & SS_DISABLE))
+        ffm_thread_memory_note(control_block_here(), (uint64_t)stack.ss_sp, (uint64_t)stack.ss_sp + stack.ss_size);
 }
 
 /* Whether the thread's next system call should be intercepted. */
@@ -253,9 +286,9 @@ static bool intercepted(ucontext_t *context)
     case SYS_clone3:
     case SYS_fork:
     case SYS_vfork:
-        return begins(registers, call, arguments);
+        return begins(context, call, arguments);
     case SYS_sigaltstack:
-        note_alternate((const stack_t *)arguments[0]);
+        note_alternate(arguments[0]);
         return redirect(registers, KIND_PLAIN);
     case SYS_exit:
         ffm_thread_memory_gone(control_block_here());
@@ -264,7 +297,8 @@ static bool intercepted(ucontext_t *context)
     default:
         break;
     }
-    ffm_system_call_before(call, arguments);
+    const ffm_registers from = ffm_registers_in(context);
+    ffm_system_call_before(call, arguments, &from);
     selector = INTERCEPT; /* for a handler of the program that interrupts it */
     const int64_t result = make(call, arguments, context);
     selector = LET_THROUGH;
@@ -306,9 +340,17 @@ void ffm_dispatch_join(void)
     selector = INTERCEPT;
 }
 
+/* A new thread, in its first instructions. */
+__attribute__((used)) void ffm_dispatch_begin(void)
+{
+    ffm_handovers_begins((uint64_t)__builtin_thread_pointer());
+    ffm_dispatch_join();
+}
+
 void ffm_dispatch_after_fork(void)
 {
     joined = false;
+    dispatch.forked = true;
     ffm_threads_after_fork();
     ffm_dispatch_join();
 }

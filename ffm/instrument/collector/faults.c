@@ -7,16 +7,19 @@
 
 #include "accesses.h"
 #include "clock.h"
+#include "counters.h"
 #include "dispatch.h"
 #include "emulation.h"
 #include "foreign.h"
+#include "guarded.h"
+#include "handlers.h"
 #include "instruction.h"
 #include "ranges.h"
 #include "signals.h"
 #include "stacks.h"
 #include "watch.h"
 
-enum { TRAP_FLAG = 0x100, WRITE_FAULT = 2, PAGE = 4096, STEPPED_PAGES = 8 };
+enum { TRAP_FLAG = 0x100, WRITE_FAULT = 2, PAGE = 4096, STEPPED_PAGES = 8, LONGEST_INSTRUCTION = 15 };
 
 /* Stepping over an instruction costs microseconds. A page that is stepped on more often than this is busy with data
  * next to a range, and its ranges are given up: they count as used. */
@@ -34,19 +37,6 @@ static __thread struct {
 static __thread struct {
     uint64_t address, changes;
 } unclaimed __attribute__((tls_model("initial-exec")));
-
-static ffm_registers registers_of(const ucontext_t *context)
-{
-    const greg_t *general = context->uc_mcontext.gregs;
-    return (ffm_registers){.instruction = (uint64_t)general[REG_RIP],
-                           .stack = (uint64_t)general[REG_RSP],
-                           .frame = (uint64_t)general[REG_RBP],
-                           .rbx = (uint64_t)general[REG_RBX],
-                           .r12 = (uint64_t)general[REG_R12],
-                           .r13 = (uint64_t)general[REG_R13],
-                           .r14 = (uint64_t)general[REG_R14],
-                           .r15 = (uint64_t)general[REG_R15]};
-}
 
 /* Emulate common accesses instead of single-stepping: half the cost, and the page is open to other threads only
  * briefly.
@@ -107,6 +97,19 @@ static bool try_again(uint64_t address, uint64_t changes)
     return true;
 }
 
+/* Bytes that the instruction at `code` touches from `address` on. It may have jumped to where there is no code. */
+static uint32_t touched(uint64_t code, uint64_t address)
+{
+    uint8_t copy[LONGEST_INSTRUCTION] = {0};
+    const uint64_t page_end = (code | (PAGE - 1)) + 1;
+    const uint64_t first = page_end - code < sizeof copy ? page_end - code : sizeof copy;
+    if (code == address || !ffm_guarded_read(copy, code, first))
+        return 1;
+    if (first < sizeof copy)
+        ffm_guarded_read(copy + first, page_end, sizeof copy - first);
+    return ffm_instruction_bytes(copy);
+}
+
 /* Whether the fault was ours. */
 static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
 {
@@ -115,7 +118,7 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
     if (info->si_code <= 0) /* sent by a process, not by the CPU */
         return false;
     uint64_t code = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
-    uint64_t end = address + (code == address ? 1 : ffm_instruction_bytes((const uint8_t *)code));
+    uint64_t end = address + touched(code, address);
     ffm_ranges_lock_in_handler();
     bool ours = ffm_access_forbidden(address, end, writing);
     bool first = ours && ffm_access_first(address, end, writing);
@@ -124,7 +127,7 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
     const ffm_thread *thread = ffm_thread_peek();
     if (first && (thread == NULL || ffm_watch_wants_stacks())) {
         bool truncated;
-        ffm_registers registers = registers_of(context);
+        ffm_registers registers = ffm_registers_in(context);
         /* The unwinder blocks signals for a while, which must be intercepted: it reads pages that may be watched. */
         ffm_dispatch_resume(true);
         stack = ffm_stack_from(&registers, &truncated);
@@ -145,7 +148,7 @@ static void on_fault(int number, siginfo_t *info, void *opaque)
     uint64_t time = ffm_now();
     int error = errno;
     bool paused = ffm_dispatch_pause();
-    bool ours = handle(info, opaque, time);
+    bool ours = handle(info, opaque, time) || ffm_guarded_abandon(info, opaque);
     ffm_dispatch_resume(paused);
     if (!ours)
         ffm_signals_pass(number, info, opaque);
@@ -156,6 +159,10 @@ static void on_trap(int number, siginfo_t *info, void *opaque)
 {
     int error = errno;
     ucontext_t *context = opaque;
+    if (ffm_counters_read(context)) {
+        errno = error;
+        return;
+    }
     if (stepping.count == 0 || info->si_code <= 0) {
         ffm_signals_pass(number, info, opaque);
         errno = error;

@@ -10,20 +10,30 @@
 static ffm_fork_handlers handle;
 static bool handled, free_child; /* free_child: releases what its parent held */
 
+static __thread bool here __attribute__((tls_model("initial-exec")));
+
+bool ffm_forks_here(void)
+{
+    return here;
+}
+
 static void before(void)
 {
+    here = true;
     handle.before();
     ffm_unwinding_before_fork();
 }
 
 static void in_parent(void)
 {
+    here = false;
     ffm_unwinding_forked();
     handle.in_parent();
 }
 
 static void in_child(void)
 {
+    here = false;
     if (free_child)
         return;
     free_child = true;

@@ -2,6 +2,8 @@
 #ifndef FFM_FORKS_H
 #define FFM_FORKS_H
 
+#include <stdbool.h>
+
 typedef struct {
     void (*before)(void);
     void (*in_parent)(void);
@@ -12,5 +14,8 @@ typedef struct {
 /* Call these from now on, in addition to what unwinding.h needs. Only the first call of a process and its children
  * counts. */
 void ffm_forks_handle(const ffm_fork_handlers *handlers);
+
+/* Whether the calling thread is in the C library's fork. */
+bool ffm_forks_here(void);
 
 #endif

@@ -2,7 +2,6 @@
 #ifndef FFM_KERNEL_H
 #define FFM_KERNEL_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 
@@ -25,13 +24,6 @@ static inline int64_t ffm_kernel(uint64_t number, uint64_t a, uint64_t b, uint64
 {
     const uint64_t arguments[6] = {a, b, c, d, 0, 0};
     return ffm_kernel_call(number, arguments);
-}
-
-/* Whether something is mapped at an address. */
-static inline bool ffm_kernel_maps(uint64_t address)
-{
-    unsigned char resident;
-    return ffm_kernel(SYS_mincore, address & ~(uint64_t)4095, 1, (uint64_t)&resident, 0) == 0;
 }
 
 #endif

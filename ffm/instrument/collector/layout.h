@@ -27,6 +27,14 @@ typedef struct {
     char executable[1024];
 } ffm_header;
 
+/* What a plan begins with, which a stage writes for a library in the program. The keys of the stacks to watch follow:
+ * FFM_KEY_BYTES each. */
+typedef struct {
+    char magic[8]; /* "FFMWATCH" */
+    uint32_t version;
+    uint32_t count;
+} ffm_plan_header;
+
 /* Kinds of chunks. */
 enum {
     FFM_CHUNK_OPERATIONS = 1,
@@ -175,20 +183,27 @@ enum {
     FFM_ACCESS_RELEASED = 4,  /* unmapped, replaced or returned to the system */
     FFM_ACCESS_DRIVER = 5,    /* read by the driver on the CPU, for the program, as the source of another transfer */
     FFM_ACCESS_UNWATCHED = 6, /* could not be watched: counts as used */
-    FFM_ACCESS_CLOCK = 7      /* not an access to memory: the program read a clock, as it had done before */
+    FFM_ACCESS_CLOCK = 7,     /* not an access to memory: the program or a library read a clock */
+    /* Not accesses to memory either, but what orders threads; `operation_thread` does it: */
+    FFM_ACCESS_INITIAL = 8, /* initialises the semaphore at `address` with `operation` */
+    FFM_ACCESS_POST = 9,    /* is about to post it */
+    FFM_ACCESS_TAKE = 10,   /* has waited for it */
+    FFM_ACCESS_JOIN = 11    /* has joined the thread with the number `address` */
 };
 
 /* Flags of an access. */
 enum {
     FFM_ACCESS_INHERITED =
-        1,              /* by a forked child, to memory inherited from its parent: the operation is the parent's */
-    FFM_ACCESS_LAST = 2 /* the memory is not watched any more */
+        1,                /* by a forked child, to memory inherited from its parent: the operation is the parent's */
+    FFM_ACCESS_LAST = 2,  /* the memory is not watched any more */
+    FFM_ACCESS_EARLY = 4, /* a clock read before the recording began; by which thread is unknown */
+    FFM_ACCESS_ASKED = 8  /* a clock read by a function with which a script does that */
 };
 
 /* An access to the host memory of a transfer, or to memory that a kernel may have written; or a clock read. */
 typedef struct {
     uint64_t time;
-    uint64_t address;   /* touched */
+    uint64_t address;   /* touched; for a clock, whether it is the processor's own counter */
     uint64_t operation; /* of the transfer or launch, within `operation_thread`; for a clock, the number of operations
                            before */
     uint64_t armed;     /* time at which the program continued after the wait that armed the watch */

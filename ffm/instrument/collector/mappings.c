@@ -85,13 +85,13 @@ bool ffm_mappings_shared(uint64_t start, uint64_t end)
 
 enum { SOME = 1024 };
 
-typedef enum { START, END, REST } column;
+typedef enum { START, END, PERMISSIONS, REST } column;
 
-/* Reads the addresses at the start of each line, whichever part of the file `text` is. */
+/* Reads the start of each line, whichever part of the file `text` is. */
 typedef struct {
     uint64_t address, start, end;
     column at;
-    bool found;
+    bool found, readable;
 } search;
 
 static uint64_t digit(char letter)
@@ -110,7 +110,10 @@ static void look(search *wanted, const char *text, int64_t length)
         } else if (wanted->at == START) {
             wanted->start = wanted->start << 4 | digit(text[i]);
         } else if (wanted->at == END && text[i] == ' ') {
+            wanted->at = PERMISSIONS;
+        } else if (wanted->at == PERMISSIONS) {
             wanted->at = REST;
+            wanted->readable = text[i] == 'r';
             wanted->found = wanted->start <= wanted->address && wanted->address < wanted->end;
         } else if (wanted->at == END) {
             wanted->end = wanted->end << 4 | digit(text[i]);
@@ -118,7 +121,7 @@ static void look(search *wanted, const char *text, int64_t length)
     }
 }
 
-bool ffm_mappings_around(uint64_t address, uint64_t *start, uint64_t *end)
+static search mapping_of(uint64_t address)
 {
     static const char path[] = "/proc/self/maps";
     search wanted = {.address = address};
@@ -126,15 +129,32 @@ bool ffm_mappings_around(uint64_t address, uint64_t *start, uint64_t *end)
     int64_t length;
     const int64_t file = ffm_kernel(SYS_openat, (uint64_t)AT_FDCWD, (uint64_t)path, O_RDONLY | O_CLOEXEC, 0);
     if (file < 0)
-        return false;
+        return wanted;
     do {
         length = ffm_kernel(SYS_read, (uint64_t)file, (uint64_t)text, sizeof text, 0);
         look(&wanted, text, length);
     } while (length > 0 && !wanted.found);
     ffm_kernel(SYS_close, (uint64_t)file, 0, 0, 0);
-    *start = wanted.start;
-    *end = wanted.end;
-    return wanted.found;
+    return wanted;
+}
+
+bool ffm_mappings_around(uint64_t address, uint64_t *start, uint64_t *end)
+{
+    const search found = mapping_of(address);
+    *start = found.start;
+    *end = found.end;
+    return found.found;
+}
+
+bool ffm_mappings_readable(uint64_t start, uint64_t end)
+{
+    while (start < end) {
+        const search found = mapping_of(start);
+        if (!found.found || !found.readable)
+            return false;
+        start = found.end;
+    }
+    return true;
 }
 
 void ffm_mappings_after_fork(void)

@@ -12,6 +12,9 @@ bool ffm_mappings_shared(uint64_t start, uint64_t end);
 /* The mapping that contains an address; false if there is none. Safe in signal handlers. */
 bool ffm_mappings_around(uint64_t address, uint64_t *start, uint64_t *end);
 
+/* Whether all of [start, end) is mapped and readable. Safe in signal handlers. */
+bool ffm_mappings_readable(uint64_t start, uint64_t end);
+
 /* Mappings were removed or replaced: what was known about them no longer holds. Safe in signal handlers. */
 void ffm_mappings_changed(void);
 

@@ -22,26 +22,23 @@
 
 enum { SEPARATE_ROWS = 64, PAGE = 4096 };
 
-static struct {
-    const uint8_t *keys; /* of stacks */
-    uint64_t count;
-} plan;
+static const ffm_plan_header *plan;
 
 static bool pageable_given; /* passed to a kernel; set under the lock of the ranges */
 
-void ffm_protected_data_open(const uint8_t *planned, uint64_t keys)
+void ffm_protected_data_open(const ffm_plan_header *planned)
 {
-    plan.keys = planned;
-    plan.count = keys;
+    plan = planned;
 }
 
 static bool is_planned(uint32_t stack)
 {
-    if (plan.keys == NULL)
+    if (plan == NULL)
         return true;
     const uint8_t *key = ffm_stack_key(stack);
-    for (uint64_t i = 0; i < plan.count; i++)
-        if (memcmp(plan.keys + i * FFM_KEY_BYTES, key, FFM_KEY_BYTES) == 0)
+    const uint8_t *planned = (const uint8_t *)(plan + 1);
+    for (uint64_t i = 0; i < plan->count; i++)
+        if (memcmp(planned + i * FFM_KEY_BYTES, key, FFM_KEY_BYTES) == 0)
             return true;
     return false;
 }
@@ -64,7 +61,8 @@ static void drop_equal(const ffm_range *range)
 static bool unwatchable(const ffm_box *box)
 {
     uint64_t end = ffm_box_end(box);
-    return (!ffm_trace_on() && !ffm_threads_known()) || ffm_thread_memory_holds(box->address, end) ||
+    return (ffm_trace_on() ? !ffm_trace_complete() : !ffm_threads_known()) ||
+           ffm_thread_memory_holds(box->address, end) ||
            (!ffm_blocks_own_pages(box->address) && ffm_mappings_shared(box->address, end));
 }
 

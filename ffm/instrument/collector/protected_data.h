@@ -8,7 +8,7 @@
 #include "thread.h"
 
 /* Only operations with one of these stacks count; `plan` is NULL for all. */
-void ffm_protected_data_open(const uint8_t *plan, uint64_t keys);
+void ffm_protected_data_open(const ffm_plan_header *plan);
 
 /* Before a call: a kernel that receives ordinary memory may use any of it, and obeys its protection. From then on
  * nothing is watched, and everything judged counts as used. */

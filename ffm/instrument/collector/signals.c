@@ -5,13 +5,14 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "guarded.h"
 #include "kernel.h"
 
-enum { OURS = 3, SET_BYTES = 8 };
+enum { OURS = 4, SET_BYTES = 8 };
 
 static const uint64_t RESTORER = 0x04000000; /* SA_RESTORER: the kernel's flag, in no header of the C library */
 
-static const int numbers[OURS] = {SIGSEGV, SIGTRAP, SIGSYS};
+static const int numbers[OURS] = {SIGSEGV, SIGBUS, SIGTRAP, SIGSYS};
 
 static struct {
     bool open;
@@ -55,7 +56,7 @@ void ffm_signals_unblock(void)
 
 bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_signal_handler system_call)
 {
-    const ffm_signal_handler ours[OURS] = {fault, trap, system_call};
+    const ffm_signal_handler ours[OURS] = {fault, fault, trap, system_call};
     if (handlers.open) /* in a forked child, which has its parent's */
         return true;
     for (int i = 0; i < OURS; i++) {
@@ -110,18 +111,15 @@ void ffm_signals_pass(int number, siginfo_t *info, void *context)
 int64_t ffm_signals_program_action(int number, const ffm_signal_action *wanted, ffm_signal_action *before)
 {
     ffm_signal_action copy = {0};
-    if ((wanted != NULL && !ffm_kernel_maps((uint64_t)wanted)) ||
-        (before != NULL && !ffm_kernel_maps((uint64_t)before)))
+    if (wanted != NULL && !ffm_guarded_read(&copy, (uint64_t)wanted, sizeof copy))
         return -EFAULT;
-    if (wanted != NULL)
-        copy = *wanted;
     int place = place_of(number);
     if (place < 0 || !__atomic_load_n(&handlers.open, __ATOMIC_ACQUIRE)) {
         copy.mask &= ~FFM_SIGNALS_OURS;
         return install(number, wanted == NULL ? NULL : &copy, before);
     }
-    if (before != NULL)
-        *before = handlers.program[place];
+    if (before != NULL && !ffm_guarded_write((uint64_t)before, &handlers.program[place], sizeof *before))
+        return -EFAULT;
     if (wanted != NULL)
         handlers.program[place] = copy;
     return 0;
@@ -137,28 +135,27 @@ int64_t ffm_signals_program_mask(int how, const uint64_t *set, uint64_t *before,
 {
     const uint64_t old = (*mask & ~FFM_SIGNALS_OURS) | withheld;
     uint64_t wanted = old;
+    uint64_t given = 0;
     /* Programs use this to test whether memory is readable: the system reads the set first. */
-    if (set != NULL && ffm_kernel(SYS_rt_sigprocmask, UINT64_MAX, (uint64_t)set, 0, SET_BYTES) == -EFAULT)
-        return -EFAULT;
-    if (before != NULL && !ffm_kernel_maps((uint64_t)before))
+    if (set != NULL && !ffm_guarded_read(&given, (uint64_t)set, sizeof given))
         return -EFAULT;
     if (set != NULL) {
         switch (how) {
         case SIG_BLOCK:
-            wanted = old | *set;
+            wanted = old | given;
             break;
         case SIG_UNBLOCK:
-            wanted = old & ~*set;
+            wanted = old & ~given;
             break;
         case SIG_SETMASK:
-            wanted = *set;
+            wanted = given;
             break;
         default:
             return -EINVAL;
         }
     }
-    if (before != NULL)
-        *before = old;
+    if (before != NULL && !ffm_guarded_write((uint64_t)before, &old, sizeof old))
+        return -EFAULT;
     withheld = wanted & FFM_SIGNALS_OURS;
     *mask = wanted & ~FFM_SIGNALS_OURS;
     return 0;

@@ -1,5 +1,5 @@
-/* SIGSEGV, SIGTRAP and SIGSYS belong to the watch. The program's own handlers for them are kept here, and called for
- * signals that are not the watch's; the program sees them as if they were installed. */
+/* SIGSEGV, SIGBUS, SIGTRAP and SIGSYS belong to the watch. The program's own handlers for them are kept here, and
+ * called for signals that are not the watch's; the program sees them as if they were installed. */
 #ifndef FFM_SIGNALS_H
 #define FFM_SIGNALS_H
 
@@ -17,23 +17,24 @@ typedef struct {
     uint64_t handler, flags, restorer, mask;
 } ffm_signal_action;
 
-/* Take over the three signals. Handlers of faults and traps run with all other signals blocked. */
+/* Take over these signals. Handlers of faults and traps run with all other signals blocked. */
 bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_signal_handler system_call);
 
 /* Pass a signal that was not ours to the program, as it requested. */
 void ffm_signals_pass(int number, siginfo_t *info, void *context);
 
-/* Record which signals a thread blocks when first seen: from now on it only believes that the three are blocked. */
+/* Record which signals a thread blocks when first seen: from now on it only believes that these are blocked. */
 void ffm_signals_withhold(uint64_t *mask);
 
-/* Never block the three signals in this thread: the kernel ends a process that faults while SIGSEGV is blocked. */
+/* Never block these signals in this thread: the kernel ends a process that faults while SIGSEGV is blocked. */
 void ffm_signals_unblock(void);
 
 /* The code that ends a handler. */
 extern const char ffm_signals_return[] __attribute__((visibility("hidden")));
 
-/* The three, as a set. */
-#define FFM_SIGNALS_OURS ((1ULL << (SIGSEGV - 1)) | (1ULL << (SIGTRAP - 1)) | (1ULL << (SIGSYS - 1)))
+/* All of them, as a set. */
+#define FFM_SIGNALS_OURS                                                                                               \
+    ((1ULL << (SIGSEGV - 1)) | (1ULL << (SIGBUS - 1)) | (1ULL << (SIGTRAP - 1)) | (1ULL << (SIGSYS - 1)))
 
 /* Set the thread's signal mask, and return the previous one. */
 static inline uint64_t ffm_signals_set_mask(uint64_t mask)

@@ -3,21 +3,23 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/times.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "aside.h"
+#include "births.h"
 #include "clock_reads.h"
 #include "contents.h"
-#include "kernel.h"
+#include "guarded.h"
 #include "mappings.h"
 #include "watch.h"
 
@@ -36,42 +38,42 @@ static void writes(word start, word bytes)
     ffm_aside_system_call(start, bytes, true);
 }
 
-/* What the system would refuse with EFAULT must not be read here either. */
+/* Where the system would answer EFAULT, nothing is read here either. */
 static void text(word start)
 {
-    if (ffm_kernel_maps(start))
-        reads(start, strlen((const char *)start) + 1);
+    const word bytes = ffm_guarded_text(start);
+    if (bytes != 0)
+        reads(start, bytes);
 }
 
 static void vectors(word start, word count, bool writing)
 {
-    const struct iovec *vector = (const struct iovec *)start;
-    if (count == 0 || count > VECTORS || !ffm_kernel_maps(start))
+    struct iovec vector;
+    if (count == 0 || count > VECTORS)
         return;
-    reads(start, count * sizeof *vector);
-    for (word i = 0; i < count; i++)
-        ffm_aside_system_call((word)vector[i].iov_base, vector[i].iov_len, writing);
+    reads(start, count * sizeof vector);
+    for (word i = 0; i < count && ffm_guarded_read(&vector, start + i * sizeof vector, sizeof vector); i++)
+        ffm_aside_system_call((word)vector.iov_base, vector.iov_len, writing);
 }
 
 static void message(word start, bool writing)
 {
-    const struct msghdr *header = (const struct msghdr *)start;
-    if (!ffm_kernel_maps(start))
+    struct msghdr header;
+    ffm_aside_system_call(start, sizeof header, writing);
+    if (!ffm_guarded_read(&header, start, sizeof header))
         return;
-    ffm_aside_system_call(start, sizeof *header, writing);
-    ffm_aside_system_call((word)header->msg_name, header->msg_namelen, writing);
-    ffm_aside_system_call((word)header->msg_control, header->msg_controllen, writing);
-    vectors((word)header->msg_iov, header->msg_iovlen, writing);
+    ffm_aside_system_call((word)header.msg_name, header.msg_namelen, writing);
+    ffm_aside_system_call((word)header.msg_control, header.msg_controllen, writing);
+    vectors((word)header.msg_iov, header.msg_iovlen, writing);
 }
 
 static void messages(word start, word count, bool writing)
 {
-    struct mmsghdr *headers = (struct mmsghdr *)start;
-    if (count > VECTORS || !ffm_kernel_maps(start))
+    if (count > VECTORS)
         return;
-    writes(start, count * sizeof *headers);
+    writes(start, count * sizeof(struct mmsghdr));
     for (word i = 0; i < count; i++)
-        message((word)&headers[i].msg_hdr, writing);
+        message(start + i * sizeof(struct mmsghdr) + offsetof(struct mmsghdr, msg_hdr), writing);
 }
 
 /* What a process does to its own memory through this call. */
@@ -139,15 +141,41 @@ static void heap_end(word wanted)
         gone(wanted, now - wanted);
 }
 
-static void clock_read(void)
+/* The kernel works on pages at an arbitrary later time, or lets others do so. */
+static void unseen(void)
 {
-    ffm_clock_read(NULL);
+    ffm_watch_give_up();
 }
 
-/* Pages go to another program, or the kernel works on them at an arbitrary later time. */
-static void everything(void)
+static void from_now_on(void)
 {
-    ffm_aside(PAGE, UINT64_MAX);
+    ffm_watch_lose();
+}
+
+/* The arguments of another program, or its environment. */
+static void texts(word start)
+{
+    word each;
+    for (; ffm_guarded_read(&each, start, sizeof each) && each != 0; start += sizeof each) {
+        reads(start, sizeof each);
+        text(each);
+    }
+}
+
+void ffm_system_call_starts(word path, word arguments, word environment)
+{
+    text(path);
+    texts(arguments);
+    texts(environment);
+    ffm_aside_over();
+}
+
+/* The kernel's own thread takes requests by itself. */
+static void ring(word parameters)
+{
+    uint32_t flags[3] = {0}; /* struct io_uring_params: two sizes, then the flags */
+    if (ffm_guarded_read(flags, parameters, sizeof flags) && flags[2] & 2 /* IORING_SETUP_SQPOLL */)
+        from_now_on();
 }
 
 /* An unknown call: any argument may be an address, of something smaller than a page. */
@@ -215,8 +243,11 @@ static void unknown(const word *a)
     X(chdir, text(a[0]))                                                                                               \
     X(nanosleep, (reads(a[0], sizeof(struct timespec)), writes(a[1], sizeof(struct timespec))))                        \
     X(clock_nanosleep, (reads(a[2], sizeof(struct timespec)), writes(a[3], sizeof(struct timespec))))                  \
-    X(times, (writes(a[0], sizeof(struct tms)), clock_read()))                                                         \
-    X(getrusage, (writes(a[1], sizeof(struct rusage)), clock_read()))                                                  \
+    X(times, writes(a[0], sizeof(struct tms)))                                                                         \
+    X(getrusage, writes(a[1], sizeof(struct rusage)))                                                                  \
+    X(clock_gettime, writes(a[1], sizeof(struct timespec)))                                                            \
+    X(gettimeofday, (writes(a[0], sizeof(struct timeval)), writes(a[1], sizeof(struct timezone))))                     \
+    X(time, writes(a[0], sizeof(time_t)))                                                                              \
     X(munmap, gone(a[0], a[1]))                                                                                        \
     X(mmap, mapped(a))                                                                                                 \
     X(mremap, remapped(a))                                                                                             \
@@ -230,10 +261,10 @@ static void unknown(const word *a)
     X(move_pages,                                                                                                      \
       (reads(a[2], a[1] * sizeof(word)), reads(a[3], a[1] * sizeof(int)), writes(a[4], a[1] * sizeof(int))))           \
     X(brk, heap_end(a[0]))                                                                                             \
-    X(execve, everything())                                                                                            \
-    X(execveat, everything())                                                                                          \
-    X(io_submit, everything())                                                                                         \
-    X(io_uring_enter, everything())                                                                                    \
+    X(execve, ffm_system_call_starts(a[0], a[1], a[2]))                                                                \
+    X(execveat, ffm_system_call_starts(a[1], a[2], a[3]))                                                              \
+    X(io_submit, unseen())                                                                                             \
+    X(io_uring_enter, unseen())                                                                                        \
     X(close, (void)0)                                                                                                  \
     X(lseek, (void)0)                                                                                                  \
     X(sched_yield, (void)0)                                                                                            \
@@ -247,11 +278,24 @@ enum { PLACE_unknown, SYSTEM_CALLS(PLACE) };
 #define NUMBER(name, touch) [SYS_##name] = PLACE_##name,
 static const uint8_t places[CALLS] = {SYSTEM_CALLS(NUMBER)};
 
-void ffm_system_call_before(uint64_t number, const uint64_t *a)
+static bool reads_clock(uint64_t number)
 {
+    return number == SYS_clock_gettime || number == SYS_gettimeofday || number == SYS_time || number == SYS_times ||
+           number == SYS_getrusage;
+}
+
+void ffm_system_call_before(uint64_t number, const uint64_t *a, const ffm_registers *from)
+{
+    ffm_births_before(number, a, from);
+    if (number == SYS_io_uring_setup)
+        ring(a[1]);
+    if (number == SYS_vmsplice) /* also of what is downloaded there later */
+        from_now_on();
+    if (reads_clock(number))
+        ffm_clock_read((const void *)from->instruction, from);
     if (number == SYS_munmap || number == SYS_mremap || (number == SYS_mmap && (a[3] & MAP_FIXED)))
         ffm_mappings_changed();
-    if (!ffm_watch_active() && number != SYS_times && number != SYS_getrusage)
+    if (!ffm_watch_active())
         return;
 #define CASE(name, touch)                                                                                              \
     case PLACE_##name:                                                                                                 \

@@ -4,9 +4,14 @@
 
 #include <stdint.h>
 
+#include "stacks.h"
+
 /* The calling thread is about to make a system call: its accesses to watched memory count as the program's, and their
- * pages are open until the call is over. */
-void ffm_system_call_before(uint64_t number, const uint64_t *arguments);
+ * pages are open until the call is over. `from` are its registers there. */
+void ffm_system_call_before(uint64_t number, const uint64_t *arguments, const ffm_registers *from);
 void ffm_system_call_after(void);
+
+/* Another program is about to be started by its path, with arguments and an environment, which the kernel reads. */
+void ffm_system_call_starts(uint64_t path, uint64_t arguments, uint64_t environment);
 
 #endif

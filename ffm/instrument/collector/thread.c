@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "handovers.h"
 #include "thread_memory.h"
 
 /* One pointer in static TLS: accessed without a call, also in signal handlers. */
@@ -44,6 +45,7 @@ ffm_thread *ffm_thread_self(void)
         self->number = ffm_sink_new_thread();
         self->kernel_id = (uint32_t)gettid();
         pthread_setspecific(at_exit_key, self);
+        ffm_handovers_thread((uint64_t)pthread_self(), self->number);
     }
     return self;
 }

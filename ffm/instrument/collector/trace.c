@@ -1,15 +1,20 @@
 #include "trace.h"
 
+#include <limits.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "accesses.h"
 #include "clock.h"
+#include "clock_reads.h"
 #include "collector.h"
 #include "foreign.h"
+#include "handovers.h"
 #include "instruments.h"
 #include "invocation.h"
 #include "ranges.h"
@@ -22,13 +27,24 @@
 
 enum { LARGEST_OPERAND = 64, PAGE = 4096, PAGES = FFM_TRACED_PAGES };
 
+/* A thread's translation must lie within 2 GiB of what Stalker knows about it, and Stalker crashes if there is no room
+ * (frida/frida-gum#793). So addresses are reserved before the driver takes what is next to the libraries, and each
+ * thread that is followed gives back as much as its stack and its translation take. glibc's arenas, of 64 MiB each,
+ * would fill them. */
+enum { MOST_FOLLOWED = 96, ROOM = 40 << 20, ARENAS = 2 };
+
 typedef int (*create_function)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
 uint8_t ffm_collector_trace_pages[PAGES];
 
 static struct {
     void (*follow)(void);
+    void (*unfollow)(void);
     pid_t process; /* the process that contains the agent */
+    pthread_key_t ending;
+    uint32_t followed;               /* threads */
+    uint64_t reserved, reserved_end; /* addresses */
+    bool incomplete;                 /* some thread could not be followed */
     create_function create;
 } trace;
 
@@ -39,12 +55,61 @@ bool ffm_trace_on(void)
     return trace.follow != NULL;
 }
 
+static void reserve(void)
+{
+    const uint64_t bytes = (uint64_t)MOST_FOLLOWED * ROOM;
+    void *start = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED) /* a limit; there may be room all the same */
+        return;
+    trace.reserved = (uint64_t)start;
+    trace.reserved_end = trace.reserved + bytes;
+}
+
+static void make_room(void)
+{
+    const uint64_t end = __atomic_load_n(&trace.reserved_end, __ATOMIC_RELAXED);
+    if (end - trace.reserved < ROOM)
+        return;
+    const uint64_t last = __atomic_fetch_sub(&trace.reserved_end, ROOM, __ATOMIC_RELAXED);
+    if (last > trace.reserved)
+        munmap((void *)(last - ROOM), ROOM);
+}
+
+void ffm_trace_lose(void)
+{
+    __atomic_store_n(&trace.incomplete, true, __ATOMIC_RELAXED);
+}
+
+bool ffm_trace_complete(void)
+{
+    return !__atomic_load_n(&trace.incomplete, __ATOMIC_RELAXED);
+}
+
+/* Give back the translation of a thread that ends, after the destructors of all its other variables, which may use the
+ * program's results: those run in the rounds before the last. */
+static void at_thread_exit(void *opaque)
+{
+    const uintptr_t round = (uintptr_t)opaque;
+    if (round < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(trace.ending, (void *)(round + 1)) == 0)
+        return;
+    __atomic_sub_fetch(&trace.followed, 1, __ATOMIC_RELAXED);
+    trace.unfollow();
+}
+
 void ffm_trace_follow(void)
 {
     if (trace.follow == NULL || followed)
         return;
     followed = true;
     ffm_thread_memory_here(); /* counts as used, as with the page watch, which cannot protect it */
+    if (__atomic_add_fetch(&trace.followed, 1, __ATOMIC_RELAXED) > MOST_FOLLOWED) {
+        __atomic_sub_fetch(&trace.followed, 1, __ATOMIC_RELAXED);
+        ffm_trace_lose();
+        ffm_watch_give_up();
+        return;
+    }
+    pthread_setspecific(trace.ending, (void *)1);
+    make_room();
     trace.follow();
 }
 
@@ -52,6 +117,7 @@ void ffm_trace_follow(void)
 void ffm_trace_after_fork(void)
 {
     followed = trace.process != getpid();
+    trace.followed = followed; /* the child has one thread */
     ffm_trace_follow();
 }
 
@@ -98,8 +164,9 @@ static void reach_of(const gum_cpu_context *registers, const ffm_operand *operan
         address &= UINT32_MAX;
     if (operand->flags & FFM_OPERAND_FS)
         address += (uint64_t)__builtin_thread_pointer();
-    *start = address;
-    *end = address + operand->bytes * (operand->flags & FFM_OPERAND_REPEATED ? registers->rcx : 1);
+    const uint64_t bytes = operand->bytes * (operand->flags & FFM_OPERAND_REPEATED ? registers->rcx : 1);
+    *start = operand->flags & FFM_OPERAND_DOWN && bytes != 0 ? address + operand->bytes - bytes : address;
+    *end = *start + bytes;
 }
 
 static bool watched(uint64_t start, uint64_t end, bool writing)
@@ -155,7 +222,24 @@ void ffm_collector_trace_system_call(const void *opaque_registers, const void *n
         return; /* what the driver makes the kernel do is known from the call's arguments */
     const uint64_t arguments[6] = {registers->rdi, registers->rsi, registers->rdx,
                                    registers->r10, registers->r8,  registers->r9};
-    ffm_system_call_before(registers->rax, arguments);
+    const ffm_registers from = ffm_registers_of(registers);
+    ffm_system_call_before(registers->rax, arguments, &from);
+}
+
+/* The kernel's functions for clocks, which are hooked themselves, and which the collector calls. */
+static bool in_kernel_code(uint64_t instruction)
+{
+    enum { MOST = 4 * PAGE };
+    return instruction - getauxval(AT_SYSINFO_EHDR) < MOST;
+}
+
+void ffm_collector_trace_counter(const void *opaque_registers, const void *nothing)
+{
+    (void)nothing;
+    if (in_collector(ffm_thread_peek()) || in_kernel_code(((const gum_cpu_context *)opaque_registers)->rip))
+        return;
+    const ffm_registers from = ffm_registers_of(opaque_registers);
+    ffm_clock_counter_read(&from);
 }
 
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
@@ -170,6 +254,7 @@ typedef struct {
 static void *begin(void *opaque)
 {
     start given = *(start *)opaque;
+    ffm_handovers_begins((uint64_t)opaque);
     munmap(opaque, sizeof given);
     ffm_trace_follow();
     return given.run(given.argument);
@@ -189,6 +274,7 @@ static int create(pthread_t *created, const pthread_attr_t *attributes, void *(*
     if (given == MAP_FAILED)
         return trace.create(created, attributes, run, argument);
     *given = (start){run, argument};
+    ffm_handovers_starts((uint64_t)given);
     int status = trace.create(created, attributes, begin, given);
     if (status != 0)
         munmap(given, sizeof *given);
@@ -196,14 +282,45 @@ static int create(pthread_t *created, const pthread_attr_t *attributes, void *(*
     return status;
 }
 
+/* Stalker leaves a thread that ends, before the destructors of its variables and keys run, and in the first thread the
+ * functions of atexit. All of that comes after this function of the C library. */
+static void (*destroy_variables)(void);
+
+static void follow_to_end(void)
+{
+    while (__atomic_load_n(&destroy_variables, __ATOMIC_ACQUIRE) == NULL)
+        __builtin_ia32_pause();
+    if (followed && trace.process == getpid() && ffm_trace_complete()) {
+        make_room();
+        trace.follow();
+    }
+    destroy_variables();
+}
+
+void *ffm_collector_trace_end(void)
+{
+    return destroy_variables == NULL ? (void *)(uintptr_t)follow_to_end : NULL;
+}
+
+void ffm_collector_trace_bind_end(void *original)
+{
+    __atomic_store_n(&destroy_variables, (void (*)(void))(uintptr_t)original, __ATOMIC_RELEASE);
+}
+
 void *ffm_collector_trace_create(void)
 {
     return trace.create == NULL ? (void *)(uintptr_t)create : NULL;
 }
 
-void ffm_collector_trace_open(void *follow, void *original)
+void ffm_collector_trace_open(void *follow, void *unfollow, void *original)
 {
+    if (trace.unfollow == NULL) {
+        pthread_key_create(&trace.ending, at_thread_exit);
+        mallopt(M_ARENA_MAX, ARENAS);
+        reserve();
+    }
     trace.process = getpid();
+    trace.unfollow = (void (*)(void))(uintptr_t)unfollow;
     trace.follow = (void (*)(void))(uintptr_t)follow;
     if (original != NULL)
         __atomic_store_n(&trace.create, (create_function)(uintptr_t)original, __ATOMIC_RELEASE);

@@ -14,6 +14,9 @@
 /* Whether this watch is on, because the agent has provided its part. */
 bool ffm_trace_on(void);
 
+/* Whether it sees all threads: there is room for some only. What others touch is not known. */
+bool ffm_trace_complete(void);
+
 /* Follow the calling thread from here on, unless it is already followed. */
 void ffm_trace_follow(void);
 
@@ -22,5 +25,8 @@ void ffm_trace_after_fork(void);
 
 /* The set of armed ranges has changed; under the lock of the ranges. */
 void ffm_trace_mark(void);
+
+/* Something that is not followed may use the program's memory from now on. */
+void ffm_trace_lose(void);
 
 #endif

@@ -7,8 +7,9 @@ enum {
     FFM_OPERAND_WRITE = 2,
     FFM_OPERAND_FS = 4, /* the address is relative to the thread's own memory */
     FFM_OPERAND_GS = 8,
-    FFM_OPERAND_NARROW = 16,  /* an address of 32 bits */
-    FFM_OPERAND_REPEATED = 32 /* a string instruction with a prefix: RCX elements */
+    FFM_OPERAND_NARROW = 16,   /* an address of 32 bits */
+    FFM_OPERAND_REPEATED = 32, /* a string instruction with a prefix: RCX elements */
+    FFM_OPERAND_DOWN = 64      /* they lie towards lower addresses, because the direction flag is set */
 };
 
 enum { FFM_NO_REGISTER = 255 };

@@ -150,10 +150,10 @@ void ffm_watch_released(uint64_t start, uint64_t bytes, bool gone)
     ffm_ranges_unlock();
 }
 
-bool ffm_watch_open(const uint8_t *plan, uint64_t keys)
+bool ffm_watch_open(const ffm_plan_header *plan)
 {
     planned = plan != NULL;
-    ffm_protected_data_open(plan, keys);
+    ffm_protected_data_open(plan);
     if (!ffm_trace_on() && !ffm_faults_open())
         return false;
     if (!planned)
@@ -201,6 +201,13 @@ void ffm_watch_give_up(void)
         if (ffm_ranges_at(i - 1)->state == FFM_RANGE_ARMED || ffm_ranges_at(i - 1)->state == FFM_RANGE_OPEN)
             ffm_access_lost(i - 1, now);
     ffm_ranges_unlock();
+}
+
+void ffm_watch_lose(void)
+{
+    ffm_threads_lose();
+    ffm_trace_lose();
+    ffm_watch_give_up();
 }
 
 void ffm_watch_free_locks(void)

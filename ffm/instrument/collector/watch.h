@@ -16,8 +16,8 @@
 #include "ranges.h"
 #include "thread.h"
 
-/* `plan` contains the keys of the stacks whose operations are watched, or is NULL for all. */
-bool ffm_watch_open(const uint8_t *plan, uint64_t keys);
+/* `plan` is followed by the keys of the stacks whose operations are watched, or is NULL for all. */
+bool ffm_watch_open(const ffm_plan_header *plan);
 
 /* Before a call: handle what the driver is about to read or write on the CPU for the program, and what it frees. */
 void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
@@ -51,8 +51,9 @@ bool ffm_watch_wants_stacks(void);
 void ffm_watch_before_fork(void);
 void ffm_watch_forked(void);
 
-/* The program continues unseen: everything armed counts as used. */
+/* Something unseen uses the program's memory: everything armed counts as used; or from now on, all that would be. */
 void ffm_watch_give_up(void);
+void ffm_watch_lose(void);
 
 /* In a forked child, first: release locks that threads of its parent may have held. Then continue watching what was
  * downloaded before the fork. */

@@ -1,6 +1,7 @@
 /* Asks the system whether addresses can be read, by calls that would do nothing else, as libraries do that walk stacks;
  * while a result is watched. */
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -33,6 +34,10 @@ int main()
         cudaMemset(device, 7, page) != cudaSuccess ||
         cudaMemcpy(result, device, page, cudaMemcpyDeviceToHost) != cudaSuccess)
         return 1;
+    char *last =
+        static_cast<char *>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    char *closed = last + page;
+    mprotect(closed, page, PROT_NONE);
     int file = open("/dev/null", O_RDWR | O_CLOEXEC);
     tell("variable", ask(&file));
     tell("nothing", ask(gone));
@@ -40,6 +45,19 @@ int main()
     tell("path", access(static_cast<const char *>(gone), F_OK));
     tell("vectors", writev(file, static_cast<const iovec *>(gone), 1));
     tell("message", sendmsg(socket(AF_UNIX, SOCK_DGRAM, 0), static_cast<const msghdr *>(gone), 0));
+    std::memset(last, 'x', page);
+    tell("path in closed memory", access(closed, F_OK));
+    tell("path into closed memory", access(closed - 1, F_OK));
+    tell("vectors in closed memory", writev(file, reinterpret_cast<const iovec *>(closed), 1));
+    tell("vectors into closed memory", writev(file, reinterpret_cast<const iovec *>(closed - 8), 2));
+    tell("message in closed memory", sendmsg(file, reinterpret_cast<const msghdr *>(closed - 8), 0));
+    tell("messages", syscall(SYS_sendmmsg, file, closed, 2, 0));
+    tell("action", syscall(SYS_rt_sigaction, SIGSEGV, closed, nullptr, 8));
+    tell("former action", syscall(SYS_rt_sigaction, SIGSEGV, nullptr, closed, 8));
+    tell("former mask", syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, closed, 8));
+    tell("alternate stack", syscall(SYS_sigaltstack, closed, nullptr));
+    tell("new thread", syscall(SYS_clone3, closed, 88));
+    tell("wait", syscall(SYS_ppoll, nullptr, 0, closed, nullptr, 8));
     tell("result", ask(result));
     return *static_cast<const int *>(result) == 0;
 }

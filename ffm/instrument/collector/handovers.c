@@ -1,0 +1,170 @@
+#include "handovers.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "accesses.h"
+#include "clock.h"
+#include "foreign.h"
+#include "instruments.h"
+#include "ranges.h"
+#include "records.h"
+#include "thread.h"
+
+typedef uint64_t word;
+typedef word (*function)(word, word, word);
+
+/* Recorded handovers, and threads whose numbers are known. Beyond them, what is unknown counts as not ordered. */
+enum { MOST = 1 << 16, THREADS = 1 << 10 };
+
+#define FUNCTIONS(X)                                                                                                   \
+    X(sem_init)                                                                                                        \
+    X(sem_post)                                                                                                        \
+    X(sem_wait)                                                                                                        \
+    X(sem_trywait)                                                                                                     \
+    X(sem_timedwait)                                                                                                   \
+    X(sem_clockwait)                                                                                                   \
+    X(pthread_join)
+
+#define PLACE(name) PLACE_##name,
+enum { FUNCTIONS(PLACE) PLACES };
+
+static void *originals[PLACES];
+static bool opened;
+static uint32_t recorded;
+
+static struct {
+    uint32_t count;
+    struct {
+        uint64_t name;
+        uint32_t number;
+    } of[THREADS];
+} threads;
+
+void ffm_handovers_open(void)
+{
+    opened = true;
+}
+
+void ffm_handovers_thread(uint64_t name, uint32_t number)
+{
+    const uint32_t place = __atomic_fetch_add(&threads.count, 1, __ATOMIC_RELAXED);
+    if (place >= THREADS)
+        return;
+    threads.of[place].number = number;
+    __atomic_store_n(&threads.of[place].name, name, __ATOMIC_RELEASE);
+}
+
+/* The latest thread of that name; UINT64_MAX if none is known. */
+static uint64_t number_of(uint64_t name)
+{
+    uint32_t count = __atomic_load_n(&threads.count, __ATOMIC_ACQUIRE);
+    if (count > THREADS)
+        return UINT64_MAX; /* a later one may have the same name */
+    while (count-- > 0)
+        if (__atomic_load_n(&threads.of[count].name, __ATOMIC_ACQUIRE) == name)
+            return threads.of[count].number;
+    return UINT64_MAX;
+}
+
+static bool wanted(const void *caller)
+{
+    const ffm_thread *thread = ffm_thread_peek();
+    return opened && __atomic_load_n(&recorded, __ATOMIC_RELAXED) < MOST &&
+           (thread == NULL || (thread->depth == 0 && thread->bypass == 0)) && !ffm_instruments_hold((uint64_t)caller) &&
+           !ffm_foreign_holds((uint64_t)caller);
+}
+
+static void record(uint32_t kind, uint64_t object, uint64_t value)
+{
+    const int error = errno;
+    const ffm_thread *thread = ffm_thread_self();
+    if (thread != NULL && __atomic_fetch_add(&recorded, 1, __ATOMIC_RELAXED) < MOST) {
+        const ffm_range nothing = {.operation = value, .thread = thread->number};
+        ffm_ranges_lock();
+        ffm_access_record(&nothing, kind, 0, object, ffm_now(), 0);
+        ffm_ranges_unlock();
+    }
+    errno = error;
+}
+
+void ffm_handovers_starts(uint64_t object)
+{
+    if (!wanted(NULL))
+        return;
+    record(FFM_ACCESS_INITIAL, object, 0);
+    record(FFM_ACCESS_POST, object, 0);
+}
+
+void ffm_handovers_begins(uint64_t object)
+{
+    if (wanted(NULL))
+        record(FFM_ACCESS_TAKE, object, 0);
+}
+
+static function original_at(uint32_t place)
+{
+    void *original;
+    /* Another thread can arrive between the patch and the bind that follows it. */
+    while ((original = __atomic_load_n(&originals[place], __ATOMIC_ACQUIRE)) == NULL)
+        __builtin_ia32_pause();
+    return (function)(uintptr_t)original;
+}
+
+static word wrap_sem_init(word semaphore, word shared, word value)
+{
+    if (wanted(__builtin_return_address(0)))
+        record(FFM_ACCESS_INITIAL, semaphore, value);
+    return original_at(PLACE_sem_init)(semaphore, shared, value);
+}
+
+static word wrap_sem_post(word semaphore, word p, word q)
+{
+    if (wanted(__builtin_return_address(0)))
+        record(FFM_ACCESS_POST, semaphore, 0);
+    return original_at(PLACE_sem_post)(semaphore, p, q);
+}
+
+#define TAKING(name)                                                                                                   \
+    static word wrap_##name(word semaphore, word p, word q)                                                            \
+    {                                                                                                                  \
+        const word result = original_at(PLACE_##name)(semaphore, p, q);                                                \
+        if ((int)result == 0 && wanted(__builtin_return_address(0)))                                                   \
+            record(FFM_ACCESS_TAKE, semaphore, 0);                                                                     \
+        return result;                                                                                                 \
+    }
+TAKING(sem_wait)
+TAKING(sem_trywait)
+TAKING(sem_timedwait)
+TAKING(sem_clockwait)
+
+static word wrap_pthread_join(word name, word p, word q)
+{
+    const word result = original_at(PLACE_pthread_join)(name, p, q);
+    const uint64_t number = number_of(name); /* only now is it certain to have one, if it ever called the driver */
+    if ((int)result == 0 && number != UINT64_MAX && wanted(__builtin_return_address(0)))
+        record(FFM_ACCESS_JOIN, number, 0);
+    return result;
+}
+
+#define ROW(name) {#name, (void *)(uintptr_t)wrap_##name},
+static const struct {
+    const char *name;
+    void *wrapper;
+} functions[PLACES] = {FUNCTIONS(ROW)};
+
+const char *ffm_handovers_name(uint32_t place)
+{
+    return place < PLACES ? functions[place].name : NULL;
+}
+
+void *ffm_handovers_wrapper(uint32_t place)
+{
+    return originals[place] == NULL ? functions[place].wrapper : NULL;
+}
+
+void ffm_handovers_bind(uint32_t place, void *original)
+{
+    __atomic_store_n(&originals[place], original, __ATOMIC_RELEASE);
+}
