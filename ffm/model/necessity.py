@@ -4,9 +4,9 @@ A synchronization is needed if something relied on it: the CPU touched what the 
 what that work still read; other work was ordered by it; the program asked for times. What cannot be decided counts as
 needed, with the reason.
 
-The program relies, for each host thread that has waited for the work, on that thread's last earlier wait that covers
-it; which thread hands data to which is unknown. Earlier waits that cover the same work are unnecessary as long as that
-one stays.
+A thread that touches what it has waited for relies on its own last wait that covers it; earlier waits for the same work
+are unnecessary as long as that one stays. A thread that has not waited for it relies on the waits of others. On which
+of them is known only by what orders threads however they are scheduled; otherwise it may be any, and all are needed.
 """
 
 from __future__ import annotations
@@ -83,6 +83,20 @@ class Role(IntEnum):
     """A function of the program runs in the stream: what it hands over is unknown."""
 
 
+class Comparison(IntEnum):
+    """Whether the program compares a read of a clock with another, so that the waits in between are timed."""
+
+    NOT_COMPARED = 0
+    MAYBE_COMPARED = 1
+    """A library may time its own work, or that of the program."""
+    COMPARED = 2
+
+
+UNKNOWN_THREAD = -1
+FORKED_THREAD = -2
+"""A thread of a forked child: the parent had waited before the fork."""
+
+
 class Reason(IntEnum):
     """Why a synchronization has its verdict."""
 
@@ -102,6 +116,8 @@ class Reason(IntEnum):
     HOST_TIMER = 12
     DESTROYED = 13
     UNKNOWN_WAIT = 14
+    MAYBE_TIMER = 15
+    HANDED_OVER = 16
 
 
 REASONS = {
@@ -117,7 +133,10 @@ REASONS = {
     Reason.HOST_FUNCTION: "a host function in the stream may hand results to the CPU",
     Reason.NOT_WATCHED: "what it protects could not be watched",
     Reason.RELEASED: "the program frees host memory that the work it waits for writes or reads",
-    Reason.HOST_TIMER: "the program reads a clock after it, as it did before the work",
+    Reason.HOST_TIMER: "it is needed only for timing: the program reads a clock after it, and another time",
+    Reason.HANDED_OVER: "another thread uses a result of the work that it waits for, and may rely on this wait",
+    Reason.MAYBE_TIMER: "it may be there for timing: a library, or another thread, reads a clock after it, and another "
+    "time",
     Reason.UNKNOWN_WAIT: "it is unknown what this call waits for",
     Reason.DESTROYED: "memory or an object that the work may use is destroyed afterwards",
 }
@@ -136,10 +155,14 @@ _REASON_OF_ROLE = {
     Role.HOST_FUNCTION: Reason.HOST_FUNCTION,
 }
 
+TIMING_ONLY = frozenset((Reason.HOST_TIMER, Reason.MAYBE_TIMER))
+"""The reasons of synchronizations without which the program would compute the same, and only measure other times."""
+
 _REASON_OF_NEED = {
     kernels.NEED_ORDER: Reason.ORDERS_STREAMS,
-    kernels.NEED_TIMER: Reason.HOST_TIMER,
     kernels.NEED_RELEASE: Reason.DESTROYED,
+    kernels.NEED_TIMER: Reason.HOST_TIMER,
+    kernels.NEED_MAYBE_TIMER: Reason.MAYBE_TIMER,
 }
 
 
@@ -186,19 +209,35 @@ class Uses:
     """Meaningless for the roles `UNWATCHED` and `HOST_FUNCTION`, which may come at any time."""
     role: NDArray[np.uint8]
     """A value of `Role`."""
+    thread: NDArray[np.int64]
+    """The thread that accesses, `UNKNOWN_THREAD` if it is unknown or never called the driver, or `FORKED_THREAD`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Reads of a clock by the program. Columns of equal length."""
+    """Reads of a clock by the program or its libraries. Columns of equal length."""
 
     thread: NDArray[np.int64]
     time: NDArray[np.int64]
-    earlier: NDArray[np.bool_]
-    """Whether this thread had read a clock before; otherwise there is nothing to compare with."""
+    comparison: NDArray[np.uint8]
+    """A value of `Comparison`."""
 
 
-NO_CLOCKS = Clocks(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_))
+@dataclass(frozen=True, slots=True)
+class Handovers:
+    """What threads know of each other, from when on. Rows in order of time."""
+
+    thread: NDArray[np.int64]
+    time: NDArray[np.int64]
+    known: NDArray[np.int64]
+    """Shape (k, threads): up to which time what each other thread did comes before the thread's next step, however
+    threads are scheduled.
+    """
+
+
+NO_HANDOVERS = Handovers(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 0), np.int64))
+
+NO_CLOCKS = Clocks(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +255,12 @@ class Necessity:
 
 
 def needed_synchronizations(
-    operations: Operations, uses: Uses, clocks: Clocks = NO_CLOCKS, *, unwatched_memory: bool = False
+    operations: Operations,
+    uses: Uses,
+    clocks: Clocks = NO_CLOCKS,
+    handovers: Handovers = NO_HANDOVERS,
+    *,
+    unwatched_memory: bool = False,
 ) -> Necessity:
     """Decide for each operation that waits whether the program relies on it.
 
@@ -230,9 +274,11 @@ def needed_synchronizations(
     reason[operations.judged & (operations.scope == Scope.PRIVATE)] = Reason.PRIVATE_CALL
     reason[operations.judged & (operations.scope == Scope.UNKNOWN)] = Reason.UNKNOWN_WAIT
     own = uses.role == Role.OWN_SOURCE
-    sweep = _Sweep(operations, uses, clocks)
+    sweep = _Sweep(operations, uses, clocks, handovers)
 
-    needs, covers = sweep.run(_is_required(reason), orders=False)
+    found, covers = sweep.run(_is_required(reason), kernels.OF_USES)
+    handed = found[:, kernels.USE] == kernels.NEED_HANDOVER
+    needs = found[~handed]
     use = needs[:, kernels.USE]
     always = use >= len(uses.time)
     role = np.where(always, 0, uses.role[np.where(always, 0, use)]) if len(uses.time) else np.zeros(len(use), np.uint8)
@@ -247,10 +293,15 @@ def needed_synchronizations(
     alone = np.setdiff1d(np.flatnonzero(own & (uses.time >= 0)), stays[:, kernels.USE])
     _require(reason, uses.operation[alone], Reason.SOURCE_OVERWRITTEN)
     credited += [stays[:, [kernels.USE, kernels.RELIED_ON]], np.column_stack([alone, uses.operation[alone]])]
+    _require(reason, found[handed, kernels.RELIED_ON], Reason.HANDED_OVER)
     kept = needs[np.isin(role, [Role.OWN_SOURCE], invert=True) | _is_required(reason)[needs[:, kernels.RELIED_ON]]]
 
-    if len(operations.streams.kind) > 1 or len(clocks.time) or (operations.action == Action.RELEASE).any():
-        more, covers = sweep.run(_is_required(reason), orders=True)
+    # Clocks come last: what else relies on a wait is not "only timing".
+    asked = (
+        [kernels.OF_ORDER] if len(operations.streams.kind) > 1 or (operations.action == Action.RELEASE).any() else []
+    )
+    for needs_of in [*asked, *([kernels.OF_CLOCKS] if len(clocks.time) else [])]:
+        more, covers = sweep.run(_is_required(reason), needs_of)
         for need, why in _REASON_OF_NEED.items():
             _require(reason, more[more[:, kernels.USE] == need, kernels.RELIED_ON], why)
         kept = np.concatenate([kept, more])
@@ -291,13 +342,26 @@ def _first_uses(
     return first
 
 
+def _knowledge(uses: Uses, handovers: Handovers) -> NDArray[np.int64]:
+    """Return, for each use, the row of the handovers with what its thread knows then; -1 for nothing."""
+    found = np.full(len(uses.time), -1, np.int64)
+    for thread in np.unique(handovers.thread):
+        rows = np.flatnonzero(handovers.thread == thread)
+        mine = np.flatnonzero(uses.thread == thread)
+        place = np.searchsorted(handovers.time[rows], uses.time[mine], side="right") - 1
+        found[mine] = np.where(place >= 0, rows[np.maximum(place, 0)], -1)
+    return found
+
+
 class _Sweep:
     """The events of a process in order of time, ready for `kernels.sweep`."""
 
-    def __init__(self, operations: Operations, uses: Uses, clocks: Clocks) -> None:
+    def __init__(self, operations: Operations, uses: Uses, clocks: Clocks, handovers: Handovers) -> None:
         self._operations = operations
         self.streams = len(operations.streams.kind)
-        self.threads = int(max(operations.thread.max(initial=-1), clocks.thread.max(initial=-1))) + 1
+        self.threads = 1 + int(
+            max(operations.thread.max(initial=-1), clocks.thread.max(initial=-1), handovers.known.shape[1] - 1)
+        )
         always = np.isin(uses.role, (Role.UNWATCHED, Role.HOST_FUNCTION))
         accesses = np.flatnonzero(~always)
         distinct, slot = np.unique(uses.operation, return_inverse=True)
@@ -306,7 +370,10 @@ class _Sweep:
             operation=np.concatenate([uses.operation, clocks.thread]),
             slot=np.concatenate([slot, np.zeros(len(clocks.time), np.int64)]),
             slots=len(distinct),
-            clock_before=np.concatenate([np.zeros(len(uses.time), np.bool_), clocks.earlier]),
+            comparison=np.concatenate([np.zeros(len(uses.time), np.uint8), clocks.comparison]),
+            accessor=np.where(uses.thread < self.threads, uses.thread, UNKNOWN_THREAD),
+            knowledge=_knowledge(uses, handovers),
+            known=handovers.known if len(handovers.time) else np.empty((0, self.threads), np.int64),
             always=rows,
             always_start=start,
         )
@@ -330,7 +397,7 @@ class _Sweep:
         self.always_role = uses.role[always][first][order]
         return rows[order], np.searchsorted(stream[order], np.arange(self.streams + 1))
 
-    def run(self, required: NDArray[np.bool_], *, orders: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def run(self, required: NDArray[np.bool_], needs_of: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the needs and the covers. What counts as a use but is not in the uses is numbered after them."""
         operations = self._operations
         contexts = int(max(operations.streams.context.max(initial=0), operations.context.max(initial=0))) + 1
@@ -344,7 +411,7 @@ class _Sweep:
             int(operations.event.max(initial=-1)) + 1,
         )  # fmt: skip
         needs, covers = run(
-            kernels.sweep, len(self._events.kind), self._events, program, self._reliance, required, orders
+            kernels.sweep, len(self._events.kind), self._events, program, self._reliance, required, needs_of
         )
         # The kernel numbers what is always used after the uses and clocks that it was given.
         numbered = len(self._reliance.operation)

@@ -29,8 +29,17 @@ NOTHING, WORK, RECORD, WAIT_EVENT, RELEASE = 0, 1, 2, 3, 4
 INDEPENDENT, BLOCKING, LEGACY = 0, 1, 2
 """Values of `ffm.model.necessity.StreamKind`."""
 
-NEED_ORDER, NEED_TIMER, NEED_RELEASE = -1, -2, -3
+NEED_ORDER, NEED_TIMER, NEED_RELEASE, NEED_MAYBE_TIMER, NEED_HANDOVER = -1, -2, -3, -4, -5
 """Placeholders in a need where others have the number of a use."""
+
+OF_USES, OF_ORDER, OF_CLOCKS = 0, 1, 2
+"""Which needs a sweep determines: of uses; of later work and of releases; of reads of clocks."""
+
+NOT_COMPARED, MAYBE_COMPARED, COMPARED = 0, 1, 2
+"""Values of `ffm.model.necessity.Comparison`."""
+
+FORKED_THREAD = -2
+"""As in `ffm.model.necessity`."""
 
 USE, RELIED_ON, WAITED_BY, RELIED_AT, USED_STREAM, USED = 0, 1, 2, 3, 4, 5
 """Columns of the needs: the use (or a `NEED_...`; what is always used is numbered after the uses and clocks), the
@@ -38,8 +47,10 @@ synchronization that it relies on, the host thread of that, the time of the use,
 and a number up to which.
 """
 
-SYNCHRONIZATION, COVERED_STREAM, COVERED, BELOW = 0, 1, 2, 3
-"""Columns of the covers: who covers, which stream, its work up to which number, and the next cover on the stack."""
+SYNCHRONIZATION, COVERED_STREAM, COVERED, BELOW, PREVIOUS, ENDED_AT = 0, 1, 2, 3, 4, 5
+"""Columns of the covers: who covers, which stream, its work up to which number, the next cover on the stack, the
+previous cover of the same thread and stream, and when it ended.
+"""
 
 FIRST_ROOM = 1024
 """Initial number of rows of a table that grows."""
@@ -79,8 +90,14 @@ class Reliance(NamedTuple):
     slot: Integers
     """Uses of the same operation have the same slot."""
     slots: int
-    clock_before: Integers
-    """Whether the thread had read a clock before."""
+    comparison: Integers
+    """For reads of clocks, a value of `ffm.model.necessity.Comparison`."""
+    accessor: Integers
+    """For uses, the thread that accesses, as `ffm.model.necessity.Uses` has it."""
+    knowledge: Integers
+    """For uses, a row of `known`, or -1 if the thread knows nothing of others."""
+    known: Integers
+    """Shape (k, threads): up to which time what a thread did comes before, however threads are scheduled."""
     always: Integers
     """Operations on whose ends something relies at an unknown time, stream by stream."""
     always_start: Integers
@@ -122,15 +139,20 @@ class Waited(NamedTuple):
     """By those that stay in any case."""
     top: Integers
     """The top of the stack of covers, or -1."""
+    latest: Integers
+    """The latest cover, or -1."""
+    handed_high: Integers
+    handed_low: Integers
+    handed: Integers
+    """Of the covers between these two, all up to this work were relied on by other threads; -1 for none."""
 
 
 def sweep(
-    event: Events, program: Program, reliance: Reliance, required: Integers, orders: bool
+    event: Events, program: Program, reliance: Reliance, required: Integers, needs_of: int
 ) -> tuple[Integers, Integers]:
     """Process all events in order of time.
 
-    `required` are the synchronizations that stay in any case. With `orders`, the needs of later work, of clocks and of
-    releases are determined; otherwise those of the uses.
+    `required` are the synchronizations that stay in any case. `needs_of` is `OF_USES`, `OF_ORDER` or `OF_CLOCKS`.
 
     Returns the needs, shape (count, 6), and the covers, shape (count, 4).
     """
@@ -142,19 +164,24 @@ def sweep(
         np.zeros((threads, streams), np.int64),
         np.zeros((threads, streams), np.int64),
         np.full((threads, streams), -1, np.int64),
+        np.full((threads, streams), -1, np.int64),
+        np.full((threads, streams), -1, np.int64),
+        np.full((threads, streams), -1, np.int64),
+        np.zeros((threads, streams), np.int64),
     )
     syncs_ended = 0
     ordered_at = np.zeros(streams, np.int64)
-    clock = np.zeros((threads, streams), np.int64)
+    clock = np.zeros((2 * threads, streams), np.int64)  # known at the last read by each thread; by the program's own
     released = np.zeros(streams, np.int64)
     always_next = np.zeros((threads, streams), np.int64)
     for number in range(threads):
         for one in range(streams):
             always_next[number, one] = reliance.always_start[one]
-    satisfied = np.zeros((reliance.slots, threads), np.bool_)  # by operation, and thread whose wait was credited
+    # By operation, and thread whose wait was credited: for accesses by that thread, or by others.
+    satisfied = np.zeros((reliance.slots, 2 * threads), np.bool_)
     needs = np.empty((FIRST_ROOM, 6), np.int64)
     count = 0
-    covers = np.empty((FIRST_ROOM, 4), np.int64)
+    covers = np.empty((FIRST_ROOM, 6), np.int64)
     cover_count = 0
 
     kinds, rows, times = event.kind, event.row, event.time
@@ -170,7 +197,7 @@ def sweep(
             action = program.action[row]
             if action != NOTHING and action != RELEASE:
                 order_on_gpu(order, program, row)
-                if action == WORK and orders and ordered_at[own] != syncs_ended:
+                if action == WORK and needs_of == OF_ORDER and ordered_at[own] != syncs_ended:
                     ordered_at[own] = syncs_ended
                     mine = program.thread[row]
                     for one in range(streams):
@@ -185,7 +212,7 @@ def sweep(
                                 waited.stays[number, one] = kept
                                 count += 1
                 put_on_stream(order, program, row)
-            if action == RELEASE and orders:
+            if action == RELEASE and needs_of == OF_ORDER:
                 for one in range(streams):
                     for number in range(threads):
                         upto = work_waited_for(order, waited, number, one)
@@ -208,12 +235,15 @@ def sweep(
                 covers[cover_count, SYNCHRONIZATION] = row
                 covers[cover_count, COVERED_STREAM] = one
                 covers[cover_count, COVERED] = upto
+                covers[cover_count, ENDED_AT] = time
+                covers[cover_count, PREVIOUS] = waited.latest[mine, one]
+                waited.latest[mine, one] = cover_count
                 push(waited.top, covers, cover_count, mine)
                 cover_count += 1
                 waited.most[mine, one] = max(waited.most[mine, one], upto)
                 if required[row]:
                     waited.stays[mine, one] = max(waited.stays[mine, one], upto)
-                if orders:
+                if needs_of != OF_USES:
                     continue
                 place = always_next[mine, one]
                 while place < reliance.always_start[one + 1]:
@@ -228,31 +258,68 @@ def sweep(
                     place += 1
                 always_next[mine, one] = place
 
-        elif kind == ACCESSED and not orders:
+        elif kind == ACCESSED and needs_of == OF_USES:
             one = program.stream[reliance.operation[row]]
             used = order.position[reliance.operation[row]]
             if used == 0:
                 continue
+            accessor, knowledge = reliance.accessor[row], reliance.knowledge[row]
+            own = accessor >= 0 and waited.most[accessor, one] >= used
             for number in range(threads):
-                if satisfied[reliance.slot[row], number] or waited.most[number, one] < used:
+                place = number if number == accessor else threads + number
+                if satisfied[reliance.slot[row], place] or waited.most[number, one] < used:
                     continue
-                satisfied[reliance.slot[row], number] = True
+                satisfied[reliance.slot[row], place] = True
                 rely(needs, count, covers, waited, row, number, one, used, time)
                 count += 1
+                if own or accessor == FORKED_THREAD:
+                    continue
+                # Which of the waits the accessing thread is ordered after may be unknown: then it may be any.
+                known = reliance.known[knowledge, number] if knowledge >= 0 else -1
+                latest, high = waited.latest[number, one], -1
+                if waited.handed[number, one] <= used:
+                    high = waited.handed_high[number, one]
+                low, cover = latest, latest
+                while cover >= 0 and covers[cover, SYNCHRONIZATION] > reliance.operation[row]:
+                    low = cover
+                    if cover == high:
+                        low = cover = waited.handed_low[number, one]
+                    elif covers[cover, COVERED] >= used:
+                        if count == len(needs):
+                            needs = larger(needs, count)
+                        needs[count, USE] = NEED_HANDOVER
+                        needs[count, RELIED_ON] = covers[cover, SYNCHRONIZATION]
+                        needs[count, WAITED_BY] = number
+                        needs[count, RELIED_AT] = time
+                        needs[count, USED_STREAM] = one
+                        needs[count, USED] = used
+                        count += 1
+                    if covers[cover, COVERED] >= used and covers[cover, ENDED_AT] <= known:
+                        break
+                    cover = covers[cover, PREVIOUS]
+                waited.handed_high[number, one], waited.handed_low[number, one] = latest, low
+                waited.handed[number, one] = used
 
-        elif kind == CLOCK_READ and orders:
-            mine = reliance.operation[row]
+        elif kind == CLOCK_READ and needs_of == OF_CLOCKS:
+            mine, comparison = reliance.operation[row], reliance.comparison[row]
+            at = mine if comparison == MAYBE_COMPARED else threads + mine
             for one in range(streams):
-                known = clock[mine, one]
+                known = clock[at, one]
                 for number in range(threads):
                     upto = work_waited_for(order, waited, number, one)
                     if upto <= known:
                         continue
                     clock[mine, one] = max(clock[mine, one], upto)
-                    if reliance.clock_before[row] and waited.stays[number, one] < upto:
-                        kept = rely(needs, count, covers, waited, NEED_TIMER, number, one, upto, time)
+                    clock[at, one] = max(clock[at, one], upto)
+                    if comparison == NOT_COMPARED or waited.stays[number, one] >= upto:
+                        continue
+                    # Whether one thread's read is ordered after another's wait is unknown.
+                    certain = comparison == COMPARED and number == mine
+                    need = NEED_TIMER if certain else NEED_MAYBE_TIMER
+                    kept = rely(needs, count, covers, waited, need, number, one, upto, time)
+                    if certain:
                         waited.stays[number, one] = kept
-                        count += 1
+                    count += 1
 
     return needs[:count], covers[:cover_count]
 

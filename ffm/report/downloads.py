@@ -32,6 +32,8 @@ class Download:
     """Offset of the first byte that is touched in any of them,"""
     last: int
     """and of the end of the last."""
+    untouched: int
+    """Watched downloads of which nothing was touched."""
     partial: bool
     """Whether a smaller download would suffice."""
     saving_s: float
@@ -51,6 +53,7 @@ def download(use: DownloadUse | None) -> Download | None:
         touched_bytes=use.touched_bytes,
         first=use.first,
         last=use.last,
+        untouched=use.untouched,
         partial=is_partial(use),
         saving_s=use.saving_s,
         text=_text(use),

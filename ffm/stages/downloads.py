@@ -111,5 +111,6 @@ def download_uses(columns: Columns, table: Columns, watch: str) -> dict[int, Dow
             touched_bytes=int(table["touched"][mine].sum()),
             first=int(table["first"][used].min()) if len(used) else 0,
             last=int(table["last"][used].max()) if len(used) else 0,
+            untouched=len(mine) - len(used),
         )
     return uses

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,18 +13,19 @@ from ffm.driver.catalogue import Memory as DriverMemory
 from ffm.driver.catalogue import load_catalogue
 from ffm.instrument.layout import constant
 from ffm.instrument.recording import Recording
-from ffm.model.necessity import Necessity, Reason, Role, Uses, needed_synchronizations
+from ffm.model.necessity import Necessity, Reason, Role, Scope, Uses, needed_synchronizations
 from ffm.model.transfers import Repetition
+from ffm.stages.clock_reads import clocks_of
 from ffm.stages.columns import LONGEST, Column, Columns, Table, duration, identity, number_of, size, time
 from ffm.stages.documents import Baseline, Memory, write_document
 from ffm.stages.downloads import followed_downloads
+from ffm.stages.handovers import handovers_of
 from ffm.stages.identity import read_latest
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.operations import FUNCTION, operation_columns
 from ffm.stages.program_order import (
     access_rows,
     access_uses,
-    clocks_of,
     host_function_uses,
     joined_uses,
     operations_of,
@@ -124,11 +126,13 @@ def record_memory(measured: Measurement, request: Request) -> Memory:
         rows = np.flatnonzero(columns["process"] == process)
         rows = rows[np.argsort(columns["start"][rows], kind="stable")]
         part = {name: column[rows] for name, column in columns.items()}
-        uses = recorded_uses(part, recorded_accesses(recording, measured.recordings))
+        uses = recorded_uses(part, recorded_accesses(recording, measured.recordings), threads_of(recording))
+        operations = operations_of(part)
         necessity = needed_synchronizations(
-            operations_of(part),
+            operations,
             joined_uses(uses.model, timing_uses(part), host_function_uses(part)),
-            clocks_of(recording.accesses),
+            clocks_of(recording, np.sort(operations.end[operations.scope != Scope.NONE])),
+            handovers_of(recording, recording.threads),
             unwatched_memory=_may_write_unseen(part),
         )
         synchronizations.append(_synchronization_table(part, necessity))
@@ -198,14 +202,29 @@ def recorded_accesses(recording: Recording, recordings: list[Recording]) -> NDAr
     return np.concatenate(found)
 
 
-def recorded_uses(columns: Columns, recorded: NDArray[np.void]) -> RecordedUses:
-    """Convert recorded accesses to uses of a process's operations, without clock reads."""
-    recorded = recorded[recorded["kind"] != constant("FFM_ACCESS_CLOCK")]
+def threads_of(recording: Recording) -> dict[int, int]:
+    """Return the numbers of a process's threads by the kernel's; one whose number in the kernel was used again is the
+    last one.
+    """
+    accesses = recording.accesses
+    marks = accesses[accesses["kind"] >= constant("FFM_ACCESS_CLOCK")]
+    marks = marks[(marks["flags"] & constant("FFM_ACCESS_EARLY")) == 0]
+    seen = [
+        (recording.operations["thread_id"], recording.operations["thread"]),
+        (marks["thread_id"], marks["operation_thread"]),
+    ]
+    pairs = np.unique(np.concatenate([np.column_stack(columns).astype(np.int64) for columns in seen]), axis=0)
+    return dict(pairs.tolist())
+
+
+def recorded_uses(columns: Columns, recorded: NDArray[np.void], threads: Mapping[int, int]) -> RecordedUses:
+    """Convert recorded accesses to uses of a process's operations, without clock reads and handovers."""
+    recorded = recorded[recorded["kind"] < constant("FFM_ACCESS_CLOCK")]
     rows = access_rows(columns, recorded)
     usable = np.append(columns["result"] == 0, False)
     known = usable[rows]
     recorded, rows = recorded[known], rows[known]
-    return RecordedUses(access_uses(columns, recorded, rows), recorded)
+    return RecordedUses(access_uses(columns, recorded, rows, threads), recorded)
 
 
 def _identity(columns: Columns, rows: NDArray[np.int64]) -> Columns:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Direction, DriverFunction, Kind, Memory, load_catalogue
 from ffm.instrument.layout import constant
-from ffm.model.necessity import Action, Clocks, Operations, Role, Scope, StreamKind, Streams, Uses
+from ffm.model.necessity import (
+    FORKED_THREAD,
+    UNKNOWN_THREAD,
+    Action,
+    Operations,
+    Role,
+    Scope,
+    StreamKind,
+    Streams,
+    Uses,
+)
 from ffm.stages.columns import Columns
 
 LEGACY_STREAM, LEGACY_HANDLE, PER_THREAD_HANDLE = 0, 1, 2
@@ -224,6 +236,7 @@ def timing_uses(columns: Columns) -> Uses:
     order = records[np.lexsort((columns["start"][records], columns["handle"][records]))]
     operation: list[int] = []
     time: list[int] = []
+    thread: list[int] = []
     for row in asking.tolist():
         for handle in (columns["handle"][row], columns["source"][row]):
             mine = order[
@@ -235,10 +248,12 @@ def timing_uses(columns: Columns) -> Uses:
             if place >= 0:
                 operation.append(int(mine[place]))
                 time.append(int(columns["start"][row]))
+                thread.append(int(columns["thread"][row]))
     return Uses(
         operation=np.array(operation, np.int64),
         time=np.array(time, np.int64),
         role=np.full(len(operation), Role.TIMING, np.uint8),
+        thread=np.array(thread, np.int64),
     )
 
 
@@ -246,7 +261,8 @@ def host_function_uses(columns: Columns) -> Uses:
     """Return the program's functions that run in streams, as uses of themselves at an unknown time."""
     functions = [function.index for function in load_catalogue().of_kind(Kind.HOST_FUNCTION)]
     rows = np.flatnonzero(np.isin(columns["function"], functions) & (columns["result"] == 0))
-    return Uses(rows, columns["start"][rows], np.full(len(rows), Role.HOST_FUNCTION, np.uint8))
+    role = np.full(len(rows), Role.HOST_FUNCTION, np.uint8)
+    return Uses(rows, columns["start"][rows], role, np.full(len(rows), UNKNOWN_THREAD))
 
 
 def access_rows(columns: Columns, recorded: NDArray[np.void]) -> NDArray[np.int64]:
@@ -262,8 +278,10 @@ def access_rows(columns: Columns, recorded: NDArray[np.void]) -> NDArray[np.int6
     return found
 
 
-def access_uses(columns: Columns, recorded: NDArray[np.void], rows: NDArray[np.int64]) -> Uses:
-    """Convert recorded accesses to the memory of operations (`rows`) to uses."""
+def access_uses(
+    columns: Columns, recorded: NDArray[np.void], rows: NDArray[np.int64], threads: Mapping[int, int]
+) -> Uses:
+    """Convert recorded accesses to the memory of operations (`rows`) to uses; `threads` numbers the kernel's."""
     catalogue = load_catalogue()
     functions = columns["function"][rows]
     launches = np.isin(functions, [function.index for function in catalogue.of_kind(Kind.LAUNCH)])
@@ -283,17 +301,9 @@ def access_uses(columns: Columns, recorded: NDArray[np.void], rows: NDArray[np.i
         [Role.UNWATCHED, Role.RELEASED, Role.RESULT, Role.SOURCE],
         Role.OWN_SOURCE,
     ).astype(np.uint8)
-    return Uses(operation=rows, time=recorded["time"].astype(np.int64), role=role)
-
-
-def clocks_of(recorded: NDArray[np.void]) -> Clocks:
-    """Return the clock reads among recorded accesses."""
-    read = recorded[recorded["kind"] == constant("FFM_ACCESS_CLOCK")]
-    return Clocks(
-        thread=read["operation_thread"].astype(np.int64),
-        time=read["time"].astype(np.int64),
-        earlier=read["address"] != 0,
-    )
+    thread = np.array([threads.get(number, UNKNOWN_THREAD) for number in recorded["thread_id"].tolist()], np.int64)
+    thread[(recorded["flags"] & constant("FFM_ACCESS_INHERITED")) != 0] = FORKED_THREAD
+    return Uses(operation=rows, time=recorded["time"].astype(np.int64), role=role, thread=thread)
 
 
 def joined_uses(*parts: Uses) -> Uses:
@@ -302,4 +312,5 @@ def joined_uses(*parts: Uses) -> Uses:
         operation=np.concatenate([part.operation for part in parts]),
         time=np.concatenate([part.time for part in parts]),
         role=np.concatenate([part.role for part in parts]),
+        thread=np.concatenate([part.thread for part in parts]),
     )

@@ -54,6 +54,7 @@ def _contents(columns: Columns, recording: Recording) -> tuple[Contents, NDArray
     on_device = np.where(download, columns["source"][rows], recorded["destination"])
     time = columns["start"][rows]
     allocation = _allocation_of(columns, on_device, time)
+    touching = _touching(columns, rows, allocation, download)
     contents = Contents(
         time=time,
         download=download,
@@ -64,8 +65,8 @@ def _contents(columns: Columns, recording: Recording) -> tuple[Contents, NDArray
         hash_high=recorded["hash"][:, 1],
         destination_held=known & (recorded["destination_hash"] == recorded["hash"]).all(axis=1),
         allocation=allocation,
-        defined=_defined(columns, allocation, rows),
-        last_write=_last_write(columns, allocation, time),
+        defined=_defined(touching, allocation, rows, len(columns["start"])),
+        last_write=_last_write(columns, touching, allocation, time),
     )
     return contents, rows, recorded
 
@@ -86,32 +87,46 @@ def _allocation_of(columns: Columns, address: NDArray[np.uint64], time: NDArray[
     )
 
 
-def _touching(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the transfers and memsets, by allocation on either side: rows, allocations, whether they write it."""
+Touching = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]
+"""Transfers and memsets, by allocation on either side: rows, allocations, whether they write it."""
+
+
+def _touching(
+    columns: Columns, copied: NDArray[np.int64], allocation: NDArray[np.int64], download: NDArray[np.bool_]
+) -> Touching:
+    """Return what touches which allocation. `copied` are the rows of single copies, of which a batch has several."""
     rows = _of_kind(columns, Kind.TRANSFER, Kind.SET)
     time = columns["start"][rows]
     written = _allocation_of(columns, columns["destination"][rows], time)
     read = _allocation_of(columns, columns["source"][rows], time)
-    return np.concatenate([rows, rows]), np.concatenate([written, read]), np.repeat([True, False], len(rows))
+    return (
+        np.concatenate([rows, rows, copied]),
+        np.concatenate([written, read, allocation]),
+        np.concatenate([np.repeat([True, False], len(rows)), ~download]),
+    )
 
 
-def _defined(columns: Columns, allocation: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _defined(
+    touching: Touching, allocation: NDArray[np.int64], rows: NDArray[np.int64], count: int
+) -> NDArray[np.bool_]:
     """Return whether an earlier transfer or memset touched the allocation; kernels' results count once fetched."""
-    touching, touched, _ = _touching(columns)
-    first = np.full(int(max(touched.max(initial=-1), allocation.max(initial=-1))) + 1, len(columns["start"]), np.int64)
+    touches, touched, _ = touching
+    first = np.full(int(max(touched.max(initial=-1), allocation.max(initial=-1))) + 1, count, np.int64)
     inside = touched >= 0
-    np.minimum.at(first, touched[inside], touching[inside])
+    np.minimum.at(first, touched[inside], touches[inside])
     return (allocation >= 0) & (first[np.maximum(allocation, 0)] < rows) if len(first) else np.zeros(len(rows), bool)
 
 
-def _last_write(columns: Columns, allocation: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.int64]:
+def _last_write(
+    columns: Columns, touching: Touching, allocation: NDArray[np.int64], time: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Return when work that may have written an allocation was last issued before a time: any kernel, or a copy into
     it.
     """
     launches = columns["start"][_of_kind(columns, Kind.LAUNCH, Kind.HOST_FUNCTION, Kind.ORDER)]
     place = np.searchsorted(launches, time) - 1
     last = np.where(place >= 0, launches[np.maximum(place, 0)], LEAST) if len(launches) else np.full(len(time), LEAST)
-    rows, touched, writing = _touching(columns)
+    rows, touched, writing = touching
     rows, touched = rows[writing], touched[writing]
     start = columns["start"][rows]
     order = np.lexsort((start, touched))

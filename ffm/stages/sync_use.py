@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Kind, Memory, load_catalogue
-from ffm.instrument.layout import constant
+from ffm.instrument.layout import constant, record_type
 from ffm.stages.columns import LONGEST, Column, Columns, Table, identity
 from ffm.stages.documents import Memory as MemoryDocument
 from ffm.stages.documents import Stack, SyncUse, write_document
@@ -37,7 +37,9 @@ def run_sync_use(request: Request) -> SyncUse:
     """
     memory = read_latest(MemoryDocument, request.folder, "memory")
     accesses = stored_table(memory, "accesses", ACCESSES, request.folder.root)
-    plan = _write_plan(accesses, memory.stacks, request)
+    plan = request.folder.root / "sync-use.plan"
+    numbers = np.unique(accesses["stack"]).tolist()
+    write_watch_plan([bytes.fromhex(memory.stacks[number].key) for number in numbers], plan)
     functions = _functions(accesses)
     mode = WATCH | PLAN | (0 if memory.ordinary_memory else NO_ORDINARY)
     measured = measure("sync-use", request, on=memory.runs, functions=functions, mode=mode, plan=plan, own_pages=True)
@@ -57,12 +59,14 @@ def run_sync_use(request: Request) -> SyncUse:
     return document
 
 
-def _write_plan(accesses: Columns, stacks: list[Stack], request: Request) -> Path:
-    """Write the keys of the transfer stacks that the collector should watch."""
-    path = request.folder.root / "sync-use.plan"
-    numbers = np.unique(accesses["stack"])
-    write_whole(path, b"".join(bytes.fromhex(stacks[number].key) for number in numbers.tolist()))
-    return path
+def write_watch_plan(keys: list[bytes], path: Path) -> None:
+    """Write the keys of the transfer stacks that the collector should watch.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    header = np.array([(b"FFMWATCH", constant("FFM_VERSION"), len(keys))], record_type("ffm_plan_header"))
+    write_whole(path, header.tobytes() + b"".join(keys))
 
 
 def _functions(accesses: Columns) -> list[str]:
@@ -144,6 +148,7 @@ def _accesses(
         uses = recorded_uses(
             {name: column[rows] for name, column in columns.items()},
             recorded_accesses(recording, measured.recordings),
+            {},
         )
         watched = uses.recorded["kind"] != constant("FFM_ACCESS_UNWATCHED")
         recorded = uses.recorded[watched]

@@ -7,6 +7,8 @@ import numpy as np
 from ffm.model.necessity import (
     Action,
     Clocks,
+    Comparison,
+    Handovers,
     Necessity,
     Operations,
     Reason,
@@ -49,11 +51,12 @@ def program(*rows: Row) -> Operations:
     )
 
 
-def used(*uses: tuple[int, int, Role]) -> Uses:
+def used(*uses: tuple[int, int, Role], thread: int = 0) -> Uses:
     return Uses(
         np.array([use[0] for use in uses], np.int64),
         np.array([use[1] for use in uses], np.int64),
         np.array([use[2] for use in uses], np.uint8),
+        np.full(len(uses), thread, np.int64),
     )
 
 
@@ -112,10 +115,49 @@ def test_memory_that_could_not_be_watched_needs_the_first_wait() -> None:
 
 def test_a_clock_on_both_sides_needs_the_wait_between() -> None:
     rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0)]
-    for earlier, expected in ((True, Reason.HOST_TIMER), (False, Reason.NOTHING_RELIES)):
-        clocks = Clocks(np.array([0]), np.array([30]), np.array([earlier]))
+    for comparison, expected in (
+        (Comparison.COMPARED, Reason.HOST_TIMER),
+        (Comparison.MAYBE_COMPARED, Reason.MAYBE_TIMER),
+        (Comparison.NOT_COMPARED, Reason.NOTHING_RELIES),
+    ):
+        clocks = Clocks(np.array([0]), np.array([30]), np.array([comparison]))
         assert reasons(needed_synchronizations(program(*rows), used(), clocks)) == [expected]
+
+
+def test_a_wait_is_needed_only_for_timing_if_nothing_else_relies_on_it() -> None:
+    rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0), ("work", SECOND, 0), ("stream", SECOND, 0)]
+    clocks = Clocks(np.array([0, 0]), np.array([18, 38]), np.full(2, Comparison.COMPARED))
+    found = needed_synchronizations(program(*rows), used(), clocks)
+    assert reasons(found) == [Reason.ORDERS_STREAMS, Reason.HOST_TIMER]
+
+
+def test_a_clock_read_by_another_thread_may_time_a_wait() -> None:
+    rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0)]
+    clocks = Clocks(np.array([1]), np.array([30]), np.array([Comparison.COMPARED]))
+    assert reasons(needed_synchronizations(program(*rows), used(), clocks)) == [Reason.MAYBE_TIMER]
 
 
 def test_a_private_wait_is_always_needed() -> None:
     assert reasons(needed_synchronizations(program(("private", LEGACY, 0)), used())) == [Reason.PRIVATE_CALL]
+
+
+HANDED: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0), ("work", FIRST, 0), ("stream", FIRST, 0)]
+"""A thread waits for two results, one after the other."""
+
+
+def test_another_thread_may_rely_on_any_wait_that_covers_what_it_uses() -> None:
+    found = needed_synchronizations(program(*HANDED), used((0, 40, Role.RESULT), thread=1))
+    assert reasons(found) == [Reason.HANDED_OVER, Reason.RESULT_USED]
+
+
+def test_a_thread_that_is_ordered_behind_the_last_wait_relies_on_that_alone() -> None:
+    for upto, expected in ((36, Reason.LATER_COVERS), (16, Reason.HANDED_OVER)):
+        known = Handovers(np.array([1]), np.array([38]), np.array([[upto, 0]]))
+        found = needed_synchronizations(program(*HANDED), used((0, 40, Role.RESULT), thread=1), handovers=known)
+        assert reasons(found) == [expected, Reason.RESULT_USED]
+
+
+def test_a_thread_that_has_waited_itself_relies_on_no_earlier_wait_of_others() -> None:
+    rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0), ("stream", FIRST, 0), ("stream", FIRST, 1)]
+    found = needed_synchronizations(program(*rows), used((0, 40, Role.RESULT), thread=1))
+    assert reasons(found) == [Reason.LATER_COVERS, Reason.RESULT_USED, Reason.RESULT_USED]
