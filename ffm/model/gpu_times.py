@@ -63,6 +63,9 @@ SELDOM = 0.05
 the waiting threads came late to a CPU.
 """
 
+OFTEN_LATE = 0.5
+"""If more than this share of a site's waits ends much later than the measured work, the work took longer."""
+
 SEEN_SHARE = 0.05
 """If fewer of an operation's occurrences were seen, they say nothing about the others: they may be exceptions."""
 
@@ -144,7 +147,7 @@ def infer_gpu_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -
         segment,
     )
     same = _compare(length, key)
-    left = _latencies(length, size, segment, work.measured)
+    left = _latencies(length, size, segment, work.measured, latency_ns)
     enqueues = np.isin(
         work.action, (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.SET_AND_WAIT)
     )
@@ -161,14 +164,19 @@ def infer_gpu_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -
     unknown = likely.gpu < 0
     most = ALIKE_TIMES * same.usual + latency_ns
     endless = np.where(unknown & enqueues, ENDLESS_NS, slow.gpu.clip(0))
-    slowest = _fit(timeline, work, order, endless, 0, np.where(work.measured >= 0, ENDLESS_NS, 0))
+    slowest = _fit(timeline, work, order, endless, 0, np.where(work.measured >= 0, usual, 0))
     # For work that nothing waited for, half of the possible duration is the guess with the smallest maximum error.
     possible = np.where(slowest.gpu < ENDLESS_NS, slowest.gpu, 0)
     allowed = np.where(likely.sure, ENDLESS_NS, np.where(likely.firm, most, usual))
     shorter = np.where(work.measured >= 0, work.measured, (likely.gpu - (latency_ns - hidden)).clip(0))
+    expected = np.where(unknown, possible // 2, likely.gpu)
+    likeliest = _fit(timeline, work, order, expected, usual, allowed)
+    late = _often_late(timeline, likeliest.latency, ALIKE_TIMES * usual)
+    if late.any():
+        likeliest = _fit(timeline, work, order, expected, usual, allowed, np.where(late, usual, ENDLESS_NS))
     return Inference(
         order,
-        _fit(timeline, work, order, np.where(unknown, possible // 2, likely.gpu), usual, allowed),
+        likeliest,
         slowest,
         _fit(timeline, work, order, np.where(unknown, 0, shorter), most, np.where(likely.sure, ENDLESS_NS, most)),
         usual,
@@ -176,15 +184,38 @@ def infer_gpu_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -
     )
 
 
+def _often_late(timeline: Timeline, latency: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
+    """Return the sites whose waits end more than `most` nanoseconds later than the GPU's work, more often than not.
+
+    A thread comes late to a CPU now and then. What is so each time is the GPU's: streams share it, so that work takes
+    longer than it did between events, which also delay what follows.
+    """
+    sites = int(timeline.site.max(initial=-1)) + 1
+    waited = latency >= 0
+    late = np.bincount(timeline.site[waited & (latency > most)], minlength=sites)
+    all_of = np.bincount(timeline.site[waited], minlength=sites)
+    often: NDArray[np.bool_] = (late > OFTEN_LATE * all_of) & (late >= OFTEN)
+    return often
+
+
 def _latencies(
-    length: NDArray[np.int64], size: NDArray[np.int64], segment: NDArray[np.int32], measured: NDArray[np.int64]
+    length: NDArray[np.int64],
+    size: NDArray[np.int64],
+    segment: NDArray[np.int32],
+    measured: NDArray[np.int64],
+    least: int,
 ) -> NDArray[np.int64]:
-    """Return the remainders of the segments whose work was completely measured, in nanoseconds."""
+    """Return the latencies that the segments show whose work was completely measured, in nanoseconds.
+
+    What the work leaves over of a segment is also time between its operations, which grows with their number. So of a
+    longer segment, only an equal share is latency, unless even the `least` latency is more.
+    """
     known = (segment >= 0) & (measured >= 0)
     complete = np.bincount(segment[known], minlength=len(length)) == size
     work = np.bincount(segment[known], weights=measured[known], minlength=len(length)).astype(np.int64)
-    left: NDArray[np.int64] = (length - work)[complete].clip(0)
-    return left
+    left = (length - work)[complete].clip(0)
+    latencies: NDArray[np.int64] = np.maximum(left // size[complete], np.minimum(left, least))
+    return latencies
 
 
 def given_gpu_times(timeline: Timeline, work: DeviceWork, gpu: NDArray[np.int64]) -> Inference:
@@ -348,10 +379,13 @@ def _fit(
     expected: NDArray[np.int64],
     tolerance: int,
     allowed: NDArray[np.int64],
+    excused: NDArray[np.int64] | None = None,
 ) -> GpuTimes:
-    """Fit the GPU's times to the waits. Arguments as for the kernel; `expected` and `allowed` have shape (n,), in
-    nanoseconds.
+    """Fit the GPU's times to the waits. Arguments as for the kernel; `expected` and `allowed` have shape (n,),
+    `excused` (sites,), in nanoseconds; without the latter, no wait is doubted.
     """
+    if excused is None:
+        excused = np.full(int(timeline.site.max(initial=-1)) + 1, ENDLESS_NS)
     gpu = expected.astype(np.int64)
     ready = np.zeros(len(timeline), np.int64)
     latency = np.zeros(len(timeline), np.int64)
@@ -373,6 +407,8 @@ def _fit(
         WAITED_NS,
         tolerance,
         allowed.astype(np.int64),
+        timeline.site,
+        excused,
         gpu,
         ready,
         latency,

@@ -137,6 +137,8 @@ def fit(
     threshold: int,
     tolerance: int,
     allowed: Columns,
+    site: Columns,
+    excused: Columns,
     gpu: Columns,
     ready: Columns,
     latency: Columns,
@@ -144,8 +146,9 @@ def fit(
     """Simulate the run as it was, and make the GPU's times agree with the waits.
 
     `gpu` contains the expected nanoseconds of each enqueuing row's work, and is corrected in place. No work lasts
-    beyond the end of a wait for it. A wait that ends later than expected by more than `allowed` for the last work shows
-    that this work took longer, by all of that time but `tolerance`. The rest of a wait goes into `latency`: the time
+    beyond the end of a wait for it. A wait that ends later than expected by more than `allowed` for the last work, or
+    by more than `excused` for the wait's site, shows that this work took longer, by all of that time but `tolerance`.
+    The rest of a wait goes into `latency`: the time
     from the end of the work until the CPU continues or, as a negative number (-1 - wait), a wait for nothing known.
     `ready` receives, for each row, when all earlier work of its process was done.
 
@@ -228,13 +231,15 @@ def fit(
                 elif blocks and does != WAIT_EVENT and end - tolerance > target:
                     number = last_anywhere[process] if whole else lane
                     work = last[number] if number >= 0 else -1
-                    if work >= 0 and end - allowed[work] <= target:
+                    if work >= 0 and end - min(allowed[work], excused[site[row]]) <= target:
                         work = -1
                     if work >= 0 and end - tolerance > begun[work]:
                         over[number] = end - tolerance
                         gpu[work] = over[number] - begun[work]
                         latest[process] = max(latest[process], over[number])
                         target = over[number]
+                if does != ENQUEUE_AND_WAIT:
+                    ready[row] = latest[process]  # as the wait has shown
                 if target > after:
                     latency[row] = end - target
                     explained += wait[row]

@@ -7,8 +7,8 @@ GPU limits how much of a removed wait can be saved, and GPU work that the wait h
 
 What a fix does to a row:
 
-- **Unnecessary synchronization**: its wait disappears, with the latency that ended it; an explicit one disappears
-  entirely.
+- **Unnecessary synchronization**: its wait disappears; an explicit one disappears entirely. So does the latency that
+  ended it, unless a later wait still has to wait for the same work: that one then wakes as late.
 - **Free**: the memory is kept for the next allocation at its place (`ffm.model.hoisting`), and both calls disappear. If
   no allocation follows, the free comes later: its wait disappears, its own time stays.
 - **Set** of memory that the CPU can access: the CPU does it, and neither waits nor keeps the GPU busy.
@@ -211,7 +211,7 @@ class Replay:
             replay_kernels.Gpu(times.gpu, times.ready, times.latency),
             self._family,
             fix,
-            replay_kernels.Manner(strict, jump, SET_BYTES_A_NANOSECOND),
+            replay_kernels.Manner(strict, jump, SET_BYTES_A_NANOSECOND, self.inference.latency_ns),
             probes,
         )
         return early

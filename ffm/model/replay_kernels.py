@@ -111,6 +111,8 @@ class Manner(NamedTuple):
     """
     set_bytes_a_nanosecond: int
     """How fast the CPU sets memory that a fix makes it set."""
+    waking: int
+    """How much of a wait's latency at most is the waking of its thread; during the rest, the GPU was not done yet."""
 
 
 def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Manner, probes: Probes) -> Columns:
@@ -129,6 +131,10 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
     over = np.zeros(streams + 1, np.int64)
     latest = np.zeros(processes, np.int64)
     recorded = np.zeros(trace.events + 1, np.int64)
+    # Of the last wait that was removed in each process: when its work is over, how long it woke, and its stream.
+    removed_over = np.full(processes, -1, np.int64)
+    removed_waking = np.zeros(processes, np.int64)
+    removed_lane = np.zeros(processes, np.int64)
     moved_until = np.full(threads, -1, np.int64)
     moved_for = np.zeros(threads, np.int64)
     touched = np.zeros(threads, np.uint8)
@@ -249,6 +255,7 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
                 else:
                     target = over[lane]
                 stays_idle = times.latency[row]
+                whole = does == WAIT_CONTEXT or is_legacy
                 if later:
                     if stays_idle > 0:
                         target += stays_idle
@@ -259,7 +266,16 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
                 elif no_wait:
                     if needed:
                         ordered[process] = max(ordered[process], target)
+                    # A negative latency: it waited for work that was thought to be done.
+                    beyond = stays_idle if stays_idle >= 0 else -1 - stays_idle
+                    waking = min(beyond, manner.waking)
+                    done = (target if stays_idle >= 0 else max(now, target)) + beyond - waking
+                    if done > now and done >= removed_over[process]:
+                        removed_over[process] = done
+                        removed_waking[process] = waking
+                        removed_lane[process] = -1 if whole else lane
                 else:
+                    arrived = now
                     # Its own work was done quickly; the time until the CPU continues stays the same.
                     if stays_idle < 0 and does == ENQUEUE_AND_WAIT:
                         now = max(now, target) - 1 - stays_idle
@@ -267,6 +283,9 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
                         now = max(now - 1 - stays_idle, target)
                     elif target > now:
                         now = target + stays_idle
+                    # What a removed wait had to wait for, the next one that covers it waits for: it wakes as late.
+                    if removed_over[process] > arrived and (whole or lane == removed_lane[process]):
+                        now = max(now, removed_over[process] + removed_waking[process])
                 if does != ENQUEUE_AND_WAIT:
                     now += own
         early[lane_thread] = start[row] + duration[row] - now
@@ -282,6 +301,7 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
                 # The GPU is early by as much, or as idle as before.
                 idle = latest[process] <= start[following] - early[lane_thread] and ready[following] <= start[following]
                 settled = not same or idle or ready[following] - latest[process] == early[lane_thread]
+                settled = settled and (not same or removed_over[process] <= start[following] - early[lane_thread])
             if settled:
                 while member < len(members) and members[member] < place:
                     member += 1

@@ -1,0 +1,105 @@
+"""Laws that estimates obey whatever a trace looks like: with late wake-ups, and with work that lasts longer than events
+around it said.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from simulator import KINDS, SYNC, Call, programs, traced
+
+from ffm.model.device import Action, DeviceWork
+from ffm.model.gpu_times import infer_gpu_times
+from ffm.model.replay import Replay
+from ffm.model.timeline import Problem, Timeline
+
+MICROSECOND = 1_000
+SECOND = 1_000_000_000
+
+
+ENDS = {Action.WAIT_CONTEXT, Action.WAIT_STREAM}
+"""Waits of their own, without work."""
+
+
+def late(data: st.DataObject, calls: list[Call]) -> tuple[Timeline, DeviceWork]:
+    """Trace a program whose threads wake late, and whose work events measure at all, some, or none of its time."""
+    timeline, work, gpu = traced(calls)
+    waking = np.array(
+        [data.draw(st.integers(0, 40)) * MICROSECOND if wait else 0 for wait in timeline.wait.tolist()], np.int64
+    )
+    before = np.concatenate(([0], np.cumsum(waking)[:-1])).astype(np.int64)
+    timeline = dataclasses.replace(
+        timeline,
+        start=timeline.start + before,
+        duration=timeline.duration + waking,
+        wait=timeline.wait + waking,
+        site=np.array([data.draw(st.integers(0, 3)) for _ in calls], np.int32),
+    )
+    shares = {"all": [1.0], "some": [1.0, 0.7, 0.4, -1.0], "none": [-1.0]}[
+        data.draw(st.sampled_from(["all", "some", "none"]))
+    ]
+    share = np.array([data.draw(st.sampled_from(shares)) for _ in calls])
+    enqueues = np.isin(work.action, (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE))
+    measured = np.where(enqueues & (share >= 0), gpu * share, -1).astype(np.int64)
+    return timeline, dataclasses.replace(work, measured=measured)
+
+
+def replay_of(timeline: Timeline, work: DeviceWork) -> Replay:
+    return Replay(timeline, work, infer_gpu_times(timeline, work, 5 * MICROSECOND))
+
+
+def covered(streams: int) -> st.SearchStrategy[tuple[Call, Call]]:
+    """A wait, and directly after it one that covers the same work."""
+    stream = st.integers(0, streams - 1)
+    own = st.integers(0, 4).map(lambda value: 10 * value * MICROSECOND)
+
+    def pair(first: int, second: int, lane: int, own: tuple[int, int]) -> tuple[Call, Call]:
+        actions = [Action.WAIT_STREAM, Action.WAIT_CONTEXT]
+        calls = [
+            Call(actions[kind], KINDS[actions[kind]], own=time, stream=lane, problem=problem)
+            for kind, time, problem in zip((min(first, second), second), own, (SYNC, Problem.NONE), strict=True)
+        ]
+        return calls[0], calls[1]
+
+    return st.builds(pair, st.integers(0, 1), st.integers(0, 1), stream, st.tuples(own, own))
+
+
+@given(programs(streams=3), programs(streams=3), covered(3), st.data())
+@settings(max_examples=120, deadline=None)
+def test_a_wait_saves_its_own_call_and_latency_if_the_next_one_covers_its_work(
+    before: list[Call], after: list[Call], pair: tuple[Call, Call], data: st.DataObject
+) -> None:
+    calls = [*before, *pair, *after]
+    timeline, work = late(data, calls)
+    replay = replay_of(timeline, work)
+    first = np.arange(len(calls)) == len(before)
+    most = pair[0].own + replay.inference.latency_ns
+    replayed = replay.selected(first)
+    assert replayed.likely_s * SECOND <= most + 1
+    assert replayed.low_s <= replayed.likely_s <= replayed.high_s
+
+
+def subset(data: st.DataObject, of: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return of & np.array([data.draw(st.booleans()) for _ in of], bool)
+
+
+@given(programs(streams=2), st.data())
+@settings(max_examples=40, deadline=None)
+def test_no_fix_saves_more_than_the_run(calls: list[Call], data: st.DataObject) -> None:
+    timeline, work = late(data, calls)
+    some = subset(data, np.ones(len(calls), bool))
+    end = int((timeline.start + timeline.duration + timeline.gap).max(initial=0))
+    assert replay_of(timeline, work).selected(some).high_s * SECOND <= end + 1
+
+
+@given(programs(streams=2), st.data())
+@settings(max_examples=120, deadline=None)
+def test_fixing_more_never_saves_less(calls: list[Call], data: st.DataObject) -> None:
+    timeline, work = late(data, calls)
+    replay = replay_of(timeline, work)
+    more = subset(data, np.ones(len(calls), bool))
+    assert replay.selected(subset(data, more)).likely_s <= replay.selected(more).likely_s + 1e-12
