@@ -6,6 +6,7 @@ Stage 5 and the viewing commands both use this module, so that they agree.
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from ffm.model.device import DeviceWork
 from ffm.model.gpu_times import infer_gpu_times
 from ffm.model.replay import Replay, Replayed
 from ffm.model.timeline import Timeline
-from ffm.stages.analysis_document import Benefit
+from ffm.stages.analysis_document import Benefit, StageCost
 from ffm.stages.documents import WaitLatency
 
 REPLAYED_ROWS = 400_000_000
@@ -26,9 +27,39 @@ REPLAYED_GROUPS = 40
 """At least this many groups are replayed, whatever their size."""
 
 DIFFERS = 0.1
-"""Runs differ, and an estimate is based on one, so the interval is widened by this share on either side. On the
-samples, estimates miss the measured saving by about that much (`benchmarks/accuracy.py`).
+"""Runs differ, and an estimate is based on one, so the interval is widened by at least this share on either side. On
+the samples, estimates miss the measured saving by about that much (`benchmarks/accuracy.py`).
 """
+
+COSTLY_TRACING = 1.2
+"""If stage 2 takes this many times the program's time, its times are less certain, and results say so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """How certain the times of a run are."""
+
+    run_s: float = 0.0
+    """By how much stage 2, without its probes, and the bare run differ: a saving that is measured differs as much."""
+    share: float = DIFFERS
+    """Of an estimate: what is due to differences between runs and to tracing."""
+
+    @classmethod
+    def of(cls, costs: list[StageCost], probes_s: float) -> Variation:
+        """Return the variation of a run; with nothing known of its stages, the least.
+
+        `probes_s` is how much longer the probes of stage 2 made it, per thread.
+        """
+        wall_s = {cost.stage: cost.wall_s for cost in costs}
+        if not wall_s.keys() >= {"baseline", "tracing"}:
+            return cls()
+        bare_s, traced_s = wall_s["baseline"], wall_s["tracing"]
+        ratio = traced_s / bare_s if bare_s > 0 else 1.0
+        return cls(
+            abs(traced_s - probes_s - bare_s),
+            DIFFERS + (1 - 1 / ratio if ratio > COSTLY_TRACING else 0.0),
+        )
+
 
 RESTS_ON_CPU = "the CPU's times alone: carry and bound"
 
@@ -42,6 +73,7 @@ class Estimates:
         copy_time: as for `ffm.model.carry.carry_by_group`.
         wall_s: the run's wall time, which no benefit exceeds.
         latency: how long a wait takes beyond the GPU's work, if it was measured.
+        variation: how certain the run's times are, which widens intervals.
     """
 
     def __init__(
@@ -51,9 +83,10 @@ class Estimates:
         copy_time: NDArray[np.int64],
         wall_s: float,
         latency: WaitLatency,
+        variation: Variation = Variation(),
     ) -> None:
         self._timeline, self._work, self._copy_time, self._wall_s = timeline, work, copy_time, wall_s
-        self._latency = latency
+        self._latency, self._variation = latency, variation
 
     @functools.cached_property
     def replay(self) -> Replay | None:
@@ -74,7 +107,9 @@ class Estimates:
         else:
             measured = f"{100 * share:.0f} % measured by events"
             times = f"the GPU's times ({measured}, the rest inferred from the ends of waits)"
-        return f"{times} and {100 * DIFFERS:.0f} % for differences between runs"
+        share, run = self._variation.share, self._variation.run_s
+        differences = f"{100 * share:.0f} % and {1000 * run:.1f} ms" if run > 0 else f"{100 * share:.0f} %"
+        return f"{times} and {differences} for differences between runs"
 
     def sums(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> Totals:
         """Return totals of each group over all processes; arguments as for `ffm.model.carry.carry_by_group`."""
@@ -130,10 +165,11 @@ class Estimates:
         return Replayed(min(replayed.likely_s, self._wall_s), self._at_least(replayed), self._at_most(replayed))
 
     def _at_least(self, replayed: Replayed) -> float:
-        return min(replayed.low_s * (1 - DIFFERS), self._wall_s)
+        return min(max(replayed.low_s * (1 - self._variation.share) - self._variation.run_s, 0.0), self._wall_s)
 
     def _at_most(self, replayed: Replayed) -> float:
-        return min(replayed.high_s * (1 + DIFFERS), self._wall_s)
+        most = replayed.high_s * (1 + self._variation.share)
+        return min(most + (self._variation.run_s if most > 0 else 0.0), self._wall_s)
 
     def of_everything(self) -> Benefit:
         """Return what fixing all problems of the run saves; no group, and no sum of groups, saves more."""

@@ -18,6 +18,7 @@ from ffm.model.bound import Totals, bound_by_stack, totals
 from ffm.model.copies import copy_times
 from ffm.model.device import DeviceWork
 from ffm.model.names import base_name
+from ffm.model.necessity import Comparison
 from ffm.model.sequences import FoundSequence, Membership, find_sequences
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.stages.analysis_document import (
@@ -32,9 +33,10 @@ from ffm.stages.analysis_document import (
     SequenceOperation,
     Site,
     StageCost,
+    TimingWait,
     Verdict,
 )
-from ffm.stages.benefits import Estimates
+from ffm.stages.benefits import Estimates, Variation
 from ffm.stages.documents import NOT_MEASURED, Module, Run, Stack, WaitLatency, write_document
 from ffm.stages.host_memory import ALLOCATORS, FREE
 from ffm.stages.places import Place, place_of_allocation, place_of_call, runtime_modules
@@ -43,6 +45,9 @@ from ffm.stages.timeline_file import save_timeline
 
 LISTED_SEQUENCES = 1000
 """The document lists the sequences that save most; a note says how many more there are."""
+
+REPLAYED_FOR_TIMING = 40
+"""Sites that wait only for timing and are replayed, those that wait longest."""
 
 HOST_FUNCTIONS = frozenset((*ALLOCATORS, FREE))
 
@@ -90,6 +95,10 @@ class Findings:
     bound_s: NDArray[np.float64] | None = None
     work: DeviceWork | None = None
     """What the operations do on the GPU; None if no trace shows it."""
+    timing: NDArray[np.uint8] | None = None
+    """For each row of the timeline, if its wait serves only timing, how surely: a `Comparison` of
+    `ffm.model.necessity`; otherwise 0. None if it is unknown.
+    """
     wait_latency: WaitLatency = NOT_MEASURED
     watch: str = ""
     """As in `analysis_document.Analysis`."""
@@ -117,7 +126,9 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
     bound_s = bound_by_stack(sums) if findings.bound_s is None else findings.bound_s
     moved = np.array([site.bytes for site in findings.sites], np.int64) * (sums.kind == Kind.TRANSFER)
     copy_time = copy_times(moved, sums.count, sums.total, sums.wait)
-    estimates = Estimates(timeline, findings.work, copy_time, findings.wall_s, findings.wait_latency)
+    threads = 1 if findings.work is None else len(findings.work.process_of_thread)
+    variation = Variation.of(findings.costs, findings.probes_s / max(threads, 1))
+    estimates = Estimates(timeline, findings.work, copy_time, findings.wall_s, findings.wait_latency, variation)
     benefits = estimates.of_sites([[index] for index in range(number)], bound_s)
     runtime = runtime_modules(findings.modules)
     places = [
@@ -144,6 +155,7 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         sequences=sequences,
         costs=findings.costs,
         matching=findings.matching,
+        timing=_timing(findings, estimates),
         allocations=findings.allocations,
         estimator="carry" if estimates.replay is None else "replay",
         everything=estimates.of_everything(),
@@ -153,6 +165,32 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         notes=findings.notes + note + _process_note(findings),
     )
     return analysis, membership
+
+
+def _timing(findings: Findings, estimates: Estimates) -> list[TimingWait]:
+    """Return the sites that wait only for timing, with what it would save not to wait there."""
+    timeline, sureness = findings.timeline, findings.timing
+    if sureness is None or not sureness.any():
+        return []
+    waited = np.bincount(timeline.site, weights=np.where(sureness > 0, timeline.wait, 0))
+    count = np.bincount(timeline.site, weights=sureness > 0).astype(np.int64)
+    found = []
+    for site in np.argsort(-waited, kind="stable")[:REPLAYED_FOR_TIMING].tolist():
+        of_site = (timeline.site == site) & (sureness > 0)
+        without = estimates.without(of_site) if count[site] else None
+        if without is None:
+            continue
+        found.append(
+            TimingWait(
+                site=site,
+                occurrences=int(count[site]),
+                certain=bool((sureness[of_site] == Comparison.COMPARED).all()),
+                saving_s=without.likely_s,
+                low_s=without.low_s,
+                high_s=without.high_s,
+            )
+        )
+    return sorted(found, key=lambda wait: -wait.saving_s)
 
 
 def _explained(findings: Findings, estimates: Estimates) -> Explained | None:

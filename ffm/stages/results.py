@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.bound import bound_by_stack
 from ffm.model.copies import copy_times
 from ffm.model.device import DeviceWork
 from ffm.model.replay import Replayed
@@ -17,7 +19,7 @@ from ffm.model.sequences import Membership, offsets_of
 from ffm.model.timeline import Timeline
 from ffm.plain_text import plain_document
 from ffm.stages.analysis_document import Analysis, Benefit, SequenceOperation
-from ffm.stages.benefits import Estimates
+from ffm.stages.benefits import Estimates, Variation
 from ffm.stages.errors import FfmError
 from ffm.stages.folder import ResultsFolder
 from ffm.stages.identity import read_latest_owned
@@ -54,7 +56,11 @@ class Results:
     @functools.cached_property
     def estimates(self) -> Estimates:
         """The estimators for this run."""
-        return Estimates(self.timeline, self.work, self.copy_time, self.document.wall_s, self.document.wait_latency)
+        document = self.document
+        threads = 1 if self.work is None else len(self.work.process_of_thread)
+        probes_s = 0.0 if document.explained is None else document.explained.probes_s / max(threads, 1)
+        variation = Variation.of(document.costs, probes_s)
+        return Estimates(self.timeline, self.work, self.copy_time, document.wall_s, document.wait_latency, variation)
 
     @property
     def work(self) -> DeviceWork | None:
@@ -77,6 +83,15 @@ class Results:
             np.array([site.wait_s for site in sites]),
         )
 
+    @functools.cached_property
+    def bound_s(self) -> NDArray[np.float64]:
+        """For each site, its seconds by `bound`, over all processes."""
+        sites = self.document.sites
+        if self.work is None:
+            return np.array([site.benefit.bound_s for site in sites])
+        each = np.arange(len(sites), dtype=np.int32)
+        return bound_by_stack(self.estimates.sums(self.timeline.site, each, len(sites)))
+
     @property
     def membership(self) -> Membership:
         """Which rows belong to which of the document's sequences, numbered from 0."""
@@ -91,6 +106,17 @@ def open_results(folder: Path) -> Results:
     """
     document, own = read_latest_owned(Analysis, ResultsFolder(folder), "analysis")
     return Results(folder, document, own=own)
+
+
+def benefit_of_sites(results: Results, sites: Collection[int]) -> Benefit:
+    """Return what fixing these sites together saves."""
+    return benefits_of_sites(results, [list(sites)])[0]
+
+
+def benefits_of_sites(results: Results, groups: list[list[int]]) -> list[Benefit]:
+    """Return what fixing each group of sites together saves, as for folds; no site is in two groups."""
+    bound_s = results.bound_s
+    return results.estimates.of_sites(groups, np.array([bound_s[members].sum() for members in groups]))
 
 
 def doing_without(results: Results, site: int) -> Replayed | None:
