@@ -25,6 +25,7 @@ from twins import command_of, exit_status, measure_each, sample_parser, truth_of
 from ffm.remedy.correct import compare_runs
 from ffm.remedy.outcome import Outcome, outcome
 from ffm.remedy.selection import Remedy, plan
+from ffm.remedy.worth import worthwhile_in
 from ffm.stages.analysis import run_analysis
 from ffm.stages.errors import FfmError
 from ffm.stages.folder import ResultsFolder
@@ -56,18 +57,18 @@ def compared(name: str, twin: str, results: Results, runs: int) -> Outcome:
     Raises:
         FfmError: Nothing in it can be corrected.
     """
-    planned = plan(results.document, list(Remedy))
-    if not any(site.remedies for site in planned):
-        raise FfmError("no call site can be corrected")
+    worth = worthwhile_in(results, plan(results.document, list(Remedy)))
+    if not worth.planned:
+        raise FfmError("no call site can be corrected with a gain")
     comparison = compare_runs(
         command_of(name, name),
-        planned,
+        worth.planned,
         runs=runs,
         files=[],
         twin=command_of(twin, name),
         timeout_s=LONGEST_S,
     )
-    return outcome(results, comparison, results.document.command)
+    return outcome(results, comparison, results.document.command, None, worth.left)
 
 
 def row(name: str, twin: str, found: Outcome) -> dict[str, Any]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     help="Make synchronous transfers return at once; wait at the first use instead.",
 )
 @click.option("--reuse-uploads", "reuse", is_flag=True, help="Replace repeated uploads by copies on the device.")
-@click.option("--all", "everything", is_flag=True, help="Apply all of these.")
+@click.option("--all", "everything", is_flag=True, help="Apply all of these, as without any of them.")
 @click.option(
     "--site",
     "chosen",
@@ -58,6 +58,16 @@ if TYPE_CHECKING:
     help="Also compare this file, which the program writes.",
 )
 @click.option(
+    "--memory",
+    "memory_mib",
+    type=click.IntRange(min=0),
+    default=256,
+    show_default=True,
+    metavar="MIB",
+    help="How much host memory, and how much device memory, corrections may take; never more than a quarter of what "
+    "is free.",
+)
+@click.option(
     "--twin",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="PROGRAM",
@@ -80,6 +90,7 @@ def apply_remedy(
     sequence: int | None,
     runs: int,
     files: tuple[Path, ...],
+    memory_mib: int,
     twin: Path | None,
     agreed: bool,
     timeout: float | None,
@@ -89,8 +100,11 @@ def apply_remedy(
 ) -> None:
     """Run the unmodified program with fixes applied to chosen call stacks, and compare it with the program as it is.
 
-    Without -- ./app ARGUMENTS, the measured command is run. After --sequence N, START END select a part of the
-    sequence. With --site or --sequence, every fix that fits is applied unless specific fixes are named.
+    Without -- ./app ARGUMENTS, the measured command is run. Every fix that fits is applied unless specific fixes are
+    named. After --sequence N, START END select a part of the sequence.
+
+    A fix is left out where it is not expected to save more than it costs. While the program runs, fixes are compared
+    with the original calls now and then, and taken back where the program does not get on faster with them.
 
     The exit status is 1 if the corrected program ends differently or writes different output.
     """
@@ -100,10 +114,6 @@ def apply_remedy(
     named = zip(Remedy, (hoist, skip, asynchronous, reuse), strict=True)
     remedies = [remedy for remedy, wanted in named if wanted or everything]
     part, command = _split(arguments, sequence)
-    if not remedies and not chosen and sequence is None:
-        raise click.UsageError(
-            "choose what to apply: --cudaFree-hoist, --skip-syncs, --all, --site N, ... (see --help)"
-        )
     _apply(
         results,
         remedies or list(Remedy),
@@ -111,6 +121,7 @@ def apply_remedy(
         command or _measured_command(results, agreed=agreed),
         runs=runs,
         files=list(files),
+        memory_bytes=memory_mib << 20,
         twin=twin,
         timeout_s=timeout,
         as_json=as_json,
@@ -180,12 +191,17 @@ def _why_nothing(results: Results, among: set[int] | None) -> str:
     """Explain why no correction fits the selected site with the largest saving."""
     from ffm.remedy.fitness import left
 
-    sites = results.document.sites
     reasons = {index: why for index, why in left(results.document, []).items() if among is None or index in among}
     if not reasons:
         return "`ffm remedies` shows which options correct each problem."
+    return f"{_dearest(results, reasons)} `ffm remedies` gives the reason for each problem."
+
+
+def _dearest(results: Results, reasons: dict[int, str]) -> str:
+    """Return the reason at the site with the largest saving."""
+    sites = results.document.sites
     most = max(reasons, key=lambda index: sites[index].benefit.expected_s)
-    return f"Site {most + 1}, {sites[most].call}: {reasons[most]}. `ffm remedies` gives the reason for each problem."
+    return f"Site {most + 1}, {sites[most].call}: {reasons[most]}."
 
 
 def _apply(
@@ -196,6 +212,7 @@ def _apply(
     *,
     runs: int,
     files: list[Path],
+    memory_bytes: int,
     twin: Path | None,
     timeout_s: float | None,
     as_json: bool,
@@ -211,19 +228,24 @@ def _apply(
     from ffm.remedy.outcome import outcome
     from ffm.remedy.screen import lines
     from ffm.remedy.selection import plan
+    from ffm.remedy.worth import worthwhile_in
 
-    planned = plan(results.document, remedies, among)
-    if not any(site.remedies for site in planned):
+    fitting = plan(results.document, remedies, among)
+    if not any(site.remedies for site in fitting):
         raise FfmError(
             f"nothing to apply: no selected site of {results.document.application} can be corrected by "
             f"{', '.join(f'--{remedy}' for remedy in remedies)}. {_why_nothing(results, among)}"
         )
+    worth = worthwhile_in(results, fitting)
+    if not worth.planned:
+        raise FfmError(f"nothing to apply: no correction is expected to save time. {_dearest(results, worth.left)}")
     with Console(stderr=True).status("") as status:
         comparison = compare_runs(
             command,
-            planned,
+            worth.planned,
             runs=runs,
             files=files,
+            memory_bytes=memory_bytes,
             twin=None if twin is None else [str(twin.absolute()), *command[1:]],
             timeout_s=timeout_s,
             progress=lambda line: status.update(Text(plain(line))),
@@ -231,7 +253,7 @@ def _apply(
     ending = comparison.bare[0].ending
     if ending.signal is not None or ending.timed_out:
         raise FfmError(f"{command[0]} {ending} without corrections: fix the program or its arguments first.")
-    answer = outcome(results, comparison, command, among)
+    answer = outcome(results, comparison, command, among, worth.left)
     if as_json:
         click.echo(orjson.dumps(dataclasses.asdict(answer), option=orjson.OPT_INDENT_2))
     else:

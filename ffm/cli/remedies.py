@@ -73,6 +73,7 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 last=use.last,
                 watched=use.occurrences,
                 of=use.of,
+                untouched=use.untouched,
                 text=use.text,
                 saving_s=use.saving_s,
             )
@@ -95,18 +96,27 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 misplaced=0 if mostly else site.problem_count,
                 no_op=occurrences.get("no-op", 0),
                 repeat=occurrences.get("repeat", 0),
+                changed=_changed(index, site),
                 keep=tuple(sorted({verdict.keep for verdict in site.synchronization if verdict.keep is not None})),
                 memory=tuple(
-                    MemoryLink(link.role, link.memory, link.allocation, link.release)
+                    MemoryLink(link.role, link.memory, link.allocation, link.release, link.occurrences)
                     for link in analysis.allocations
                     if link.site == index
                 ),
                 benefit_s=site_saving(analysis, index).seconds(estimator),
+                downloads=site.download is not None,
                 download=partial,
                 framework=_framework(analysis, site),
             )
         )
     return found
+
+
+def _changed(index: int, site: Site) -> int:
+    """Return how many transfers brought other bytes than those that are repeated, the first of which may be here."""
+    repeated = [verdict for verdict in site.transfer if verdict.kind in ("no-op", "repeat")]
+    others = site.count - sum(verdict.occurrences for verdict in repeated)
+    return max(others - any(verdict.first in (index, None) for verdict in repeated), 0)
 
 
 def _framework(analysis: Analysis, site: Site) -> Framework | None:
@@ -116,7 +126,13 @@ def _framework(analysis: Analysis, site: Site) -> Framework | None:
     frames = analysis.stacks[site.stack].frames
     if not any(frame.python for frame in frames):
         return None
-    return framework_of(frame.file for frame in frames if frame.python) or PYTHON
+    modules = [module.path for module in analysis.modules]
+    # A tensor's own methods are no Python functions: there only the library tells.
+    files = (
+        frame.file if frame.python else modules[frame.module] if 0 <= frame.module < len(modules) else ""
+        for frame in frames
+    )
+    return framework_of(files) or PYTHON
 
 
 def _saving(analysis: Analysis, remedy: Remedy) -> Saving:
@@ -151,21 +167,17 @@ def remedies_view(
     from ffm.remedy.fitness import fitness
     from ffm.remedy.identify import identify_remedies
     from ffm.report.numbers import Scale, chosen_estimator
-    from ffm.report.overview import HIDDEN_BELOW_PERCENT
     from ffm.report.places import place, stack_frames, told_apart
     from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView
     from ffm.report.source_lines import SourceLines
+    from ffm.report.timing import timing_waits
 
     chosen = chosen_estimator(analysis, estimator)
     identified = identify_remedies(problem_sites(analysis, chosen))
     fitting = fitness(analysis)
     scale = Scale(analysis.wall_s)
     with_savings = [(remedy, _saving(analysis, remedy)) for remedy in identified]
-    shown = [
-        (remedy, saving)
-        for remedy, saving in with_savings
-        if show_all or scale.most_percent(saving, chosen) >= HIDDEN_BELOW_PERCENT
-    ]
+    shown = [(remedy, saving) for remedy, saving in with_savings if show_all or scale.shows(saving, chosen)]
     apart = told_apart(analysis, (remedy.site for remedy, _ in shown))
     sources = SourceLines(own=own)
     views = []
@@ -193,4 +205,5 @@ def remedies_view(
                 not_automatic=fit.why_not if fit is not None else "",
             )
         )
-    return RemediesView(analysis.application, analysis.wall_s, chosen, views, len(identified) - len(shown), results)
+    hidden = len(identified) - len(shown)
+    return RemediesView(analysis.application, analysis.wall_s, chosen, views, hidden, results, timing_waits(analysis))

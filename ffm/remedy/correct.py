@@ -18,7 +18,7 @@ from ffm.instrument.errors import InstrumentError
 from ffm.instrument.program import Ending, ending_of, resolve_program
 from ffm.instrument.runner import Instruments, Library, run_instrumented
 from ffm.remedy.layout import Counted, extra_functions, guarded_functions, read_counters
-from ffm.remedy.selection import Planned, closes_host_memory, delivers_late, write_plan
+from ffm.remedy.selection import MEMORY_BYTES, Planned, closes_host_memory, delivers_late, write_plan
 from ffm.stages.errors import ProgramError
 
 LIBRARY = Library("libffm_remedy.so", "ffm_remedy")
@@ -90,6 +90,7 @@ def compare_runs(
     *,
     runs: int,
     files: list[Path],
+    memory_bytes: int = MEMORY_BYTES,
     twin: list[str] | None = None,
     timeout_s: float | None = None,
     progress: Callable[[str], None] = lambda line: None,
@@ -101,7 +102,7 @@ def compare_runs(
     """
     with tempfile.TemporaryDirectory(prefix="ffm-remedy-") as scratch:
         folder = Path(scratch)
-        ordered = write_plan(planned, folder / "plan")
+        ordered = write_plan(planned, folder / "plan", memory_bytes)
         closing = any(closes_host_memory(site) for site in planned)
         late = any(delivers_late(site) for site in planned)
         bare: list[ProgramRun] = []

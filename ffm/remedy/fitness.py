@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ffm.remedy.selection import (
+    ALLOCATE,
     ASYNCHRONOUS_UPLOADS,
     DOWNLOADS,
     FREE,
@@ -46,11 +47,16 @@ def fitness(analysis: Analysis) -> dict[int, Fitness]:
         for site, actions in choose(analysis, list(Remedy)).items()
     }
     managed = {link.site for link in analysis.allocations if link.memory == "managed"}
-    pooled = {link.site for link in analysis.allocations if link.role == "frees" and link.memory == "device"}
+    allocated: dict[int, set[int]] = {}
+    for link in analysis.allocations:
+        if link.role == "frees" and link.allocation is not None:
+            allocated.setdefault(link.site, set()).add(link.allocation)
     return {
         index: Fitness(chosen[index], "")
         if chosen.get(index)
-        else Fitness((), _why_not(site, managed=index in managed, pooled=index in pooled))
+        else Fitness(
+            (), _why_not(site, managed=index in managed, by=[analysis.sites[one] for one in allocated.get(index, ())])
+        )
         for index, site in enumerate(analysis.sites)
         if site.problem_count
     }
@@ -62,15 +68,19 @@ def left(analysis: Analysis, planned: list[Planned]) -> dict[int, str]:
     return {index: fit.why_not for index, fit in fitness(analysis).items() if index not in remedied and fit.why_not}
 
 
-def _why_not(site: Site, *, managed: bool, pooled: bool) -> str:
+def _why_not(site: Site, *, managed: bool, by: list[Site]) -> str:
+    """Return the reason; `by` are the sites that allocate what the site frees."""
     if site.function.startswith("cuMemset") and managed:
         return MANAGED_SET
     needed = sum(verdict.occurrences for verdict in site.synchronization if verdict.kind not in UNNECESSARY)
     unseen = site.count - sum(verdict.occurrences for verdict in site.synchronization)
     if site.function in DOWNLOADS and unseen == 0:
         return _why_not_late(site)
-    if site.function == FREE and not pooled:
+    if site.function == FREE and not by:
         return "the allocation of the memory that it frees was not observed"
+    if site.function == FREE and all(allocation.function != ALLOCATE for allocation in by):
+        calls = " and ".join(sorted({allocation.call for allocation in by}))
+        return f"the memory that it frees is allocated by {calls}; ffm keeps only that of cudaMalloc"
     if site.kind == "synchronization" or site.function == FREE or site.function in UPLOADS:
         if unseen:
             return f"{unseen:,} of {site.count:,} occurrences could not be matched between the runs"

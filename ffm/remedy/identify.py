@@ -35,12 +35,13 @@ MEMORY_OF = {"frees": "the buffer", "host memory": "the host memory", "destinati
 
 @dataclass(frozen=True, slots=True)
 class MemoryLink:
-    """Memory of a call. `role` is `frees`, `host memory` or `destination`; unknown sites are None."""
+    """Memory of `occurrences` of a call. `role` is `frees`, `host memory` or `destination`; unknown sites are None."""
 
     role: str
     memory: str
     allocation: int | None
     release: int | None
+    occurrences: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ class PartialDownload:
     watched: int
     """Downloads for which this is known, out of all `of`."""
     of: int
+    untouched: int
+    """Watched downloads of which nothing was touched before they were overwritten or freed."""
     text: str
     """The same as a sentence."""
     saving_s: float
@@ -80,11 +83,15 @@ class ProblemSite:
     misplaced: int
     no_op: int
     repeat: int
+    changed: int
+    """Transfers of other bytes than those that are repeated."""
     keep: tuple[int, ...]
     """Synchronizations that must stay."""
     memory: tuple[MemoryLink, ...]
     benefit_s: float
     """By the estimator used for sorting."""
+    downloads: bool = False
+    """Whether the call copies from the device."""
     download: PartialDownload | None = None
     framework: Framework | None = None
     """The Python package through which the call is made; None for a program that is not in Python."""
@@ -192,6 +199,11 @@ def _smaller(download: PartialDownload) -> list[str]:
     steps = [download.text]
     if download.touched_bytes == 0:
         steps.append(f"Remove the download: that saves at most {download.saving_s:.4f} s.")
+    elif _is_whole(download):
+        steps.append(
+            f"Download only where the data is used: {download.untouched:,} of {download.watched:,} downloads were "
+            "overwritten or freed untouched. The others are needed, nearly whole."
+        )
     elif download.last - download.first <= download.bytes // 2:
         steps.append(
             f"Download only that part: {download.last - download.first:,} bytes from byte {download.first:,} on."
@@ -209,6 +221,12 @@ def _smaller(download: PartialDownload) -> list[str]:
     return steps
 
 
+def _is_whole(download: PartialDownload) -> bool:
+    """Return whether the downloads of which anything was touched were touched for the larger part."""
+    used = download.watched - download.untouched
+    return download.untouched > 0 and download.touched_bytes > used * download.bytes // 2
+
+
 def _partial_download(problem: ProblemSite, download: PartialDownload) -> Remedy:
     steps = _smaller(download)
     made = _made(problem, RemedyKind.PARTIAL_DOWNLOAD, download.watched, steps, "host memory")
@@ -216,15 +234,59 @@ def _partial_download(problem: ProblemSite, download: PartialDownload) -> Remedy
 
 
 def _repeated_transfer(problem: ProblemSite) -> Remedy:
-    occurrences = problem.no_op + problem.repeat
-    steps = ["Upload the data once, before the loop, and remove this call: the bytes did not change."]
-    if problem.repeat:
-        steps.append(
-            "Keep the buffer on the device: it was reallocated or overwritten in between, which lost its content."
-        )
-    if problem.framework is None:
+    if problem.changed:
+        steps = _only_when_changed(problem)
+    elif problem.downloads:
+        steps = [
+            "Download the data once and keep the host's copy: each call brought the same bytes.",
+            UNPROVED_DOWNLOAD,
+        ]
+    elif problem.repeat:
+        steps = [
+            "Keep the data on the device in a buffer of its own, and copy from there instead (cudaMemcpyAsync, device "
+            "to device): each call sent the same bytes, but its destination was written or reallocated in between, so "
+            "the call cannot just be left out.",
+            "Where it was only reallocated, keep the buffer: then one upload before the loop is enough.",
+            UNPROVED_UPLOAD,
+        ]
+    else:
+        steps = [
+            "Upload the data once, before the loop, and leave this call out: the device held the same bytes already at "
+            "each call.",
+            f"{UNPROVED_UPLOAD} Nor that no kernel writes the buffer then: if one may, keep the data in a second "
+            "buffer, and copy from there on the device.",
+        ]
+    if problem.framework is None and not problem.changed and not problem.downloads:
         steps.append("Make the host data const, so that the compiler refuses a write that would need a new upload.")
-    return _made(problem, RemedyKind.REPEATED_TRANSFER, occurrences, steps, "destination")
+    return _made(problem, RemedyKind.REPEATED_TRANSFER, problem.no_op + problem.repeat, steps, "destination")
+
+
+UNPROVED_UPLOAD = "Not shown: that the host data stays the same with other input."
+UNPROVED_DOWNLOAD = "Not shown: that no kernel changes the data in between with other input."
+
+
+def _only_when_changed(problem: ProblemSite) -> list[str]:
+    """Return the steps for transfers of which some were needed."""
+    occurrences = problem.no_op + problem.repeat
+    call = (
+        "brought bytes that the host already held"
+        if problem.downloads
+        else "sent bytes that the device was sent before"
+    )
+    steps = [
+        f"Keep this call, and skip it only while the data is unchanged: {occurrences:,} of {problem.count:,} calls "
+        f"{call}, but {problem.changed:,} transferred others."
+    ]
+    if problem.downloads:
+        steps.append("Download again only after work that may have written the data.")
+    else:
+        steps.append("Note where the host writes the data, and upload it again only then.")
+    if problem.repeat and not problem.downloads:
+        steps.append(
+            "Its destination was written or reallocated in between: keep the unchanged data in a second buffer on the "
+            "device, and copy from there."
+        )
+    return steps
 
 
 def _synchronous_transfer(problem: ProblemSite) -> Remedy:
@@ -248,16 +310,26 @@ def _synchronous_transfer(problem: ProblemSite) -> Remedy:
             "Pin the host memory, or the copy waits anyway: allocate it with cudaMallocHost instead of malloc or "
             "new, and free it with cudaFreeHost, or register it once with cudaHostRegister."
         )
-        if any(link.allocation is None for link in pageable):
-            steps.append(
-                "Its allocation was not observed, or not every time: it is on a stack, in a global variable, or "
-                "smaller than 1 KiB."
-            )
-    elif any(link.role == "host memory" for link in problem.memory):
+        steps += _unobserved(pageable)
+    elif any(link.role == "host memory" and link.memory != "managed" for link in problem.memory):
         steps.append("The host memory is already pinned, as an asynchronous copy requires.")
     steps += _kept(problem)
     occurrences = problem.unnecessary or problem.misplaced
     return _made(problem, RemedyKind.SYNCHRONOUS_TRANSFER, occurrences, steps, "host memory")
+
+
+def _unobserved(pageable: list[MemoryLink]) -> list[str]:
+    """Return what is to be said of memory whose allocation is not among the places to change."""
+    unknown = sum(link.occurrences for link in pageable if link.allocation is None)
+    if not unknown:
+        return []
+    where = "it is on a stack, in a global variable, or smaller than 1 KiB."
+    if all(link.allocation is None for link in pageable):
+        return [f"Its allocation was not observed: {where}"]
+    total = sum(link.occurrences for link in pageable)
+    return [
+        f"In {unknown:,} of {total:,} transfers, the pageable memory is from none of the allocations below: {where}"
+    ]
 
 
 def _managed_memset(problem: ProblemSite) -> Remedy:

@@ -18,7 +18,11 @@ DECLARATIONS = NATIVE / "remedy_layout.h"
 EXTRA_FUNCTIONS = NATIVE / "extra_functions.def"
 GUARDED_FUNCTIONS = NATIVE / "guarded_functions.def"
 
-SITE = struct.Struct("<16sII")
+PLAN_MAGIC = b"FFMSITES"
+PLAN = struct.Struct("<8sIIQ")
+"""`ffm_remedy_plan`, which the sites follow."""
+
+SITE = struct.Struct("<16sIIII")
 """`ffm_remedy_site`."""
 
 
@@ -36,6 +40,17 @@ def constant(name: str) -> int:
     return int(getattr(declarations().dlopen(None), name))
 
 
+def costs(library: Path) -> tuple[float, float, float] | None:
+    """Measure seconds per byte of hashing, copying and pinning with the compiled library; None if memory is short."""
+    parser = cffi.FFI()
+    parser.cdef(
+        "typedef struct { double hash, copy, pin; } ffm_remedy_costs; bool ffm_remedy_measure(ffm_remedy_costs *);"
+    )
+    found: Any = parser.new("ffm_remedy_costs *")
+    native: Any = parser.dlopen(str(library))
+    return (found.hash, found.copy, found.pin) if native.ffm_remedy_measure(found) else None
+
+
 @cache
 def extra_functions() -> tuple[str, ...]:
     """Return the driver functions outside the catalogue that the library replaces, in its order."""
@@ -51,19 +66,36 @@ def guarded_functions() -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What happened at a planned site: all calls, corrected ones, and those that fell back to waiting."""
+    """What happened at a planned site: all calls, corrected ones, those that fell back to waiting, and those left as
+    they are by the trial of its unit.
+    """
 
     calls: int
     corrected: int
     waited: int
+    original: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a unit's trial found (`native/trials.h`): whether it is corrected, and how much slower that is, as the mean
+    over some pairs of blocks. `slower` is a share of the longer time; it is None without a pair.
+    """
+
+    corrects: bool
+    pairs: int
+    slower: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The counters of one process: `ffm_remedy_counters` by field, and a tally for each site of the plan."""
+    """The counters of one process: `ffm_remedy_counters` by field, a tally for each site of the plan, and a trial for
+    each unit.
+    """
 
     values: dict[str, int]
     tallies: list[Tally]
+    trials: list[Trial]
 
 
 def read_counters(path: Path) -> Counted:
@@ -82,6 +114,17 @@ def read_counters(path: Path) -> Counted:
         raise FfmError(f"{path} was written by another version of ffm. Run the command again.")
     fields = [name for name, field in parser.typeof("ffm_remedy_counters").fields if field.type.kind == "primitive"]
     rest = content[size:]
-    tally = struct.Struct("<QQQ")
-    tallies = [Tally(*tally.unpack_from(rest, place * tally.size)) for place in range(header.sites)]
-    return Counted({name: int(getattr(header, name)) for name in fields}, tallies)
+    if len(rest) < header.sites * (_TALLY.size + _TRIAL.size):
+        raise FfmError(f"{path} is truncated: the corrected program's counts are lost. Run the command again.")
+    tallies = [Tally(*_TALLY.unpack_from(rest, place * _TALLY.size)) for place in range(header.sites)]
+    rest = rest[header.sites * _TALLY.size :]
+    trials = [_trial(*_TRIAL.unpack_from(rest, place * _TRIAL.size)) for place in range(header.sites)]
+    return Counted({name: int(getattr(header, name)) for name in fields}, tallies, trials)
+
+
+_TALLY, _TRIAL = struct.Struct("<QQQQ"), struct.Struct("<IIddQ")
+"""`ffm_remedy_tally` and `ffm_remedy_trial`."""
+
+
+def _trial(corrects: int, pairs: int, slower: float, _squares: float, _spent_ns: int) -> Trial:
+    return Trial(bool(corrects), pairs, slower / pairs if pairs else None)

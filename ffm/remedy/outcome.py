@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from enum import StrEnum
 
 from ffm.remedy.correct import Comparison, ProgramRun
 from ffm.remedy.fitness import left
-from ffm.remedy.layout import constant
+from ffm.remedy.layout import Counted, Trial, constant
 from ffm.remedy.selection import Planned, Remedy
 from ffm.stages.analysis_document import Analysis, Site
-from ffm.stages.results import Results
+from ffm.stages.results import Results, benefit_of_sites
 
 REMOVED = {
     "synchronizations": "explicit synchronizations that returned at once",
@@ -58,6 +57,16 @@ STOPPED = {
 }
 
 
+class Found(StrEnum):
+    """What comparing a site's corrected calls with the original ones, while the program ran, found."""
+
+    HELPED = "helped"
+    NO_DIFFERENCE = "made no difference"
+    WENT_BACK = "went back"
+    NOT_COMPARED = "not compared"
+    """Too few calls, or calls so short that they could not make a difference."""
+
+
 WORTH_A_RATIO = 0.005
 """Estimates below this share of the run are within the noise between runs: a ratio to them is meaningless."""
 
@@ -79,7 +88,9 @@ class RemedyCount:
 
 @dataclass(frozen=True, slots=True)
 class SiteCount:
-    """A planned call site, numbered as in `ffm site`: all calls, corrected ones, and those that waited after all."""
+    """A planned call site, numbered as in `ffm site`: all calls, corrected ones, those that waited after all, and those
+    left as they are to compare, or because it had been found that the correction does not pay.
+    """
 
     site: int
     place: str
@@ -87,6 +98,12 @@ class SiteCount:
     calls: int
     corrected: int
     waited: int
+    original: int
+    found: Found
+    slower: float | None
+    """How much slower the program got on with the correction: a share of the longer time, negative if it was faster,
+    None if it was not compared.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,24 +148,32 @@ class Outcome:
     memory: dict[str, int]
     sites: list[SiteCount]
     left: list[LeftSite]
-    """Selected sites that save at least 0.1 % of the run but that no correction fits; largest saving first."""
+    """Selected sites that no correction fits though they would save at least 0.1 % of the run, and sites whose
+    correction is not expected to pay; largest saving first.
+    """
     differences: list[str]
     """Why the corrected program does not behave like the original; empty if it does."""
     notes: list[str]
 
 
 def outcome(
-    results: Results, comparison: Comparison, command: list[str], among: Collection[int] | None = None
+    results: Results,
+    comparison: Comparison,
+    command: list[str],
+    among: Collection[int] | None,
+    unpaid: Mapping[int, str],
 ) -> Outcome:
-    """Summarize the runs; `among` are the sites that were selected from, all sites by default."""
+    """Summarize the runs.
+
+    `among` are the sites that were selected from; None means all. `unpaid` are those whose correction is not expected
+    to pay, and why.
+    """
     document = results.document
     totals = {
         name: sum(process.values[name] for process in comparison.counted) for name in (*REMOVED, *FALLBACKS, *MEMORY)
     }
     sites = _sites(results, comparison)
-    problems = [site.site for site in comparison.planned if site.remedies]
-    bound_s = np.array([sum(document.sites[site].benefit.bound_s for site in problems)])
-    benefit = results.estimates.of_sites([problems], bound_s)[0]
+    benefit = benefit_of_sites(results, [site.site for site in comparison.planned if site.remedies])
     estimate_s = benefit.expected_s
     saving_s = comparison.bare_s - comparison.corrected_s
     differences, notes = compare_outputs(comparison.bare, comparison.corrected)
@@ -176,18 +201,24 @@ def outcome(
         fallbacks={name: totals[name] for name in FALLBACKS if totals[name]},
         memory={name: totals[name] for name in MEMORY if totals[name]},
         sites=sites,
-        left=_left(results.document, comparison.planned, among),
+        left=_left(results.document, comparison.planned, among, unpaid),
         differences=differences,
         notes=notes + _notes(comparison, command, results),
     )
 
 
-def _left(document: Analysis, planned: list[Planned], among: Collection[int] | None) -> list[LeftSite]:
-    least = WORTH_TELLING * document.wall_s
+def _left(
+    document: Analysis, planned: list[Planned], among: Collection[int] | None, unpaid: Mapping[int, str]
+) -> list[LeftSite]:
+    least_s = WORTH_TELLING * document.wall_s
+    unfit = {
+        index: why
+        for index, why in left(document, planned).items()
+        if (among is None or index in among) and document.sites[index].benefit.expected_s >= least_s
+    }
     sites = [
         LeftSite(index + 1, _place(document.sites[index]), document.sites[index].benefit.expected_s, why)
-        for index, why in left(document, planned).items()
-        if (among is None or index in among) and document.sites[index].benefit.expected_s >= least
+        for index, why in (unfit | dict(unpaid)).items()
     ]
     return sorted(sites, key=lambda site: -site.expected_s)
 
@@ -201,6 +232,7 @@ def _sites(results: Results, comparison: Comparison) -> list[SiteCount]:
     for place, planned in enumerate(comparison.planned):
         site = results.document.sites[planned.site]
         tallies = [process.tallies[place] for process in comparison.counted]
+        trial = _trial(comparison.counted, planned.unit)
         counts.append(
             SiteCount(
                 site=planned.site + 1,
@@ -209,9 +241,26 @@ def _sites(results: Results, comparison: Comparison) -> list[SiteCount]:
                 calls=sum(tally.calls for tally in tallies),
                 corrected=sum(tally.corrected for tally in tallies),
                 waited=sum(tally.waited for tally in tallies),
+                original=sum(tally.original for tally in tallies),
+                found=_found(trial),
+                slower=None if trial is None else trial.slower,
             )
         )
     return sorted(counts, key=lambda count: count.site)
+
+
+def _trial(counted: Sequence[Counted], unit: int) -> Trial | None:
+    """Return the unit's trial in the process that compared most; None if no process did."""
+    trials = [process.trials[unit] for process in counted if process.trials[unit].pairs]
+    return max(trials, key=lambda trial: trial.pairs, default=None)
+
+
+def _found(trial: Trial | None) -> Found:
+    if trial is None or trial.slower is None:
+        return Found.NOT_COMPARED
+    if not trial.corrects:
+        return Found.WENT_BACK
+    return Found.HELPED if trial.slower < 0 else Found.NO_DIFFERENCE
 
 
 def _remedies(planned: Sequence[Planned], sites: Sequence[SiteCount]) -> list[RemedyCount]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from ffm.remedy.outcome import FALLBACKS, MEMORY, REMOVED, Outcome
+from ffm.remedy.outcome import FALLBACKS, MEMORY, REMOVED, Found, Outcome, SiteCount
 
 WIDTH = 100
 """Columns of a sentence."""
@@ -36,6 +36,7 @@ def lines(outcome: Outcome) -> Iterator[str]:
         sites = f"{count.remedied} of {count.planned}"
         yield f"  {count.remedy:<18} {sites:>12} {count.corrected:>10,} {count.waited:>9,}"
     yield ""
+    yield from _compared(outcome.sites)
     yield f"Removed: {outcome.synchronizations_removed:,} synchronization operations"
     for name, number in outcome.removed.items():
         yield f"  {number:>10,}  {REMOVED[name]}"
@@ -57,6 +58,24 @@ def lines(outcome: Outcome) -> Iterator[str]:
         yield from _wrapped(f"Note: {note}")
     if not outcome.differences:
         yield "The corrected program ended like the original and wrote the same output."
+
+
+def _compared(sites: list[SiteCount]) -> Iterator[str]:
+    """Yield what comparing corrected with original calls found, during the last run."""
+    mine = [site for site in sites if site.remedies and site.calls]
+    numbers = {found: [site for site in mine if site.found is found] for found in Found}
+    compared = len(mine) - len(numbers[Found.NOT_COMPARED])
+    if not compared:
+        return
+    parts = [f"{len(numbers[found])} {found}" for found in (Found.HELPED, Found.NO_DIFFERENCE, Found.WENT_BACK)]
+    yield from _wrapped(
+        f"Compared with the original calls while the program ran: {compared} of {len(mine)} call sites; "
+        f"{', '.join(part for part in parts if not part.startswith('0 '))}"
+    )
+    for site in numbers[Found.WENT_BACK][:SHOWN]:
+        lost = f"correcting it cost {100 * (site.slower or 0):.0f} % of the time from call to call"
+        yield from _wrapped(f"  {site.place} (site {site.site}) went back: {lost}")
+    yield ""
 
 
 def _wrapped(text: str) -> list[str]:

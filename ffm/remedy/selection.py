@@ -8,14 +8,14 @@ results say that this saves time; each call checks that its bytes are right (`na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.model.necessity import REASONS, Reason
-from ffm.remedy.layout import SITE, constant
+from ffm.remedy.layout import PLAN, PLAN_MAGIC, SITE, constant
 from ffm.stages.analysis_document import Analysis, Site, Verdict
 from ffm.stages.errors import FfmError
 
@@ -63,6 +63,12 @@ class Planned:
     actions: int
     remedies: tuple[Remedy, ...]
     """The problems remedied; none at sites that only take part, such as the allocations of memory freed elsewhere."""
+    unit: int = 0
+    """Sites of one unit are corrected together, or not at all; units are numbered from 0."""
+    pace: int = 0
+    """At the one site of a unit whose calls pace its trial, how many were recorded; else 0. Without such a site there
+    is no trial.
+    """
 
 
 def plan(analysis: Analysis, remedies: Collection[Remedy], among: Collection[int] | None = None) -> list[Planned]:
@@ -77,6 +83,9 @@ def plan(analysis: Analysis, remedies: Collection[Remedy], among: Collection[int
             "program. Measure it with `snakemake --config app=./program` first."
         )
     catalogue = load_catalogue()
+    chosen = choose(analysis, remedies, among)
+    unit = _units(analysis, chosen)
+    paces = _paces(analysis, chosen, unit)
     return [
         Planned(
             site=number,
@@ -84,8 +93,10 @@ def plan(analysis: Analysis, remedies: Collection[Remedy], among: Collection[int
             function=catalogue[analysis.sites[number].function].index,
             actions=_union(actions.values()),
             remedies=tuple(remedy for remedy in actions if remedy is not None),
+            unit=unit[number],
+            pace=analysis.sites[number].count if number in paces else 0,
         )
-        for number, actions in sorted(choose(analysis, remedies, among).items())
+        for number, actions in sorted(chosen.items())
     ]
 
 
@@ -121,17 +132,63 @@ def choose(
             if link.role != "frees" or link.site not in chosen or link.allocation is None:
                 continue
             free, allocation = analysis.sites[link.site], analysis.sites[link.allocation]
-            if free.function == FREE and allocation.function == ALLOCATE and never_needed(free):
+            if free.function == FREE and allocation.function == ALLOCATE and guards_itself(free):
                 add(link.site, Remedy.HOIST, "POOL_FREE")
                 add(link.allocation, None, "POOL_ALLOCATION")
     catalogue = load_catalogue()
     return {number: actions for number, actions in flags.items() if analysis.sites[number].function in catalogue}
 
 
-def write_plan(planned: Iterable[Planned], path: Path) -> list[Planned]:
-    """Write the sites for the correcting library; return them in the file's order."""
+def _units(analysis: Analysis, chosen: dict[int, Actions]) -> dict[int, int]:
+    """Number the sets of sites that depend on each other: frees and the allocations of what they free, repeated uploads
+    and the uploads that they repeat.
+    """
+    leader = {number: number for number in chosen}
+
+    def find(number: int) -> int:
+        while leader[number] != number:
+            number = leader[number] = leader[leader[number]]
+        return number
+
+    for number, partner in _partners(analysis, chosen):
+        leader[find(number)] = find(partner)
+    numbers = {first: place for place, first in enumerate(sorted({find(number) for number in chosen}))}
+    return {number: numbers[find(number)] for number in chosen}
+
+
+def _partners(analysis: Analysis, chosen: dict[int, Actions]) -> Iterator[tuple[int, int]]:
+    for link in analysis.allocations:
+        if link.role == "frees" and link.allocation in chosen and Remedy.HOIST in chosen.get(link.site, {}):
+            yield link.site, link.allocation
+    for number, actions in chosen.items():
+        if Remedy.REUSE in actions:
+            yield from ((number, first) for first in _firsts(analysis.sites[number]) if first in chosen)
+
+
+def _paces(analysis: Analysis, chosen: dict[int, Actions], unit: dict[int, int]) -> set[int]:
+    """Return, for each unit, its site with a problem that is called most often."""
+    most: dict[int, int] = {}
+    for number in sorted(number for number, actions in chosen.items() if any(remedy is not None for remedy in actions)):
+        rival = most.get(unit[number])
+        if rival is None or analysis.sites[number].count > analysis.sites[rival].count:
+            most[unit[number]] = number
+    return set(most.values())
+
+
+MEMORY_BYTES = 256 << 20
+"""What corrections may take of host memory, and of device memory, unless told otherwise; at most a quarter of what is
+free.
+"""
+
+
+def write_plan(planned: Iterable[Planned], path: Path, memory_bytes: int = MEMORY_BYTES) -> list[Planned]:
+    """Write the sites for the correcting library; return them in the file's order, their units numbered from 0."""
     ordered = sorted(planned, key=lambda site: (site.key, site.function))
-    path.write_bytes(b"".join(SITE.pack(site.key, site.function, site.actions) for site in ordered))
+    numbers = {unit: number for number, unit in enumerate(dict.fromkeys(site.unit for site in ordered))}
+    ordered = [replace(site, unit=numbers[site.unit]) for site in ordered]
+    sites = (SITE.pack(site.key, site.function, site.actions, site.unit, site.pace) for site in ordered)
+    header = PLAN.pack(PLAN_MAGIC, constant("FFM_REMEDY_VERSION"), len(ordered), memory_bytes)
+    path.write_bytes(header + b"".join(sites))
     return ordered
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,8 +37,14 @@ class _NoWaitFunction:
     offsets: tuple[int, ...] = ()
 
 
-def every_correction(command: list[str], folder: Path) -> list[Planned]:
-    """Trace the program once, and plan all corrections at all stacks that occurred."""
+PACE = 1000
+"""Recorded calls, enough for any trial."""
+
+
+def every_correction(command: list[str], folder: Path, *, tried: bool = False) -> list[Planned]:
+    """Trace the program once, and plan all corrections at all stacks that occurred. `tried`: with a trial of each site,
+    so that corrections come and go.
+    """
     recordings = folder / "recordings"
     recordings.mkdir()
     functions = [function.name for function in load_catalogue().of_kind(*(set(Kind) - {Kind.ENTRY}))]
@@ -54,17 +59,18 @@ def every_correction(command: list[str], folder: Path) -> list[Planned]:
         )
         if function < len(catalogue) and catalogue[function].name in ACTIONS
     }
-    number = itertools.count()
     assert calls, (folder / "output").read_text()
     return [
         Planned(
-            site=next(number),
+            site=number,
             key=bytes.fromhex(key),
             function=function,
             actions=sum(constant(f"FFM_REMEDY_{action}") for action in ACTIONS[catalogue[function].name]),
             remedies=(Remedy.SKIP,),
+            unit=number,
+            pace=PACE if tried else 0,
         )
-        for key, function in sorted(calls)
+        for number, (key, function) in enumerate(sorted(calls))
     ]
 
 
@@ -79,9 +85,12 @@ class Corrected:
     """Sums over the processes of the last corrected run."""
 
 
-def correct(command: list[str], folder: Path, *, runs: int = 1, files: tuple[Path, ...] = ()) -> Corrected:
-    """Run a program bare and with every correction."""
-    comparison = compare_runs(command, every_correction(command, folder), runs=runs, files=list(files), timeout_s=60)
+def correct(
+    command: list[str], folder: Path, *, runs: int = 1, files: tuple[Path, ...] = (), tried: bool = False
+) -> Corrected:
+    """Run a program bare and with every correction; arguments as for `every_correction`."""
+    planned = every_correction(command, folder, tried=tried)
+    comparison = compare_runs(command, planned, runs=runs, files=list(files), timeout_s=60)
     differences, _ = compare_outputs(comparison.bare, comparison.corrected)
     counts: dict[str, int] = {}
     for process in comparison.counted:

@@ -38,21 +38,24 @@ def everything(ffm: Ffm, folder: Path) -> dict[str, Any]:
 def test_all_problems_of_a_kind_are_remedied(everything: dict[str, Any]) -> None:
     for count in everything["remedies"]:
         assert count["remedied"] == count["planned"] > 0, count
-    assert {count["remedy"] for count in everything["remedies"]} == {
-        "cudaFree-hoist",
-        "skip-syncs",
-        "async-transfers",
-        "reuse-uploads",
-    }
+    applied = {count["remedy"] for count in everything["remedies"]}
+    assert "cudaFree-hoist" in applied
+    assert applied <= {"cudaFree-hoist", "skip-syncs", "async-transfers", "reuse-uploads"}
+    # What pays depends on what hashing and copying cost on this machine.
+    assert len(applied) == 4 or any("would save" in site["why"] for site in everything["left"])
 
 
 def test_the_operations_in_the_loop_are_removed(everything: dict[str, Any]) -> None:
+    """Of nine synchronizations, those remain that would save nothing: another wait follows."""
     removed = everything["removed"]
-    assert removed["synchronizations"] == 9 * ITERATIONS
+    skipped = [site for site in everything["sites"] if "skip-syncs" in site["remedies"]]
+    remain = [site for site in everything["left"] if "Synchronize" in site["place"]]
+    assert removed["synchronizations"] == ITERATIONS * len(skipped)
+    assert len(skipped) + len(remain) == 9
+    assert all("would save" in site["why"] for site in remain)
     assert removed["frees"] >= 17 * ITERATIONS
     assert removed["allocations"] >= 16 * (ITERATIONS - 1)
-    assert removed["uploads_copied"] >= 7 * (ITERATIONS - 1)
-    assert everything["synchronizations_removed"] > 34 * ITERATIONS
+    assert everything["synchronizations_removed"] > 25 * ITERATIONS
 
 
 def test_the_program_computes_the_same(everything: dict[str, Any]) -> None:
@@ -124,10 +127,19 @@ def test_a_program_that_crashes_by_itself_is_an_error(ffm: Ffm, folder: Path) ->
     assert "was ended by the signal SIGSEGV without corrections" in done.err
 
 
-def test_it_must_be_said_what_to_apply(ffm: Ffm, folder: Path) -> None:
-    done = ffm("apply-remedy", folder=folder)
-    assert done.code != 0
-    assert "--cudaFree-hoist" in done.err
+def test_everything_is_applied_unless_something_is_chosen(ffm: Ffm, folder: Path, everything: dict[str, Any]) -> None:
+    done = ffm("apply-remedy", "--runs", 1, "--json", folder=folder)
+    assert done.code == 0, done.err
+    applied = {count["remedy"] for count in json.loads(done.out)["remedies"]}
+    assert {"cudaFree-hoist"} <= applied <= {"cudaFree-hoist", "skip-syncs", "async-transfers", "reuse-uploads"}
+
+
+def test_memory_can_be_limited(ffm: Ffm, folder: Path) -> None:
+    done = ffm("apply-remedy", "--memory", 0, "--runs", 1, "--json", folder=folder)
+    assert done.code == 0, done.err
+    answer = json.loads(done.out)
+    assert "staging_bytes" not in answer["memory"] and "cache_bytes" not in answer["memory"]
+    assert answer["differences"] == []
 
 
 def test_nothing_fit_is_an_error(ffm: Ffm, folder: Path) -> None:

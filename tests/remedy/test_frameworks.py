@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
+from ffm.cli.remedies import _framework
 from ffm.remedy.frameworks import CUPY, NUMBA, PYTHON, TORCH, Framework, framework_of
 from ffm.remedy.identify import identify_remedies
+from ffm.stages.documents import Frame, Module, Stack
 from tests.remedy.test_identify import PAGEABLE, TRANSFER
+from tests.report.sample_analysis import sample_analysis
 
 
 @pytest.mark.parametrize(
@@ -17,6 +21,7 @@ from tests.remedy.test_identify import PAGEABLE, TRANSFER
         (["/env/lib/python3.12/site-packages/torch/cuda/__init__.py", "/home/me/train.py"], TORCH),
         (["/env/lib/python3.12/site-packages/cupy/_creation/basic.py"], CUPY),
         (["/env/site-packages/numba_cuda/numba/cuda/dispatcher.py", "/env/site-packages/torch/a.py"], NUMBA),
+        (["/usr/lib/libcuda.so.1", "/env/site-packages/torch/lib/libtorch_cuda.so", "/home/me/train.py"], TORCH),
         (["/home/me/torch.py"], None),
         ([""], None),
     ],
@@ -42,3 +47,18 @@ def test_values_fetched_too_early_are_kept_on_the_gpu() -> None:
 def test_python_has_no_const() -> None:
     (remedy,) = identify_remedies([replace(TRANSFER, repeat=9, framework=TORCH)])
     assert not any("const" in step for step in remedy.steps)
+
+
+def test_a_library_on_the_stack_tells_the_package() -> None:
+    """A tensor's own methods are no Python functions."""
+    paths = ["/usr/lib/libcuda.so.1", "/env/site-packages/torch/lib/libtorch_cuda.so"]
+    frames = [Frame(module=0, offset=1), Frame(module=1, offset=1)]
+    script = Frame(module=0, offset=0, function="step", file="/home/me/train.py", line=7, python=True)
+    analysis = sample_analysis()
+    changed = msgspec.structs.replace(
+        analysis,
+        modules=[Module(path=path, build_id="") for path in paths],
+        stacks=[Stack(key="0" * 32, frames=[*frames, script]), Stack(key="1" * 32, frames=frames)],
+    )
+    sites = [msgspec.structs.replace(analysis.sites[0], stack=stack) for stack in (0, 1)]
+    assert [_framework(changed, site) for site in sites] == [TORCH, None]

@@ -25,6 +25,7 @@ FREE = ProblemSite(
     misplaced=0,
     no_op=0,
     repeat=0,
+    changed=0,
     keep=(),
     memory=(MemoryLink("frees", "device", allocation=1, release=3),),
     benefit_s=2.0,
@@ -64,7 +65,7 @@ def test_a_copy_that_is_asynchronous_by_name_need_only_be_pinned() -> None:
 
 @pytest.mark.parametrize(("saving_s", "first"), [(1.0, "synchronous transfer"), (3.0, "download")])
 def test_a_download_that_nobody_touches_is_named_by_what_saves_most(saving_s: float, first: str) -> None:
-    untouched = PartialDownload(1 << 24, 0, 0, 0, 10, 10, "Nothing was touched.", saving_s)
+    untouched = PartialDownload(1 << 24, 0, 0, 0, 10, 10, 10, "Nothing was touched.", saving_s)
     (remedy,) = identify_remedies([replace(TRANSFER, download=untouched)])
     assert (remedy.kind is RemedyKind.PARTIAL_DOWNLOAD) == (first == "download")
     assert remedy.benefit_s == max(saving_s, TRANSFER.benefit_s)
@@ -82,18 +83,64 @@ def test_host_memory_is_pinned_where_it_is_allocated_and_freed() -> None:
     assert not any("was not observed" in step for step in remedy.steps)
 
 
+def test_it_is_said_how_many_transfers_use_memory_that_no_named_place_allocates() -> None:
+    known = MemoryLink("host memory", "pageable", allocation=5, release=6, occurrences=7)
+    unknown = replace(PAGEABLE, occurrences=3)
+    (remedy,) = identify_remedies([replace(TRANSFER, memory=(known, unknown))])
+    assert PlaceToChange("allocation of the host memory", 5) in remedy.places
+    assert not any("was not observed" in step for step in remedy.steps)
+    assert any(step.startswith("In 3 of 10 transfers") for step in remedy.steps)
+
+
 def test_a_repeated_upload_names_the_buffer_to_keep() -> None:
     (remedy,) = identify_remedies([replace(TRANSFER, repeat=9)])
     assert remedy.kind is RemedyKind.REPEATED_TRANSFER
     assert (remedy.occurrences, remedy.of) == (9, 10)
     assert PlaceToChange("allocation of the destination", 1) in remedy.places
     assert PlaceToChange("free of the destination", 2) in remedy.places
-    assert any("Keep the buffer" in step for step in remedy.steps)
+    assert any("keep the buffer" in step for step in remedy.steps)
 
 
-def test_an_upload_of_what_is_there_already_needs_no_new_buffer() -> None:
-    (remedy,) = identify_remedies([replace(TRANSFER, no_op=9)])
-    assert not any("Keep the buffer" in step for step in remedy.steps)
+def told(problem: ProblemSite) -> str:
+    (remedy,) = identify_remedies([problem])
+    return " ".join(remedy.steps)
+
+
+def test_an_upload_that_never_brought_anything_new_may_go_and_what_was_not_proved_is_said() -> None:
+    advice = told(replace(TRANSFER, no_op=9))
+    assert "leave this call out" in advice and "const" in advice
+    assert "Not shown: that the host data stays the same" in advice
+    assert "no kernel writes the buffer" in advice
+
+
+@pytest.mark.parametrize("counts", [{"no_op": 8}, {"repeat": 8}])
+def test_an_upload_that_once_brought_other_bytes_stays(counts: dict[str, int]) -> None:
+    advice = told(replace(TRANSFER, changed=1, **counts))
+    assert "Keep this call" in advice and "8 of 10 calls" in advice and "1 transferred others" in advice
+    assert "leave this call out" not in advice and "const" not in advice
+
+
+def test_an_upload_whose_destination_is_written_in_between_is_replaced_by_a_copy_on_the_device() -> None:
+    advice = told(replace(TRANSFER, repeat=9))
+    assert "device to device" in advice and "cannot just be left out" in advice
+    assert "leave this call out" not in advice
+
+
+def test_a_repeated_download_is_not_told_to_be_uploaded() -> None:
+    for changed in (0, 1):
+        advice = told(replace(TRANSFER, downloads=True, no_op=8, changed=changed))
+        assert "pload" not in advice and "const" not in advice
+        assert "Download" in advice
+
+
+def test_downloads_that_are_overwritten_unread_are_not_gathered() -> None:
+    """Of ten, one is used, whole."""
+    mostly = PartialDownload(1 << 20, 1 << 20, 0, 1 << 20, 10, 10, 9, "Of 10.0 MiB ...", 1.0)
+    advice = told(replace(TRANSFER, unnecessary=0, download=mostly))
+    assert "gather" not in advice
+    assert "9 of 10 downloads were overwritten or freed untouched" in advice
+    scattered = replace(mostly, touched_bytes=1 << 18, untouched=8)
+    assert "gather" in told(replace(TRANSFER, unnecessary=0, download=scattered))
 
 
 @pytest.mark.parametrize("keep", [(), (9,)])

@@ -51,7 +51,7 @@ def test_corrected_programs_write_the_same(
     # With host functions and kernels on host memory most waits stay; without them, much is deferred.
     free = {"kernels_on_host": told, "host_functions": True} if seed == 1 else {"host_functions": False}
     script.write_text(Script(seed, **free, ordered_memory=seed == 3, **SETTINGS[setting]).text(120))  # type: ignore[arg-type]
-    corrected = correct([str(program), str(script)], tmp_path)
+    corrected = correct([str(program), str(script)], tmp_path, tried=seed == 2)
     assert corrected.differences == []
     assert corrected.counts["stopped"] == 0
     assert corrected.counts["allocations"] > 0

@@ -10,10 +10,11 @@ import pytest
 from ffm.driver.catalogue import load_catalogue
 from ffm.model.necessity import REASONS, Reason
 from ffm.remedy.fitness import Fitness, fitness, left
-from ffm.remedy.layout import SITE, constant, declarations, guarded_functions
+from ffm.remedy.layout import PLAN, PLAN_MAGIC, SITE, constant, declarations, guarded_functions
 from ffm.remedy.selection import (
     LATE_S,
     LEAST,
+    MEMORY_BYTES,
     Planned,
     Remedy,
     closes_host_memory,
@@ -126,6 +127,23 @@ def test_frees_are_hoisted_with_the_allocations_of_what_they_free() -> None:
     assert [closes_host_memory(one) for one in planned] == [False, True]
 
 
+def test_frees_that_are_needed_now_and_then_are_hoisted_if_what_they_protect_can_be_guarded() -> None:
+    def free(number: int, reason: Reason) -> Site:
+        needed = verdict("required", 1, REASONS[reason])
+        return site(number, "free", "cuMemFree_v2", [verdict("unnecessary", 9), needed])
+
+    reasons = (Reason.RESULT_USED, Reason.ORDERS_STREAMS, Reason.HOST_TIMER, Reason.PRIVATE_CALL)
+    document = analysis(
+        site(0, "allocation", "cuMemAlloc_v2"),
+        *(free(number, reason) for number, reason in enumerate(reasons, 1)),
+        allocations=[
+            AllocationLink(site=number, role="frees", memory="device", allocation=0, release=number, occurrences=10)
+            for number in range(1, 1 + len(reasons))
+        ],
+    )
+    assert set(actions(plan(document, {Remedy.HOIST}))) == {0, 1, 2}
+
+
 def test_an_upload_may_have_waited_for_its_source_to_be_overwritten() -> None:
     overwritten = verdict("required", 4, REASONS[Reason.SOURCE_OVERWRITTEN])
     used = verdict("required", 4, REASONS[Reason.RESULT_USED])
@@ -229,11 +247,22 @@ def test_what_is_not_corrected_has_a_reason() -> None:
     assert fitness(analysis(site(0, "other", "cuCtxCreate"), origin="diogenes")) == {}
 
 
+def test_a_free_says_what_allocates_its_memory_if_that_is_why_it_is_not_corrected() -> None:
+    document = analysis(
+        site(0, "free", "cuMemFree_v2", [verdict("unnecessary", 10)]),
+        site(1, "allocation", "cuMemAllocManaged", []),
+        allocations=[AllocationLink(site=0, role="frees", memory="managed", allocation=1, release=0, occurrences=10)],
+    )
+    why = fitness(document)[0].why_not
+    assert f"allocated by {document.sites[1].call}" in why
+    assert "not observed" not in why
+
+
 REASON_WORDS = (
     "managed memory",
     "4 of 10 occurrences are needed",
     "moving it requires a change of the source",
-    "4 are needed: the program reads a clock",
+    f"4 are needed: {REASONS[Reason.HOST_TIMER]}",
     "not cuMemcpyDtoHAsync_v2",
     "the allocation of the memory that it frees was not observed",
     "1 of 10 occurrences could not be matched",
@@ -266,8 +295,38 @@ def test_the_plan_is_sorted_by_key(tmp_path: Path) -> None:
     ordered = write_plan(sites, tmp_path / "plan")
     assert [one.site for one in ordered] == [1, 2, 3]
     written = (tmp_path / "plan").read_bytes()
-    assert [SITE.unpack_from(written, place * SITE.size)[0][0] for place in range(3)] == [1, 2, 3]
+    assert PLAN.unpack_from(written) == (PLAN_MAGIC, constant("FFM_REMEDY_VERSION"), 3, MEMORY_BYTES)
+    assert [SITE.unpack_from(written, PLAN.size + place * SITE.size)[0][0] for place in range(3)] == [1, 2, 3]
+    assert declarations().sizeof("ffm_remedy_plan") == PLAN.size
     assert declarations().sizeof("ffm_remedy_site") == SITE.size
+
+
+def test_sites_that_depend_on_each_other_are_one_unit_paced_by_its_most_frequent_problem() -> None:
+    used = verdict("required", 10, REASONS[Reason.RESULT_USED])
+    document = analysis(
+        site(0, "allocation", "cuMemAlloc_v2"),
+        site(1, "free", "cuMemFree_v2", [verdict("unnecessary", 10)]),
+        site(2, "transfer", "cuMemcpyHtoD_v2", [used]),
+        site(3, "transfer", "cuMemcpyHtoD_v2", [used], [verdict("copy", 10, first=2)]),
+        site(4, "synchronization", "cuCtxSynchronize", [verdict("unnecessary", 10)]),
+        site(5, "free", "cuMemFree_v2", [verdict("unnecessary", 20)]),
+        allocations=[
+            AllocationLink(site=free, role="frees", memory="device", allocation=0, release=free, occurrences=10)
+            for free in (1, 5)
+        ],
+    )
+    document.sites[5] = msgspec.structs.replace(document.sites[5], count=20)
+    planned = {one.site: one for one in plan(document, set(Remedy))}
+    assert planned[0].unit == planned[1].unit == planned[5].unit
+    assert planned[2].unit == planned[3].unit
+    assert len({one.unit for one in planned.values()}) == 3
+    assert {number: one.pace for number, one in planned.items()} == {0: 0, 1: 0, 2: 0, 3: 10, 4: 10, 5: 20}
+
+
+def test_units_are_numbered_from_0_in_the_plan(tmp_path: Path) -> None:
+    function = load_catalogue()["cuCtxSynchronize"].index
+    sites = [Planned(number, bytes([number]) * 16, function, 4, (Remedy.SKIP,), unit=7 * number) for number in (1, 2)]
+    assert [one.unit for one in write_plan(sites, tmp_path / "plan")] == [0, 1]
 
 
 def test_each_guarded_function_is_named_once() -> None:

@@ -3,15 +3,13 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "allowance.h"
 #include "counters.h"
 #include "driver.h"
 #include "extras.h"
 #include "state.h"
 
 enum { COPIES = 4096, BINS = 1024, GRANULE = 512, DISABLE_TIMING = 2 };
-
-/* The copies take at most one SHARE-th of the device's memory. */
-enum { SHARE = 10 };
 
 /* Indices into `copies` start at 1; 0 means none. */
 typedef struct {
@@ -149,7 +147,7 @@ static bool fill(const ffm_content_key *content, uint64_t address, uint64_t from
 void ffm_cache_keep(const ffm_content_key *content, uint64_t from, uint64_t stream, bool at_once)
 {
     if (cache.limit == 0)
-        cache.limit = ffm_device_memory() / SHARE;
+        cache.limit = ffm_allowance_device(ffm_free_device_memory());
     bool possible;
     uint64_t old;
     while ((old = make_room(rounded(content->bytes), at_once, &possible)) != 0)

@@ -9,11 +9,25 @@
 
 static ffm_remedy_counters nowhere;
 static ffm_remedy_tally lost[1];
+static ffm_remedy_trial untold[1];
 static char folder_name[2048];
 static uint32_t site_count;
 
 ffm_remedy_counters *ffm_counters = &nowhere;
 ffm_remedy_tally *ffm_tallies = lost;
+ffm_remedy_trial *ffm_trials = untold;
+
+static size_t file_bytes(void)
+{
+    return sizeof *ffm_counters + site_count * (sizeof *ffm_tallies + sizeof *ffm_trials);
+}
+
+static void divide(void *pages)
+{
+    ffm_counters = pages;
+    ffm_tallies = (ffm_remedy_tally *)(ffm_counters + 1);
+    ffm_trials = (ffm_remedy_trial *)(ffm_tallies + site_count);
+}
 
 bool ffm_counters_open(const char *folder, uint32_t sites)
 {
@@ -21,7 +35,7 @@ bool ffm_counters_open(const char *folder, uint32_t sites)
         snprintf(folder_name, sizeof folder_name, "%s", folder);
     site_count = sites;
     char path[2200];
-    size_t bytes = sizeof(ffm_remedy_counters) + sites * sizeof(ffm_remedy_tally);
+    size_t bytes = file_bytes();
     /* A process that replaces itself by exec keeps its number, so the name may be taken. */
     int file = -1;
     for (int attempt = 0; file < 0 && attempt < 1000; attempt++) {
@@ -39,8 +53,7 @@ bool ffm_counters_open(const char *folder, uint32_t sites)
         return false;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    ffm_counters = pages;
-    ffm_tallies = (ffm_remedy_tally *)(ffm_counters + 1);
+    divide(pages);
     ffm_counters->version = FFM_REMEDY_VERSION;
     ffm_counters->process_id = (uint32_t)getpid();
     ffm_counters->sites = sites;
@@ -51,14 +64,14 @@ bool ffm_counters_open(const char *folder, uint32_t sites)
 
 void ffm_counters_after_fork(void)
 {
-    munmap(ffm_counters, sizeof *ffm_counters + site_count * sizeof *ffm_tallies);
+    munmap(ffm_counters, file_bytes());
     ffm_counters = &nowhere;
     ffm_tallies = NULL;
+    ffm_trials = NULL;
     if (!ffm_counters_open(folder_name, site_count)) {
-        size_t bytes = sizeof *ffm_counters + site_count * sizeof *ffm_tallies;
-        ffm_counters = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (ffm_counters == MAP_FAILED)
+        void *pages = mmap(NULL, file_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (pages == MAP_FAILED)
             _exit(1); /* not a single page is left: the child could not run either */
-        ffm_tallies = (ffm_remedy_tally *)(ffm_counters + 1);
+        divide(pages);
     }
 }

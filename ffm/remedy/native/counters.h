@@ -16,6 +16,7 @@ void ffm_counters_after_fork(void);
 /* Never NULL. Counts are lost before the file is created, or if it cannot be created. */
 extern ffm_remedy_counters *ffm_counters;
 extern ffm_remedy_tally *ffm_tallies;
+extern ffm_remedy_trial *ffm_trials; /* by unit */
 
 static inline void ffm_count(uint64_t *counter)
 {

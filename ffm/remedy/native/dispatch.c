@@ -6,6 +6,7 @@
 #include "arguments.h"
 #include "cache.h"
 #include "calls.h"
+#include "clock.h"
 #include "downloads.h"
 #include "driver.h"
 #include "kernel_arguments.h"
@@ -14,6 +15,7 @@
 #include "stacks.h"
 #include "state.h"
 #include "transfers.h"
+#include "trials.h"
 
 typedef uint64_t word;
 typedef word (*narrow_function)(word, word, word, word, word, word);
@@ -86,9 +88,14 @@ uint64_t ffm_fall_back(const ffm_program_call *call, uint64_t *why)
     return ffm_forward(call);
 }
 
+bool ffm_is_planned(const ffm_program_call *call, uint32_t action)
+{
+    return call->site != NULL && (call->site->actions & action) && !ffm_stopped();
+}
+
 bool ffm_may(const ffm_program_call *call, uint32_t action)
 {
-    if (call->site == NULL || !(call->site->actions & action) || ffm_stopped())
+    if (!call->corrected || !ffm_is_planned(call, action))
         return false;
     if (__builtin_expect(ffm_capturing(), 0)) {
         FFM_COUNT(waits_capture);
@@ -179,11 +186,18 @@ __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *argu
             FFM_COUNT(unknown_calls);
         }
     }
+    uint64_t began_ns = 0;
+    if (call.site != NULL) {
+        call.corrected = ffm_trial_corrects(call.site);
+        began_ns = ffm_now();
+    }
     depth = 1;
     if (ffm_downloads_pending())
         deliver_for(&call);
     word result = handler(&call);
     depth = 0;
+    if (call.site != NULL)
+        ffm_trial_called(call.site, call.corrected, began_ns);
     return result;
 }
 

@@ -15,6 +15,7 @@ typedef struct {
     const uint64_t *arguments;
     const ffm_remedy_site *site; /* NULL if the call is not planned */
     ffm_remedy_tally *tally;     /* of the site */
+    bool corrected;              /* whether its unit is corrected at the moment (trials.h) */
 } ffm_program_call;
 
 /* Runs in place of a driver function; returns its CUresult. */
@@ -26,8 +27,10 @@ uint64_t ffm_forward(const ffm_program_call *call);
 /* Make a planned call wait as it would uncorrected; `why` is the counter of the reason. */
 uint64_t ffm_fall_back(const ffm_program_call *call, uint64_t *why);
 
-/* Whether a planned call has an action and may be corrected now. If it was planned but may not, the reason is counted.
- */
+/* Whether an action is planned for a call, and corrections are made at all. */
+bool ffm_is_planned(const ffm_program_call *call, uint32_t action);
+
+/* Whether a planned action is to be taken now. If it is not safe at the moment, the reason is counted. */
 bool ffm_may(const ffm_program_call *call, uint32_t action);
 
 /* Argument by its position in the catalogue; 0 if the function has none. */

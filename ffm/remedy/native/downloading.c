@@ -38,6 +38,7 @@ uint64_t ffm_download(const ffm_program_call *call)
     late.direct = ffm_host_memory_holds(late.to) && ffm_host_memory_holds(late.to + late.bytes - 1);
     if (!ffm_may(call, FFM_REMEDY_ASYNCHRONOUS) || !(call->site->actions & FFM_REMEDY_NO_WAIT))
         return download_now(call, late.stream);
+    late.unit = call->site->unit;
     uint64_t *why = &ffm_counters->waits_host_memory;
     if (!ffm_pool_holds(from, late.bytes)) {
         why = &ffm_counters->waits_source;

@@ -12,6 +12,7 @@
 #include "staging.h"
 #include "state.h"
 #include "touches.h"
+#include "trials.h"
 
 enum { WORD_ROOM = 256 };
 
@@ -92,7 +93,8 @@ void ffm_downloads_close(const download *it)
 
 bool ffm_downloads_close_transfer(uint64_t start, size_t bytes, bool source, uint64_t stream)
 {
-    download it = {.to = start, .bytes = bytes, .direct = true, .source = source, .stream = stream};
+    download it = {
+        .to = start, .bytes = bytes, .direct = true, .source = source, .stream = stream, .unit = FFM_NO_UNIT};
     if (!ffm_downloads_begin(&it))
         return false;
     pthread_mutex_lock(&ffm_lock); /* until it is enqueued, no capture of the stream may begin */

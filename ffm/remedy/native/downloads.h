@@ -32,6 +32,7 @@ typedef struct {
     void *into;     /* where the GPU writes */
     uint32_t *done; /* what it sets to 1 afterwards */
     uint64_t stream;
+    uint32_t unit; /* whose correction deferred it, or FFM_NO_UNIT (trials.h) */
 } ffm_download_late;
 
 /* Whether a download can be deferred; reserves room for it. */

@@ -202,13 +202,13 @@ bool ffm_ordinary_memory_is_read_later(void)
     return value != 0;
 }
 
-size_t ffm_device_memory(void)
+size_t ffm_free_device_memory(void)
 {
     size_t free = 0, total = 0;
     if (originals[FFM_EXTRA_cuMemGetInfo_v2] == NULL ||
         ORIGINAL(cuMemGetInfo_v2, (size_t *, size_t *))(&free, &total) != CUDA_SUCCESS)
         return 0;
-    return total;
+    return free;
 }
 
 bool ffm_parameters_known(void)

@@ -39,8 +39,8 @@ ffm_place ffm_place_of(uint64_t address);
  * need not be staged. True if the driver cannot say. */
 bool ffm_ordinary_memory_is_read_later(void);
 
-/* Bytes of the device's memory; 0 if the driver does not report them. */
-size_t ffm_device_memory(void);
+/* Bytes of the device's memory that are free; 0 if the driver does not report them. */
+size_t ffm_free_device_memory(void);
 
 /* Offset and size of a kernel's parameter; the CUresult of cuFuncGetParamInfo or cuKernelGetParamInfo. */
 int ffm_parameter(uint64_t function, bool kernel, size_t index, size_t *offset, size_t *bytes);

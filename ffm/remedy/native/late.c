@@ -11,10 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "driver.h"
 #include "staging.h"
 #include "state.h"
 #include "system_calls.h"
+#include "trials.h"
 
 enum { LATE = 256 };
 
@@ -134,20 +136,13 @@ uint32_t ffm_late_version(void)
     return __atomic_load_n(&late.version, __ATOMIC_ACQUIRE);
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
-}
-
 /* Give the GPU time, without calling the driver, because the thread may be inside it; the driver is asked only if the
  * copy takes unusually long. False if the GPU will never complete it: the program will learn of the error from its next
  * call. */
 static bool pause_since(int64_t *began_ns)
 {
     const struct timespec pause = {0, 20000};
-    const int64_t waited_ns = now_ns() - *began_ns;
+    const int64_t waited_ns = (int64_t)ffm_now() - *began_ns;
     if (waited_ns < before_sleeping_ns)
         ffm_system_call(SYS_sched_yield, 0, 0, 0, 0);
     else
@@ -160,7 +155,7 @@ static bool pause_since(int64_t *began_ns)
 
 bool ffm_late_await(const download *it)
 {
-    int64_t began_ns = now_ns();
+    int64_t began_ns = (int64_t)ffm_now();
     while (!is_done(it))
         if (!pause_since(&began_ns))
             return false;
@@ -272,13 +267,25 @@ static uint32_t under_way(const uint8_t *chosen)
     return count;
 }
 
+/* Count the time since then as spent on a download; NULL: on none. */
+static void charge(const download *it, uint64_t *since_ns)
+{
+    uint64_t now_ns = ffm_now();
+    if (it != NULL)
+        ffm_trial_spent(it->unit, now_ns - *since_ns);
+    *since_ns = now_ns;
+}
+
 /* Deliver what is chosen, which includes everything on its pages; return how many. Locked. */
 static uint32_t deliver_chosen(uint8_t *chosen)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < ffm_downloads_late; i++)
+    uint64_t began_ns = ffm_now();
+    for (uint32_t i = 0; i < ffm_downloads_late; i++) {
         if (chosen[i] && is_done(&late.list[i]) && !late.list[i].direct && !write_closed(&late.list[i]))
             chosen[i] = UNWRITTEN;
+        charge(chosen[i] ? &late.list[i] : NULL, &began_ns);
+    }
     change();
     for (uint32_t i = ffm_downloads_late; i > 0; i--) {
         if (!chosen[i - 1])
@@ -287,6 +294,7 @@ static uint32_t deliver_chosen(uint8_t *chosen)
         if (protect(&late.list[i - 1], PROT_READ | PROT_WRITE) && chosen[i - 1] == UNWRITTEN)
             memcpy((void *)late.list[i - 1].to, late.list[i - 1].into, late.list[i - 1].bytes);
         ffm_staging_release(&late.list[i - 1].piece);
+        charge(&late.list[i - 1], &began_ns);
         late.list[i - 1] = late.list[ffm_downloads_late - 1];
         chosen[i - 1] = chosen[ffm_downloads_late - 1];
         __atomic_store_n(&ffm_downloads_late, ffm_downloads_late - 1, __ATOMIC_RELEASE);
@@ -304,7 +312,7 @@ bool ffm_late_deliver(uint64_t first, uint64_t last, uint64_t *why)
     if (!any(on_pages, &pages))
         return false;
     int error = errno;
-    int64_t began_ns = now_ns();
+    int64_t began_ns = (int64_t)ffm_now();
     bool waiting = false, failed = false;
     uint32_t count;
     lock();

@@ -25,8 +25,8 @@ static uint64_t allocate(const ffm_program_call *call)
 {
     uint64_t *address = (uint64_t *)ffm_argument(call, call->function->result);
     size_t bytes = ffm_argument(call, call->function->bytes);
-    bool planned = ffm_may(call, FFM_REMEDY_POOL_ALLOCATION);
-    if (planned && address != NULL && bytes > 0 && ffm_pool_take(bytes, address)) {
+    bool planned = ffm_is_planned(call, FFM_REMEDY_POOL_ALLOCATION) && !ffm_capturing();
+    if (ffm_may(call, FFM_REMEDY_POOL_ALLOCATION) && address != NULL && bytes > 0 && ffm_pool_take(bytes, address)) {
         FFM_COUNT(allocations);
         ffm_count(&call->tally->corrected);
         return FFM_CUDA_SUCCESS;

@@ -1,17 +1,15 @@
 #include "plan.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "catalogue.h"
+#include "plan_file.h"
 #include "stacks.h"
 
 /* As many as stacks.c numbers. */
 enum { STACKS = 1 << 17, UNSEEN = 0, NOT_PLANNED = 1, FIRST = 2 };
 
+static const ffm_remedy_plan *plan;
 static const ffm_remedy_site *sites;
 static uint32_t count;
 static bool planned_functions[FFM_FUNCTION_COUNT];
@@ -19,30 +17,41 @@ static bool planned_functions[FFM_FUNCTION_COUNT];
 /* By stack: FIRST plus the index of the first site with its key. */
 static uint32_t known[STACKS];
 
+static const uint32_t actions = FFM_REMEDY_POOL_ALLOCATION | FFM_REMEDY_POOL_FREE | FFM_REMEDY_SKIP |
+                                FFM_REMEDY_ASYNCHRONOUS | FFM_REMEDY_REUSE | FFM_REMEDY_NO_WAIT;
+
+/* Others index by a site's numbers, and sites are searched by key. */
+static bool sites_are_sound(const ffm_remedy_site *some, uint32_t number)
+{
+    for (uint32_t i = 0; i < number; i++)
+        if (some[i].function >= FFM_FUNCTION_COUNT || some[i].unit >= number || (some[i].actions & ~actions) != 0 ||
+            (i > 0 && memcmp(some[i - 1].key, some[i].key, FFM_KEY_BYTES) > 0))
+            return false;
+    return number > 0;
+}
+
 bool ffm_plan_open(const char *path)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat status;
-    if (file < 0)
+    const ffm_plan_kind kind = {"FFMSITES", FFM_REMEDY_VERSION, sizeof *plan, sizeof *sites};
+    const ffm_remedy_plan *mapped = (const ffm_remedy_plan *)ffm_plan_file_map(path, &kind);
+    if (mapped == NULL || !sites_are_sound((const ffm_remedy_site *)(mapped + 1), mapped->sites))
         return false;
-    bool sound = fstat(file, &status) == 0 && status.st_size > 0 && (size_t)status.st_size % sizeof *sites == 0;
-    void *pages = sound ? mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
-    close(file);
-    if (pages == MAP_FAILED)
-        return false;
-    sites = pages;
-    count = (uint32_t)((size_t)status.st_size / sizeof *sites);
-    for (uint32_t i = 0; i < count; i++) {
-        if (sites[i].function >= FFM_FUNCTION_COUNT)
-            return false;
+    plan = mapped;
+    sites = (const ffm_remedy_site *)(plan + 1);
+    count = plan->sites;
+    for (uint32_t i = 0; i < count; i++)
         planned_functions[sites[i].function] = true;
-    }
     return true;
 }
 
 uint32_t ffm_plan_sites(void)
 {
     return count;
+}
+
+size_t ffm_plan_memory(void)
+{
+    return plan->memory;
 }
 
 uint32_t ffm_plan_number(const ffm_remedy_site *site)

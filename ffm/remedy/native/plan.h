@@ -3,14 +3,18 @@
 #define FFM_REMEDY_PLAN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "remedy_records.h"
 
-/* Map the plan, an array of ffm_remedy_site sorted by key. False if it cannot be read. */
+/* Map the plan. False if it cannot be read, or is not sound. */
 bool ffm_plan_open(const char *path);
 
 uint32_t ffm_plan_sites(void);
+
+/* Bytes that corrections may take. */
+size_t ffm_plan_memory(void);
 
 /* Index of a site in the plan. */
 uint32_t ffm_plan_number(const ffm_remedy_site *site);

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "allowance.h"
 #include "calls.h"
 #include "counters.h"
 #include "dispatch.h"
@@ -17,11 +18,13 @@
 #include "python_frames.h"
 #include "stacks.h"
 #include "state.h"
+#include "trials.h"
 #include "wrappers.h"
 
 static void become_child(void)
 {
     ffm_counters_after_fork();
+    ffm_trials_open();
     ffm_heap_open();
     ffm_downloads_after_fork();
     ffm_kernels_after_fork();
@@ -38,8 +41,10 @@ int ffm_remedy_open(const char *folder, uint32_t mode, const char *plan)
     (void)mode;
     if (!ffm_plan_open(plan))
         return -2;
+    ffm_allowance_open(ffm_plan_memory());
     if (!ffm_counters_open(folder, ffm_plan_sites()))
         return -1;
+    ffm_trials_open();
     ffm_heap_open();
     ffm_stacks_open();
     ffm_dispatch_open();

@@ -7,8 +7,8 @@
 
 #define FFM_EXPORT __attribute__((visibility("default")))
 
-/* Start correcting according to a plan (an array of ffm_remedy_site); counters go into `folder`. `mode` is unused.
- * Returns 0, or a negative number: -1 if nothing can be written into the folder, -2 if the plan cannot be read. */
+/* Start correcting according to a plan (an ffm_remedy_plan); counters go into `folder`. `mode` is unused.
+ * Returns 0, or a negative number: -1 if nothing can be written into the folder, -2 if the plan is not sound. */
 FFM_EXPORT int ffm_remedy_open(const char *folder, uint32_t mode, const char *plan);
 
 /* Replacement code for a driver function, by its index in the catalogue, or in extra_functions.def after that. */

@@ -1,7 +1,7 @@
 /* The binary layout of the correcting library's plan and counters. The C compiler and ffm/remedy/layout.py both read it
  * as it stands, so it may contain only plain declarations. */
 
-enum { FFM_REMEDY_VERSION = 4 };
+enum { FFM_REMEDY_VERSION = 6 };
 
 /* What may be done at a call site. */
 enum {
@@ -13,11 +13,21 @@ enum {
     FFM_REMEDY_NO_WAIT = 32         /* a transfer: nothing relied on its own wait */
 };
 
-/* A plan is a file of these, sorted by key. A call belongs to a site if both stack and function agree. */
+/* A plan is a file with this, and then sites, sorted by key. */
+typedef struct {
+    char magic[8]; /* "FFMSITES" */
+    uint32_t version;
+    uint32_t sites;
+    uint64_t memory; /* bytes that corrections may take, of host memory and of device memory each */
+} ffm_remedy_plan;
+
+/* A call belongs to a site if both stack and function agree. */
 typedef struct {
     uint8_t key[16];   /* of the stack, as in recordings */
     uint32_t function; /* index in the catalogue */
     uint32_t actions;  /* FFM_REMEDY_… */
+    uint32_t unit;     /* sites of one unit are corrected together; numbered from 0 */
+    uint32_t pace;     /* recorded calls, at the one site of a unit whose calls pace its trial (trials.h); else 0 */
 } ffm_remedy_site;
 
 /* Why a process is not, or no longer, corrected. */
@@ -33,7 +43,7 @@ typedef struct {
     char magic[8]; /* "FFMREMED" */
     uint32_t version;
     uint32_t process_id;
-    uint32_t sites; /* number of ffm_remedy_tally that follow, one for each site of the plan */
+    uint32_t sites; /* of the plan: as many ffm_remedy_tally follow, and then as many ffm_remedy_trial */
     uint32_t stopped;
 
     /* Operations removed. */
@@ -78,5 +88,15 @@ typedef struct {
 typedef struct {
     uint64_t calls;
     uint64_t corrected;
-    uint64_t waited; /* fell back */
+    uint64_t waited;   /* fell back */
+    uint64_t original; /* not corrected because its unit's trial compared, or had found that it does not pay */
 } ffm_remedy_tally;
+
+/* The trial of a unit, in the place of its number. */
+typedef struct {
+    uint32_t corrects; /* whether the unit is corrected between comparisons */
+    uint32_t pairs;    /* comparisons so far */
+    double slower;     /* sum over them of (corrected - original) / the larger, times between its calls */
+    double squares;    /* sum of the squares */
+    uint64_t spent_ns; /* in corrected calls and for late deliveries */
+} ffm_remedy_trial;

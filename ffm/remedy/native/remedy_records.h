@@ -6,6 +6,7 @@
 
 #include "remedy_layout.h"
 
-_Static_assert(sizeof(ffm_remedy_site) == 24, "the plan's writer counts on it");
+_Static_assert(sizeof(ffm_remedy_plan) == 24, "the plan's writer counts on it");
+_Static_assert(sizeof(ffm_remedy_site) == 32, "the plan's writer counts on it");
 
 #endif

@@ -1,12 +1,13 @@
 #include "staging.h"
 
+#include "allowance.h"
 #include "counters.h"
 #include "driver.h"
 #include "state.h"
 
 enum { RINGS = 8, SLOTS = 256, ALIGNMENT = 256, DISABLE_TIMING = 2 };
 
-static const size_t first_ring = (size_t)4 << 20, all_rings = (size_t)512 << 20;
+static const size_t first_ring = (size_t)4 << 20;
 
 enum { FREE, TAKEN, ENQUEUED };
 
@@ -79,7 +80,7 @@ static bool add_ring(size_t bytes)
     size_t size = staging.count == 0 ? first_ring : staging.rings[staging.count - 1].bytes * 2;
     while (size < 2 * bytes)
         size *= 2;
-    if (staging.count == RINGS || staging.bytes + size > all_rings)
+    if (staging.count == RINGS || staging.bytes + size > ffm_allowance_host())
         return false;
     ring *added = &staging.rings[staging.count];
     void *memory;
@@ -94,7 +95,7 @@ static bool add_ring(size_t bytes)
 
 bool ffm_staging_take(size_t bytes, ffm_staged *piece)
 {
-    if (bytes > all_rings)
+    if (bytes > ffm_allowance_host())
         return false;
     bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     pthread_mutex_lock(&ffm_lock);

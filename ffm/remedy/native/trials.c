@@ -1,0 +1,235 @@
+#include "trials.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "clock.h"
+#include "counters.h"
+#include "plan.h"
+
+/* Calls of a pair's blocks, before scaling. Most are corrected, since that is what is expected to pay. */
+enum { ORIGINAL = 2, CORRECTED = 6, PAIR = 1 + ORIGINAL + CORRECTED };
+
+/* A site that was recorded less often than this gives no sample. */
+enum { LEAST_CALLS = 16 };
+
+/* Blocks are lengthened until a pair lasts this long: schedulers and clocks disturb shorter ones. */
+static const uint64_t least_pair_ns = 2000000;
+enum { LARGEST_SCALE = 64 };
+
+/* A unit rests for its pair's length times 2 to the power of its pairs, but at most of this. */
+enum { LONGEST_REST = 7 };
+
+/* The part of the time that comparisons may take. */
+enum { SHARE = 8 };
+
+/* A unit whose calls take less than this part of the time waits for that many calls. */
+enum { NOTICEABLE = 100, PATIENCE = 64 };
+
+/* One pair alone counts only if its loss is clear. */
+static const double clear_loss = 0.1;
+
+/* The older half of a sample this large is forgotten: programs have phases. */
+enum { SAMPLE = 32 };
+
+/* A comparison whose site no longer occurs is given up after this many of its usual intervals, plus a time slice. */
+enum { ABSENT = 16 };
+static const uint64_t absent_ns = 10000000;
+
+typedef enum { DRAIN, FIRST, SECOND } stage;
+
+typedef struct {
+    uint32_t calls, due; /* of the pacing site: so far, and at which the next pair begins */
+    uint32_t scale;
+    uint64_t first_ns, last_ns; /* when its calls ended */
+    bool now;                   /* whether the next call is corrected */
+} unit;
+
+/* Under `lock`, except `now`. */
+static unit *units;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct {
+    unit *of; /* NULL while nothing is compared */
+    stage at;
+    uint32_t left; /* calls of this block to come */
+    uint64_t pair_ns, block_ns;
+    uint64_t first_block_ns; /* duration */
+    uint64_t total_ns;       /* of all comparisons */
+    uint64_t opened_ns;
+} comparison;
+
+static ffm_remedy_trial *trial_of(const unit *it)
+{
+    return &ffm_trials[it - units];
+}
+
+static bool original_first(const unit *it)
+{
+    return trial_of(it)->pairs % 2 == 0;
+}
+
+static bool block_corrects(const unit *it)
+{
+    return (comparison.at == FIRST) != original_first(it);
+}
+
+static void set_now(unit *it, bool corrected)
+{
+    __atomic_store_n(&it->now, corrected, __ATOMIC_RELAXED);
+}
+
+void ffm_trials_open(void)
+{
+    pthread_mutex_init(&lock, NULL); /* in a child, another thread of the parent may have held it */
+    if (units == NULL)
+        units = calloc(ffm_plan_sites(), sizeof *units);
+    for (uint32_t i = 0; i < ffm_plan_sites(); i++) {
+        ffm_trials[i].corrects = true;
+        if (units != NULL)
+            units[i] = (unit){.scale = 1, .due = 2, .now = true};
+    }
+    comparison.of = NULL;
+    comparison.total_ns = 0;
+    comparison.opened_ns = ffm_now();
+}
+
+bool ffm_trial_corrects(const ffm_remedy_site *site)
+{
+    return units == NULL || __atomic_load_n(&units[site->unit].now, __ATOMIC_RELAXED);
+}
+
+void ffm_trial_spent(uint32_t unit_number, uint64_t ns)
+{
+    if (unit_number != FFM_NO_UNIT)
+        __atomic_fetch_add(&ffm_trials[unit_number].spent_ns, ns, __ATOMIC_RELAXED);
+}
+
+/* Whether corrected calls lose time beyond what the sample leaves open. */
+static bool pays(const ffm_remedy_trial *trial)
+{
+    double mean = trial->slower / trial->pairs;
+    if (mean <= 0)
+        return true;
+    if (trial->pairs == 1)
+        return mean < clear_loss;
+    double variance_of_mean = (trial->squares / trial->pairs - mean * mean) / (trial->pairs - 1);
+    return mean * mean <= variance_of_mean;
+}
+
+static void rest(unit *it)
+{
+    uint32_t doublings = trial_of(it)->pairs;
+    it->due = it->calls + (PAIR * it->scale << (doublings < LONGEST_REST ? doublings : LONGEST_REST));
+    set_now(it, trial_of(it)->corrects);
+    comparison.of = NULL;
+}
+
+static void add(ffm_remedy_trial *trial, double original_ns, double corrected_ns)
+{
+    double difference = (corrected_ns - original_ns) / (corrected_ns > original_ns ? corrected_ns : original_ns);
+    if (trial->pairs == SAMPLE) {
+        trial->pairs /= 2;
+        trial->slower /= 2;
+        trial->squares /= 2;
+    }
+    trial->pairs++;
+    trial->slower += difference;
+    trial->squares += difference * difference;
+    trial->corrects = pays(trial);
+}
+
+/* Longer blocks, as long as they are a small part of the calls that were recorded. */
+static void lengthen(unit *it, uint64_t pair_ns, uint32_t recorded)
+{
+    if (pair_ns < least_pair_ns && it->scale < LARGEST_SCALE && it->scale * 2 * PAIR <= recorded / LEAST_CALLS)
+        it->scale *= 2;
+}
+
+static void finish(unit *it, uint64_t now_ns, uint32_t recorded)
+{
+    uint64_t blocks_ns[] = {comparison.first_block_ns, now_ns - comparison.block_ns};
+    bool original = original_first(it) ? 0 : 1;
+    add(trial_of(it), (double)blocks_ns[original] / ORIGINAL, (double)blocks_ns[!original] / CORRECTED);
+    comparison.total_ns += now_ns - comparison.pair_ns;
+    lengthen(it, now_ns - comparison.pair_ns, recorded);
+    rest(it);
+}
+
+static void begin_block(unit *it, stage at, uint64_t now_ns)
+{
+    comparison.at = at;
+    comparison.block_ns = now_ns;
+    comparison.left = it->scale * (block_corrects(it) ? CORRECTED : ORIGINAL);
+}
+
+/* A call of the unit that is being compared is over. */
+static void advance(unit *it, uint64_t now_ns, uint32_t recorded)
+{
+    if (comparison.at == DRAIN) {
+        begin_block(it, FIRST, now_ns);
+    } else if (--comparison.left == 0) {
+        if (comparison.at == SECOND) {
+            finish(it, now_ns, recorded);
+            return;
+        }
+        comparison.first_block_ns = now_ns - comparison.block_ns;
+        begin_block(it, SECOND, now_ns);
+    }
+    set_now(it, block_corrects(it) && comparison.left > 1); /* the last call of a block ends its work */
+}
+
+static bool noticeable(const unit *it, uint64_t now_ns)
+{
+    return trial_of(it)->spent_ns * NOTICEABLE >= now_ns - it->first_ns;
+}
+
+static bool is_due(const unit *it, uint64_t now_ns)
+{
+    if (it->calls < it->due)
+        return false;
+    bool matters = noticeable(it, now_ns);
+    if (matters && trial_of(it)->pairs == 0)
+        return true;
+    return (matters || it->calls >= PATIENCE) && comparison.total_ns * SHARE <= now_ns - comparison.opened_ns;
+}
+
+/* Whether the site that is being compared has not been called for long. */
+static bool is_absent(const unit *it, uint64_t now_ns)
+{
+    uint64_t usual_ns = (it->last_ns - it->first_ns) / (it->calls > 1 ? it->calls - 1 : 1);
+    return now_ns > it->last_ns + ABSENT * usual_ns + absent_ns;
+}
+
+static void pace(unit *it, uint64_t now_ns, uint32_t recorded)
+{
+    if (it->calls++ == 0)
+        it->first_ns = now_ns;
+    it->last_ns = now_ns;
+    if (comparison.of == it) {
+        advance(it, now_ns, recorded);
+    } else if (recorded >= LEAST_CALLS && is_due(it, now_ns)) {
+        if (comparison.of != NULL && is_absent(comparison.of, now_ns))
+            rest(comparison.of);
+        if (comparison.of == NULL) {
+            comparison.of = it;
+            comparison.at = DRAIN;
+            comparison.pair_ns = now_ns;
+            set_now(it, false);
+        }
+    }
+}
+
+void ffm_trial_called(const ffm_remedy_site *site, bool corrected, uint64_t began_ns)
+{
+    uint64_t now_ns = ffm_now();
+    if (corrected)
+        ffm_trial_spent(site->unit, now_ns - began_ns);
+    else
+        ffm_count(&ffm_tallies[ffm_plan_number(site)].original);
+    if (site->pace == 0 || units == NULL)
+        return;
+    pthread_mutex_lock(&lock);
+    pace(&units[site->unit], now_ns, site->pace);
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,37 @@
+/* Whether corrections pay, measured while the program runs.
+ *
+ * A correction is kept only where the program gets on faster with it. The time in the call alone does not tell: a
+ * removed wait may only move into the next one, and a late download costs where it is touched. So the time from one
+ * call of a site to the next is compared, which contains all of that. Now and then a unit (sites that are corrected
+ * together, such as frees and their allocations) goes through a pair of blocks: some calls as the program made them,
+ * and some corrected, in turns of who comes first. Each block ends with an original call, whose wait ends the work that
+ * the block left behind, so that a block pays for its own. The relative differences of the pairs are a sample; the
+ * unit goes back to the original calls while their mean is a loss beyond its standard error.
+ *
+ * Only one unit at a time is compared, while the others stay corrected: waits that follow each other save nothing one
+ * by one. All comparisons together take at most an eighth of the time, and those of a unit become rare. Units whose
+ * calls take no noticeable time cannot cost much, and come last. */
+#ifndef FFM_REMEDY_TRIALS_H
+#define FFM_REMEDY_TRIALS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "remedy_records.h"
+
+/* A unit that is not in the plan. */
+enum { FFM_NO_UNIT = 0xffffffff };
+
+/* Begin with all units of the plan corrected; also in a forked child. */
+void ffm_trials_open(void);
+
+/* Whether a call of the site is to be corrected. */
+bool ffm_trial_corrects(const ffm_remedy_site *site);
+
+/* A call of the site is over, which was to be corrected or not, and began at this time (ffm_now). */
+void ffm_trial_called(const ffm_remedy_site *site, bool corrected, uint64_t began_ns);
+
+/* A unit took this long outside its calls. May be called in a signal handler. */
+void ffm_trial_spent(uint32_t unit, uint64_t ns);
+
+#endif

@@ -1,0 +1,167 @@
+"""Which planned corrections are expected to save more than they cost.
+
+A unit (sites that are corrected together) costs what its calls take: a fence on the device for each removed wait, a
+hash and a copy of the bytes it sends. Pinned staging memory is paid once, by all that use it. What a unit saves is how
+much less all of the plan saves without it: of two waits that follow each other, neither saves anything alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from ffm.instrument import library
+from ffm.remedy.layout import constant, costs
+from ffm.remedy.selection import COMPARE_S, DOWNLOADS, LEAST, UPLOADS, Planned, late_cost_s, never_needed
+from ffm.stages.analysis_document import Analysis, Site
+from ffm.stages.errors import FfmError
+from ffm.stages.results import Results, benefit_of_sites
+
+CALL_S = 2e-6
+"""Seconds for recognizing a call and leaving a fence in place of its wait: twice what `benchmarks/remedy.py` measures
+on the virtual GPU.
+"""
+
+LEAST_STAGING_BYTES = 4 << 20
+"""The first piece of staging memory (`native/staging.c`); it holds at least two transfers."""
+
+EXAMINED = 30
+"""Most units whose saving is estimated one by one, costliest first: each estimate is a replay of the run."""
+
+PINNING = ("cuMemAllocHost_v2", "cuMemHostAlloc", "cuMemHostRegister_v2")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Seconds per byte."""
+
+    hash_s: float
+    copy_s: float
+    pin_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """The planned sites that are expected to pay, and for each problem site of the others why it is left alone."""
+
+    planned: list[Planned]
+    left: dict[int, str]
+
+
+Gain = Callable[[Collection[int]], float]
+"""Seconds that fixing these sites together saves."""
+
+
+def machine_of(analysis: Analysis) -> Machine:
+    """Measure this machine. What the program's own pinned memory cost, if it was recorded, is what pinning costs.
+
+    Raises:
+        FfmError: There is not enough memory to measure with.
+    """
+    measured = costs(library.native_library("libffm_remedy.so"))
+    if measured is None:
+        raise FfmError("there is too little free memory to measure what corrections cost (some 100 MiB are needed).")
+    hash_s, copy_s, pin_s = measured
+    pinned = [site for site in analysis.sites if site.function in PINNING and site.bytes]
+    if pinned:
+        pin_s = max(pin_s, sum(site.total_s for site in pinned) / sum(site.bytes for site in pinned))
+    return Machine(hash_s, copy_s, pin_s)
+
+
+def worthwhile_in(results: Results, planned: list[Planned]) -> Worth:
+    """Leave out of a plan for a measured program what is not expected to pay on this machine."""
+
+    def gain(sites: Collection[int]) -> float:
+        return benefit_of_sites(results, sites).expected_s
+
+    return worthwhile(planned, results.document, gain, machine_of(results.document))
+
+
+def worthwhile(planned: list[Planned], analysis: Analysis, gain: Gain, machine: Machine) -> Worth:
+    """Leave out of a plan what is not expected to pay."""
+    return _Plan(planned, analysis, gain, machine).worth()
+
+
+class _Plan:
+    """A plan that loses units until the rest pays."""
+
+    def __init__(self, planned: list[Planned], analysis: Analysis, gain: Gain, machine: Machine) -> None:
+        self._all, self._sites, self._gain, self._machine = planned, analysis.sites, gain, machine
+        self._units = {
+            unit: [site for site in planned if site.unit == unit] for unit in {site.unit for site in planned}
+        }
+        self._cost_s = {unit: self._cost_of(unit) for unit in self._units}
+        self._why: dict[int, str] = {}
+
+    def worth(self) -> Worth:
+        for unit in list(self._units):
+            self._drop_unless({unit}, self._at_best_s(unit))
+        staged = {unit for unit in self._units if self._staging_bytes(unit)}
+        if staged:
+            self._drop_unless(staged, self._without_s(staged))
+        for unit in sorted(self._units, key=lambda unit: -self._cost_s[unit])[:EXAMINED]:
+            self._drop_unless({unit}, self._without_s({unit}))
+        if self._units:
+            self._drop_unless(set(self._units), self._gain(self._problems(self._units)))
+        return Worth([site for site in self._all if site.unit in self._units], self._why)
+
+    def _drop_unless(self, units: Collection[int], saved_s: float) -> None:
+        """Drop the units together if they do not save more than they cost together."""
+        cost_s = sum(self._cost_s[unit] for unit in units) + self._pinning_s(units)
+        if saved_s > cost_s:
+            return
+        kind = "it" if len(units) == 1 else "it and those like it"
+        why = f"correcting {kind} would save {_told(saved_s)} and cost {_told(cost_s)}"
+        for unit in units:
+            self._why |= dict.fromkeys(self._problems([unit]), why)
+            del self._units[unit]
+
+    def _problems(self, units: Collection[int]) -> list[int]:
+        return [site.site for unit in units for site in self._units[unit] if site.remedies]
+
+    def _without_s(self, units: Collection[int]) -> float:
+        """Return how much less the plan saves without these units."""
+        rest = [unit for unit in self._units if unit not in units]
+        return self._gain(self._problems(self._units)) - (self._gain(self._problems(rest)) if rest else 0.0)
+
+    def _at_best_s(self, unit: int) -> float:
+        benefits = [self._sites[site].benefit for site in self._problems([unit])]
+        return sum(max(benefit.expected_s, benefit.bound_s, benefit.high_s or 0.0) for benefit in benefits)
+
+    def _cost_of(self, unit: int) -> float:
+        return sum(self._call_cost_s(site, self._sites[site.site]) for site in self._units[unit])
+
+    def _call_cost_s(self, planned: Planned, site: Site) -> float:
+        def does(action: str) -> bool:
+            return bool(planned.actions & constant(f"FFM_REMEDY_{action}"))
+
+        cost_s = CALL_S * site.count
+        if does("REUSE"):
+            cost_s += (COMPARE_S - CALL_S) * site.count + self._machine.hash_s * site.bytes
+        if does("ASYNCHRONOUS") and site.function in UPLOADS:
+            cost_s += self._machine.copy_s * site.bytes
+        if does("ASYNCHRONOUS") and site.function in DOWNLOADS:
+            cost_s += late_cost_s(site) * (LEAST if never_needed(site) else 1)
+        return cost_s
+
+    def _staging_bytes(self, unit: int) -> int:
+        """Return the staging memory that a unit needs: room for two of its transfers."""
+        staged = constant("FFM_REMEDY_ASYNCHRONOUS") | constant("FFM_REMEDY_REUSE")
+        mean = [
+            2 * self._sites[site.site].bytes // max(self._sites[site.site].count, 1)
+            for site in self._units[unit]
+            if site.actions & staged
+        ]
+        return max([LEAST_STAGING_BYTES, *mean]) if mean else 0
+
+    def _pinning_s(self, units: Collection[int]) -> float:
+        """Return what staging memory costs beyond what the rest of the plan pays for."""
+        rest = max((self._staging_bytes(unit) for unit in self._units if unit not in units), default=0)
+        mine = max((self._staging_bytes(unit) for unit in units), default=0)
+        return self._machine.pin_s * max(mine - rest, 0)
+
+
+def _told(seconds: float) -> str:
+    if seconds <= 0:
+        return "nothing"
+    return f"{seconds:.4f} s" if seconds >= 0.0001 else "less than 0.0001 s"

@@ -1,0 +1,123 @@
+"""Whether a correction pays is found out while the program runs, at little cost (`native/trials.h`)."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import cffi
+import pytest
+
+from ffm.remedy.layout import DECLARATIONS, NATIVE
+
+COLLECTOR = NATIVE.parents[1] / "instrument" / "collector"
+PROGRAM = Path(__file__).parent / "programs" / "trials.c"
+DECLARED = """
+typedef struct { uint64_t between, original, corrected, left_behind, noise; } behaviour;
+void simulate(const ffm_remedy_site *plan, const behaviour *behaviours, uint32_t calls, uint32_t second_ends,
+              ffm_remedy_tally *tallies, ffm_remedy_trial *trials);
+"""
+CALLS = 1000
+US = 1000
+
+
+@dataclass(frozen=True)
+class Site:
+    """Times in microseconds: `left_behind` is what a corrected call leaves for the next original one to wait for."""
+
+    original: int
+    corrected: int
+    between: int = 1000
+    left_behind: int = 0
+    noise: int = 0
+
+
+@dataclass(frozen=True)
+class Found:
+    corrects: bool
+    pairs: int
+    original: int
+    """Calls that were left as they are."""
+
+
+Simulate = Callable[..., list[Found]]
+
+
+@pytest.fixture(scope="module")
+def simulate(tmp_path_factory: pytest.TempPathFactory) -> Simulate:
+    """Let a program of one or two sites run on a simulated clock."""
+    library = tmp_path_factory.mktemp("trials") / "trials.so"
+    subprocess.run(
+        [
+            "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror",
+            f"-I{NATIVE}", f"-I{COLLECTOR}", "-o", str(library), str(PROGRAM), str(NATIVE / "trials.c"),
+        ],
+        check=True,
+    )  # fmt: skip
+    parser = cffi.FFI()
+    parser.cdef(DECLARATIONS.read_text() + DECLARED)
+    native = parser.dlopen(str(library))
+
+    def run(*sites: Site, calls: int = CALLS, second_ends: int = CALLS, recorded: int = CALLS) -> list[Found]:
+        both = [*sites, Site(0, 0, 0)][:2]
+        plan = parser.new("ffm_remedy_site[2]")
+        behaviours = parser.new("behaviour[2]")
+        for number, site in enumerate(both):
+            plan[number].unit, plan[number].pace = number, recorded if number < len(sites) else 0
+            times = (site.between, site.original, site.corrected, site.left_behind, site.noise)
+            behaviours[number] = [US * time for time in times]
+        tallies, trials = parser.new("ffm_remedy_tally[2]"), parser.new("ffm_remedy_trial[2]")
+        native.simulate(plan, behaviours, calls, second_ends if len(sites) == 2 else 0, tallies, trials)
+        return [
+            Found(bool(trials[number].corrects), trials[number].pairs, tallies[number].original)
+            for number in range(len(sites))
+        ]
+
+    return run
+
+
+def test_a_correction_that_saves_time_stays_and_is_left_out_rarely(simulate: Simulate) -> None:
+    (found,) = simulate(Site(original=500, corrected=20))
+    assert found.corrects and found.pairs >= 2
+    assert found.original < CALLS / 10
+
+
+def test_a_correction_that_costs_time_goes_soon_and_is_tried_rarely(simulate: Simulate) -> None:
+    (found,) = simulate(Site(original=20, corrected=500))
+    assert not found.corrects and found.pairs >= 2
+    assert found.original > 0.85 * CALLS
+
+
+def test_a_loss_smaller_than_the_noise_is_found(simulate: Simulate) -> None:
+    (found,) = simulate(Site(original=20, corrected=220, noise=500), calls=20 * CALLS)
+    assert not found.corrects
+
+
+def test_a_wait_that_only_moves_to_another_call_is_no_gain(simulate: Simulate) -> None:
+    """The call alone is much faster, but the program is not."""
+    (found,) = simulate(Site(original=500, corrected=100, left_behind=500))
+    assert not found.corrects
+
+
+def test_calls_that_take_no_noticeable_time_are_compared_late(simulate: Simulate) -> None:
+    (found,) = simulate(Site(original=5, corrected=1), calls=60)
+    assert (found.pairs, found.original) == (0, 0)
+
+
+def test_a_site_that_was_recorded_too_rarely_is_not_compared(simulate: Simulate) -> None:
+    (found,) = simulate(Site(original=20, corrected=500), recorded=15)
+    assert (found.corrects, found.pairs, found.original) == (True, 0, 0)
+
+
+def test_each_site_is_judged_for_itself(simulate: Simulate) -> None:
+    good, bad = simulate(Site(original=500, corrected=50), Site(original=50, corrected=500))
+    assert good.corrects and not bad.corrects
+
+
+def test_a_site_that_ends_does_not_keep_others_from_being_compared(simulate: Simulate) -> None:
+    """The second site stops in the middle of its comparison."""
+    for ends in range(4, 30):
+        first, _ = simulate(Site(original=20, corrected=400), Site(original=20, corrected=400), second_ends=ends)
+        assert not first.corrects

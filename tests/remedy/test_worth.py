@@ -1,0 +1,93 @@
+"""Corrections are left out where they are not expected to save more than they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+import pytest
+
+from ffm.model.necessity import REASONS, Reason
+from ffm.remedy.selection import Remedy, plan
+from ffm.remedy.worth import CALL_S, Machine, Worth, machine_of, worthwhile
+from ffm.stages.analysis_document import Analysis, Benefit
+from tests.remedy.test_selection import analysis, site, verdict
+
+MACHINE = Machine(hash_s=1e-10, copy_s=1e-10, pin_s=1e-9)
+FREE_OF_COST = Machine(0.0, 0.0, 0.0)
+
+
+def wait(number: int, saves_s: float, bound_s: float = 1.0) -> msgspec.Struct:
+    one = site(number, "synchronization", "cuCtxSynchronize", [verdict("unnecessary", 10)])
+    return msgspec.structs.replace(one, benefit=Benefit(carry_s=saves_s, bound_s=bound_s))
+
+
+def upload(number: int, *, count: int, bytes_each: int) -> msgspec.Struct:
+    one = site(number, "transfer", "cuMemcpyHtoD_v2", [verdict("unnecessary", count)])
+    return msgspec.structs.replace(
+        one, count=count, bytes=count * bytes_each, benefit=Benefit(carry_s=count, bound_s=count)
+    )
+
+
+def judged(document: Analysis, saves: dict[frozenset[int], float], machine: Machine = MACHINE) -> Worth:
+    def gain(sites: Collection[int]) -> float:
+        return saves[frozenset(sites)]
+
+    return worthwhile(plan(document, set(Remedy)), document, gain, machine)
+
+
+def kept(worth: Worth) -> set[int]:
+    return {one.site for one in worth.planned}
+
+
+def test_what_cannot_pay_even_at_best_is_left_alone() -> None:
+    document = analysis(wait(0, 0.0, bound_s=9 * CALL_S), wait(1, 0.5))
+    worth = judged(document, {frozenset({1}): 0.5})
+    assert kept(worth) == {1}
+    assert set(worth.left) == {0}
+    assert worth.left[0] == "correcting it would save less than 0.0001 s and cost less than 0.0001 s"
+
+
+def test_waits_that_only_save_together_are_corrected_together() -> None:
+    """Of two waits in a row, removing one moves the waiting into the other."""
+    document = analysis(wait(0, 0.0), wait(1, 0.0))
+    assert kept(judged(document, {frozenset({0, 1}): 0.5, frozenset({0}): 0.0, frozenset({1}): 0.0})) == {0, 1}
+
+
+def test_a_wait_without_which_the_plan_saves_as_much_is_left_alone() -> None:
+    document = analysis(wait(0, 0.0), wait(1, 0.5))
+    saves = {frozenset({0, 1}): 0.5, frozenset({0}): 0.0, frozenset({1}): 0.5}
+    assert kept(judged(document, saves)) == {1}
+
+
+@pytest.mark.parametrize(("count", "pays"), [(1, False), (1000, True)])
+def test_staging_must_save_more_than_pinning_costs(count: int, pays: bool) -> None:
+    """Each upload saves 10 ms; pinning twice its 8 MiB costs 17 ms."""
+    document = analysis(upload(0, count=count, bytes_each=8 << 20))
+    worth = judged(document, {frozenset({0}): 0.01 * count})
+    assert kept(worth) == ({0} if pays else set())
+
+
+def test_pinning_is_paid_once() -> None:
+    """Three uploads save 7 ms each, and share a staging memory that costs 17 ms."""
+    document = analysis(*(upload(number, count=1, bytes_each=8 << 20) for number in range(3)))
+    saves = {frozenset(which): 0.007 * len(which) for which in ({0, 1, 2}, {0, 1}, {0, 2}, {1, 2})}
+    assert kept(judged(document, saves)) == {0, 1, 2}
+
+
+def test_hashing_must_save_more_than_it_costs() -> None:
+    """1 GiB in each of ten uploads takes a second to hash; its upload from pageable memory needs its wait."""
+    used = verdict("required", 10, REASONS[Reason.RESULT_USED])
+    one = site(0, "transfer", "cuMemcpyHtoD_v2", [used], [verdict("no-op", 10, first=0)])
+    document = analysis(msgspec.structs.replace(one, bytes=10 << 30))
+    assert kept(judged(document, {frozenset({0}): 0.5})) == set()
+    assert kept(judged(document, {frozenset({0}): 0.5}, FREE_OF_COST)) == {0}
+
+
+def test_the_programs_own_pinned_memory_tells_what_pinning_costs() -> None:
+    pinned = site(0, "allocation", "cuMemAllocHost_v2")
+    slow = analysis(msgspec.structs.replace(pinned, bytes=1 << 20, total_s=1.0))
+    machine = machine_of(slow)
+    assert machine.pin_s == 1.0 / (1 << 20)
+    assert 0 < machine_of(analysis()).pin_s < machine.pin_s
+    assert machine.hash_s > 0 and machine.copy_s > 0
