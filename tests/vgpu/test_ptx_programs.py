@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -36,6 +37,62 @@ def test_variables_have_their_first_values_and_the_host_reaches_them() -> None:
         address = upload(words)
         assert program.launch("k", 1, 1, address) == Status.CUDA_SUCCESS
         assert (download(address, words)[0], download(counter, words)[0]) == (8, 8)
+
+
+@pytest.mark.virtual_gpu
+def test_host_and_kernels_share_managed_variables() -> None:
+    with quick_gpu():
+        text = ".visible .global .attribute(.managed) .align 4 .u32 shared_word = 5;\n" + kernel(
+            "k", 0, "ld.global.u32 %r1, [shared_word]; add.u32 %r1, %r1, 1; st.global.u32 [shared_word], %r1;"
+        )
+        library = checked(driver.cuLibraryLoadData((HEAD + text).encode(), [], [], 0, [], [], 0))
+        address, size = checked(driver.cuLibraryGetManaged(library, b"shared_word"))
+        word = ctypes.c_uint32.from_address(int(address))
+        assert (size, word.value) == (4, 5)
+        word.value = 40
+        function = checked(driver.cuKernelGetFunction(checked(driver.cuLibraryGetKernel(library, b"k"))))
+        checked(driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0))
+        checked(driver.cuCtxSynchronize())
+        assert word.value == 41
+
+
+CALLED = ".visible .func (.param .b32 out) twice(.param .b32 in)"
+
+
+def linked(*texts: str) -> driver.CUmodule:
+    """Link modules of PTX into one, and load it."""
+    state = checked(driver.cuLinkCreate(0, [], []))
+    for text in texts:
+        data = (HEAD + text).encode() + b"\0"
+        checked(driver.cuLinkAddData(state, driver.CUjitInputType.CU_JIT_INPUT_PTX, data, len(data), b"x", 0, [], []))
+    image, _size = checked(driver.cuLinkComplete(state))
+    module = checked(driver.cuModuleLoadData(image))
+    checked(driver.cuLinkDestroy(state))
+    return module
+
+
+@pytest.mark.virtual_gpu
+def test_linked_modules_share_functions_and_variables() -> None:
+    with quick_gpu():
+        callee = (
+            ".visible .global .u32 factor = 2;\n"
+            + CALLED
+            + " { .reg .b32 %r<3>; ld.param.b32 %r1, [in]; ld.global.u32 %r2, [factor]; mul.lo.u32 %r1, %r1, %r2; "
+            "st.param.b32 [out], %r1; ret; }\n"
+        )
+        caller = (
+            f".extern .global .u32 factor;\n.extern {CALLED.removeprefix('.visible ')};\n"
+            + kernel(
+                "k", 1, "{ .param .b32 given; .param .b32 got; ld.global.u32 %r1, [factor]; st.param.b32 [given], %r1; "
+                "call.uni (got), twice, (given); ld.param.b32 %r1, [got]; st.global.u32 [%a0], %r1; }"
+            )
+        )  # fmt: skip
+        word = np.zeros(1, np.uint32)
+        address = upload(word)
+        program = Program.__new__(Program)
+        program.module = linked(caller, callee)
+        assert program.launch("k", 1, 1, address) == 0
+        assert download(address, word)[0] == 4
 
 
 FAULTS = {

@@ -229,3 +229,46 @@ def test_dynamic_shared_memory_above_48_kibibytes() -> None:
         shared=100 << 10,
     )
     assert found.tolist() == [2 * (thread ^ 1) + 5 for thread in range(64)]
+
+
+def test_lanes_of_a_warp_exchange_values_without_synchronizing() -> None:
+    """Code from before Volta relies on lanes that execute each instruction together; GPUs still do where they can."""
+    found = run(
+        """
+        .shared .u32 slots[64];
+        mul.lo.u32 %r2, %r0, 4; mov.u32 %r1, slots; add.u32 %r2, %r1, %r2;
+        add.u32 %r3, %r0, 1;
+        st.volatile.shared.u32 [%r2+128], %r3; st.volatile.shared.u32 [%r2], 0;
+        ld.volatile.shared.u32 %r4, [%r2+124]; add.u32 %r3, %r3, %r4; st.volatile.shared.u32 [%r2+128], %r3;
+        ld.volatile.shared.u32 %r4, [%r2+120]; add.u32 %r3, %r3, %r4; st.volatile.shared.u32 [%r2+128], %r3;
+        ld.volatile.shared.u32 %r4, [%r2+112]; add.u32 %r3, %r3, %r4; st.volatile.shared.u32 [%r2+128], %r3;
+        ld.volatile.shared.u32 %r4, [%r2+96]; add.u32 %r3, %r3, %r4; st.volatile.shared.u32 [%r2+128], %r3;
+        ld.volatile.shared.u32 %r4, [%r2+64]; add.u32 %r3, %r3, %r4;
+        st.global.u32 [%w0], %r3;
+        """,
+        32,
+    )
+    assert found.tolist() == np.cumsum(np.arange(1, 33)).tolist()
+
+
+def test_lanes_reduce_without_synchronizing_and_the_others_go_on() -> None:
+    found = run(
+        """
+        .shared .u32 slots[96];
+        mul.lo.u32 %r2, %r0, 4; mov.u32 %r1, slots; add.u32 %r2, %r1, %r2;
+        st.shared.u32 [%r2], %r0;
+        bar.sync 0;
+        setp.ge.u32 %p, %r0, 32; @%p bra behind;
+        mov.u32 %r3, 32;
+    again:
+        mad.lo.u32 %r4, %r3, 4, %r2; ld.shared.u32 %r5, [%r4]; ld.shared.u32 %r6, [%r2];
+        add.u32 %r5, %r5, %r6; st.shared.u32 [%r2], %r5;
+        shr.u32 %r3, %r3, 1; setp.ne.u32 %q, %r3, 0;
+        @%q bra again;
+    behind:
+        bar.sync 0;
+        ld.shared.u32 %r5, [slots]; st.global.u32 [%w0], %r5;
+        """,
+        64,
+    )
+    assert (found == 32 * 63).all()

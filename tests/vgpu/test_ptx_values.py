@@ -324,3 +324,60 @@ def test_conversions_saturate_and_round() -> None:
         },
         z,
     )
+
+
+def eighths(mantissa: int, smallest: int, largest_code: int) -> np.ndarray:
+    """All numbers of a format of 8 bits that are finite and not negative, in the order of their codes."""
+    exponent, fraction = np.divmod(np.arange(largest_code + 1), 1 << mantissa)
+    whole = fraction + np.where(exponent > 0, 1 << mantissa, 0)
+    return whole * 2.0 ** (np.maximum(exponent, 1) - 1 + smallest - mantissa)
+
+
+@pytest.mark.parametrize(("kind", "table"), [("e4m3", eighths(3, -6, 0x7E)), ("e5m2", eighths(2, -14, 0x7B))])
+def test_numbers_of_8_bits(kind: str, table: np.ndarray) -> None:
+    rng = np.random.default_rng(1)
+    between = (table[1:] + table[:-1]) / 2
+    x = np.concatenate([table, -between, rng.normal(0, 50, 200), [1e9, -1e9, np.inf, -np.inf]]).astype("f4")
+    y = np.roll(x, 7)
+    codes = np.arange(256, dtype="u2") | np.uint16(0x3800)
+    narrow, halves = evaluate([(f"cvt.rn.satfinite.{kind}x2.f32 %o, %x, %y;", "u2")], x, y)[0], codes
+    wide = evaluate([(f"cvt.rn.f16x2.{kind}x2 %o, %x;", "u4")], halves)[0]
+
+    def code(values: np.ndarray) -> np.ndarray:
+        size = np.abs(values.astype("f8"))
+        below = np.clip(np.searchsorted(table, size, "right") - 1, 0, len(table) - 2)
+        middle = (table[below] + table[below + 1]) / 2
+        upwards = (size > middle) | ((size == middle) & (below % 2 == 1))
+        return (below + upwards).astype("u2") | np.where(np.signbit(values), 0x80, 0).astype("u2")
+
+    assert (narrow == (code(x) << 8 | code(y))).all()
+    low = (wide & 0xFFFF).astype("u2").view("f2")
+    assert (low[: len(table)] == table.astype("f2")).all()
+    assert (low[128 : 128 + len(table)] == -table.astype("f2")).all()
+    assert np.isnan(low[[0x7F, 0xFF]]).all()
+    assert ((wide >> 16) == wide[0x38] & 0xFFFF).all()
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_integers_of_a_register_side_by_side(count: int) -> None:
+    rng = np.random.default_rng(2)
+    x, y, z = (rng.integers(0, 2**32, 300, np.uint32) for _ in range(3))
+    signed, plain = (np.dtype(f"{sign}{4 // count}") for sign in "iu")
+    a, b, ua, ub = (values.view(kind).astype("i8") for kind in (signed, plain) for values in (x, y))
+    high = np.iinfo(signed).max
+    cases = {
+        f"vadd{count}.s32.s32.s32.sat": (np.clip(a + b, -high - 1, high), signed),
+        f"vsub{count}.u32.u32.u32": (ua - ub, plain),
+        f"vsub{count}.u32.u32.u32.sat": (np.maximum(ua - ub, 0), plain),
+        f"vavrg{count}.u32.u32.u32": ((ua + ub + 1) >> 1, plain),
+        f"vabsdiff{count}.u32.u32.u32": (abs(ua - ub), plain),
+        f"vabsdiff{count}.u32.s32.s32": (abs(a - b), plain),
+        f"vmin{count}.s32.s32.s32": (np.minimum(a, b), signed),
+        f"vmax{count}.u32.u32.u32": (np.maximum(ua, ub), plain),
+        f"vset{count}.u32.u32.lt": ((ua < ub).astype("i8"), plain),
+    }
+    found = evaluate([(f"{name} %o, %x, %y, %z;", "u4") for name in cases], x, y, z)
+    for (name, (expected, kind)), words in zip(cases.items(), found, strict=True):
+        assert (words == expected.astype(kind).view("u4")).all(), name
+    (summed,) = evaluate([(f"vabsdiff{count}.u32.u32.u32.add %o, %x, %y, %z;", "u4")], x, y, z)
+    assert (summed == z + abs(ua - ub).reshape(-1, count).sum(axis=1).astype("u4")).all()

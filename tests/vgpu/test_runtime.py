@@ -99,6 +99,8 @@ def test_named_configuration_comes_before_the_one_beside_the_program(scene: Scen
         ("call.free = 10\ncall.fre = 1\n", ":2: unknown key 'call.fre'"),
         ("copy.latency = fast\n", ":1: 'fast' is not a number of at least 0"),
         ("kernel.fill = 3 + 4\n", ":1: a kernel's duration is 'MICROSECONDS + NANOSECONDS per thread'"),
+        ("device.memory = inf\n", ":1: 'inf' is not a number of at least 0"),
+        ("kernel.fill = nan\n", ":1: a kernel's duration is 'MICROSECONDS + NANOSECONDS per thread', not 'nan'"),
         ("device.memory\n", ":1: expected 'key = value'"),
     ],
 )

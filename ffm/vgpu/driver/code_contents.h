@@ -20,6 +20,7 @@ struct CodeKernel {
 struct CodeVariable {
     std::string name;
     std::size_t size; /* bytes */
+    bool managed = false;
 };
 
 struct CodeContents {

@@ -1,6 +1,7 @@
 #include "configuration.h"
 
 #include <climits>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -70,12 +71,12 @@ std::string trimmed(const std::string &text)
     return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/* Reads one number at `cursor`, and moves past it and the blanks that follow; false if there is none. */
+/* Reads one finite number at `cursor`, and moves past it and the blanks that follow; false if there is none. */
 bool read_number(const char *&cursor, double &value)
 {
     char *end = nullptr;
     value = std::strtod(cursor, &end);
-    if (end == cursor)
+    if (end == cursor || !std::isfinite(value))
         return false;
     cursor = end + std::strspn(end, " \t");
     return true;

@@ -141,6 +141,16 @@ CUresult take_portable_code(const std::string &text, Found &found)
     return CUDA_SUCCESS;
 }
 
+CUresult refuse_machine_code()
+{
+    std::fputs(
+        "vgpu: an image without PTX for this device does not run here: have the compiler embed PTX, as nvcc does "
+        "with -arch=sm_90 and CuPy with CUPY_COMPILE_WITH_PTX=1, or let such kernels pass without doing anything "
+        "(device.code = run or pass)\n",
+        stderr);
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
 CUresult take_container(const void *image, Found &found)
 {
     std::string plain;
@@ -148,7 +158,7 @@ CUresult take_container(const void *image, Found &found)
         return take_portable_code(plain, found);
     if (passes_other_code(configuration()) && select(image, machine_kind, plain))
         return take_machine_code(plain.data(), plain.size(), found);
-    return select(image, portable_kind, plain) ? take_portable_code(plain, found) : CUDA_ERROR_NO_BINARY_FOR_GPU;
+    return select(image, portable_kind, plain) ? take_portable_code(plain, found) : refuse_machine_code();
 }
 
 CUresult take_text(const char *text, Found &found)
@@ -171,11 +181,27 @@ CUresult read_code(const void *image, Found &found)
     if (!is_machine_code(image))
         return take_text(static_cast<const char *>(image), found);
     if (!passes_other_code(configuration()))
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+        return refuse_machine_code();
     return take_machine_code(static_cast<const char *>(image), size_of(image), found);
 }
 
 } // namespace
+
+CUresult portable_code_of(const void *image, std::string &text)
+{
+    std::uint32_t magic;
+    std::memcpy(&magic, image, sizeof magic);
+    if (magic == container_magic) {
+        if (!select(image, portable_kind, text))
+            return CUDA_ERROR_NO_BINARY_FOR_GPU;
+        text.resize(std::strlen(text.c_str())); /* a container fills up with zeros */
+        return CUDA_SUCCESS;
+    }
+    if (is_machine_code(image))
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    text = static_cast<const char *>(image);
+    return target_of(text) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+}
 
 CompiledCode::CompiledCode(CodeContents contents, std::unique_ptr<ptx::Program> program)
     : contents_(std::move(contents)), program_(std::move(program))

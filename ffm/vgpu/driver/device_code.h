@@ -52,4 +52,8 @@ class CompiledCode
  * CUDA_ERROR_INVALID_PTX for PTX of a later device; CUDA_ERROR_INVALID_IMAGE for anything else. */
 CUresult compile(const void *image, std::unique_ptr<CompiledCode> &code);
 
+/* The PTX of an image: text, or the container's that suits this device best. CUDA_ERROR_NO_BINARY_FOR_GPU where it has
+ * none, CUDA_ERROR_INVALID_IMAGE for anything else. */
+CUresult portable_code_of(const void *image, std::string &text);
+
 } // namespace vgpu

@@ -26,15 +26,34 @@ Loaded &loaded()
     return *instance;
 }
 
+/* nvcc links machine code only: what is to run is the PTX of the parts. Empty where nothing was linked, or one of the
+ * parts has none. */
+std::string link(const KernelWrapper &wrapper)
+{
+    std::string linked, text;
+    if (wrapper.version != KERNEL_WRAPPER_LINKED || !wrapper.parts || !runs_portable_code(configuration()))
+        return linked;
+    for (void *const *part = static_cast<void *const *>(wrapper.parts); *part; ++part) {
+        if (portable_code_of(*part, text) != CUDA_SUCCESS)
+            return std::string();
+        linked += text + "\n";
+    }
+    return linked;
+}
+
 /* Our own image, or device code. */
 CUresult load(Module **result, const void *image)
 {
     if (!result || !image)
         return CUDA_ERROR_INVALID_VALUE;
+    std::string linked;
     KernelWrapper wrapper;
     std::memcpy(&wrapper.magic, image, sizeof wrapper.magic);
-    if (wrapper.magic == KERNEL_WRAPPER_MAGIC)
-        image = static_cast<const KernelWrapper *>(image)->image;
+    if (wrapper.magic == KERNEL_WRAPPER_MAGIC) {
+        std::memcpy(&wrapper, image, sizeof wrapper);
+        linked = link(wrapper);
+        image = linked.empty() ? wrapper.image : linked.c_str();
+    }
     KernelImage header;
     std::memcpy(&header.magic, image, sizeof header.magic);
     std::unique_ptr<CompiledCode> compiled;

@@ -30,6 +30,9 @@ struct Variable {
     std::size_t size;
 };
 
+/* Of managed variables, which all devices share. */
+constexpr CUdevice every_device = -1;
+
 /* Whose it is, and its name. */
 using VariableKey = std::pair<CUdevice, std::string>;
 

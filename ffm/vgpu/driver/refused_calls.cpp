@@ -18,14 +18,6 @@ REFUSED(cuMipmappedArrayGetLevel)
 REFUSED(cuTexObjectCreate)
 REFUSED(cuTexObjectDestroy)
 
-/* Linking of device code. */
-REFUSED(cuLinkAddData)
-REFUSED(cuLinkAddData_v2)
-REFUSED(cuLinkComplete)
-REFUSED(cuLinkCreate)
-REFUSED(cuLinkCreate_v2)
-REFUSED(cuLinkDestroy)
-
 /* Memory and semaphores of other interfaces. */
 REFUSED(cuDestroyExternalMemory)
 REFUSED(cuDestroyExternalSemaphore)

@@ -47,12 +47,13 @@ struct KernelImage {
  * it hands it to the driver. */
 #define KERNEL_WRAPPER_MAGIC 0x466243b1u
 #define KERNEL_WRAPPER_VERSION 1u
+#define KERNEL_WRAPPER_LINKED 2u /* the version of a program whose device code was linked (`nvcc -rdc=true`) */
 
 struct KernelWrapper {
     uint32_t magic;
     uint32_t version;
     const void *image;
-    void *unused;
+    void *parts; /* of linked code: the containers before linking, up to a null pointer */
 };
 
 #ifdef __cplusplus

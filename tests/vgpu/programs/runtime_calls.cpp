@@ -155,6 +155,7 @@ static void graphs()
     int value = 0;
     OK(cudaMalloc(&device, sizeof value));
     OK(cudaMemset(device, 0, sizeof value));
+    OK(cudaDeviceSynchronize()); /* a per-thread default stream is in no order with others */
     OK(cudaStreamCreate(&stream));
     OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     LAUNCH(add, dim3(1), dim3(1), 0, stream, address<int>(device), 2, 1);

@@ -91,10 +91,11 @@ void Program::describe(CodeContents &contents) const
     }
     for (const Variable &variable : module_.variables)
         if (in_memory(variable) && variable.size > 0)
-            contents.variables.push_back({variable.name, variable.size});
+            contents.variables.push_back({variable.name, variable.size, variable.managed});
 }
 
-std::vector<std::uint64_t> Program::place(const std::map<std::string, std::uint64_t> &addresses) const
+std::vector<std::uint64_t> Program::place(const std::map<std::string, std::uint64_t> &addresses,
+                                          bool with_managed) const
 {
     std::vector<std::uint64_t> table;
     for (const Variable &variable : module_.variables) {
@@ -102,6 +103,8 @@ std::vector<std::uint64_t> Program::place(const std::map<std::string, std::uint6
             continue;
         auto found = addresses.find(variable.name);
         table.push_back(found == addresses.end() ? 0 : found->second);
+        if (variable.managed && !with_managed)
+            continue;
         for (const Initializer &initial : variable.initializers) {
             std::uint64_t value = initial.value;
             if (!initial.symbol.empty()) {

@@ -34,8 +34,9 @@ class Program
     void describe(CodeContents &contents) const;
 
     /* Writes the variables' first values to where they lie, and returns that in the order that code knows them by.
-     * Throws Error for values that are not implemented. */
-    std::vector<std::uint64_t> place(const std::map<std::string, std::uint64_t> &addresses) const;
+     * `with_managed` is false where the managed ones, which all devices share, have their values already. Throws Error
+     * for values that are not implemented. */
+    std::vector<std::uint64_t> place(const std::map<std::string, std::uint64_t> &addresses, bool with_managed) const;
 
     /* The kernel, compiled. Throws Error, always the same, where it cannot be. */
     const Code &code(const std::string &kernel);

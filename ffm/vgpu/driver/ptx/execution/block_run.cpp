@@ -1,5 +1,6 @@
 #include "block_run.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "../../memory.h"
@@ -51,11 +52,17 @@ BlockRun::BlockRun(Launch &launched, StackPool &stacks, std::uint64_t number) : 
     if (launch.code.schedule == Schedule::loop)
         thread_count_ = warp_count_ = 1; /* one that runs all */
     alive_ = thread_count_;
-    fibers_ = std::make_unique<Fiber[]>(static_cast<std::size_t>(thread_count_));
-    warps_ = std::make_unique<Warp[]>(static_cast<std::size_t>(warp_count_));
+    /* Most of their bytes are written before they are read: zeros would cost more than many a block's work. */
+    fibers_.reset(new Fiber[static_cast<std::size_t>(thread_count_)]);
+    warps_.reset(new Warp[static_cast<std::size_t>(warp_count_)]);
     barriers_ = std::make_unique<Barrier[]>(barrier_count);
-    for (int thread = 0; thread < thread_count_; ++thread)
-        warps_[static_cast<std::size_t>(thread / warp_size)].alive |= bit(thread % warp_size);
+    for (int index = 0; index < warp_count_; ++index) {
+        Warp &warp = warps_[static_cast<std::size_t>(index)];
+        int lanes = std::min(thread_count_ - index * warp_size, warp_size);
+        warp.ready = warp.yielded = warp.meeting = warp.asking = 0;
+        warp.alive = ~std::uint32_t{0} >> (warp_size - lanes);
+        warp.turns_left = 0;
+    }
 }
 
 BlockRun::~BlockRun()
@@ -78,13 +85,15 @@ BlockRun::Outcome BlockRun::run()
     return outcome_;
 }
 
-void BlockRun::set_thread(Thread &thread, int linear) const
+/* The next thread of the block, in the order of the threads' numbers. */
+void BlockRun::begin(Thread &thread)
 {
-    std::uint32_t number = static_cast<std::uint32_t>(linear);
-    thread.linear = number;
-    thread.index[0] = number % block.threads[0];
-    thread.index[1] = number / block.threads[0] % block.threads[1];
-    thread.index[2] = number / block.threads[0] / block.threads[1];
+    thread.linear = static_cast<std::uint32_t>(started_++);
+    std::memcpy(thread.index, next_index_, sizeof next_index_);
+    for (int axis = 0; axis < 2 && ++next_index_[axis] == block.threads[axis]; ++axis)
+        next_index_[axis] = 0;
+    if (next_index_[0] == 0 && next_index_[1] == 0)
+        ++next_index_[2];
 }
 
 /* Gives the next thread a stack; false where there is no memory for one. */
@@ -92,12 +101,11 @@ bool BlockRun::start(int thread)
 {
     Fiber &fiber = fibers_[static_cast<std::size_t>(thread)];
     fiber.stack = stacks_.take();
-    ++started_;
     if (!fiber.stack) {
         launch.fail(Fault::stack, "no memory for the threads' stacks");
         return false;
     }
-    set_thread(fiber.thread, thread);
+    begin(fiber.thread);
     fiber.thread.stack_first = reinterpret_cast<std::uint64_t>(fiber.stack);
     fiber.thread.stack_size = stacks_.size();
     fiber.place = prepare(fiber.stack, stacks_.size(), &BlockRun::fiber_main, this);
@@ -120,9 +128,8 @@ void BlockRun::fiber_main(void *argument)
         fiber.stack = nullptr;
         fresh.thread = fiber.thread;
         fresh.stack = stack;
-        self.set_thread(fresh.thread, next);
+        self.begin(fresh.thread);
         self.current_ = next;
-        ++self.started_;
     }
 }
 
@@ -133,11 +140,28 @@ void BlockRun::leave()
     --alive_;
     if (warp.meeting)
         recheck(warp);
-    for (int index = 0; index < barrier_count; ++index) {
-        Barrier &barrier = barriers_[static_cast<std::size_t>(index)];
-        if (barrier.arrived > 0 && barrier.expected == 0 && static_cast<int>(barrier.arrived) >= alive_)
+    for (std::uint32_t left = barriers_in_use_; left; left &= left - 1) {
+        Barrier &barrier = barriers_[static_cast<std::size_t>(__builtin_ctz(left))];
+        if (barrier.expected == 0 && static_cast<int>(barrier.arrived) >= alive_)
             release(barrier);
     }
+}
+
+/* A thread of the warp that can run; -1 for none. */
+int BlockRun::take(int index)
+{
+    Warp &warp = warps_[static_cast<std::size_t>(index)];
+    if (started_ < thread_count_ && started_ / warp_size == index)
+        return started_;
+    if (!warp.ready && warp.asking)
+        come_together(warp);
+    if (!warp.ready)
+        return -1;
+    int thread = index * warp_size + __builtin_ctz(warp.ready);
+    warp.ready &= warp.ready - 1;
+    if (warp.ready) /* its stack has to be there when its turn comes */
+        __builtin_prefetch(fibers_[static_cast<std::size_t>(index * warp_size + __builtin_ctz(warp.ready))].place);
+    return thread;
 }
 
 /* The thread that runs next: started_ for one that has not begun, -1 for none. */
@@ -145,19 +169,12 @@ int BlockRun::choose()
 {
     int first = current_ < 0 ? 0 : current_ / warp_size;
     while (true) {
-        for (int step = 0; step < warp_count_; ++step) {
-            int index = (first + step) % warp_count_;
-            Warp &warp = warps_[static_cast<std::size_t>(index)];
-            if (started_ < thread_count_ && started_ / warp_size == index)
-                return started_;
-            if (!warp.ready && warp.asking)
-                answer(warp);
-            if (!warp.ready)
-                continue;
-            int lane = __builtin_ctz(warp.ready);
-            warp.ready &= ~bit(lane);
-            return index * warp_size + lane;
-        }
+        for (int index = first; index < warp_count_; ++index)
+            if (int thread = take(index); thread >= 0)
+                return thread;
+        for (int index = 0; index < first; ++index)
+            if (int thread = take(index); thread >= 0)
+                return thread;
         bool any = false;
         for (int index = 0; index < warp_count_; ++index) {
             Warp &warp = warps_[static_cast<std::size_t>(index)];

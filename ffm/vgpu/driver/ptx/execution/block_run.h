@@ -52,6 +52,7 @@ class BlockRun
     };
     struct Warp {
         std::uint32_t ready, yielded, alive, meeting, asking;
+        int turns_left; /* by lanes that ask, to those that watch memory */
         struct Lane {
             std::uint64_t value, result;
             std::uint32_t mask, lane, clamp;
@@ -60,7 +61,8 @@ class BlockRun
         } lanes[warp_size];
     };
     struct Barrier {
-        std::uint32_t arrived, expected, holding, result;
+        std::uint32_t arrived, expected, holding;
+        bool counts; /* those that wait ask for whom the predicate holds */
         std::uint32_t waiting[largest_block / warp_size];
     };
 
@@ -70,11 +72,13 @@ class BlockRun
     void leave(); /* the current thread is over */
     int choose();
     void change_to(int thread);
-    void set_thread(Thread &thread, int linear) const;
+    void begin(Thread &thread);
+    int take(int warp);
     bool is_complete(const Warp &warp, std::uint32_t mask) const;
     void finish_meeting(Warp &warp, std::uint32_t group);
     void release(Barrier &barrier);
     void recheck(Warp &warp);
+    void come_together(Warp &warp);
     void answer(Warp &warp);
     bool resolve_deadlock();
 
@@ -82,6 +86,8 @@ class BlockRun
     std::unique_ptr<char[]> shared_;
     int thread_count_, warp_count_;
     int started_ = 0, alive_ = 0, current_ = -1, idle_rounds_ = 0;
+    std::uint32_t next_index_[3] = {0, 0, 0}; /* of the thread that begins next */
+    std::uint32_t barriers_in_use_ = 0;       /* a bit for each where threads have arrived */
     Outcome outcome_ = Outcome::finished;
     void *base_ = nullptr; /* where run() continues */
     std::unique_ptr<Fiber[]> fibers_;

@@ -69,8 +69,8 @@ char *StackPool::take()
 
 void *prepare(char *stack, std::size_t size, void (*main)(void *), void *argument)
 {
-    /* Stacks begin at different places of their pages: else all would compete for the same lines of the cache. */
-    std::size_t shift = reinterpret_cast<std::uintptr_t>(stack) / size % 32 * 128;
+    /* Stacks begin at different distances from their ends: else all would compete for the same lines of the cache. */
+    std::size_t shift = reinterpret_cast<std::uintptr_t>(stack) / size % 128 * 576;
     void **top = reinterpret_cast<void **>(stack + size - 128 - shift);
     *--top = nullptr; /* where a caller's address would lie: keeps the alignment that the ABI asks for */
     *--top = nullptr;

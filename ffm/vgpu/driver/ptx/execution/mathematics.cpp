@@ -131,6 +131,15 @@ double value_of(const Format &format, std::uint16_t bits)
     return bits & 0x8000 ? -size : size;
 }
 
+struct SmallFormat {
+    int mantissa;               /* bits */
+    int smallest;               /* exponent of normal numbers */
+    double largest;             /* finite number, */
+    std::uint32_t largest_bits; /* and how it is written */
+};
+
+constexpr SmallFormat e4m3 = {3, -6, 448, 0x7e}, e5m2 = {2, -14, 57344, 0x7b};
+
 } // namespace
 
 extern "C" {
@@ -168,6 +177,38 @@ std::uint16_t vgpu_fma_16(int is_brain, std::uint16_t a, std::uint16_t b, std::u
     double part = sum - product;
     double rest = (product - (sum - part)) + (added - part);
     return bits_of(format, to_format(format, nearest, std::isfinite(sum) ? made_odd(sum, rest) : sum));
+}
+
+std::uint32_t vgpu_narrow_8(int is_e5m2, float value)
+{
+    const SmallFormat &format = is_e5m2 ? e5m2 : e4m3;
+    std::uint32_t sign = std::signbit(value) ? 0x80 : 0;
+    double size = std::fabs(static_cast<double>(value));
+    if (std::isnan(size))
+        return 0x7f;
+    int exponent = size == 0 ? format.smallest : std::max(std::ilogb(size), format.smallest);
+    double whole = std::nearbyint(std::ldexp(size, format.mantissa - exponent));
+    if (std::isinf(size) || std::ldexp(whole, exponent - format.mantissa) > format.largest)
+        return sign | format.largest_bits;
+    /* The implicit bit of normal numbers adds one to the exponent, as a carry of rounding does. */
+    std::uint32_t biased = static_cast<std::uint32_t>(exponent - format.smallest);
+    return sign | ((biased << format.mantissa) + static_cast<std::uint32_t>(whole));
+}
+
+float vgpu_widen_8(int is_e5m2, std::uint32_t bits)
+{
+    const SmallFormat &format = is_e5m2 ? e5m2 : e4m3;
+    std::uint32_t size = bits & 0x7f, exponent = size >> format.mantissa;
+    std::uint32_t fraction = size & ((1u << format.mantissa) - 1);
+    double value;
+    if (size > format.largest_bits)
+        value = is_e5m2 && fraction == 0 ? HUGE_VAL : std::nan("");
+    else if (exponent == 0)
+        value = std::ldexp(fraction, format.smallest - format.mantissa);
+    else
+        value = std::ldexp(fraction + (1u << format.mantissa),
+                           static_cast<int>(exponent) - 1 + format.smallest - format.mantissa);
+    return static_cast<float>(bits & 0x80 ? -value : value);
 }
 
 float vgpu_integer_f32(int direction, std::int64_t value, int is_signed)

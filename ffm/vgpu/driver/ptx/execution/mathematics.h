@@ -15,6 +15,11 @@ double vgpu_round_f64(int operation, int direction, double a, double b, double c
 
 std::uint16_t vgpu_narrow_f64(int is_brain, int direction, double value);
 float vgpu_narrow_f32(int direction, double value);
+
+/* Floating-point numbers of 8 bits, e4m3 or e5m2 (PTX ISA, "Alternate Floating-Point Data Formats"). Narrowing rounds
+ * to nearest, and to the largest finite number beyond that. */
+std::uint32_t vgpu_narrow_8(int is_e5m2, float value);
+float vgpu_widen_8(int is_e5m2, std::uint32_t bits);
 std::uint16_t vgpu_fma_16(int is_brain, std::uint16_t a, std::uint16_t b, std::uint16_t c);
 float vgpu_integer_f32(int direction, std::int64_t value, int is_signed);
 double vgpu_integer_f64(int direction, std::int64_t value, int is_signed);

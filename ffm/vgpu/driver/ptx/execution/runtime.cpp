@@ -218,6 +218,8 @@ void *runtime_function(const std::string &name)
         ENTRY(vgpu_round_f64),
         ENTRY(vgpu_narrow_f64),
         ENTRY(vgpu_narrow_f32),
+        ENTRY(vgpu_narrow_8),
+        ENTRY(vgpu_widen_8),
         ENTRY(vgpu_fma_16),
         ENTRY(vgpu_integer_f32),
         ENTRY(vgpu_integer_f64),

@@ -7,6 +7,8 @@ namespace vgpu::ptx
 namespace
 {
 
+constexpr int turns_of_patience = 4;
+
 std::uint32_t bit(int lane)
 {
     return std::uint32_t{1} << lane;
@@ -76,8 +78,11 @@ template <typename Action> void for_each_lane(std::uint32_t group, Action action
  * all threads that are not over. */
 std::uint32_t BlockRun::wait_at_barrier(std::uint32_t number, std::uint32_t count, int how, bool holds)
 {
-    Barrier &barrier = barriers_[number % barrier_count];
+    number %= barrier_count;
+    Barrier &barrier = barriers_[number];
+    barriers_in_use_ |= std::uint32_t{1} << number;
     barrier.expected = count;
+    barrier.counts |= how > 1;
     ++barrier.arrived;
     barrier.holding += holds;
     std::uint32_t &waiting = barrier.waiting[current_ / warp_size];
@@ -91,6 +96,8 @@ std::uint32_t BlockRun::wait_at_barrier(std::uint32_t number, std::uint32_t coun
     } else if (how != 1) {
         suspend();
     }
+    if (how <= 1)
+        return 0;
     std::uint64_t result = warps_[static_cast<std::size_t>(current_ / warp_size)].lanes[current_ % warp_size].result;
     std::uint32_t holding = static_cast<std::uint32_t>(result), total = static_cast<std::uint32_t>(result >> 32);
     return how == 3 ? holding == total : how == 4 ? holding > 0 : holding;
@@ -102,10 +109,13 @@ void BlockRun::release(Barrier &barrier)
     for (int index = 0; index < warp_count_; ++index) {
         Warp &warp = warps_[static_cast<std::size_t>(index)];
         warp.ready |= barrier.waiting[index];
-        for_each_lane(barrier.waiting[index], [&](int lane) { warp.lanes[lane].result = result; });
+        if (barrier.counts)
+            for_each_lane(barrier.waiting[index], [&](int lane) { warp.lanes[lane].result = result; });
         barrier.waiting[index] = 0;
     }
     barrier.arrived = barrier.expected = barrier.holding = 0;
+    barrier.counts = false;
+    barriers_in_use_ &= ~(std::uint32_t{1} << (&barrier - barriers_.get()));
     idle_rounds_ = 0;
 }
 
@@ -146,35 +156,45 @@ std::uint64_t BlockRun::meet(Meeting meeting, int how, std::uint64_t value, std:
 void BlockRun::finish_meeting(Warp &warp, std::uint32_t group)
 {
     const Warp::Lane &first = warp.lanes[__builtin_ctz(group)];
-    std::uint32_t holding = 0, reduced = static_cast<std::uint32_t>(first.value);
-    if (first.meeting == Meeting::vote)
-        for_each_lane(group, [&](int lane) { holding |= warp.lanes[lane].value ? bit(lane) : 0; });
-    if (first.meeting == Meeting::reduce)
-        for_each_lane(group & (group - 1), [&](int lane) {
-            reduced = combine(first.how, reduced, static_cast<std::uint32_t>(warp.lanes[lane].value));
-        });
-    for_each_lane(group, [&](int lane) {
-        Warp::Lane &own = warp.lanes[lane];
-        if (own.meeting == Meeting::shuffle) {
+    int how = first.how;
+    switch (first.meeting) {
+    case Meeting::barrier:
+        break;
+    case Meeting::shuffle:
+        for_each_lane(group, [&](int lane) {
+            Warp::Lane &own = warp.lanes[lane];
             int source;
-            bool inside = source_lane(own.how, lane, own.lane, own.clamp, source);
+            bool inside = source_lane(how, lane, own.lane, own.clamp, source);
             if (!(group & bit(source)))
                 source = lane; /* a lane that takes no part has no defined value */
             own.result = (inside ? std::uint64_t{1} << 32 : 0) | static_cast<std::uint32_t>(warp.lanes[source].value);
-        } else if (own.meeting == Meeting::vote) {
-            bool uniform = holding == group || holding == 0;
-            own.result = own.how == 0   ? holding == group
-                         : own.how == 1 ? holding != 0
-                         : own.how == 2 ? uniform
-                                        : holding;
-        } else if (own.meeting == Meeting::reduce) {
-            own.result = reduced;
-        } else if (own.meeting == Meeting::match) {
+        });
+        break;
+    case Meeting::vote: {
+        std::uint32_t holding = 0;
+        for_each_lane(group, [&](int lane) { holding |= warp.lanes[lane].value ? bit(lane) : 0; });
+        bool all = holding == group, any = holding != 0;
+        std::uint32_t result = how == 0 ? all : how == 1 ? any : how == 2 ? all || !any : holding;
+        for_each_lane(group, [&](int lane) { warp.lanes[lane].result = result; });
+        break;
+    }
+    case Meeting::reduce: {
+        std::uint32_t reduced = static_cast<std::uint32_t>(first.value);
+        for_each_lane(group & (group - 1), [&](int lane) {
+            reduced = combine(how, reduced, static_cast<std::uint32_t>(warp.lanes[lane].value));
+        });
+        for_each_lane(group, [&](int lane) { warp.lanes[lane].result = reduced; });
+        break;
+    }
+    case Meeting::match:
+        for_each_lane(group, [&](int lane) {
+            Warp::Lane &own = warp.lanes[lane];
             std::uint32_t same = 0;
             for_each_lane(group, [&](int other) { same |= warp.lanes[other].value == own.value ? bit(other) : 0; });
-            own.result = own.how == 0 ? same : same == group ? std::uint64_t{1} << 32 | group : 0;
-        }
-    });
+            own.result = how == 0 ? same : same == group ? std::uint64_t{1} << 32 | group : 0;
+        });
+        break;
+    }
     warp.meeting &= ~group;
     warp.ready |= group;
     idle_rounds_ = 0;
@@ -192,7 +212,8 @@ void BlockRun::recheck(Warp &warp)
     }
 }
 
-/* activemask: lanes that ask at the same place are together, once no other lane of the warp can run. */
+/* activemask, and exchanges in lockstep: lanes that ask at the same place are together, once no other lane of the warp
+ * can run. */
 std::uint32_t BlockRun::active_lanes(int site)
 {
     Warp &warp = warps_[static_cast<std::size_t>(current_ / warp_size)];
@@ -201,6 +222,19 @@ std::uint32_t BlockRun::active_lanes(int site)
     warp.asking |= bit(self);
     suspend();
     return static_cast<std::uint32_t>(warp.lanes[self].result);
+}
+
+/* Lanes that only gave others a turn may still come, unless it is the waiting ones that they wait for. */
+void BlockRun::come_together(Warp &warp)
+{
+    if (warp.yielded && warp.turns_left < turns_of_patience) {
+        ++warp.turns_left;
+        warp.ready = warp.yielded;
+        warp.yielded = 0;
+        return;
+    }
+    warp.turns_left = 0;
+    answer(warp);
 }
 
 void BlockRun::answer(Warp &warp)

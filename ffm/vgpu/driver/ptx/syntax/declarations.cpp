@@ -81,7 +81,7 @@ void read_attributes(Lexer &words, Function &function)
     }
 }
 
-void read_function(Lexer &words, Module &module, bool entry)
+void read_function(Lexer &words, Module &module, bool entry, bool weak)
 {
     Function function;
     function.entry = entry;
@@ -95,8 +95,13 @@ void read_function(Lexer &words, Module &module, bool entry)
         module.functions.emplace(function.name, function);
         return;
     }
+    auto earlier = module.functions.find(function.name);
+    if (earlier != module.functions.end() && earlier->second.defined && !weak)
+        throw Error("line " + std::to_string(words.line()) + ": " + function.name + " is defined twice");
     function.defined = true;
     read_body(words, function, module);
+    if (earlier != module.functions.end() && earlier->second.defined)
+        return; /* of weak ones the first counts */
     module.order.push_back(function.name);
     module.functions[function.name] = std::move(function);
 }
@@ -249,11 +254,11 @@ Module parse(const std::string &text)
 {
     Lexer words(text);
     Module module;
-    bool external = false;
+    bool external = false, weak = false;
     while (!words.at_end()) {
         std::string word = words.next();
         if (word == ".entry" || word == ".func") {
-            read_function(words, module, word == ".entry");
+            read_function(words, module, word == ".entry", weak);
         } else if (Space space = space_of(word); space != Space::none) {
             read_module_variable(words, module, space, external);
         } else if (word == ".extern") {
@@ -267,6 +272,7 @@ Module parse(const std::string &text)
         } /* else a word of the head, of debugging, or of linking */
         if (word != ".visible" && word != ".weak" && word != ".common")
             external = false;
+        weak = word == ".weak";
     }
     return module;
 }

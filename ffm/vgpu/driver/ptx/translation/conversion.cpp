@@ -122,10 +122,55 @@ std::string Emitter::integer_to_integer(const Instruction &instruction, Type to,
     return extend(wide, bits, to.bits, false);
 }
 
+/* Two numbers of 8 bits from two operands of f32, or from one packed one; the first is the higher. */
+void Emitter::convert_to_8(const Instruction &instruction)
+{
+    Type from = type(instruction), lane = {from.kind, from.bits, 1};
+    std::string parts[2];
+    for (int index = 0; index < 2; ++index) { /* the lower first */
+        std::string value;
+        if (from.lanes == 1) {
+            value = read(operand(instruction, static_cast<std::size_t>(2 - index)), from);
+        } else {
+            std::string both =
+                operation("lshr i32 " + read(operand(instruction, 1), from) + ", " + std::to_string(16 * index));
+            value = widened(lane, cast(operation("trunc i32 " + both + " to i16"), "i16", lane.llvm()));
+        }
+        if (instruction.has("relu"))
+            value = intrinsic("maxnum", "float", {value, "0.0"});
+        parts[index] =
+            call("i32", "vgpu_narrow_8", "i32 " + std::to_string(instruction.has("e5m2x2")) + ", float " + value);
+    }
+    std::string high = operation("shl i32 " + parts[1] + ", 8");
+    write(operand(instruction, 0), bits_type(16), extend(operation("or i32 " + parts[0] + ", " + high), 32, 16, false));
+}
+
+void Emitter::convert_from_8(const Instruction &instruction)
+{
+    std::string both = extend(read(operand(instruction, 1), bits_type(16)), 16, 32, false), result = "0";
+    for (int index = 0; index < 2; ++index) {
+        std::string bits =
+            operation("and i32 " + operation("lshr i32 " + both + ", " + std::to_string(8 * index)) + ", 255");
+        std::string value =
+            call("float", "vgpu_widen_8", "i32 " + std::to_string(instruction.has("e5m2x2")) + ", i32 " + bits);
+        if (instruction.has("relu"))
+            value = intrinsic("maximum", "float", {value, "0.0"});
+        std::string half = cast(operation("fptrunc float " + value + " to half"), "half", "i32");
+        result =
+            operation("or i32 " + result + ", " + operation("shl i32 " + half + ", " + std::to_string(16 * index)));
+    }
+    write(operand(instruction, 0), type_of("f16x2"), result);
+}
+
 void Emitter::convert(const Instruction &instruction)
 {
     if (instruction.has("pack"))
         return pack(instruction);
+    const std::string &last = instruction.words.back();
+    if (last == "e4m3x2" || last == "e5m2x2")
+        return convert_from_8(instruction);
+    if (instruction.has("e4m3x2") || instruction.has("e5m2x2"))
+        return convert_to_8(instruction);
     Type to = type(instruction, 1), from = type(instruction);
     if (instruction.has("rna") || instruction.has("rs"))
         unsupported(instruction);

@@ -29,6 +29,7 @@ class Emitter
     static void add_bits(std::map<std::string, Handler> &handlers);
     static void add_real(std::map<std::string, Handler> &handlers);
     static void add_conversions(std::map<std::string, Handler> &handlers);
+    static void add_video(std::map<std::string, Handler> &handlers);
     static void add_comparisons(std::map<std::string, Handler> &handlers);
     static void add_memory(std::map<std::string, Handler> &handlers);
     static void add_atomics(std::map<std::string, Handler> &handlers);
@@ -115,6 +116,12 @@ class Emitter
     std::string real_to_real(const Instruction &, Type to, Type from, const std::string &value);
     std::string integer_to_integer(const Instruction &, Type to, Type from, const std::string &value);
     std::string widened(Type from, const std::string &value);
+    void convert_to_8(const Instruction &);
+    void convert_from_8(const Instruction &);
+
+    /* video.cpp */
+    void lanes_of_integers(const Instruction &);
+    std::string lane_result(const Instruction &, const std::string &a, const std::string &b);
 
     /* comparison.cpp */
     void set_predicate(const Instruction &);

@@ -86,8 +86,8 @@ const std::map<std::string, Emitter::Handler> &Emitter::handlers()
 {
     static const std::map<std::string, Handler> *table = [] {
         auto *made = new std::map<std::string, Handler>;
-        for (auto family : {add_integer, add_bits, add_real, add_conversions, add_comparisons, add_memory, add_atomics,
-                            add_control, add_warp})
+        for (auto family : {add_integer, add_bits, add_real, add_conversions, add_video, add_comparisons, add_memory,
+                            add_atomics, add_control, add_warp})
             family(*made);
         return made;
     }();
@@ -136,12 +136,16 @@ std::string Emitter::emit(std::set<std::string> &declared)
     emit_slots();
     if (!function_.entry)
         line("call void @enter(ptr %block, ptr %thread)");
+    auto together = unit_.exchanges.find(&function_);
     for (place_ = 0; place_ < function_.body.size(); ++place_) {
         const Instruction &instruction = function_.body[place_];
-        if (instruction.label.empty())
-            emit(instruction);
-        else
+        if (!instruction.label.empty()) {
             begin(instruction.label);
+            continue;
+        }
+        if (together != unit_.exchanges.end() && together->second.count(place_))
+            call("i32", "vgpu_active", "ptr %block, ptr %thread, i32 " + std::to_string(instruction.line));
+        emit(instruction);
     }
     if (open_)
         line("ret void");

@@ -40,6 +40,8 @@ declare float @vgpu_round_f32(i32, i32, float, float, float) nounwind memory(non
 declare double @vgpu_round_f64(i32, i32, double, double, double) nounwind memory(none)
 declare i16 @vgpu_narrow_f64(i32, i32, double) nounwind memory(none)
 declare float @vgpu_narrow_f32(i32, double) nounwind memory(none)
+declare i32 @vgpu_narrow_8(i32, float) nounwind memory(none)
+declare float @vgpu_widen_8(i32, i32) nounwind memory(none)
 declare i16 @vgpu_fma_16(i32, i16, i16, i16) nounwind memory(none)
 declare float @vgpu_integer_f32(i32, i64, i32) nounwind memory(none)
 declare double @vgpu_integer_f64(i32, i64, i32) nounwind memory(none)

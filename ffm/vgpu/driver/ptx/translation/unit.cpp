@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "lockstep.h"
+
 namespace vgpu::ptx
 {
 
@@ -51,6 +53,9 @@ void reach(const Module &module, const Function &function, std::set<std::string>
         if (variable.space == Space::local || variable.space == Space::parameter)
             local += rounded(variable.size, 16);
     unit.local_size = std::max(unit.local_size, local);
+    std::set<std::size_t> found = exchanges(function);
+    if (!found.empty())
+        unit.exchanges[&function] = found;
     unit.functions.push_back(&function);
 }
 
@@ -88,6 +93,8 @@ bool has_loop(const Function &function)
 
 Schedule schedule_of(const Unit &unit)
 {
+    if (!unit.exchanges.empty())
+        return Schedule::fibers;
     bool loops = false, spins = false;
     for (const Function *function : unit.functions) {
         loops |= has_loop(*function) || !function->entry;

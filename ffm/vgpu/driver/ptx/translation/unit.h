@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,12 +20,13 @@ enum class Schedule : int {
 struct Unit {
     const Module *module = nullptr;
     const Function *kernel = nullptr;
-    std::vector<const Function *> functions;            /* what the kernel reaches, itself last */
-    std::map<std::string, std::size_t> variable_index;  /* in the table of global and constant variables */
-    std::map<std::string, std::size_t> shared_place;    /* static shared variables: offsets in bytes */
-    std::map<std::string, std::size_t> parameter_place; /* of the kernel */
-    std::size_t shared_size = 0;                        /* bytes of all static ones */
-    std::size_t local_size = 0;                         /* bytes of the largest function's local variables */
+    std::vector<const Function *> functions;                     /* what the kernel reaches, itself last */
+    std::map<const Function *, std::set<std::size_t>> exchanges; /* `lockstep.h`; none for other functions */
+    std::map<std::string, std::size_t> variable_index;           /* in the table of global and constant variables */
+    std::map<std::string, std::size_t> shared_place;             /* static shared variables: offsets in bytes */
+    std::map<std::string, std::size_t> parameter_place;          /* of the kernel */
+    std::size_t shared_size = 0;                                 /* bytes of all static ones */
+    std::size_t local_size = 0;                                  /* bytes of the largest function's local variables */
     Schedule schedule = Schedule::loop;
 };
 

@@ -1,0 +1,150 @@
+#include "lockstep.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace vgpu::ptx
+{
+
+namespace
+{
+
+using Address = std::pair<std::string, std::int64_t>; /* a register or variable, and an offset in bytes */
+
+/* What a lane did in shared memory since the lanes of its warp last were together. */
+struct Accesses {
+    bool reached = false;
+    std::set<Address> stored, loaded;
+
+    /* Whether that adds anything. */
+    bool merge(const Accesses &other)
+    {
+        bool grows = other.reached && !reached;
+        reached |= other.reached;
+        for (const Address &address : other.stored)
+            grows |= stored.insert(address).second;
+        for (const Address &address : other.loaded)
+            grows |= loaded.insert(address).second;
+        return grows;
+    }
+    void clear()
+    {
+        stored.clear();
+        loaded.clear();
+    }
+};
+
+bool is_shared(const Instruction &instruction, const char *opcode)
+{
+    return instruction.words.front() == opcode &&
+           std::any_of(instruction.words.begin(), instruction.words.end(),
+                       [](const std::string &word) { return word.compare(0, 6, "shared") == 0; });
+}
+
+/* Whether all lanes that execute it have come together behind it. What a called function does is not known. */
+bool brings_together(const Instruction &instruction)
+{
+    static const std::set<std::string> *names =
+        new std::set<std::string>{"bar", "barrier", "shfl", "vote", "match", "redux", "activemask", "elect", "call"};
+    return names->count(instruction.words.front()) > 0;
+}
+
+class Analysis
+{
+  public:
+    explicit Analysis(const Function &function) : function_(function) {}
+
+    /* The places of exchanges; stores count only with `stores`. */
+    std::set<std::size_t> run(bool stores)
+    {
+        at_label_.clear();
+        do
+            pass(stores);
+        while (changed_);
+        return found_;
+    }
+
+  private:
+    void pass(bool stores)
+    {
+        changed_ = false;
+        found_.clear();
+        Accesses now;
+        now.reached = true;
+        for (std::size_t place = 0; place < function_.body.size(); ++place) {
+            const Instruction &instruction = function_.body[place];
+            if (!instruction.label.empty()) {
+                Accesses &there = at_label_[instruction.label];
+                there.merge(now);
+                now = there;
+            } else if (now.reached) {
+                access(instruction, place, stores, now);
+                follow(instruction, now);
+            }
+        }
+    }
+
+    void access(const Instruction &instruction, std::size_t place, bool stores, Accesses &now)
+    {
+        bool loads = is_shared(instruction, "ld");
+        if (brings_together(instruction)) {
+            now.clear();
+        } else if (loads || is_shared(instruction, "st")) {
+            const Operand &operand = instruction.operands.at(loads ? 1 : 0);
+            Address address{operand.name, operand.value};
+            if (loads ? !now.stored.empty() && !now.stored.count(address) : stores && is_awaited(address, now)) {
+                found_.insert(place);
+                now.clear();
+            }
+            (loads ? now.loaded : now.stored).insert(address);
+        }
+    }
+
+    /* Whether a lane that comes later may still have to load what the store overwrites. Lanes come in the order of
+     * their numbers, and their addresses grow with these. */
+    static bool is_awaited(const Address &stored, const Accesses &now)
+    {
+        return std::any_of(now.loaded.begin(), now.loaded.end(), [&stored](const Address &loaded) {
+            return loaded.first != stored.first || loaded.second < stored.second;
+        });
+    }
+
+    void follow(const Instruction &instruction, Accesses &now)
+    {
+        const std::string &opcode = instruction.words.front();
+        if (opcode == "bra" && !instruction.operands.empty()) {
+            changed_ |= at_label_[instruction.operands.front().name].merge(now);
+        } else if (opcode == "brx" && instruction.operands.size() > 1) {
+            auto targets = function_.branch_targets.find(instruction.operands[1].name);
+            if (targets != function_.branch_targets.end())
+                for (const std::string &target : targets->second)
+                    changed_ |= at_label_[target].merge(now);
+        } else if (opcode != "ret" && opcode != "exit") {
+            return;
+        }
+        if (instruction.guard.empty())
+            now = Accesses{};
+    }
+
+    const Function &function_;
+    std::map<std::string, Accesses> at_label_;
+    std::set<std::size_t> found_;
+    bool changed_ = false;
+};
+
+} // namespace
+
+std::set<std::size_t> exchanges(const Function &function)
+{
+    bool stores = std::any_of(function.body.begin(), function.body.end(), [](const Instruction &instruction) {
+        return instruction.label.empty() && is_shared(instruction, "st");
+    });
+    if (!stores)
+        return {};
+    Analysis analysis(function);
+    std::set<std::size_t> loads = analysis.run(false);
+    return loads.empty() ? loads : analysis.run(true);
+}
+
+} // namespace vgpu::ptx
