@@ -12,7 +12,12 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 def build(name: str, folder: Path) -> Path:
-    """Compile `programs/NAME.c` against the virtual GPU into a folder; its PLT slots are bound on first use.
+    """Compile `programs/NAME.c` as `build_file` does."""
+    return build_file(PROGRAMS / f"{name}.c", folder)
+
+
+def build_file(source: Path, folder: Path) -> Path:
+    """Compile a program in C against the virtual GPU into a folder; its PLT slots are bound on first use.
 
     Raises:
         FileNotFoundError: CUDA's headers are not installed.
@@ -22,10 +27,10 @@ def build(name: str, folder: Path) -> Path:
     headers = next((place for place in places if (place / "cuda.h").exists()), None)
     if headers is None:
         raise FileNotFoundError("cuda.h is not installed (package nvidia-cuda-runtime): run `make setup` first")
-    program = folder / name
+    program = folder / source.stem
     subprocess.run(
         [
-            "gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-g", str(PROGRAMS / f"{name}.c"), "-o", str(program),
+            "gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-g", str(source), "-o", str(program), f"-I{PROGRAMS}",
             "-isystem", str(headers), f"-L{library_folder()}", "-l:libcuda.so.1",
             f"-Wl,-rpath,{library_folder()},-z,lazy",
         ],

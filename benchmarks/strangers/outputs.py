@@ -1,0 +1,69 @@
+"""What programs print: their own check, and whether two runs printed the same but for times."""
+
+from __future__ import annotations
+
+import math
+import re
+
+_FAILED = re.compile(
+    r"\b(fail(ed|s|ure|ures)?|mismatch(es|ed)?|incorrect|wrong|not (match|equal|correct)|do(es)?n'?t match|"
+    r"invalid results?|unsuccessful)\b|\b(cuda)? ?error\b(?=.*(\bat\b|:.*[a-z]{4}))",
+    re.IGNORECASE,
+)
+_PASSED = re.compile(
+    r"\b(pass(ed)?|success(ful|fully)?|correct|verified|succeeded|match(es|ed)?|identical|ok|okay)\b", re.IGNORECASE
+)
+_REFUSED = re.compile(r"^vgpu: ", re.MULTILINE)
+"""What the virtual GPU says of code that it cannot run: a program need not notice."""
+_NONE_FAILED = re.compile(
+    r"\b(0|no|zero) +(errors?|mismatch(es)?|fail(ed|ures?)?|wrong|incorrect)\b|"
+    r"\b(errors?|mismatch(es)?|fail(ed|ures?)|wrong|incorrect)\b[^\n:=]{0,20}[:=]? *0(\.0*)?( *%)?\s*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
+_TIMED = re.compile(
+    r"\b(time|times|timing|elapsed|took|duration|seconds?|secs?|ms|us|ns|microseconds?|milliseconds?|s\b|[gmkt]?b/s|[gmt]i?b(ytes)?/s|"
+    r"[gmt]?flops?|bandwidth|throughput|speed-?up|rate|per second|/s|fps|latency|average|avg|cycles|performance)\b",
+    re.IGNORECASE,
+)
+
+
+def own_check(status: int | None, text: str) -> str:
+    """Return `passed` or `failed` by the program's own words and exit status; `none` if it ends well without a word."""
+    if status != 0 or _REFUSED.search(text):
+        return "failed"
+    remaining, none_failed = _NONE_FAILED.subn("", text)
+    if _FAILED.search(remaining):
+        return "failed"
+    return "passed" if none_failed or _PASSED.search(remaining) else "none"
+
+
+def first_difference(one: str, other: str, tolerance: float = 1e-5) -> str:
+    """Return the first difference of two outputs that is no time, in words; empty if there is none.
+
+    In lines that speak of times, numbers are left aside; elsewhere they may differ by the tolerance, relative to their
+    size, because sums by atomic operations come in any order.
+    """
+    lines, others = one.splitlines(), other.splitlines()
+    if len(lines) != len(others):
+        return f"{len(lines)} lines became {len(others)}"
+    context = False
+    for number, (line, changed) in enumerate(zip(lines, others, strict=True), 1):
+        timed = bool(_TIMED.search(line))
+        if _words(line) != _words(changed) or not (timed or context or _close(line, changed, tolerance)):
+            return f"line {number}: {line.strip()[:80]!r} became {changed.strip()[:80]!r}"
+        # A line of times may be headed by one that names its columns.
+        context = timed and not _NUMBER.search(line)
+    return ""
+
+
+def _words(line: str) -> list[str]:
+    return _NUMBER.sub(" ", line).split()
+
+
+def _close(line: str, other: str, tolerance: float) -> bool:
+    pairs = zip(_NUMBER.finditer(line), _NUMBER.finditer(other), strict=False)
+    return all(
+        math.isclose(float(one[0]), float(two[0]), rel_tol=tolerance, abs_tol=tolerance * tolerance)
+        for one, two in pairs
+    )

@@ -1,0 +1,161 @@
+"""The steps that a program goes through, each with what it found, as JSON values."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from outputs import first_difference, own_check
+from processes import Ended, call
+from scaling import LAST_LEVEL, scaled
+from sources import Command, build, commands, copy
+from toolchain import Toolchain
+
+from ffm.vgpu.paths import library_folder
+
+STAGES = ("baseline", "tracing", "memory", "sync-use", "analysis")
+STEPS = ("build", "bare", "stages", "corrected")
+FIRST_LEVEL = 2
+"""The size that is tried first (`scaling`)."""
+LONGEST_BUILD_S = 300.0
+STAGE_FACTOR = 10.0
+"""How much longer a stage may take than the limit of a bare run: the slowest stages are allowed to be slow."""
+
+_ABSENT = re.compile(
+    r"fatal error: (\S+): No such file|cannot find -l(\S+)|cannot open (?:source )?file \"(\S+)\"|"
+    r"No rule to make target '(\.\./\S+)'"
+)
+
+Found = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the checkout is and the work is done, and the seconds that one run of a program may take."""
+
+    checkout: Path
+    work: Path
+    toolchain: Toolchain
+    limit_s: float
+    runs: int
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What programs find their libraries by: NVIDIA's runtime, and the virtual GPU's driver."""
+        return {"LD_LIBRARY_PATH": f"{self.toolchain.libraries}:{library_folder()}"}
+
+
+def built(name: str, place: Place) -> Found:
+    """Build a program, and read from its Makefile how to run it."""
+    folder = copy(place.checkout, name, place.work / "src")
+    ended = build(folder, place.toolchain, LONGEST_BUILD_S)
+    found: Found = {"ok": ended.well, "seconds": round(ended.seconds, 1)}
+    if not ended.well:
+        absent = _ABSENT.search(ended.output)
+        found["cause"] = f"absent: {next(filter(None, absent.groups()))}" if absent else cause(ended)
+        return found
+    listed = commands(folder, place.toolchain)
+    if not listed:
+        return found | {"ok": False, "cause": "its Makefile has no target `run` that starts what was built"}
+    return found | {"folder": str(listed[0].folder), "words": listed[0].words, "commands": len(listed)}
+
+
+def bare(record: Found, place: Place) -> Found:
+    """Run a program as it is, with the largest arguments that are tried and end in time."""
+    command = Command(Path(record["build"]["folder"]), record["build"]["words"])
+    tried: dict[int, Found] = {}
+    level = FIRST_LEVEL
+    while level not in tried and 0 <= level <= LAST_LEVEL:
+        tried[level] = _run(command, level, place)
+        if tried[level]["ok"] or scaled(command.words, level) == command.words:
+            break
+        # Too large for the limit, or so small that the program does not work.
+        level = level + 1 if tried[level]["status"] is None else level - 1
+    best = min(tried.values(), key=lambda found: (not found["ok"], found["status"] is None, -found["level"]))
+    return {**best, "tried": sorted(tried)}
+
+
+def _run(command: Command, level: int, place: Place) -> Found:
+    words = [command.words[0], *scaled(command.words[1:], level)]
+    ended = call(words, command.folder, place.environment, place.limit_s)
+    check = own_check(ended.status, ended.output)
+    return {
+        "ok": check != "failed",
+        "words": words,
+        "level": level,
+        "status": ended.status,
+        "seconds": round(ended.seconds, 3),
+        "check": check,
+        "cause": "" if check != "failed" else cause(ended),
+        "output": ended.output,
+    }
+
+
+def stages(record: Found, place: Place) -> Found:
+    """Measure a program in all stages; its own check and its output must be as they are without."""
+    found: Found = {"ok": True, "seconds": {}, "costs": {}, "changed": {}}
+    folder = _results(record, place)
+    for stage in STAGES:
+        program = [] if stage == "analysis" else ["--", *record["bare"]["words"]]
+        ended = _ffm(["stage", stage, "--results", str(folder), *program], record, place)
+        found["seconds"][stage] = round(ended.seconds, 2)
+        if not ended.well:
+            return found | {"ok": False, "cause": f"{stage}: {cause(ended)}"}
+        if program:
+            told = (folder / f"{stage}.log").read_text(errors="replace")
+            changed = first_difference(record["bare"]["output"], told)
+            if changed:
+                found["changed"][stage] = changed
+    analysis = json.loads((folder / "analysis.json").read_bytes())
+    everything = analysis["everything"] or {}
+    return found | {
+        "wall_s": analysis["wall_s"],
+        "costs": {cost["stage"]: cost["ratio"] for cost in analysis["costs"]},
+        "sites": sum(1 for site in analysis["sites"] if site["problem_count"]),
+        "estimate_s": everything.get("replay_s", everything.get("carry_s")),
+        "low_s": everything.get("low_s"),
+        "high_s": everything.get("high_s"),
+    }
+
+
+def corrected(record: Found, place: Place) -> Found:
+    """Run a program with all corrections that fit, in turn with the unmodified one."""
+    options = ["--all", "--json", "--runs", str(place.runs), "--results", str(_results(record, place))]
+    ended = _ffm(["apply-remedy", *options, "--timeout", str(place.limit_s * STAGE_FACTOR)], record, place)
+    if "nothing to apply" in ended.output:
+        return {"ok": True, "nothing": True}
+    try:
+        outcome, _end = json.JSONDecoder().raw_decode(ended.output[ended.output.index("{\n") :])
+    except ValueError:
+        return {"ok": False, "cause": cause(ended)}
+    kept = (
+        "bare_s", "corrected_s", "saving_s", "estimate_s", "estimate_low_s", "estimate_high_s", "bare_runs_s",
+        "corrected_runs_s", "removed", "fallbacks", "differences", "notes",
+    )  # fmt: skip
+    return {"ok": not outcome["differences"], **{name: outcome[name] for name in kept}}
+
+
+def cause(ended: Ended) -> str:
+    """Return the line that tells most about a failure: the virtual GPU's own, or one that speaks of an error."""
+    lines = [line.strip() for line in ended.output.splitlines() if line.strip()]
+    for pattern in (r"^vgpu:|^libcuda", r"\berror\b|\bfail|mismatch|exception|incorrect|wrong"):
+        told = [line for line in lines if re.search(pattern, line, re.IGNORECASE)]
+        if told:
+            return f"{ended.told}: {told[-1 if pattern[0] == '^' else 0][:300]}"
+    return f"{ended.told}: {lines[-1][:300]}" if lines else ended.told
+
+
+def _ffm(arguments: list[str], record: Found, place: Place) -> Ended:
+    command = [sys.executable, "-m", "ffm", *arguments]
+    folder = Path(record["build"]["folder"])
+    environment = place.environment | {"COLUMNS": "200", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    return call(command, folder, environment, place.limit_s * STAGE_FACTOR)
+
+
+def _results(record: Found, place: Place) -> Path:
+    return place.work / "results" / str(record["name"])

@@ -1,0 +1,75 @@
+"""The table of all programs, and how many went how far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+def show(records: list[dict[str, Any]]) -> None:
+    """Print a line for each program, then the counts."""
+    headers = ("program", "built", "bare", "own check", "stages", "estimate", "saved", "output", "cause")
+    table = Table(title="Programs of others on the virtual GPU: seconds, and what went wrong")
+    for header in headers:
+        table.add_column(header, justify="right" if header in ("bare", "estimate", "saved") else "left")
+    for record in records:
+        table.add_row(*_row(record))
+    Console(width=200).print(table)
+    for name, count in summary(records).items():
+        print(f"{count:5} {name}")
+
+
+def summary(records: list[dict[str, Any]]) -> dict[str, int]:
+    """Return how many programs came how far."""
+    bare = [record["bare"] for record in records if "bare" in record]
+    stages = [record["stages"] for record in records if "stages" in record]
+    corrected = [record["corrected"] for record in records if "corrected" in record]
+    return {
+        "programs": len(records),
+        "need what is absent": sum(_absent(record) for record in records),
+        "built": sum(record["build"]["ok"] for record in records),
+        "run bare": len(bare),
+        "end bare with status 0": sum(one["status"] == 0 for one in bare),
+        "pass their own check, or have none, bare": sum(one["ok"] for one in bare),
+        "measured": len(stages),
+        "measured in all stages": sum(one["ok"] for one in stages),
+        "measured with the same output": sum(one["ok"] and not one["changed"] for one in stages),
+        "corrected, or nothing to correct": sum(one["ok"] for one in corrected),
+        "corrected": sum(one["ok"] and "saving_s" in one for one in corrected),
+    }
+
+
+def _row(record: dict[str, Any]) -> list[str]:
+    build, bare = record["build"], record.get("bare", {})
+    stages, corrected = record.get("stages", {}), record.get("corrected", {})
+    return [
+        record["name"],
+        "yes" if build["ok"] else "absent" if _absent(record) else "NO",
+        f"{bare['seconds']:.2f}" if bare else "",
+        bare.get("check", "").replace("failed", "FAILED"),
+        ("changed" if stages["changed"] else "yes" if stages["ok"] else "NO") if stages else "",
+        _interval(corrected if "saving_s" in corrected else stages),
+        f"{corrected['saving_s']:.3f}" if "saving_s" in corrected else "nothing" if corrected.get("nothing") else "",
+        ("same" if corrected["ok"] else "CHANGED") if corrected else "",
+        next(filter(None, (part.get("cause") or _changed(part) for part in (build, bare, stages, corrected))), ""),
+    ]
+
+
+def _interval(part: dict[str, Any]) -> str:
+    low = part.get("estimate_low_s", part.get("low_s"))
+    high = part.get("estimate_high_s", part.get("high_s"))
+    if part.get("estimate_s") is None:
+        return ""
+    bounds = "" if low is None or high is None else f" ({low:.3f} to {high:.3f})"
+    return f"{part['estimate_s']:.3f}{bounds}"
+
+
+def _changed(part: dict[str, Any]) -> str:
+    changes = part.get("changed") or {}
+    return "; ".join([*(f"{stage}: {change}" for stage, change in changes.items()), *part.get("differences", [])])
+
+
+def _absent(record: dict[str, Any]) -> bool:
+    return str(record["build"].get("cause", "")).startswith("absent: ")
