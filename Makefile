@@ -60,7 +60,7 @@ unit: setup
 KILLS := 1000
 MUTATIONS := 20000
 faults: setup ## kills, full disks, two at once, links, damaged results: very many, and what did not hold
-	nice $(BIN)/python -m tests.faults.campaign --kills $(KILLS) --disks 300 --pairs 100 --links 100
+	nice $(BIN)/python -m tests.faults.campaign --kills $(KILLS) --workflows 100 --disks 300 --pairs 100 --links 100
 	FFM_MUTATIONS=$(MUTATIONS) nice $(BIN)/python -m pytest -q tests/faults/test_documents.py
 
 # Internal links and anchors are checked too.

@@ -24,6 +24,12 @@ from ffm.stages.errors import FfmError
 @click.option(
     "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop each run after this time."
 )
+@click.option(
+    "--accept-status",
+    type=click.IntRange(0, 255),
+    metavar="N",
+    help="The exit code that the program may have, beside 0.",
+)
 @click.option("--watch", type=click.Choice(["pages", "trace"]), help="How stage 3 observes accesses. [default: pages]")
 @click.option(
     "--no-ordinary-memory", is_flag=True, help="Assume that no kernel accesses ordinary host memory by its address."
@@ -42,6 +48,7 @@ def run(
     sample: str | None,
     results: Path | None,
     timeout: float | None,
+    accept_status: int | None,
     watch: str | None,
     no_ordinary_memory: bool,
     files: tuple[Path, ...],
@@ -63,7 +70,7 @@ def run(
         settings["app" if sample is None else "arguments"] = shlex.join(command)
     if not settings.get("app") and "sample" not in settings:
         raise FfmError("name the program to measure: `ffm run ./program ARGUMENTS`.")
-    given = {"results": results, "timeout": timeout, "watch": watch}
+    given = {"results": results, "timeout": timeout, "accept_status": accept_status, "watch": watch}
     settings |= {name: str(value) for name, value in given.items() if value is not None}
     if no_ordinary_memory:
         settings["ordinary_memory"] = "no"

@@ -18,7 +18,7 @@ import platformdirs
 from ffm.cache import private_cache
 from ffm.cli.stage_events import VARIABLE, EventReader, StageEvent
 from ffm.stages.errors import FfmError
-from ffm.workflow import PROFILES, SNAKEFILE
+from ffm.workflow import PROFILES, SNAKEFILE, origins
 
 POLL_S = 0.1
 PATIENCE_S = 20.0
@@ -43,6 +43,7 @@ def run_workflow(settings: dict[str, object], *, force: bool, tell: Callable[[li
         command = [sys.executable, "-m", "snakemake", "--snakefile", SNAKEFILE, "--profile", "none"]
         command += ["--workflow-profile", str(PROFILES / "default"), "--configfile", str(folder / "settings.json")]
         environment = {**os.environ, **_cache(folder), VARIABLE: str(folder / "events")}
+        environment[origins.VARIABLE] = origins.with_this_process(os.environ.get(origins.VARIABLE))
         with log.open("wb") as sink:
             # In a separate process group, so that Ctrl-C arrives only here and is passed on once.
             snakemake = subprocess.Popen(

@@ -33,6 +33,8 @@ class Request:
     """How the memory stage observes accesses: by protecting pages, or by following every load and store."""
     ordinary_memory: bool = True
     """Whether kernels may use ordinary host memory by its address, if the GPU can."""
+    accepted_status: int = 0
+    """The exit code with which the program may end instead of 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def measure(
         raise ProgramError(_no_driver(request, outcome, stage))
     if any(recording.lost for recording in recordings):
         raise ProgramError(_disk_full(request, recordings, stage))
-    run = _describe(stage, started, outcome, recordings, found, request.folder)
+    run = _describe(stage, started, outcome, recordings, found, request)
     return Measurement(run, recordings, runs)
 
 
@@ -109,25 +111,25 @@ def require_program(request: Request) -> None:
 
 
 def require_sound(run: Run, request: Request) -> None:
-    """Refuse a run whose program did not end by itself with exit code 0.
+    """Refuse a run whose program did not end by itself with exit code 0, or the accepted one.
 
     Raises:
         ProgramError: Says how the program ended, and where the recordings are.
     """
     status = run.status
     operations = sum(process.operations for process in run.processes)
-    if status.code == 0 and not status.timed_out:
+    if status.sound:
         return
-    if status.timed_out:
-        how = f"exceeded the time limit of {request.timeout_s:g} s and was stopped"
-    elif status.signal is not None:
-        how = f"was ended by the signal {status.signal}"
-    else:
-        how = f"exited with code {status.code}"
+    how = f"exceeded the time limit of {request.timeout_s:g} s and was stopped" if status.timed_out else str(status)
+    other = (
+        f" If it should end so, give --accept-status {status.code}."
+        if status.code is not None and not status.timed_out
+        else ""
+    )
     raise ProgramError(
         f"{request.command[0]} {how} in the {run.stage} run. Its output is in "
         f"{request.folder.output(run.stage)}; the {operations} operations recorded until then are kept in "
-        f"{request.folder.recordings(run.stage)}. Fix the program or its arguments, and run the stage again."
+        f"{request.folder.recordings(run.stage)}. Fix the program or its arguments, and run the stage again.{other}"
     )
 
 
@@ -161,7 +163,7 @@ def _describe(
     outcome: Outcome,
     recordings: list[Recording],
     found: dict[Path, WaitFunction],
-    folder: ResultsFolder,
+    request: Request,
 ) -> Run:
     driver_path = next((process.driver for process in outcome.processes if process.driver), None)
     hooks = next((process.hooks for process in outcome.processes if process.hooks), [])
@@ -175,13 +177,18 @@ def _describe(
         held_beside_s=outcome.held.beside_s,
         user_s=outcome.user_s,
         system_s=outcome.system_s,
-        status=ExitStatus(code=outcome.ending.code, signal=outcome.ending.signal, timed_out=outcome.ending.timed_out),
+        status=ExitStatus(
+            code=outcome.ending.code,
+            signal=outcome.ending.signal,
+            timed_out=outcome.ending.timed_out,
+            accepted=request.accepted_status,
+        ),
         processes=[
             ProcessRecord(
                 process_id=recording.process_id,
                 executable=recording.executable,
                 rank=recording.rank,
-                recording=str(recording.path.relative_to(folder.root)),
+                recording=str(recording.path.relative_to(request.folder.root)),
                 threads=recording.threads,
                 operations=len(recording.operations),
                 lost=recording.lost,

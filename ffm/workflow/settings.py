@@ -15,8 +15,10 @@ from ffm.stages.errors import FfmError
 from ffm.stages.folder import application_name, python_script
 from ffm.vgpu.paths import NotBuiltError, sample
 
-NAMES = ("app", "arguments", "ordinary_memory", "results", "sample", "timeout", "watch")
+NAMES = ("accept_status", "app", "arguments", "ordinary_memory", "results", "sample", "timeout", "watch")
 """All existing settings."""
+
+LARGEST_STATUS = 255
 
 _BRACES = frozenset("{}")
 
@@ -64,7 +66,7 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
         command,
         _files(command),
         _results(given, command),
-        _limits(given),
+        _limits(given) + _accepted(given),
         ["--watch", watch] * (watch != "pages") + ["--no-ordinary-memory"] * (not ordinary),
     )
 
@@ -135,3 +137,12 @@ def _limits(given: Mapping[str, Any]) -> list[str]:
     if not 0 < seconds < math.inf:
         raise SettingsError(f"timeout is a number of seconds above 0, not {value}.")
     return ["--timeout", f"{seconds:g}"]
+
+
+def _accepted(given: Mapping[str, Any]) -> list[str]:
+    if "accept_status" not in given:
+        return []
+    value = given["accept_status"]
+    if isinstance(value, bool) or not str(value).isdecimal() or int(value) > LARGEST_STATUS:
+        raise SettingsError(f"accept_status is an exit code from 0 to {LARGEST_STATUS}, not {value}.")
+    return ["--accept-status", str(int(value))]

@@ -122,7 +122,6 @@ def test_an_interruption_ends_the_program_and_is_told_once(tmp_path: Path, numbe
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     started = time.monotonic()
     while _until(_runs(program) or ffm.poll() is not None, started):

@@ -1,6 +1,7 @@
 """Faults at random moments and places, from a fixed seed, and a count of what did not hold.
 
-`python -m tests.faults.campaign --kills 1000 --disks 300 --pairs 50 --links 50` is the long run (`make faults`).
+`python -m tests.faults.campaign --kills 1000 --workflows 100 --disks 300 --pairs 50 --links 50` is the long run
+(`make faults`).
 """
 
 from __future__ import annotations
@@ -60,6 +61,27 @@ class Campaign:
             if left := self.ground.leftovers(folder, unwound=unwound):
                 note("leftovers", ", ".join(left))
             if lost := self.ground.lost(folder, stage if ended.code == 0 else None):
+                note("silent losses", lost)
+
+    def workflow(self) -> None:
+        """End what runs the stages at a random moment: its stage ends too, and the next workflow is not blocked."""
+        by, number = self.chance.choice(("ffm", "snakemake")), self.chance.choice(SIGNALS)
+        delay = self.chance.uniform(0.5, 2 * sum(self.ground.seconds.values()))
+        folder = self.ground.fresh()
+        with self._round("workflows", f"{number.name} to {by} after {delay:.3f} s") as note:
+            command = self.ground.begin_workflow(by, folder)
+            time.sleep(delay)
+            self.counts["workflows ended"] += _send(command.pid, number)
+            ended = self.ground.wait(command)
+            if ended.hung:
+                note("hangs", ended.errors[-300:])
+            if "Traceback" in ended.errors:
+                note("tracebacks", ended.errors[-600:])
+            if self.ground.outlived():
+                note("outlived", "a process of the program lived on")
+            if left := self.ground.leftovers(folder, unwound=False):
+                note("leftovers", ", ".join(left))
+            if lost := self.ground.lost(folder):
                 note("silent losses", lost)
 
     def disk(self) -> None:
@@ -168,7 +190,7 @@ def run(campaign: Campaign, rounds: dict[str, int], seconds: float) -> None:
 def main() -> None:
     """Run a campaign, and print what it counted."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for kind in ("kills", "disks", "pairs", "links"):
+    for kind in ("kills", "workflows", "disks", "pairs", "links"):
         parser.add_argument(f"--{kind}", type=int, default=0, metavar="N")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="Stop after this time.")
@@ -177,7 +199,13 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory(prefix="ffm-faults-") as scratch:
         campaign = Campaign(Ground.prepare(sample("als"), Path(scratch)), given.seed)
-        rounds = {"kill": given.kills, "disk": given.disks, "pair": given.pairs, "link": given.links}
+        rounds = {
+            "kill": given.kills,
+            "workflow": given.workflows,
+            "disk": given.disks,
+            "pair": given.pairs,
+            "link": given.links,
+        }
         try:
             run(campaign, rounds, given.seconds)
         finally:

@@ -23,6 +23,7 @@ from ffm.stages.lock import writing_to
 from ffm.stages.tables import read_table
 from ffm.stages.timeline_file import load_timeline
 from ffm.whole_file import LEFTOVER
+from ffm.workflow import SNAKEFILE
 
 KINDS: dict[str, type[Document]] = {
     "baseline": Baseline,
@@ -83,13 +84,36 @@ class Ground:
 
     def begin(self, stage: str, folder: Path, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
         """Begin a stage on the program."""
-        command = [sys.executable, "-m", "ffm", "stage", stage, "--results", str(folder)]
+        command = ["ffm", "stage", stage, "--results", str(folder)]
         if stage != "analysis":
             command += ["--timeout", "60", "--", str(self.program)]
+        return self._begin(command, environment)
+
+    def begin_workflow(self, by: str, folder: Path) -> subprocess.Popen[str]:
+        """Begin all stages anew, by `ffm` or by `snakemake`."""
+        settings = ["--config", f"app={self.program}", f"results={folder}", "timeout=60"]
+        commands = {
+            "ffm": ["ffm", "run", "--force", "--results", str(folder), "--timeout", "60", str(self.program)],
+            "snakemake": [
+                "snakemake",
+                "--snakefile",
+                SNAKEFILE,
+                "--cores",
+                "1",
+                "--quiet",
+                "all",
+                "--forceall",
+                *settings,
+            ],
+        }
+        return self._begin(commands[by], None)
+
+    def _begin(self, command: list[str], environment: dict[str, str] | None) -> subprocess.Popen[str]:
         temporary = self.scratch / "tmp"
         temporary.mkdir(exist_ok=True)
         return subprocess.Popen(
-            command,
+            [sys.executable, "-m", *command],
+            cwd=self.scratch,
             env={**(environment or os.environ), "TMPDIR": str(temporary)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -155,10 +179,11 @@ class Ground:
                     return str(error)
                 continue
             try:
-                for name in document.tables:
-                    read_table(folder / getattr(document, name))
                 if isinstance(document, Analysis):
                     load_timeline(folder / document.timeline)
+                else:
+                    for name in document.tables:
+                        read_table(folder / getattr(document, name))
             except DocumentError as error:
                 return str(error)
             run = document.run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -33,6 +34,9 @@ from tests.conftest import ROOT
         ({"app": "./a", "timeout": "inf"}, "timeout is a number"),
         ({"app": "./a", "timeout": True}, "timeout is a number"),
         ({"app": "./a", "timeout": None}, "timeout is a number"),
+        ({"app": "./a", "accept_status": "7; touch X"}, "accept_status is an exit code"),
+        ({"app": "./a", "accept_status": 256}, "accept_status is an exit code"),
+        ({"app": "./a", "accept_status": True}, "accept_status is an exit code"),
         ({"app": "./a", "results": ""}, "results is empty"),
         ({"app": "./a", "results": "o{x}"}, "takes braces"),
         ({"app": "./a{x}"}, "takes braces"),
@@ -55,6 +59,7 @@ def test_settings_are_read(tmp_path: Path) -> None:
     assert found.results == "results/a"
     assert found.limits == ["--timeout", "2.5"]
     assert found.memory_options == ["--watch", "trace", "--no-ordinary-memory"]
+    assert read_settings({"app": "./a", "accept_status": "3"}).limits == ["--accept-status", "3"]
     assert read_settings({"app": 7, "results": 8}).results == "8"
 
 
@@ -90,6 +95,31 @@ def test_a_wrong_setting_ends_the_workflow_with_a_sentence(tmp_path: Path) -> No
     assert done.returncode != 0
     assert "ffm: timeout is a number of seconds above 0" in done.stderr and "Traceback" not in done.stderr
     assert not list(tmp_path.glob("X*"))
+
+
+@pytest.mark.parametrize(
+    ("home", "words", "told"),
+    [
+        ("/proc/1/nothing", [], "set XDG_CACHE_HOME to a folder that you can write"),
+        ("home", ["nosuch"], "No rule to produce nosuch"),
+    ],
+    ids=["a home that cannot be written", "an unknown target"],
+)
+def test_an_error_outside_of_the_stages_is_one_sentence(tmp_path: Path, home: str, words: list[str], told: str) -> None:
+    (tmp_path / "home").mkdir()
+    environment = {name: value for name, value in os.environ.items() if name != "XDG_CACHE_HOME"}
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--workflow-profile",
+         ROOT / "profiles" / "default", *words, "--config", "app=/bin/true"],
+        cwd=tmp_path,
+        env={**environment, "HOME": str(tmp_path / home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    (line,) = (line for line in done.stderr.splitlines() if line.startswith("ffm: "))
+    assert line.startswith("ffm: Snakemake failed: ") and told in line
 
 
 def lock(folder: Path, results: str) -> Path:
