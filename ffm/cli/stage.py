@@ -32,11 +32,21 @@ class InOrder(click.Group):
 @click.group(cls=InOrder)
 def stage() -> None:
     """Run one stage of the measurement. Each stage needs the ones listed before it."""
+    from ffm.workflow.origins import end_with_origins
+
+    end_with_origins()
 
 
 def _measuring(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options and arguments of the stages that run the program."""
     function = click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)(function)
+    function = click.option(
+        "--accept-status",
+        type=click.IntRange(0, 255),
+        default=0,
+        metavar="N",
+        help="The exit code with which the program may end instead of 0.",
+    )(function)
     function = click.option(
         "--timeout",
         type=click.FloatRange(min=0, min_open=True),
@@ -60,6 +70,7 @@ def _run(
     results: Path | None,
     command: tuple[str, ...],
     timeout: float | None,
+    accept_status: int,
     watch: Watch = "pages",
     ordinary_memory: bool = True,
 ) -> None:
@@ -71,7 +82,7 @@ def _run(
 
     words = list(command)
     folder = ResultsFolder(results or Path("results") / application_name(words))
-    request = Request(words, folder, timeout, watch, ordinary_memory)
+    request = Request(words, folder, timeout, watch, ordinary_memory, accept_status)
     with running(name, " ".join(words)) as line:
         try:
             line.done(run_stage(name, request), folder.root)
@@ -85,19 +96,19 @@ def _run(
 
 @stage.command()
 @_measuring
-def baseline(results: Path | None, timeout: float | None, command: tuple[str, ...]) -> None:
+def baseline(results: Path | None, timeout: float | None, accept_status: int, command: tuple[str, ...]) -> None:
     """1: time the bare program, and find which driver functions wait.
 
     COMMAND is the program with its arguments: ffm stage baseline -- ./app 1 2 3
     """
-    _run("baseline", results, command, timeout)
+    _run("baseline", results, command, timeout, accept_status)
 
 
 @stage.command()
 @_measuring
-def tracing(results: Path | None, timeout: float | None, command: tuple[str, ...]) -> None:
+def tracing(results: Path | None, timeout: float | None, accept_status: int, command: tuple[str, ...]) -> None:
     """2: trace every operation with its stack and times."""
-    _run("tracing", results, command, timeout)
+    _run("tracing", results, command, timeout, accept_status)
 
 
 @stage.command()
@@ -116,17 +127,22 @@ def tracing(results: Path | None, timeout: float | None, command: tuple[str, ...
     "kernel parameter that could be such an address counts as one, and ends the watch on that memory.",
 )
 def memory(
-    results: Path | None, timeout: float | None, watch: Watch, no_ordinary_memory: bool, command: tuple[str, ...]
+    results: Path | None,
+    timeout: float | None,
+    accept_status: int,
+    watch: Watch,
+    no_ordinary_memory: bool,
+    command: tuple[str, ...],
 ) -> None:
     """3: find who uses what each synchronization protects; hash what transfers carry."""
-    _run("memory", results, command, timeout, watch, not no_ordinary_memory)
+    _run("memory", results, command, timeout, accept_status, watch, not no_ordinary_memory)
 
 
 @stage.command(name="sync-use")
 @_measuring
-def sync_use(results: Path | None, timeout: float | None, command: tuple[str, ...]) -> None:
+def sync_use(results: Path | None, timeout: float | None, accept_status: int, command: tuple[str, ...]) -> None:
     """4: measure the time from each needed synchronization to the first use of what it protects."""
-    _run("sync-use", results, command, timeout)
+    _run("sync-use", results, command, timeout, accept_status)
 
 
 @stage.command()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.gpu_times import infer_gpu_times
-from ffm.model.necessity import REASONS, REQUIRED, Reason
+from ffm.model.necessity import REASONS, REQUIRED, Comparison, Reason
 from ffm.model.replay import Replay
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import REPETITIONS, Repetition
@@ -29,7 +29,7 @@ from ffm.stages.identity import agreeing, begin_run
 from ffm.stages.matching import match, translate
 from ffm.stages.memory import GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS
 from ffm.stages.named_stacks import name_stacks, unread_python
-from ffm.stages.notes import host_function_notes, measurement_notes, ordinary_memory_notes
+from ffm.stages.notes import host_function_notes, measurement_notes, ordinary_memory_notes, stack_notes
 from ffm.stages.operations import EVENTS, function_name
 from ffm.stages.sync_use import FIRST_USES
 from ffm.stages.tables import stored_table
@@ -89,6 +89,12 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
     memory, own_memory = read_owned(Memory, folder.document("memory"))
     sync_use, own_sync_use = read_owned(SyncUse, folder.document("sync-use"))
     runs = [document.run for document in (baseline, tracing, memory, sync_use)]
+    for run in runs:
+        if run is not None and not run.status.sound:
+            raise DocumentError(
+                f"{run.command[0]} {run.status} in the {run.stage} run: that run is not whole. Run stage {run.stage} "
+                "and those after it again."
+            )
     if any(run is None or runs[0] is None or run.command != runs[0].command for run in runs):
         raise DocumentError(
             f"The documents in {folder.root} come from different commands. Run all stages again on one of them."
@@ -126,6 +132,7 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         costs=[_cost(document, baseline) for document in (baseline, tracing, memory, sync_use)],
         matching=_matching(columns, joined),
         allocations=links,
+        timing=_timing(joined.reason[order]),
         work=work,
         wait_latency=tracing.wait_latency,
         watch=memory.watch,
@@ -135,6 +142,7 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         + measurement_notes(baseline, tracing)
         + ordinary_memory_notes(memory)
         + host_function_notes(columns)
+        + stack_notes(tracing.stacks, columns)
         + compilation_notes(tracing, columns, wall_s),
     )
     own = own_baseline and own_tracing and own_memory and own_sync_use
@@ -211,6 +219,14 @@ def _timeline(columns: Columns, joined: _Joined, order: NDArray[np.int64], wall_
         first_use=np.where(misplaced, first_use, 0),
         occurrences=np.ones(len(end), np.int64),
     )
+
+
+def _timing(reason: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return a `Comparison` for each wait that only serves timing, by its reason; otherwise 0."""
+    sureness = np.zeros(len(reason), np.uint8)
+    sureness[reason == Reason.HOST_TIMER] = Comparison.COMPARED
+    sureness[reason == Reason.MAYBE_TIMER] = Comparison.MAYBE_COMPARED
+    return sureness
 
 
 def _share(some: NDArray[np.bool_], of: NDArray[np.bool_], site: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -7,15 +7,46 @@ and the document says so (`Driver.wait_function`).
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 from ffm.driver.analysis import analyse_driver
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.driver.library import DriverFileError
 from ffm.stages.documents import Baseline, Driver, Module, Stack, WaitingCall, write_document
-from ffm.stages.measure import Request, measure, require_sound
+from ffm.stages.errors import ProgramError
+from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.operations import PRIVATE, function_name, operation_columns
 from ffm.stages.stack_table import StackTable
+
+WORK = (
+    Kind.SYNCHRONIZATION,
+    Kind.TRANSFER,
+    Kind.SET,
+    Kind.ALLOCATION,
+    Kind.LAUNCH,
+    Kind.MODULE,
+    Kind.GRAPH,
+    Kind.STREAM,
+    Kind.EVENT,
+)
+"""What programs call that use a GPU."""
+
+RESULTS = {
+    1: "CUDA_ERROR_INVALID_VALUE",
+    2: "CUDA_ERROR_OUT_OF_MEMORY",
+    3: "CUDA_ERROR_NOT_INITIALIZED",
+    100: "CUDA_ERROR_NO_DEVICE",
+    101: "CUDA_ERROR_INVALID_DEVICE",
+    201: "CUDA_ERROR_INVALID_CONTEXT",
+    209: "CUDA_ERROR_NO_BINARY_FOR_GPU",
+    218: "CUDA_ERROR_INVALID_PTX",
+    222: "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+    801: "CUDA_ERROR_NOT_SUPPORTED",
+    803: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+    999: "CUDA_ERROR_UNKNOWN",
+}
+"""Names in `cuda.h` of errors that end all use of a GPU."""
 
 
 def run_baseline(request: Request) -> Baseline:
@@ -30,6 +61,8 @@ def run_baseline(request: Request) -> Baseline:
         # Nothing was hooked: time the public calls instead.
         functions = [function.name for function in load_catalogue().of_kind(Kind.SYNCHRONIZATION)]
         measured = measure("baseline", request, on={}, functions=functions)
+    if not any(len(recording.operations) for recording in measured.recordings):
+        measured = _with_work(measured, request)
     stacks = StackTable()
     columns = operation_columns(measured.recordings, stacks)
     names = _Functions(measured.run.driver, stacks)
@@ -60,6 +93,36 @@ def run_baseline(request: Request) -> Baseline:
     document = write_document(document, request.folder.document("baseline"), own=True)
     require_sound(measured.run, request)
     return document
+
+
+def _with_work(bare: Measurement, request: Request) -> Measurement:
+    """Return a run in which nothing waited, once a second run has shown that there is work for the GPU all the same.
+
+    Raises:
+        ProgramError: There is none, or no call succeeded; says which was the first that failed.
+    """
+    require_sound(bare.run, request)
+    functions = [function.name for function in load_catalogue().of_kind(*WORK)]
+    traced = measure("baseline", request, on={}, functions=functions)
+    calls = [
+        (int(row["start"]), int(row["result"]), int(row["function"]))
+        for recording in traced.recordings
+        for row in recording.operations
+    ]
+    program = request.command[0]
+    if any(result == 0 for _, result, _ in calls):
+        return replace(bare, runs=traced.runs)
+    if not calls:
+        raise ProgramError(
+            f"{program} loaded a CUDA driver but did not use the GPU: it allocated, copied and launched nothing. If it "
+            f"said why, that is in {request.folder.output('baseline')}. There is nothing to measure."
+        )
+    _, result, function = min(calls)
+    raise ProgramError(
+        f"No call of {program} to the driver succeeded. The first of {len(calls)}, {function_name(function)}, answered "
+        f"{RESULTS.get(result, 'the error')} ({result}). What the program said is in "
+        f"{request.folder.output('baseline')}. There is nothing to measure."
+    )
 
 
 class _Functions:

@@ -96,11 +96,28 @@ class Stack(Record, frozen=True, kw_only=True):
 
 
 class ExitStatus(Record, frozen=True, kw_only=True):
-    """How a program ended: an exit code, the signal that ended it, or our own time limit."""
+    """How a program ended: an exit code, the signal that ended it, or our own time limit.
+
+    `accepted` is the exit code other than 0 with which the user said that it may end.
+    """
 
     code: int | None = None
     signal: str | None = None
     timed_out: bool = False
+    accepted: int = 0
+
+    @property
+    def sound(self) -> bool:
+        """Whether the program ended by itself as it should."""
+        return self.code in (0, self.accepted) and not self.timed_out
+
+    def __str__(self) -> str:
+        """Say it after the program's name."""
+        if self.timed_out:
+            return "exceeded the time limit and was stopped"
+        if self.signal is not None:
+            return f"was ended by the signal {self.signal}"
+        return f"exited with code {self.code}"
 
 
 class ProcessRecord(Record, frozen=True, kw_only=True):
@@ -354,7 +371,9 @@ def edited(kind: type[Document], path: Path) -> DocumentError:
 
 
 def make_anew(kind: type[Document]) -> str:
-    """Return which command recreates a document of this kind."""
+    """Return which command recreates a document of this kind; that of all, if the kind is just `Document`."""
+    if kind is Document:
+        return "Measure again."
     if kind.format == "ffm.analysis":
         return "Recreate it with `ffm stage analysis`, or import it again."
     return f"Measure again with `ffm stage {_stage(kind)}` and the stages after it."

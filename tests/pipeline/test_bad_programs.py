@@ -111,6 +111,44 @@ def test_a_program_that_fails_keeps_its_recording(ffm: Ffm, ending: Path, tmp_pa
     assert (tmp_path / "results" / "baseline.log").read_text() == "sum 0\n"
 
 
+def test_a_failed_run_is_not_analysed(ffm: Ffm, ending: Path, tmp_path: Path) -> None:
+    for stage in ("baseline", "tracing", "memory"):
+        assert ffm("stage", stage, "--results", tmp_path, "--", ending).code == 0
+    last = ffm("stage", "sync-use", "--results", tmp_path, "--", ending, "fail")
+    assert "--accept-status 3" in refused(last)
+    assert "exited with code 3 in the sync-use run" in refused(ffm("stage", "analysis", "--results", tmp_path))
+
+
+def test_a_program_may_end_with_the_accepted_status(ffm: Ffm, ending: Path, tmp_path: Path) -> None:
+    options = ("--results", tmp_path, "--accept-status", 3, "--", ending, "fail")
+    for stage in ("baseline", "tracing", "memory", "sync-use"):
+        done = ffm("stage", stage, *options)
+        assert done.code == 0, done.err
+    assert ffm("stage", "analysis", "--results", tmp_path).code == 0
+    other = ffm("stage", "baseline", "--results", tmp_path, "--accept-status", 4, "--", ending, "fail")
+    assert "exited with code 3" in refused(other)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("large", "No call of {program} to the driver succeeded. The first of 1, cuMemAlloc_v2, answered "
+                  "CUDA_ERROR_OUT_OF_MEMORY (2)"),
+        ("count", "did not use the GPU"),
+    ],
+)  # fmt: skip
+def test_a_program_without_a_successful_call(
+    ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path, how: str, said: str
+) -> None:
+    program = build_program(PROGRAMS / "refused.cu")
+    assert said.format(program=program) in refused(baseline(ffm, tmp_path, program, how))
+
+
+def test_a_program_that_never_waits(ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path) -> None:
+    done = baseline(ffm, tmp_path, build_program(PROGRAMS / "refused.cu"), "small")
+    assert done.code == 0, done.err
+
+
 def test_a_program_that_runs_past_the_limit(ffm: Ffm, ending: Path, tmp_path: Path) -> None:
     sentence = refused(baseline(ffm, tmp_path, ending, "hang", limit=2))
     assert "exceeded the time limit of 2 s" in sentence

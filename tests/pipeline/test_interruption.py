@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from ffm.instrument.recording import read_recordings
-from tests.conftest import Ffm
+from ffm.stages.lock import LOCK_FILE, holder
+from tests.conftest import ROOT, Ffm
 
 PROGRAM = Path(__file__).parent / "programs" / "ending.cu"
 PROCESSES = 2
@@ -55,12 +56,6 @@ def processes_of(program: Path) -> set[int]:
     return found
 
 
-def act_on_signals() -> None:
-    """In the child: `nohup` ignores hangups, and a shell makes its background jobs ignore interrupts."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def until(condition: Callable[[], bool]) -> bool:
     """Wait for a condition; return whether it became true."""
     end = time.monotonic() + PATIENCE
@@ -76,9 +71,7 @@ def measuring(ending: Path, results: Path) -> Iterator[Callable[[str], subproces
 
     def begin(stage: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "ffm", "stage", stage, "--results", str(results), "--", str(ending), "family"]
-        ffm = subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, preexec_fn=act_on_signals
-        )
+        ffm = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
         started.append(ffm)
         log = results / f"{stage}.log"
         assert until(lambda: ffm.poll() is not None or (log.exists() and log.read_text() == "sum 0\n"))
@@ -112,6 +105,9 @@ def test_a_stage_that_is_told_to_end_leaves_no_process(
     (line,) = errors.strip().splitlines()
     assert line.startswith(f"ffm: {said}") and f"stopped in the {stage} run" in line
     assert until(lambda: not processes_of(ending))
+    for path in (results / "recordings" / stage).glob("recording-*.ffm"):
+        if path.stat().st_size == 0:  # a child was killed between making its file and writing into it
+            path.unlink()
     recordings = read_recordings(results / "recordings" / stage)
     assert str(results / "recordings" / stage) in line and any(len(one.operations) for one in recordings)
 
@@ -122,3 +118,20 @@ def test_the_program_ends_with_ffm_killed(measuring: Callable[[str], subprocess.
     ffm.kill()
     ffm.wait(PATIENCE)
     assert until(lambda: first not in processes_of(ending))
+
+
+@pytest.mark.parametrize("by", ["ffm run", "snakemake"])
+def test_a_killed_workflow_leaves_neither_its_stage_nor_the_program(ending: Path, tmp_path: Path, by: str) -> None:
+    settings = [f"app={ending} family", f"results={tmp_path / 'results'}"]
+    command = {
+        "ffm run": ["ffm", "run", "--results", str(tmp_path / "results"), str(ending), "family"],
+        "snakemake": ["snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "1", "--config", *settings],
+    }[by]
+    workflow = subprocess.Popen([sys.executable, "-m", *command], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    try:
+        assert until(lambda: len(processes_of(ending)) == PROCESSES)
+    finally:
+        workflow.send_signal(signal.SIGKILL)
+        workflow.wait()
+    assert until(lambda: not processes_of(ending))
+    assert until(lambda: holder(tmp_path / "results" / LOCK_FILE) is None)
