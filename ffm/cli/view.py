@@ -15,25 +15,46 @@ if TYPE_CHECKING:
     from ffm.report.numbers import Estimator
 
 
-@click.command(cls=view_command("ffm.report.overview:Overview"))
+@click.command(cls=view_command("ffm.report.overview:Overview", "ffm.report.lines:LinesView"))
 @estimator_option
 @results_option
 @json_option
 @click.option("--all", "show_all", is_flag=True, help="Also show rows below 0.1 % of the run.")
 @click.option(
+    "--by",
+    "order",
+    type=click.Choice(["line"]),
+    help="One list instead: a row for each source line of the program, with all calls that it makes or leads to.",
+)
+@click.option(
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write everything to one self-contained HTML file.",
 )
-def report(estimator: Estimator | None, folder: Path | None, as_json: bool, show_all: bool, html: Path | None) -> None:
+def report(
+    estimator: Estimator | None,
+    folder: Path | None,
+    as_json: bool,
+    show_all: bool,
+    order: str | None,
+    html: Path | None,
+) -> None:
     """Show what could be saved: folds, sequences and single points, in seconds and percent of the run."""
     from ffm.report.numbers import chosen_estimator
     from ffm.report.overview import overview
     from ffm.report.terminal import render_overview
 
+    if order is not None and html is not None:
+        raise click.UsageError("--html holds every list: leave out --by.")
     opened = open_chosen(folder)
     analysis = opened.document
     chosen = chosen_estimator(analysis, estimator)
+    if order is not None:
+        from ffm.report.lines import lines
+        from ffm.report.terminal.lines import render_lines
+
+        _show(lines(opened, chosen, show_all=show_all, results=results_words(folder)), render_lines, as_json)
+        return
     if html is not None:
         from ffm.cli.remedies import remedies_view
         from ffm.report.html import write_html
@@ -115,7 +136,7 @@ def subsequence(
 @estimator_option
 @results_option
 @json_option
-@click.option("--all", "show_all", is_flag=True, help="Also show sites below 0.1 % of the fold.")
+@click.option("--all", "show_all", is_flag=True, help="Also show sites below 0.1 % of the run.")
 def fold(name: str, estimator: Estimator | None, folder: Path | None, as_json: bool, show_all: bool) -> None:
     """Show all calls of the function NAME (`cudaFree`), by the functions that make them."""
     from ffm.report.fold import fold as lay_out

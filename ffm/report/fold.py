@@ -10,9 +10,6 @@ from ffm.report.places import Finding, Place, findings, kept, place, site_saving
 from ffm.stages.analysis_document import Analysis, Group
 from ffm.stages.errors import FfmError
 
-HIDDEN_BELOW_PERCENT = 0.1
-"""Sites that save less than this share of the fold are counted instead of shown."""
-
 
 @dataclass(frozen=True, slots=True)
 class FoldSite:
@@ -42,7 +39,7 @@ class Part:
 class FoldView:
     """Everything on the screen of `ffm fold`. `keep` lists synchronizations that must stay.
 
-    `hidden` counts the sites left out of the parts because they save less than 0.1 % of the fold. `results` is the
+    `hidden` counts the sites left out of the parts because they save less than 0.1 % of the run. `results` is the
     option that names these results, as the user gave it, or empty.
     """
 
@@ -70,9 +67,8 @@ def fold(
     group = find_fold(analysis, name)
     scale = Scale(analysis.wall_s)
     saving = scale.saving(group.benefit)
-    limit = 0.0 if show_all else HIDDEN_BELOW_PERCENT / 100
     parts = _parts(analysis, group.parts or [group], estimator, told_apart(analysis, group.sites))
-    shown = _above(parts, limit * scale.most_percent(saving, estimator), scale, estimator)
+    shown = parts if show_all else _above(parts, scale, estimator)
     return FoldView(
         application=analysis.application,
         wall_s=analysis.wall_s,
@@ -140,17 +136,17 @@ def _parts(analysis: Analysis, groups: list[Group], estimator: Estimator, apart:
     return sorted(map(part, groups), key=lambda made: -made.saving.seconds(estimator))
 
 
-def _above(parts: list[Part], percent: float, scale: Scale, estimator: Estimator) -> list[Part]:
-    """Return the parts without the sites that save less, and without the parts that this leaves empty."""
+def _above(parts: list[Part], scale: Scale, estimator: Estimator) -> list[Part]:
+    """Return the parts without the rows that save too little to be shown; a part stays above what is shown of it."""
     cut = [
         replace(
             part,
-            sites=[site for site in part.sites if scale.most_percent(site.saving, estimator) >= percent],
-            parts=_above(part.parts, percent, scale, estimator),
+            sites=[site for site in part.sites if scale.shows(site.saving, estimator)],
+            parts=_above(part.parts, scale, estimator),
         )
         for part in parts
     ]
-    return [part for part in cut if part.sites or part.parts]
+    return [part for part in cut if part.sites or part.parts or scale.shows(part.saving, estimator)]
 
 
 def _number_of_sites(parts: list[Part]) -> int:

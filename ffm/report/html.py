@@ -30,6 +30,7 @@ from ffm.report.pictures import Picture, calls_picture, run_picture, sequence_pi
 from ffm.report.remedies import RemediesView
 from ffm.report.sequence import SequenceView, sequence
 from ffm.report.site import site
+from ffm.report.timing import ADVICE, HEADING
 from ffm.stages.analysis_document import Analysis
 from ffm.whole_file import named_output
 
@@ -95,6 +96,9 @@ def html(
     ]
     folds = [fold(analysis, row.name, estimator, show_all=show_all) for row in view.folds.rows]
     return environment.get_template("report.html.j2").render(
+        scale=scale,
+        timing_heading=HEADING,
+        timing_advice=ADVICE,
         view=view,
         nothing_found=nothing_found(view),
         estimators=shown_estimators(estimator),

@@ -27,3 +27,14 @@ def cut_middle(text: str, width: int) -> str:
     front = room // 2
     begin, end = text[:front], text[len(text) - (room - front) :]
     return f"{_DOTS_BEFORE.sub('', begin)}...{_DOTS_BEHIND.sub('', end)}"
+
+
+def cut_behind_place(text: str, width: int) -> str:
+    """Shorten `solver.cu:57 cudaFree, cudaMemcpy` to a number of columns: file and line stay as long as they fit."""
+    if len(text) <= width:
+        return text
+    place, _, calls = text.partition(" ")
+    room = width - len(place) - 1
+    if len(place) > width:
+        return cut_middle(place, width)
+    return f"{place} {calls[: room - 3]}..." if room > 5 else place

@@ -20,6 +20,9 @@ ESTIMATOR_MEANINGS: dict[Estimator, str] = {
     "bound": "the estimate of the published Diogenes: at most the CPU's own time after the operations",
 }
 
+HIDDEN_BELOW_PERCENT = 0.1
+"""Rows that save less than this share of the run are counted instead of shown, on every screen, as in Diogenes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Saving:
@@ -84,6 +87,10 @@ class Scale:
         """Return the largest share of the run shown for a saving: by its estimators and replay's interval."""
         shares = [saving.percent(name) for name in shown_estimators(estimator)]
         return max(*shares, self.share(saving.high_s or 0.0)) if estimator == "replay" else max(shares)
+
+    def shows(self, saving: Saving, estimator: Estimator) -> bool:
+        """Return whether a row with this saving is shown; the others are counted, unless all are requested."""
+        return self.most_percent(saving, estimator) >= HIDDEN_BELOW_PERCENT
 
     def saving(self, benefit: Benefit, *, at_most: bool = False) -> Saving:
         """Return a benefit with its share of the run."""

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 from ffm.report.commands import command
 from ffm.report.downloads import Download, download, watch_notes
-from ffm.report.numbers import Estimator, Saving, Scale
+from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale
 from ffm.report.places import Place, place, told_apart
+from ffm.report.timing import TimingWaits, timing_waits
 from ffm.stages.analysis_document import Analysis, Group, Matching
-
-HIDDEN_BELOW_PERCENT = 0.1
-"""Rows that save less than this share of the run are counted instead of shown, as in Diogenes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +86,8 @@ class Overview:
     """How much of the time of the threads that called the driver stage 2 explains; None without a trace."""
     downloads: list[PartialDownload]
     """Sites that download far more than the CPU touches."""
+    timing: list[TimingWaits]
+    """Sites that wait only to measure times, or may do so."""
     notes: list[str]
     results: str
     """The option that names these results, as the user gave it, for the commands; otherwise empty."""
@@ -101,8 +101,7 @@ def overview(
 
     def section(title: str, meaning: str, rows: list[Row]) -> Section:
         ordered = sorted(rows, key=lambda row: -row.saving.seconds(estimator))
-        limit = 0.0 if show_all else HIDDEN_BELOW_PERCENT
-        shown = [row for row in ordered if scale.most_percent(row.saving, estimator) >= limit]
+        shown = [row for row in ordered if show_all or scale.shows(row.saving, estimator)]
         return Section(title, meaning, shown, len(ordered) - len(shown))
 
     apart = told_apart(analysis, (point.sites[0] for point in analysis.points))
@@ -141,6 +140,7 @@ def overview(
         everything=None if analysis.everything is None else scale.saving(analysis.everything),
         explained_percent=None if analysis.explained is None else 100 * analysis.explained.share,
         downloads=_partial_downloads(analysis),
+        timing=timing_waits(analysis),
         notes=[*analysis.notes, *watch_notes(analysis, results)],
         results=results,
     )

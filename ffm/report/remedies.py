@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ffm.report.numbers import Estimator, Saving
 from ffm.report.places import Place, StackFrame
+from ffm.report.timing import TimingWaits
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +57,5 @@ class RemediesView:
     remedies: list[RemedyView]
     hidden: int
     results: str
+    timing: list[TimingWaits] = field(default_factory=list)
+    """Waits that are no problems, but serve only to measure times."""

@@ -107,6 +107,8 @@ class DownloadUse(Record, frozen=True, kw_only=True):
     """Offset of the first byte touched in any of them, from the start of its download,"""
     last: Count = 0
     """and of the end of the last."""
+    untouched: Count = 0
+    """Followed downloads of which nothing was touched."""
     saving_s: Seconds = 0.0
     """Upper limit of what downloading only that part would save: the time to copy the rest, as far as the CPU waits for
     it or copies itself.
@@ -176,6 +178,18 @@ class Sequence(Record, frozen=True, kw_only=True):
     ends_at: Number | None
     """Site of the necessary synchronization that ends it; None at the end of the run."""
     benefit: Benefit
+
+
+class TimingWait(Record, frozen=True, kw_only=True):
+    """Waits of a site that the program needs only to measure times, and what it would save not to wait there."""
+
+    site: Number
+    occurrences: Count
+    certain: bool
+    """Whether the program itself reads a clock afterwards; otherwise a library or another thread does."""
+    saving_s: Seconds
+    low_s: Seconds
+    high_s: Seconds
 
 
 class AllocationLink(Record, frozen=True, kw_only=True):
@@ -260,6 +274,10 @@ class Analysis(Document, frozen=True, kw_only=True):
     wait_latency: WaitLatency = NOT_MEASURED
     explained: Explained | None = None
     """None for imported results, which have no trace."""
+    timing: list[TimingWait] = msgspec.field(default_factory=list)
+    """The most expensive sites that wait only for timing, or may do so, largest saving first. They are no problems: the
+    program as it is written needs them.
+    """
     allocations: list[AllocationLink] = msgspec.field(default_factory=list)
     watch: Watch = ""
     """How stage 3 watched memory, `pages` or `trace`; empty if it did not."""
@@ -283,6 +301,7 @@ class Analysis(Document, frozen=True, kw_only=True):
         yield "a sequence names site", lines, sites
         ends = (sequence.ends_at for sequence in self.sequences if sequence.ends_at is not None)
         yield "a sequence ends at site", ends, sites
+        yield "a wait for timing names site", (wait.site for wait in self.timing), sites
         for link in ("site", "allocation", "release"):
             linked = (getattr(allocation, link) for allocation in self.allocations)
             yield "an allocation names site", (number for number in linked if number is not None), sites

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.stages.benefits import COSTLY_TRACING
 from ffm.stages.columns import Columns
-from ffm.stages.documents import Baseline, Memory, Tracing
+from ffm.stages.documents import Baseline, Memory, Stack, Tracing
 
 WORTH_SAYING = 0.02
 """Share of the run: a smaller uncertainty of its time is not worth a note."""
@@ -36,6 +39,19 @@ def host_function_notes(columns: Columns) -> list[str]:
     ]
 
 
+def stack_notes(stacks: Sequence[Stack], columns: Columns) -> list[str]:
+    """Return a sentence if operations are known by the inner frames of their stack only."""
+    cut = np.array([stack.truncated or not stack.frames for stack in stacks], np.bool_)
+    operations = int(cut[columns["stack"]].sum()) if len(cut) else 0
+    if not operations:
+        return []
+    return [
+        f"{operations:,} of {len(columns['stack']):,} operations are known by the inner frames of their call stack "
+        "only, because it was too deep or the program has too many different ones: operations with the same inner "
+        "frames count as one place."
+    ]
+
+
 def measurement_notes(baseline: Baseline, tracing: Tracing) -> list[str]:
     """Return a sentence for each thing that could not be measured as it should."""
     notes: list[str] = []
@@ -51,6 +67,11 @@ def measurement_notes(baseline: Baseline, tracing: Tracing) -> list[str]:
             f"The latency of a wait beyond the GPU's work could not be measured on this machine "
             f"({tracing.wait_latency.unknown}): unless events timed the GPU, a whole wait counts as its work, and "
             "removing the wait seems to save less than it does."
+        )
+    if run is not None and tracing.run is not None and tracing.run.wall_s > COSTLY_TRACING * run.wall_s > 0:
+        notes.append(
+            f"Stage 2 took {tracing.run.wall_s / run.wall_s:.1f} times the program's time. What the probes took is "
+            "subtracted, but they also disturb caches and other threads: the intervals of all estimates are wider."
         )
     driver = tracing.run.driver if tracing.run else None
     if driver is not None and driver.wait_function is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,16 @@ _INTERPRETER = re.compile(r"(lib)?python\d")
 
 _PYTHON_LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|lib(64|32)?/python\d[\d.]*t?)/|<frozen ")
 """Files that come with Python or were installed into it; a program's own are elsewhere."""
+
+_SYSTEM_LIBRARY = re.compile(r"^/(usr/)?lib(32|64|x32)?/|^/usr/local/cuda|/targets/[^/]+/lib/")
+"""Shared libraries of the system and of CUDA; a program's own are elsewhere."""
+
+_FOREIGN_SOURCE = re.compile(
+    r"^/usr/(local/)?include/|^/usr/local/cuda[^/]*/include/|/include/c\+\+/|/lib/gcc/.*/include/"
+    r"|/targets/[^/]+/include/|/include/(thrust|cub|cuda/std|nv|crt|cooperative_groups)/"
+    r"|/cuda_runtime(_api)?\.h$|(^|/)tmpxft_[^/]*$"
+)
+"""Headers of the system, of compilers and of CUDA, wherever it is installed, and what `nvcc` generates."""
 
 _LIBRARY_HEADER = re.compile(r"/c\+\+/|/libstdc\+\+|/bits/|^/usr/include/")
 _OPERATOR = re.compile(r"operator (new|delete)(\[\])?")
@@ -124,6 +135,29 @@ def _own_line(frames: Sequence[Frame], runtime: frozenset[int]) -> Frame | None:
         and not starts_a_thread(frame.function)
     )
     return next(candidates, python[0])
+
+
+def own_frame(frames: Sequence[Frame], modules: Sequence[Module]) -> Frame | None:
+    """Return the innermost frame (they come innermost first) at a line of the program's own source; None if there is
+    none.
+
+    Not its own are headers and libraries of the system, of CUDA and of Python, and functions inlined from them.
+    """
+    foreign = runtime_modules(modules) | {
+        number
+        for number, module in enumerate(modules)
+        if _SYSTEM_LIBRARY.search(module.path) or _INTERPRETER.match(PurePath(module.path).name)
+    }
+    return next((frame for frame in frames if _is_own(frame, foreign)), None)
+
+
+def _is_own(frame: Frame, foreign: frozenset[int]) -> bool:
+    if not frame.line or not frame.file or starts_a_thread(frame.function):
+        return False
+    path = posixpath.normpath(frame.file)
+    if _PYTHON_LIBRARY.search(path):
+        return False
+    return frame.python or (frame.module not in foreign and not _FOREIGN_SOURCE.search(path))
 
 
 def source_file(path: str) -> str:

@@ -31,6 +31,7 @@ def results(tmp_path: Path) -> Path:
     ("arguments", "expected"),
     [
         (["report"], "Folds  every call of one function"),
+        (["report", "--by", "line"], "100  solve.cu:10 cudaFree"),
         (["sequence"], "Sequence 1 of solve: 2 operations, 100 times"),
         (["sequence", "1"], "Number of sync issues: 2   Number of transfer issues: 0"),
         (["subsequence", "2", "2"], "Time recoverable in subsequence: "),
@@ -49,7 +50,15 @@ def test_each_screen_shows_the_newest_results(
 
 
 @pytest.mark.parametrize(
-    "command", [["report"], ["sequence"], ["subsequence", "1", "2"], ["fold", "cudaFree"], ["site", "1"]]
+    "command",
+    [
+        ["report"],
+        ["report", "--by", "line"],
+        ["sequence"],
+        ["subsequence", "1", "2"],
+        ["fold", "cudaFree"],
+        ["site", "1"],
+    ],
 )
 def test_json_holds_the_same_as_the_screen(ffm: CommandLine, results: Path, command: list[str]) -> None:
     content = orjson.loads(ffm(*command, "--json", "--estimator", "bound").output)
@@ -60,9 +69,16 @@ def test_json_holds_the_same_as_the_screen(ffm: CommandLine, results: Path, comm
 @pytest.mark.parametrize("command", ["report", "sequence", "subsequence", "fold", "site"])
 def test_help_lists_every_field_of_the_json(ffm: CommandLine, results: Path, command: str) -> None:
     arguments = {"subsequence": ["1", "2"], "fold": ["cudaFree"], "site": ["1"]}.get(command, [])
-    content = orjson.loads(ffm(command, *arguments, "--json").output)
     help_text = ffm(command, "--help").output
-    assert [key for key in content if key not in help_text] == []
+    for more in ([], ["--by", "line"]) if command == "report" else ([],):
+        content = orjson.loads(ffm(command, *arguments, *more, "--json").output)
+        assert [key for key in content if key not in help_text] == []
+
+
+def test_the_html_report_holds_every_list(ffm: CommandLine, results: Path) -> None:
+    answer = ffm("report", "--by", "line", "--html", "report.html")
+    assert (answer.status, answer.output) == (2, "")
+    assert "leave out --by" in answer.errors
 
 
 def test_a_whole_sequence_as_subsequence_gives_the_same_estimate(ffm: CommandLine, results: Path) -> None:
@@ -167,7 +183,8 @@ def test_diogenes_own_subsequence_is_reproduced(ffm: CommandLine) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["report"], ["sequence"], ["subsequence", "1", "1"], ["subsequence", "--best", "2"], ["fold", "cudaFree"],
+    [["report"], ["report", "--by", "line"], ["sequence"], ["subsequence", "1", "1"],
+     ["subsequence", "--best", "2"], ["fold", "cudaFree"],
      ["site", "1"], ["remedies"]],
 )  # fmt: skip
 def test_named_results_are_named_in_the_commands_that_follow(

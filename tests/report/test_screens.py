@@ -37,7 +37,7 @@ def screens(width: int = 80) -> dict[str, RenderableType]:
         "report-bound": render_overview(overview(analysis, "bound", show_all=True), width),
         "sequence": render_sequence(sequence(analysis, 1), width),
         "subsequence": render_sequence(subsequence(analysis, 1, 2, 3, benefit(7, 8), "bound"), width),
-        "fold": render_fold(fold(analysis, "cudaFree"), width),
+        "fold": render_fold(fold(analysis, "cudaFree", show_all=True), width),
         "site": render_site(site(analysis, 3), width),
     }
 
@@ -71,7 +71,7 @@ def test_large_numbers_are_never_cut() -> None:
 
 
 def test_a_wide_terminal_shows_the_whole_name() -> None:
-    shown = text_of(render_fold(fold(sample_analysis(), "cudaFree"), 160), 160)
+    shown = text_of(render_fold(fold(sample_analysis(), "cudaFree", show_all=True), 160), 160)
     assert "thrust::detail::contiguous_storage<...>::deallocate*" in shown
 
 

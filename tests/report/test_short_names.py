@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffm.report.names import cut_middle, shorten
+from ffm.report.names import cut_behind_place, cut_middle, shorten
 
 LONG = (
     "void cusp::system::detail::generic::multiply<thrust::device_policy<thrust::system::cuda::tag>, "
@@ -28,6 +29,20 @@ def test_then_the_middle_goes() -> None:
 def test_a_cut_through_dots_leaves_one_row_of_them() -> None:
     assert cut_middle("sparse::detail::contiguous_storage<...>::~contiguous_storage", 48).count(".") == 3
     assert cut_middle("contiguous_storage<...>::deallocate", 27) == "contiguous_s...::deallocate"
+
+
+@pytest.mark.parametrize(
+    ("width", "short"),
+    [
+        (40, "core/solve.cu:12 cudaMemcpy, cudaFree"),
+        (30, "core/solve.cu:12 cudaMemcpy..."),
+        (20, "core/solve.cu:12"),
+        (10, "cor...u:12"),
+    ],
+)
+def test_a_line_number_stays_when_the_calls_behind_it_are_cut(width: int, short: str) -> None:
+    assert cut_behind_place("core/solve.cu:12 cudaMemcpy, cudaFree", width) == short
+    assert len(short) <= width
 
 
 @given(st.text(alphabet=st.one_of(st.characters(), st.just("."))), st.integers(min_value=5, max_value=60))

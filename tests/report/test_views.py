@@ -13,7 +13,7 @@ from ffm.report.overview import overview
 from ffm.report.places import frame_place, told_apart
 from ffm.report.sequence import sequence, subsequence
 from ffm.report.site import site
-from ffm.report.terminal import render_site
+from ffm.report.terminal import render_fold, render_site
 from ffm.report.terminal.remedies import render_remedies
 from ffm.stages.analysis_document import Benefit, Group
 from ffm.stages.documents import Frame, Stack
@@ -87,7 +87,7 @@ def test_a_sequence_that_is_none_is_refused() -> None:
 
 
 def test_a_fold_is_expanded_with_the_most_expensive_function_first() -> None:
-    view = fold(sample_analysis(), "cudaFree")
+    view = fold(sample_analysis(), "cudaFree", show_all=True)
     assert [part.name for part in view.parts] == [
         "doALS",
         "thrust::detail::contiguous_storage<...>::deallocate",
@@ -95,6 +95,21 @@ def test_a_fold_is_expanded_with_the_most_expensive_function_first() -> None:
     assert [[entry.where.site for entry in part.sites] for part in view.parts] == [[1], [3]]
     assert view.parts[1].conditional
     assert [where.site for where in view.keep] == [4]
+
+
+def test_a_function_stays_in_a_fold_whose_sites_are_all_too_small_for_a_row() -> None:
+    analysis = sample_analysis()
+    small = [msgspec.structs.replace(one, benefit=benefit(0.6, 0.6)) for one in analysis.sites]
+    free = analysis.folds[0]
+    part = msgspec.structs.replace(free.parts[1], sites=[0, 2], benefit=benefit(1.2, 1.2))
+    analysis = msgspec.structs.replace(
+        analysis, sites=small, folds=[msgspec.structs.replace(free, parts=[part], benefit=benefit(1.2, 1.2))]
+    )
+    view = fold(analysis, "cudaFree")
+    assert ([(one.name, one.sites) for one in view.parts], view.hidden) == ([("doALS", [])], 2)
+    assert "2 sites below 0.10 % of the run hidden" in text_of(render_fold(view))
+    none = msgspec.structs.replace(analysis, folds=[msgspec.structs.replace(free, parts=[free.parts[0]])])
+    assert "1 site below 0.10 % of the run hidden" in text_of(render_fold(fold(none, "cudaFree")))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ffm.driver.catalogue import load_catalogue
+from ffm.stages.analysis_document import StageCost
+from ffm.stages.benefits import DIFFERS, Variation
 from ffm.stages.documents import Baseline, Tracing, WaitLatency
 from ffm.stages.notes import host_function_notes, measurement_notes
 
@@ -28,3 +30,21 @@ def test_that_waits_for_functions_of_the_host_are_not_seen_is_said() -> None:
     [note] = host_function_notes({"function": np.array(functions)})
     assert "2 were enqueued" in note
     assert host_function_notes({"function": np.array(functions[1:2])}) == []
+
+
+def variation(bare_s: float, traced_s: float, probes_s: float) -> Variation:
+    walls = {"baseline": bare_s, "tracing": traced_s}
+    return Variation.of(
+        [StageCost(stage=stage, wall_s=wall_s, ratio=wall_s / bare_s) for stage, wall_s in walls.items()], probes_s
+    )
+
+
+def test_an_interval_covers_what_differs_between_the_runs_without_the_probes() -> None:
+    assert variation(1.0, 1.125, 0.125) == Variation(0.0, DIFFERS)
+    assert variation(1.0, 1.125, 0.0) == Variation(0.125, DIFFERS)
+    assert variation(1.0, 0.75, 0.0) == Variation(0.25, DIFFERS)
+    assert Variation.of([], 0.0) == Variation(0.0, DIFFERS)
+
+
+def test_costly_tracing_makes_an_estimate_less_certain() -> None:
+    assert variation(1.0, 4.0, 3.0) == Variation(0.0, DIFFERS + 0.75)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ffm.stages.documents import Frame, Module
-from ffm.stages.places import Place, place_of_call, runtime_modules, source_file
+from ffm.stages.places import Place, own_frame, place_of_call, runtime_modules, source_file
 
 
 def frames(*functions: tuple[str, int]) -> list[Frame]:
@@ -99,3 +99,55 @@ def test_source_behind_nvcc_s_temporary_file() -> None:
     assert source_file("/tmp/tmpxft_00000001_00000000-6_my_file.compute_80.cudafe1.cpp") == "my_file.cu"
     assert source_file("/home/user/als.cu") == "/home/user/als.cu"
     assert source_file("") == ""
+
+
+TOOLKIT = "/opt/cuda-13.0/bin/../targets/x86_64-linux/include"
+MODULES = [
+    Module(path="/home/user/solve", build_id=""),
+    Module(path="/opt/cuda-13.0/targets/x86_64-linux/lib/libcufft.so.12", build_id=""),
+    Module(path="/usr/lib/x86_64-linux-gnu/libc.so.6", build_id=""),
+    Module(path="/home/user/libmine.so", build_id=""),
+    Module(path="/usr/bin/python3.12", build_id=""),
+]
+
+
+def at(file: str, line: int, module: int = 0, function: str = "f") -> Frame:
+    return Frame(module=module, offset=0, function=function, file=file, line=line)
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        at(f"{TOOLKIT}/cuda_runtime.h", 1038),
+        at(f"{TOOLKIT}/cccl/thrust/detail/copy.h", 9),
+        at("/home/user/env/include/cub/util_allocator.cuh", 9),
+        at("/spack/cuda-12/include/cuda_runtime_api.h", 9),
+        at("/usr/local/cuda/include/cufft.h", 9),
+        at("/opt/gcc/include/c++/13/bits/unique_ptr.h", 9),
+        at("/tmp/tmpxft_0002152b_00000000-5_als.cudafe1.stub.c", 9),
+        at("fft.cpp", 9, module=1),
+        at("./stdlib/qsort.c", 9, module=2),
+        at("Objects/call.c", 9, module=4),
+        at("", 9),
+        at("solve.cu", 0),
+        at("../csu/libc-start.c", 9, function="__libc_start_main"),
+        python("free", LIBRARY, 7),
+    ],
+)
+@pytest.mark.parametrize(
+    "own",
+    [
+        at("/home/user/solve.cu", 5),
+        at("/home/user/include/cuda/helper.cuh", 5),
+        at("/home/user/cuda/include/helper.cuh", 5),
+        at("/usr/local/cuda/samples/fft.cu", 5),
+        at("mine.cpp", 5, module=3),
+        python("step", "train.py", 42),
+    ],
+)
+def test_the_program_s_own_line_is_the_innermost_outside_of_libraries_and_their_headers(
+    foreign: Frame, own: Frame
+) -> None:
+    outer = at("/home/user/main.cu", 77)
+    assert own_frame([at("", 0, 1), foreign, own, outer], MODULES) is own
+    assert own_frame([foreign], MODULES) is None

@@ -6,8 +6,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ffm.report.commands import command
-from ffm.report.fold import HIDDEN_BELOW_PERCENT, FoldSite, FoldView, Part
-from ffm.report.numbers import Saving, Scale, count, percent, plural
+from ffm.report.fold import FoldSite, FoldView, Part
+from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Saving, Scale, count, percent, plural
 from ffm.report.terminal.findings import conditions, finding_text
 from ffm.report.terminal.layout import (
     Column,
@@ -37,11 +37,12 @@ def render_fold(view: FoldView, width: int = 80) -> RenderableType:
         Text(f"Fold on {view.name} of {view.application}: {plural(view.count, 'call')}", style="bold"),
         recoverable("Time recoverable", scale, view.saving, view.estimator),
         Text(),
-        table(columns, rows, width),
     ]
+    if rows:
+        parts.append(table(columns, rows, width))
     if view.hidden:
         limit = percent(HIDDEN_BELOW_PERCENT)
-        parts.append(paragraph(f"{plural(view.hidden, 'site')} below {limit} of the fold hidden (--all shows)"))
+        parts.append(paragraph(f"{plural(view.hidden, 'site')} below {limit} of the run hidden (--all shows)"))
     sites = _sites(view.parts)
     if any(site.findings for site in sites):
         parts.append(heading("Why"))

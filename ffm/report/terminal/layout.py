@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ffm.report.names import cut_middle, shorten
-from ffm.report.numbers import ESTIMATORS, Estimator, Saving, Scale, percent, shown_estimators
+from ffm.report.numbers import ESTIMATOR_MEANINGS, ESTIMATORS, Estimator, Saving, Scale, percent, shown_estimators
 
 NARROWEST = 80
 """Columns that every screen may use. Narrower terminals wrap the lines themselves; no number is truncated."""
@@ -25,12 +25,13 @@ LONGEST_COMMAND = 32
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table. A flexible one gets the width that the others leave over; its texts are shortened."""
+    """A column of a table. A flexible one gets the width that the others leave over; `cut` shortens its texts."""
 
     header: str
     right: bool = False
     flexible: bool = False
     style: str = ""
+    cut: Callable[[str, int], str] = cut_middle
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def table(
 def _line(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int], indent: int, *, header: bool) -> Text:
     line = Text(" " * indent)
     for index, (column, cell, size) in enumerate(zip(columns, cells, widths, strict=True)):
-        text = cut_middle(cell, size) if column.flexible and not header else cell
+        text = column.cut(cell, size) if column.flexible and not header else cell
         last = index == len(columns) - 1
         padded = text.rjust(size) if column.right else text if last else text.ljust(size)
         line.append(padded, style="underline" if header and text else column.style)
@@ -100,6 +101,14 @@ def interval(scale: Scale, saving: Saving) -> str:
     if saving.low_s is None or saving.high_s is None:
         return ""
     return f"{scale.seconds(saving.low_s).removesuffix(' s')} {scale.seconds(saving.high_s)}"
+
+
+def meanings(estimator: Estimator) -> list[RenderableType]:
+    """Explain the columns of `saving_columns`."""
+    lines = [bullet(f"{name}: {ESTIMATOR_MEANINGS[name]}") for name in shown_estimators(estimator)]
+    if estimator == "replay":
+        lines.append(bullet("from, to: the smallest and largest saving, given what a trace does not show"))
+    return lines
 
 
 def recoverable(label: str, scale: Scale, saving: Saving, estimator: Estimator) -> RenderableType:

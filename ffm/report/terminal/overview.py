@@ -10,19 +10,21 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ffm.report.commands import command
-from ffm.report.numbers import ESTIMATOR_MEANINGS, Scale, count, percent, plural, shown_estimators
+from ffm.report.numbers import Scale, count, percent, plural
 from ffm.report.overview import Overview, PartialDownload, Row, Section, nothing_found
 from ffm.report.terminal.layout import (
     Column,
     bullet,
     following,
     heading,
+    meanings,
     paragraph,
     recoverable,
     saving_cells,
     saving_columns,
     table,
 )
+from ffm.report.timing import ADVICE, HEADING
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
             parts += _section(section, shape, view, scale, width)
         parts += _together(view, scale)
         parts += _legend(view)
+    if view.timing:
+        parts += [heading(HEADING), *(bullet(waits.told(scale)) for waits in view.timing), paragraph(ADVICE)]
     if view.downloads:
         parts.append(heading("Downloaded and not touched"))
         parts += [bullet(_untouched(one, scale)) for one in view.downloads]
@@ -157,21 +161,17 @@ def _legend(view: Overview) -> list[RenderableType]:
     rows = [*view.folds.rows, *view.sequences.rows, *view.points.rows]
     if not rows:
         return []
-    parts: list[RenderableType] = [heading("How to read this")]
-    for name in shown_estimators(view.estimator):
-        parts.append(bullet(f"{name}: {ESTIMATOR_MEANINGS[name]}"))
-    if view.estimator == "replay":
-        parts.append(bullet("from, to: the smallest and largest saving, given what a trace does not show"))
+    parts: list[RenderableType] = [heading("How to read this"), *meanings(view.estimator)]
     parts.append(bullet("A call can be in a fold, a sequence and a single point: do not add up the lists."))
     if any(row.conditional for row in rows):
         parts.append(bullet("* holds as long as certain other synchronizations stay; the row's screen names them."))
-    meanings = {
+    opens = {
         "Folds": "one fold, by calling function",
         "Sequences": "one sequence, its operations numbered",
         "Single points": "one call with its stack and verdict",
     }
     commands = [
-        (section.rows[0].command, meanings[section.title])
+        (section.rows[0].command, opens[section.title])
         for section in (view.sequences, view.folds, view.points)
         if section.rows
     ]

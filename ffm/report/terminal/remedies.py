@@ -8,11 +8,11 @@ from rich.text import Text
 from ffm.model.names import starts_a_thread
 from ffm.report.commands import command
 from ffm.report.names import shorten
-from ffm.report.numbers import Estimator, Scale, count, percent, plural
-from ffm.report.overview import HIDDEN_BELOW_PERCENT
+from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Scale, count, percent, plural
 from ffm.report.places import StackFrame
 from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView
 from ffm.report.terminal.layout import INDENT, bullet, following, heading, paragraph, typed
+from ffm.report.timing import ADVICE, HEADING
 
 INNER_FRAMES, OUTER_FRAMES = 3, 4
 """Frames of a stack that the screen shows, outwards from the call; `ffm site` shows all."""
@@ -39,6 +39,8 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
         parts.append(
             paragraph(f"{plural(view.hidden, 'place')} to change below {limit} of the run hidden (--all shows)")
         )
+    if view.timing:
+        parts += [heading(HEADING), *(bullet(waits.told(scale)) for waits in view.timing), paragraph(ADVICE)]
     if view.remedies:
         first = view.remedies[0].where.site
         commands = [(command(f"site {first}", view.results), "the first one with its whole stack")]
@@ -53,7 +55,7 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
 def _remedy(remedy: RemedyView, scale: Scale, estimator: Estimator, results: str) -> list[RenderableType]:
     saving = remedy.saving
     saved = f"saves {scale.told(saving, estimator)} by itself"
-    if saving.low_s is not None and saving.high_s is not None and not saving.at_most:
+    if estimator == "replay" and saving.low_s is not None and saving.high_s is not None and not saving.at_most:
         low, high = scale.seconds(saving.low_s), scale.seconds(saving.high_s)
         saved += f", at least {low}, at most {high}" if low != high else ""
     parts: list[RenderableType] = [
