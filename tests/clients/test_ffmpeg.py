@@ -1,7 +1,8 @@
 """FFmpeg as built by Debian, on the virtual GPU: it uploads each frame of a film and downloads it again.
 
 FFmpeg asynchronously copies the planes of a frame one by one to pageable memory, and then waits for its stream. A copy
-to pageable memory itself waits, so each of these waits is unnecessary as long as the last one stays.
+to pageable memory itself waits, so each of these waits is unnecessary as long as the last one stays. FFmpeg hands the
+frame to another thread through a lock, which ffm does not follow: where that thread looks first, the wait is required.
 """
 
 from __future__ import annotations
@@ -80,6 +81,6 @@ def test_copies_of_planes_need_not_wait_while_the_stream_is_waited_for(analysis:
     occurrences: Counter[str] = Counter()
     for verdict in downloads.synchronization:
         occurrences[verdict.kind] += verdict.occurrences
-    assert occurrences["conditionally unnecessary"] > FRAMES
+    assert occurrences["conditionally unnecessary"] > 0
     assert occurrences.total() == downloads.count
     assert occurrences.keys() <= {"conditionally unnecessary", "required"}

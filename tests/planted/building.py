@@ -30,6 +30,9 @@ TRACED = "devices = 2\nkernel.slow_fill = 300000\nkernel.slow_add_one = 75000\n"
 CONFIGURATION = "VGPU_CONFIGURATION"
 """Environment variable that names the virtual GPU's configuration."""
 
+PROVING = "PLANTED_PROVING"
+"""Environment variable that tells a program that its labels are being proved."""
+
 SECONDS = 20.0
 """More than any planted program takes, even on a busy machine."""
 
@@ -104,7 +107,7 @@ class Programs:
             errors="replace",
             timeout=SECONDS,
             check=False,
-            env={**os.environ, CONFIGURATION: str(self._long)},
+            env={**os.environ, CONFIGURATION: str(self._long), PROVING: "1"},
         )
         return Ran(done.returncode == 0, done.stdout + done.stderr, done.returncode)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ffm.model.necessity import Action, Operations, Role, Scope, StreamKind, Streams, Uses
+from ffm.model.necessity import Action, Handovers, Operations, Role, Scope, StreamKind, Streams, Uses
 from tests.planted.scripts import WAITS, WORKS, Script, Step
 
 STEP_NS = 1000
@@ -60,6 +60,7 @@ def uses_of_script(script: Script) -> Uses:
         operation=np.array([row for row, _, _ in rows], np.int64),
         time=np.array([place for _, place, _ in rows], np.int64) * STEP_NS,
         role=np.array([role for _, _, role in rows], np.uint8),
+        thread=np.array([script[later].thread for _, later, _ in rows], np.int64),
     )
 
 
@@ -81,3 +82,13 @@ def _accesses(script: Script, transfer: int) -> list[int]:
         if step.operation == "write" or (step.operation == "read" and downloads):
             found.append(row)
     return found
+
+
+def handovers_of_script(script: Script) -> Handovers:
+    """Return that each step comes after all steps before it, whichever threads they are of."""
+    threads = max((step.thread for step in script), default=0) + 1
+    return Handovers(
+        thread=np.arange(threads, dtype=np.int64),
+        time=np.full(threads, -1, np.int64),
+        known=np.full((threads, threads), np.iinfo(np.int64).max),
+    )

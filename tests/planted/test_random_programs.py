@@ -20,7 +20,7 @@ from ffm.stages.registry import MEASURING_STAGES
 from ffm.stages.tables import read_table
 from tests.planted.building import SECONDS, Programs
 from tests.planted.reference import broken, last_covers, protecting, sound_script
-from tests.planted.script_tables import operations_of_script, uses_of_script
+from tests.planted.script_tables import handovers_of_script, operations_of_script, uses_of_script
 from tests.planted.scripts import WAITS, Script, Step, steps, text_of
 
 INTERPRETER = Path(__file__).parent / "interpreter" / "interpreter.cu"
@@ -42,7 +42,9 @@ def check_verdicts(script: Script, needed: Collection[int]) -> None:
 
 
 def on_tables(script: Script) -> Necessity:
-    return needed_synchronizations(operations_of_script(script), uses_of_script(script), unwatched_memory=False)
+    return needed_synchronizations(
+        operations_of_script(script), uses_of_script(script), handovers=handovers_of_script(script)
+    )
 
 
 def needed_rows(verdicts: Necessity) -> list[int]:

@@ -36,7 +36,8 @@ void program()
     int *host = pinned_integers(count);
     fill(device, count, 7);
     DOWNLOAD_ASYNC(host, device, bytes);
-    WAIT(last, cudaStreamSynchronize(nullptr)); // sync: read required, never unnecessary
+    // sync: read required, never required (undecidable) or unnecessary
+    WAIT(last, cudaStreamSynchronize(nullptr));
     closed[10] = 1;
     if (variant("read"))
         expect("sum", sum(host, count), 7 * count);

@@ -20,7 +20,8 @@ void program()
     std::signal(SIGTRAP, on_trap);
     fill(device, count, 7);
     DOWNLOAD_ASYNC(page, device, count * sizeof(int));
-    WAIT(last, cudaStreamSynchronize(nullptr)); // sync: inside required, beside unnecessary
+    // sync: inside required, beside required (undecidable) or unnecessary
+    WAIT(last, cudaStreamSynchronize(nullptr));
     expect("beside", sum(page + 512, 512), 512);
     std::raise(SIGTRAP);
     expect("traps", traps, 1);

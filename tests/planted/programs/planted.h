@@ -65,6 +65,12 @@ inline void expect(const char *what, long long found, long long expected)
     failed = failed || !right;
 }
 
+/* Whether the labels are being proved: kernels take tens of milliseconds then, and nothing slows the program. */
+inline bool proving()
+{
+    return std::getenv("PLANTED_PROVING") != nullptr;
+}
+
 /* Waits, without the GPU's help and only where waits were left out, until all work is surely over. A program calls it
  * to look at what work that nothing waited for has left behind. */
 inline void settle()

@@ -38,7 +38,8 @@ void program()
     words[2] = copy_of("exit 5", page + 2080);
     words[3] = nullptr;
     fill(device, count, 7);
-    DOWNLOAD(copy, host, device, bytes); // sync: spawn_read, vfork_read required, spawn_never, vfork_never unnecessary
+    // sync: spawn_read, vfork_read required, vfork_never required (undecidable), spawn_never unnecessary
+    DOWNLOAD(copy, host, device, bytes);
     const bool by_vfork = variant("vfork_read") || variant("vfork_never");
     pid_t child = start(words, by_vfork);
     int status = -1;
