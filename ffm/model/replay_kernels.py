@@ -30,6 +30,10 @@ UNNECESSARY_SYNCHRONIZATION = int(Problem.UNNECESSARY_SYNCHRONIZATION)
 MISPLACED_SYNCHRONIZATION = int(Problem.MISPLACED_SYNCHRONIZATION)
 UNNECESSARY_TRANSFER = int(Problem.UNNECESSARY_TRANSFER)
 
+EVERYTHING = -1
+"""What a wait for all streams of a process waits for; other waits have the stream's number, or the number of streams
+and the event's."""
+
 
 class Trace(NamedTuple):
     """The run as measured: the columns of `Timeline` and `DeviceWork` with the same names."""
@@ -131,10 +135,12 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
     over = np.zeros(streams + 1, np.int64)
     latest = np.zeros(processes, np.int64)
     recorded = np.zeros(trace.events + 1, np.int64)
-    # Of the last wait that was removed in each process: when its work is over, how long it woke, and its stream.
+    # Of the last wait that was removed in each process: when its work should be over and when it is, how long it woke,
+    # and what it waited for.
+    removed_target = np.zeros(processes, np.int64)
     removed_over = np.full(processes, -1, np.int64)
     removed_waking = np.zeros(processes, np.int64)
-    removed_lane = np.zeros(processes, np.int64)
+    removed_scope = np.zeros(processes, np.int64)
     moved_until = np.full(threads, -1, np.int64)
     moved_for = np.zeros(threads, np.int64)
     touched = np.zeros(threads, np.uint8)
@@ -250,12 +256,14 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
             else:
                 if does == WAIT_EVENT:
                     target = recorded[event[row]]
+                    scope = streams + event[row]
                 elif does == WAIT_CONTEXT or is_legacy:
                     target = latest[process]
+                    scope = EVERYTHING
                 else:
                     target = over[lane]
+                    scope = lane
                 stays_idle = times.latency[row]
-                whole = does == WAIT_CONTEXT or is_legacy
                 if later:
                     if stays_idle > 0:
                         target += stays_idle
@@ -271,9 +279,10 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
                     waking = min(beyond, manner.waking)
                     done = (target if stays_idle >= 0 else max(now, target)) + beyond - waking
                     if done > now and done >= removed_over[process]:
+                        removed_target[process] = target
                         removed_over[process] = done
                         removed_waking[process] = waking
-                        removed_lane[process] = -1 if whole else lane
+                        removed_scope[process] = scope
                 else:
                     arrived = now
                     # Its own work was done quickly; the time until the CPU continues stays the same.
@@ -284,7 +293,8 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
                     elif target > now:
                         now = target + stays_idle
                     # What a removed wait had to wait for, the next one that covers it waits for: it wakes as late.
-                    if removed_over[process] > arrived and (whole or lane == removed_lane[process]):
+                    covers = scope in (EVERYTHING, removed_scope[process]) and target >= removed_target[process]
+                    if covers and removed_over[process] > arrived:
                         now = max(now, removed_over[process] + removed_waking[process])
                 if does != ENQUEUE_AND_WAIT:
                     now += own

@@ -133,6 +133,11 @@ def test_a_next_wait_takes_up_what_was_not_saved() -> None:
     assert saved([launch(5), wait(gap=2), launch(1), wait(problem=Problem.NONE)]) == 2
 
 
+def test_a_wait_for_an_event_does_not_take_up_what_other_work_waited_for() -> None:
+    event = Call(Action.WAIT_EVENT, Kind.SYNCHRONIZATION, event=0)
+    assert saved([launch(5), wait(), event]) == 5  # the event was never recorded
+
+
 def test_a_repeated_copy_goes_with_its_time_on_the_gpu() -> None:
     copy = Call(Action.ENQUEUE_AND_WAIT, Kind.TRANSFER, own=1, gpu=3, gap=1, problem=SYNC | TRANSFER)
     assert saved([copy, launch(2), wait(problem=Problem.NONE)]) == 3
