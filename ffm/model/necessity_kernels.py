@@ -97,7 +97,9 @@ class Reliance(NamedTuple):
     knowledge: Integers
     """For uses, a row of `known`, or -1 if the thread knows nothing of others."""
     known: Integers
-    """Shape (k, threads): up to which time what a thread did comes before, however threads are scheduled."""
+    """Shape (k, threads): up to which time what a thread did comes before, however threads are scheduled. Nothing is
+    known of threads beyond its last column.
+    """
     always: Integers
     """Operations on whose ends something relies at an unknown time, stream by stream."""
     always_start: Integers
@@ -154,7 +156,7 @@ def sweep(
 
     `required` are the synchronizations that stay in any case. `needs_of` is `OF_USES`, `OF_ORDER` or `OF_CLOCKS`.
 
-    Returns the needs, shape (count, 6), and the covers, shape (count, 4).
+    Returns the needs and the covers, both of shape (count, 6).
     """
     streams = len(program.stream_kind)
     threads = program.threads
@@ -270,12 +272,15 @@ def sweep(
                 if satisfied[reliance.slot[row], place] or waited.most[number, one] < used:
                     continue
                 satisfied[reliance.slot[row], place] = True
+                if count == len(needs):  # handovers may have taken the room of this event
+                    needs = larger(needs, count)
                 rely(needs, count, covers, waited, row, number, one, used, time)
                 count += 1
                 if own or accessor == FORKED_THREAD:
                     continue
                 # Which of the waits the accessing thread is ordered after may be unknown: then it may be any.
-                known = reliance.known[knowledge, number] if knowledge >= 0 else -1
+                told = knowledge >= 0 and number < reliance.known.shape[1]
+                known = reliance.known[knowledge, number] if told else -1
                 latest, high = waited.latest[number, one], -1
                 if waited.handed[number, one] <= used:
                     high = waited.handed_high[number, one]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ffm.model import necessity_kernels as kernels
 from ffm.model.necessity import (
     Action,
     Clocks,
@@ -161,3 +162,18 @@ def test_a_thread_that_has_waited_itself_relies_on_no_earlier_wait_of_others() -
     rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0), ("stream", FIRST, 0), ("stream", FIRST, 1)]
     found = needed_synchronizations(program(*rows), used((0, 40, Role.RESULT), thread=1))
     assert reasons(found) == [Reason.LATER_COVERS, Reason.RESULT_USED, Reason.RESULT_USED]
+
+
+def test_a_thread_may_rely_on_more_waits_of_several_threads_than_a_table_has_room_for() -> None:
+    """The waits of the first thread fill the room for needs to its last row; the second thread's is the next."""
+    waits: list[Row] = [("stream", FIRST, 0)] * (kernels.FIRST_ROOM - 1)
+    rows: list[Row] = [("work", FIRST, 0), *waits, ("stream", FIRST, 1)]
+    found = needed_synchronizations(program(*rows), used((0, 10 * len(rows), Role.RESULT), thread=2))
+    assert reasons(found) == [*[Reason.HANDED_OVER] * (len(waits) - 1), Reason.RESULT_USED, Reason.RESULT_USED]
+
+
+def test_nothing_is_known_of_a_thread_that_handed_nothing_over() -> None:
+    rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 2), ("stream", FIRST, 2)]
+    known = Handovers(np.array([1]), np.array([38]), np.array([[36, 0]]))
+    found = needed_synchronizations(program(*rows), used((0, 40, Role.RESULT), thread=1), handovers=known)
+    assert reasons(found) == [Reason.HANDED_OVER, Reason.RESULT_USED]
