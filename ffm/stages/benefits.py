@@ -45,18 +45,19 @@ class Variation:
     """Of an estimate: what is due to differences between runs and to tracing."""
 
     @classmethod
-    def of(cls, costs: list[StageCost], probes_s: float) -> Variation:
+    def of(cls, costs: list[StageCost], probes_s: float, work: DeviceWork | None) -> Variation:
         """Return the variation of a run; with nothing known of its stages, the least.
 
-        `probes_s` is how much longer the probes of stage 2 made it, per thread.
+        `probes_s` is how much longer the probes of stage 2 made it, over all of its threads; `work` as for `Estimates`.
         """
         wall_s = {cost.stage: cost.wall_s for cost in costs}
         if not wall_s.keys() >= {"baseline", "tracing"}:
             return cls()
+        threads = 1 if work is None else max(len(work.process_of_thread), 1)
         bare_s, traced_s = wall_s["baseline"], wall_s["tracing"]
         ratio = traced_s / bare_s if bare_s > 0 else 1.0
         return cls(
-            abs(traced_s - probes_s - bare_s),
+            abs(traced_s - probes_s / threads - bare_s),
             DIFFERS + (1 - 1 / ratio if ratio > COSTLY_TRACING else 0.0),
         )
 

@@ -126,8 +126,7 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
     bound_s = bound_by_stack(sums) if findings.bound_s is None else findings.bound_s
     moved = np.array([site.bytes for site in findings.sites], np.int64) * (sums.kind == Kind.TRANSFER)
     copy_time = copy_times(moved, sums.count, sums.total, sums.wait)
-    threads = 1 if findings.work is None else len(findings.work.process_of_thread)
-    variation = Variation.of(findings.costs, findings.probes_s / max(threads, 1))
+    variation = Variation.of(findings.costs, findings.probes_s, findings.work)
     estimates = Estimates(timeline, findings.work, copy_time, findings.wall_s, findings.wait_latency, variation)
     benefits = estimates.of_sites([[index] for index in range(number)], bound_s)
     runtime = runtime_modules(findings.modules)

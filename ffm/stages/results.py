@@ -57,9 +57,8 @@ class Results:
     def estimates(self) -> Estimates:
         """The estimators for this run."""
         document = self.document
-        threads = 1 if self.work is None else len(self.work.process_of_thread)
-        probes_s = 0.0 if document.explained is None else document.explained.probes_s / max(threads, 1)
-        variation = Variation.of(document.costs, probes_s)
+        probes_s = 0.0 if document.explained is None else document.explained.probes_s
+        variation = Variation.of(document.costs, probes_s, self.work)
         return Estimates(self.timeline, self.work, self.copy_time, document.wall_s, document.wait_latency, variation)
 
     @property

@@ -35,7 +35,9 @@ def test_that_waits_for_functions_of_the_host_are_not_seen_is_said() -> None:
 def variation(bare_s: float, traced_s: float, probes_s: float) -> Variation:
     walls = {"baseline": bare_s, "tracing": traced_s}
     return Variation.of(
-        [StageCost(stage=stage, wall_s=wall_s, ratio=wall_s / bare_s) for stage, wall_s in walls.items()], probes_s
+        [StageCost(stage=stage, wall_s=wall_s, ratio=wall_s / bare_s) for stage, wall_s in walls.items()],
+        probes_s,
+        None,
     )
 
 
@@ -43,7 +45,7 @@ def test_an_interval_covers_what_differs_between_the_runs_without_the_probes() -
     assert variation(1.0, 1.125, 0.125) == Variation(0.0, DIFFERS)
     assert variation(1.0, 1.125, 0.0) == Variation(0.125, DIFFERS)
     assert variation(1.0, 0.75, 0.0) == Variation(0.25, DIFFERS)
-    assert Variation.of([], 0.0) == Variation(0.0, DIFFERS)
+    assert Variation.of([], 0.0, None) == Variation(0.0, DIFFERS)
 
 
 def test_costly_tracing_makes_an_estimate_less_certain() -> None:
