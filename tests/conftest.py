@@ -62,21 +62,21 @@ def ffm() -> Ffm:
 
 
 @pytest.fixture(scope="session")
-def build_program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
-    """Compile a CUDA source for the virtual GPU; each source once."""
+def build_program(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Compile a CUDA source for the virtual GPU, with further options; each source once."""
     from ffm.vgpu.paths import library_folder
 
     folder = tmp_path_factory.mktemp("programs")
     headers = ROOT / "ffm" / "vgpu" / "include"
 
-    def build(source: Path) -> Path:
+    def build(source: Path, *options: str) -> Path:
         program = folder / source.stem
         if not program.exists():
             subprocess.run(
                 [
                     "g++", "-std=c++17", "-O1", "-g", "-x", "c++", str(source), "-o", str(program),
                     f"-I{headers}", "-isystem", str(cuda_include()),
-                    f"-L{library_folder()}", "-lcudart", f"-Wl,-rpath,{library_folder()}", "-lpthread",
+                    f"-L{library_folder()}", "-lcudart", f"-Wl,-rpath,{library_folder()}", "-lpthread", *options,
                 ],
                 check=True,
             )  # fmt: skip

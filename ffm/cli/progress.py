@@ -48,6 +48,8 @@ class StageLine:
         operations = sum(process.operations for process in run.processes)
         waiting = "" if run.driver is None or run.driver.wait_function is not None else " (public waits only)"
         processes = f" in {len(run.processes)} processes" if len(run.processes) > 1 else ""
+        if run.unrecorded:
+            processes += f" and {run.unrecorded:,} that ended before they could call the driver"
         self.say(f"ran {run.wall_s:.2f} s, {operations:,} operations{processes}{waiting}{_found(document, folder)}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from ffm.instrument.recording_checks import LARGEST, flaw
 from ffm.regular_file import open_regular
 
 Table = NDArray[Any]
+
+MAGIC = b"FFMTRACE"
 
 MOST_MEMORY = 1 << 47
 """Bytes that a process can address."""
@@ -103,17 +106,36 @@ class Recording:
 def read_recordings(folder: Path) -> list[Recording]:
     """Read all recordings in a folder: processes without a rank first, then by rank, and by start time within these.
 
-    So a process has the same index in every run of the program, although ranks start in any order.
+    So a process has the same index in every run of the program, although ranks start in any order. Those that never
+    began (`unbegun_recordings`) are not among them.
 
     Raises:
         InstrumentError: A file is not a recording, or is of another version or catalogue.
     """
-    recordings = [read_recording(path) for path in folder.glob("recording-*.ffm")]
+    recordings = [read_recording(path) for path in folder.glob("recording-*.ffm") if not _unbegun(path)]
 
     def place(recording: Recording) -> tuple[int, int]:
         return (-1 if recording.rank is None else recording.rank, recording.opened)
 
     return sorted(recordings, key=place)
+
+
+def unbegun_recordings(folder: Path) -> list[Path]:
+    """Return the files of processes that ended, or found the disk full, before they had written their header.
+
+    Such a process has not called the driver: its recording begins before its driver is hooked, or as it is forked.
+    """
+    return [path for path in folder.glob("recording-*.ffm") if _unbegun(path)]
+
+
+def _unbegun(path: Path) -> bool:
+    """Whether a file has no chunk, and the magic number, which is written last, is not there."""
+    try:
+        with open_regular(path) as file:
+            small = os.fstat(file.fileno()).st_size <= constant("FFM_HEADER_BYTES")
+            return small and not any(file.read(len(MAGIC)))
+    except OSError:
+        return False  # `read_recording` says why
 
 
 def read_recording(path: Path) -> Recording:
@@ -129,7 +151,7 @@ def read_recording(path: Path) -> Recording:
             data = np.memmap(file, dtype=np.uint8, mode="r")
     except (OSError, ValueError) as error:
         raise InstrumentError(f"{path} cannot be read as a recording ({error}). Run the stage again.") from error
-    if len(start) < header_bytes or start[:8] != b"FFMTRACE":
+    if len(start) < header_bytes or start[: len(MAGIC)] != MAGIC:
         raise InstrumentError(f"{path} is not a recording of ffm. Run the stage again.")
     header = np.frombuffer(start, layout, count=1)[0]
     if header["version"] != constant("FFM_VERSION"):

@@ -29,7 +29,13 @@ from ffm.stages.identity import agreeing, begin_run
 from ffm.stages.matching import match, translate
 from ffm.stages.memory import GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS
 from ffm.stages.named_stacks import name_stacks, unread_python
-from ffm.stages.notes import host_function_notes, measurement_notes, ordinary_memory_notes, stack_notes
+from ffm.stages.notes import (
+    host_function_notes,
+    measurement_notes,
+    ordinary_memory_notes,
+    stack_notes,
+    unrecorded_notes,
+)
 from ffm.stages.operations import EVENTS, function_name
 from ffm.stages.sync_use import FIRST_USES
 from ffm.stages.tables import stored_table
@@ -139,6 +145,7 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         probes_s=longer_by(traced, timeline),
         notes=named.notes
         + unread_python(tracing.run)
+        + unrecorded_notes(stages.values())
         + measurement_notes(baseline, tracing)
         + ordinary_memory_notes(memory)
         + host_function_notes(columns)

@@ -182,6 +182,8 @@ class Run(Record, frozen=True, kw_only=True):
     system_s: Seconds
     status: ExitStatus
     processes: list[ProcessRecord]
+    unrecorded: Count = 0
+    """Further processes, which ended before their recordings began, and so before they could call the driver."""
     hooks: list[HookOutcome]
     driver: Driver | None
 

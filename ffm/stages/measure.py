@@ -11,7 +11,7 @@ from typing import Literal
 from ffm.driver.analysis import analyse_driver
 from ffm.instrument.errors import InstrumentError
 from ffm.instrument.program import resolve_program
-from ffm.instrument.recording import Recording, read_recordings
+from ffm.instrument.recording import Recording, read_recordings, unbegun_recordings
 from ffm.instrument.runner import PAGES, Instruments, Outcome, run_instrumented
 from ffm.instrument.wait_function import WaitFunction, wait_function
 from ffm.stages.documents import Driver, ExitStatus, HookOutcome, ProcessRecord, Run
@@ -198,6 +198,7 @@ def _describe(
             )
             for recording in recordings
         ],
+        unrecorded=len(unbegun_recordings(request.folder.recordings(stage))),
         hooks=[HookOutcome(function=name, how=how, reason=reason) for name, how, reason in hooks],
         driver=None if driver_path is None else _driver(driver_path, found.get(driver_path)),
     )

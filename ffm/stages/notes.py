@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.stages.benefits import COSTLY_TRACING
 from ffm.stages.columns import Columns
-from ffm.stages.documents import Baseline, Memory, Stack, Tracing
+from ffm.stages.documents import Baseline, Document, Memory, Stack, Tracing
 
 WORTH_SAYING = 0.02
 """Share of the run: a smaller uncertainty of its time is not worth a note."""
+
+
+def unrecorded_notes(documents: Iterable[Document]) -> list[str]:
+    """Return a sentence for each run in which processes ended before they could record anything."""
+    return [
+        f"Processes that ended in the {run.stage} run before their recording began, and so before they could call the "
+        f"driver: {run.unrecorded:,}. The results leave them out."
+        for run in (document.run for document in documents)
+        if run is not None and run.unrecorded
+    ]
 
 
 def ordinary_memory_notes(memory: Memory) -> list[str]:

@@ -195,7 +195,7 @@ class Ground:
             for each in STAGES[:-1]:
                 read_recordings(results.recordings(each))
         except InstrumentError as error:
-            return "" if "cannot be read as a recording" in str(error) else str(error)
+            return str(error)
         return ""
 
 

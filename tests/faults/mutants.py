@@ -213,7 +213,10 @@ def _read_recordings(file: Path) -> tuple[int, str]:
     try:
         run = read_document(kind, folder.document(file.parent.name)).run
         assert run is not None
-        measured = Measurement(run, read_recordings(Path("results") / file.parent), {})
+        recordings = read_recordings(Path("results") / file.parent)
+        if not recordings:  # `measure` refuses that, too
+            return 1, "no process recorded anything"
+        measured = Measurement(run, recordings, {})
         if kind is Tracing:
             tracing.record_tracing(measured, request)
         else:
