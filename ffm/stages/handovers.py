@@ -1,8 +1,8 @@
 """Which thread is ordered after what another one did, by semaphores and joins that were recorded.
 
-Only what holds however the threads are scheduled counts. So a semaphore orders only if a single thread posts to it:
-what another thread takes from it for the k-th time is at least the k-th post. Locks order nothing: who gets one first
-is chance.
+Only what holds however the threads are scheduled counts. So a semaphore orders only if a single thread posts to it, and
+no other process can: what another thread takes from it for the k-th time is at least the k-th post. Locks order
+nothing: who gets one first is chance.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 #include "handovers.h"
 
 #include <errno.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -13,13 +14,14 @@
 #include "thread.h"
 
 typedef uint64_t word;
-typedef word (*function)(word, word, word);
+typedef word (*function)(word, word, word, word);
 
 /* Recorded handovers, and threads whose numbers are known. Beyond them, what is unknown counts as not ordered. */
 enum { MOST = 1 << 16, THREADS = 1 << 10 };
 
 #define FUNCTIONS(X)                                                                                                   \
     X(sem_init)                                                                                                        \
+    X(sem_open)                                                                                                        \
     X(sem_post)                                                                                                        \
     X(sem_wait)                                                                                                        \
     X(sem_trywait)                                                                                                     \
@@ -112,24 +114,33 @@ static function original_at(uint32_t place)
     return (function)(uintptr_t)original;
 }
 
-static word wrap_sem_init(word semaphore, word shared, word value)
+static word wrap_sem_init(word semaphore, word shared, word value, word r)
 {
     if (wanted(__builtin_return_address(0)))
-        record(FFM_ACCESS_INITIAL, semaphore, value);
-    return original_at(PLACE_sem_init)(semaphore, shared, value);
+        record(FFM_ACCESS_INITIAL, semaphore, (int)shared == 0 ? value : FFM_POSTED_UNSEEN);
+    return original_at(PLACE_sem_init)(semaphore, shared, value, r);
 }
 
-static word wrap_sem_post(word semaphore, word p, word q)
+/* Its arguments behind the second are variable: as many as the registers hold are handed on. */
+static word wrap_sem_open(word name, word flags, word mode, word value)
+{
+    const word semaphore = original_at(PLACE_sem_open)(name, flags, mode, value);
+    if (semaphore != (word)(uintptr_t)SEM_FAILED && wanted(__builtin_return_address(0)))
+        record(FFM_ACCESS_INITIAL, semaphore, FFM_POSTED_UNSEEN);
+    return semaphore;
+}
+
+static word wrap_sem_post(word semaphore, word p, word q, word r)
 {
     if (wanted(__builtin_return_address(0)))
         record(FFM_ACCESS_POST, semaphore, 0);
-    return original_at(PLACE_sem_post)(semaphore, p, q);
+    return original_at(PLACE_sem_post)(semaphore, p, q, r);
 }
 
 #define TAKING(name)                                                                                                   \
-    static word wrap_##name(word semaphore, word p, word q)                                                            \
+    static word wrap_##name(word semaphore, word p, word q, word r)                                                    \
     {                                                                                                                  \
-        const word result = original_at(PLACE_##name)(semaphore, p, q);                                                \
+        const word result = original_at(PLACE_##name)(semaphore, p, q, r);                                             \
         if ((int)result == 0 && wanted(__builtin_return_address(0)))                                                   \
             record(FFM_ACCESS_TAKE, semaphore, 0);                                                                     \
         return result;                                                                                                 \
@@ -139,9 +150,9 @@ TAKING(sem_trywait)
 TAKING(sem_timedwait)
 TAKING(sem_clockwait)
 
-static word wrap_pthread_join(word name, word p, word q)
+static word wrap_pthread_join(word name, word p, word q, word r)
 {
-    const word result = original_at(PLACE_pthread_join)(name, p, q);
+    const word result = original_at(PLACE_pthread_join)(name, p, q, r);
     const uint64_t number = number_of(name); /* only now is it certain to have one, if it ever called the driver */
     if ((int)result == 0 && number != UINT64_MAX && wanted(__builtin_return_address(0)))
         record(FFM_ACCESS_JOIN, number, 0);
