@@ -21,7 +21,7 @@ export UV_CACHE_DIR ?= $(shell mkdir -p "$(HOME_CACHE)" 2>/dev/null && test -w "
 	&& echo "$(HOME_CACHE)" || echo "$(CURDIR)/build/uv-cache")
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: help setup system demo test lint unit faults docs docs-links test-newest wheel test-wheel changelog drivers pythons clients lock format clean
+.PHONY: help setup system demo test lint unit faults search docs docs-links test-newest wheel test-wheel changelog drivers pythons clients lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -62,6 +62,12 @@ MUTATIONS := 20000
 faults: setup ## kills, full disks, two at once, links, damaged results: very many, and what did not hold
 	nice $(BIN)/python -m tests.faults.campaign --kills $(KILLS) --workflows 100 --disks 300 --pairs 100 --links 100
 	FFM_MUTATIONS=$(MUTATIONS) nice $(BIN)/python -m pytest -q tests/faults/test_documents.py
+
+ROUNDS := 100
+search: setup ## try properties with new random examples, round after round, until one fails
+	for round in $$(seq $(ROUNDS)); do \
+		nice $(BIN)/python -m pytest -q -n 2 --hypothesis-profile search tests/model tests/planted/test_random_programs.py || exit; \
+	done
 
 # Internal links and anchors are checked too.
 docs: setup ## build the documentation as a site in build/docs

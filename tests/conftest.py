@@ -11,10 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.processes import run_to_end
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+settings.register_profile("same", derandomize=True)
+settings.register_profile("search", derandomize=False)
+# `make test` says the same of the same code each time; `make search` looks for new examples.
+settings.load_profile("same")
 
 
 def pytest_configure() -> None:
