@@ -1,14 +1,9 @@
-/* Functions that read a clock, which are replaced. */
+/* Functions that read a clock. */
 #ifndef FFM_CLOCKS_H
 #define FFM_CLOCKS_H
 
-#include <stdint.h>
+#include "followed.h"
 
-/* The name of a function, or NULL behind the last one. */
-const char *ffm_clocks_name(uint32_t place);
-
-/* Its replacement, or NULL if that is already in place; and the code that runs it without. */
-void *ffm_clocks_wrapper(uint32_t place);
-void ffm_clocks_bind(uint32_t place, void *original);
+extern ffm_followed ffm_clocks[];
 
 #endif

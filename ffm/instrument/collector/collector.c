@@ -9,12 +9,12 @@
 #include "calls.h"
 #include "captures.h"
 #include "clock_reads.h"
-#include "clocks.h"
 #include "contents.h"
 #include "contexts.h"
 #include "counters.h"
 #include "dispatch.h"
 #include "entry_points.h"
+#include "followed.h"
 #include "foreign.h"
 #include "forks.h"
 #include "gpu_times.h"
@@ -29,12 +29,10 @@
 #include "python_frames.h"
 #include "readback.h"
 #include "sink.h"
-#include "spawns.h"
 #include "stacks.h"
 #include "thread.h"
 #include "threads.h"
 #include "trace.h"
-#include "trace_handlers.h"
 #include "waits.h"
 #include "watch.h"
 #include "wrappers.h"
@@ -150,52 +148,25 @@ void ffm_collector_interpreter_clock(const void *function)
     ffm_clock_of_interpreter((uint64_t)function);
 }
 
-/* Functions of the C library that are replaced, by what they are about. */
-static const struct {
-    const char *(*name)(uint32_t place);
-    void *(*wrapper)(uint32_t place);
-    void (*bind)(uint32_t place, void *original);
-} followed[] = {
-    {ffm_clocks_name, ffm_clocks_wrapper, ffm_clocks_bind},
-    {ffm_handovers_name, ffm_handovers_wrapper, ffm_handovers_bind},
-    {ffm_spawns_name, ffm_spawns_wrapper, ffm_spawns_bind},
-    {ffm_trace_handlers_name, ffm_trace_handlers_wrapper, ffm_trace_handlers_bind},
-};
-
-enum { FOLLOWED = sizeof followed / sizeof *followed };
-
-/* The table of a function, and its place there; FOLLOWED behind the last one. */
-static uint32_t followed_table(uint32_t *place)
-{
-    uint32_t table = 0;
-    for (; table < FOLLOWED; table++) {
-        uint32_t count = 0;
-        while (followed[table].name(count) != NULL)
-            count++;
-        if (*place < count)
-            break;
-        *place -= count;
-    }
-    return table;
-}
-
 const char *ffm_collector_followed_name(uint32_t place)
 {
-    const uint32_t table = followed_table(&place);
-    return table < FOLLOWED ? followed[table].name(place) : NULL;
+    const ffm_followed *row = ffm_followed_at(place);
+    return row == NULL ? NULL : row->name;
 }
 
 void *ffm_collector_followed_wrapper(uint32_t place)
 {
-    const uint32_t table = followed_table(&place);
-    return table < FOLLOWED ? followed[table].wrapper(place) : NULL;
+    const ffm_followed *row = ffm_followed_at(place);
+    /* A forked child has its parent's. */
+    return row->original != NULL || (row->wanted != NULL && !row->wanted()) ? NULL : row->wrapper;
 }
 
 void ffm_collector_followed_bind(uint32_t place, void *original)
 {
-    const uint32_t table = followed_table(&place);
-    if (table < FOLLOWED)
-        followed[table].bind(place, original);
+    ffm_followed *row = ffm_followed_at(place);
+    __atomic_store_n(&row->original, original, __ATOMIC_RELEASE);
+    if (row->bound != NULL)
+        row->bound(original);
 }
 
 void ffm_collector_counter(void *instruction, uint32_t bytes)

@@ -42,8 +42,8 @@ FFM_EXPORT bool ffm_collector_is_bound(const void *address);
  * Python frames, if the version is known. */
 FFM_EXPORT void ffm_collector_python(const void *thread_state, const void *runtime, uint32_t version, bool dedicated);
 
-/* Functions of the C library that read a clock, to be replaced: name, replacement (NULL if already in place) and
- * original, by index. Names end with NULL. */
+/* Functions of the C library to be replaced (see followed.h): name, replacement (NULL if already in place, or not
+ * wanted) and original, by index. Names end with NULL. */
 FFM_EXPORT const char *ffm_collector_followed_name(uint32_t place);
 FFM_EXPORT void *ffm_collector_followed_wrapper(uint32_t place);
 FFM_EXPORT void ffm_collector_followed_bind(uint32_t place, void *original);

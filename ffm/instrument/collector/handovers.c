@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <semaphore.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "accesses.h"
 #include "clock.h"
@@ -30,9 +28,10 @@ enum { MOST = 1 << 16, THREADS = 1 << 10 };
     X(pthread_join)
 
 #define PLACE(name) PLACE_##name,
-enum { FUNCTIONS(PLACE) PLACES };
+enum { FUNCTIONS(PLACE) };
 
-static void *originals[PLACES];
+#define ORIGINAL(name) ((function)ffm_followed_original(&ffm_handovers[PLACE_##name]))
+
 static bool opened;
 static uint32_t recorded;
 
@@ -105,26 +104,17 @@ void ffm_handovers_begins(uint64_t object)
         record(FFM_ACCESS_TAKE, object, 0);
 }
 
-static function original_at(uint32_t place)
-{
-    void *original;
-    /* Another thread can arrive between the patch and the bind that follows it. */
-    while ((original = __atomic_load_n(&originals[place], __ATOMIC_ACQUIRE)) == NULL)
-        __builtin_ia32_pause();
-    return (function)(uintptr_t)original;
-}
-
 static word wrap_sem_init(word semaphore, word shared, word value, word r)
 {
     if (wanted(__builtin_return_address(0)))
         record(FFM_ACCESS_INITIAL, semaphore, (int)shared == 0 ? value : FFM_POSTED_UNSEEN);
-    return original_at(PLACE_sem_init)(semaphore, shared, value, r);
+    return ORIGINAL(sem_init)(semaphore, shared, value, r);
 }
 
 /* Its arguments behind the second are variable: as many as the registers hold are handed on. */
 static word wrap_sem_open(word name, word flags, word mode, word value)
 {
-    const word semaphore = original_at(PLACE_sem_open)(name, flags, mode, value);
+    const word semaphore = ORIGINAL(sem_open)(name, flags, mode, value);
     if (semaphore != (word)(uintptr_t)SEM_FAILED && wanted(__builtin_return_address(0)))
         record(FFM_ACCESS_INITIAL, semaphore, FFM_POSTED_UNSEEN);
     return semaphore;
@@ -134,13 +124,13 @@ static word wrap_sem_post(word semaphore, word p, word q, word r)
 {
     if (wanted(__builtin_return_address(0)))
         record(FFM_ACCESS_POST, semaphore, 0);
-    return original_at(PLACE_sem_post)(semaphore, p, q, r);
+    return ORIGINAL(sem_post)(semaphore, p, q, r);
 }
 
 #define TAKING(name)                                                                                                   \
     static word wrap_##name(word semaphore, word p, word q, word r)                                                    \
     {                                                                                                                  \
-        const word result = original_at(PLACE_##name)(semaphore, p, q, r);                                             \
+        const word result = ORIGINAL(name)(semaphore, p, q, r);                                                        \
         if ((int)result == 0 && wanted(__builtin_return_address(0)))                                                   \
             record(FFM_ACCESS_TAKE, semaphore, 0);                                                                     \
         return result;                                                                                                 \
@@ -152,30 +142,12 @@ TAKING(sem_clockwait)
 
 static word wrap_pthread_join(word name, word p, word q, word r)
 {
-    const word result = original_at(PLACE_pthread_join)(name, p, q, r);
+    const word result = ORIGINAL(pthread_join)(name, p, q, r);
     const uint64_t number = number_of(name); /* only now is it certain to have one, if it ever called the driver */
     if ((int)result == 0 && number != UINT64_MAX && wanted(__builtin_return_address(0)))
         record(FFM_ACCESS_JOIN, number, 0);
     return result;
 }
 
-#define ROW(name) {#name, (void *)(uintptr_t)wrap_##name},
-static const struct {
-    const char *name;
-    void *wrapper;
-} functions[PLACES] = {FUNCTIONS(ROW)};
-
-const char *ffm_handovers_name(uint32_t place)
-{
-    return place < PLACES ? functions[place].name : NULL;
-}
-
-void *ffm_handovers_wrapper(uint32_t place)
-{
-    return originals[place] == NULL ? functions[place].wrapper : NULL;
-}
-
-void ffm_handovers_bind(uint32_t place, void *original)
-{
-    __atomic_store_n(&originals[place], original, __ATOMIC_RELEASE);
-}
+#define ROW(name) {FFM_FOLLOWED(name)},
+ffm_followed ffm_handovers[] = {FUNCTIONS(ROW){.name = NULL}};

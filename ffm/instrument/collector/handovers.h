@@ -1,9 +1,8 @@
-/* By which one thread hands something to another: semaphores, and the joining of threads. Their functions are replaced,
- * as those of clocks.h. */
+/* By which one thread hands something to another: semaphores, and the joining of threads. */
 #ifndef FFM_HANDOVERS_H
 #define FFM_HANDOVERS_H
 
-#include <stdint.h>
+#include "followed.h"
 
 /* From now on, they are recorded. */
 void ffm_handovers_open(void);
@@ -15,8 +14,6 @@ void ffm_handovers_thread(uint64_t name, uint32_t number);
 void ffm_handovers_starts(uint64_t object);
 void ffm_handovers_begins(uint64_t object);
 
-const char *ffm_handovers_name(uint32_t place);
-void *ffm_handovers_wrapper(uint32_t place);
-void ffm_handovers_bind(uint32_t place, void *original);
+extern ffm_followed ffm_handovers[];
 
 #endif

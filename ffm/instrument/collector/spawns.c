@@ -1,7 +1,6 @@
 #include "spawns.h"
 
 #include <errno.h>
-#include <stddef.h>
 
 #include "system_calls.h"
 #include "watch.h"
@@ -9,46 +8,25 @@
 typedef uint64_t word;
 typedef word (*function)(word, word, word, word, word, word);
 
-enum { SPAWN, SPAWN_IN_PATH, PLACES };
-
-static const char *const names[PLACES] = {"posix_spawn", "posix_spawnp"};
-static void *originals[PLACES];
-
-static word spawn(uint32_t place, word child, word path, word actions, word attributes, word words, word environment)
+static word spawn(const ffm_followed *row, word child, word path, word actions, word attributes, word words,
+                  word environment)
 {
-    void *original;
     const int error = errno;
-    while ((original = __atomic_load_n(&originals[place], __ATOMIC_ACQUIRE)) == NULL)
-        __builtin_ia32_pause();
+    const function original = (function)ffm_followed_original(row);
     if (ffm_watch_active())
         ffm_system_call_starts(path, words, environment);
     errno = error;
-    return ((function)(uintptr_t)original)(child, path, actions, attributes, words, environment);
+    return original(child, path, actions, attributes, words, environment);
 }
 
-static word wrap_spawn(word a, word b, word c, word d, word e, word f)
+static word wrap_posix_spawn(word a, word b, word c, word d, word e, word f)
 {
-    return spawn(SPAWN, a, b, c, d, e, f);
+    return spawn(&ffm_spawns[0], a, b, c, d, e, f);
 }
 
-static word wrap_spawn_in_path(word a, word b, word c, word d, word e, word f)
+static word wrap_posix_spawnp(word a, word b, word c, word d, word e, word f)
 {
-    return spawn(SPAWN_IN_PATH, a, b, c, d, e, f);
+    return spawn(&ffm_spawns[1], a, b, c, d, e, f);
 }
 
-const char *ffm_spawns_name(uint32_t place)
-{
-    return place < PLACES ? names[place] : NULL;
-}
-
-void *ffm_spawns_wrapper(uint32_t place)
-{
-    if (originals[place] != NULL)
-        return NULL;
-    return place == SPAWN ? (void *)(uintptr_t)wrap_spawn : (void *)(uintptr_t)wrap_spawn_in_path;
-}
-
-void ffm_spawns_bind(uint32_t place, void *original)
-{
-    __atomic_store_n(&originals[place], original, __ATOMIC_RELEASE);
-}
+ffm_followed ffm_spawns[] = {{FFM_FOLLOWED(posix_spawn)}, {FFM_FOLLOWED(posix_spawnp)}, {.name = NULL}};

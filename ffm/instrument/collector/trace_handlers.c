@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "instruments.h"
 #include "trace.h"
@@ -12,7 +10,6 @@
 typedef void (*handler)(int, siginfo_t *, void *);
 typedef int (*function)(int, const struct sigaction *, struct sigaction *);
 
-static function original_sigaction;
 static handler handlers[NSIG]; /* the program's */
 
 /* The kernel gives all three arguments to any handler. */
@@ -32,10 +29,9 @@ static bool is_function(const struct sigaction *action)
 
 static int wrap_sigaction(int number, const struct sigaction *wanted, struct sigaction *before)
 {
-    while (__atomic_load_n(&original_sigaction, __ATOMIC_ACQUIRE) == NULL)
-        __builtin_ia32_pause();
+    const function original = (function)ffm_followed_original(&ffm_trace_handlers[0]);
     if (number <= 0 || number >= NSIG || ffm_instruments_hold((uint64_t)__builtin_return_address(0)))
-        return original_sigaction(number, wanted, before);
+        return original(number, wanted, before);
     struct sigaction ours;
     const handler previous = handlers[number];
     if (wanted != NULL && is_function(wanted)) {
@@ -44,7 +40,7 @@ static int wrap_sigaction(int number, const struct sigaction *wanted, struct sig
         ours.sa_sigaction = handle;
         wanted = &ours;
     }
-    const int result = original_sigaction(number, wanted, before);
+    const int result = original(number, wanted, before);
     if (result != 0)
         handlers[number] = previous;
     else if (before != NULL && before->sa_sigaction == handle)
@@ -52,19 +48,4 @@ static int wrap_sigaction(int number, const struct sigaction *wanted, struct sig
     return result;
 }
 
-const char *ffm_trace_handlers_name(uint32_t place)
-{
-    return place == 0 ? "sigaction" : NULL;
-}
-
-void *ffm_trace_handlers_wrapper(uint32_t place)
-{
-    (void)place;
-    return ffm_trace_on() && original_sigaction == NULL ? (void *)(uintptr_t)wrap_sigaction : NULL;
-}
-
-void ffm_trace_handlers_bind(uint32_t place, void *original)
-{
-    (void)place;
-    __atomic_store_n(&original_sigaction, (function)(uintptr_t)original, __ATOMIC_RELEASE);
-}
+ffm_followed ffm_trace_handlers[] = {{FFM_FOLLOWED(sigaction), .wanted = ffm_trace_on}, {.name = NULL}};
