@@ -18,11 +18,14 @@ What a fix does to a row:
 
 The trace does not show which thread waits for which on the CPU. If all calls of a thread are within one gap of another
 thread, the other is assumed to have started it there and joined it. It then starts earlier by as much as its parent
-does, and the parent continues earlier by as much as the joined thread does; if there are several, those that the fix
-does not touch are assumed to wait for those that it does. If most of a thread's gaps end with a wait of another thread,
-it is assumed to wait for that one in its gaps. The lower end of the interval assumes neither: there, each thread keeps
-its pace. Likewise, the ranks of a program end together: the run's saving is the smallest among the ranks that the fix
-touches.
+does, and the parent continues earlier by as much as the joined threads do. If most of a thread's gaps end with a wait
+of another thread, it is assumed to wait for that one in its gaps. The lower end of the interval assumes neither: there,
+each thread keeps its pace.
+
+How much earlier several threads end together depends on what they do. Threads that share a call site run the same code
+side by side: the last of them to end counts, as it does for ranks of a program. Threads without one do different things
+for each other: they are assumed to wait for the one that becomes faster. So the largest saving of all such sets of
+threads counts. Whatever else a fix touches, it never saves less for that.
 
 `without` answers another question: what removing a synchronization would save although the program needs it, if the
 need were met otherwise, such as by an event that orders streams, or by reading a status later.
@@ -89,6 +92,7 @@ class Replay:
         self._place = np.empty(len(timeline), np.int64)
         self._place[inference.order] = np.arange(len(timeline))
         self._ends = _thread_ends(timeline, len(work.process_of_thread))
+        self._groups = _Groups(timeline, work, self._family)
         # If each process has one thread and one stream, stretches that run as before can be skipped.
         threads = np.bincount(work.process_of_thread, minlength=work.processes)
         streams = np.bincount(work.stream_process, minlength=work.processes)
@@ -162,13 +166,12 @@ class Replay:
         if not len(fix.members):
             return Replayed(0.0, 0.0, 0.0)
         inference = self.inference
-        touched = np.unique(self._timeline.thread[inference.order[fix.members]])
         # A jump visits a few rows for each changed one.
         visits = min(len(self._timeline), 20 * len(fix.members)) if self._jump else len(self._timeline)
         savings = []
         for times, strict in ((inference.likely, False), (inference.slow, True), (inference.fast, False)):
             early = self._run(visits, times, fix, strict=strict, jump=self._jump)
-            savings.append(self._run_savings(early, touched))
+            savings.append(self._groups.run_savings(self._ends, early))
         likely, slow, fast = savings
         low = min(slow[0], likely[0]) if len(self._family.parent) > 1 else min(slow[1], likely[1])
         return Replayed(likely[1], max(min(low, slow[1]), 0.0), max(likely[2], fast[2], slow[1]))
@@ -216,47 +219,74 @@ class Replay:
         )
         return early
 
-    def _run_savings(self, early: NDArray[np.int64], touched: NDArray[np.integer]) -> tuple[float, float, float]:
-        """Return the seconds by which the run ends earlier (at least, likely, at most), given the same for each thread.
+
+class _Groups:
+    """Which threads, and which processes, run the same code side by side: those that share a call site."""
+
+    def __init__(self, timeline: Timeline, work: DeviceWork, family: replay_kernels.Family) -> None:
+        self._threads = [np.flatnonzero(work.process_of_thread == number) for number in range(work.processes)]
+        roots = family.parent < 0
+        self._roots = [
+            [threads[roots[threads] & (family.alike[threads] == one)] for one in np.unique(family.alike[threads])]
+            for threads in self._threads
+        ]
+        process = work.process_of_thread[timeline.thread] if len(timeline) else np.empty(0, np.int32)
+        self._processes = _alike(process, timeline.site, work.processes)
+
+    def run_savings(self, ends: NDArray[np.int64], early: NDArray[np.int64]) -> tuple[float, float, float]:
+        """Return the seconds by which the run ends earlier (at least, likely, at most), given for each thread when it
+        ended and how much earlier it does.
 
         At least: determined by each process's last thread to end and, among processes, by the slowest. Likely: the
-        smallest saving among any process's touched threads, including those that started them. At most: the largest
-        saving of any thread.
+        largest saving of any threads, or processes, that run the same code. At most: the largest of any thread.
         """
-        family, process = self._family.parent, self._work.process_of_thread
-        roots = np.unique(self._roots(touched))
-        at_least = []
-        for number in np.unique(process):
-            mine = process == number
-            ends = self._ends[mine]
-            at_least.append(int(ends.max() - (ends - early[mine]).max()))
-        by_root = [int(early[root]) for root in roots]
-        unrooted = [int(early[thread]) for thread in touched if family[thread] < 0] or by_root
-        likely = min(max(value, 0) for value in unrooted)
-        most = int(early.max())
+        at_least, likely, over = [], [], []
+        for threads, sets in zip(self._threads, self._roots, strict=True):
+            at_least.append(_sooner(ends[threads], early[threads]))
+            likely.append(max(_sooner(ends[one], early[one]) for one in sets if len(one)))
+            over.append(int(ends[threads].max()))
+        by_process, ended = np.array(likely), np.array(over)
+        together = [self._processes == one for one in np.unique(self._processes)]
+        most = max(_sooner(ended[one], by_process[one]) for one in together)
         return (
             max(min(at_least), 0) / NANOSECONDS_IN_SECOND,
-            likely / NANOSECONDS_IN_SECOND,
-            max(most, likely) / NANOSECONDS_IN_SECOND,
+            max(most, 0) / NANOSECONDS_IN_SECOND,
+            max(int(early.max()), most, 0) / NANOSECONDS_IN_SECOND,
         )
 
-    def _roots(self, threads: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return the threads that started these, directly or indirectly."""
-        found = threads.copy()
-        while (self._family.parent[found] >= 0).any():
-            found = np.where(self._family.parent[found] >= 0, self._family.parent[found], found)
-        return found
+
+def _sooner(ends: NDArray[np.int64], early: NDArray[np.int64]) -> int:
+    """Return how much earlier the last of some threads ends if each ends earlier by its own time."""
+    return int(ends.max() - (ends - early).max())
+
+
+def _alike(owner: NDArray[np.integer], site: NDArray[np.integer], owners: int) -> NDArray[np.int32]:
+    """Number the sets of threads or processes that share sites, directly or through others; shape (owners,).
+
+    `owner` and `site` are the columns of a timeline, shape (n,).
+    """
+    number = np.arange(owners, dtype=np.int32)
+    used = np.unique(np.column_stack([owner, site]), axis=0)
+    while True:
+        least = np.full(int(site.max(initial=-1)) + 1, owners, np.int32)
+        np.minimum.at(least, used[:, 1], number[used[:, 0]])
+        shared = number.copy()
+        np.minimum.at(shared, used[:, 0], least[used[:, 1]])
+        if (shared == number).all():
+            return number
+        number = shared
 
 
 def _family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> replay_kernels.Family:
-    """Find threads that lived within one gap between two calls of another thread of the process."""
+    """Find threads that lived within one gap between two calls of another thread of the process, and those alike."""
     threads = len(work.process_of_thread)
     parent = np.full(threads, -1, np.int32)
     forked = np.full(threads, -1, np.int64)
     joined = np.full(threads, -1, np.int64)
     follows = np.full(threads, -1, np.int32)
+    alike = np.arange(threads, dtype=np.int32)
     if threads == work.processes:
-        return replay_kernels.Family(parent, forked, joined, follows)
+        return replay_kernels.Family(parent, forked, joined, follows, alike)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     begins = np.searchsorted(timeline.thread, np.arange(threads + 1))
@@ -277,7 +307,11 @@ def _family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> r
                 break
     for thread in range(threads):
         follows[thread] = _leader(timeline, work, begins, thread)
-    return replay_kernels.Family(parent, forked, joined, follows)
+    # A call site of each process is one of its own.
+    sites = int(timeline.site.max(initial=-1)) + 1
+    own_site = timeline.site + sites * work.process_of_thread[timeline.thread].astype(np.int64)
+    alike = _alike(timeline.thread, own_site, threads)
+    return replay_kernels.Family(parent, forked, joined, follows, alike)
 
 
 def _leader(timeline: Timeline, work: DeviceWork, begins: NDArray[np.integer], thread: int) -> int:

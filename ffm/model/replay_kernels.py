@@ -79,6 +79,8 @@ class Family(NamedTuple):
     """Position in `order` of the parent's row before which it was joined."""
     follows: Columns
     """The thread with whose waits its gaps end."""
+    alike: Columns
+    """The number of the set of threads of its process that run the same code."""
 
 
 class Fix(NamedTuple):
@@ -165,12 +167,23 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
             gain = -1
             least = -1
             for other in range(threads):
-                if family.parent[other] == lane_thread and family.joined[other] == place:
-                    if touched[other] and (gain < 0 or early[other] < gain):
-                        gain = early[other]
-                        touched[lane_thread] = 1
-                    if least < 0 or early[other] < least:
-                        least = early[other]
+                if family.parent[other] != lane_thread or family.joined[other] != place:
+                    continue
+                touched[lane_thread] |= touched[other]
+                if least < 0 or early[other] < least:
+                    least = early[other]
+                # Those that run the same code are over when the last of them is.
+                last = ended[other]
+                sooner = ended[other] - early[other]
+                for same in range(threads):
+                    if (
+                        family.parent[same] == lane_thread
+                        and family.joined[same] == place
+                        and family.alike[same] == family.alike[other]
+                    ):
+                        last = max(last, ended[same])
+                        sooner = max(sooner, ended[same] - early[same])
+                gain = max(gain, last - sooner)
             if manner.strict:
                 gain = least
             early[lane_thread] = max(early[lane_thread], gain)

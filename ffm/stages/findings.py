@@ -216,7 +216,7 @@ def _process_note(findings: Findings) -> list[str]:
         return []
     return [
         f"{processes} processes called the driver. Counts and times of sites are sums over them. A saving is that of "
-        "the run, which ends with its last process: the smallest saving of any process with such calls."
+        "the run: of processes that run the same code, the last to end counts."
     ]
 
 

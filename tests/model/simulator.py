@@ -6,7 +6,7 @@ simulating the fixed program. Written independently of the replay: one plain loo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from hypothesis import strategies as st
@@ -196,3 +196,83 @@ def programs(draw: st.DrawFn, *, streams: int = 1, misplaced: bool = False, max_
             )
         )
     return calls
+
+
+@dataclass(frozen=True)
+class Member:
+    """A thread of a program of several: its process, when it starts, and what it calls.
+
+    If `within` is the number of an earlier thread, it lives within that one's gap after its row `after`, which is as
+    much longer: that thread started and joined it.
+    """
+
+    process: int
+    begins: int
+    calls: list[Call]
+    within: int = -1
+    after: int = 0
+
+
+def traced_together(members: list[Member]) -> tuple[Timeline, DeviceWork, NDArray[np.int64]]:
+    """As `traced`, for threads that are simulated alone; those of one process use its streams and events."""
+    parts = [traced(member.calls) for member in members]
+    streams = 1 + max((call.stream for member in members for call in member.calls), default=0)
+    events = 1 + max((call.event for member in members for call in member.calls), default=-1)
+    columns = {field.name: [getattr(part, field.name) for part, _, _ in parts] for field in fields(Timeline)}
+    for number, member in enumerate(members):
+        start, length = columns["start"][number], columns["duration"][number] + columns["gap"][number]
+        columns["thread"][number] = np.full(len(start), number, np.int32)
+        if member.within < 0:
+            columns["start"][number] = start + member.begins
+            continue
+        lasts = int(length.sum()) + 2 * member.begins
+        host, row = columns["start"][member.within], member.after
+        columns["gap"][member.within] = columns["gap"][member.within] + lasts * (np.arange(len(host)) == row)
+        ended = host[row] + columns["duration"][member.within][row]
+        columns["start"][member.within] = host + lasts * (np.arange(len(host)) > row)
+        columns["start"][number] = start + ended + member.begins
+    works = [work for _, work, _ in parts]
+    process = np.array([member.process for member in members], np.int32)
+    processes = int(process.max(initial=0)) + 1
+    shift = [(streams * int(owner), events * int(owner)) for owner in process]
+    work = DeviceWork(
+        action=np.concatenate([one.action for one in works]),
+        stream=np.concatenate(
+            [np.where(one.stream >= 0, one.stream + by, -1) for one, (by, _) in zip(works, shift, strict=True)]
+        ).astype(np.int32),
+        event=np.concatenate(
+            [np.where(one.event >= 0, one.event + by, -1) for one, (_, by) in zip(works, shift, strict=True)]
+        ).astype(np.int32),
+        partner=np.concatenate([one.partner for one in works]),
+        copied=np.concatenate([one.copied for one in works]),
+        measured=np.concatenate([one.measured for one in works]),
+        process_of_thread=process,
+        legacy=(streams * np.arange(processes)).astype(np.int32),
+        stream_process=np.repeat(np.arange(processes, dtype=np.int32), streams),
+        events=events * processes,
+    )
+    timeline = Timeline(**{name: np.concatenate(column) for name, column in columns.items()})
+    return timeline, work, np.concatenate([gpu for _, _, gpu in parts])
+
+
+@st.composite
+def families(draw: st.DrawFn) -> list[Member]:
+    """One to four threads of one or two processes. Some live within a gap of an earlier one of their process."""
+    members: list[Member] = []
+    process = 0
+    for number in range(draw(st.integers(1, 4))):
+        calls = draw(programs(streams=2, max_size=8).filter(bool))
+        begins = 10_000 * draw(st.integers(0, 20))
+        process += number > 0 and process == 0 and draw(st.integers(0, 2)) == 0
+        hosts = [
+            other
+            for other in range(number)
+            if members[other].process == process and members[other].within < 0 and len(members[other].calls) > 1
+        ]
+        if hosts and draw(st.booleans()):
+            within = draw(st.sampled_from(hosts))
+            after = draw(st.integers(0, len(members[within].calls) - 2))
+            members.append(Member(process, begins, calls, within, after))
+        else:
+            members.append(Member(process, begins, calls))
+    return members

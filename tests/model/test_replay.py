@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from simulator import SYNC, TRANSFER, Call, live, programs, traced
+from simulator import SYNC, TRANSFER, Call, Member, live, programs, traced, traced_together
 
 from ffm.model import compiled
 from ffm.model.device import Action, DeviceWork
@@ -240,19 +240,46 @@ def test_a_run_of_several_processes_saves_what_the_slowest_saves() -> None:
     assert (found.likely_s, found.high_s) == (2, 5)
 
 
+WAITING = [
+    Call(Action.NONE, Kind.OTHER, own=3),
+    Call(Action.ENQUEUE, Kind.LAUNCH, gpu=5),
+    Call(Action.WAIT_STREAM, Kind.SYNCHRONIZATION, gap=9, problem=SYNC),
+    Call(Action.WAIT_STREAM, Kind.SYNCHRONIZATION),
+]
+"""A thread that could save 5 of 17 seconds."""
+
+
+def of_threads(*members: tuple[list[Call], int]) -> Replay:
+    """Threads that a first thread starts and joins in one gap, each with the site of its only problem."""
+    starting = [Call(Action.NONE, Kind.OTHER, own=1), Call(Action.NONE, Kind.OTHER, own=1, gap=1)]
+    started = [Member(0, SECOND, seconds(calls), within=0) for calls, _ in members]
+    timeline, work, gpu = traced_together([Member(0, 0, seconds(starting)), *started])
+    # All are started before any is joined.
+    places = [np.flatnonzero(timeline.thread == number + 1) for number in range(len(members))]
+    for rows, (_, site) in zip(places, members, strict=True):
+        timeline.start[rows] += timeline.start[places[0][0]] - timeline.start[rows[0]]
+        timeline.site[rows] = site
+    timeline.site[:2] = 100
+    return Replay(timeline, work, given_gpu_times(timeline, work, gpu))
+
+
 def test_a_thread_that_another_started_and_joined_lets_it_end_earlier() -> None:
-    """The first thread makes one call before and one after the second lives, in its gap of 30 s."""
-    main = [Call(Action.NONE, Kind.OTHER, own=1, gap=30), Call(Action.NONE, Kind.OTHER, own=1, gap=1)]
-    stream = [
-        Call(Action.NONE, Kind.OTHER, own=3),
-        Call(Action.ENQUEUE, Kind.LAUNCH, gpu=5),
-        Call(Action.WAIT_STREAM, Kind.SYNCHRONIZATION, gap=9, problem=SYNC),
-        Call(Action.WAIT_STREAM, Kind.SYNCHRONIZATION),
-    ]
-    timeline, work = two_threads([0, 0], main, stream)
-    gpu = np.array([0, 0, 0, 5, 0, 0], np.int64) * SECOND
-    found = Replay(timeline, work, given_gpu_times(timeline, work, gpu)).selected(np.ones(6, bool))
-    assert found.likely_s == 5
+    replay = of_threads((WAITING, 1))
+    assert replay.selected(np.ones(6, bool)).likely_s == 5
+
+
+def test_of_joined_threads_that_run_the_same_code_the_last_to_end_counts() -> None:
+    slower = [dataclasses.replace(call, gpu=2 if call.gpu else 0, gap=12 if call.gap else 0) for call in WAITING]
+    replay = of_threads((WAITING, 1), (slower, 1))
+    assert replay.selected(np.ones(10, bool)).likely_s == 2
+
+
+def test_threads_that_do_different_things_wait_for_the_one_that_becomes_faster() -> None:
+    """Whether the other one, which can save less, is fixed too or not."""
+    slower = [dataclasses.replace(call, gpu=2 if call.gpu else 0, gap=12 if call.gap else 0) for call in WAITING]
+    replay = of_threads((WAITING, 1), (slower, 2))
+    assert replay.selected(replay._timeline.site == 1).likely_s == 5
+    assert replay.selected(np.ones(10, bool)).likely_s == 5
 
 
 def test_a_program_without_calls_saves_nothing() -> None:
