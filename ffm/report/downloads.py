@@ -13,7 +13,8 @@ from ffm.stages.analysis_document import Analysis, DownloadUse
 
 MOSTLY_UNTOUCHED = 0.5
 """Smaller downloads are suggested where at most this share of all watched downloads was touched, unless the downloads
-are so small that they last as long as their call (`ffm.model.copies.WORTH_TIMING_BYTES`).
+are so small that they last as long as their call (`ffm.model.copies.WORTH_TIMING_BYTES`). Those of which no byte is
+touched can be left out at any size.
 """
 
 
@@ -61,13 +62,12 @@ def download(use: DownloadUse | None) -> Download | None:
 
 
 def is_partial(use: DownloadUse | None) -> bool:
-    """Return whether so little of a site's downloads is touched that smaller ones would suffice."""
-    return (
-        use is not None
-        and use.occurrences > 0
-        and use.bytes >= WORTH_TIMING_BYTES * use.occurrences
-        and use.touched_bytes <= MOSTLY_UNTOUCHED * use.bytes
-    )
+    """Return whether so little of a site's downloads is touched that smaller ones, or none, would suffice."""
+    if use is None or use.occurrences == 0:
+        return False
+    if use.touched_bytes == 0 and use.occurrences == use.of:
+        return True
+    return use.bytes >= WORTH_TIMING_BYTES * use.occurrences and use.touched_bytes <= MOSTLY_UNTOUCHED * use.bytes
 
 
 def _text(use: DownloadUse) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from ffm.stages.documents import Memory, read_document
 from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request, Watch
@@ -11,7 +13,7 @@ from ffm.stages.registry import MEASURING_STAGES
 from ffm.stages.tables import read_table
 from tests.planted.building import SECONDS, Programs
 
-SOURCE = Path(__file__).with_name("downloads") / "touched.cu"
+FOLDER = Path(__file__).with_name("downloads")
 
 BYTES = 256 * 1024
 PART = BYTES // 4
@@ -20,10 +22,12 @@ PAGE = 4096
 Found = list[tuple[int, int, int]]
 
 
-def touched(programs: Programs, variant: str, watch: Watch, results: Path) -> Found:
+def touched(
+    programs: Programs, variant: str, watch: Watch, results: Path, source: str = "touched.cu", size: int = BYTES
+) -> Found:
     """Return touched bytes, and their position, for each download that was followed to its end, in order of time."""
     folder = ResultsFolder(results)
-    request = Request([str(programs.executable(SOURCE)), variant], folder, SECONDS, watch=watch)
+    request = Request([str(programs.executable(FOLDER / source)), variant], folder, SECONDS, watch=watch)
     MEASURING_STAGES["baseline"](request)
     if watch == "trace":
         with programs.very_slow_gpu():
@@ -31,7 +35,7 @@ def touched(programs: Programs, variant: str, watch: Watch, results: Path) -> Fo
     else:
         MEASURING_STAGES["memory"](request)
     table = read_table(folder.root / read_document(Memory, folder.document("memory")).downloads)
-    assert set(table["bytes"].tolist()) <= {BYTES}
+    assert set(table["bytes"].tolist()) <= {size}
     return list(zip(*(table[name].tolist() for name in ("touched", "first", "last")), strict=True))
 
 
@@ -60,3 +64,11 @@ def test_the_trace_watch_tells_bytes(programs: Programs, tmp_path: Path) -> None
 
 def test_what_is_moved_or_inherited_is_not_known(programs: Programs, tmp_path: Path) -> None:
     assert touched(programs, "lost", "pages", tmp_path) == []
+
+
+@pytest.mark.parametrize("watch", ["pages", "trace"])
+def test_what_a_freed_block_held_is_over(programs: Programs, tmp_path: Path, watch: Watch) -> None:
+    size = 2560
+    untouched, whole = (0, 0, 0), (size, 0, size)
+    found = touched(programs, "told", watch, tmp_path, "heap.cu", size)
+    assert found == [untouched, untouched, untouched, untouched, whole, whole, whole]

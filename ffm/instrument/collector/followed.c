@@ -2,10 +2,11 @@
 
 #include "clocks.h"
 #include "handovers.h"
+#include "heap.h"
 #include "spawns.h"
 #include "trace_handlers.h"
 
-static ffm_followed *const tables[] = {ffm_clocks, ffm_handovers, ffm_spawns, ffm_trace_handlers};
+static ffm_followed *const tables[] = {ffm_clocks, ffm_handovers, ffm_heap, ffm_spawns, ffm_trace_handlers};
 
 ffm_followed *ffm_followed_at(uint32_t place)
 {

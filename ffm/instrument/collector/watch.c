@@ -132,15 +132,17 @@ bool ffm_watch_in_flight(uint64_t start, uint64_t end)
     return found;
 }
 
-void ffm_watch_released(uint64_t start, uint64_t bytes, bool gone)
+static bool any_in(uint64_t start, uint64_t end)
 {
-    uint64_t end = (start + bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-    if (bytes == 0 || !ffm_watch_active())
-        return;
-    bool any = false;
-    for (uint32_t i = 0; i < ffm_ranges_count() && !any; i++)
-        any = ffm_ranges_at(i)->start < end && start < ffm_ranges_at(i)->end;
-    if (!any)
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
+        if (ffm_ranges_at(i)->start < end && start < ffm_ranges_at(i)->end)
+            return true;
+    return false;
+}
+
+static void release(uint64_t start, uint64_t end, bool gone)
+{
+    if (!any_in(start, end))
         return;
     ffm_ranges_lock();
     if (!gone)
@@ -148,6 +150,17 @@ void ffm_watch_released(uint64_t start, uint64_t bytes, bool gone)
     ffm_access_unseen(start, end, true, FFM_ACCESS_RELEASED, 0);
     ffm_ranges_cut(start, end); /* what is in flight has lost its memory */
     ffm_ranges_unlock();
+}
+
+void ffm_watch_released(uint64_t start, uint64_t bytes, bool gone)
+{
+    if (bytes != 0 && ffm_watch_active())
+        release(start, (start + bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1), gone);
+}
+
+void ffm_watch_freed(uint64_t start, uint64_t bytes)
+{
+    release(start, start + bytes, true);
 }
 
 bool ffm_watch_open(const ffm_plan_header *plan)

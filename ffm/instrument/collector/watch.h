@@ -42,6 +42,9 @@ bool ffm_watch_in_flight(uint64_t start, uint64_t end);
 /* The program releases memory, and its content is `gone`; or it moves it, or changes its protection. */
 void ffm_watch_released(uint64_t start, uint64_t bytes, bool gone);
 
+/* The program gives a block of its heap back: exactly these bytes, while others on its pages stay watched. */
+void ffm_watch_freed(uint64_t start, uint64_t bytes);
+
 /* Whether stacks of accesses are wanted (stage 3). */
 bool ffm_watch_wants_stacks(void);
 
