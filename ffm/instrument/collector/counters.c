@@ -6,45 +6,111 @@
 #include "clock_reads.h"
 #include "dispatch.h"
 #include "handlers.h"
+#include "kernel.h"
 
 enum { PAGE = 4096, PLACES = 1 << 10, BREAKPOINT = 0xCC, WITH_PROCESSOR = 3 /* bytes of RDTSCP */ };
 
+/* A read at a breakpoint costs microseconds, and a program may do nothing but read. So many reads at a place are seen
+ * between the ends of two operations, as many as are recorded of a thread (see clock_reads.c); then the breakpoint is
+ * gone until the next one ends. What reads there meanwhile follows the same operations as those that were seen. */
+enum { MOST = 64 };
+
+typedef struct {
+    uint64_t instruction;
+    uint32_t bytes;
+    uint8_t first; /* of the instruction */
+    bool open;     /* the instruction is in its place; under the lock */
+    uint64_t round;
+    uint32_t seen; /* in that round */
+} place;
+
 static struct {
     uint32_t count;
-    struct {
-        uint64_t instruction;
-        uint32_t bytes;
-    } places[PLACES];
+    bool locked;
+    bool any_open;
+    uint64_t round; /* ends of operations */
+    place places[PLACES];
 } counters;
 
-static uint32_t bytes_at(uint64_t instruction)
+static bool lock(void)
+{
+    return !__atomic_exchange_n(&counters.locked, true, __ATOMIC_ACQUIRE);
+}
+
+static void unlock(void)
+{
+    __atomic_store_n(&counters.locked, false, __ATOMIC_RELEASE);
+}
+
+static place *place_of(uint64_t instruction)
 {
     const uint32_t count = __atomic_load_n(&counters.count, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < count; i++)
         if (counters.places[i].instruction == instruction)
-            return counters.places[i].bytes;
-    return 0;
+            return &counters.places[i];
+    return NULL;
+}
+
+/* One byte of code, which other threads may be executing. */
+static bool put(uint64_t instruction, uint8_t byte)
+{
+    const uint64_t page = instruction & ~(uint64_t)(PAGE - 1);
+    if (ffm_kernel(SYS_mprotect, page, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, 0) != 0)
+        return false;
+    __atomic_store_n((volatile uint8_t *)instruction, byte, __ATOMIC_RELEASE);
+    ffm_kernel(SYS_mprotect, page, PAGE, PROT_READ | PROT_EXEC, 0);
+    return true;
 }
 
 void ffm_counters_watch(uint64_t instruction, uint32_t bytes)
 {
-    void *page = (void *)(instruction & ~(uint64_t)(PAGE - 1));
-    if (counters.count == PLACES || bytes_at(instruction) != 0 ||
-        mprotect(page, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+    while (!lock())
+        __builtin_ia32_pause();
+    place *added = &counters.places[counters.count];
+    if (counters.count < PLACES && place_of(instruction) == NULL) {
+        *added = (place){.instruction = instruction, .bytes = bytes, .first = *(const uint8_t *)instruction};
+        __atomic_store_n(&counters.count, counters.count + 1, __ATOMIC_RELEASE);
+        if (!put(instruction, BREAKPOINT))
+            __atomic_store_n(&counters.count, counters.count - 1, __ATOMIC_RELEASE);
+    }
+    unlock();
+}
+
+/* In a handler: what has the lock may be what it interrupted, so it is not waited for. */
+static void count(place *at)
+{
+    const uint64_t round = __atomic_load_n(&counters.round, __ATOMIC_RELAXED);
+    if (__atomic_exchange_n(&at->round, round, __ATOMIC_RELAXED) != round)
+        __atomic_store_n(&at->seen, 0, __ATOMIC_RELAXED);
+    if (__atomic_add_fetch(&at->seen, 1, __ATOMIC_RELAXED) < MOST || !lock())
         return;
-    counters.places[counters.count].instruction = instruction;
-    counters.places[counters.count].bytes = bytes;
-    __atomic_store_n(&counters.count, counters.count + 1, __ATOMIC_RELEASE);
-    __atomic_store_n((volatile uint8_t *)instruction, BREAKPOINT, __ATOMIC_RELEASE);
-    mprotect(page, PAGE, PROT_READ | PROT_EXEC);
+    if (!at->open && put(at->instruction, at->first)) {
+        at->open = true;
+        __atomic_store_n(&counters.any_open, true, __ATOMIC_RELAXED);
+    }
+    unlock();
+}
+
+void ffm_counters_round(void)
+{
+    __atomic_add_fetch(&counters.round, 1, __ATOMIC_RELAXED);
+    if (!__atomic_load_n(&counters.any_open, __ATOMIC_RELAXED))
+        return;
+    while (!lock())
+        __builtin_ia32_pause();
+    __atomic_store_n(&counters.any_open, false, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < counters.count; i++)
+        if (counters.places[i].open)
+            counters.places[i].open = !put(counters.places[i].instruction, BREAKPOINT);
+    unlock();
 }
 
 bool ffm_counters_read(ucontext_t *context)
 {
     greg_t *general = context->uc_mcontext.gregs;
     const uint64_t instruction = (uint64_t)general[REG_RIP] - 1; /* the breakpoint is behind us */
-    const uint32_t bytes = bytes_at(instruction);
-    if (bytes == 0)
+    place *at = place_of(instruction);
+    if (at == NULL)
         return false;
     unsigned int processor;
     const uint64_t now = __rdtscp(&processor);
@@ -52,11 +118,17 @@ bool ffm_counters_read(ucontext_t *context)
     const ffm_registers from = ffm_registers_in(context);
     const bool paused = ffm_dispatch_pause();
     ffm_clock_counter_read(&from);
+    count(at);
     ffm_dispatch_resume(paused);
-    general[REG_RIP] += bytes;
+    general[REG_RIP] += at->bytes;
     general[REG_RAX] = (greg_t)(uint32_t)now;
     general[REG_RDX] = (greg_t)(now >> 32);
-    if (bytes == WITH_PROCESSOR)
+    if (at->bytes == WITH_PROCESSOR)
         general[REG_RCX] = (greg_t)processor;
     return true;
+}
+
+void ffm_counters_after_fork(void)
+{
+    counters.locked = false;
 }

@@ -8,6 +8,7 @@
 #include "blocks.h"
 #include "clock.h"
 #include "contents.h"
+#include "counters.h"
 #include "extents.h"
 #include "faults.h"
 #include "managed_variables.h"
@@ -100,6 +101,7 @@ void ffm_watch_private_wait(ffm_thread *thread)
 {
     const ffm_cover nothing_certain = {.before = 0};
     ffm_arming_wait_ended(&nothing_certain, thread);
+    ffm_counters_round();
 }
 
 void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
@@ -116,6 +118,7 @@ void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, co
     ffm_cover cover;
     if (ffm_waited(function, operation, thread, &cover))
         ffm_arming_wait_ended(&cover, thread);
+    ffm_counters_round();
 }
 
 bool ffm_watch_in_flight(uint64_t start, uint64_t end)
@@ -225,6 +228,7 @@ void ffm_watch_lose(void)
 
 void ffm_watch_free_locks(void)
 {
+    ffm_counters_after_fork();
     ffm_thread_memory_after_fork();
     ffm_mappings_after_fork();
     ffm_ranges_lock_after_fork();
