@@ -150,9 +150,20 @@ def _measured_command(results: Results, *, agreed: bool) -> list[str]:
     unknown = f"{folder} is not signed as a measurement of yours, and would run the command:\n  {command}\n"
     if not sys.stdin.isatty():
         raise FfmError(f"{unknown}Agree with --yes, or name your own command: -- ./app ARGUMENTS.")
-    if not click.confirm(f"{unknown}Run it?", err=True):
+    if not _agreed(f"{unknown}Run it?"):
         raise FfmError("nothing was run.")
     return results.command
+
+
+def _agreed(question: str) -> bool:
+    """Ask at the terminal; the end of the input is no agreement. Raises `click.Abort` at an interruption."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort as end:
+        if isinstance(end.__context__, EOFError):
+            click.echo(err=True)  # ends the line of the question
+            return False
+        raise
 
 
 def _split(arguments: tuple[str, ...], sequence: int | None) -> tuple[tuple[int, int] | None, list[str]]:
