@@ -8,7 +8,9 @@ GPU limits how much of a removed wait can be saved, and GPU work that the wait h
 What a fix does to a row:
 
 - **Unnecessary synchronization**: its wait disappears; an explicit one disappears entirely. So does the latency that
-  ended it, unless a later wait still has to wait for the same work: that one then wakes as late.
+  ended it, unless a later wait still has to wait for the same work: that one then wakes as late. For the lower end of
+  the interval, it waits for as long as that latency again: what of it was the GPU's, and what was falling asleep and
+  waking, cannot be seen.
 - **Free**: the memory is kept for the next allocation at its place (`ffm.model.hoisting`), and both calls disappear. If
   no allocation follows, the free comes later: its wait disappears, its own time stays.
 - **Set** of memory that the CPU can access: the CPU does it, and neither waits nor keeps the GPU busy.
@@ -169,12 +171,18 @@ class Replay:
         # A jump visits a few rows for each changed one.
         visits = min(len(self._timeline), 20 * len(fix.members)) if self._jump else len(self._timeline)
         savings = []
-        for times, strict in ((inference.likely, False), (inference.slow, True), (inference.fast, False)):
-            early = self._run(visits, times, fix, strict=strict, jump=self._jump)
+        for times, strict, recurs in (
+            (inference.likely, False, False),
+            (inference.slow, True, False),
+            (inference.fast, False, False),
+            (inference.fast, True, True),
+        ):
+            early = self._run(visits, times, fix, strict=strict, jump=self._jump, recurs=recurs)
             savings.append(self._groups.run_savings(self._ends, early))
-        likely, slow, fast = savings
-        low = min(slow[0], likely[0]) if len(self._family.parent) > 1 else min(slow[1], likely[1])
-        return Replayed(likely[1], max(min(low, slow[1]), 0.0), max(likely[2], fast[2], slow[1]))
+        likely, slow, fast, recurring = savings
+        certain = 0 if len(self._family.parent) > 1 else 1
+        low = min(slow[certain], likely[certain], recurring[certain])
+        return Replayed(likely[1], max(low, 0.0), max(likely[2], fast[2], slow[1]))
 
     def without_probes(self, probe: NDArray[np.int64]) -> Timeline:
         """Return the timeline as it would be if the probes had taken no time.
@@ -204,17 +212,18 @@ class Replay:
         *,
         strict: bool,
         jump: bool,
+        recurs: bool = False,
         probes: replay_kernels.Probes = _PROBES_STAY,
     ) -> NDArray[np.int64]:
         """Make one pass over about this many rows; return the nanoseconds by which each thread ends earlier."""
         early: NDArray[np.int64] = run(
             replay_kernels.replay_group,
-            3 * self.planned * visits,
+            4 * self.planned * visits,
             self._trace,
             replay_kernels.Gpu(times.gpu, times.ready, times.latency),
             self._family,
             fix,
-            replay_kernels.Manner(strict, jump, SET_BYTES_A_NANOSECOND, self.inference.latency_ns),
+            replay_kernels.Manner(strict, jump, SET_BYTES_A_NANOSECOND, self.inference.latency_ns, recurs),
             probes,
         )
         return early

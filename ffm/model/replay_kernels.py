@@ -119,6 +119,10 @@ class Manner(NamedTuple):
     """How fast the CPU sets memory that a fix makes it set."""
     waking: int
     """How much of a wait's latency at most is the waking of its thread; during the rest, the GPU was not done yet."""
+    recurs: bool
+    """A thread that comes to the next wait while a removed one would still last then waits for as long as the latency
+    of that was, as if all of it were falling asleep and waking.
+    """
 
 
 def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Manner, probes: Probes) -> Columns:
@@ -143,6 +147,7 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
     removed_over = np.full(processes, -1, np.int64)
     removed_waking = np.zeros(processes, np.int64)
     removed_scope = np.zeros(processes, np.int64)
+    removed_latency = np.zeros(processes, np.int64)
     moved_until = np.full(threads, -1, np.int64)
     moved_for = np.zeros(threads, np.int64)
     touched = np.zeros(threads, np.uint8)
@@ -289,13 +294,16 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
                         ordered[process] = max(ordered[process], target)
                     # A negative latency: it waited for work that was thought to be done.
                     beyond = stays_idle if stays_idle >= 0 else -1 - stays_idle
-                    waking = min(beyond, manner.waking)
+                    waking = 0 if manner.recurs else min(beyond, manner.waking)
                     done = (target if stays_idle >= 0 else max(now, target)) + beyond - waking
+                    if done > now and removed_over[process] <= now:  # no earlier one would still last
+                        removed_latency[process] = 0
                     if done > now and done >= removed_over[process]:
                         removed_target[process] = target
                         removed_over[process] = done
                         removed_waking[process] = waking
                         removed_scope[process] = scope
+                        removed_latency[process] = max(removed_latency[process], min(beyond, wait[row]))
                 else:
                     arrived = now
                     # Its own work was done quickly; the time until the CPU continues stays the same.
@@ -309,6 +317,8 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
                     covers = scope in (EVERYTHING, removed_scope[process]) and target >= removed_target[process]
                     if covers and removed_over[process] > arrived:
                         now = max(now, removed_over[process] + removed_waking[process])
+                        if manner.recurs:
+                            now = max(now, max(arrived, target) + removed_latency[process])
                 if does != ENQUEUE_AND_WAIT:
                     now += own
         early[lane_thread] = start[row] + duration[row] - now

@@ -128,6 +128,20 @@ def test_an_idle_gpu_saves_the_whole_wait() -> None:
     assert saved([launch(1), wait(gap=5), wait(problem=Problem.NONE)]) == 1
 
 
+def test_whether_the_latency_of_a_removed_wait_recurs_at_the_next_one_is_unknown() -> None:
+    """A kernel of 1 s whose wait lasts 5 s, 2 s of work, then another wait for it. If what the first wait lasted beyond
+    the kernel was the GPU's, it is over when it was; if it was waking, it comes again.
+    """
+    timeline, work, gpu = traced(seconds([launch(1), wait(gap=2), wait(problem=Problem.NONE)]))
+    later = np.array([0, 0, 4], np.int64) * SECOND
+    lasts = np.array([0, 4, 0], np.int64) * SECOND
+    timeline = dataclasses.replace(
+        timeline, start=timeline.start + later, duration=timeline.duration + lasts, wait=timeline.wait + lasts
+    )
+    found = Replay(timeline, work, given_gpu_times(timeline, work, gpu)).selected(np.ones(3, bool))
+    assert (found.low_s, found.likely_s) == (1, 2)
+
+
 def test_a_next_wait_takes_up_what_was_not_saved() -> None:
     """Dissertation, Figure 4.4, limited benefit: 5 s of waiting, 2 s of work, then a needed wait."""
     assert saved([launch(5), wait(gap=2), launch(1), wait(problem=Problem.NONE)]) == 2
