@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 _INFO_BYTES = 64
 _GET_INFO = 3 << 30 | _INFO_BYTES << 16 | 0xFF << 8 | 11
@@ -25,11 +26,13 @@ _EXIT_CODE_OFFSET = 60
 
 @dataclass(frozen=True, slots=True)
 class ProgramEnd:
-    """How a program ended. `status` is a wait status; CPU times are in seconds; `timed_out`: ffm stopped it."""
+    """How a program ended. `status` is a wait status; times are in seconds; `timed_out`: ffm stopped it."""
 
     status: int
     user_s: float
     system_s: float
+    delayed_s: float | None
+    """How long its main thread was ready to run but had no processor; None if the kernel does not tell."""
     timed_out: bool
 
 
@@ -63,11 +66,27 @@ def await_end(
                 os.killpg(program.pid, signal.SIGKILL)
                 end_others()
             select.select([handle], [], [])
+            delayed_s = _delayed_s(program.pid)
             status = _take_status(program, handle, timed_out)
         finally:
             os.close(handle)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return ProgramEnd(status, after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime, timed_out)
+    user_s, system_s = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
+    return ProgramEnd(status, user_s, system_s, delayed_s, timed_out)
+
+
+def _delayed_s(process: int) -> float | None:
+    """Return how long the main thread of a process that has ended waited for a processor.
+
+    `schedstat` has three numbers: nanoseconds on a processor, nanoseconds ready for one, and time slices (Linux,
+    Documentation/scheduler/sched-stats.rst). It is gone once the status of the process is collected, and is missing or
+    all zero in kernels that do not count.
+    """
+    try:
+        ran, waited, _slices = map(int, Path(f"/proc/{process}/schedstat").read_text().split())
+    except (OSError, ValueError):
+        return None
+    return waited / 1e9 if ran else None
 
 
 def _readable(descriptors: list[int], timeout_s: float | None) -> bool:

@@ -134,6 +134,8 @@ class Outcome:
     held: Held
     user_s: float
     system_s: float
+    delayed_s: float | None
+    """As in `ffm.instrument.program_end.ProgramEnd`."""
     ending: Ending
     processes: list[Instrumented]
     """Processes that loaded a driver."""
@@ -199,6 +201,7 @@ def run_instrumented(
         held=held,
         user_s=end.user_s,
         system_s=end.system_s,
+        delayed_s=end.delayed_s,
         ending=ending,
         processes=[process for process in run.processes.values() if process.driver is not None],
     )

@@ -351,7 +351,9 @@ def _cost(document: Document, baseline: Baseline) -> StageCost:
     run, first = document.run, baseline.run
     if run is None or first is None:
         raise DocumentError("A stage's document describes no run. Run the stages again.")
-    return StageCost(stage=run.stage, wall_s=run.wall_s, ratio=run.wall_s / first.wall_s)
+    return StageCost(
+        stage=run.stage, wall_s=run.wall_s, ratio=run.wall_s / first.wall_s, delayed_s=run.delayed_s or 0.0
+    )
 
 
 def _matching(columns: Columns, joined: _Joined) -> Matching:

@@ -213,6 +213,8 @@ class StageCost(Record, frozen=True, kw_only=True):
     stage: str
     wall_s: Seconds
     ratio: Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+    delayed_s: Seconds = 0.0
+    """How long the program's main thread was ready to run but had no processor; 0 if it is unknown."""
 
 
 class Matching(Record, frozen=True, kw_only=True):

@@ -35,12 +35,18 @@ COSTLY_TRACING = 1.2
 """If stage 2 takes this many times the program's time, its times are less certain, and results say so."""
 
 
+VARIES = 0.01
+"""Two runs of a program on an undisturbed machine differ by about this share, even if those that were seen do not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Variation:
     """How certain the times of a run are."""
 
     run_s: float = 0.0
-    """By how much stage 2, without its probes, and the bare run differ: a saving that is measured differs as much."""
+    """By how much runs differ: stage 2 without its probes and the bare run do, and so does a saving that is measured.
+    So does what stage 2 lost to other programs, which lies in its times.
+    """
     share: float = DIFFERS
     """Of an estimate: what is due to differences between runs and to tracing."""
 
@@ -50,14 +56,15 @@ class Variation:
 
         `probes_s` is how much longer the probes of stage 2 made it, over all of its threads; `work` as for `Estimates`.
         """
-        wall_s = {cost.stage: cost.wall_s for cost in costs}
-        if not wall_s.keys() >= {"baseline", "tracing"}:
+        stages = {cost.stage: cost for cost in costs}
+        if not stages.keys() >= {"baseline", "tracing"}:
             return cls()
         threads = 1 if work is None else max(len(work.process_of_thread), 1)
-        bare_s, traced_s = wall_s["baseline"], wall_s["tracing"]
-        ratio = traced_s / bare_s if bare_s > 0 else 1.0
+        bare, traced = stages["baseline"], stages["tracing"]
+        ratio = traced.wall_s / bare.wall_s if bare.wall_s > 0 else 1.0
+        differ_s = abs(traced.wall_s - probes_s / threads - bare.wall_s)
         return cls(
-            abs(traced_s - probes_s / threads - bare_s),
+            max(differ_s, VARIES * bare.wall_s) + traced.delayed_s,
             DIFFERS + (1 - 1 / ratio if ratio > COSTLY_TRACING else 0.0),
         )
 

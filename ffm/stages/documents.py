@@ -180,6 +180,10 @@ class Run(Record, frozen=True, kw_only=True):
     """
     user_s: Seconds
     system_s: Seconds
+    delayed_s: Seconds | None = None
+    """How long the program's main thread was ready to run but had no processor, because others had it; None if the
+    kernel does not tell.
+    """
     status: ExitStatus
     processes: list[ProcessRecord]
     unrecorded: Count = 0

@@ -177,6 +177,7 @@ def _describe(
         held_beside_s=outcome.held.beside_s,
         user_s=outcome.user_s,
         system_s=outcome.system_s,
+        delayed_s=outcome.delayed_s,
         status=ExitStatus(
             code=outcome.ending.code,
             signal=outcome.ending.signal,

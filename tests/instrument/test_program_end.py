@@ -64,6 +64,17 @@ def test_an_end_is_what_the_operating_system_says(
     assert end.user_s + end.system_s > 0
 
 
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="this kernel does not count (CONFIG_SCHED_INFO)")
+def test_a_program_that_shares_a_processor_is_delayed() -> None:
+    """Both need the processor for many time slices, so each has to wait for the other at least once."""
+    busy = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"
+    processor = str(min(os.sched_getaffinity(0)))
+    other = start("taskset", "-c", processor, "/bin/sh", "-c", busy)
+    end = await_end(start("taskset", "-c", processor, "/bin/sh", "-c", busy), 60)
+    other.wait()
+    assert end.delayed_s is not None and end.delayed_s > 0
+
+
 @pytest.mark.usefixtures("taken", "old_kernel")
 def test_the_time_limit_is_known_to_have_ended_the_program() -> None:
     end = await_end(start("/bin/sleep", "60"), 0.05)

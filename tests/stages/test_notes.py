@@ -6,7 +6,7 @@ import numpy as np
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.stages.analysis_document import StageCost
-from ffm.stages.benefits import DIFFERS, Variation
+from ffm.stages.benefits import DIFFERS, VARIES, Variation
 from ffm.stages.documents import Baseline, Tracing, WaitLatency
 from ffm.stages.notes import host_function_notes, measurement_notes
 
@@ -32,21 +32,22 @@ def test_that_waits_for_functions_of_the_host_are_not_seen_is_said() -> None:
     assert host_function_notes({"function": np.array(functions[1:2])}) == []
 
 
-def variation(bare_s: float, traced_s: float, probes_s: float) -> Variation:
-    walls = {"baseline": bare_s, "tracing": traced_s}
-    return Variation.of(
-        [StageCost(stage=stage, wall_s=wall_s, ratio=wall_s / bare_s) for stage, wall_s in walls.items()],
-        probes_s,
-        None,
-    )
+def variation(bare_s: float, traced_s: float, probes_s: float, delayed_s: float = 0.0) -> Variation:
+    bare = StageCost(stage="baseline", wall_s=bare_s, ratio=1.0)
+    traced = StageCost(stage="tracing", wall_s=traced_s, ratio=traced_s / bare_s, delayed_s=delayed_s)
+    return Variation.of([bare, traced], probes_s, None)
 
 
 def test_an_interval_covers_what_differs_between_the_runs_without_the_probes() -> None:
-    assert variation(1.0, 1.125, 0.125) == Variation(0.0, DIFFERS)
+    assert variation(1.0, 1.125, 0.125) == Variation(VARIES, DIFFERS)  # they are never quite the same
     assert variation(1.0, 1.125, 0.0) == Variation(0.125, DIFFERS)
     assert variation(1.0, 0.75, 0.0) == Variation(0.25, DIFFERS)
     assert Variation.of([], 0.0, None) == Variation(0.0, DIFFERS)
 
 
 def test_costly_tracing_makes_an_estimate_less_certain() -> None:
-    assert variation(1.0, 4.0, 3.0) == Variation(0.0, DIFFERS + 0.75)
+    assert variation(1.0, 4.0, 3.0) == Variation(VARIES, DIFFERS + 0.75)
+
+
+def test_an_interval_covers_the_time_that_others_had_the_processor() -> None:
+    assert variation(1.0, 1.125, 0.0, delayed_s=0.5) == Variation(0.625, DIFFERS)
