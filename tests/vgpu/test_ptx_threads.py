@@ -214,6 +214,59 @@ done:
     assert found.tolist() == [count * (count + 1) // 2 for count in range(100)]
 
 
+def test_local_memory_outlasts_barriers() -> None:
+    found = run(
+        """
+        .local .align 8 .b8 kept[64];
+        .reg .b64 %near, %far;
+        .reg .b32 %sum;
+        mov.u64 %near, kept; cvta.local.u64 %far, %near;
+        mov.u32 %r1, 0;
+    fill:
+        mad.wide.u32 %w1, %r1, 4, %near; mad.lo.u32 %r2, %r0, 16, %r1; st.local.u32 [%w1], %r2;
+        bar.sync 0;
+        add.u32 %r1, %r1, 1; setp.lt.u32 %p, %r1, 16; @%p bra fill;
+        mov.u32 %sum, 0;
+    read:
+        sub.u32 %r1, %r1, 1; mad.wide.u32 %w1, %r1, 4, %far; ld.u32 %r2, [%w1]; add.u32 %sum, %sum, %r2;
+        bar.warp.sync 0xffffffff;
+        setp.ne.u32 %p, %r1, 0; @%p bra read;
+        st.global.u32 [%w0], %sum;
+    """,
+        96,
+    )
+    assert (found == [sum(range(16 * thread, 16 * thread + 16)) for thread in range(96)]).all()
+
+
+def test_threads_wait_in_functions_that_they_call() -> None:
+    function = """
+    .func (.param .b32 sum) halves(.param .b32 given)
+    {
+        .reg .b32 %r<4>;
+        .reg .pred %p;
+        ld.param.u32 %r0, [given];
+        mov.u32 %r1, 16;
+    again:
+        shfl.sync.bfly.b32 %r2, %r0, %r1, 0x1f, 0xffffffff;
+        add.u32 %r0, %r0, %r2;
+        bar.sync 0;
+        shr.u32 %r1, %r1, 1; setp.ne.u32 %p, %r1, 0; @%p bra again;
+        st.param.b32 [sum], %r0;
+        ret;
+    }
+    """
+    found = run(
+        """
+        { .param .b32 given; .param .b32 sum; st.param.b32 [given], %r0;
+        call (sum), halves, (given); ld.param.b32 %r1, [sum]; }
+        st.global.u32 [%w0], %r1;
+    """,
+        64,
+        before=function,
+    )
+    assert found.tolist() == [sum(range(32))] * 32 + [sum(range(32, 64))] * 32
+
+
 def test_dynamic_shared_memory_above_48_kibibytes() -> None:
     found = run(
         """

@@ -35,6 +35,10 @@ struct Thread {
     std::uint32_t linear; /* in the block */
     std::uint64_t stack_first;
     std::uint64_t stack_size;
+    std::uint64_t result; /* of the meeting or barrier that it waited for */
+    char *frame;          /* of a coroutine: what the thread keeps while it waits; null asks for the size only */
+    std::uint64_t frame_size;
+    std::int32_t over; /* whether the coroutine came to its end */
 };
 
 constexpr int warp_size = 32;

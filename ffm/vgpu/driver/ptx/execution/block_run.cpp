@@ -67,14 +67,22 @@ BlockRun::BlockRun(Launch &launched, StackPool &stacks, std::uint64_t number) : 
 
 BlockRun::~BlockRun()
 {
-    for (int thread = 0; thread < started_; ++thread)
+    for (int thread = 0; thread < started_ && !coroutines_stack_; ++thread)
         if (fibers_[static_cast<std::size_t>(thread)].stack)
             stacks_.give_back(fibers_[static_cast<std::size_t>(thread)].stack);
+    if (coroutines_stack_)
+        stacks_.give_back(coroutines_stack_);
 }
 
 BlockRun::Outcome BlockRun::run()
 {
     outcome_ = Outcome::finished;
+    if (launch.code.schedule == Schedule::coroutines) {
+        if (!coroutines_stack_ && !start_coroutines())
+            return Outcome::failed;
+        vgpu_resume(&base_, coroutines_place_);
+        return outcome_;
+    }
     int next = choose();
     if (next < 0)
         return outcome_;
@@ -89,7 +97,8 @@ BlockRun::Outcome BlockRun::run()
 void BlockRun::begin(Thread &thread)
 {
     thread.linear = static_cast<std::uint32_t>(started_++);
-    std::memcpy(thread.index, next_index_, sizeof next_index_);
+    for (int axis = 0; axis < 3; ++axis)
+        thread.index[axis] = next_index_[axis];
     for (int axis = 0; axis < 2 && ++next_index_[axis] == block.threads[axis]; ++axis)
         next_index_[axis] = 0;
     if (next_index_[0] == 0 && next_index_[1] == 0)
@@ -133,6 +142,65 @@ void BlockRun::fiber_main(void *argument)
     }
 }
 
+bool BlockRun::start_coroutines()
+{
+    coroutines_stack_ = stacks_.take();
+    if (!coroutines_stack_) {
+        launch.fail(Fault::stack, "no memory for the threads' stacks");
+        return false;
+    }
+    coroutines_place_ = prepare(coroutines_stack_, stack_size(launch.code), &BlockRun::coroutine_main, this);
+    return true;
+}
+
+/* Runs each thread until it is over or suspends itself. */
+void BlockRun::coroutine_main(void *argument)
+{
+    BlockRun &self = *static_cast<BlockRun *>(argument);
+    while (true) {
+        int next = self.choose();
+        if (next < 0) {
+            vgpu_resume(&self.coroutines_place_, self.base_);
+            continue;
+        }
+        self.run_coroutine(next);
+        self.run_warp(next / warp_size);
+    }
+}
+
+void BlockRun::run_coroutine(int index)
+{
+    const Code &code = launch.code;
+    current_ = index;
+    Thread &thread = fibers_[static_cast<std::size_t>(index)].thread;
+    if (index == started_) {
+        begin(thread);
+        thread.stack_first = reinterpret_cast<std::uint64_t>(coroutines_stack_);
+        thread.stack_size = stacks_.size();
+        thread.frame = coroutines_stack_ + stack_size(code) + static_cast<std::size_t>(index) * code.frame_stride();
+        thread.over = 0;
+        code.entry(&block, &thread);
+    } else {
+        code.resume(&block, &thread);
+    }
+    if (thread.over)
+        leave();
+}
+
+/* As long as `take` would have a thread of the warp run, and in its order. */
+void BlockRun::run_warp(int index)
+{
+    Warp &warp = warps_[static_cast<std::size_t>(index)];
+    int first = index * warp_size, behind = std::min(first + warp_size, thread_count_);
+    while (started_ >= first && started_ < behind)
+        run_coroutine(started_);
+    while (warp.ready) {
+        int lane = __builtin_ctz(warp.ready);
+        warp.ready &= warp.ready - 1;
+        run_coroutine(first + lane);
+    }
+}
+
 void BlockRun::leave()
 {
     Warp &warp = warps_[static_cast<std::size_t>(current_ / warp_size)];
@@ -145,6 +213,12 @@ void BlockRun::leave()
         if (barrier.expected == 0 && static_cast<int>(barrier.arrived) >= alive_)
             release(barrier);
     }
+}
+
+std::uint64_t &BlockRun::result(const Warp &warp, int lane)
+{
+    std::size_t first = static_cast<std::size_t>(&warp - warps_.get()) * warp_size;
+    return fibers_[first + static_cast<std::size_t>(lane)].thread.result;
 }
 
 /* A thread of the warp that can run; -1 for none. */
@@ -212,11 +286,15 @@ void BlockRun::change_to(int thread)
     vgpu_resume(&from.place, fibers_[static_cast<std::size_t>(thread)].place);
 }
 
-void BlockRun::suspend()
+/* Whether it is left to the thread to suspend itself. */
+bool BlockRun::suspend()
 {
+    if (coroutines_stack_)
+        return true;
     int self = current_;
     change_to(choose());
     current_ = self;
+    return false;
 }
 
 void BlockRun::end_thread()
@@ -240,13 +318,13 @@ void BlockRun::fail(Fault fault, const std::string &detail)
     abandon();
 }
 
-void BlockRun::take_turns()
+bool BlockRun::take_turns()
 {
     block.spins = spins_per_turn;
     if (launch.stop)
         abandon();
     warps_[static_cast<std::size_t>(current_ / warp_size)].yielded |= bit(current_ % warp_size);
-    suspend();
+    return suspend();
 }
 
 } // namespace vgpu::ptx

@@ -1,4 +1,5 @@
-/* Runs the threads of one block on one thread of the processor, and lets them wait for each other.
+/* Runs the threads of one block on one thread of the processor, and lets them wait for each other, as coroutines or as
+ * fibers.
  *
  * A thread runs until it ends or waits; then the next one that can run continues, of the same warp if possible. */
 #pragma once
@@ -35,11 +36,13 @@ class BlockRun
     [[noreturn]] void fail(Fault fault, const std::string &detail);
     [[noreturn]] void abandon();
     [[noreturn]] void end_thread();
-    void take_turns();
-    std::uint32_t wait_at_barrier(std::uint32_t barrier, std::uint32_t count, int how, bool holds);
-    std::uint64_t meet(Meeting meeting, int how, std::uint64_t value, std::uint32_t lane, std::uint32_t clamp,
-                       std::uint32_t mask);
-    std::uint32_t active_lanes(int site);
+
+    /* True tells a coroutine to suspend itself; a fiber has waited on return. The result is in Thread then. */
+    bool take_turns();
+    bool wait_at_barrier(std::uint32_t barrier, std::uint32_t count, int how, bool holds);
+    bool meet(Meeting meeting, int how, std::uint64_t value, std::uint32_t lane, std::uint32_t clamp,
+              std::uint32_t mask);
+    bool active_lanes(int site);
 
     Launch &launch;
     Block block;
@@ -54,7 +57,7 @@ class BlockRun
         std::uint32_t ready, yielded, alive, meeting, asking;
         int turns_left; /* by lanes that ask, to those that watch memory */
         struct Lane {
-            std::uint64_t value, result;
+            std::uint64_t value;
             std::uint32_t mask, lane, clamp;
             int how, site;
             Meeting meeting;
@@ -67,12 +70,17 @@ class BlockRun
     };
 
     static void fiber_main(void *run);
+    static void coroutine_main(void *run);
     bool start(int thread);
-    void suspend();
+    bool start_coroutines();
+    void run_coroutine(int thread);
+    void run_warp(int warp);
+    bool suspend();
     void leave(); /* the current thread is over */
     int choose();
     void change_to(int thread);
     void begin(Thread &thread);
+    std::uint64_t &result(const Warp &warp, int lane);
     int take(int warp);
     bool is_complete(const Warp &warp, std::uint32_t mask) const;
     void finish_meeting(Warp &warp, std::uint32_t group);
@@ -90,6 +98,8 @@ class BlockRun
     std::uint32_t barriers_in_use_ = 0;       /* a bit for each where threads have arrived */
     Outcome outcome_ = Outcome::finished;
     void *base_ = nullptr; /* where run() continues */
+    void *coroutines_place_ = nullptr;
+    char *coroutines_stack_ = nullptr; /* on which all of them run; their frames lie behind it */
     std::unique_ptr<Fiber[]> fibers_;
     std::unique_ptr<Warp[]> warps_;
     std::unique_ptr<Barrier[]> barriers_;

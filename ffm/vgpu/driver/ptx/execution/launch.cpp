@@ -24,11 +24,21 @@ constexpr std::size_t smallest_stack = std::size_t{256} << 10; /* bytes, with ro
 constexpr std::size_t resident_blocks = 132 * 32;
 constexpr std::size_t workspace_words = 64;
 
-/* The calling thread's stacks, which it keeps: their pages are there already. */
-StackPool &stack_pool(const Code &code)
+std::size_t rounded(std::size_t size)
 {
-    static thread_local std::unique_ptr<StackPool> pool;
-    std::size_t size = (smallest_stack + 2 * code.local_size + 65535) / 65536 * 65536;
+    constexpr std::size_t unit = 65536;
+    return (size + unit - 1) / unit * unit;
+}
+
+/* The calling thread's stacks, which it keeps: their pages are there already. Those of coroutines hold the block's
+ * frames too. */
+StackPool &stack_pool(const Code &code, const LaunchShape &shape)
+{
+    static thread_local std::unique_ptr<StackPool> of_fibers, of_coroutines;
+    bool coroutines = code.schedule == Schedule::coroutines;
+    std::unique_ptr<StackPool> &pool = coroutines ? of_coroutines : of_fibers;
+    std::size_t threads = std::size_t{shape.block[0]} * shape.block[1] * shape.block[2];
+    std::size_t size = stack_size(code) + (coroutines ? rounded(threads * code.frame_stride()) : 0);
     if (!pool || pool->size() < size)
         pool = std::make_unique<StackPool>(size);
     return *pool;
@@ -38,7 +48,7 @@ StackPool &stack_pool(const Code &code)
 void run_blocks(Launch &launch)
 {
     forget_addresses();
-    StackPool &stacks = stack_pool(launch.code);
+    StackPool &stacks = stack_pool(launch.code, launch.shape);
     std::list<BlockRun> resident;
     auto current = resident.end();
     while (!launch.stop) {
@@ -218,6 +228,11 @@ std::uint32_t next_id()
 }
 
 } // namespace
+
+std::size_t stack_size(const Code &code)
+{
+    return rounded(smallest_stack + 2 * code.local_size);
+}
 
 Launch::Launch(const Code &launched, const LaunchShape &given, const Arguments &handed)
     : code(launched), shape(given), arguments(handed),

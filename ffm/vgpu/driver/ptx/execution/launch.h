@@ -21,10 +21,22 @@ struct Code {
 
     std::string name;
     Entry entry = nullptr;
+    Entry resume = nullptr; /* of coroutines */
     Schedule schedule = Schedule::loop;
     std::size_t shared_size = 0; /* bytes of static shared variables */
     std::size_t local_size = 0;
+    std::size_t frame_size = 0; /* bytes that a thread keeps while it waits; of coroutines */
+
+    /* From one thread's frame to the next one's: an odd number of cache lines, so that the same word of all frames lies
+     * in different lines of the cache. */
+    std::size_t frame_stride() const
+    {
+        return ((frame_size + 63) / 64 | 1) * 64;
+    }
 };
+
+/* Bytes of a stack that the kernel's threads run on. */
+std::size_t stack_size(const Code &code);
 
 /* What a launch hands to the kernel. */
 struct Arguments {

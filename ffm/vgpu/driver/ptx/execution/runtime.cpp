@@ -76,15 +76,15 @@ void vgpu_exit(Block *block, Thread *)
     block->run->end_thread();
 }
 
-void vgpu_turn(Block *block, Thread *)
+std::uint32_t vgpu_turn(Block *block, Thread *)
 {
-    block->run->take_turns();
+    return block->run->take_turns();
 }
 
 /* Longer sleeps give the processor to others too: it may be that which is waited for. */
-void vgpu_sleep(Block *block, Thread *, std::uint32_t)
+std::uint32_t vgpu_sleep(Block *block, Thread *, std::uint32_t)
 {
-    block->run->take_turns();
+    return block->run->take_turns();
 }
 
 std::uint32_t vgpu_barrier(Block *block, Thread *, std::uint32_t number, std::uint32_t count, int how,
@@ -93,12 +93,12 @@ std::uint32_t vgpu_barrier(Block *block, Thread *, std::uint32_t number, std::ui
     return block->run->wait_at_barrier(number, count, how, holds != 0);
 }
 
-void vgpu_warp_barrier(Block *block, Thread *, std::uint32_t mask)
+std::uint32_t vgpu_warp_barrier(Block *block, Thread *, std::uint32_t mask)
 {
-    block->run->meet(Meeting::barrier, 0, 0, 0, 0, mask);
+    return block->run->meet(Meeting::barrier, 0, 0, 0, 0, mask);
 }
 
-std::uint64_t vgpu_shuffle(Block *block, Thread *, int mode, std::uint32_t value, std::uint32_t lane,
+std::uint32_t vgpu_shuffle(Block *block, Thread *, int mode, std::uint32_t value, std::uint32_t lane,
                            std::uint32_t clamp, std::uint32_t mask)
 {
     return block->run->meet(Meeting::shuffle, mode, value, lane, clamp, mask);
@@ -106,17 +106,17 @@ std::uint64_t vgpu_shuffle(Block *block, Thread *, int mode, std::uint32_t value
 
 std::uint32_t vgpu_vote(Block *block, Thread *, int mode, std::uint32_t holds, std::uint32_t mask)
 {
-    return static_cast<std::uint32_t>(block->run->meet(Meeting::vote, mode, holds, 0, 0, mask));
+    return block->run->meet(Meeting::vote, mode, holds, 0, 0, mask);
 }
 
-std::uint64_t vgpu_match(Block *block, Thread *, int all, std::uint64_t value, std::uint32_t mask)
+std::uint32_t vgpu_match(Block *block, Thread *, int all, std::uint64_t value, std::uint32_t mask)
 {
     return block->run->meet(Meeting::match, all, value, 0, 0, mask);
 }
 
 std::uint32_t vgpu_reduce(Block *block, Thread *, int how, std::uint32_t value, std::uint32_t mask)
 {
-    return static_cast<std::uint32_t>(block->run->meet(Meeting::reduce, how, value, 0, 0, mask));
+    return block->run->meet(Meeting::reduce, how, value, 0, 0, mask);
 }
 
 std::uint32_t vgpu_active(Block *block, Thread *, int site)

@@ -76,7 +76,7 @@ template <typename Action> void for_each_lane(std::uint32_t group, Action action
 
 /* How: 0 wait, 1 only arrive, 2 to 4 wait and count, all, any of those for whom the predicate holds. A count of 0 means
  * all threads that are not over. */
-std::uint32_t BlockRun::wait_at_barrier(std::uint32_t number, std::uint32_t count, int how, bool holds)
+bool BlockRun::wait_at_barrier(std::uint32_t number, std::uint32_t count, int how, bool holds)
 {
     number %= barrier_count;
     Barrier &barrier = barriers_[number];
@@ -85,32 +85,31 @@ std::uint32_t BlockRun::wait_at_barrier(std::uint32_t number, std::uint32_t coun
     barrier.counts |= how > 1;
     ++barrier.arrived;
     barrier.holding += holds;
-    std::uint32_t &waiting = barrier.waiting[current_ / warp_size];
+    Warp &warp = warps_[static_cast<std::size_t>(current_ / warp_size)];
+    warp.lanes[current_ % warp_size].how = how;
     if (how != 1)
-        waiting |= bit(current_ % warp_size);
+        barrier.waiting[current_ / warp_size] |= bit(current_ % warp_size);
     std::uint32_t arrived = barrier.arrived;
-    bool complete = arrived >= (count ? count : static_cast<std::uint32_t>(alive_));
-    if (complete) {
+    if (arrived >= (count ? count : static_cast<std::uint32_t>(alive_))) {
         release(barrier);
-        warps_[static_cast<std::size_t>(current_ / warp_size)].ready &= ~bit(current_ % warp_size);
-    } else if (how != 1) {
-        suspend();
+        warp.ready &= ~bit(current_ % warp_size);
+        return false;
     }
-    if (how <= 1)
-        return 0;
-    std::uint64_t result = warps_[static_cast<std::size_t>(current_ / warp_size)].lanes[current_ % warp_size].result;
-    std::uint32_t holding = static_cast<std::uint32_t>(result), total = static_cast<std::uint32_t>(result >> 32);
-    return how == 3 ? holding == total : how == 4 ? holding > 0 : holding;
+    return how != 1 && suspend();
 }
 
 void BlockRun::release(Barrier &barrier)
 {
-    std::uint64_t result = std::uint64_t{barrier.arrived} << 32 | barrier.holding;
     for (int index = 0; index < warp_count_; ++index) {
         Warp &warp = warps_[static_cast<std::size_t>(index)];
         warp.ready |= barrier.waiting[index];
         if (barrier.counts)
-            for_each_lane(barrier.waiting[index], [&](int lane) { warp.lanes[lane].result = result; });
+            for_each_lane(barrier.waiting[index], [&](int lane) {
+                int how = warp.lanes[lane].how;
+                result(warp, lane) = how == 3   ? barrier.holding == barrier.arrived
+                                     : how == 4 ? barrier.holding > 0
+                                                : barrier.holding;
+            });
         barrier.waiting[index] = 0;
     }
     barrier.arrived = barrier.expected = barrier.holding = 0;
@@ -129,8 +128,8 @@ bool BlockRun::is_complete(const Warp &warp, std::uint32_t mask) const
     return same;
 }
 
-std::uint64_t BlockRun::meet(Meeting meeting, int how, std::uint64_t value, std::uint32_t lane, std::uint32_t clamp,
-                             std::uint32_t mask)
+bool BlockRun::meet(Meeting meeting, int how, std::uint64_t value, std::uint32_t lane, std::uint32_t clamp,
+                    std::uint32_t mask)
 {
     Warp &warp = warps_[static_cast<std::size_t>(current_ / warp_size)];
     int self = current_ % warp_size;
@@ -146,10 +145,9 @@ std::uint64_t BlockRun::meet(Meeting meeting, int how, std::uint64_t value, std:
     if (is_complete(warp, mask)) {
         finish_meeting(warp, mask & warp.alive);
         warp.ready &= ~bit(self);
-    } else {
-        suspend();
+        return false;
     }
-    return own.result;
+    return suspend();
 }
 
 /* Gives every lane of the group its result, and lets it continue. */
@@ -162,20 +160,21 @@ void BlockRun::finish_meeting(Warp &warp, std::uint32_t group)
         break;
     case Meeting::shuffle:
         for_each_lane(group, [&](int lane) {
-            Warp::Lane &own = warp.lanes[lane];
+            const Warp::Lane &own = warp.lanes[lane];
             int source;
             bool inside = source_lane(how, lane, own.lane, own.clamp, source);
             if (!(group & bit(source)))
                 source = lane; /* a lane that takes no part has no defined value */
-            own.result = (inside ? std::uint64_t{1} << 32 : 0) | static_cast<std::uint32_t>(warp.lanes[source].value);
+            result(warp, lane) =
+                (inside ? std::uint64_t{1} << 32 : 0) | static_cast<std::uint32_t>(warp.lanes[source].value);
         });
         break;
     case Meeting::vote: {
         std::uint32_t holding = 0;
         for_each_lane(group, [&](int lane) { holding |= warp.lanes[lane].value ? bit(lane) : 0; });
         bool all = holding == group, any = holding != 0;
-        std::uint32_t result = how == 0 ? all : how == 1 ? any : how == 2 ? all || !any : holding;
-        for_each_lane(group, [&](int lane) { warp.lanes[lane].result = result; });
+        std::uint32_t outcome = how == 0 ? all : how == 1 ? any : how == 2 ? all || !any : holding;
+        for_each_lane(group, [&](int lane) { result(warp, lane) = outcome; });
         break;
     }
     case Meeting::reduce: {
@@ -183,15 +182,15 @@ void BlockRun::finish_meeting(Warp &warp, std::uint32_t group)
         for_each_lane(group & (group - 1), [&](int lane) {
             reduced = combine(how, reduced, static_cast<std::uint32_t>(warp.lanes[lane].value));
         });
-        for_each_lane(group, [&](int lane) { warp.lanes[lane].result = reduced; });
+        for_each_lane(group, [&](int lane) { result(warp, lane) = reduced; });
         break;
     }
     case Meeting::match:
         for_each_lane(group, [&](int lane) {
-            Warp::Lane &own = warp.lanes[lane];
+            std::uint64_t value = warp.lanes[lane].value;
             std::uint32_t same = 0;
-            for_each_lane(group, [&](int other) { same |= warp.lanes[other].value == own.value ? bit(other) : 0; });
-            own.result = how == 0 ? same : same == group ? std::uint64_t{1} << 32 | group : 0;
+            for_each_lane(group, [&](int other) { same |= warp.lanes[other].value == value ? bit(other) : 0; });
+            result(warp, lane) = how == 0 ? same : same == group ? std::uint64_t{1} << 32 | group : 0;
         });
         break;
     }
@@ -214,14 +213,13 @@ void BlockRun::recheck(Warp &warp)
 
 /* activemask, and exchanges in lockstep: lanes that ask at the same place are together, once no other lane of the warp
  * can run. */
-std::uint32_t BlockRun::active_lanes(int site)
+bool BlockRun::active_lanes(int site)
 {
     Warp &warp = warps_[static_cast<std::size_t>(current_ / warp_size)];
     int self = current_ % warp_size;
     warp.lanes[self].site = site;
     warp.asking |= bit(self);
-    suspend();
-    return static_cast<std::uint32_t>(warp.lanes[self].result);
+    return suspend();
 }
 
 /* Lanes that only gave others a turn may still come, unless it is the waiting ones that they wait for. */
@@ -242,7 +240,7 @@ void BlockRun::answer(Warp &warp)
     std::uint32_t group = 0;
     int site = warp.lanes[__builtin_ctz(warp.asking)].site;
     for_each_lane(warp.asking, [&](int lane) { group |= warp.lanes[lane].site == site ? bit(lane) : 0; });
-    for_each_lane(group, [&](int lane) { warp.lanes[lane].result = group; });
+    for_each_lane(group, [&](int lane) { result(warp, lane) = group; });
     warp.asking &= ~group;
     warp.ready |= group;
 }

@@ -198,6 +198,23 @@ void optimize(void *machine, void *module)
     library().dispose_options(options);
 }
 
+/* Before LLVM 22, coro.end had a result. */
+std::string for_version(std::string assembly, unsigned major)
+{
+    if (major >= 22)
+        return assembly;
+    const std::pair<std::string, std::string> forms[] = {
+        {"declare void @llvm.coro.end(", "declare i1 @llvm.coro.end("},
+        {"  call void @llvm.coro.end(", "  %thread.ended = call i1 @llvm.coro.end("},
+    };
+    for (const auto &form : forms) {
+        std::size_t place = assembly.find(form.first);
+        if (place != std::string::npos)
+            assembly.replace(place, form.first.size(), form.second);
+    }
+    return assembly;
+}
+
 std::string missing(const std::string &cause)
 {
     return "device code needs LLVM, and there is none: " + cause +
@@ -216,7 +233,7 @@ std::string compile(const std::string &assembly)
 {
     if (!library().cause.empty())
         throw Error(missing(library().cause));
-    ParsedModule module(assembly);
+    ParsedModule module(for_version(assembly, library().version() >> 16));
     void *machine = create_machine();
     optimize(machine, module.get());
     const char *message = nullptr;

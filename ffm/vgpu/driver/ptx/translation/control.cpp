@@ -1,4 +1,5 @@
 /* Branches, calls, barriers and ends (PTX ISA, "Control Flow Instructions", "bar"). */
+#include "coroutine.h"
 #include "emitter.h"
 
 namespace vgpu::ptx
@@ -24,8 +25,8 @@ void Emitter::poll()
 
 void Emitter::spin()
 {
-    if (unit_.schedule == Schedule::fibers)
-        line("call void @spin(ptr %block, ptr %thread)");
+    if (unit_.schedule != Schedule::loop)
+        wait("spin", "");
 }
 
 void Emitter::branch_to(const Instruction &instruction)
@@ -124,6 +125,8 @@ void Emitter::call_function(const Instruction &instruction)
 
 void Emitter::leave(const Instruction &)
 {
+    if (is_coroutine())
+        return jump(coroutine_over);
     line("ret void");
     open_ = false;
 }
@@ -152,12 +155,12 @@ void Emitter::barrier(const Instruction &instruction)
     if (instruction.has("cluster")) { /* a cluster of one block */
         if (instruction.has("arrive"))
             return;
-        std::string ignored = call("i32", "vgpu_barrier", "ptr %block, ptr %thread, i32 0, i32 0, i32 0, i32 0");
+        wait("vgpu_barrier", ", i32 0, i32 0, i32 0, i32 0");
         return;
     }
     if (instruction.has("warp")) {
         std::string mask = read(operand(instruction, 0), bits_type(32));
-        line("call void @vgpu_warp_barrier(ptr %block, ptr %thread, i32 " + mask + ")");
+        wait("vgpu_warp_barrier", ", i32 " + mask);
         return;
     }
     bool reduces = instruction.has("red"), arrives = instruction.has("arrive");
@@ -169,19 +172,18 @@ void Emitter::barrier(const Instruction &instruction)
     std::string holds = "0";
     if (reduces)
         holds = operation("zext i1 " + read(instruction.operands.back(), type_of("pred")) + " to i32");
-    std::string result = call("i32", "vgpu_barrier",
-                              "ptr %block, ptr %thread, i32 " + barrier_id + ", i32 " + threads + ", i32 " +
-                                  std::to_string(how) + ", i32 " + holds);
+    wait("vgpu_barrier",
+         ", i32 " + barrier_id + ", i32 " + threads + ", i32 " + std::to_string(how) + ", i32 " + holds);
     if (how == 2)
-        write(operand(instruction, 0), bits_type(32), result);
+        write(operand(instruction, 0), bits_type(32), waited_for("i32"));
     else if (how > 2)
-        write(operand(instruction, 0), type_of("pred"), operation("icmp ne i32 " + result + ", 0"));
+        write(operand(instruction, 0), type_of("pred"), operation("icmp ne i32 " + waited_for("i32") + ", 0"));
 }
 
 void Emitter::sleep(const Instruction &instruction)
 {
     std::string time = read(operand(instruction, 0), bits_type(32));
-    line("call void @vgpu_sleep(ptr %block, ptr %thread, i32 " + time + ")");
+    wait("vgpu_sleep", ", i32 " + time);
 }
 
 void Emitter::add_control(std::map<std::string, Handler> &handlers)

@@ -65,6 +65,11 @@ class Emitter
     void emit_body();
     void emit(const Instruction &instruction);
     void emit_slots();
+    bool is_coroutine() const;
+    void emit_coroutine_begin();
+    void emit_coroutine_end();
+    void wait(const std::string &name, const std::string &arguments); /* in one of the driver's functions */
+    std::string waited_for(const std::string &type);                  /* the result */
     std::string signature() const;
     bool is_backward(const std::string &label) const;
 

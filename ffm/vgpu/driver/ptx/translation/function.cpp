@@ -1,6 +1,7 @@
 /* A function as a whole, and the unit that it belongs to. */
 #include <algorithm>
 
+#include "coroutine.h"
 #include "emitter.h"
 
 namespace vgpu::ptx
@@ -132,8 +133,13 @@ std::string Emitter::emit(std::set<std::string> &declared)
 {
     declared_ = &declared;
     text_ = "\ndefine internal void @" + quoted(function_.name) + "(" + signature() + ") nounwind " +
-            (function_.entry ? "alwaysinline " : "") + "{\n";
+            (is_coroutine()    ? "presplitcoroutine "
+             : function_.entry ? "alwaysinline "
+                               : "") +
+            "{\n";
     emit_slots();
+    if (is_coroutine())
+        emit_coroutine_begin();
     if (!function_.entry)
         line("call void @enter(ptr %block, ptr %thread)");
     auto together = unit_.exchanges.find(&function_);
@@ -144,10 +150,12 @@ std::string Emitter::emit(std::set<std::string> &declared)
             continue;
         }
         if (together != unit_.exchanges.end() && together->second.count(place_))
-            call("i32", "vgpu_active", "ptr %block, ptr %thread, i32 " + std::to_string(instruction.line));
+            wait("vgpu_active", ", i32 " + std::to_string(instruction.line));
         emit(instruction);
     }
-    if (open_)
+    if (is_coroutine())
+        emit_coroutine_end();
+    else if (open_)
         line("ret void");
     return text_ + "}\n";
 }
@@ -192,8 +200,15 @@ std::string translate(const Unit &unit)
     for (const std::string &declaration : declared)
         if (text.find(declaration.substr(0, declaration.find('(') + 1)) == std::string::npos)
             text += declaration + "\n";
-    bool loop = unit.schedule == Schedule::loop;
-    return text + functions + (loop ? loop_entry(unit.kernel->name) : fiber_entry(unit.kernel->name));
+    text += functions;
+    switch (unit.schedule) {
+    case Schedule::loop:
+        return text + loop_entry(unit.kernel->name);
+    case Schedule::coroutines:
+        return text + coroutine_entry(unit.kernel->name);
+    default:
+        return text + fiber_entry(unit.kernel->name);
+    }
 }
 
 } // namespace vgpu::ptx

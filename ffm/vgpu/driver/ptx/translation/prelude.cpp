@@ -12,22 +12,25 @@ target triple = "x86_64-unknown-linux-gnu"
 
 ; as block.h
 %Block = type { i64, i64, ptr, ptr, i64, ptr, ptr, ptr, [3 x i32], [3 x i32], [3 x i32], i32, i32, i32, i64, ptr }
-%Thread = type { [3 x i32], i32, i64, i64 }
+%Thread = type { [3 x i32], i32, i64, i64, i64, ptr, i64, i32 }
 
 declare i64 @vgpu_reach(ptr, ptr, i64, i64) cold nounwind
 declare i64 @vgpu_reach_shared(ptr, ptr, i64, i64) cold nounwind
 declare void @vgpu_stopped(ptr, ptr) cold noreturn nounwind
 declare void @vgpu_fault(ptr, ptr, i32) cold noreturn nounwind
 declare void @vgpu_exit(ptr, ptr) noreturn nounwind
-declare void @vgpu_turn(ptr, ptr) nounwind
-declare void @vgpu_sleep(ptr, ptr, i32) nounwind
+
+; what threads wait in; not 0 tells a coroutine to suspend itself
+declare i32 @vgpu_turn(ptr, ptr) nounwind
+declare i32 @vgpu_sleep(ptr, ptr, i32) nounwind
 declare i32 @vgpu_barrier(ptr, ptr, i32, i32, i32, i32) nounwind
-declare void @vgpu_warp_barrier(ptr, ptr, i32) nounwind
-declare i64 @vgpu_shuffle(ptr, ptr, i32, i32, i32, i32, i32) nounwind
+declare i32 @vgpu_warp_barrier(ptr, ptr, i32) nounwind
+declare i32 @vgpu_shuffle(ptr, ptr, i32, i32, i32, i32, i32) nounwind
 declare i32 @vgpu_vote(ptr, ptr, i32, i32, i32) nounwind
-declare i64 @vgpu_match(ptr, ptr, i32, i64, i32) nounwind
+declare i32 @vgpu_match(ptr, ptr, i32, i64, i32) nounwind
 declare i32 @vgpu_reduce(ptr, ptr, i32, i32, i32) nounwind
 declare i32 @vgpu_active(ptr, ptr, i32) nounwind
+
 declare i64 @vgpu_call_target(ptr, ptr, i64) nounwind
 declare i32 @vgpu_print(ptr, ptr, i64, i64) nounwind
 declare void @vgpu_assert(ptr, ptr, i64, i64, i32, i64) nounwind
@@ -50,6 +53,13 @@ declare i32 @vgpu_nth_bit(i32, i32, i32) nounwind memory(none)
 
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare i1 @llvm.expect.i1(i1, i1)
+declare token @llvm.coro.id(i32, ptr, ptr, ptr)
+declare i64 @llvm.coro.size.i64()
+declare ptr @llvm.coro.begin(token, ptr)
+declare i8 @llvm.coro.suspend(token, i1)
+declare ptr @llvm.coro.free(token, ptr)
+declare void @llvm.coro.end(ptr, i1, token)
+declare void @llvm.coro.resume(ptr)
 
 ; where the GPU finds `a`, an address of `w` bytes, of which `k` is the logarithm
 define internal i64 @at(ptr %block, ptr %thread, i64 %a, i64 %k, i64 %w, i1 %generic) alwaysinline nounwind {
@@ -140,7 +150,7 @@ done:
 }
 
 ; what may be part of a loop that waits for another thread gives that a turn now and then
-define internal void @spin(ptr %block, ptr %thread) alwaysinline nounwind {
+define internal i32 @spin(ptr %block, ptr %thread) alwaysinline nounwind {
   %place = getelementptr %Block, ptr %block, i32 0, i32 12
   %before = load i32, ptr %place
   %left = sub i32 %before, 1
@@ -148,10 +158,11 @@ define internal void @spin(ptr %block, ptr %thread) alwaysinline nounwind {
   %go = icmp sgt i32 %left, 0
   br i1 %go, label %done, label %turn, !prof !1
 turn:
-  call void @vgpu_turn(ptr %block, ptr %thread)
+  %waits = call i32 @vgpu_turn(ptr %block, ptr %thread)
   br label %done
 done:
-  ret void
+  %suspends = phi i32 [ 0, %0 ], [ %waits, %turn ]
+  ret i32 %suspends
 }
 
 ; a call needs room on the thread's stack

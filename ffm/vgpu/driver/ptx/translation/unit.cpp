@@ -93,15 +93,16 @@ bool has_loop(const Function &function)
 
 Schedule schedule_of(const Unit &unit)
 {
-    if (!unit.exchanges.empty())
-        return Schedule::fibers;
-    bool loops = false, spins = false;
+    bool loops = false, spins = false, waits_outside = false, spins_outside = false;
+    bool waits_inside = unit.exchanges.count(unit.kernel) > 0;
     for (const Function *function : unit.functions) {
         loops |= has_loop(*function) || !function->entry;
+        waits_outside |= !function->entry && unit.exchanges.count(function) > 0;
         for (const Instruction &instruction : function->body) {
-            if (waits(instruction))
-                return Schedule::fibers;
-            spins |= may_spin(instruction);
+            (function->entry ? waits_inside : waits_outside) |= waits(instruction);
+            bool spinning = may_spin(instruction);
+            spins |= spinning;
+            spins_outside |= spinning && !function->entry;
             if (!instruction.words.empty() && instruction.words.front() == "exit" && !function->entry)
                 return Schedule::fibers; /* ends its thread from within a call */
             bool indirect = !instruction.words.empty() && instruction.words.front() == "call" &&
@@ -111,7 +112,10 @@ Schedule schedule_of(const Unit &unit)
                 return Schedule::fibers; /* whom it calls is not known */
         }
     }
-    return loops && spins ? Schedule::fibers : Schedule::loop;
+    bool waits_or_spins = waits_inside || waits_outside || (loops && spins);
+    if (!waits_or_spins)
+        return Schedule::loop;
+    return waits_outside || spins_outside ? Schedule::fibers : Schedule::coroutines;
 }
 
 } // namespace

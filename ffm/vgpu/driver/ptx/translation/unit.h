@@ -13,8 +13,9 @@ namespace vgpu::ptx
 
 /* How a kernel's threads run. */
 enum class Schedule : int {
-    loop,  /* one after the other, in one function: no thread waits for another */
-    fibers /* each on a stack of its own, which a thread that waits for others leaves */
+    loop,       /* one after the other, in one function: no thread waits for another */
+    coroutines, /* each suspends itself where it waits, and keeps its values in a frame; nothing that it calls waits */
+    fibers      /* each on a stack of its own, which a thread that waits for others leaves */
 };
 
 struct Unit {

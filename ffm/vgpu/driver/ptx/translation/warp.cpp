@@ -7,8 +7,6 @@ namespace vgpu::ptx
 namespace
 {
 
-const std::string self = "ptr %block, ptr %thread, i32 ";
-
 /* The first word among `names` that the instruction has, by its place there. */
 int which(const Instruction &instruction, const std::vector<const char *> &names)
 {
@@ -29,9 +27,9 @@ void Emitter::shuffle(const Instruction &instruction)
     if (!instruction.has("sync"))
         unsupported(instruction);
     std::string mask = read(operand(instruction, 4), bits_type(32));
-    std::string result =
-        call("i64", "vgpu_shuffle",
-             self + std::to_string(mode) + ", i32 " + value + ", i32 " + lane + ", i32 " + clamp + ", i32 " + mask);
+    wait("vgpu_shuffle",
+         ", i32 " + std::to_string(mode) + ", i32 " + value + ", i32 " + lane + ", i32 " + clamp + ", i32 " + mask);
+    std::string result = waited_for("i64");
     const Operand &target = operand(instruction, 0);
     write(target, bits_type(32), extend(result, 64, 32, false));
     if (!target.second.empty())
@@ -45,7 +43,8 @@ void Emitter::vote(const Instruction &instruction)
     int mode = which(instruction, {"all", "any", "uni", "ballot"});
     std::string holds = operation("zext i1 " + read(operand(instruction, 1), type_of("pred")) + " to i32");
     std::string mask = read(operand(instruction, 2), bits_type(32));
-    std::string result = call("i32", "vgpu_vote", self + std::to_string(mode) + ", i32 " + holds + ", i32 " + mask);
+    wait("vgpu_vote", ", i32 " + std::to_string(mode) + ", i32 " + holds + ", i32 " + mask);
+    std::string result = waited_for("i32");
     if (mode == 3)
         write(operand(instruction, 0), bits_type(32), result);
     else
@@ -58,7 +57,8 @@ void Emitter::match(const Instruction &instruction)
     Type kind = type(instruction);
     std::string value = extend(read(operand(instruction, 1), kind), kind.bits, 64, false);
     std::string mask = read(operand(instruction, 2), bits_type(32));
-    std::string result = call("i64", "vgpu_match", self + std::to_string(all) + ", i64 " + value + ", i32 " + mask);
+    wait("vgpu_match", ", i32 " + std::to_string(all) + ", i64 " + value + ", i32 " + mask);
+    std::string result = waited_for("i64");
     const Operand &target = operand(instruction, 0);
     write(target, bits_type(32), extend(result, 64, 32, false));
     if (!target.second.empty())
@@ -75,21 +75,21 @@ void Emitter::reduce(const Instruction &instruction)
     if (kind.kind == Kind::sign && (how == 1 || how == 2))
         how += 5;
     std::string value = read(operand(instruction, 1), kind), mask = read(operand(instruction, 2), bits_type(32));
-    std::string result = call("i32", "vgpu_reduce", self + std::to_string(how) + ", i32 " + value + ", i32 " + mask);
-    write(operand(instruction, 0), kind, result);
+    wait("vgpu_reduce", ", i32 " + std::to_string(how) + ", i32 " + value + ", i32 " + mask);
+    write(operand(instruction, 0), kind, waited_for("i32"));
 }
 
 void Emitter::active(const Instruction &instruction)
 {
-    std::string site = std::to_string(instruction.line);
-    write(operand(instruction, 0), bits_type(32), call("i32", "vgpu_active", self + site));
+    wait("vgpu_active", ", i32 " + std::to_string(instruction.line));
+    write(operand(instruction, 0), bits_type(32), waited_for("i32"));
 }
 
 /* elect.sync: the lowest lane of the mask */
 void Emitter::elect(const Instruction &instruction)
 {
     std::string mask = read(operand(instruction, 1), bits_type(32));
-    line("call void @vgpu_warp_barrier(ptr %block, ptr %thread, i32 " + mask + ")");
+    wait("vgpu_warp_barrier", ", i32 " + mask);
     declared_->insert("declare i32 @llvm.cttz.i32(i32, i1)");
     std::string lowest = call("i32", "llvm.cttz.i32", "i32 " + mask + ", i1 false");
     std::string own = cast(special("%laneid"), "i64", "i32");
