@@ -59,7 +59,8 @@ def clocks_of(recording: Recording, wait_ends: NDArray[np.int64]) -> Clocks:
     read = recording.accesses[recording.accesses["kind"] == constant("FFM_ACCESS_CLOCK")]
     readers = _Readers(recording)
     asked = (read["flags"] & constant("FFM_ACCESS_ASKED")) != 0
-    reader = np.array([readers.of(*row) for row in zip(read["stack"].tolist(), asked.tolist(), strict=True)], np.uint8)
+    kinds, which = np.unique(2 * read["stack"].astype(np.int64) + asked, return_inverse=True)
+    reader = np.array([readers.of(kind // 2, bool(kind % 2)) for kind in kinds.tolist()], np.uint8)[which]
     read, reader = read[reader != Reader.OTHER], reader[reader != Reader.OTHER]
     time = read["time"].astype(np.int64)
     early = (read["flags"] & constant("FFM_ACCESS_EARLY")) != 0
@@ -95,14 +96,11 @@ class _Readers:
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._known: dict[int, Reader] = {}
 
     def of(self, stack: int, asked: bool) -> Reader:
         """Return whose a read with that stack is. `asked` means that an interpreter may read the clock for a script."""
-        if stack not in self._known:
-            stacks = self._recording.stacks
-            self._known[stack] = self._reader(stacks[stack], asked) if stack < len(stacks) else Reader.UNKNOWN
-        return self._known[stack]
+        stacks = self._recording.stacks
+        return self._reader(stacks[stack], asked) if stack < len(stacks) else Reader.UNKNOWN
 
     def _reader(self, stack: RecordedStack, asked: bool) -> Reader:
         interpreting = False

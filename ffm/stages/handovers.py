@@ -31,20 +31,20 @@ def handovers_of(recording: Recording, threads: int) -> Handovers:
     initial: dict[int, int] = {}
     taken: dict[tuple[int, int], int] = {}
     learned: list[tuple[int, int, NDArray[np.int64]]] = []
-    for row in rows:
-        thread, time, address = int(row["operation_thread"]), int(row["time"]), int(row["address"])
+    columns = (rows[name].tolist() for name in ("kind", "operation_thread", "time", "address", "operation"))
+    for kind, thread, time, address, operation in zip(*columns, strict=True):
         if thread >= threads:
             continue
-        if row["kind"] == kinds["INITIAL"]:
-            initial[address], posts[address] = int(row["operation"]), []
+        if kind == kinds["INITIAL"]:
+            initial[address], posts[address] = operation, []
             taken = {key: count for key, count in taken.items() if key[0] != address}
             continue
-        if row["kind"] == kinds["POST"]:
+        if kind == kinds["POST"]:
             now = known[thread].copy()
             now[thread] = time
             posts.setdefault(address, []).append(now)
             continue
-        if row["kind"] == kinds["TAKE"]:
+        if kind == kinds["TAKE"]:
             count = taken[address, thread] = taken.get((address, thread), 0) + 1
             place = count - initial.get(address, EVER) - 1
             if posters.get(address) == 1 and 0 <= place < len(posts.get(address, [])):
