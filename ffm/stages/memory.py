@@ -30,6 +30,7 @@ from ffm.stages.program_order import (
     joined_uses,
     operations_of,
     timing_uses,
+    unseen_uses,
 )
 from ffm.stages.program_transfers import judged_transfers
 from ffm.stages.stack_table import StackTable
@@ -130,7 +131,12 @@ def record_memory(measured: Measurement, request: Request) -> Memory:
         operations = operations_of(part)
         necessity = needed_synchronizations(
             operations,
-            joined_uses(uses.model, timing_uses(part), host_function_uses(part)),
+            joined_uses(
+                uses.model,
+                timing_uses(part),
+                host_function_uses(part),
+                *([unseen_uses(part)] if recording.process_id in _used_by_others(measured.recordings) else []),
+            ),
             clocks_of(recording, np.sort(operations.end[operations.scope != Scope.NONE])),
             handovers_of(recording, recording.threads),
             unwatched_memory=_may_write_unseen(part),
@@ -180,6 +186,12 @@ def _may_write_unseen(columns: Columns) -> bool:
     ]
     private = columns["function"] == constant("FFM_FUNCTION_PRIVATE")
     return bool(private.any() and np.isin(columns["function"], reached).any())
+
+
+def _used_by_others(recordings: list[Recording]) -> set[int]:
+    """Return the processes whose memory another one uses or may use, as far as the other one is measured too."""
+    rows = [recording.accesses[recording.accesses["kind"] == constant("FFM_ACCESS_OTHER")] for recording in recordings]
+    return set(np.concatenate(rows)["address"].tolist())
 
 
 @dataclass(frozen=True, slots=True)

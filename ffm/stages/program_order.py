@@ -265,6 +265,15 @@ def host_function_uses(columns: Columns) -> Uses:
     return Uses(rows, columns["start"][rows], role, np.full(len(rows), UNKNOWN_THREAD))
 
 
+def unseen_uses(columns: Columns) -> Uses:
+    """Return all that may write host memory, as used at an unknown time by what is not seen."""
+    launches = [function.index for function in load_catalogue().of_kind(Kind.LAUNCH)]
+    writes = (columns["flags"] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
+    rows = np.flatnonzero((writes | np.isin(columns["function"], launches)) & (columns["result"] == 0))
+    role = np.full(len(rows), Role.UNWATCHED, np.uint8)
+    return Uses(rows, columns["start"][rows], role, np.full(len(rows), UNKNOWN_THREAD))
+
+
 def access_rows(columns: Columns, recorded: NDArray[np.void]) -> NDArray[np.int64]:
     """Return the row of the operation whose memory each recorded access touched; -1 if it was not recorded."""
     key = columns["thread"].astype(np.int64) << 40 | columns["number"]

@@ -188,7 +188,8 @@ enum {
     FFM_ACCESS_INITIAL = 8, /* initialises the semaphore at `address` with `operation`, or opens it */
     FFM_ACCESS_POST = 9,    /* is about to post it */
     FFM_ACCESS_TAKE = 10,   /* has waited for it */
-    FFM_ACCESS_JOIN = 11    /* has joined the thread with the number `address` */
+    FFM_ACCESS_JOIN = 11,   /* has joined the thread with the number `address` */
+    FFM_ACCESS_OTHER = 12   /* reads or writes the memory of the process `address`, or may from now on */
 };
 
 /* In place of a semaphore's first value, and more than any: other processes can post it, which is not seen. */

@@ -21,6 +21,7 @@
 #include "contents.h"
 #include "guarded.h"
 #include "mappings.h"
+#include "neighbours.h"
 #include "watch.h"
 
 typedef uint64_t word;
@@ -290,6 +291,8 @@ void ffm_system_call_before(uint64_t number, const uint64_t *a, const ffm_regist
     if (number == SYS_io_uring_setup)
         ring(a[1]);
     if (number == SYS_vmsplice) /* also of what is downloaded there later */
+        from_now_on();
+    if (ffm_neighbours_before(number, a))
         from_now_on();
     if (reads_clock(number))
         ffm_clock_read((const void *)from->instruction, from);

@@ -1,6 +1,7 @@
 // Others read the result for the program: the kernel by a ring of requests, which it is told of or looks at by itself,
-// or by the older asynchronous interface; a pipe that was given the pages earlier; another program, as its argument.
-// variants: ring, asynchronous, pipe, argument, executed, never
+// or by the older asynchronous interface; a pipe that was given the pages earlier; another program, as its argument; a
+// child, through the file that holds this process's memory.
+// variants: ring, polled, idle, asynchronous, pipe, argument, executed, file, never
 #include "planted.h"
 
 #include <fcntl.h>
@@ -33,6 +34,10 @@ template <typename Type> static Type *in_ring(unsigned offset)
 
 static void open_ring()
 {
+    if (!variant("ring")) { /* the kernel's thread takes what it finds, unless it sleeps */
+        ring.parameters.flags = IORING_SETUP_SQPOLL;
+        ring.parameters.sq_thread_idle = 10000;
+    }
     ring.file = int(syscall(SYS_io_uring_setup, 4, &ring.parameters));
     if (ring.file < 0)
         return;
@@ -52,8 +57,12 @@ static void write_by_ring()
     ring.requests[0].addr = reinterpret_cast<uint64_t>(host);
     ring.requests[0].len = bytes;
     in_ring<unsigned>(places.array)[0] = 0;
-    __atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
-    syscall(SYS_io_uring_enter, ring.file, 1, 1, IORING_ENTER_GETEVENTS, nullptr, 0);
+    __atomic_store_n(tail, *tail + 1, __ATOMIC_SEQ_CST);
+    if (variant("polled") &&
+        (__atomic_load_n(in_ring<unsigned>(places.flags), __ATOMIC_SEQ_CST) & IORING_SQ_NEED_WAKEUP))
+        syscall(SYS_io_uring_enter, ring.file, 0, 0, IORING_ENTER_SQ_WAKEUP, nullptr, 0);
+    if (!variant("polled"))
+        syscall(SYS_io_uring_enter, ring.file, 1, 1, IORING_ENTER_GETEVENTS, nullptr, 0);
 }
 
 static void write_asynchronously()
@@ -83,6 +92,20 @@ static long long sum_of_pipe()
     return sum(found.data(), count);
 }
 
+/* Forked before the result is there; told by a byte of the pipe, it writes the sum there. */
+static void read_through_file(const int *told, int answer)
+{
+    std::vector<int> found(count);
+    const std::string path = "/proc/" + std::to_string(getppid()) + "/mem";
+    char letter = 0;
+    if (read(told[0], &letter, 1) != 1)
+        _exit(1);
+    const int memory = open(path.c_str(), O_RDONLY);
+    const ssize_t got = pread(memory, found.data(), bytes, off_t(reinterpret_cast<uint64_t>(host)));
+    const long long result = got == ssize_t(bytes) ? sum(found.data(), count) : -1;
+    _exit(write(answer, &result, sizeof result) == sizeof result ? 0 : 1);
+}
+
 /* The result is the text of its argument: each integer is four letters. */
 static int status_of_program()
 {
@@ -107,16 +130,33 @@ void program()
     host = pinned_integers(count + 1);
     check(cudaMemset(device, 0, bytes + sizeof(int)));
     expect("pipe", pipe(ends), 0);
-    if (variant("ring"))
+    if (variant("ring") || variant("polled") || variant("idle"))
         open_ring();
+    int told[2] = {-1, -1};
+    pid_t reader = 0;
+    if (variant("file")) {
+        expect("told", pipe(told), 0);
+        if ((reader = fork()) == 0)
+            read_through_file(told, ends[1]);
+    }
     if (variant("pipe")) {
         const iovec pages = {host, bytes};
         expect("given", vmsplice(ends[1], &pages, 1, 0), bytes);
     }
     fill(device, count, text ? 0x61616161 : 7);
     DOWNLOAD_ASYNC(host, device, bytes);
-    // sync: ring, asynchronous, pipe, argument, executed required, never unnecessary
+    // sync: ring, polled, asynchronous, pipe, argument, executed, file required, idle required (undecidable), never unnecessary
     WAIT(last, cudaStreamSynchronize(nullptr));
+    if (variant("file")) {
+        long long found = 0;
+        expect("asked", write(told[1], "", 1), 1);
+        expect("answered", read(ends[0], &found, sizeof found), sizeof found);
+        expect("sum", found, 7LL * count);
+        waitpid(reader, nullptr, 0);
+        return;
+    }
+    if (variant("idle"))
+        return;
     if (text)
         expect("status", status_of_program(), 0);
     else if (variant("asynchronous"))
