@@ -39,7 +39,6 @@ from ffm.stages.analysis_document import (
 from ffm.stages.benefits import Estimates, Variation
 from ffm.stages.documents import NOT_MEASURED, Module, Run, Stack, WaitLatency, write_document
 from ffm.stages.host_memory import ALLOCATORS, FREE
-from ffm.stages.notes import variation_notes
 from ffm.stages.places import Place, place_of_allocation, place_of_call, runtime_modules
 from ffm.stages.results import ANALYSIS_FILE, TIMELINE_FILE
 from ffm.stages.timeline_file import save_timeline
@@ -162,7 +161,7 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         wait_latency=findings.wait_latency,
         watch=findings.watch,
         explained=_explained(findings, estimates),
-        notes=findings.notes + note + variation_notes(variation, findings.wall_s) + _process_note(findings),
+        notes=findings.notes + note + _process_note(findings),
     )
     return analysis, membership
 

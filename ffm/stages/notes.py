@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ffm.driver.catalogue import Kind, load_catalogue
-from ffm.stages.benefits import COSTLY_TRACING, Variation
+from ffm.stages.benefits import COSTLY_TRACING
 from ffm.stages.columns import Columns
 from ffm.stages.documents import Baseline, Document, Memory, Stack, Tracing
 
@@ -59,21 +59,6 @@ def stack_notes(stacks: Sequence[Stack], columns: Columns) -> list[str]:
         f"{operations:,} of {len(columns['stack']):,} operations are known by the inner frames of their call stack "
         "only, because it was too deep or the program has too many different ones: operations with the same inner "
         "frames count as one place."
-    ]
-
-
-UNCERTAIN = 0.05
-"""If runs differ by more than this share of the run, results say so: most savings are smaller."""
-
-
-def variation_notes(variation: Variation, wall_s: float) -> list[str]:
-    """Return a sentence if the runs of stages 1 and 2 tell too little about each other."""
-    if wall_s <= 0 or variation.run_s <= UNCERTAIN * wall_s:
-        return []
-    return [
-        f"Stages 1 and 2 differ by {variation.run_s:.3f} s, {variation.run_s / wall_s:.0%} of the run, besides the "
-        "probes' time, or waited so long for a processor that others had: all intervals are wider by that. Run both "
-        "stages again when the machine does nothing else."
     ]
 
 

@@ -8,7 +8,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.stages.analysis_document import StageCost
 from ffm.stages.benefits import DIFFERS, VARIES, Variation
 from ffm.stages.documents import Baseline, Tracing, WaitLatency
-from ffm.stages.notes import host_function_notes, measurement_notes, variation_notes
+from ffm.stages.notes import host_function_notes, measurement_notes
 
 
 def notes_with(latency: WaitLatency) -> list[str]:
@@ -43,13 +43,6 @@ def test_an_interval_covers_what_differs_between_the_runs_without_the_probes() -
     assert variation(1.0, 1.125, 0.0) == Variation(0.125, DIFFERS)
     assert variation(1.0, 0.75, 0.0) == Variation(0.25, DIFFERS)
     assert Variation.of([], 0.0, None) == Variation(0.0, DIFFERS)
-
-
-def test_a_run_that_is_not_like_the_other_is_told() -> None:
-    [note] = variation_notes(variation(1.0, 0.75, 0.0), 1.0)
-    assert "0.250 s, 25% of the run" in note
-    assert variation_notes(variation(1.0, 1.0, 0.0), 1.0) == []
-    assert variation_notes(Variation.of([], 0.0, None), 0.0) == []
 
 
 def test_costly_tracing_makes_an_estimate_less_certain() -> None:
