@@ -21,7 +21,7 @@ from types import TracebackType
 from ffm.instrument.library import native_library
 
 HELLO = struct.Struct("<II")
-STARTED, FORKED = 0, 1
+STARTED, FORKED, CUT_OFF = 0, 1, 2
 """Why a process came to the gate; `gate.c` has the same numbers."""
 
 PATIENCE = 20.0

@@ -39,7 +39,15 @@ def ending_of(wait_status: int, *, timed_out: bool) -> Ending:
     code = os.waitstatus_to_exitcode(wait_status)
     if code >= 0:
         return Ending(code, None, timed_out)
-    return Ending(None, signal.Signals(-code).name, timed_out)
+    return Ending(None, _name_of(-code), timed_out)
+
+
+def _name_of(number: int) -> str:
+    """Return the name of a signal; Python has none for most of the real-time ones."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIGRTMIN+{number - signal.SIGRTMIN}"
 
 
 def resolve_program(command: list[str]) -> Path:

@@ -22,7 +22,7 @@ from ffm.driver.versions import newest, since
 from ffm.instrument.attaching import attaching
 from ffm.instrument.errors import InstrumentError
 from ffm.instrument.frida_home import local_device, outer_environment
-from ffm.instrument.gate import Gate
+from ffm.instrument.gate import CUT_OFF, Gate
 from ffm.instrument.held_times import Held, HeldTimes
 from ffm.instrument.left_behind import await_left_behind
 from ffm.instrument.library import COLLECTOR, native_library
@@ -67,6 +67,13 @@ _WIDE = (
     '(NumPy: NPY_DISABLE_CPU_FEATURES="AVX512F AVX512CD AVX512_SKX").'
 )
 """`module` is a file, or what else the code comes from."""
+
+
+_CUT_OFF = (
+    "The process {process_id} of the program closed all descriptors by direct system calls, also those of the "
+    "instruments, before it loaded the driver: it cannot be measured. Have it close them with close, close_range or "
+    "closefrom of the C library, or load the driver first."
+)
 
 
 class FoundWait(Protocol):
@@ -270,6 +277,9 @@ class _Run:
     def instrument(self, process_id: int, reason: int) -> None:
         """Attach to a process that waits at the gate, and hook its driver as soon as it has one."""
         self.arrived = True
+        if reason == CUT_OFF:
+            self._fail(_CUT_OFF.format(process_id=process_id))
+            return
         with self._held.holding(process_id):
             try:
                 self._attach(process_id)

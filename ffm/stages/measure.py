@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import Literal
 
 from ffm.driver.analysis import analyse_driver
 from ffm.instrument.errors import InstrumentError
-from ffm.instrument.program import resolve_program
+from ffm.instrument.program import Ending, resolve_program
 from ffm.instrument.recording import Recording, read_recordings, unbegun_recordings
 from ffm.instrument.runner import PAGES, Instruments, Outcome, run_instrumented
 from ffm.instrument.wait_function import WaitFunction, wait_function
@@ -18,6 +19,9 @@ from ffm.stages.documents import Driver, ExitStatus, HookOutcome, ProcessRecord,
 from ffm.stages.errors import ProgramError
 from ffm.stages.folder import ResultsFolder
 from ffm.stages.identity import begin_run
+
+LEAST_ROOM = 2 << 20
+"""Bytes: a disk with less cannot take the largest chunk of a recording."""
 
 Watch = Literal["pages", "trace"]
 
@@ -130,6 +134,7 @@ def require_sound(run: Run, request: Request) -> None:
         f"{request.command[0]} {how} in the {run.stage} run. Its output is in "
         f"{request.folder.output(run.stage)}; the {operations} operations recorded until then are kept in "
         f"{request.folder.recordings(run.stage)}. Fix the program or its arguments, and run the stage again.{other}"
+        f"{_forbidden(status)}"
     )
 
 
@@ -137,10 +142,28 @@ def _disk_full(request: Request, recordings: list[Recording], stage: str) -> str
     """Say what could not be recorded: operations, or the stacks and modules that they refer to."""
     lost = sum(recording.lost for recording in recordings)
     kept = sum(len(recording.operations) for recording in recordings)
+    counts = f"{lost} records were lost ({kept} operations were kept, in {request.folder.recordings(stage)})"
+    disk = os.statvfs(request.folder.root)
+    if disk.f_bavail * disk.f_frsize < LEAST_ROOM:
+        return (
+            f"The disk filled up in the {stage} run: {counts}. Make room, or choose another folder with --results, and "
+            "run the stage again."
+        )
     return (
-        f"The disk filled up in the {stage} run: {lost} records were lost ({kept} operations were kept, in "
-        f"{request.folder.recordings(stage)}). Make room, or choose another folder with --results, and run the stage "
-        "again."
+        f"A process of the program could not write its recording in the {stage} run: {counts}. Either the disk was "
+        "full for a while, or over its quota; or the process had given up what it takes: it had changed its user or "
+        "root folder, or limited its memory or the size and number of its files. Let it do so later, or not at all, "
+        "and run the stage again."
+    )
+
+
+def _forbidden(status: Ending | ExitStatus) -> str:
+    """Return what a filter of system calls must let through, to follow how the program ended; mostly empty."""
+    if status.signal != "SIGSYS":
+        return ""
+    return (
+        " A filter of system calls (seccomp) may have ended it: recording takes fallocate, mmap, madvise, munmap and "
+        "rt_sigprocmask, which such a filter must allow while the program is measured."
     )
 
 
@@ -148,7 +171,10 @@ def _no_driver(request: Request, outcome: Outcome, stage: str) -> str:
     program = request.command[0]
     log = request.folder.output(stage)
     if not outcome.ending.sound:
-        return f"{program} {outcome.ending} before it used a CUDA driver. Its output is in {log}."
+        return (
+            f"{program} {outcome.ending} before it used a CUDA driver. Its output is in {log}."
+            f"{_forbidden(outcome.ending)}"
+        )
     if outcome.processes:
         return f"{program} loaded {outcome.processes[0].driver} but never called it. There is nothing to measure."
     return (

@@ -6,6 +6,10 @@ let recording = false; // only processes that load a driver leave a recording
 // Ask what to hook in this driver: the runner knows the driver's build, and searches for its wait function if
 // necessary.
 function askForPlan(module) {
+  const cutOff = Module.findGlobalExportByName("ffm_gate_cut_off");
+  if (cutOff !== null && new NativeFunction(cutOff, "bool", [])()) {
+    return { refused: "the program has closed the descriptors of the instruments" };
+  }
   send({ type: "driver", path: module.path });
   let plan = null;
   recv("plan", (message) => {

@@ -309,7 +309,7 @@ static bool intercepted(ucontext_t *context)
 
 void ffm_dispatch_signal(int number, siginfo_t *info, void *context)
 {
-    if (info->si_code == SI_TKILL && info->si_pid == getpid()) {
+    if (info->si_code == SI_TKILL && info->si_pid == getpid() && ffm_threads_is_asked()) {
         ucontext_t *interrupted = context;
         ffm_thread_memory_in_handler((uint64_t)interrupted->uc_mcontext.gregs[REG_RSP]);
         ffm_dispatch_join();

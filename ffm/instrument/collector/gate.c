@@ -93,7 +93,17 @@ __attribute__((visibility("default"))) bool ffm_gate_others_sleep(void)
 }
 
 /* What brings a process to the gate; ffm/instrument/gate.py has the same numbers. */
-enum { STARTED = 0, FORKED = 1 };
+enum { STARTED = 0, FORKED = 1, CUT_OFF = 2 };
+
+/* For the agent, before it asks the runner something: whether it could not, because the program has closed its
+ * descriptors. Then the runner is told here. */
+__attribute__((visibility("default"))) bool ffm_gate_cut_off(void)
+{
+    if (!ffm_gate_descriptors_lost())
+        return false;
+    wait_at_gate(CUT_OFF);
+    return true;
+}
 
 static const struct r_debug *loaded; /* the dynamic linker's list of modules, for debuggers */
 

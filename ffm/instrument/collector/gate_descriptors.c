@@ -117,6 +117,14 @@ static bool is_kept(int number)
     return false;
 }
 
+bool ffm_gate_descriptors_lost(void)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < kept_count; i++)
+        left += is_kept(kept[i].number);
+    return kept_count > 0 && left == 0;
+}
+
 static bool is_agent(const void *caller)
 {
     Dl_info module;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -107,6 +108,19 @@ static bool file_is_open(void)
     return true;
 }
 
+/* Reserves room on the disk. The limit that the program has set on the size of its files is for its own. */
+static bool reserve(off_t offset, size_t bytes)
+{
+    struct rlimit limit;
+    const bool limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && (rlim_t)offset + bytes > limit.rlim_cur;
+    if (limited)
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){limit.rlim_max, limit.rlim_max});
+    const bool done = posix_fallocate(sink.file, offset, (off_t)bytes) == 0;
+    if (limited)
+        setrlimit(RLIMIT_FSIZE, &limit);
+    return done;
+}
+
 static bool open_locked(void)
 {
     sink.file = create_file();
@@ -115,7 +129,7 @@ static bool open_locked(void)
     sink.file = moved_up(sink.file);
     if (fstat(sink.file, &sink.identity) != 0)
         return false;
-    if (posix_fallocate(sink.file, 0, FFM_HEADER_BYTES) != 0)
+    if (!reserve(0, FFM_HEADER_BYTES))
         return false;
     void *page = mmap(NULL, FFM_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, sink.file, 0);
     if (page == MAP_FAILED)
@@ -174,7 +188,7 @@ static ffm_chunk *new_chunk(uint32_t kind, uint32_t thread, size_t capacity, uin
     pthread_mutex_lock(&sink.lock);
     if (sink.header != NULL) {
         off_t offset = (off_t)sink.header->file_bytes;
-        if (file_is_open() && posix_fallocate(sink.file, offset, (off_t)capacity) == 0) {
+        if (file_is_open() && reserve(offset, capacity)) {
             void *pages = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_SHARED, sink.file, offset);
             if (pages != MAP_FAILED) {
                 /* Populating all pages at once costs half of a fault each. If the kernel does not know this advice

@@ -13,6 +13,10 @@ void ffm_threads_spare_instruments(void);
  * them. */
 void ffm_threads_ask(void);
 
+/* Whether this SIGSYS, which the process sent to the calling thread, may be the one that asks it. The program can send
+ * one, too. */
+bool ffm_threads_is_asked(void);
+
 /* The calling thread answers, in the handler of the signal, and continues the system call that it was in. */
 void ffm_threads_answer(ucontext_t *interrupted);
 
