@@ -23,8 +23,11 @@ from pathlib import Path
 from ffm.stages.folder import STAGES
 from tests.faults.ground import UNWOUND, Ended, Ground, moment
 from tests.faults.injected import build_full_disk, failing_disk
+from tests.faults.server import Server
 
 SEED = 13
+FORKED = 0.8
+"""Share of the stages that begin in a fork of an interpreter that has imported ffm."""
 BAD = ("hangs", "tracebacks", "crashes", "silent losses", "leftovers", "outlived", "misled")
 ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EIO, errno.EMFILE)
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
@@ -48,7 +51,8 @@ class Campaign:
         story = f"{number.name} to {'the program' if at_program else 'ffm'} {delay:.3f} s into {stage}"
         folder = self.ground.fresh()
         with self._round("kills", story) as note:
-            command = self.ground.begin(stage, folder)
+            # A new interpreter is interrupted while it imports, too.
+            command = self.ground.begin(stage, folder, forked=self.chance.random() < FORKED)
             time.sleep(delay)
             sent = [_send(process, number) for process in (self.ground.processes() if at_program else [command.pid])]
             self.counts["kills sent"] += any(sent)
@@ -197,8 +201,8 @@ def main() -> None:
     given = parser.parse_args()
     from ffm.vgpu.paths import sample
 
-    with tempfile.TemporaryDirectory(prefix="ffm-faults-") as scratch:
-        campaign = Campaign(Ground.prepare(sample("als"), Path(scratch)), given.seed)
+    with tempfile.TemporaryDirectory(prefix="ffm-faults-") as scratch, Server(Path(scratch)) as server:
+        campaign = Campaign(Ground.prepare(sample("als"), Path(scratch), server=server), given.seed)
         rounds = {
             "kill": given.kills,
             "workflow": given.workflows,

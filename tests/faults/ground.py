@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -24,6 +25,7 @@ from ffm.stages.tables import read_table
 from ffm.stages.timeline_file import load_timeline
 from ffm.whole_file import LEFTOVER
 from ffm.workflow import SNAKEFILE
+from tests.faults.server import Server
 
 KINDS: dict[str, type[Document]] = {
     "baseline": Baseline,
@@ -52,24 +54,36 @@ class Ended:
     hung: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """A command that the server runs."""
+
+    pid: int
+
+
 @dataclass(slots=True)
 class Ground:
     """A program, and a whole measurement of it that each round begins from."""
 
     program: Path
+    arguments: tuple[str, ...]
     measured: Path
     scratch: Path
+    server: Server | None = None
+    """Where to fork commands, which saves them the time to import ffm."""
     seconds: dict[str, float] = field(default_factory=dict)
     """How long each stage takes here."""
     operations: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def prepare(cls, program: Path, scratch: Path) -> Ground:
+    def prepare(
+        cls, program: Path, scratch: Path, *, arguments: tuple[str, ...] = ("2",), server: Server | None = None
+    ) -> Ground:
         """Measure the program once, without a fault."""
-        ground = cls(program, scratch / "measured", scratch)
+        ground = cls(program, arguments, scratch / "measured", scratch, server)
         for stage in STAGES:
             began = time.monotonic()
-            ended = ground.wait(ground.begin(stage, ground.measured))
+            ended = ground.wait(ground.begin(stage, ground.measured, forked=server is not None))
             assert ended.code == 0, ended.errors
             ground.seconds[stage] = time.monotonic() - began
             run = read_document(KINDS[stage], ground.measured / f"{stage}.json").run
@@ -82,18 +96,23 @@ class Ground:
         shutil.rmtree(folder, ignore_errors=True)
         return shutil.copytree(self.measured, folder)
 
-    def begin(self, stage: str, folder: Path, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
-        """Begin a stage on the program."""
+    def begin(
+        self, stage: str, folder: Path, environment: dict[str, str] | None = None, *, forked: bool = False
+    ) -> subprocess.Popen[str] | Forked:
+        """Begin a stage on the program, in a new interpreter or in a fork of the server's."""
         command = ["ffm", "stage", stage, "--results", str(folder)]
         if stage != "analysis":
-            command += ["--timeout", "60", "--", str(self.program)]
+            command += ["--timeout", "60", "--", str(self.program), *self.arguments]
+        if forked and self.server is not None:
+            return Forked(self.server.begin(command[1:], self.scratch, self._environment(environment)))
         return self._begin(command, environment)
 
     def begin_workflow(self, by: str, folder: Path) -> subprocess.Popen[str]:
         """Begin all stages anew, by `ffm` or by `snakemake`."""
-        settings = ["--config", f"app={self.program}", f"results={folder}", "timeout=60"]
+        program = [str(self.program), *self.arguments]
+        settings = ["--config", f"app={shlex.join(program)}", f"results={folder}", "timeout=60"]
         commands = {
-            "ffm": ["ffm", "run", "--force", "--results", str(folder), "--timeout", "60", str(self.program)],
+            "ffm": ["ffm", "run", "--force", "--results", str(folder), "--timeout", "60", *program],
             "snakemake": [
                 "snakemake",
                 "--snakefile",
@@ -109,12 +128,10 @@ class Ground:
         return self._begin(commands[by], None)
 
     def _begin(self, command: list[str], environment: dict[str, str] | None) -> subprocess.Popen[str]:
-        temporary = self.scratch / "tmp"
-        temporary.mkdir(exist_ok=True)
         return subprocess.Popen(
             [sys.executable, "-m", *command],
             cwd=self.scratch,
-            env={**(environment or os.environ), "TMPDIR": str(temporary)},
+            env=self._environment(environment),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -122,8 +139,17 @@ class Ground:
             start_new_session=True,
         )
 
-    def wait(self, command: subprocess.Popen[str]) -> Ended:
+    def _environment(self, environment: dict[str, str] | None) -> dict[str, str]:
+        temporary = self.scratch / "tmp"
+        temporary.mkdir(exist_ok=True)
+        return {**(environment or os.environ), "TMPDIR": str(temporary)}
+
+    def wait(self, command: subprocess.Popen[str] | Forked) -> Ended:
         """Wait for the end of a command; end it where it hangs."""
+        if isinstance(command, Forked):
+            assert self.server is not None
+            done = self.server.wait(PATIENCE)
+            return Ended(done.code, done.errors, done.hung)
         try:
             _, errors = command.communicate(timeout=PATIENCE)
             return Ended(command.returncode, errors, False)
