@@ -59,7 +59,8 @@ unit: setup
 
 KILLS := 1000
 MUTATIONS := 20000
-faults: setup ## kills, full disks, two at once, links, damaged results: very many, and what did not hold
+faults: setup ## kills, full disks, bad programs, two at once, links, damaged results: very many, and what did not hold
+	nice $(BIN)/python -m tests.faults.bad_programs
 	nice $(BIN)/python -m tests.faults.campaign --kills $(KILLS) --workflows 100 --disks 300 --pairs 100 --links 100
 	FFM_MUTATIONS=$(MUTATIONS) nice $(BIN)/python -m pytest -q tests/faults/test_documents.py
 
