@@ -9,6 +9,7 @@ The batches are read in their order in the file. The footer is not used: it coul
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from typing import Any
@@ -50,6 +51,7 @@ class Batches:
     Raises:
         ValueError: It is no Arrow file, has other columns, or a batch declares other lengths than its rows need.
         pa.ArrowException, OSError: Arrow cannot read it; also on iteration.
+        MemoryError: Its rows need more memory than this machine has. Compressed, a file of any size can have them.
     """
 
     def __init__(self, content: Any, compressed_rows: int = 0) -> None:
@@ -66,9 +68,16 @@ class Batches:
             self.rows = sum(_checked_rows(message, bits, compressed_rows) for message in self._messages)
         except (struct.error, IndexError) as error:
             raise BatchError("metadata that cannot be read") from error
+        if self.rows * sum(bits) // 8 > memory_bytes():
+            raise MemoryError(f"{self.rows} rows of {sum(bits)} bits")
 
     def __iter__(self) -> Iterator[Any]:
         return (pa.ipc.read_record_batch(message, self.schema) for message in self._messages)
+
+
+def memory_bytes() -> int:
+    """Return how much memory this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _checked_rows(message: Any, bits: list[int], compressed_rows: int) -> int:

@@ -11,7 +11,7 @@ import pyarrow.feather as feather
 import pytest
 
 from ffm.model.timeline import Timeline
-from ffm.stages import timeline_file
+from ffm.stages import arrow_batches, timeline_file
 from ffm.stages.arrow_batches import BatchError, Batches
 from ffm.stages.errors import DocumentError
 from ffm.stages.tables import read_table, write_table
@@ -115,3 +115,14 @@ def test_a_file_cut_anywhere_is_refused(path: Path) -> None:
     for end in range(0, len(content), 97):
         with pytest.raises((ValueError, OSError, pa.ArrowException)):
             list(Batches(content[:end], ROWS))
+
+
+def test_more_rows_than_fit_into_the_memory_are_not_decompressed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of many batches that all say what they hold, and compress very well."""
+    content = path.read_bytes()
+    needed = sum(batch.nbytes for batch in Batches(content, ROWS))
+    monkeypatch.setattr(arrow_batches, "memory_bytes", lambda: needed)
+    assert list(Batches(content, ROWS))
+    monkeypatch.setattr(arrow_batches, "memory_bytes", lambda: needed // 2)
+    with pytest.raises(MemoryError):
+        Batches(content, ROWS)
