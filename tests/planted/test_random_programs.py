@@ -51,7 +51,7 @@ def needed_rows(verdicts: Necessity) -> list[int]:
     return np.flatnonzero(np.isin(verdicts.reason, list(REQUIRED))).tolist()
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(scripts | of_one_thread)
 def test_verdicts_on_tables(script: Script) -> None:
     verdicts = on_tables(script)
