@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 from ptx import evaluate
@@ -246,6 +248,28 @@ def test_directed_rounding_encloses_the_exact_value() -> None:
     np.testing.assert_array_equal(chopped, np.where(exact < 0, up, down))
     inexact = exact != exact.astype("f4")
     assert (np.nextafter(down, np.float32(np.inf))[inexact] == up[inexact]).all()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("way", "mode"), [("rm", 0x400), ("rp", 0x800), ("rz", 0xC00)])
+def test_directed_rounding_is_that_of_the_c_library(way: str, mode: int) -> None:
+    x, y, z = (values("f4", 400, seed) for seed in (20, 21, 22))
+    x, y, z = (
+        np.tile(x, 2),
+        np.tile(y, 2),
+        np.concatenate([z, -(x * y)]),
+    )  # the second half cancels: only errors are left
+    pieces = [f"fma.{way}.f32 %o, %x, %y, %z;", f"mul.{way}.f32 %o, %x, %y;", f"sub.{way}.f32 %o, %x, %z;"]
+    found = evaluate([(piece, "f4") for piece in pieces], x, y, z)
+    library = ctypes.CDLL("libm.so.6")
+    library.fmaf.argtypes, library.fmaf.restype = [ctypes.c_float] * 3, ctypes.c_float
+    one, none = np.ones_like(x), np.full_like(x, -0.0)
+    for result, terms in zip(found, [(x, y, z), (x, y, none), (x, one, -z)], strict=True):
+        lists = [term.tolist() for term in terms]
+        library.fesetround(mode)
+        expected = [library.fmaf(*given) for given in zip(*lists, strict=True)]
+        library.fesetround(0)
+        np.testing.assert_array_equal(result, np.array(expected, "f4"))
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

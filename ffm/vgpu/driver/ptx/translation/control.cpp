@@ -25,7 +25,8 @@ void Emitter::poll()
 
 void Emitter::spin()
 {
-    if (unit_.schedule != Schedule::loop)
+    auto places = unit_.spins.find(&function_);
+    if (places != unit_.spins.end() && places->second.count(place_))
         wait("spin", "");
 }
 

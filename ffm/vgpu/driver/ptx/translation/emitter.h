@@ -108,6 +108,7 @@ class Emitter
     void copy_sign(const Instruction &);
     std::string real_operation(const Instruction &, const std::string &name, Type type, const Values &values);
     std::string narrow_operation(const Instruction &, const std::string &name, Type type, const Values &values);
+    std::string directed(const std::string &name, int direction, const Values &values);
     std::string real_extremum(const Instruction &, const std::string &name, Type type, const Values &values);
     std::string finish_real(const Instruction &, Type type, const std::string &value);
     std::string flushed(const Instruction &, Type type, const std::string &value);

@@ -181,6 +181,56 @@ done:
   ret void
 }
 
+; x * y + z in one of the directions that mathematics.cpp numbers; the operation that this stands for, on a, b and c,
+; serves where the result is zero or not finite. The product is exact in double precision, and the sum with its error
+; (Knuth's two-sum) as well: so is the sign of what rounding to the nearest left over.
+define internal float @directed_f32(i32 %operation, i32 %direction, float %a, float %b, float %c, float %x, float %y, float %z) alwaysinline nounwind {
+  %nearest = call float @llvm.fma.f32(float %x, float %y, float %z)
+  %bits = bitcast float %nearest to i32
+  %size = and i32 %bits, 2147483647
+  %below = sub i32 %size, 1
+  %plain = icmp ult i32 %below, 2139095039
+  br i1 %plain, label %step, label %special, !prof !1
+special:
+  %slow = call float @vgpu_round_f32(i32 %operation, i32 %direction, float %a, float %b, float %c)
+  br label %done
+step:
+  %wx = fpext float %x to double
+  %wy = fpext float %y to double
+  %wz = fpext float %z to double
+  %product = fmul double %wx, %wy
+  %sum = fadd double %product, %wz
+  %part = fsub double %sum, %product
+  %other = fsub double %sum, %part
+  %lost1 = fsub double %product, %other
+  %lost2 = fsub double %wz, %part
+  %error = fadd double %lost1, %lost2
+  %wide = fpext float %nearest to double
+  %left = fsub double %sum, %wide
+  %rest = fadd double %left, %error
+  %positive = icmp sgt i32 %bits, -1
+  %over = fcmp olt double %rest, 0.0
+  %under = fcmp ogt double %rest, 0.0
+  %inward = select i1 %positive, i1 %over, i1 %under
+  %outward = select i1 %positive, i1 %under, i1 %over
+  %zeroward = icmp eq i32 %direction, 1
+  %downward = icmp eq i32 %direction, 2
+  %away = xor i1 %positive, %downward
+  %grows = select i1 %zeroward, i1 false, i1 %away
+  %near = xor i1 %grows, true
+  %grown = and i1 %grows, %outward
+  %shrunk = and i1 %near, %inward
+  %plus = zext i1 %grown to i32
+  %minus = zext i1 %shrunk to i32
+  %added = add i32 %bits, %plus
+  %moved = sub i32 %added, %minus
+  %stepped = bitcast i32 %moved to float
+  br label %done
+done:
+  %result = phi float [ %slow, %special ], [ %stepped, %step ]
+  ret float %result
+}
+
 define internal float @flush_f32(float %x) alwaysinline nounwind {
   %size = call float @llvm.fabs.f32(float %x)
   %small = fcmp olt float %size, 0x3810000000000000
@@ -215,6 +265,7 @@ define internal i16 @narrow_bf16(float %x) alwaysinline nounwind {
 }
 declare i64 @llvm.fshr.i64(i64, i64, i64)
 declare ptr @llvm.stacksave.p0()
+declare float @llvm.fma.f32(float, float, float)
 declare float @llvm.fabs.f32(float)
 declare float @llvm.copysign.f32(float, float)
 

@@ -48,6 +48,8 @@ std::string Emitter::real_operation(const Instruction &instruction, const std::s
     if (name == "min" || name == "max")
         return real_extremum(instruction, name, kind, values);
     if (direction(instruction) != 0) {
+        if (kind.bits == 32 && (name == "add" || name == "sub" || name == "mul" || name == "fma"))
+            return directed(name, direction(instruction), values);
         std::string arguments =
             "i32 " + std::to_string(operation_numbers().at(name)) + ", i32 " + std::to_string(direction(instruction));
         for (std::size_t index = 0; index < 3; ++index)
@@ -59,6 +61,26 @@ std::string Emitter::real_operation(const Instruction &instruction, const std::s
     if (name == "sqrt")
         return intrinsic("sqrt", in, values);
     return operation("f" + name + " " + in + " " + values[0] + ", " + values[1]);
+}
+
+/* A sum, difference, product or both of f32, not rounded to the nearest: `directed_f32` takes all for a product and a
+ * sum. */
+std::string Emitter::directed(const std::string &name, int direction, const Values &values)
+{
+    Values given = values, fused = values;
+    given.resize(3, "0.0");
+    if (name == "add")
+        fused = {values[0], "1.0", values[1]};
+    else if (name == "sub")
+        fused = {values[0], "1.0", operation("fneg float " + values[1])};
+    else if (name == "mul")
+        fused = {values[0], values[1], "-0.0"};
+    std::string arguments =
+        "i32 " + std::to_string(operation_numbers().at(name)) + ", i32 " + std::to_string(direction);
+    for (const Values *list : {&given, &fused})
+        for (const std::string &value : *list)
+            arguments += ", float " + value;
+    return call("float", "directed_f32", arguments);
 }
 
 std::string Emitter::real_extremum(const Instruction &instruction, const std::string &name, Type kind,

@@ -25,6 +25,86 @@ void add_names(const Operand &operand, std::set<std::string> &names)
         add_names(member, names);
 }
 
+/* Whether a loop with the instruction may wait for what another thread does. */
+bool may_spin(const Instruction &instruction)
+{
+    if (instruction.words.empty())
+        return false;
+    if (instruction.words.front() == "atom")
+        return true;
+    return instruction.words.front() == "ld" &&
+           (instruction.has("volatile") || instruction.has("acquire") || instruction.has("relaxed"));
+}
+
+/* The names of all labels that an instruction may go to. */
+std::vector<std::string> targets(const Function &function, const Instruction &instruction)
+{
+    if (instruction.words.empty() || instruction.operands.empty())
+        return {};
+    if (instruction.words.front() == "bra")
+        return {instruction.operands.front().name};
+    if (instruction.words.front() != "brx" || instruction.operands.size() < 2)
+        return {};
+    auto found = function.branch_targets.find(instruction.operands[1].name);
+    return found == function.branch_targets.end() ? std::vector<std::string>{} : found->second;
+}
+
+/* For each instruction, whether it lies in a loop: between a label and a branch back to it. */
+std::vector<bool> in_loops(const Function &function)
+{
+    std::map<std::string, std::size_t> labels;
+    std::vector<bool> inside(function.body.size(), false);
+    for (std::size_t place = 0; place < function.body.size(); ++place) {
+        const Instruction &instruction = function.body[place];
+        if (!instruction.label.empty())
+            labels[instruction.label] = place;
+        for (const std::string &target : targets(function, instruction)) {
+            auto label = labels.find(target);
+            if (label != labels.end())
+                std::fill(inside.begin() + static_cast<std::ptrdiff_t>(label->second),
+                          inside.begin() + static_cast<std::ptrdiff_t>(place) + 1, true);
+        }
+    }
+    return inside;
+}
+
+/* The registers that any instruction uses; that an atomic operation yields one is no use. */
+std::set<std::string> used_registers(const Function &function)
+{
+    std::set<std::string> used;
+    for (const Instruction &instruction : function.body) {
+        bool yields = !instruction.words.empty() && instruction.words.front() == "atom";
+        for (std::size_t index = yields ? 1 : 0; index < instruction.operands.size(); ++index)
+            add_names(instruction.operands[index], used);
+        if (!instruction.guard.empty())
+            used.insert(instruction.guard);
+    }
+    return used;
+}
+
+/* The places where the thread may wait for what another one does to memory: it can only in a loop that looks at what it
+ * found. A called function may be part of its caller's loop. */
+std::set<std::size_t> spins(const Function &function)
+{
+    std::set<std::size_t> found;
+    std::vector<bool> inside;
+    std::set<std::string> used;
+    for (std::size_t place = 0; place < function.body.size(); ++place) {
+        const Instruction &instruction = function.body[place];
+        if (!may_spin(instruction))
+            continue;
+        if (inside.empty()) {
+            inside = in_loops(function);
+            used = used_registers(function);
+        }
+        bool looks = instruction.words.front() != "atom" || instruction.operands.empty() ||
+                     used.count(instruction.operands.front().name) > 0;
+        if (looks && (inside[place] || !function.entry))
+            found.insert(place);
+    }
+    return found;
+}
+
 /* Depth first, so that what is called comes before what calls it. */
 void reach(const Module &module, const Function &function, std::set<std::string> &seen, Unit &unit)
 {
@@ -56,6 +136,9 @@ void reach(const Module &module, const Function &function, std::set<std::string>
     std::set<std::size_t> found = exchanges(function);
     if (!found.empty())
         unit.exchanges[&function] = found;
+    std::set<std::size_t> spinning = spins(function);
+    if (!spinning.empty())
+        unit.spins[&function] = spinning;
     unit.functions.push_back(&function);
 }
 
@@ -67,42 +150,14 @@ bool waits(const Instruction &instruction)
     return !instruction.words.empty() && names->count(instruction.words.front());
 }
 
-/* Whether a loop with the instruction may wait for what another thread does. */
-bool may_spin(const Instruction &instruction)
-{
-    if (instruction.words.empty())
-        return false;
-    if (instruction.words.front() == "atom")
-        return true;
-    return instruction.words.front() == "ld" &&
-           (instruction.has("volatile") || instruction.has("acquire") || instruction.has("relaxed"));
-}
-
-bool has_loop(const Function &function)
-{
-    std::set<std::string> before;
-    for (const Instruction &instruction : function.body) {
-        if (!instruction.label.empty())
-            before.insert(instruction.label);
-        else if (instruction.words.front() == "bra" && !instruction.operands.empty() &&
-                 before.count(instruction.operands.front().name))
-            return true;
-    }
-    return false;
-}
-
 Schedule schedule_of(const Unit &unit)
 {
-    bool loops = false, spins = false, waits_outside = false, spins_outside = false;
-    bool waits_inside = unit.exchanges.count(unit.kernel) > 0;
+    bool waits_inside = false, waits_outside = false;
     for (const Function *function : unit.functions) {
-        loops |= has_loop(*function) || !function->entry;
-        waits_outside |= !function->entry && unit.exchanges.count(function) > 0;
+        bool meets = unit.exchanges.count(function) > 0 || unit.spins.count(function) > 0;
+        (function->entry ? waits_inside : waits_outside) |= meets;
         for (const Instruction &instruction : function->body) {
             (function->entry ? waits_inside : waits_outside) |= waits(instruction);
-            bool spinning = may_spin(instruction);
-            spins |= spinning;
-            spins_outside |= spinning && !function->entry;
             if (!instruction.words.empty() && instruction.words.front() == "exit" && !function->entry)
                 return Schedule::fibers; /* ends its thread from within a call */
             bool indirect = !instruction.words.empty() && instruction.words.front() == "call" &&
@@ -112,10 +167,7 @@ Schedule schedule_of(const Unit &unit)
                 return Schedule::fibers; /* whom it calls is not known */
         }
     }
-    bool waits_or_spins = waits_inside || waits_outside || (loops && spins);
-    if (!waits_or_spins)
-        return Schedule::loop;
-    return waits_outside || spins_outside ? Schedule::fibers : Schedule::coroutines;
+    return waits_outside ? Schedule::fibers : waits_inside ? Schedule::coroutines : Schedule::loop;
 }
 
 } // namespace

@@ -23,6 +23,7 @@ struct Unit {
     const Function *kernel = nullptr;
     std::vector<const Function *> functions;                     /* what the kernel reaches, itself last */
     std::map<const Function *, std::set<std::size_t>> exchanges; /* `lockstep.h`; none for other functions */
+    std::map<const Function *, std::set<std::size_t>> spins;     /* where a thread may wait for what another one does */
     std::map<std::string, std::size_t> variable_index;           /* in the table of global and constant variables */
     std::map<std::string, std::size_t> shared_place;             /* static shared variables: offsets in bytes */
     std::map<std::string, std::size_t> parameter_place;          /* of the kernel */
