@@ -251,6 +251,10 @@ class _Groups:
         """
         at_least, likely, over = [], [], []
         for threads, sets in zip(self._threads, self._roots, strict=True):
+            if not len(threads):  # a process that made no call, such as the parent of the one that did
+                likely.append(0)
+                over.append(0)
+                continue
             at_least.append(_sooner(ends[threads], early[threads]))
             likely.append(max(_sooner(ends[one], early[one]) for one in sets if len(one)))
             over.append(int(ends[threads].max()))

@@ -228,7 +228,8 @@ def two_threads(process_of_thread: list[int], first: list[Call], second: list[Ca
     columns["thread"] = np.repeat(np.arange(2, dtype=np.int32), [len(first), len(second)])
     works = [work for _, work, _ in parts]
     shifted = [np.where(work.stream >= 0, work.stream + number, -1) for number, work in enumerate(works)]
-    legacy = [0, 1] if processes == 2 else [-1]
+    legacy = [process_of_thread.index(one) if one in process_of_thread else -1 for one in range(processes)]
+    legacy = legacy if processes > 1 else [-1]
     work = DeviceWork(
         action=np.concatenate([work.action for work in works]),
         stream=np.concatenate(shifted).astype(np.int32),
@@ -248,10 +249,11 @@ def test_a_run_of_several_processes_saves_what_the_slowest_saves() -> None:
     """Rank 0 could save 5 s, rank 1 only 2 s: they end together, so the savings do not add up."""
     first = [launch(5), wait(gap=9), wait(problem=Problem.NONE)]
     second = [launch(2), wait(gap=12), wait(problem=Problem.NONE)]
-    timeline, work = two_threads([0, 1], first, second)
     gpu = np.array([5, 0, 0, 2, 0, 0], np.int64) * SECOND
-    found = Replay(timeline, work, given_gpu_times(timeline, work, gpu)).selected(np.ones(6, bool))
-    assert (found.likely_s, found.high_s) == (2, 5)
+    for processes in ([0, 1], [0, 2]):  # or one in between makes no call
+        timeline, work = two_threads(processes, first, second)
+        found = Replay(timeline, work, given_gpu_times(timeline, work, gpu)).selected(np.ones(6, bool))
+        assert (found.likely_s, found.high_s) == (2, 5)
 
 
 WAITING = [
