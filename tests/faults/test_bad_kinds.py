@@ -18,6 +18,7 @@ FEW = (
     "nobody_forks between",
     "kills_allocation before",
     "own_trap between",
+    "breakpoint between",
     "traced_by_child between",
     "missing_interpreter",
 )

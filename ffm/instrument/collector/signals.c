@@ -75,13 +75,14 @@ bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_sig
     return true;
 }
 
-/* Let the signal occur again, with its effect without us. A signal that was sent does not repeat by itself. */
+/* Let the signal occur again, with its effect without us. Only an access to memory repeats by itself: what was sent
+ * does not, nor does a trap, whose instruction is over, nor a refused system call, which was left out. */
 static void let_go(int number, bool sent)
 {
     const ffm_signal_action usual = {.handler = (uint64_t)SIG_DFL};
     handlers.open = false;
     install(number, &usual, NULL);
-    if (sent)
+    if (sent || number == SIGTRAP || number == SIGSYS)
         ffm_kernel(SYS_tgkill, (uint64_t)getpid(), (uint64_t)gettid(), (uint64_t)number, 0);
 }
 
