@@ -25,7 +25,7 @@ from ffm.instrument.errors import InstrumentError
 from ffm.instrument.recording import read_recordings
 from ffm.stages.folder import STAGES
 from ffm.whole_file import LEFTOVER
-from tests.conftest import cuda_include
+from tests.conftest import cuda_include, pytest_configure
 from tests.faults.server import Done, Server
 
 SOURCE = Path(__file__).parent / "programs" / "bad.c"
@@ -353,6 +353,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--stages", type=int, default=len(STAGES), help="Only the first so many stages.")
     given = parser.parse_args()
+    pytest_configure()
     counts: Counter[str] = Counter()
     bad_things: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="ffm-bad-") as folder, Server(Path(folder)) as server:

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ffm.stages.folder import STAGES
+from tests.conftest import pytest_configure
 from tests.faults.ground import UNWOUND, Ended, Ground, moment
 from tests.faults.injected import build_full_disk, failing_disk
 from tests.faults.server import Server
@@ -199,6 +200,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="Stop after this time.")
     given = parser.parse_args()
+    pytest_configure()
     from ffm.vgpu.paths import sample
 
     with tempfile.TemporaryDirectory(prefix="ffm-faults-") as scratch, Server(Path(scratch)) as server:
