@@ -113,8 +113,8 @@ def test_the_loop_is_one_sequence(analysis: Analysis, ffm: Ffm, results: Path) -
 def test_all_of_the_run_was_matched(analysis: Analysis) -> None:
     assert analysis.matching is not None
     assert analysis.matching.unmatched_s == 0
-    # That other programs had the processors is told, too.
-    assert [note for note in analysis.notes if not note.startswith(("Stage 2 took", "Stages 1 and 2 differ"))] == []
+    # On a busy machine it is told that tracing took long, too.
+    assert [note for note in analysis.notes if not note.startswith("Stage 2 took")] == []
 
 
 def test_the_program_was_not_disturbed(results: Path) -> None:
