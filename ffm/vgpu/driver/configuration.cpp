@@ -1,9 +1,9 @@
 #include "configuration.h"
 
-#include <climits>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <unistd.h>
 
@@ -185,11 +185,11 @@ std::string apply(Settings &target, const std::string &key, const std::string &v
 
 std::string file_beside_executable()
 {
-    char path[PATH_MAX + 1];
-    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
-    if (length <= 0)
+    std::error_code unreadable;
+    std::string path = std::filesystem::read_symlink("/proc/self/exe", unreadable).string();
+    if (unreadable)
         return "";
-    std::string name = std::string(path, static_cast<std::size_t>(length)) + ".vgpu";
+    std::string name = path + ".vgpu";
     return access(name.c_str(), R_OK) == 0 ? name : "";
 }
 
