@@ -97,9 +97,11 @@ def test_named_configuration_comes_before_the_one_beside_the_program(scene: Scen
     ("text", "cause"),
     [
         ("call.free = 10\ncall.fre = 1\n", ":2: unknown key 'call.fre'"),
-        ("copy.latency = fast\n", ":1: 'fast' is not a number of at least 0"),
+        ("copy.latency = fast\n", ":1: 'fast' is not a number from 0"),
         ("kernel.fill = 3 + 4\n", ":1: a kernel's duration is 'MICROSECONDS + NANOSECONDS per thread'"),
-        ("device.memory = inf\n", ":1: 'inf' is not a number of at least 0"),
+        ("device.memory = inf\n", ":1: 'inf' is not a number from 0"),
+        ("call.launch = 1e300\n", ":1: '1e300' is not a number from 0"),
+        ("kernel.fill = 1 + 1e300 per thread\n", ":1: a kernel's duration is"),
         ("kernel.fill = nan\n", ":1: a kernel's duration is 'MICROSECONDS + NANOSECONDS per thread', not 'nan'"),
         ("device.memory\n", ":1: expected 'key = value'"),
     ],

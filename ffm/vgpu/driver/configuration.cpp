@@ -21,6 +21,9 @@ struct Settings : Configuration {
 };
 constexpr double smallest_speed = 1e-6;
 
+/* In every unit more than any machine has or takes: a kernel of a quarter of an hour, a terabyte in a nanosecond. */
+constexpr double largest = 1e9;
+
 /* As many as NVIDIA's largest machines of one process have. */
 constexpr int most_devices = 16;
 
@@ -71,24 +74,25 @@ std::string trimmed(const std::string &text)
     return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/* Reads one finite number at `cursor`, and moves past it and the blanks that follow; false if there is none. */
+/* Reads one number of a size that can be at `cursor`, and moves past it and the blanks that follow; false if there is
+ * none. */
 bool read_number(const char *&cursor, double &value)
 {
     char *end = nullptr;
     value = std::strtod(cursor, &end);
-    if (end == cursor || !std::isfinite(value))
+    if (end == cursor || !(std::abs(value) <= largest))
         return false;
     cursor = end + std::strspn(end, " \t");
     return true;
 }
 
-/* Stores the number; the cause where there is none or it is too small. */
+/* Stores the number; the cause where there is none, or it is too small or too large. */
 std::string read_at_least(const std::string &text, double minimum, double &target)
 {
     const char *cursor = text.c_str();
     double parsed;
     if (!read_number(cursor, parsed) || *cursor != '\0' || !(parsed >= minimum))
-        return "'" + text + "' is not a number of at least " + std::to_string(minimum);
+        return "'" + text + "' is not a number from " + std::to_string(minimum) + " to " + std::to_string(largest);
     target = parsed;
     return "";
 }
@@ -197,7 +201,7 @@ std::string file_beside_executable()
 
 Nanoseconds KernelDuration::of(double threads) const
 {
-    return static_cast<Nanoseconds>(fixed_microseconds * 1e3 + nanoseconds_per_thread * threads);
+    return nanoseconds(fixed_microseconds * 1e3 + nanoseconds_per_thread * threads);
 }
 
 KernelDuration Configuration::kernel(const std::string &name) const

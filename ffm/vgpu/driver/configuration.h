@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -92,15 +93,21 @@ bool load_configuration(std::string &error);
 /* The configuration in force; the defaults until load_configuration has succeeded. */
 const Configuration &configuration();
 
+/* Whole nanoseconds; more than a century is one. */
+constexpr Nanoseconds nanoseconds(double value)
+{
+    return static_cast<Nanoseconds>(std::min(value, 3.2e18));
+}
+
 constexpr Nanoseconds microseconds(double value)
 {
-    return static_cast<Nanoseconds>(value * 1e3);
+    return nanoseconds(value * 1e3);
 }
 
 /* Time for `bytes` at `bandwidth` GB/s (10^9 bytes per second). */
 constexpr Nanoseconds transfer_time(double bytes, double bandwidth)
 {
-    return static_cast<Nanoseconds>(bytes / bandwidth);
+    return nanoseconds(bytes / bandwidth);
 }
 
 } // namespace vgpu
