@@ -279,12 +279,15 @@ def _alike(owner: NDArray[np.integer], site: NDArray[np.integer], owners: int) -
     `owner` and `site` are the columns of a timeline, shape (n,).
     """
     number = np.arange(owners, dtype=np.int32)
-    used = np.unique(np.column_stack([owner, site]), axis=0)
+    if owners == 1:
+        return number
+    sites = int(site.max(initial=-1)) + 1
+    user, used = np.divmod(np.unique(owner.astype(np.int64) * sites + site), max(sites, 1))
     while True:
-        least = np.full(int(site.max(initial=-1)) + 1, owners, np.int32)
-        np.minimum.at(least, used[:, 1], number[used[:, 0]])
+        least = np.full(sites, owners, np.int32)
+        np.minimum.at(least, used, number[user])
         shared = number.copy()
-        np.minimum.at(shared, used[:, 0], least[used[:, 1]])
+        np.minimum.at(shared, user, least[used])
         if (shared == number).all():
             return number
         number = shared

@@ -225,8 +225,8 @@ def threads_of(recording: Recording) -> dict[int, int]:
         (recording.operations["thread_id"], recording.operations["thread"]),
         (marks["thread_id"], marks["operation_thread"]),
     ]
-    pairs = np.unique(np.concatenate([np.column_stack(columns).astype(np.int64) for columns in seen]), axis=0)
-    return dict(pairs.tolist())
+    pairs = np.unique(np.concatenate([kernel.astype(np.int64) << 32 | own for kernel, own in seen]))
+    return dict(zip((pairs >> 32).tolist(), (pairs & 0xFFFFFFFF).tolist(), strict=True))
 
 
 def recorded_uses(columns: Columns, recorded: NDArray[np.void], threads: Mapping[int, int]) -> RecordedUses:
