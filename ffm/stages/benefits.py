@@ -36,7 +36,9 @@ COSTLY_TRACING = 1.2
 
 
 VARIES = 0.01
-"""Two runs of a program on an undisturbed machine differ by about this share, even if those that were seen do not."""
+"""Two runs of a program on an undisturbed machine differ by about this share, as was seen on real GPUs, even if those
+that are compared do not.
+"""
 
 
 @dataclass(frozen=True, slots=True)
