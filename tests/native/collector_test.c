@@ -18,6 +18,7 @@
 #include "blocks.h"
 #include "calls.h"
 #include "catalogue.h"
+#include "clock_reads.h"
 #include "collector.h"
 #include "kernels.h"
 #include "thread_memory.h"
@@ -281,6 +282,50 @@ static void alternate_stack_is_told_often(void)
     assert(!ffm_thread_memory_holds((uint64_t)elsewhere, (uint64_t)elsewhere + 1));
 }
 
+static __attribute__((noinline)) void clock_function(void)
+{
+    ffm_clock_read(__builtin_return_address(0), NULL);
+    __asm__ volatile("");
+}
+
+static __attribute__((noinline)) void clock_of_library(void)
+{
+    clock_function();
+    __asm__ volatile("");
+}
+
+static __attribute__((noinline)) void first_reader(void)
+{
+    clock_of_library();
+    __asm__ volatile("");
+}
+
+static __attribute__((noinline)) void second_reader(void)
+{
+    clock_of_library();
+    __asm__ volatile("");
+}
+
+static __attribute__((noinline)) void read_at_each_depth(int depth)
+{
+    first_reader();
+    if (depth > 0)
+        read_at_each_depth(depth - 1);
+    __asm__ volatile("");
+}
+
+/* One function reads it over and over, then another once, from the same place on the stack; after an operation, more
+ * stacks than can be captured. */
+static void clocks_are_read(synchronize sync)
+{
+    for (int i = 0; i < 100000; i++)
+        first_reader();
+    second_reader();
+    first_reader();
+    assert(sync() == 0);
+    read_at_each_depth(1500);
+}
+
 static void call_in_child(synchronize sync, pid_t child)
 {
     int status = 0;
@@ -309,6 +354,7 @@ int main(int count, char **arguments)
     read_managed_variable(sync);
     memory_is_freed_during_a_launch();
     alternate_stack_is_told_often();
+    clocks_are_read(sync);
 
     pthread_t threads[4];
     for (int i = 0; i < 4; i++)

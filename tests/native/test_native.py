@@ -60,10 +60,10 @@ def operations_of(recording: Recording, name: str) -> np.ndarray:
 def test_every_call_of_every_thread_is_recorded(recordings: list[Recording]) -> None:
     parent = recordings[0]
     synchronizations = operations_of(parent, "cuCtxSynchronize")
-    assert len(synchronizations) == 4 * 5000 + 2
+    assert len(synchronizations) == 4 * 5000 + 3
     threads, counts = np.unique(synchronizations["thread"], return_counts=True)
-    assert sorted(counts.tolist()) == [2, 5000, 5000, 5000, 5000]
-    for thread in threads[counts > 2]:
+    assert sorted(counts.tolist()) == [3, 5000, 5000, 5000, 5000]
+    for thread in threads[counts > 3]:
         numbers = synchronizations["number"][synchronizations["thread"] == thread]
         assert numbers.tolist() == list(range(5000))
     assert parent.lost == 0
@@ -93,6 +93,17 @@ def test_watches_end_as_the_program_used_the_memory(recordings: list[Recording])
     # A result that is read, one overwritten by the next transfer before it is written, one next to other data. The
     # sources are pageable, so they were staged when the calls returned. Finally a managed variable is read.
     assert kinds == [read, write, read, read]
+
+
+def test_each_reader_of_a_clock_is_told_or_that_some_were_not_seen(recordings: list[Recording]) -> None:
+    parent = recordings[0]
+    reads = parent.accesses[parent.accesses["kind"] == constant("FFM_ACCESS_CLOCK")]
+    # Of the two readers the same frames call, then of many; the empty stack stands for any.
+    first, second, *others = reads["stack"].tolist()
+    assert first != second
+    assert 0 not in (first, second)
+    assert [stack for stack in others if stack == 0] == [0]
+    assert others[-1] == 0
 
 
 def test_what_is_touched_of_downloads_is_told_by_page(recordings: list[Recording]) -> None:

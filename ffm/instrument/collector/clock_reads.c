@@ -17,12 +17,15 @@
 
 enum { FUNCTION = 1024, INTERPRETER_CLOCKS = 64, NEAR_FRAMES = 8 };
 
-/* Capturing a stack costs a microsecond. So many reads of a thread are captured between two of its operations, and so
- * many of their stacks are told apart. */
-enum { CAPTURED = 64, TOLD_APART = 4 };
+/* Capturing a stack costs a microsecond. So many reads of a thread are captured between two of its operations, those
+ * after the first PLAIN only if their stack is not recognised, and so many of their stacks are told apart. */
+enum { PLAIN = 8, CAPTURED = 1024, TOLD_APART = 4 };
 
 /* Reads before the recording begins: so many of all threads are remembered, with so many frames. */
 enum { EARLY = 32, EARLY_FRAMES = 16 };
+
+/* The empty stack: whose read it is, is not known. */
+enum { NO_STACK = 0 };
 
 static struct {
     uint32_t count;
@@ -31,6 +34,7 @@ static struct {
 
 static struct {
     bool open;
+    uint64_t unseen; /* when there were too many for the first time; 0 for never */
     uint32_t count;
     struct {
         uint64_t time;
@@ -59,20 +63,27 @@ static uint32_t asked(uint32_t stack)
     return 0;
 }
 
+static void unseen_early(void)
+{
+    if (early.unseen == 0)
+        early.unseen = ffm_now();
+}
+
 static void remember(void)
 {
     uint64_t frames[EARLY_FRAMES];
-    if (__atomic_load_n(&early.count, __ATOMIC_RELAXED) >= EARLY)
-        return;
     ffm_unwinding_begin();
     const int depth = unw_backtrace((void **)frames, EARLY_FRAMES);
     ffm_unwinding_end();
-    for (uint32_t i = 0; i < early.count; i++)
+    const uint32_t known = __atomic_load_n(&early.count, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < known && i < EARLY; i++)
         if (early.reads[i].depth == depth && memcmp(early.reads[i].frames, frames, (size_t)depth * sizeof *frames) == 0)
             return;
-    const uint32_t place = __atomic_fetch_add(&early.count, 1, __ATOMIC_RELAXED);
-    if (depth <= 0 || place >= EARLY)
+    const uint32_t place = known < EARLY ? __atomic_fetch_add(&early.count, 1, __ATOMIC_RELAXED) : EARLY;
+    if (depth <= 0 || place >= EARLY) {
+        unseen_early();
         return;
+    }
     early.reads[place].time = ffm_now();
     memcpy(early.reads[place].frames, frames, (size_t)depth * sizeof *frames);
     early.reads[place].depth = depth;
@@ -93,56 +104,97 @@ void ffm_clock_reads_open(void)
     for (uint32_t i = 0; i < early.count && i < EARLY; i++)
         record(0, 0, FFM_ACCESS_EARLY, false, early.reads[i].time,
                ffm_stack_number(early.reads[i].frames, (uint32_t)early.reads[i].depth));
+    if (early.unseen != 0)
+        record(0, 0, FFM_ACCESS_EARLY, false, early.unseen, NO_STACK);
 }
 
-static void read_by(const void *caller, const ffm_registers *from, bool counter)
+/* Reads of this thread since an operation or a wait ended. */
+typedef struct {
+    uint64_t operations, waits; /* of this thread, and of all, before */
+    uint32_t captured, told_apart;
+    uint32_t stacks[TOLD_APART];
+    bool unseen; /* some were not captured */
+} reads;
+
+static reads *reads_here(const ffm_thread *thread)
 {
-    static __thread struct {
-        uint64_t operations, waits; /* of this thread, and of all, before */
-        uint32_t captured, told_apart;
-        uint32_t stacks[TOLD_APART];
-    } seen __attribute__((tls_model("initial-exec")));
+    static __thread reads here __attribute__((tls_model("initial-exec")));
+    const uint64_t operations = thread == NULL ? 0 : thread->operations.written;
+    if (here.operations != operations || here.waits != ffm_arming_waits())
+        here = (reads){.operations = operations, .waits = ffm_arming_waits()};
+    return &here;
+}
+
+/* Whether the stack is one of those whose reads were recorded. Remembers it. */
+static bool told(reads *here, uint32_t stack)
+{
+    for (uint32_t i = 0; i < here->told_apart && i < TOLD_APART; i++)
+        if (here->stacks[i] == stack)
+            return true;
+    here->stacks[here->told_apart++ % TOLD_APART] = stack;
+    return false;
+}
+
+/* Some reads are not captured: any of them may be the program's. */
+static void unseen(reads *here, bool counter)
+{
+    const ffm_thread *thread = early.open && !here->unseen ? ffm_thread_self() : NULL;
+    here->unseen = true;
+    if (!early.open)
+        unseen_early();
+    else if (thread != NULL)
+        record(here->operations, thread->number, 0, counter, ffm_now(), NO_STACK);
+}
+
+static void read_by(const void *caller, uint64_t base, const ffm_registers *from, bool counter)
+{
     static __thread bool of_driver __attribute__((tls_model("initial-exec")));
-    const ffm_thread *thread = ffm_thread_peek();
+    ffm_thread *thread = ffm_thread_peek();
     if (of_driver || (thread != NULL && (thread->depth != 0 || thread->bypass != 0)) ||
         ffm_instruments_hold((uint64_t)caller) || ffm_foreign_holds((uint64_t)caller))
         return;
-    const uint64_t operations = thread == NULL ? 0 : thread->operations.written;
-    if (seen.operations != operations || seen.waits != ffm_arming_waits()) {
-        memset(&seen, 0, sizeof seen);
-        seen.operations = operations;
-        seen.waits = ffm_arming_waits();
-    }
-    if (seen.captured == CAPTURED)
-        return;
-    seen.captured++;
+    reads *here = reads_here(thread);
     if (!early.open) {
-        if (from == NULL)
+        if (here->captured == CAPTURED)
+            unseen(here, counter);
+        else if (from == NULL)
             remember();
+        here->captured += here->captured < CAPTURED;
         return;
     }
     bool truncated;
     const uint64_t now = ffm_now();
-    const uint32_t stack = from == NULL ? ffm_stack_here(0, &truncated) : ffm_stack_from(from, &truncated);
-    for (uint32_t i = 0; i < seen.told_apart && i < TOLD_APART; i++)
-        if (seen.stacks[i] == stack)
+    uint32_t stack;
+    if (thread == NULL || !ffm_known_stack_find(&thread->clock_readers, caller, base, &stack)) {
+        if (here->captured == CAPTURED) {
+            unseen(here, counter);
             return;
-    seen.stacks[seen.told_apart++ % TOLD_APART] = stack;
+        }
+        stack = from == NULL ? ffm_stack_here(0, &truncated) : ffm_stack_from(from, &truncated);
+        if (++here->captured > PLAIN && thread != NULL)
+            ffm_known_stack_add(&thread->clock_readers, caller, base, from, stack);
+    }
+    if (told(here, stack))
+        return;
     if (ffm_foreign_driver_in(stack)) {
         of_driver = true; /* also when it runs functions of the program, which the stream orders */
         return;
     }
-    if (thread == NULL && (thread = ffm_thread_self()) == NULL)
-        return;
-    record(operations, thread->number, 0, counter, now, stack);
+    if (thread != NULL || (thread = ffm_thread_self()) != NULL)
+        record(here->operations, thread->number, 0, counter, now, stack);
 }
 
 void ffm_clock_read(const void *caller, const ffm_registers *from)
 {
-    read_by(caller, from, false);
+    read_by(caller, from == NULL ? (uint64_t)__builtin_frame_address(0) : from->stack, from, false);
 }
 
 void ffm_clock_counter_read(const ffm_registers *from)
 {
-    read_by((const void *)from->instruction, from, true);
+    read_by((const void *)from->instruction, from->stack, from, true);
+}
+
+void ffm_clock_counter_unseen(void)
+{
+    unseen(reads_here(ffm_thread_peek()), true);
 }

@@ -17,6 +17,9 @@ void ffm_clock_read(const void *caller, const ffm_registers *from);
 /* The same, of the processor's own counter (RDTSC, RDTSCP). */
 void ffm_clock_counter_read(const ffm_registers *from);
 
+/* From now on, until an operation ends, some of its reads are not seen. */
+void ffm_clock_counter_unseen(void);
+
 /* A function of an interpreter with which scripts read clocks; what else the interpreter reads is for itself. */
 void ffm_clock_of_interpreter(uint64_t function);
 

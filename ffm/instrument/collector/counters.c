@@ -11,8 +11,8 @@
 enum { PAGE = 4096, PLACES = 1 << 10, BREAKPOINT = 0xCC, WITH_PROCESSOR = 3 /* bytes of RDTSCP */ };
 
 /* A read at a breakpoint costs microseconds, and a program may do nothing but read. So many reads at a place are seen
- * between the ends of two operations, as many as are recorded of a thread (see clock_reads.c); then the breakpoint is
- * gone until the next one ends. What reads there meanwhile follows the same operations as those that were seen. */
+ * between the ends of two operations; then the breakpoint is gone until the next one ends. What reads there meanwhile
+ * follows the same operations as those that were seen, but others may have called it. */
 enum { MOST = 64 };
 
 typedef struct {
@@ -86,6 +86,7 @@ static void count(place *at)
         return;
     if (!at->open && put(at->instruction, at->first)) {
         at->open = true;
+        ffm_clock_counter_unseen();
         __atomic_store_n(&counters.any_open, true, __ATOMIC_RELAXED);
     }
     unlock();

@@ -1,7 +1,5 @@
-#define UNW_LOCAL_ONLY
 #include "stacks.h"
 
-#include <libunwind.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +11,7 @@
 #include "python_frames.h"
 #include "signals.h"
 #include "sink.h"
+#include "unwind_from.h"
 #include "unwinding.h"
 
 /* So many distinct stacks are recorded whole, so many more by their inner frames, and all others by the innermost. What
@@ -320,22 +319,12 @@ uint32_t ffm_stack_here(int skip, bool *truncated)
 uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated)
 {
     unw_context_t context;
-    memset(&context, 0, sizeof context);
-    greg_t *general = context.uc_mcontext.gregs;
-    general[REG_RIP] = (greg_t)registers->instruction;
-    general[REG_RSP] = (greg_t)registers->stack;
-    general[REG_RBP] = (greg_t)registers->frame;
-    general[REG_RBX] = (greg_t)registers->rbx;
-    general[REG_R12] = (greg_t)registers->r12;
-    general[REG_R13] = (greg_t)registers->r13;
-    general[REG_R14] = (greg_t)registers->r14;
-    general[REG_R15] = (greg_t)registers->r15;
     uint64_t frames[FFM_MAX_FRAMES];
     uint32_t depth = 0;
     unw_cursor_t cursor;
     *truncated = false;
     ffm_unwinding_begin();
-    if (unw_init_local2(&cursor, &context, UNW_INIT_SIGNAL_FRAME) == 0) {
+    if (ffm_unwind_from(&cursor, &context, registers)) {
         do {
             unw_word_t address;
             if (unw_get_reg(&cursor, UNW_REG_IP, &address) != 0 || address == 0)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "known_stacks.h"
 #include "sink.h"
 
 typedef struct {
@@ -28,6 +29,7 @@ typedef struct {
     bool memory_known;      /* ffm_thread_memory_here was called */
     ffm_operation attached; /* the current call of a function that was attached to */
     uint64_t attached_arguments[12];
+    ffm_known_stacks clock_readers;
 } ffm_thread;
 
 /* State of the calling thread, created on first use; NULL if memory is short, or if the recording is another
