@@ -82,6 +82,7 @@ class Gate:
             **base,
             "LD_PRELOAD": ":".join([*libraries, earlier] if earlier else libraries),
             "FFM_GATE": str(self.path),
+            "FFM_PRELOAD": ":".join(libraries),
             "FFM_RUNNER": str(os.getpid()),
         }
 

@@ -95,6 +95,7 @@ ENDS = [
 
 PROCESSES = [
     *_both("exec_self exec_in_thread exec_memory exec_unrandomized close_range_on_exec", before=TURNS, between=10),
+    *_both("exec_self_without_environment forgets_preloads", before=TURNS, between=10),
     *_between("exec_other", TURNS),
     *_both("child vforks spawns", before=2 * TURNS, between=3 * TURNS),
     *_both("exec_nothing dying_child late_child shell double_fork many_children raw_fork zombie ignores_children"),

@@ -13,6 +13,7 @@ import pytest
 
 from ffm.instrument import runner
 from ffm.instrument.errors import InstrumentError
+from ffm.instrument.gate import Gate
 from ffm.instrument.library import native_library
 
 PROGRAM = """
@@ -91,3 +92,27 @@ def test_a_program_that_dies_at_the_gate_is_not_said_to_have_failed_itself(
     nothing = runner.Instruments(tmp_path, [], 0, None, lambda _: pytest.fail("there is no driver"))
     with pytest.raises(InstrumentError, match="SIGSEGV while the instruments were put into it, before it began"):
         runner.run_instrumented(["/bin/true"], nothing, output=tmp_path / "output")
+
+
+@pytest.fixture(scope="module")
+def executes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("executes") / "executes"
+    subprocess.run(["gcc", "-o", program, Path(__file__).parent / "programs" / "executes.c"], check=True)
+    return program
+
+
+WAYS = ("execve", "execle", "execvpe", "fexecve", "execveat", "posix_spawn", "vfork", "system", "many", "preloading")
+
+
+@pytest.mark.parametrize("way", [*WAYS, "nothing"])
+def test_a_program_comes_to_the_gate_whatever_environment_it_is_given(executes: Path, way: str) -> None:
+    """It finds the environment that it was given: `env` prints the same as without the gate."""
+    arrived: list[str] = []
+    with Gate(lambda process, _: arrived.append((Path("/proc") / str(process) / "exe").readlink().name)) as gate:
+        bare, gated = (
+            subprocess.run([executes, way], env=environment, capture_output=True, text=True, check=False)
+            for environment in (dict(os.environ), gate.environment(dict(os.environ)))
+        )
+    assert (gated.returncode, gated.stdout, gated.stderr) == (bare.returncode, bare.stdout, bare.stderr)
+    assert bare.returncode == 0 and (way == "nothing" or bare.stdout)
+    assert (arrived[0], arrived[-1]) == ("executes", "env")

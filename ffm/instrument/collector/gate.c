@@ -23,10 +23,11 @@
 
 #include "gate_descriptors.h"
 #include "gate_notice.h"
+#include "gate_programs.h"
 
 static void wait_at_gate(uint32_t reason)
 {
-    const char *path = getenv("FFM_GATE");
+    const char *path = ffm_gate_programs_socket();
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (path == NULL || strlen(path) >= sizeof address.sun_path)
         return;
@@ -165,6 +166,7 @@ static void end_with_runner(void)
 __attribute__((constructor)) static void at_start(void)
 {
     end_with_runner();
+    ffm_gate_programs_lead();
     dl_iterate_phdr(find_list, &loaded);
     if (loaded != NULL)
         ffm_gate_notice_keep((void *)loaded->r_brk);

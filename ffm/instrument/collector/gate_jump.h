@@ -11,6 +11,10 @@ enum { FFM_GATE_JUMP_BYTES = 5 };
  * be within 16 bytes aligned to 16, and writable. */
 void ffm_gate_jump(uint8_t *start, const uint8_t *target);
 
+/* Make the code at `start` writable for a jump, or no longer. It stays executable, because other functions on the page
+ * are in use. */
+bool ffm_gate_jump_writable(uint8_t *start, bool writable);
+
 /* Whether such a jump can be put there, and reaches its target. */
 bool ffm_gate_jump_reaches(const uint8_t *start, const uint8_t *target);
 

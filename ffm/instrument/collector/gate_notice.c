@@ -3,12 +3,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "gate_jump.h"
 
-enum { PAGE = 4096, JUMP_CODE = 0xE9 };
+enum { JUMP_CODE = 0xE9 };
 
 static struct {
     uint8_t *start;
@@ -30,31 +29,25 @@ static void tell(void)
         notice.hook();
 }
 
-/* The page stays executable, because other functions on it are in use. */
-static bool set_writable(bool writable)
-{
-    uint8_t *page = (uint8_t *)((uintptr_t)notice.start & ~(uintptr_t)(PAGE - 1));
-    const size_t bytes = (size_t)(notice.start - page) + sizeof notice.before;
-    return mprotect(page, bytes, PROT_READ | PROT_EXEC | (writable ? PROT_WRITE : 0)) == 0;
-}
-
 void ffm_gate_notice_hooked(void)
 {
     int32_t distance;
     if (notice.start == NULL || notice.start[0] != JUMP_CODE ||
-        !ffm_gate_jump_reaches(notice.start, (const uint8_t *)(uintptr_t)tell) || !set_writable(true))
+        !ffm_gate_jump_reaches(notice.start, (const uint8_t *)(uintptr_t)tell) ||
+        !ffm_gate_jump_writable(notice.start, true))
         return;
     memcpy(&distance, notice.start + 1, sizeof distance);
     notice.hook = (void (*)(void))(uintptr_t)(notice.start + FFM_GATE_JUMP_BYTES + distance);
     notice.process = getpid();
     ffm_gate_jump(notice.start, (const uint8_t *)(uintptr_t)tell);
-    set_writable(false);
+    ffm_gate_jump_writable(notice.start, false);
 }
 
 void ffm_gate_notice_after_fork(void)
 {
-    if (notice.start == NULL || memcmp(notice.start, notice.before, sizeof notice.before) == 0 || !set_writable(true))
+    if (notice.start == NULL || memcmp(notice.start, notice.before, sizeof notice.before) == 0 ||
+        !ffm_gate_jump_writable(notice.start, true))
         return;
     memcpy(notice.start, notice.before, sizeof notice.before);
-    set_writable(false);
+    ffm_gate_jump_writable(notice.start, false);
 }
