@@ -9,6 +9,7 @@
 #include "driver_state.h"
 #include "graph.h"
 #include "memory.h"
+#include "thread_state.h"
 #include "wait.h"
 
 namespace vgpu
@@ -50,15 +51,16 @@ struct ThreadStreams {
             destroy_stream(reinterpret_cast<CUstream>(entry.second.stream), entry.second.id);
     }
 };
-thread_local ThreadStreams thread_streams;
+ThreadState<ThreadStreams> thread_streams;
 
 Stream *thread_stream(Context &context)
 {
-    auto found = thread_streams.of_context.find(context.id);
-    if (found != thread_streams.of_context.end())
+    auto &streams = thread_streams.here().of_context;
+    auto found = streams.find(context.id);
+    if (found != streams.end())
         return found->second.stream;
     Stream *stream = create_stream(context, CU_STREAM_DEFAULT, 0);
-    thread_streams.of_context[context.id] = {stream, stream->id};
+    streams[context.id] = {stream, stream->id};
     return stream;
 }
 

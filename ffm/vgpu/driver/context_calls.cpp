@@ -8,6 +8,7 @@
 #include "configuration.h"
 #include "context.h"
 #include "driver_state.h"
+#include "thread_state.h"
 #include "wait.h"
 
 int vgpu_state = 0;
@@ -20,7 +21,12 @@ namespace
 std::mutex initialise_mutex;
 bool initialised_flag = false;
 
-thread_local std::vector<CUcontext> context_stack;
+ThreadState<std::vector<CUcontext>> context_stacks;
+
+std::vector<CUcontext> &context_stack()
+{
+    return context_stacks.here();
+}
 
 void refuse_in_child()
 {
@@ -42,7 +48,7 @@ CUresult create(CUcontext *handle, unsigned flags, CUdevice device)
     if (!is_device(device))
         return CUDA_ERROR_INVALID_DEVICE;
     *handle = handle_of(create_context(device, flags));
-    context_stack.push_back(*handle);
+    context_stack().push_back(*handle);
     return CUDA_SUCCESS;
 }
 
@@ -54,8 +60,8 @@ CUresult destroy(CUcontext handle)
     Context *context = find_context(handle);
     if (!context || context->primary)
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (!context_stack.empty() && context_stack.back() == handle)
-        context_stack.pop_back();
+    if (!context_stack().empty() && context_stack().back() == handle)
+        context_stack().pop_back();
     destroy_context(context);
     return CUDA_SUCCESS;
 }
@@ -76,7 +82,7 @@ CUresult push(CUcontext handle)
         return result;
     if (!revived_context(handle))
         return CUDA_ERROR_INVALID_CONTEXT;
-    context_stack.push_back(handle);
+    context_stack().push_back(handle);
     return CUDA_SUCCESS;
 }
 
@@ -85,11 +91,11 @@ CUresult pop(CUcontext *handle)
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
-    if (context_stack.empty())
+    if (context_stack().empty())
         return CUDA_ERROR_INVALID_CONTEXT;
     if (handle)
-        *handle = context_stack.back();
-    context_stack.pop_back();
+        *handle = context_stack().back();
+    context_stack().pop_back();
     return CUDA_SUCCESS;
 }
 
@@ -102,7 +108,7 @@ bool vgpu::initialised()
 
 Context *vgpu::current_context()
 {
-    return context_stack.empty() ? nullptr : find_context(context_stack.back());
+    return context_stack().empty() ? nullptr : find_context(context_stack().back());
 }
 
 DRIVER_CALL(cuInit)(unsigned int flags)
@@ -193,10 +199,10 @@ DRIVER_CALL(cuCtxSetCurrent)(CUcontext handle)
         return result;
     if (handle && !revived_context(handle))
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (!context_stack.empty())
-        context_stack.pop_back();
+    if (!context_stack().empty())
+        context_stack().pop_back();
     if (handle)
-        context_stack.push_back(handle);
+        context_stack().push_back(handle);
     return CUDA_SUCCESS;
 }
 
