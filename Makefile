@@ -20,6 +20,8 @@ HOME_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/uv
 export UV_CACHE_DIR ?= $(shell mkdir -p "$(HOME_CACHE)" 2>/dev/null && test -w "$(HOME_CACHE)" \
 	&& echo "$(HOME_CACHE)" || echo "$(CURDIR)/build/uv-cache")
 export UV_PYTHON_DOWNLOADS := never
+# The demo and the tests start hundreds of interpreters, each of which would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup system demo test lint unit faults search docs docs-links test-newest wheel test-wheel changelog drivers pythons clients lock format clean
 
