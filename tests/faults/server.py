@@ -24,6 +24,8 @@ IMPORTED = (
     "ffm.driver.analysis",
     "ffm.stages.timeline_file",
     "ffm.stages.findings",
+    "ffm.instrument.recording",
+    "numpy.ma",
 )
 """Modules without Frida, which does not work in a fork of the process that imported it."""
 
@@ -113,5 +115,8 @@ def _become(command: dict[str, Any]) -> None:
 if __name__ == "__main__":
     for _name in IMPORTED:
         __import__(_name)
+    from ffm.instrument.layout import declarations
+
+    declarations()
     if _serve():
         runpy.run_module("ffm", run_name="__main__")
