@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -66,7 +68,7 @@ def _contents(columns: Columns, recording: Recording) -> tuple[Contents, NDArray
         destination_held=known & (recorded["destination_hash"] == recorded["hash"]).all(axis=1),
         allocation=allocation,
         defined=_defined(touching, allocation, rows, len(columns["start"])),
-        last_write=_last_write(columns, touching, allocation, time),
+        last_write=_last_write(columns, touching, allocation, time, recorded["written"]),
     )
     return contents, rows, recorded
 
@@ -117,15 +119,31 @@ def _defined(
     return (allocation >= 0) & (first[np.maximum(allocation, 0)] < rows) if len(first) else np.zeros(len(rows), bool)
 
 
+_ONLY_ORDERS = re.compile(r"cu.*(Event|Capture)")
+"""Functions of the kind "order" that write no memory; what others write is not followed."""
+
+
 def _last_write(
-    columns: Columns, touching: Touching, allocation: NDArray[np.int64], time: NDArray[np.int64]
+    columns: Columns,
+    touching: Touching,
+    allocation: NDArray[np.int64],
+    time: NDArray[np.int64],
+    written: NDArray[np.uint64],
 ) -> NDArray[np.int64]:
-    """Return when work that may have written an allocation was last issued before a time: any kernel, or a copy into
-    it.
+    """Return when work that may have written an allocation was last issued before a time.
+
+    `written` is when a kernel that leads to it was last launched, as recorded. Where that is not known it is any
+    kernel, or function of the program in the stream.
     """
-    launches = columns["start"][_of_kind(columns, Kind.LAUNCH, Kind.HOST_FUNCTION, Kind.ORDER)]
-    place = np.searchsorted(launches, time) - 1
-    last = np.where(place >= 0, launches[np.maximum(place, 0)], LEAST) if len(launches) else np.full(len(time), LEAST)
+    unknown = written == constant("FFM_WRITES_UNKNOWN")
+    last = np.maximum(
+        _last_before(time, _issued(columns, Kind.ORDER, without=_ONLY_ORDERS)),
+        np.where(
+            unknown,
+            _last_before(time, _issued(columns, Kind.LAUNCH, Kind.HOST_FUNCTION)),
+            np.where(unknown | (written == 0), LEAST, written.astype(np.int64)),
+        ),
+    )
     rows, touched, writing = touching
     rows, touched = rows[writing], touched[writing]
     start = columns["start"][rows]
@@ -134,10 +152,25 @@ def _last_write(
         mine = allocation == one
         low, high = np.searchsorted(touched[order], [one, one + 1])
         times = start[order[low:high]]
-        if len(times):
-            place = np.searchsorted(times, time[mine]) - 1
-            last[mine] = np.maximum(last[mine], np.where(place >= 0, times[np.maximum(place, 0)], LEAST))
+        last[mine] = np.maximum(last[mine], _last_before(time[mine], times))
     return last
+
+
+def _issued(columns: Columns, *kinds: Kind, without: re.Pattern[str] | None = None) -> NDArray[np.int64]:
+    """Return when calls of these kinds began, sorted, without functions of that name."""
+    rows = _of_kind(columns, *kinds)
+    if without is not None:
+        names = [function.index for function in load_catalogue().of_kind(*kinds) if without.match(function.name)]
+        rows = rows[~np.isin(columns["function"][rows], names)]
+    return columns["start"][rows]
+
+
+def _last_before(time: NDArray[np.int64], events: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the last of the sorted events before each time, or the smallest value."""
+    if not len(events):
+        return np.full(len(time), LEAST)
+    place = np.searchsorted(events, time) - 1
+    return np.where(place >= 0, events[np.maximum(place, 0)], LEAST)
 
 
 def _parts(

@@ -7,6 +7,7 @@
 
 #include "blocks.h"
 #include "contexts.h"
+#include "device_writes.h"
 #include "guarded.h"
 #include "hashes.h"
 #include "peek.h"
@@ -156,18 +157,33 @@ static bool sent_before(const ffm_content *content)
 
 static void scan(void *opaque)
 {
-    const ffm_box *box = opaque;
+    const ffm_copy *copy = opaque;
+    const ffm_box *box = &copy->source;
     for (uint64_t slice = 0; slice < box->depth; slice++)
-        for (uint64_t row = 0; row < box->height; row++)
-            ffm_blocks_scan((const void *)(box->address + slice * box->slice + row * box->pitch), box->width);
+        for (uint64_t row = 0; row < box->height; row++) {
+            const void *words = (const void *)(box->address + slice * box->slice + row * box->pitch);
+            ffm_blocks_scan(words, box->width);
+            ffm_device_writes_upload(copy->destination.address, words, box->width);
+        }
+}
+
+/* The upload may contain addresses, which kernels then find. */
+static void scan_addresses(const ffm_copy *copy)
+{
+    ffm_copy readable = {ffm_peek(&copy->source), copy->destination};
+    if (!ffm_guarded(scan, &readable, readable.source.address, ffm_box_end(&readable.source)))
+        ffm_device_writes_unknown();
+    ffm_peek_over();
 }
 
 static void before_upload(const ffm_function *function, const ffm_operation *operation, const ffm_copy *copy,
                           ffm_thread *thread)
 {
     const ffm_box *source = &copy->source, *destination = &copy->destination;
-    if (ffm_watch_in_flight(source->address, ffm_box_end(source)))
-        return; /* the bytes are not there yet: what will be sent is unknown */
+    if (ffm_watch_in_flight(source->address, ffm_box_end(source))) {
+        ffm_device_writes_unknown(); /* the bytes are not there yet: what will be sent is unknown */
+        return;
+    }
     part_context parts = {thread, thread->operations.written, destination->address, thread->number, 0};
     ffm_content content = {.operation = parts.operation,
                            .operation_thread = thread->number,
@@ -179,11 +195,7 @@ static void before_upload(const ffm_function *function, const ffm_operation *ope
         return;
     content.hash[0] = hash.low;
     content.hash[1] = hash.high;
-    if (ffm_blocks_count() != 0) {
-        ffm_box readable = ffm_peek(source);
-        ffm_guarded(scan, &readable, readable.address, ffm_box_end(&readable));
-        ffm_peek_over();
-    }
+    scan_addresses(copy);
     bool again = sent_before(&content);
     ffm_hash there;
     if ((again || worth_checking(operation->stack)) && ffm_readback_hash(function, operation, destination, &there)) {
@@ -204,7 +216,8 @@ static void before_download(const ffm_function *function, const ffm_operation *o
                                      .bytes = destination->width * destination->height * destination->depth,
                                      .destination = destination->address,
                                      .shape = ffm_hash_shape(destination),
-                                     .flags = FFM_CONTENT_DOWNLOAD},
+                                     .flags = FFM_CONTENT_DOWNLOAD,
+                                     .written = ffm_device_writes_last(&copy->source)},
                          .box = *destination,
                          .stream = ffm_stream_key(function, operation, thread),
                          .site = operation->stack};
@@ -248,6 +261,7 @@ void ffm_contents_before(const ffm_function *function, const uint64_t *arguments
                          ffm_thread *thread)
 {
     ffm_copy copy;
+    ffm_device_writes_before(function, arguments, operation);
     if (ffm_context_ends(function))
         ffm_contents_gone(0, UINT64_MAX);
     for (uint32_t place = 0; ffm_copy_of(function, arguments, operation, place, &copy); place++) {
@@ -294,6 +308,7 @@ void ffm_contents_after(const ffm_function *function, const uint64_t *arguments,
                         uint64_t number, ffm_thread *thread)
 {
     (void)arguments;
+    ffm_device_writes_after(function, operation);
     if (contents.arrivals == 0)
         return;
     ffm_cover cover;
@@ -315,5 +330,6 @@ void ffm_contents_after_fork(void)
 {
     pthread_mutex_init(&contents.lock, NULL);
     contents.arrivals = 0;
+    ffm_device_writes_after_fork();
     ffm_peek_after_fork();
 }

@@ -33,6 +33,8 @@ static void scan(ffm_kernel_reach *reach, const void *words, size_t bytes)
         uint64_t word;
         uint32_t place;
         memcpy(&word, (const char *)words + offset, sizeof word);
+        if (reach->each != NULL)
+            reach->each(word, reach->context);
         if (ffm_blocks_find(word, &place))
             reach_block(reach, place);
         else

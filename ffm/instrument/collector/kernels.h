@@ -14,6 +14,8 @@ typedef struct {
     bool pageable; /* ordinary memory of the program, and everything reachable from there */
     bool none;     /* a graph without kernels */
     uint32_t next;
+    void (*each)(uint64_t word, void *context); /* called with each word of the parameters, unless NULL */
+    void *context;
 } ffm_kernel_reach;
 
 /* Examine the parameters of a kernel, as an array or in the packed form. */

@@ -5,7 +5,7 @@
  * records of one kind and one thread. A chunk's `used` grows after a record is complete, so the file of a killed writer
  * is readable up to its last record. All times are CLOCK_MONOTONIC nanoseconds. */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 4, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 5, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -164,7 +164,11 @@ typedef struct {
     uint32_t flags;
     uint32_t shape; /* equal for copies to the same rows: hash of widths and pitches at the destination */
     uint32_t reserved;
+    uint64_t written; /* of a download: when a kernel that may have written its source was last launched; 0 for never */
 } ffm_content;
+
+/* In its place, if any work may have written the source: it is not device memory whose allocation is known. */
+#define FFM_WRITES_UNKNOWN 0xFFFFFFFFFFFFFFFF
 
 /* One part of FFM_PART_BYTES (the last may be shorter) of a copy without gaps. */
 typedef struct {

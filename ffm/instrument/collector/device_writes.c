@@ -1,0 +1,301 @@
+#include "device_writes.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "clock.h"
+#include "graphs.h"
+#include "intervals.h"
+#include "kernels.h"
+
+enum { CAPACITY = 1 << 15 };
+
+/* Allocations that lead to each other are of one group. What any kernel may find, because its address is in memory that
+ * is not known, is of group ANYONES. */
+enum { ANYONES = 0 };
+
+static struct {
+    pthread_mutex_t lock;
+    ffm_intervals tree;
+    uint32_t *group;   /* of the allocation with a number */
+    uint64_t *written; /* when a kernel that leads to a group was last launched; 0 if none was */
+    uint32_t *members; /* of a group */
+    uint32_t *unused;  /* numbers that were returned */
+    uint32_t returned, highest;
+    uint64_t low, high; /* all allocations are in between */
+    uint64_t launched;  /* the last kernel */
+    bool unknown;       /* any kernel may have written everything */
+} device = {.lock = PTHREAD_MUTEX_INITIALIZER, .low = UINT64_MAX};
+
+/* Numbers start at 1; there is a group for each, and ANYONES. */
+static bool open(void)
+{
+    const size_t numbers = CAPACITY + 1,
+                 bytes = numbers * (sizeof *device.tree.nodes + sizeof *device.written + 3 * sizeof(uint32_t));
+    if (device.group != NULL)
+        return true;
+    char *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages == MAP_FAILED)
+        return false;
+    device.written = (uint64_t *)pages;
+    device.tree.nodes = (ffm_interval *)(device.written + numbers);
+    device.group = (uint32_t *)(device.tree.nodes + numbers);
+    device.members = device.group + numbers;
+    device.unused = device.members + numbers;
+    return true;
+}
+
+static uint32_t free_group(void)
+{
+    uint32_t group = 1;
+    while (device.members[group] != 0)
+        group++;
+    return group;
+}
+
+static void remove_number(uint32_t number)
+{
+    ffm_intervals_remove(&device.tree, number);
+    device.members[device.group[number]]--;
+    device.group[number] = ANYONES;
+    device.unused[device.returned++] = number;
+}
+
+/* What is still known there was freed unseen, as when a context ends. */
+static void remove_overlapping(uint64_t start, uint64_t end)
+{
+    uint32_t number;
+    while ((number = ffm_intervals_around(&device.tree, start)) != 0)
+        remove_number(number);
+    while ((number = ffm_intervals_from(&device.tree, start)) != 0 && device.tree.nodes[number].start < end)
+        remove_number(number);
+}
+
+static void add(uint64_t start, uint64_t bytes)
+{
+    if (!open() || (device.returned == 0 && device.highest == CAPACITY)) {
+        device.unknown = true;
+        return;
+    }
+    remove_overlapping(start, start + bytes);
+    const uint32_t number = device.returned > 0 ? device.unused[--device.returned] : ++device.highest;
+    const uint32_t group = free_group();
+    ffm_intervals_add(&device.tree, number, start, start + bytes);
+    device.group[number] = group;
+    device.members[group] = 1;
+    device.written[group] = 0;
+    if (start < device.low)
+        device.low = start;
+    if (start + bytes > device.high)
+        device.high = start + bytes;
+}
+
+/* The allocation that contains an address; 0 if none is known. */
+static uint32_t find(uint64_t address)
+{
+    return device.group == NULL ? 0 : ffm_intervals_around(&device.tree, address);
+}
+
+static void join(uint32_t to, uint32_t from)
+{
+    if (to == from)
+        return;
+    for (uint32_t number = 1; number <= device.highest && device.members[from] > 0; number++) {
+        if (device.group[number] != from)
+            continue;
+        device.group[number] = to;
+        device.members[from]--;
+        device.members[to]++;
+    }
+    if (device.written[from] > device.written[to])
+        device.written[to] = device.written[from];
+}
+
+/* What one of them leads to, the other may lead to. */
+static void join_numbers(uint32_t one, uint32_t other)
+{
+    const uint32_t first = one == 0 ? ANYONES : device.group[one], second = other == 0 ? ANYONES : device.group[other];
+    if (first == ANYONES)
+        join(first, second);
+    else
+        join(second, first);
+}
+
+/* Join what an address leads to; returns it, or `known`. The end of an allocation, where no other begins, leads to it
+ * as well. */
+static uint32_t follow(uint64_t address, bool any, uint32_t known)
+{
+    uint32_t found = find(address);
+    if (found == 0)
+        found = find(address - 1);
+    if (found != 0 && any)
+        join_numbers(known, found);
+    return found != 0 ? found : known;
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+/* What is found in the parameters of a kernel. */
+typedef struct {
+    bool any;
+    uint32_t number;
+} led;
+
+static void parameter(uint64_t word, void *opaque)
+{
+    led *to = opaque;
+    pthread_mutex_lock(&device.lock);
+    to->number = follow(word, to->any, to->number);
+    to->any = to->number != 0;
+    pthread_mutex_unlock(&device.lock);
+}
+
+/* Whether it uses host memory, which may contain any address; or it is not known what it uses. */
+static bool beyond(ffm_kernel_reach *reach)
+{
+    ffm_block block;
+    return reach->all || reach->pageable || ffm_kernel_next(reach, &block);
+}
+
+static void launch(const ffm_function *function, const uint64_t *arguments)
+{
+    led to = {0};
+    ffm_kernel_reach reach = {.each = parameter, .context = &to};
+    const bool known = !__atomic_load_n(&device.unknown, __ATOMIC_RELAXED) && !ffm_graphs_launched(function);
+    if (known)
+        ffm_kernel_begin(&reach, function, arguments);
+    const bool everything = !known || beyond(&reach);
+    const uint64_t now = ffm_now();
+    pthread_mutex_lock(&device.lock);
+    device.launched = now;
+    if (everything)
+        device.unknown = true;
+    if (device.group != NULL) {
+        if (device.members[ANYONES] > 0 && to.any)
+            join_numbers(0, to.number);
+        device.written[ANYONES] = now;
+        if (to.any)
+            device.written[device.group[to.number]] = now;
+    }
+    pthread_mutex_unlock(&device.lock);
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
+
+static void copy_on_device(const ffm_copy *copy)
+{
+    pthread_mutex_lock(&device.lock);
+    const uint32_t from = find(copy->source.address), to = find(copy->destination.address);
+    if (from != 0 || to != 0)
+        join_numbers(from, to);
+    pthread_mutex_unlock(&device.lock);
+}
+
+static void receive(uint64_t destination, uint64_t word)
+{
+    if (word - device.low > device.high - device.low)
+        return;
+    pthread_mutex_lock(&device.lock);
+    follow(word, true, find(destination));
+    pthread_mutex_unlock(&device.lock);
+}
+
+typedef uint32_t halves __attribute__((vector_size(64), aligned(1), may_alias));
+
+/* Whether any of these halves of words can be the upper one of an address. */
+static bool any_upper(const char *bytes)
+{
+    const uint32_t low = (uint32_t)(device.low >> 32), span = (uint32_t)(device.high >> 32) - low;
+    const halves offsets = *(const halves *)bytes - low;
+    const halves inside = (halves)(offsets <= span);
+    uint64_t words[sizeof inside / sizeof(uint64_t)], all = 0;
+    memcpy(words, &inside, sizeof words);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        all |= words[i];
+    return all != 0;
+}
+
+/* Addresses are aligned on the device, or made of two halves that are. */
+void ffm_device_writes_upload(uint64_t destination, const void *words, uint64_t count)
+{
+    const char *bytes = words;
+    if (device.group == NULL || __atomic_load_n(&device.unknown, __ATOMIC_RELAXED))
+        return;
+    for (uint64_t upper = -destination % sizeof(uint32_t) + sizeof(uint32_t); upper + sizeof(uint32_t) <= count;) {
+        if (upper + sizeof(halves) <= count && !any_upper(bytes + upper)) {
+            upper += sizeof(halves);
+            continue;
+        }
+        const uint64_t end = upper + sizeof(halves);
+        for (; upper < end && upper + sizeof(uint32_t) <= count; upper += sizeof(uint32_t)) {
+            uint64_t word;
+            memcpy(&word, bytes + upper - sizeof(uint32_t), sizeof word);
+            receive(destination, word);
+        }
+    }
+}
+
+void ffm_device_writes_unknown(void)
+{
+    __atomic_store_n(&device.unknown, true, __ATOMIC_RELAXED);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+void ffm_device_writes_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation)
+{
+    ffm_copy copy;
+    if (function->kind == FFM_KIND_LAUNCH)
+        launch(function, arguments);
+    else if (function->kind == FFM_KIND_TRANSFER)
+        for (uint32_t place = 0; ffm_copy_of(function, arguments, operation, place, &copy); place++)
+            if (!copy.source.host && !copy.destination.host)
+                copy_on_device(&copy);
+}
+
+/* Two addresses of the same memory, or that of another process. */
+static bool elsewhere(const ffm_function *function)
+{
+    return function->kind == FFM_KIND_ALLOCATION &&
+           (function->memory == FFM_MEMORY_MAPPED || function->memory == FFM_MEMORY_IMPORTED);
+}
+
+static bool on_device(const ffm_function *function)
+{
+    return function->memory == FFM_MEMORY_DEVICE || function->memory == FFM_MEMORY_ASYNCHRONOUS;
+}
+
+void ffm_device_writes_after(const ffm_function *function, const ffm_operation *operation)
+{
+    if (elsewhere(function))
+        ffm_device_writes_unknown();
+    if (operation->result != 0 || operation->destination == 0 || !on_device(function))
+        return;
+    pthread_mutex_lock(&device.lock);
+    if (function->kind == FFM_KIND_ALLOCATION && operation->bytes != 0) {
+        add(operation->destination, operation->bytes);
+    } else if (function->kind == FFM_KIND_FREE) {
+        const uint32_t number = find(operation->destination);
+        if (number != 0 && device.tree.nodes[number].start == operation->destination)
+            remove_number(number);
+    }
+    pthread_mutex_unlock(&device.lock);
+}
+
+uint64_t ffm_device_writes_last(const ffm_box *box)
+{
+    pthread_mutex_lock(&device.lock);
+    const uint32_t number = find(box->address);
+    uint64_t last = FFM_WRITES_UNKNOWN;
+    if (number != 0 && ffm_box_end(box) <= device.tree.nodes[number].end)
+        last = device.unknown ? device.launched : device.written[device.group[number]];
+    pthread_mutex_unlock(&device.lock);
+    return last;
+}
+
+void ffm_device_writes_after_fork(void)
+{
+    pthread_mutex_init(&device.lock, NULL);
+}
