@@ -279,10 +279,28 @@ enum { PLACE_unknown, SYSTEM_CALLS(PLACE) };
 #define NUMBER(name, touch) [SYS_##name] = PLACE_##name,
 static const uint8_t places[CALLS] = {SYSTEM_CALLS(NUMBER)};
 
-static bool reads_clock(uint64_t number)
+/* What a timer has left tells the time as well, also where that is returned while it is set. */
+static bool reads_clock(uint64_t number, const uint64_t *a)
 {
-    return number == SYS_clock_gettime || number == SYS_gettimeofday || number == SYS_time || number == SYS_times ||
-           number == SYS_getrusage;
+    switch (number) {
+    case SYS_clock_gettime:
+    case SYS_gettimeofday:
+    case SYS_time:
+    case SYS_times:
+    case SYS_getrusage:
+    case SYS_sysinfo:
+    case SYS_getitimer:
+    case SYS_timer_gettime:
+    case SYS_timerfd_gettime:
+        return true;
+    case SYS_setitimer:
+        return a[2] != 0;
+    case SYS_timer_settime:
+    case SYS_timerfd_settime:
+        return a[3] != 0;
+    default:
+        return false;
+    }
 }
 
 void ffm_system_call_before(uint64_t number, const uint64_t *a, const ffm_registers *from)
@@ -294,7 +312,7 @@ void ffm_system_call_before(uint64_t number, const uint64_t *a, const ffm_regist
         from_now_on();
     if (ffm_neighbours_before(number, a))
         from_now_on();
-    if (reads_clock(number))
+    if (reads_clock(number, a))
         ffm_clock_read((const void *)from->instruction, from);
     if (number == SYS_munmap || number == SYS_mremap || (number == SYS_mmap && (a[3] & MAP_FIXED)))
         ffm_mappings_changed();

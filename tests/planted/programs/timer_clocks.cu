@@ -1,12 +1,13 @@
 // The program waits, reads a clock, starts a kernel, waits, and reads the clock again, with every clock there is. Both
 // waits are needed for the time between. Without a clock neither is.
-// variants: raw, kernel, gettimeofday, rdtsc, rdtscp, openmp, chrono, timespec, untimed
+// variants: raw, kernel, gettimeofday, rdtsc, rdtscp, openmp, chrono, timespec, timer, untimed
 #include "planted.h"
 
 #include <algorithm>
 #include <dlfcn.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <x86intrin.h>
 
@@ -42,6 +43,17 @@ static double now()
         static void *library = dlopen("libgomp.so.1", RTLD_LAZY);
         return reinterpret_cast<double (*)()>(dlsym(library, "omp_get_wtime"))();
     }
+    if (variant("timer")) {
+        static const int timer = [] {
+            const itimerspec hour = {{0, 0}, {3600, 0}};
+            const int made = timerfd_create(CLOCK_MONOTONIC, 0);
+            timerfd_settime(made, 0, &hour, nullptr);
+            return made;
+        }();
+        itimerspec left = {};
+        timerfd_gettime(timer, &left);
+        return -in_seconds(left.it_value);
+    }
     if (variant("chrono"))
         return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     return in_seconds(time);
@@ -53,11 +65,11 @@ void program()
     double fastest = 1e9; // of some rounds: other programs may delay one
     for (int round = 0; round < 3; round++) {
         fill(device, 1, 7);
-        // sync: raw, kernel, gettimeofday, rdtsc, rdtscp, openmp, chrono, timespec required, untimed unnecessary
+        // sync: raw, kernel, gettimeofday, rdtsc, rdtscp, openmp, chrono, timespec, timer required, untimed unnecessary
         WAIT(before, cudaDeviceSynchronize());
         const double start = now();
         add_slowly(device + 1, device, 1);
-        // sync: raw, kernel, gettimeofday, rdtsc, rdtscp, openmp, chrono, timespec required, untimed unnecessary
+        // sync: raw, kernel, gettimeofday, rdtsc, rdtscp, openmp, chrono, timespec, timer required, untimed unnecessary
         WAIT(after, cudaDeviceSynchronize());
         fastest = std::min(fastest, now() - start);
     }
