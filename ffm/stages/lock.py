@@ -8,6 +8,7 @@ import errno
 import fcntl
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -20,6 +21,10 @@ from ffm.whole_file import PRIVATE, remove_leftovers
 
 LOCK_FILE = ".lock"
 """In a results folder. The file stays; the lock is on the open file, so that the kernel releases it with its holder."""
+
+LINGERING = 5.0
+"""Seconds in which a holder that took the lock writes who it is. One that was killed while it started another process
+leaves the lock to that for a moment, until it executes its program."""
 
 _NOT_SUPPORTED = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
 """Errors of file systems without locks, such as Lustre when mounted without `flock`."""
@@ -100,16 +105,23 @@ def holder(path: Path) -> Holder | None:
 
 def _take(file: int, path: Path, what: str) -> None:
     wait = "Wait until it has ended, or choose another folder with --results."
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise InUseError(f"{what} is in use by {_read(file) or 'another process'}. {wait}") from None
-    except OSError as error:
-        if error.errno not in _NOT_SUPPORTED:
-            raise
-        found = _read(file)
-        if found is not None and found.may_live():
-            raise InUseError(f"{what} is in use by {found}. {wait} If it was killed, remove {path}.") from None
+    end = time.monotonic() + LINGERING
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            found = _read(file)
+            if time.monotonic() > end or (found is not None and found.may_live()):
+                raise InUseError(f"{what} is in use by {found or 'another process'}. {wait}") from None
+            time.sleep(0.02)
+        except OSError as error:
+            if error.errno not in _NOT_SUPPORTED:
+                raise
+            found = _read(file)
+            if found is not None and found.may_live():
+                raise InUseError(f"{what} is in use by {found}. {wait} If it was killed, remove {path}.") from None
+            return
 
 
 def _write(file: int, found: Holder) -> None:

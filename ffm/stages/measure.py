@@ -108,6 +108,14 @@ def require_program(request: Request) -> None:
     Raises:
         ProgramError: Says what is wrong with it.
     """
+    for word in request.command:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise ProgramError(
+                f"The program cannot be measured with the argument {word!r}: it is not UTF-8, and the results hold "
+                "the command as text. Call the program from a script that contains the argument, and measure that."
+            ) from None
     try:
         resolve_program(request.command)
     except InstrumentError as error:
@@ -196,7 +204,7 @@ def _describe(
     return Run(
         stage=stage,
         command=outcome.command,
-        working_directory=str(Path.cwd()),
+        working_directory=os.fsencode(Path.cwd()).decode(errors="replace"),
         started=started,
         wall_s=outcome.wall_s,
         preparation_s=outcome.held.seconds,

@@ -137,7 +137,8 @@ SURROUNDINGS = [
     Bad("nothing", environment={"LD_PRELOAD": "/nowhere/libnothing.so"}),
     Bad("nothing", "before", more=("x" * 100_000,)),
     Bad("nothing", "before", more=("x",) * 20_000),
-    Bad("nothing", "before", more=("\x1b[31m\n\udcff", "")),
+    Bad("nothing", "before", more=("\x1b[31m\n\u00fc", "")),
+    Bad("nothing", "before", more=("\udcff",), refused="it is not UTF-8", stages=("baseline",)),
 ]
 
 STACKS_AND_SIGNALS = [

@@ -27,7 +27,7 @@ from tests.faults.injected import build_full_disk, failing_disk
 from tests.faults.server import Server
 
 SEED = 13
-FORKED = 0.8
+FORKED = 0.95
 """Share of the stages that begin in a fork of an interpreter that has imported ffm."""
 BAD = ("hangs", "tracebacks", "crashes", "silent losses", "leftovers", "outlived", "misled")
 ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EIO, errno.EMFILE)

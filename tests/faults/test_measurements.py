@@ -32,6 +32,18 @@ with writing_to(Path(sys.argv[1]), "ffm stage memory"):
     time.sleep(600)
 """
 
+STARTING = """
+import os, sys, time
+from pathlib import Path
+from ffm.stages.lock import writing_to
+with writing_to(Path(sys.argv[1]), "ffm stage memory"):
+    if os.fork() == 0:
+        print("held", flush=True)
+        time.sleep(1)
+        os._exit(0)
+    time.sleep(600)
+"""
+
 
 @pytest.fixture
 def held(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
@@ -90,6 +102,18 @@ def test_the_lock_of_a_killed_process_is_taken_over(held: subprocess.Popen[str],
         assert found is not None and (found.process_id, found.doing) == (os.getpid(), "ffm stage baseline")
         assert [each.name for each in tmp_path.iterdir()] == [LOCK_FILE]
     assert holder(tmp_path / LOCK_FILE) is None
+
+
+def test_who_is_killed_while_it_starts_a_program_does_not_hold_the_folder_for_long(tmp_path: Path) -> None:
+    """The process that is to execute the program has the lock until then."""
+    command = [sys.executable, "-c", STARTING, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as starting:
+        assert starting.stdout is not None and starting.stdout.readline() == "held\n"
+        starting.kill()
+        starting.wait()
+        with writing_to(tmp_path, "ffm stage baseline"):
+            found = holder(tmp_path / LOCK_FILE)
+            assert found is not None and found.process_id == os.getpid()
 
 
 def test_a_file_system_without_locks_goes_by_what_the_file_says(

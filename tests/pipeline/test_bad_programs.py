@@ -39,6 +39,11 @@ def test_a_program_that_does_not_exist(ffm: Ffm, tmp_path: Path) -> None:
     assert "./nowhere does not exist" in refused(baseline(ffm, tmp_path, "./nowhere"))
 
 
+def test_an_argument_that_results_cannot_hold(ffm: Ffm, tmp_path: Path) -> None:
+    done = ffm("stage", "baseline", "--results", tmp_path / "r", "--", "/bin/true", "\udcff")
+    assert done.code == 1 and len(done.err.splitlines()) == 1 and "it is not UTF-8" in done.err
+
+
 def test_a_program_that_does_not_exist_leaves_nothing(ffm: Ffm, tmp_path: Path) -> None:
     assert "does not exist" in refused(ffm("stage", "baseline", "--results", tmp_path / "results", "--", "./nosuch"))
     assert not (tmp_path / "results").exists()

@@ -121,6 +121,14 @@ static bool reserve(off_t offset, size_t bytes)
     return done;
 }
 
+/* Asked at the gate: the program may later trap calls that it never makes itself. */
+static pid_t parent_process;
+
+__attribute__((constructor)) static void note_parent(void)
+{
+    parent_process = getppid();
+}
+
 static bool open_locked(void)
 {
     sink.file = create_file();
@@ -137,7 +145,7 @@ static bool open_locked(void)
     ffm_header *header = page;
     header->version = FFM_VERSION;
     header->process_id = (uint32_t)getpid();
-    header->parent_id = (uint32_t)getppid();
+    header->parent_id = (uint32_t)parent_process;
     header->rank = ffm_sink_rank();
     header->mode = sink.mode;
     header->opened = ffm_now();
@@ -175,6 +183,7 @@ bool ffm_sink_reopen(void)
     if (is_our_file(sink.file))
         close(sink.file);
     sink.header = NULL;
+    parent_process = (pid_t)parent->process_id;
     if (!open_locked())
         __atomic_fetch_add(&parent->lost, 1, __ATOMIC_RELAXED); /* a run that lost something is refused */
     munmap(parent, FFM_HEADER_BYTES);
