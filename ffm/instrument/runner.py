@@ -55,7 +55,8 @@ COLLECTOR_FAILURES = {
     -1: "the recording could not be created (is the disk full, or the results folder not writable?)",
     -2: "the plan of what to do could not be read, or is damaged (run the command again)",
     -3: "the handlers of SIGSEGV, SIGBUS, SIGTRAP and SIGSYS could not be installed",
-    -4: "this kernel cannot dispatch system calls to the process (Linux 5.11 or newer does)",
+    -4: "system calls cannot be dispatched to the process: the kernel is older than Linux 5.11, or a filter of the "
+    "program (seccomp) forbids prctl",
 }
 """What `ffm_collector_open` returns; see `collector/collector.h`."""
 

@@ -56,6 +56,8 @@ class Bad:
     """How many waits stage 2 must see."""
     refused: str = ""
     """Part of the sentence, if it cannot be measured."""
+    unwatched: str = ""
+    """Part of the sentence of stage 3, if its memory cannot be watched."""
     environment: dict[str, str] = field(default_factory=dict)
     stages: tuple[str, ...] = STAGES
     more: tuple[str, ...] = ()
@@ -151,7 +153,9 @@ STACKS_AND_SIGNALS = [
 
 CONFINED = [
     *_both("no_new_privileges not_dumpable renamed dies_with_parent lives_without_parent subreaper no_timestamps"),
-    *_both("no_huge_pages no_ptrace no_advice no_prctl traps_a_call"),
+    *_both("no_huge_pages no_ptrace no_advice traps_a_call"),
+    Bad("no_prctl", "before", unwatched="(seccomp) forbids prctl"),
+    *_between("no_prctl"),
     *_between("no_allocation kills_allocation"),
     Bad("no_allocation", "before", refused="could not be created", stages=("baseline",)),
     Bad("kills_allocation", "before", refused="(seccomp) may have ended it", stages=("baseline",)),
@@ -317,8 +321,8 @@ def _judged(
         yield "crashes", f"exit status {done.code}: {told}"
     elif done.code == 1 and len(sentences) != 1:
         yield "misled", f"{len(sentences)} sentences: {told}"
-    elif bad.refused:
-        if done.code == 0 or bad.refused not in done.errors:
+    elif refused := bad.refused or (bad.unwatched if stage == "memory" else ""):
+        if done.code == 0 or refused not in done.errors:
             yield "misled", f"exit status {done.code}: {told}"
     elif bare is not None and stage != "analysis":
         code, output = bare

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import ffm
 from ffm.stages.folder import STAGES
 from tests.conftest import pytest_configure
 from tests.faults.ground import UNWOUND, Ended, Ground, moment
@@ -31,6 +32,8 @@ FORKED = 0.95
 """Share of the stages that begin in a fork of an interpreter that has imported ffm."""
 BAD = ("hangs", "tracebacks", "crashes", "silent losses", "leftovers", "outlived", "misled")
 ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EIO, errno.EMFILE)
+OURS = Path(ffm.__file__).parent
+"""What Snakemake itself prints when it is interrupted while it starts is not ffm's."""
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
 
@@ -80,7 +83,7 @@ class Campaign:
             ended = self.ground.wait(command)
             if ended.hung:
                 note("hangs", ended.errors[-300:])
-            if "Traceback" in ended.errors:
+            if "Traceback" in ended.errors and (by == "ffm" or str(OURS) in ended.errors):
                 note("tracebacks", ended.errors[-600:])
             if self.ground.outlived():
                 note("outlived", "a process of the program lived on")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -76,6 +77,29 @@ def test_a_program_may_ask_for_the_time_zone_alone() -> None:
         for environment in (dict(os.environ), preloaded)
     )
     assert (gated.returncode, gated.stdout) == (bare.returncode, bare.stdout) == (0, bare.stdout)
+
+
+TRACED = """
+import ctypes, os, signal
+library = ctypes.CDLL(None, use_errno=True)
+print(library.ptrace(0, 0, None, None), library.ptrace(0, 0, None, None), ctypes.get_errno())
+signal.signal(signal.SIGUSR1, lambda *_: print("went on"))
+os.kill(os.getpid(), signal.SIGUSR1)
+"""
+
+
+def test_a_program_that_asks_the_runner_to_trace_it_goes_on() -> None:
+    """Its signals would stop it for ever: nobody lets it continue."""
+    with Gate(lambda *_: None) as gate:
+        done = subprocess.run(
+            [sys.executable, "-u", "-c", TRACED],
+            env=gate.environment(dict(os.environ)),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"0 -1 {errno.EPERM}\nwent on\n", "")
 
 
 def test_a_program_that_dies_at_the_gate_is_not_said_to_have_failed_itself(

@@ -24,6 +24,7 @@
 #include "gate_descriptors.h"
 #include "gate_notice.h"
 #include "gate_programs.h"
+#include "gate_tracing.h"
 
 static void wait_at_gate(uint32_t reason)
 {
@@ -167,6 +168,7 @@ __attribute__((constructor)) static void at_start(void)
 {
     end_with_runner();
     ffm_gate_programs_lead();
+    ffm_gate_tracing_start();
     dl_iterate_phdr(find_list, &loaded);
     if (loaded != NULL)
         ffm_gate_notice_keep((void *)loaded->r_brk);
