@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from types import FrameType
 from typing import NoReturn
 
@@ -29,6 +30,7 @@ def unwind_when_terminated() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _unwind)
+    sys.unraisablehook = _tell_of_others
 
 
 def end_when_terminated() -> None:
@@ -47,6 +49,12 @@ def raise_what_was_lost() -> None:
 def _unwind(number: int, _frame: FrameType | None) -> NoReturn:
     _told.append(KeyboardInterrupt() if number == signal.SIGINT else Terminated(number))
     raise _told[-1]
+
+
+def _tell_of_others(lost: sys.UnraisableHookArgs) -> None:
+    """Say nothing of an interruption that is lost on its way: it is raised again later."""
+    if lost.exc_value not in _told:
+        sys.__unraisablehook__(lost)
 
 
 def tell(error: BaseException) -> int:
