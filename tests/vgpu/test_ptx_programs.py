@@ -198,3 +198,48 @@ def test_compiled_kernels_are_kept_in_a_folder_of_the_users_own(tmp_path: Path) 
     kept.unlink()
     assert launch_apart(PRINTING, VGPU_CONFIGURATION=str(configuration)).stdout.endswith("hi!\n0\n")
     assert not list(folder.iterdir())
+
+
+ADDRESSED = (
+    """
+.func (.param .b32 result) twice (.param .b32 given) { .reg .b32 %r<2>; ld.param.u32 %r1, [given];
+    add.u32 %r1, %r1, %r1; st.param.b32 [result], %r1; ret; }
+.func (.param .b32 result) square (.param .b32 given) { .reg .b32 %r<2>; ld.param.u32 %r1, [given];
+    mul.lo.u32 %r1, %r1, %r1; st.param.b32 [result], %r1; ret; }
+.global .align 8 .u64 table[2] = {twice, square};
+"""
+    + kernel("keep", 1, "mov.u64 %w0, square; st.global.u64 [%a0], %w0;")
+    + kernel(
+        "use",
+        3,
+        """
+        mov.u32 %r0, %tid.x; and.b32 %r1, %r0, 1;
+        mov.u64 %w0, table; mad.wide.u32 %w1, %r1, 8, %w0; ld.global.u64 %w2, [%w1]; ld.global.u64 %w3, [%a0];
+        { .param .b32 given; .param .b32 result; st.param.b32 [given], %r0;
+        one: .callprototype (.param .b32 _) _ (.param .b32 _);
+        call (result), %w2, (given), one; ld.param.b32 %r2, [result];
+        call (result), %w3, (given), one; ld.param.b32 %r3, [result]; }
+        mad.wide.u32 %w4, %r0, 4, %a1; add.u32 %r2, %r2, %r3; st.global.u32 [%w4], %r2;
+        """,
+    )
+)
+
+
+@pytest.mark.virtual_gpu
+def test_functions_are_called_by_addresses_that_variables_and_other_kernels_hold() -> None:
+    with quick_gpu():
+        kept, results = upload(np.zeros(1, np.uint64)), upload(np.zeros(32, np.uint32))
+        program = Program(ADDRESSED)
+        assert program.launch("keep", 1, 1, kept) == Status.CUDA_SUCCESS
+        assert program.launch("use", 1, 32, kept, results, 0) == Status.CUDA_SUCCESS
+        given = np.arange(32, dtype=np.uint32)
+        expected = np.where(given % 2 == 0, 2 * given, given * given) + given * given
+        np.testing.assert_array_equal(download(results, given), expected)
+
+
+@pytest.mark.virtual_gpu(fresh=True)
+def test_an_address_without_a_function_cannot_be_called() -> None:
+    with quick_gpu():
+        kept = upload(np.zeros(32, np.uint64))
+        assert Program(ADDRESSED).launch("use", 1, 1, kept, kept, 0) != Status.CUDA_SUCCESS
+        assert driver.cuMemAlloc(4)[0] != Status.CUDA_SUCCESS

@@ -169,6 +169,28 @@ def test_atomics_lose_nothing_under_contention() -> None:
     assert found[5:7].tolist() == [77, 12800]
 
 
+def test_atomics_of_128_bits_are_whole() -> None:
+    found = run(
+        """
+        .reg .b128 %x<4>; add.u64 %w1, %a0, 16;
+    loop:
+        atom.global.cas.b128 %x0, [%w1], %x0, %x0;
+        mov.b128 {%w2, %w3}, %x0; add.cc.u64 %w4, %w2, 0xffffffffffffffff; addc.u64 %w5, %w3, 0;
+        mov.b128 %x1, {%w4, %w5};
+        atom.global.cas.b128 %x2, [%w1], %x0, %x1;
+        mov.b128 {%w4, %w5}, %x2;
+        setp.ne.u64 %p, %w4, %w2; @%p bra loop; setp.ne.u64 %p, %w5, %w3; @%p bra loop;
+        mov.b128 %x3, {%w2, 77}; atom.global.exch.b128 %x3, [%a0], %x3;
+    """,
+        32,
+        blocks=20,
+        words=8,
+    ).view("u8")
+    total = 640 * (2**64 - 1)
+    assert found[2:].tolist() == [total % 2**64, total >> 64]
+    assert found[1] == 77
+
+
 def test_a_thread_waits_for_one_that_comes_later() -> None:
     found = run(
         """

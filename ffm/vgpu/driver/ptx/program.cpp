@@ -3,28 +3,17 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
-#include <set>
 #include <thread>
 
 #include "machine/cache.h"
 #include "machine/compiler.h"
+#include "translation/indirect.h"
 
 namespace vgpu::ptx
 {
 
 namespace
 {
-
-struct Objects {
-    std::mutex mutex;
-    std::set<const Object *> loaded;
-};
-
-Objects &objects()
-{
-    static Objects *instance = new Objects;
-    return *instance;
-}
 
 /* Whether the variable lies in device memory. */
 bool in_memory(const Variable &variable)
@@ -58,20 +47,6 @@ std::string compile_aside(const std::string &assembly)
 } // namespace
 
 Program::Program(const std::string &text) : module_(parse(text)) {}
-
-Program::~Program()
-{
-    std::lock_guard<std::mutex> lock(objects().mutex);
-    for (const auto &kernel : kernels_)
-        objects().loaded.erase(kernel.second.object.get());
-}
-
-bool Program::is_code(std::uint64_t address)
-{
-    std::lock_guard<std::mutex> lock(objects().mutex);
-    return std::any_of(objects().loaded.begin(), objects().loaded.end(),
-                       [address](const Object *object) { return object->holds(address); });
-}
 
 void Program::describe(CodeContents &contents) const
 {
@@ -109,10 +84,12 @@ std::vector<std::uint64_t> Program::place(const std::map<std::string, std::uint6
             std::uint64_t value = initial.value;
             if (!initial.symbol.empty()) {
                 auto target = addresses.find(initial.symbol);
-                if (target == addresses.end())
+                std::uint64_t start =
+                    target == addresses.end() ? function_address(module_, initial.symbol) : target->second;
+                if (start == 0)
                     throw Error("the variable " + variable.name + " holds the address of " + initial.symbol +
                                 ", which is not implemented");
-                value += target->second;
+                value += start;
             }
             if (initial.byte >= 0)
                 value = value >> (8 * initial.byte) & 0xff;
@@ -152,8 +129,6 @@ void Program::build(const std::string &name, Kernel &kernel)
     }
     kernel.code.shared_size = unit.shared_size;
     kernel.code.local_size = unit.local_size;
-    std::lock_guard<std::mutex> lock(objects().mutex);
-    objects().loaded.insert(kernel.object.get());
 }
 
 const Code &Program::code(const std::string &name)

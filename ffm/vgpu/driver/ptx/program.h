@@ -28,7 +28,6 @@ class Program
   public:
     /* Throws Error for text that is no PTX. */
     explicit Program(const std::string &text);
-    ~Program();
 
     /* Lists kernels with their parameters, and variables. */
     void describe(CodeContents &contents) const;
@@ -42,9 +41,6 @@ class Program
     const Code &code(const std::string &kernel);
 
     KernelProperties properties(const std::string &kernel) const;
-
-    /* Whether a function of any program lies there. */
-    static bool is_code(std::uint64_t address);
 
   private:
     struct Kernel {

@@ -124,12 +124,10 @@ std::uint32_t vgpu_active(Block *block, Thread *, int site)
     return block->run->active_lanes(site);
 }
 
-std::uint64_t vgpu_call_target(Block *block, Thread *thread, std::uint64_t address)
+void vgpu_no_function(Block *block, Thread *thread, std::uint64_t address)
 {
-    if (!Program::is_code(address))
-        block->run->fail(Fault::call,
-                         "no function at " + hexadecimal(address) + ", which is called by " + place_of(block, thread));
-    return address;
+    block->run->fail(Fault::call,
+                     "no function at " + hexadecimal(address) + ", which is called by " + place_of(block, thread));
 }
 
 int vgpu_print(Block *block, Thread *, std::uint64_t format, std::uint64_t arguments)
@@ -207,7 +205,7 @@ void *runtime_function(const std::string &name)
         ENTRY(vgpu_match),
         ENTRY(vgpu_reduce),
         ENTRY(vgpu_active),
-        ENTRY(vgpu_call_target),
+        ENTRY(vgpu_no_function),
         ENTRY(vgpu_print),
         ENTRY(vgpu_assert),
         ENTRY(vgpu_allocate),

@@ -209,9 +209,4 @@ void *Object::find(const std::string &name) const
     return found == functions_.end() ? nullptr : found->second;
 }
 
-bool Object::holds(std::uint64_t address) const
-{
-    return address - reinterpret_cast<std::uint64_t>(memory_) < size_;
-}
-
 } // namespace vgpu::ptx

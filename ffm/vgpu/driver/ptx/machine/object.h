@@ -21,8 +21,6 @@ class Object
     /* Null where there is no such function. */
     void *find(const std::string &name) const;
 
-    bool holds(std::uint64_t address) const;
-
   private:
     char *memory_ = nullptr;
     std::size_t size_ = 0;

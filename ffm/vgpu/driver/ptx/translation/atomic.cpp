@@ -58,8 +58,6 @@ std::string Emitter::exchange(const Instruction &instruction, Type kind, const s
     std::string how = operations->at(name);
     if ((name == "min" || name == "max") && kind.kind != Kind::sign)
         how = "u" + how;
-    if (kind.bits == 128)
-        unsupported(instruction);
     std::string given = cast(value, in, kind.integer());
     return operation("atomicrmw " + how + " ptr " + pointer + ", " + kind.integer() + " " + given + " seq_cst" + align);
 }
@@ -77,9 +75,7 @@ void Emitter::atomic(const Instruction &instruction)
         unsupported(instruction);
     const Operand &address = operand(instruction, yields ? 1 : 0);
     std::string at = pointer(address, space(instruction), kind.bytes()), before;
-    if (instruction.has("cas") && kind.bits == 128) {
-        unsupported(instruction);
-    } else if (instruction.has("cas")) {
+    if (instruction.has("cas")) {
         std::string in = kind.integer();
         std::string expected = cast(read(operand(instruction, 2), kind), kind.llvm(), in);
         std::string desired = cast(read(operand(instruction, 3), kind), kind.llvm(), in);

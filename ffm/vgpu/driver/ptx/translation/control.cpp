@@ -120,8 +120,8 @@ void Emitter::call_function(const Instruction &instruction)
         return;
     }
     std::string address = read(*target, bits_type(64));
-    std::string checked = call("i64", "vgpu_call_target", "ptr %block, ptr %thread, i64 " + address);
-    line("call void " + operation("inttoptr i64 " + checked + " to ptr") + "(" + given + ")");
+    std::string found = call("ptr", "function_at", "ptr %block, ptr %thread, i64 " + address);
+    line("call void " + found + "(" + given + ")");
 }
 
 void Emitter::leave(const Instruction &)

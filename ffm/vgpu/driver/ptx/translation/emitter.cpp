@@ -1,6 +1,8 @@
 /* What all families of instructions use: lines, values, registers. */
 #include "emitter.h"
 
+#include "indirect.h"
+
 namespace vgpu::ptx
 {
 
@@ -161,9 +163,8 @@ std::string Emitter::address_of(const std::string &name)
         }
         return operation("ptrtoint ptr %" + quoted(name) + " to i64");
     }
-    auto called = unit_.module->functions.find(name);
-    if (called != unit_.module->functions.end() && called->second.defined)
-        return operation("ptrtoint ptr @" + quoted(name) + " to i64");
+    if (std::uint64_t function = function_address(*unit_.module, name))
+        return std::to_string(function);
     throw Error("'" + name + "' is not declared");
 }
 

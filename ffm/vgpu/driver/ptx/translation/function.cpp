@@ -3,6 +3,7 @@
 
 #include "coroutine.h"
 #include "emitter.h"
+#include "indirect.h"
 
 namespace vgpu::ptx
 {
@@ -201,6 +202,8 @@ std::string translate(const Unit &unit)
         if (text.find(declaration.substr(0, declaration.find('(') + 1)) == std::string::npos)
             text += declaration + "\n";
     text += functions;
+    if (unit.calls_addresses)
+        text += function_at(unit);
     switch (unit.schedule) {
     case Schedule::loop:
         return text + loop_entry(unit.kernel->name);

@@ -31,7 +31,7 @@ declare i32 @vgpu_match(ptr, ptr, i32, i64, i32) nounwind
 declare i32 @vgpu_reduce(ptr, ptr, i32, i32, i32) nounwind
 declare i32 @vgpu_active(ptr, ptr, i32) nounwind
 
-declare i64 @vgpu_call_target(ptr, ptr, i64) nounwind
+declare void @vgpu_no_function(ptr, ptr, i64) cold noreturn nounwind
 declare i32 @vgpu_print(ptr, ptr, i64, i64) nounwind
 declare void @vgpu_assert(ptr, ptr, i64, i64, i32, i64) nounwind
 declare i64 @vgpu_allocate(ptr, ptr, i64) nounwind

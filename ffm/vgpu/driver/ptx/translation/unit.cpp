@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "indirect.h"
 #include "lockstep.h"
 
 namespace vgpu::ptx
@@ -150,8 +151,17 @@ bool waits(const Instruction &instruction)
     return !instruction.words.empty() && names->count(instruction.words.front());
 }
 
+bool calls_addresses(const Unit &unit)
+{
+    return std::any_of(unit.functions.begin(), unit.functions.end(), [](const Function *function) {
+        return std::any_of(function->body.begin(), function->body.end(), is_indirect_call);
+    });
+}
+
 Schedule schedule_of(const Unit &unit)
 {
+    if (unit.calls_addresses)
+        return Schedule::fibers; /* whom it calls is not known */
     bool waits_inside = false, waits_outside = false;
     for (const Function *function : unit.functions) {
         bool meets = unit.exchanges.count(function) > 0 || unit.spins.count(function) > 0;
@@ -160,11 +170,6 @@ Schedule schedule_of(const Unit &unit)
             (function->entry ? waits_inside : waits_outside) |= waits(instruction);
             if (!instruction.words.empty() && instruction.words.front() == "exit" && !function->entry)
                 return Schedule::fibers; /* ends its thread from within a call */
-            bool indirect = !instruction.words.empty() && instruction.words.front() == "call" &&
-                            std::any_of(instruction.operands.begin(), instruction.operands.end(),
-                                        [](const Operand &operand) { return operand.name.rfind("%", 0) == 0; });
-            if (indirect)
-                return Schedule::fibers; /* whom it calls is not known */
         }
     }
     return waits_outside ? Schedule::fibers : waits_inside ? Schedule::coroutines : Schedule::loop;
@@ -193,6 +198,14 @@ Unit unit_of(const Module &module, const std::string &kernel)
     }
     std::set<std::string> seen;
     reach(module, *unit.kernel, seen, unit);
+    unit.calls_addresses = calls_addresses(unit);
+    if (unit.calls_addresses) {
+        for (const std::string &name : addressed_functions(module))
+            if (!seen.count(name))
+                reach(module, module.functions.at(name), seen, unit);
+        unit.functions.erase(std::find(unit.functions.begin(), unit.functions.end(), unit.kernel));
+        unit.functions.push_back(unit.kernel);
+    }
     unit.shared_size = rounded(unit.shared_size, 16);
     for (auto &shared : unit.shared_place)
         if (shared.second == SIZE_MAX)

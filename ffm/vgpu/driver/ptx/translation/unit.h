@@ -30,6 +30,7 @@ struct Unit {
     std::size_t shared_size = 0;                                 /* bytes of all static ones */
     std::size_t local_size = 0;                                  /* bytes of the largest function's local variables */
     Schedule schedule = Schedule::loop;
+    bool calls_addresses = false; /* any of the functions calls what lies at an address */
 };
 
 /* Throws Error for a kernel that is absent or calls what is not there. */
