@@ -87,7 +87,7 @@ ENDS = [
     *(Bad(thing, "between", "3") for thing in ("ends", "ends_at_once", "ends_quickly", "ends_by_call")),
     *_between("at_exit_use at_exit_abort at_exit_exit"),
     *(Bad(thing, waits=waits) for thing, waits in
-      (("constructor", 10), ("destructor", 5), ("destructor_abort", 5), ("destructor_fault", 5))),
+      (("constructor", 10), ("destructor", 10), ("destructor_abort", 5), ("destructor_fault", 5))),
     *_between("exit_in_thread", TURNS),
     *_between("endless_threads endless_users cancels"),
     *_between("main_ends_first", 2 * TURNS),

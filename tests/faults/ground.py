@@ -23,6 +23,7 @@ from ffm.stages.identity import read_latest
 from ffm.stages.lock import writing_to
 from ffm.stages.tables import read_table
 from ffm.stages.timeline_file import load_timeline
+from ffm.vgpu.paths import library_folder
 from ffm.whole_file import LEFTOVER
 from ffm.workflow import SNAKEFILE
 from tests.faults.server import Server
@@ -79,8 +80,8 @@ class Ground:
     def prepare(
         cls, program: Path, scratch: Path, *, arguments: tuple[str, ...] = ("2",), server: Server | None = None
     ) -> Ground:
-        """Measure the program once, without a fault."""
-        ground = cls(program, arguments, scratch / "measured", scratch, server)
+        """Measure a program of the virtual GPU's once, without a fault."""
+        ground = cls(_stripped(program, scratch), arguments, scratch / "measured", scratch, server)
         for stage in STAGES:
             began = time.monotonic()
             ended = ground.wait(ground.begin(stage, ground.measured, forked=server is not None))
@@ -223,6 +224,17 @@ class Ground:
         except InstrumentError as error:
             return str(error)
         return ""
+
+
+def _stripped(program: Path, scratch: Path) -> Path:
+    """Copy a program without what debuggers read: naming its variables takes most of the processor's time otherwise."""
+    for name in ("bin", "lib"):
+        (scratch / name).mkdir()
+    for library in library_folder().iterdir():
+        (scratch / "lib" / library.name).symlink_to(library)
+    copy = scratch / "bin" / program.name
+    subprocess.run(["strip", "--strip-debug", "-o", copy, program], check=True)
+    return copy
 
 
 def moment(chance: random.Random, seconds: float) -> float:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from ffm.vgpu.paths import sample
 from tests.faults.campaign import BAD, Campaign
 from tests.faults.ground import Ground
+from tests.faults.server import Server
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    return Ground.prepare(sample("als"), tmp_path_factory.mktemp("faults"))
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    scratch = tmp_path_factory.mktemp("faults")
+    with Server(scratch) as server:
+        yield Ground.prepare(sample("als"), scratch, server=server)
 
 
 @pytest.mark.parametrize(("kind", "rounds"), [("kill", 2), ("disk", 1), ("pair", 1), ("link", 1)])
