@@ -21,7 +21,9 @@ COLLECTOR = next(
 )
 KINDS_OF_EXTENTS = ("FOLLOWED", "TOUCHED", "LOST")
 
-SEPARATE = ("gate.c", "gate_descriptors.c", "gate_jump.c", "gate_notice.c", "pages.c", "built_from.c")
+SEPARATE = (
+    "gate.c", "gate_descriptors.c", "gate_jump.c", "gate_notice.c", "gate_programs.c", "pages.c", "built_from.c",
+)  # fmt: skip
 """Not part of the collector, or not of its code."""
 
 
