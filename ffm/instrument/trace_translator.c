@@ -9,6 +9,7 @@
 #include <string.h>
 
 extern void ffm_collector_trace_access(GumCpuContext *registers, gpointer operand);
+extern void ffm_collector_trace_lanes(GumCpuContext *registers, gpointer lanes);
 extern void ffm_collector_trace_system_call(GumCpuContext *registers, gpointer nothing);
 extern void ffm_collector_trace_counter(GumCpuContext *registers, gpointer nothing);
 extern guint8 ffm_collector_trace_pages[FFM_TRACED_PAGES];
@@ -222,7 +223,7 @@ static guint8 access_of(const cs_insn *instruction, guint8 place)
     return flags;
 }
 
-static void put_operand(GumStalkerIterator *iterator, GumX86Writer *writer, const cs_insn *instruction, guint8 place)
+static ffm_operand operand_of(const cs_insn *instruction, guint8 place)
 {
     const cs_x86_op *memory = &instruction->detail->x86.operands[place];
     ffm_operand operand = {.base = number_of(memory->mem.base),
@@ -239,7 +240,120 @@ static void put_operand(GumStalkerIterator *iterator, GumX86Writer *writer, cons
         operand.flags |= FFM_OPERAND_GS;
     if (instruction->detail->x86.addr_size == 4)
         operand.flags |= FFM_OPERAND_NARROW;
-    put_access(iterator, writer, &operand);
+    return operand;
+}
+
+/* ---- lanes of vectors -------------------------------------------------------------------------------------------- */
+
+enum { NO_VECTOR = 255, OF_XMM = 16, OF_YMM = 32 };
+
+/* Number of a vector register of at most 32 bytes. */
+static guint8 vector_of(x86_reg name, guint8 *bytes)
+{
+    if (name >= X86_REG_XMM0 && name <= X86_REG_XMM15) {
+        *bytes = OF_XMM;
+        return name - X86_REG_XMM0;
+    }
+    if (name >= X86_REG_YMM0 && name <= X86_REG_YMM15) {
+        *bytes = OF_YMM;
+        return name - X86_REG_YMM0;
+    }
+    *bytes = 0;
+    return NO_VECTOR;
+}
+
+/* Whether only some lanes may be accessed; then sets the bytes of an element, and of its index (0 if it has none). */
+static gboolean has_lanes(const cs_insn *instruction, guint8 *element, guint8 *index)
+{
+    *index = 0;
+    switch (instruction->id) {
+    case X86_INS_VGATHERDPS:
+    case X86_INS_VPGATHERDD:
+        *element = *index = 4;
+        return TRUE;
+    case X86_INS_VGATHERDPD:
+    case X86_INS_VPGATHERDQ:
+        *element = 8;
+        *index = 4;
+        return TRUE;
+    case X86_INS_VGATHERQPS:
+    case X86_INS_VPGATHERQD:
+        *element = 4;
+        *index = 8;
+        return TRUE;
+    case X86_INS_VGATHERQPD:
+    case X86_INS_VPGATHERQQ:
+        *element = *index = 8;
+        return TRUE;
+    case X86_INS_VMASKMOVPS:
+    case X86_INS_VPMASKMOVD:
+        *element = 4;
+        return TRUE;
+    case X86_INS_VMASKMOVPD:
+    case X86_INS_VPMASKMOVQ:
+        *element = 8;
+        return TRUE;
+    default:
+        return FALSE;
+    }
+}
+
+/* vmovdqu [rsp + place], ymm */
+static void put_vector(GumX86Writer *writer, guint8 vector, guint8 place)
+{
+    const guint8 code[] = {0xc5, vector < 8 ? 0xfe : 0x7e, 0x7f, 0x44 | (vector & 7) << 3, 0x24, place};
+    gum_x86_writer_put_bytes(writer, code, sizeof code);
+}
+
+static void put_lanes(GumStalkerIterator *iterator, GumX86Writer *writer, const ffm_lanes *found, guint8 index,
+                      guint8 mask)
+{
+    /* lea rsp, [rsp - FFM_LANES_ROOM]; and back */
+    static const guint8 enter[] = {0x48, 0x8d, 0xa4, 0x24, 0x40, 0xff, 0xff, 0xff};
+    static const guint8 leave[] = {0x48, 0x8d, 0xa4, 0x24, 0xc0, 0x00, 0x00, 0x00};
+    ffm_lanes *lanes = g_malloc(sizeof *lanes);
+    memcpy(lanes, found, sizeof *lanes);
+    gum_x86_writer_put_bytes(writer, enter, sizeof enter);
+    if (index != NO_VECTOR)
+        put_vector(writer, index, 0);
+    if (mask != NO_VECTOR)
+        put_vector(writer, mask, FFM_LANES_MASK);
+    gum_stalker_iterator_put_callout(iterator, ffm_collector_trace_lanes, lanes, g_free);
+    gum_x86_writer_put_bytes(writer, leave, sizeof leave);
+}
+
+/* An instruction of which each lane has an address of its own, or a mask says which lanes it accesses. */
+static gboolean put_vectors(GumStalkerIterator *iterator, GumX86Writer *writer, const cs_insn *instruction,
+                            guint8 place)
+{
+    enum { EVEX = 0x62 };
+    const cs_x86 *detail = &instruction->detail->x86;
+    const x86_reg by = detail->operands[place].mem.index;
+    const gboolean spread =
+        by != X86_REG_INVALID && number_of(by) == FFM_NO_REGISTER && by != X86_REG_RIZ && by != X86_REG_EIZ;
+    guint8 element = 0, index_bytes = 0, index_width, mask_width;
+    const gboolean known = has_lanes(instruction, &element, &index_bytes) && instruction->bytes[0] != EVEX;
+    ffm_lanes lanes = {.element = operand_of(instruction, place), .index_bytes = index_bytes};
+    if (!known && !spread)
+        return FALSE;
+    /* gather: destination, memory, mask; masked move: mask in the middle */
+    const guint8 mask = vector_of(known ? detail->operands[spread ? 2 : 1].reg : X86_REG_INVALID, &mask_width);
+    const guint8 index = vector_of(by, &index_width);
+    if (known && mask != NO_VECTOR && (index != NO_VECTOR) == (index_bytes != 0))
+        lanes.count =
+            (mask_width > index_width ? mask_width : index_width) / (element > index_bytes ? element : index_bytes);
+    lanes.element.bytes = element;
+    put_lanes(iterator, writer, &lanes, index, mask);
+    return TRUE;
+}
+
+/* ---- instructions ------------------------------------------------------------------------------------------------ */
+
+static void put_operand(GumStalkerIterator *iterator, GumX86Writer *writer, const cs_insn *instruction, guint8 place)
+{
+    const ffm_operand operand = operand_of(instruction, place);
+    if (!put_vectors(iterator, writer, instruction, place))
+        put_access(iterator, writer, &operand);
 }
 
 /* Bytes of an element, and whether there is a repeat prefix, of MOVS, CMPS, STOS, LODS and SCAS; 0 for all others. */
@@ -303,6 +417,21 @@ static gboolean touches_nothing(const cs_insn *instruction)
     }
 }
 
+/* Its memory is not among the operands. */
+static gboolean stores_behind_rdi(const cs_insn *instruction)
+{
+    return instruction->id == X86_INS_MASKMOVQ || instruction->id == X86_INS_MASKMOVDQU ||
+           instruction->id == X86_INS_VMASKMOVDQU;
+}
+
+static void put_operand_behind_rdi(GumStalkerIterator *iterator, GumX86Writer *writer)
+{
+    enum { RDI = 7 };
+    const ffm_operand operand = {
+        .base = RDI, .index = FFM_NO_REGISTER, .scale = 1, .flags = FFM_OPERAND_WRITE, .bytes = OF_XMM};
+    put_access(iterator, writer, &operand);
+}
+
 static void watch_instruction(GumStalkerIterator *iterator, GumX86Writer *writer, const cs_insn *instruction)
 {
     const cs_x86 *detail = &instruction->detail->x86;
@@ -321,6 +450,10 @@ static void watch_instruction(GumStalkerIterator *iterator, GumX86Writer *writer
         gum_stalker_iterator_put_callout(iterator, ffm_collector_trace_counter, NULL, NULL);
     if (touches_nothing(instruction))
         return;
+    if (stores_behind_rdi(instruction)) {
+        put_operand_behind_rdi(iterator, writer);
+        return;
+    }
     for (guint8 i = 0; i < detail->op_count; i++)
         if (detail->operands[i].type == X86_OP_MEM)
             put_operand(iterator, writer, instruction, i);

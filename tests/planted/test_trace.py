@@ -27,6 +27,7 @@ CHOSEN = (
     "thread_waits_other_reads-read",
     "upload_source_read-read",
     "upload_source_read-written",
+    "vector_lanes-all",
     "write_from_destination-destination",
 )
 CASES = [case for case in planted_cases() if case.name in CHOSEN]

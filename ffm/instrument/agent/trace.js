@@ -16,7 +16,7 @@ function startTrace(source) {
     }
   }
   const symbols = {};
-  for (const name of ["access", "system_call", "counter", "pages", "skips"]) {
+  for (const name of ["access", "lanes", "system_call", "counter", "pages", "skips"]) {
     symbols[`ffm_collector_trace_${name}`] = symbol(`ffm_collector_trace_${name}`);
   }
   refuse = new NativeCallback(refuseWide, "void", ["uint64"]);

@@ -96,6 +96,7 @@ FFM_EXPORT void ffm_collector_trace_bind_end(void *original);
 
 /* What the translated program calls (see ../trace_translator.c). The registers are Frida's GumCpuContext. */
 FFM_EXPORT void ffm_collector_trace_access(const void *registers, const void *operand);
+FFM_EXPORT void ffm_collector_trace_lanes(const void *registers, const void *lanes);
 FFM_EXPORT void ffm_collector_trace_system_call(const void *registers, const void *nothing);
 FFM_EXPORT void ffm_collector_trace_counter(const void *registers, const void *nothing);
 

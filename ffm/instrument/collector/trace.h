@@ -3,8 +3,8 @@
  *
  * Frida's Stalker runs a translation of the program's code, made by ../trace_translator.c. It follows the threads that
  * the program starts, and each thread from its first driver call on, or from when it starts another, but not the
- * driver's own threads. Not seen are accesses in signal handlers, accesses of PUSH, POP, CALL and RET to the stack, and
- * lanes of gather and scatter instructions except the first. */
+ * driver's own threads. Not seen are accesses in signal handlers, and accesses of PUSH, POP, CALL and RET to the stack.
+ */
 #ifndef FFM_TRACE_H
 #define FFM_TRACE_H
 

@@ -24,3 +24,13 @@ typedef struct {
     unsigned int bytes;
     long long displacement;
 } ffm_operand;
+
+/* What a gather or a masked move accesses: element i, at the operand's address, and index[i] * scale or i elements
+ * behind it, if the highest bit of mask[i] is set. The translation puts both vectors on the stack, the index first. */
+typedef struct {
+    ffm_operand element;
+    unsigned char count;       /* of elements; 0 if it is not known which memory is accessed */
+    unsigned char index_bytes; /* of an element of the index; 0 for none */
+} ffm_lanes;
+
+enum { FFM_LANES_MASK = 32, FFM_LANES_ROOM = 192 }; /* where the mask lies; both, and the red zone */
