@@ -45,6 +45,9 @@ class BodyReader
         for (std::size_t index = 0; index < function_.body.size(); ++index)
             for (Operand &operand : function_.body[index].operands)
                 resolve(operand, scope_of_instruction_[index]);
+        for (const auto &list : scope_of_targets_)
+            for (std::string &label : function_.branch_targets[list.first])
+                label = lookup(label, list.second);
     }
 
   private:
@@ -112,9 +115,10 @@ class BodyReader
         if (words_.peek() == ".branchtargets") {
             words_.next();
             do
-                function_.branch_targets[label].push_back(lookup(words_.next(), scope_));
+                function_.branch_targets[label].push_back(words_.next());
             while (words_.accept(","));
             words_.expect(";");
+            scope_of_targets_[label] = scope_;
             return;
         }
         if (words_.peek() == ".callprototype" || words_.peek() == ".calltargets") {
@@ -282,6 +286,7 @@ class BodyReader
     Module &module_;
     std::vector<Scope> scopes_;
     std::vector<int> scope_of_instruction_;
+    std::map<std::string, int> scope_of_targets_; /* by the list's label; its labels may come behind it */
     int scope_ = 0;
 };
 

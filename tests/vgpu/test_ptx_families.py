@@ -1,0 +1,144 @@
+"""Instructions of PTX beside the arithmetic ones, a family a table, against values computed here.
+
+What each computes is that of NVIDIA's "PTX ISA", section "Instructions"; so are the bounds of approximate ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ptx import evaluate
+from test_ptx_values import check, values
+
+pytestmark = pytest.mark.virtual_gpu
+
+
+def test_products_of_24_bits_and_of_bytes() -> None:
+    x, y, z = (values("u4", 96, seed) for seed in (31, 32, 33))
+    signed, other = ((v.astype("i8") << 40) >> 40 for v in (x, y))
+    plain = (x & 0xFFFFFF).astype("u8") * (y & 0xFFFFFF)
+    bytes_of = {kind: (x.view(kind).reshape(-1, 4).astype("i8"), y.view(kind).reshape(-1, 4)) for kind in ("i1", "u1")}
+    halves = x.view("i2").reshape(-1, 2).astype("i8")
+    check(
+        "products",
+        {
+            "mul24.lo.s32 %o, %x, %y;": ("u4", signed * other & 0xFFFFFFFF),
+            "mul24.hi.s32 %o, %x, %y;": ("u4", signed * other >> 16 & 0xFFFFFFFF),
+            "mul24.hi.u32 %o, %x, %y;": ("u4", plain >> 16 & 0xFFFFFFFF),
+            "mad24.lo.u32 %o, %x, %y, %z;": ("u4", plain + z & 0xFFFFFFFF),
+            "dp4a.s32.s32 %o, %x, %y, %z;": ("u4", (bytes_of["i1"][0] * bytes_of["i1"][1]).sum(1) + z & 0xFFFFFFFF),
+            "dp4a.u32.s32 %o, %x, %y, %z;": ("u4", (bytes_of["u1"][0] * bytes_of["i1"][1]).sum(1) + z & 0xFFFFFFFF),
+            "dp2a.lo.s32.u32 %o, %x, %y, %z;": ("u4", (halves * bytes_of["u1"][1][:, :2]).sum(1) + z & 0xFFFFFFFF),
+            "dp2a.hi.s32.s32 %o, %x, %y, %z;": ("u4", (halves * bytes_of["i1"][1][:, 2:]).sum(1) + z & 0xFFFFFFFF),
+        },
+        x,
+        y,
+        z,
+    )
+
+
+def nth_set_bit(mask: int, base: int, offset: int) -> int:
+    """The place of a set bit, counted from a place upwards or downwards; all ones if there is none."""
+    if offset == 0:
+        return base if mask >> base & 1 else 0xFFFFFFFF
+    places = range(base, 32) if offset > 0 else range(base, -1, -1)
+    found = [place for place in places if mask >> place & 1]
+    return found[abs(offset) - 1] if len(found) >= abs(offset) else 0xFFFFFFFF
+
+
+def test_masks_and_places_of_bits() -> None:
+    x = values("u4", 96, 34)
+    random = np.random.default_rng(35)
+    first, width, turn = (random.integers(low, 40, 96).astype("i4") for low in (0, 0, -20))
+    base = first & 31
+    masks = [
+        ((1 << min(b, 32)) - 1) << min(a, 32) & 0xFFFFFFFF for a, b in zip(first.tolist(), width.tolist(), strict=True)
+    ]
+    cut = np.minimum(width, 32)
+    filled = [
+        0 if b == 0 else ((v & ((1 << b) - 1)) ^ (1 << b - 1)) - (1 << b - 1)
+        for v, b in zip(x.tolist(), cut.tolist(), strict=True)
+    ]
+    places = [nth_set_bit(*given) for given in zip(x.tolist(), base.tolist(), turn.tolist(), strict=True)]
+    check(
+        "bits",
+        {
+            "bmsk.clamp.b32 %o, %y, %z;": ("u4", np.array(masks)),
+            "szext.clamp.s32 %o, %x, %z;": ("i4", np.array(filled)),
+            "szext.clamp.u32 %o, %x, %z;": ("u4", x & ((1 << cut.astype("u8")) - 1)),
+        },
+        x,
+        first,
+        width,
+    )
+    check("bits", {"and.b32 %r1, %y, 31; fns.b32 %o, %x, %r1, %z;": ("u4", np.array(places))}, x, first, turn)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_choices_and_properties() -> None:
+    x, y, z = (values("f4", 96, seed) for seed in (36, 37, 38))
+    size = np.abs(x)
+    tiny = np.finfo("f4").tiny
+    properties = {
+        "finite": np.isfinite(x),
+        "infinite": np.isinf(x),
+        "number": ~np.isnan(x),
+        "notanumber": np.isnan(x),
+        "normal": np.isfinite(x) & (size >= tiny),
+        "subnormal": (size > 0) & (size < tiny),
+    }
+    check(
+        "f4",
+        {
+            **{f"testp.{name}.f32 %p, %x; selp.u32 %o, 1, 0, %p;": ("u4", holds) for name, holds in properties.items()},
+            "slct.f32.f32 %o, %x, %y, %z;": ("f4", np.where(z >= 0, x, y)),
+            "set.lt.u32.f32 %o, %x, %y;": ("u4", np.where(x < y, 0xFFFFFFFF, 0)),
+            "set.geu.f32.f32 %o, %x, %y;": ("f4", ~(x < y)),
+            "abs.f32 %o, %x;": ("f4", size),
+            "abs.ftz.f32 %o, %x;": ("f4", np.where(size < tiny, 0, size)),
+        },
+        x,
+        y,
+        z,
+    )
+    a, b, c = (values("i4", 96, seed) for seed in (39, 40, 41))
+    check(
+        "i4",
+        {
+            "slct.s32.s32 %o, %x, %y, %z;": ("i4", np.where(c >= 0, a, b)),
+            "set.le.s32.s32 %o, %x, %y;": ("i4", np.where(a <= b, -1, 0)),
+            "abs.s32 %o, %x;": ("i4", np.abs(a)),
+        },
+        a,
+        b,
+        c,
+    )
+
+
+def test_branches_by_index() -> None:
+    x = np.arange(64, dtype="u4")
+    code = """and.b32 %r1, %x, 3; targets: .branchtargets zero, one, two, three; brx.idx %r1, targets;
+    zero: mov.u32 %o, 10; bra over; one: mov.u32 %o, 20; bra over; two: mov.u32 %o, 30; bra over;
+    three: mov.u32 %o, 40; over:"""
+    check("u4", {code: ("u4", 10 * (x % 4 + 1))}, x)
+
+
+def test_approximate_functions_are_within_their_bounds() -> None:
+    x = np.random.default_rng(42).uniform(0.001, 6.28, 400).astype("f4")
+    wide = x.astype("f8")
+    relative = {
+        "ex2.approx.f32": (np.exp2(wide), 2.0**-22),
+        "rsqrt.approx.f32": (1 / np.sqrt(wide), 2.0**-22.9),
+        "rcp.approx.f32": (1 / wide, 2.0**-23),
+        "sqrt.approx.f32": (np.sqrt(wide), 2.0**-23),
+        "tanh.approx.f32": (np.tanh(wide), 2.0**-11),
+    }
+    absolute = {
+        "sin.approx.f32": (np.sin(wide), 2.0**-20.5),
+        "cos.approx.f32": (np.cos(wide), 2.0**-20.5),
+        "lg2.approx.f32": (np.log2(wide), 2.0**-22 * 10),
+    }
+    found = evaluate([(f"{name} %o, %x;", "f4") for name in (*relative, *absolute)], x)
+    for (name, (expected, bound)), result in zip((relative | absolute).items(), found, strict=True):
+        scale = np.abs(expected) if name in relative else 1
+        assert (np.abs(result - expected) <= bound * scale).all(), name
