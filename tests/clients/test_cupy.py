@@ -40,6 +40,14 @@ def test_device_code_is_refused_with_the_drivers_error() -> None:
     assert done.stdout.splitlines()[:2] == ["CUDA_ERROR_NO_BINARY_FOR_GPU", "CUDA_ERROR_INVALID_IMAGE"]
 
 
+def test_its_kernels_compute() -> None:
+    """CUB's reductions come compiled for each GPU, without PTX; without accelerators CuPy uses its own kernels."""
+    script = HERE / "cupy_kernels.py"
+    with virtual_gpu(CUPY_COMPILE_WITH_PTX="1", CUPY_ACCELERATORS=""):
+        done = subprocess.run([PYTHON, script], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["elementwise True", "sum 499999500000"], done.stderr
+
+
 @pytest.fixture(scope="module")
 def analysis(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
     with virtual_gpu():

@@ -1,18 +1,19 @@
 """Numba's CUDA target, a third-party client, on the virtual GPU; `build_numba.sh` installs it.
 
-There its kernels are compiled by NVIDIA's compilers, loaded and launched, and change nothing.
+Where findings are tested, its kernels are compiled by NVIDIA's compilers, loaded and launched, and change nothing.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ffm.stages.analysis_document import Analysis
-from tests.clients.scripts import BUILD, TARGETS, marked_line, measured, printed, virtual_gpu
+from tests.clients.scripts import BUILD, HERE, TARGETS, marked_line, measured, printed, virtual_gpu
 
 ENVIRONMENT = Path(os.environ.get("FFM_NUMBA", BUILD / "numba" / "env"))
 PYTHON = ENVIRONMENT / "bin" / "python"
@@ -51,3 +52,19 @@ def test_stacks_lead_from_the_driver_to_the_script(analysis: Analysis) -> None:
     functions = [frame.function for frame in analysis.stacks[launch.stack].frames if frame.python]
     assert functions[-1] == "<module>"
     assert "_Kernel.launch" in functions
+
+
+@pytest.mark.skipif(
+    bool(list(ENVIRONMENT.glob("lib/python*/site-packages/nvidia/cu*/lib/libnvJitLink.so*"))),
+    reason="nvJitLink links kernels to machine code: uninstall nvidia-nvjitlink, as tests/clients/build_numba.sh does",
+)
+def test_its_kernels_compute() -> None:
+    with virtual_gpu():
+        done = subprocess.run(
+            [PYTHON, HERE / "numba_kernels.py"],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={name: value for name, value in os.environ.items() if name != "VGPU_CONFIGURATION"},
+        )
+    assert done.stdout.splitlines() == ["stencil True", "sum 49995000"], done.stderr
