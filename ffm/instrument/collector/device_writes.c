@@ -202,19 +202,28 @@ static void receive(uint64_t destination, uint64_t word)
     pthread_mutex_unlock(&device.lock);
 }
 
-typedef uint32_t halves __attribute__((vector_size(64), aligned(1), may_alias));
+enum { LOOKED_AT = 64 };
+typedef uint32_t halves __attribute__((vector_size(16), aligned(1), may_alias));
+typedef uint64_t pairs __attribute__((vector_size(16)));
 
-/* Whether any of these halves of words can be the upper one of an address. */
-static bool any_upper(const char *bytes)
+/* The bits that all upper halves of addresses share. */
+static uint32_t shared_bits(void)
 {
-    const uint32_t low = (uint32_t)(device.low >> 32), span = (uint32_t)(device.high >> 32) - low;
-    const halves offsets = *(const halves *)bytes - low;
-    const halves inside = (halves)(offsets <= span);
-    uint64_t words[sizeof inside / sizeof(uint64_t)], all = 0;
-    memcpy(words, &inside, sizeof words);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        all |= words[i];
-    return all != 0;
+    const uint64_t different = (device.low ^ device.high) >> 32;
+    uint64_t shared = UINT32_MAX;
+    while (different & shared)
+        shared <<= 1;
+    return (uint32_t)shared;
+}
+
+/* Whether any of LOOKED_AT bytes' halves of words can be the upper one of an address. */
+static bool any_upper(const char *bytes, uint32_t shared)
+{
+    const uint32_t upper = (uint32_t)(device.low >> 32) & shared;
+    pairs found = {0};
+    for (size_t i = 0; i < LOOKED_AT; i += sizeof(halves))
+        found |= (pairs)((*(const halves *)(bytes + i) & shared) == upper);
+    return (found[0] | found[1]) != 0;
 }
 
 /* Addresses are aligned on the device, or made of two halves that are. */
@@ -223,12 +232,13 @@ void ffm_device_writes_upload(uint64_t destination, const void *words, uint64_t 
     const char *bytes = words;
     if (device.group == NULL || __atomic_load_n(&device.unknown, __ATOMIC_RELAXED))
         return;
+    const uint32_t shared = shared_bits();
     for (uint64_t upper = -destination % sizeof(uint32_t) + sizeof(uint32_t); upper + sizeof(uint32_t) <= count;) {
-        if (upper + sizeof(halves) <= count && !any_upper(bytes + upper)) {
-            upper += sizeof(halves);
+        if (upper + LOOKED_AT <= count && !any_upper(bytes + upper, shared)) {
+            upper += LOOKED_AT;
             continue;
         }
-        const uint64_t end = upper + sizeof(halves);
+        const uint64_t end = upper + LOOKED_AT;
         for (; upper < end && upper + sizeof(uint32_t) <= count; upper += sizeof(uint32_t)) {
             uint64_t word;
             memcpy(&word, bytes + upper - sizeof(uint32_t), sizeof word);
