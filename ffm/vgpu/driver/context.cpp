@@ -109,7 +109,7 @@ void begin(Context &context, unsigned flags)
 }
 
 /* Everything that a wait for the stream waits for. */
-std::vector<OperationReference> work_of(const Stream &stream)
+std::vector<OperationReference> pending_work_of(const Stream &stream)
 {
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     if (&stream == &stream.context->legacy)
@@ -223,12 +223,12 @@ void wait_for_context(Context &context)
 
 void wait_for_stream(Stream &stream)
 {
-    wait_for_gpu(work_of(stream));
+    wait_for_gpu(pending_work_of(stream));
 }
 
 bool is_idle(Stream &stream)
 {
-    for (const OperationReference &operation : work_of(stream)) {
+    for (const OperationReference &operation : pending_work_of(stream)) {
         if (!is_complete(operation))
             return false;
     }

@@ -10,16 +10,16 @@ namespace vgpu
 namespace
 {
 
-struct Entry {
+struct StoredValue {
     void *value;
     StorageDestructor destructor;
 };
 
-using Entries = std::map<void *, Entry>; /* by key */
+using StoredValues = std::map<void *, StoredValue>; /* by key */
 
 struct Storage {
     std::mutex mutex;
-    std::map<CUcontext, Entries> of_context;
+    std::map<CUcontext, StoredValues> of_context;
 };
 
 Storage &storage()
@@ -39,7 +39,7 @@ void store(CUcontext context, void *key, void *value, StorageDestructor destruct
 bool stored(CUcontext context, void *key, void *&value)
 {
     std::lock_guard<std::mutex> lock(storage().mutex);
-    const Entries &entries = storage().of_context[context];
+    const StoredValues &entries = storage().of_context[context];
     auto found = entries.find(key);
     if (found == entries.end())
         return false;
@@ -56,7 +56,7 @@ void forget(CUcontext context, void *key)
 /* The destructors run without the lock: they call the driver, and this storage too. */
 void destroy_storage(CUcontext context)
 {
-    Entries entries;
+    StoredValues entries;
     {
         std::lock_guard<std::mutex> lock(storage().mutex);
         entries = std::move(storage().of_context[context]);

@@ -24,7 +24,7 @@ struct Container {
     std::uint16_t version, header_size;
     std::uint64_t size; /* of what follows the header */
 };
-struct Entry {
+struct BinaryEntry {
     std::uint16_t kind, version;
     std::uint32_t header_size;
     std::uint64_t size;            /* of the code, which follows the header, including its padding */
@@ -41,7 +41,7 @@ constexpr std::uint64_t compressed_lz4 = 0x2000, compressed_zstandard = 0x8000, 
 
 /* How well the code suits this device; 0 means not at all. Machine code runs on devices of the same generation that are
  * not older. PTX can be compiled for all that are not older. */
-std::uint32_t suitability(const Entry &entry)
+std::uint32_t suitability(const BinaryEntry &entry)
 {
     bool machine = entry.kind == machine_kind;
     if ((!machine && entry.kind != portable_kind) || entry.architecture > capability)
@@ -51,7 +51,7 @@ std::uint32_t suitability(const Entry &entry)
     return 2 * entry.architecture + ((entry.flags & architecture_specific) ? 1 : 0);
 }
 
-bool extract(const Entry &entry, const char *bytes, std::string &plain)
+bool extract(const BinaryEntry &entry, const char *bytes, std::string &plain)
 {
     if (!(entry.flags & (compressed_lz4 | compressed_zstandard))) {
         plain.assign(bytes, entry.size);
@@ -70,9 +70,9 @@ bool select(const void *image, std::uint16_t kind, std::string &plain)
     std::memcpy(&container, place, sizeof container);
     place += container.header_size;
     const char *end = place + container.size, *best_code = nullptr;
-    Entry best = {};
-    while (static_cast<std::size_t>(end - place) >= sizeof(Entry)) {
-        Entry entry;
+    BinaryEntry best = {};
+    while (static_cast<std::size_t>(end - place) >= sizeof(BinaryEntry)) {
+        BinaryEntry entry;
         std::memcpy(&entry, place, sizeof entry);
         if (entry.header_size < sizeof entry)
             break;

@@ -4,7 +4,7 @@
 namespace
 {
 
-struct Description {
+struct ErrorText {
     CUresult code;
     const char *name;
     const char *text;
@@ -13,7 +13,7 @@ struct Description {
 #define DESCRIBE(code, text) {code, #code, text}
 
 /* The codes that this driver returns, and others that its clients pass on. */
-const Description descriptions[] = {
+const ErrorText descriptions[] = {
     DESCRIBE(CUDA_SUCCESS, "no error"),
     DESCRIBE(CUDA_ERROR_INVALID_VALUE, "invalid argument"),
     DESCRIBE(CUDA_ERROR_OUT_OF_MEMORY, "out of memory"),
@@ -57,11 +57,11 @@ const Description descriptions[] = {
     DESCRIBE(CUDA_ERROR_UNKNOWN, "unknown error"),
 };
 
-CUresult describe(CUresult code, const char **text, const char *Description::*member)
+CUresult describe(CUresult code, const char **text, const char *ErrorText::*member)
 {
     if (!text)
         return CUDA_ERROR_INVALID_VALUE;
-    for (const Description &description : descriptions) {
+    for (const ErrorText &description : descriptions) {
         if (description.code == code) {
             *text = description.*member;
             return CUDA_SUCCESS;
@@ -75,9 +75,9 @@ CUresult describe(CUresult code, const char **text, const char *Description::*me
 
 DRIVER_CALL(cuGetErrorName)(CUresult code, const char **name)
 {
-    return describe(code, name, &Description::name);
+    return describe(code, name, &ErrorText::name);
 }
 DRIVER_CALL(cuGetErrorString)(CUresult code, const char **text)
 {
-    return describe(code, text, &Description::text);
+    return describe(code, text, &ErrorText::text);
 }

@@ -13,16 +13,16 @@ namespace vgpu
 namespace
 {
 
-struct Handles {
+struct GraphHandles {
     std::mutex mutex;
     std::unordered_map<const void *, std::shared_ptr<Graph>> graphs;
     std::unordered_map<const void *, std::unique_ptr<ExecutableGraph>> executables;
     std::unordered_set<const void *> nodes; /* of all graphs, including nested ones */
 };
 
-Handles &handles()
+GraphHandles &graph_handles()
 {
-    static Handles *instance = new Handles;
+    static GraphHandles *instance = new GraphHandles;
     return *instance;
 }
 
@@ -93,17 +93,17 @@ Graph::Graph() = default;
 
 Graph::~Graph()
 {
-    std::lock_guard<std::mutex> lock(handles().mutex);
+    std::lock_guard<std::mutex> lock(graph_handles().mutex);
     for (const auto &node : nodes)
-        handles().nodes.erase(node.get());
+        graph_handles().nodes.erase(node.get());
 }
 
 GraphNode *add_node(Graph &graph, std::vector<GraphNode *> dependencies, NodeWork work)
 {
     graph.nodes.push_back(
         std::make_unique<GraphNode>(GraphNode{&graph, graph.nodes.size(), std::move(dependencies), std::move(work)}));
-    std::lock_guard<std::mutex> lock(handles().mutex);
-    handles().nodes.insert(graph.nodes.back().get());
+    std::lock_guard<std::mutex> lock(graph_handles().mutex);
+    graph_handles().nodes.insert(graph.nodes.back().get());
     return graph.nodes.back().get();
 }
 
@@ -147,55 +147,55 @@ void launch(Stream &stream, ExecutableGraph &executable)
 
 std::shared_ptr<Graph> find_graph(CUgraph handle)
 {
-    std::lock_guard<std::mutex> lock(handles().mutex);
-    auto found = handles().graphs.find(handle);
-    return found == handles().graphs.end() ? nullptr : found->second;
+    std::lock_guard<std::mutex> lock(graph_handles().mutex);
+    auto found = graph_handles().graphs.find(handle);
+    return found == graph_handles().graphs.end() ? nullptr : found->second;
 }
 
 GraphNode *find_node(CUgraphNode handle)
 {
-    std::lock_guard<std::mutex> lock(handles().mutex);
-    return handles().nodes.count(handle) ? reinterpret_cast<GraphNode *>(handle) : nullptr;
+    std::lock_guard<std::mutex> lock(graph_handles().mutex);
+    return graph_handles().nodes.count(handle) ? reinterpret_cast<GraphNode *>(handle) : nullptr;
 }
 
 ExecutableGraph *find_executable(CUgraphExec handle)
 {
-    std::lock_guard<std::mutex> lock(handles().mutex);
-    auto found = handles().executables.find(handle);
-    return found == handles().executables.end() ? nullptr : found->second.get();
+    std::lock_guard<std::mutex> lock(graph_handles().mutex);
+    auto found = graph_handles().executables.find(handle);
+    return found == graph_handles().executables.end() ? nullptr : found->second.get();
 }
 
 CUgraph handle_of(const std::shared_ptr<Graph> &graph)
 {
-    std::lock_guard<std::mutex> lock(handles().mutex);
-    handles().graphs[graph.get()] = graph;
+    std::lock_guard<std::mutex> lock(graph_handles().mutex);
+    graph_handles().graphs[graph.get()] = graph;
     return reinterpret_cast<CUgraph>(graph.get());
 }
 
 bool forget(CUgraph handle)
 {
     std::shared_ptr<Graph> graph = find_graph(handle); /* destroyed after the mutex is released */
-    std::lock_guard<std::mutex> lock(handles().mutex);
-    return handles().graphs.erase(handle) != 0;
+    std::lock_guard<std::mutex> lock(graph_handles().mutex);
+    return graph_handles().graphs.erase(handle) != 0;
 }
 
 CUgraphExec handle_of(std::unique_ptr<ExecutableGraph> executable)
 {
-    std::lock_guard<std::mutex> lock(handles().mutex);
+    std::lock_guard<std::mutex> lock(graph_handles().mutex);
     const ExecutableGraph *handle = executable.get();
-    handles().executables[handle] = std::move(executable);
+    graph_handles().executables[handle] = std::move(executable);
     return reinterpret_cast<CUgraphExec>(const_cast<ExecutableGraph *>(handle));
 }
 
 bool forget(CUgraphExec handle)
 {
     std::unique_ptr<ExecutableGraph> gone;
-    std::lock_guard<std::mutex> lock(handles().mutex);
-    auto found = handles().executables.find(handle);
-    if (found == handles().executables.end())
+    std::lock_guard<std::mutex> lock(graph_handles().mutex);
+    auto found = graph_handles().executables.find(handle);
+    if (found == graph_handles().executables.end())
         return false;
     gone = std::move(found->second);
-    handles().executables.erase(found);
+    graph_handles().executables.erase(found);
     return true;
 }
 

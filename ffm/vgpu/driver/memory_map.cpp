@@ -17,15 +17,15 @@ namespace vgpu
 namespace
 {
 
-struct Table {
+struct AllocationTable {
     std::mutex mutex;
     std::map<std::uintptr_t, Allocation> allocations; /* by start */
     std::uint64_t next_id = 1;
 };
 
-Table &table()
+AllocationTable &table()
 {
-    static Table *instance = new Table;
+    static AllocationTable *instance = new AllocationTable;
     return *instance;
 }
 

@@ -14,7 +14,7 @@ namespace
 
 enum Flavour { LEGACY, PER_THREAD };
 
-struct Entry {
+struct NamedEntry {
     const char *name;
     int version; /* CUDA version, 1000 * major + 10 * minor, that introduced this form of the function */
     Flavour flavour;
@@ -22,7 +22,7 @@ struct Entry {
 };
 
 #define ENTRY(symbol, name, version, flavour) {#name, version, flavour, reinterpret_cast<void *>(&::symbol)},
-const Entry entries[] = {
+const NamedEntry entries[] = {
 #include "exports.def"
 };
 #undef ENTRY
@@ -30,9 +30,9 @@ const Entry entries[] = {
 /* The newest form that `version` knows; the requested variant takes precedence over the other. */
 CUdriverProcAddressQueryResult find(const char *name, int version, bool per_thread, void **address)
 {
-    const Entry *best = nullptr;
+    const NamedEntry *best = nullptr;
     bool name_exists = false;
-    for (const Entry &entry : entries) {
+    for (const NamedEntry &entry : entries) {
         if (std::strcmp(entry.name, name) != 0)
             continue;
         name_exists = true;

@@ -44,4 +44,9 @@ struct Thread {
 constexpr int warp_size = 32;
 constexpr int log_memory_unit = 21;
 
+constexpr std::uint32_t lane_bit(int lane)
+{
+    return std::uint32_t{1} << lane;
+}
+
 } // namespace vgpu::ptx

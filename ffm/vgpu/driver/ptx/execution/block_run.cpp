@@ -15,11 +15,6 @@ constexpr int spins_per_turn = 64;
 constexpr int idle_rounds_until_stalled = 8;
 constexpr std::size_t shared_alignment = 1024;
 
-std::uint32_t bit(int lane)
-{
-    return std::uint32_t{1} << lane;
-}
-
 } // namespace
 
 BlockRun::BlockRun(Launch &launched, StackPool &stacks, std::uint64_t number) : launch(launched), stacks_(stacks)
@@ -204,7 +199,7 @@ void BlockRun::run_warp(int index)
 void BlockRun::leave()
 {
     Warp &warp = warps_[static_cast<std::size_t>(current_ / warp_size)];
-    warp.alive &= ~bit(current_ % warp_size);
+    warp.alive &= ~lane_bit(current_ % warp_size);
     --alive_;
     if (warp.meeting)
         recheck(warp);
@@ -323,7 +318,7 @@ bool BlockRun::take_turns()
     block.spins = spins_per_turn;
     if (launch.stop)
         abandon();
-    warps_[static_cast<std::size_t>(current_ / warp_size)].yielded |= bit(current_ % warp_size);
+    warps_[static_cast<std::size_t>(current_ / warp_size)].yielded |= lane_bit(current_ % warp_size);
     return suspend();
 }
 

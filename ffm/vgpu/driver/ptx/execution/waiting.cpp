@@ -9,11 +9,6 @@ namespace
 
 constexpr int turns_of_patience = 4;
 
-std::uint32_t bit(int lane)
-{
-    return std::uint32_t{1} << lane;
-}
-
 /* shfl: the lane whose value `lane` gets (PTX ISA, "shfl.sync"); its own where there is none, and then false. */
 bool source_lane(int mode, int lane, std::uint32_t b, std::uint32_t c, int &source)
 {
@@ -88,11 +83,11 @@ bool BlockRun::wait_at_barrier(std::uint32_t number, std::uint32_t count, int ho
     Warp &warp = warps_[static_cast<std::size_t>(current_ / warp_size)];
     warp.lanes[current_ % warp_size].how = how;
     if (how != 1)
-        barrier.waiting[current_ / warp_size] |= bit(current_ % warp_size);
+        barrier.waiting[current_ / warp_size] |= lane_bit(current_ % warp_size);
     std::uint32_t arrived = barrier.arrived;
     if (arrived >= (count ? count : static_cast<std::uint32_t>(alive_))) {
         release(barrier);
-        warp.ready &= ~bit(current_ % warp_size);
+        warp.ready &= ~lane_bit(current_ % warp_size);
         return false;
     }
     return how != 1 && suspend();
@@ -133,7 +128,7 @@ bool BlockRun::meet(Meeting meeting, int how, std::uint64_t value, std::uint32_t
 {
     Warp &warp = warps_[static_cast<std::size_t>(current_ / warp_size)];
     int self = current_ % warp_size;
-    mask |= bit(self);
+    mask |= lane_bit(self);
     Warp::Lane &own = warp.lanes[self];
     own.value = value;
     own.mask = mask;
@@ -141,10 +136,10 @@ bool BlockRun::meet(Meeting meeting, int how, std::uint64_t value, std::uint32_t
     own.clamp = clamp;
     own.how = how;
     own.meeting = meeting;
-    warp.meeting |= bit(self);
+    warp.meeting |= lane_bit(self);
     if (is_complete(warp, mask)) {
         finish_meeting(warp, mask & warp.alive);
-        warp.ready &= ~bit(self);
+        warp.ready &= ~lane_bit(self);
         return false;
     }
     return suspend();
@@ -163,7 +158,7 @@ void BlockRun::finish_meeting(Warp &warp, std::uint32_t group)
             const Warp::Lane &own = warp.lanes[lane];
             int source;
             bool inside = source_lane(how, lane, own.lane, own.clamp, source);
-            if (!(group & bit(source)))
+            if (!(group & lane_bit(source)))
                 source = lane; /* a lane that takes no part has no defined value */
             result(warp, lane) =
                 (inside ? std::uint64_t{1} << 32 : 0) | static_cast<std::uint32_t>(warp.lanes[source].value);
@@ -171,7 +166,7 @@ void BlockRun::finish_meeting(Warp &warp, std::uint32_t group)
         break;
     case Meeting::vote: {
         std::uint32_t holding = 0;
-        for_each_lane(group, [&](int lane) { holding |= warp.lanes[lane].value ? bit(lane) : 0; });
+        for_each_lane(group, [&](int lane) { holding |= warp.lanes[lane].value ? lane_bit(lane) : 0; });
         bool all = holding == group, any = holding != 0;
         std::uint32_t outcome = how == 0 ? all : how == 1 ? any : how == 2 ? all || !any : holding;
         for_each_lane(group, [&](int lane) { result(warp, lane) = outcome; });
@@ -189,7 +184,7 @@ void BlockRun::finish_meeting(Warp &warp, std::uint32_t group)
         for_each_lane(group, [&](int lane) {
             std::uint64_t value = warp.lanes[lane].value;
             std::uint32_t same = 0;
-            for_each_lane(group, [&](int other) { same |= warp.lanes[other].value == value ? bit(other) : 0; });
+            for_each_lane(group, [&](int other) { same |= warp.lanes[other].value == value ? lane_bit(other) : 0; });
             result(warp, lane) = how == 0 ? same : same == group ? std::uint64_t{1} << 32 | group : 0;
         });
         break;
@@ -218,7 +213,7 @@ bool BlockRun::active_lanes(int site)
     Warp &warp = warps_[static_cast<std::size_t>(current_ / warp_size)];
     int self = current_ % warp_size;
     warp.lanes[self].site = site;
-    warp.asking |= bit(self);
+    warp.asking |= lane_bit(self);
     return suspend();
 }
 
@@ -239,7 +234,7 @@ void BlockRun::answer(Warp &warp)
 {
     std::uint32_t group = 0;
     int site = warp.lanes[__builtin_ctz(warp.asking)].site;
-    for_each_lane(warp.asking, [&](int lane) { group |= warp.lanes[lane].site == site ? bit(lane) : 0; });
+    for_each_lane(warp.asking, [&](int lane) { group |= warp.lanes[lane].site == site ? lane_bit(lane) : 0; });
     for_each_lane(group, [&](int lane) { result(warp, lane) = group; });
     warp.asking &= ~group;
     warp.ready |= group;
@@ -254,7 +249,7 @@ bool BlockRun::resolve_deadlock()
         Warp &warp = warps_[static_cast<std::size_t>(index)];
         while (warp.meeting) {
             std::uint32_t mask = warp.lanes[__builtin_ctz(warp.meeting)].mask, group = 0;
-            for_each_lane(warp.meeting, [&](int lane) { group |= warp.lanes[lane].mask == mask ? bit(lane) : 0; });
+            for_each_lane(warp.meeting, [&](int lane) { group |= warp.lanes[lane].mask == mask ? lane_bit(lane) : 0; });
             finish_meeting(warp, group);
             resolved = true;
         }

@@ -60,7 +60,7 @@ class File
     Elf64_Ehdr header_;
 };
 
-std::size_t rounded(std::size_t place, std::size_t alignment)
+std::size_t aligned_place(std::size_t place, std::size_t alignment)
 {
     alignment = std::max<std::size_t>(alignment, 1);
     return (place + alignment - 1) / alignment * alignment;
@@ -80,15 +80,15 @@ class Loader
                 symbols_ = index;
             if (!(section.sh_flags & SHF_ALLOC))
                 continue;
-            size_ = rounded(size_, section.sh_addralign);
+            size_ = aligned_place(size_, section.sh_addralign);
             places_[index] = size_;
             size_ += section.sh_size;
         }
-        stubs_ = rounded(size_, stub_size);
+        stubs_ = aligned_place(size_, stub_size);
         std::size_t count = 0;
         if (symbols_ != 0)
             count = file_.sections[symbols_].sh_size / sizeof(Elf64_Sym);
-        return rounded(stubs_ + 2 * count * stub_size, page);
+        return aligned_place(stubs_ + 2 * count * stub_size, page);
     }
 
     void fill(char *memory, std::map<std::string, void *> &functions)

@@ -4,17 +4,16 @@
 namespace vgpu::ptx
 {
 
-namespace
-{
-
-/* The direction of rounding: 0 nearest even, 1 towards zero, 2 down, 3 up; `i` marks rounding to an integer. */
-int direction(const Instruction &instruction)
+int rounding_direction(const Instruction &instruction)
 {
     for (const char *stem : {"rz", "rm", "rp"})
         if (instruction.has(stem) || instruction.has((std::string(stem) + "i").c_str()))
             return stem[1] == 'z' ? 1 : stem[1] == 'm' ? 2 : 3;
     return 0;
 }
+
+namespace
+{
 
 bool rounds_to_integer(const Instruction &instruction)
 {
@@ -42,7 +41,7 @@ std::string Emitter::widened(Type from, const std::string &value)
 std::string Emitter::real_to_integer(const Instruction &instruction, Type to, Type from, const std::string &value)
 {
     std::string wide = widened(from, value), in = from.bits == 64 ? "double" : "float";
-    std::string whole = intrinsic(rounding_function(direction(instruction)), in, {wide});
+    std::string whole = intrinsic(rounding_function(rounding_direction(instruction)), in, {wide});
     std::string sign = to.kind == Kind::sign ? "s" : "u", out = to.integer();
     std::string name = "llvm.fpto" + sign + "i.sat." + out + (from.bits == 64 ? ".f64" : ".f32");
     declared_->insert("declare " + out + " @" + name + "(" + in + ")");
@@ -58,7 +57,7 @@ std::string Emitter::real_to_integer(const Instruction &instruction, Type to, Ty
 std::string Emitter::integer_to_real(const Instruction &instruction, Type to, Type from, const std::string &value)
 {
     bool sign = from.kind == Kind::sign;
-    int mode = direction(instruction);
+    int mode = rounding_direction(instruction);
     if (to.bits == 16) { /* by way of f64, which is exact up to 53 bits, and odd rounding beyond */
         std::string wide = extend(value, from.bits, 64, sign);
         std::string exact = call("double", "vgpu_integer_f64", "i32 4, i64 " + wide + ", i32 " + std::to_string(sign));
@@ -76,7 +75,7 @@ std::string Emitter::integer_to_real(const Instruction &instruction, Type to, Ty
 
 std::string Emitter::real_to_real(const Instruction &instruction, Type to, Type from, const std::string &value)
 {
-    int mode = direction(instruction);
+    int mode = rounding_direction(instruction);
     std::string wide = widened(from, value);
     int wide_bits = from.bits == 16 ? 32 : from.bits;
     std::string in = wide_bits == 64 ? "double" : "float";

@@ -21,11 +21,6 @@ int width_of(const std::string &type)
     return type == "half" ? 16 : type == "float" ? 32 : 64;
 }
 
-std::string quoted(const std::string &name)
-{
-    return "\"" + name + "\"";
-}
-
 } // namespace
 
 void Emitter::line(const std::string &text)

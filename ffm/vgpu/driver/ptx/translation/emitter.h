@@ -12,6 +12,15 @@
 namespace vgpu::ptx
 {
 
+/* A name as LLVM's assembly language takes it, whatever characters it has. */
+inline std::string quoted(const std::string &name)
+{
+    return "\"" + name + "\"";
+}
+
+/* The direction of rounding: 0 nearest even, 1 towards zero, 2 down, 3 up; `i` marks rounding to an integer. */
+int rounding_direction(const Instruction &instruction);
+
 class Emitter
 {
   public:

@@ -11,11 +11,6 @@ namespace vgpu::ptx
 namespace
 {
 
-std::string quoted(const std::string &name)
-{
-    return "\"" + name + "\"";
-}
-
 /* Runs all threads of the block one after the other. */
 std::string loop_entry(const std::string &body)
 {

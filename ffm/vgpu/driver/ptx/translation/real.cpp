@@ -19,11 +19,6 @@ const std::map<std::string, int> &operation_numbers()
     return *numbers;
 }
 
-int direction(const Instruction &instruction)
-{
-    return instruction.has("rz") ? 1 : instruction.has("rm") ? 2 : instruction.has("rp") ? 3 : 0;
-}
-
 } // namespace
 
 std::string Emitter::flushed(const Instruction &instruction, Type kind, const std::string &value)
@@ -47,11 +42,11 @@ std::string Emitter::real_operation(const Instruction &instruction, const std::s
     std::string in = kind.llvm();
     if (name == "min" || name == "max")
         return real_extremum(instruction, name, kind, values);
-    if (direction(instruction) != 0) {
+    if (rounding_direction(instruction) != 0) {
         if (kind.bits == 32 && (name == "add" || name == "sub" || name == "mul" || name == "fma"))
-            return directed(name, direction(instruction), values);
-        std::string arguments =
-            "i32 " + std::to_string(operation_numbers().at(name)) + ", i32 " + std::to_string(direction(instruction));
+            return directed(name, rounding_direction(instruction), values);
+        std::string arguments = "i32 " + std::to_string(operation_numbers().at(name)) + ", i32 " +
+                                std::to_string(rounding_direction(instruction));
         for (std::size_t index = 0; index < 3; ++index)
             arguments += ", " + in + " " + (index < values.size() ? values[index] : std::string("0.0"));
         return call(in, kind.bits == 32 ? "vgpu_round_f32" : "vgpu_round_f64", arguments);

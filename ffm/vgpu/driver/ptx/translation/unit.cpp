@@ -12,7 +12,7 @@ namespace vgpu::ptx
 namespace
 {
 
-std::size_t rounded(std::size_t place, std::size_t alignment)
+std::size_t rounded_up(std::size_t place, std::size_t alignment)
 {
     return (place + alignment - 1) / alignment * alignment;
 }
@@ -124,7 +124,7 @@ void reach(const Module &module, const Function &function, std::set<std::string>
                 unit.shared_place[name] = SIZE_MAX; /* dynamic: behind all others */
                 continue;
             }
-            unit.shared_size = rounded(unit.shared_size, std::max<std::size_t>(variable->alignment, 1));
+            unit.shared_size = rounded_up(unit.shared_size, std::max<std::size_t>(variable->alignment, 1));
             unit.shared_place[name] = unit.shared_size;
             unit.shared_size += variable->size;
         }
@@ -132,7 +132,7 @@ void reach(const Module &module, const Function &function, std::set<std::string>
     std::size_t local = 0;
     for (const Variable &variable : function.variables)
         if (variable.space == Space::local || variable.space == Space::parameter)
-            local += rounded(variable.size, 16);
+            local += rounded_up(variable.size, 16);
     unit.local_size = std::max(unit.local_size, local);
     std::set<std::size_t> found = exchanges(function);
     if (!found.empty())
@@ -192,7 +192,7 @@ Unit unit_of(const Module &module, const std::string &kernel)
         }
     std::size_t place = 0;
     for (const Variable &parameter : unit.kernel->parameters) {
-        place = rounded(place, parameter.alignment);
+        place = rounded_up(place, parameter.alignment);
         unit.parameter_place[parameter.name] = place;
         place += parameter.size;
     }
@@ -206,7 +206,7 @@ Unit unit_of(const Module &module, const std::string &kernel)
         unit.functions.erase(std::find(unit.functions.begin(), unit.functions.end(), unit.kernel));
         unit.functions.push_back(unit.kernel);
     }
-    unit.shared_size = rounded(unit.shared_size, 16);
+    unit.shared_size = rounded_up(unit.shared_size, 16);
     for (auto &shared : unit.shared_place)
         if (shared.second == SIZE_MAX)
             shared.second = unit.shared_size;
