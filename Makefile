@@ -56,8 +56,12 @@ test: setup lint docs unit ## run all checks and tests
 lint: setup ## check formats, types, and that the lock file is up to date
 	@$(BIN)/pre-commit run --all-files
 
+# Tests often wait for a program, so one process more than there are processors keeps those busy.
+PROCESSES = $(shell expr $$(nproc) + 1)
+PYTEST = -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
+
 unit: setup
-	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 25 --cov --cov-report= --cov-fail-under=$(COVERAGE)
+	$(BIN)/python $(PYTEST) --durations 25 --cov --cov-report= --cov-fail-under=$(COVERAGE)
 
 KILLS := 1000
 MUTATIONS := 20000
@@ -84,7 +88,7 @@ test-newest: setup ## run the tests with the newest releases of all dependencies
 	$(UV) venv -q --clear --python $(BIN)/python $(NEWEST)
 	$(UV) pip install -q --python $(NEWEST) --upgrade --group build --group test --requirements pyproject.toml
 	$(UV) pip install -q --python $(NEWEST) --no-deps --no-build-isolation --editable .
-	$(NEWEST)/bin/python -m pytest -n 2 --dist loadfile
+	$(NEWEST)/bin/python $(PYTEST)
 
 changelog: setup ## show the next changelog entries
 	@$(UV) sync -q --frozen --inexact --no-install-project --group release

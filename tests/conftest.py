@@ -26,6 +26,38 @@ settings.register_profile("search", derandomize=False, **ANY_SPEED)
 settings.load_profile("same")
 
 
+LONGEST = (
+    "planted/test_planted.py",
+    "docs/test_tutorial.py",
+    "driver/test_static_analysis.py",
+    "cli/test_run.py",
+    "pipeline/test_bad_programs.py",
+    "faults/test_measurements.py",
+    "remedy/test_apply_remedy.py",
+    "remedy/test_safety.py",
+    "pipeline/test_measured_als.py",
+    "native/test_entry_stack.py",
+    "pipeline/test_threads.py",
+    "faults/test_campaign.py",
+    "faults/test_full_disk.py",
+    "faults/test_bad_kinds.py",
+    "pipeline/test_children.py",
+    "pipeline/test_interruption.py",
+    "planted/test_trace.py",
+    "planted/test_random_programs.py",
+    "pipeline/test_many_stacks.py",
+    "pipeline/test_ranks.py",
+    "model/test_replay.py",
+)
+"""Files whose tests take more than 20 s of processor time, longest first."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin the longest files first: processes that run whole files then end at about the same time."""
+    begin = {ROOT / "tests" / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: begin.get(item.path, len(begin)))
+
+
 def pytest_configure() -> None:
     """Let tests signal programs: `nohup` ignores hangups, and a shell makes its background jobs ignore interrupts."""
     for number, action in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
