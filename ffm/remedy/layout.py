@@ -40,15 +40,13 @@ def constant(name: str) -> int:
     return int(getattr(declarations().dlopen(None), name))
 
 
-def costs(library: Path) -> tuple[float, float, float] | None:
-    """Measure seconds per byte of hashing, copying and pinning with the compiled library; None if memory is short."""
+def costs(library: Path) -> tuple[float, float] | None:
+    """Measure seconds per byte of hashing and copying with the compiled library; None if memory is short."""
     parser = cffi.FFI()
-    parser.cdef(
-        "typedef struct { double hash, copy, pin; } ffm_remedy_costs; bool ffm_remedy_measure(ffm_remedy_costs *);"
-    )
+    parser.cdef("typedef struct { double hash, copy; } ffm_remedy_costs; bool ffm_remedy_measure(ffm_remedy_costs *);")
     found: Any = parser.new("ffm_remedy_costs *")
     native: Any = parser.dlopen(str(library))
-    return (found.hash, found.copy, found.pin) if native.ffm_remedy_measure(found) else None
+    return (found.hash, found.copy) if native.ffm_remedy_measure(found) else None
 
 
 @cache

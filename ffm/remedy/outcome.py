@@ -11,7 +11,7 @@ from ffm.remedy.fitness import left
 from ffm.remedy.layout import Counted, Trial, constant
 from ffm.remedy.selection import Planned, Remedy
 from ffm.stages.analysis_document import Analysis, Site
-from ffm.stages.results import Results, benefit_of_sites
+from ffm.stages.results import Results, benefit_of_correcting
 
 REMOVED = {
     "synchronizations": "explicit synchronizations that returned at once",
@@ -173,7 +173,7 @@ def outcome(
         name: sum(process.values[name] for process in comparison.counted) for name in (*REMOVED, *FALLBACKS, *MEMORY)
     }
     sites = _sites(results, comparison)
-    benefit = benefit_of_sites(results, [site.site for site in comparison.planned if site.remedies])
+    benefit = benefit_of_correcting(results, [site.site for site in comparison.planned if site.remedies])
     estimate_s = benefit.expected_s
     saving_s = comparison.bare_s - comparison.corrected_s
     differences, notes = compare_outputs(comparison.bare, comparison.corrected)

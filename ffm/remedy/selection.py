@@ -231,11 +231,7 @@ def can_be_staged(site: Site) -> bool:
         return _all(site, staged)
     if site.function not in DOWNLOADS:
         return False
-    return (
-        site.benefit.expected_s > LEAST * late_cost_s(site)
-        if never_needed(site)
-        else guards_itself(site) and pays(site)
-    )
+    return site.staged_s > LEAST * late_cost_s(site) if never_needed(site) else guards_itself(site) and pays(site)
 
 
 GUARDED = tuple(REASONS[reason] for reason in (Reason.RESULT_USED, Reason.SOURCE_OVERWRITTEN, Reason.ORDERS_STREAMS))
@@ -256,7 +252,7 @@ def guards_itself(site: Site) -> bool:
 
 def pays(site: Site) -> bool:
     """Return whether a site is expected to save more than deferring its downloads costs."""
-    return site.benefit.expected_s > late_cost_s(site)
+    return site.staged_s > late_cost_s(site)
 
 
 def late_cost_s(site: Site) -> float:
@@ -279,7 +275,7 @@ def no_wait_counts(site: Site) -> bool:
 
 def pays_to_compare(site: Site) -> bool:
     """Return whether a site's asynchronous uploads are expected to save more than comparing them costs."""
-    return site.benefit.expected_s > COMPARE_S * site.count + COMPARE_BYTE_S * site.bytes
+    return site.staged_s > COMPARE_S * site.count + COMPARE_BYTE_S * site.bytes
 
 
 def _repeats(site: Site) -> bool:

@@ -15,7 +15,8 @@ from ffm.remedy.layout import constant, costs
 from ffm.remedy.selection import COMPARE_S, DOWNLOADS, LEAST, UPLOADS, Planned, late_cost_s, never_needed
 from ffm.stages.analysis_document import Analysis, Site
 from ffm.stages.errors import FfmError
-from ffm.stages.results import Results, benefit_of_sites
+from ffm.stages.pinning import pinning_s
+from ffm.stages.results import Results, benefit_of_correcting
 
 CALL_S = 2e-6
 """Seconds for recognizing a call and leaving a fence in place of its wait: twice what `benchmarks/remedy.py` measures
@@ -27,8 +28,6 @@ LEAST_STAGING_BYTES = 4 << 20
 
 EXAMINED = 30
 """Most units whose saving is estimated one by one, costliest first: each estimate is a replay of the run."""
-
-PINNING = ("cuMemAllocHost_v2", "cuMemHostAlloc", "cuMemHostRegister_v2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +58,20 @@ def machine_of(analysis: Analysis) -> Machine:
         FfmError: There is not enough memory to measure with.
     """
     measured = costs(library.native_library("libffm_remedy.so"))
+    try:
+        pin_s = pinning_s((site.function, site.bytes, site.total_s) for site in analysis.sites)
+    except OSError:
+        measured = None
     if measured is None:
         raise FfmError("there is too little free memory to measure what corrections cost (some 100 MiB are needed).")
-    hash_s, copy_s, pin_s = measured
-    pinned = [site for site in analysis.sites if site.function in PINNING and site.bytes]
-    if pinned:
-        pin_s = max(pin_s, sum(site.total_s for site in pinned) / sum(site.bytes for site in pinned))
-    return Machine(hash_s, copy_s, pin_s)
+    return Machine(*measured, pin_s)
 
 
 def worthwhile_in(results: Results, planned: list[Planned]) -> Worth:
     """Leave out of a plan for a measured program what is not expected to pay on this machine."""
 
     def gain(sites: Collection[int]) -> float:
-        return benefit_of_sites(results, sites).expected_s
+        return benefit_of_correcting(results, sites).expected_s
 
     return worthwhile(planned, results.document, gain, machine_of(results.document))
 

@@ -16,6 +16,9 @@ HOST_MEMORIES = (Memory.PINNED, Memory.MANAGED, Memory.REGISTERED)
 
 PAGEABLE = "pageable"
 
+HOST_SIDES = (("FFM_OPERATION_HOST_SOURCE", "source"), ("FFM_OPERATION_HOST_DESTINATION", "destination"))
+"""The flag that an operation's host memory is its source or destination, and the column with its address."""
+
 Link = tuple[int, str, str, int | None, int | None]
 """Site, role, memory, site of the allocation, site of the release."""
 
@@ -101,6 +104,27 @@ class _Blocks:
         return np.where(found >= 0, mine[np.maximum(found, 0)], -1) if len(mine) else found
 
 
+def pageable_memory(columns: Columns, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Return those of some operations that transfer from or to pageable memory, and the address of its first byte."""
+    found, first = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
+    for process in np.unique(columns["process"][rows]):
+        mine = np.flatnonzero(columns["process"] == process)
+        mine = mine[np.argsort(columns["start"][mine], kind="stable")]
+        blocks = _Blocks({name: column[mine] for name, column in columns.items()})
+        own = rows[(columns["process"][rows] == process) & np.isin(columns["function"][rows], _transfers())]
+        for flag, column in HOST_SIDES:
+            used = own[(columns["flags"][own] & constant(flag)) != 0]
+            address = columns[column][used]
+            pageable = blocks.holding(address, columns["start"][used], HOST_MEMORIES) < 0
+            found.append(used[pageable])
+            first.append(address[pageable].astype(np.uint64))
+    return np.concatenate(found), np.concatenate(first)
+
+
+def _transfers() -> list[int]:
+    return [function.index for function in load_catalogue().functions if function.kind is Kind.TRANSFER]
+
+
 def _of_process(columns: Columns) -> dict[Link, int]:
     blocks = _Blocks(columns)
     stack = columns["stack"]
@@ -129,7 +153,7 @@ def _of_process(columns: Columns) -> dict[Link, int]:
     count(blocks.frees, blocks.freed, "frees", None)
     flags = columns["flags"]
     transfers = np.isin(blocks.kind_of, (Kind.TRANSFER, Kind.SET))
-    for flag, column in (("FFM_OPERATION_HOST_SOURCE", "source"), ("FFM_OPERATION_HOST_DESTINATION", "destination")):
+    for flag, column in HOST_SIDES:
         rows = np.flatnonzero(transfers & ((flags & constant(flag)) != 0))
         found = blocks.holding(columns[column][rows], columns["start"][rows], HOST_MEMORIES)
         count(rows, found, "host memory", PAGEABLE)

@@ -14,7 +14,7 @@ from ffm.model.replay import Replay
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import REPETITIONS, Repetition
 from ffm.stages.allocations import allocation_links
-from ffm.stages.analysis_document import AllocationLink, Analysis, Matching, StageCost, Verdict
+from ffm.stages.analysis_document import AllocationLink, Analysis, Matching, PinnedMemory, StageCost, Verdict
 from ffm.stages.buffer_names import BufferNames
 from ffm.stages.columns import Columns
 from ffm.stages.compiling import compilation_notes
@@ -37,6 +37,7 @@ from ffm.stages.notes import (
     unrecorded_notes,
 )
 from ffm.stages.operations import EVENTS, function_name
+from ffm.stages.pinning import memory_to_pin
 from ffm.stages.sync_use import FIRST_USES
 from ffm.stages.tables import stored_table
 from ffm.symbols.symbolizer import Symbolizer
@@ -138,6 +139,7 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         costs=[_cost(document, baseline) for document in (baseline, tracing, memory, sync_use)],
         matching=_matching(columns, joined),
         allocations=links,
+        pinning=_pinning(columns, order, timeline),
         timing=_timing(joined.reason[order]),
         work=work,
         wait_latency=tracing.wait_latency,
@@ -154,6 +156,16 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
     )
     own = own_baseline and own_tracing and own_memory and own_sync_use
     return write_results(findings, folder.root, own=own)
+
+
+def _pinning(columns: Columns, order: NDArray[np.int64], timeline: Timeline) -> list[PinnedMemory]:
+    try:
+        return memory_to_pin(columns, order, timeline)
+    except OSError as error:
+        raise DocumentError(
+            "There is too little free memory to measure what pinning costs: some 32 MiB are needed. "
+            "Free memory, and run stage 5 again."
+        ) from error
 
 
 def _join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse, folder: ResultsFolder) -> _Joined:

@@ -142,10 +142,17 @@ class Site(Record, frozen=True, kw_only=True):
     benefit: Benefit
     download: DownloadUse | None = None
     """None if it downloads nothing, or stage 3 did not check."""
+    before_pinning_s: Seconds | None = None
+    """What `benefit` would expect if pinning memory cost nothing; None if no memory need be pinned."""
     buffer: str = ""
     """The program's name for the memory: what an allocation fills, what a free frees, the host memory of a transfer.
     Empty if it is unknown, or if the site has no problem.
     """
+
+    @property
+    def staged_s(self) -> float:
+        """The seconds that are expected if the transfers go through pinned memory that exists already."""
+        return self.benefit.expected_s if self.before_pinning_s is None else self.before_pinning_s
 
 
 class Group(Record, frozen=True, kw_only=True):
@@ -205,6 +212,15 @@ class AllocationLink(Record, frozen=True, kw_only=True):
     release: Number | None
     """Site that frees it; None if it was not freed."""
     occurrences: Count
+
+
+class PinnedMemory(Record, frozen=True, kw_only=True):
+    """Pageable host memory that must be pinned before any of these sites' transfers can do without their wait."""
+
+    sites: list[Number]
+    bytes: Count
+    cost_s: Seconds
+    """What pinning it once costs."""
 
 
 class StageCost(Record, frozen=True, kw_only=True):
@@ -281,6 +297,8 @@ class Analysis(Document, frozen=True, kw_only=True):
     program as it is written needs them.
     """
     allocations: list[AllocationLink] = msgspec.field(default_factory=list)
+    pinning: list[PinnedMemory] = msgspec.field(default_factory=list)
+    """What the benefits of synchronous transfers already allow for."""
     watch: Watch = ""
     """How stage 3 watched memory, `pages` or `trace`; empty if it did not."""
     notes: list[str] = msgspec.field(default_factory=list)
@@ -304,6 +322,7 @@ class Analysis(Document, frozen=True, kw_only=True):
         ends = (sequence.ends_at for sequence in self.sequences if sequence.ends_at is not None)
         yield "a sequence ends at site", ends, sites
         yield "a wait for timing names site", (wait.site for wait in self.timing), sites
+        yield "pinned memory names site", (number for memory in self.pinning for number in memory.sites), sites
         for link in ("site", "allocation", "release"):
             linked = (getattr(allocation, link) for allocation in self.allocations)
             yield "an allocation names site", (number for number in linked if number is not None), sites

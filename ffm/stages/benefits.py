@@ -6,8 +6,11 @@ Stage 5 and the viewing commands both use this module, so that they agree.
 from __future__ import annotations
 
 import functools
+import itertools
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +20,7 @@ from ffm.model.device import DeviceWork
 from ffm.model.gpu_times import infer_gpu_times
 from ffm.model.replay import Replay, Replayed
 from ffm.model.timeline import Timeline
-from ffm.stages.analysis_document import Benefit, StageCost
+from ffm.stages.analysis_document import Benefit, PinnedMemory, StageCost
 from ffm.stages.documents import WaitLatency
 
 REPLAYED_ROWS = 400_000_000
@@ -71,6 +74,9 @@ class Variation:
         )
 
 
+PINNED_ALONE = 3
+"""Sites that need pinned memory and are tried one by one in a group: each doubles the replays of groups with it."""
+
 RESTS_ON_CPU = "the CPU's times alone: carry and bound"
 
 
@@ -84,6 +90,7 @@ class Estimates:
         wall_s: the run's wall time, which no benefit exceeds.
         latency: how long a wait takes beyond the GPU's work, if it was measured.
         variation: how certain the run's times are, which widens intervals.
+        pinning: memory that must be pinned before transfers can do without their waits.
     """
 
     def __init__(
@@ -94,9 +101,10 @@ class Estimates:
         wall_s: float,
         latency: WaitLatency,
         variation: Variation = Variation(),
+        pinning: Sequence[PinnedMemory] = (),
     ) -> None:
         self._timeline, self._work, self._copy_time, self._wall_s = timeline, work, copy_time, wall_s
-        self._latency, self._variation = latency, variation
+        self._latency, self._variation, self._pinning = latency, variation, pinning
 
     @functools.cached_property
     def replay(self) -> Replay | None:
@@ -131,16 +139,111 @@ class Estimates:
         group_of: NDArray[np.integer],
         groups: int,
         bound_s: NDArray[np.float64] | None = None,
+        *,
+        pinned: bool = False,
     ) -> list[Benefit]:
         """Return what fixing each group alone saves; groups have no common rows.
 
-        `bound_s` is the seconds by `bound`, over all processes; without it, each group counts as one sequence.
+        `bound_s` is the seconds by `bound`, over all processes; without it, each group counts as one sequence. If
+        `pinned`, all host memory is pinned already.
         """
         if groups == 0:
             return []
-        ranks = self._ranks(label, group_of, groups)
         if bound_s is None:
             bound_s = bound_of_sequence(self.sums(label, group_of, groups))
+        benefits = self._before_pinning(label, group_of, groups, bound_s)
+        if pinned or not self._pinning:
+            return benefits
+        return self._after_pinning(label, group_of, benefits, bound_s)
+
+    def _after_pinning(
+        self,
+        label: NDArray[np.integer],
+        group_of: NDArray[np.integer],
+        benefits: list[Benefit],
+        bound_s: NDArray[np.float64],
+    ) -> list[Benefit]:
+        """Subtract what pinning costs, for whichever of a group's sites that need pinned memory are best fixed."""
+        site = self._timeline.site
+        group = np.where(label >= 0, group_of[np.maximum(label, 0)], -1) if len(group_of) else np.full(len(site), -1)
+        pinned = (group >= 0) & (self._timeline.problem != 0) & self._is_one_of(self.before_pinning)[site]
+        used: dict[int, set[int]] = {}
+        for number, one in np.unique(np.column_stack([group[pinned], site[pinned]]), axis=0).tolist():
+            used.setdefault(number, set()).add(one)
+        best: dict[int, Benefit] = {}
+        for count in range(len(self._pinned_together) + 1):
+            for chosen in itertools.combinations(self._pinned_together, count):
+                fixed = frozenset().union(*chosen)
+                numbers = [number for number, sites in used.items() if all(unit & sites for unit in chosen)]
+                renumbered = np.full(len(benefits), -1, np.int32)
+                renumbered[numbers] = np.arange(len(numbers))
+                regrouped = np.where(group_of >= 0, renumbered[np.maximum(group_of, 0)], -1)
+                left = np.where(pinned & ~self._is_one_of(fixed)[site], -1, label)
+                found = self._before_pinning(left, regrouped, len(numbers), bound_s[numbers]) if numbers else []
+                for number, gross in zip(numbers, found, strict=True):
+                    net = self._less_pinning(gross, used[number] & fixed)
+                    if number not in best or net.expected_s > best[number].expected_s:
+                        best[number] = net
+        return [
+            msgspec.structs.replace(best[number], bound_s=gross.bound_s, high_s=gross.high_s)
+            if number in best
+            else gross
+            for number, gross in enumerate(benefits)
+        ]
+
+    @functools.cached_property
+    def _pinned_together(self) -> list[frozenset[int]]:
+        """The sites that need pinned memory, in sets that are fixed together or not at all: some that save most each
+        for itself, and the others that pay alone.
+        """
+        order = sorted(self.before_pinning, key=lambda one: -self.before_pinning[one].expected_s)
+        rest = [
+            one for one in order[PINNED_ALONE:] if self._less_pinning(self.before_pinning[one], {one}).expected_s > 0
+        ]
+        return [frozenset({one}) for one in order[:PINNED_ALONE]] + ([frozenset(rest)] if rest else [])
+
+    @functools.cached_property
+    def before_pinning(self) -> dict[int, Benefit]:
+        """For each site with memory to pin, what fixing it alone would save if pinning cost nothing."""
+        sites = sorted({site for memory in self._pinning for site in memory.sites})
+        if not sites:
+            return {}
+        group_of = np.full(len(self._copy_time), -1, np.int32)
+        group_of[sites] = np.arange(len(sites))
+        bound_s = bound_of_sequence(self.sums(self._timeline.site, group_of, len(sites)))
+        return dict(zip(sites, self._before_pinning(self._timeline.site, group_of, len(sites), bound_s), strict=True))
+
+    def _is_one_of(self, sites: Collection[int]) -> NDArray[np.bool_]:
+        table = np.zeros(len(self._copy_time), bool)
+        table[list(sites)] = True
+        return table
+
+    def _less_pinning(self, benefit: Benefit, sites: Collection[int]) -> Benefit:
+        """Subtract from a benefit what pinning the memory of some sites costs.
+
+        At most, it costs nothing: the program may allocate pinned memory in the first place, which then takes the place
+        of the first touch of pages that it pays for now.
+        """
+        memory = [one for one in self._pinning if not set(sites).isdisjoint(one.sites)]
+        if not memory:
+            return benefit
+        cost_s, size = sum(one.cost_s for one in memory), sum(one.bytes for one in memory)
+        return msgspec.structs.replace(
+            benefit,
+            carry_s=max(benefit.carry_s - cost_s, 0.0),
+            replay_s=None if benefit.replay_s is None else max(benefit.replay_s - cost_s, 0.0),
+            low_s=None if benefit.low_s is None else max(benefit.low_s - cost_s, 0.0),
+            rests_on=f"{benefit.rests_on}, less {cost_s:.4f} s for pinning {size / 1e6:.1f} MB",
+        )
+
+    def _before_pinning(
+        self,
+        label: NDArray[np.integer],
+        group_of: NDArray[np.integer],
+        groups: int,
+        bound_s: NDArray[np.float64],
+    ) -> list[Benefit]:
+        ranks = self._ranks(label, group_of, groups)
         by_bound = bound_s / np.maximum(ranks, 1)
         by_carry = self._carry(label, group_of, groups)
         replayed = self._replayed(label, group_of, groups, np.maximum(by_carry, by_bound))
@@ -149,14 +252,16 @@ class Estimates:
             for group, (carry_s, limit_s) in enumerate(zip(by_carry, by_bound, strict=True))
         ]
 
-    def of_sites(self, groups: list[list[int]], bound_s: NDArray[np.float64] | None = None) -> list[Benefit]:
-        """Return what fixing each group of sites together saves; no site is in two groups. `bound_s` as for
+    def of_sites(
+        self, groups: list[list[int]], bound_s: NDArray[np.float64] | None = None, *, pinned: bool = False
+    ) -> list[Benefit]:
+        """Return what fixing each group of sites together saves; no site is in two groups. Further arguments as for
         `of_groups`.
         """
         group_of = np.full(len(self._copy_time), -1, np.int32)
         for number, members in enumerate(groups):
             group_of[members] = number
-        return self.of_groups(self._timeline.site, group_of, len(groups), bound_s)
+        return self.of_groups(self._timeline.site, group_of, len(groups), bound_s, pinned=pinned)
 
     def of_rows(self, selected: NDArray[np.bool_]) -> Benefit:
         """Return what fixing the problems of the selected rows together saves."""

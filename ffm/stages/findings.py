@@ -29,6 +29,7 @@ from ffm.stages.analysis_document import (
     Explained,
     Group,
     Matching,
+    PinnedMemory,
     Sequence,
     SequenceOperation,
     Site,
@@ -90,6 +91,7 @@ class Findings:
     costs: list[StageCost] = field(default_factory=list)
     matching: Matching | None = None
     allocations: list[AllocationLink] = field(default_factory=list)
+    pinning: list[PinnedMemory] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     sequences: tuple[list[FoundSequence], Membership] | None = None
     bound_s: NDArray[np.float64] | None = None
@@ -127,7 +129,9 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
     moved = np.array([site.bytes for site in findings.sites], np.int64) * (sums.kind == Kind.TRANSFER)
     copy_time = copy_times(moved, sums.count, sums.total, sums.wait)
     variation = Variation.of(findings.costs, findings.probes_s, findings.work)
-    estimates = Estimates(timeline, findings.work, copy_time, findings.wall_s, findings.wait_latency, variation)
+    estimates = Estimates(
+        timeline, findings.work, copy_time, findings.wall_s, findings.wait_latency, variation, findings.pinning
+    )
     benefits = estimates.of_sites([[index] for index in range(number)], bound_s)
     runtime = runtime_modules(findings.modules)
     places = [
@@ -136,7 +140,7 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         else place_of_call(findings.stacks[site.stack].frames, site.function, runtime)
         for site in findings.sites
     ]
-    sites = _sites(findings, places, sums, benefits, copy_time)
+    sites = _sites(findings, places, sums, benefits, copy_time, estimates.before_pinning)
     sequences, membership, note = _sequences(findings, estimates, number)
     analysis = Analysis(
         runs=findings.runs,
@@ -156,6 +160,7 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         matching=findings.matching,
         timing=_timing(findings, estimates),
         allocations=findings.allocations,
+        pinning=findings.pinning,
         estimator="carry" if estimates.replay is None else "replay",
         everything=estimates.of_everything(),
         wait_latency=findings.wait_latency,
@@ -226,6 +231,7 @@ def _sites(
     sums: Totals,
     benefits: list[Benefit],
     copy_time: NDArray[np.int64],
+    before_pinning: dict[int, Benefit],
 ) -> list[Site]:
     return [
         Site(
@@ -252,6 +258,7 @@ def _sites(
             synchronization=description.synchronization,
             transfer=description.transfer,
             benefit=benefits[index],
+            before_pinning_s=before_pinning[index].expected_s if index in before_pinning else None,
         )
         for index, (description, place) in enumerate(zip(findings.sites, places, strict=True))
     ]

@@ -59,7 +59,15 @@ class Results:
         document = self.document
         probes_s = 0.0 if document.explained is None else document.explained.probes_s
         variation = Variation.of(document.costs, probes_s, self.work)
-        return Estimates(self.timeline, self.work, self.copy_time, document.wall_s, document.wait_latency, variation)
+        return Estimates(
+            self.timeline,
+            self.work,
+            self.copy_time,
+            document.wall_s,
+            document.wait_latency,
+            variation,
+            document.pinning,
+        )
 
     @property
     def work(self) -> DeviceWork | None:
@@ -107,15 +115,19 @@ def open_results(folder: Path) -> Results:
     return Results(folder, document, own=own)
 
 
-def benefit_of_sites(results: Results, sites: Collection[int]) -> Benefit:
-    """Return what fixing these sites together saves."""
-    return benefits_of_sites(results, [list(sites)])[0]
+def benefit_of_correcting(results: Results, sites: Collection[int]) -> Benefit:
+    """Return what correcting these sites together saves: transfers go through memory that is pinned already."""
+    return results.estimates.of_sites([list(sites)], _bound_s(results, [list(sites)]), pinned=True)[0]
 
 
 def benefits_of_sites(results: Results, groups: list[list[int]]) -> list[Benefit]:
     """Return what fixing each group of sites together saves, as for folds; no site is in two groups."""
+    return results.estimates.of_sites(groups, _bound_s(results, groups))
+
+
+def _bound_s(results: Results, groups: list[list[int]]) -> NDArray[np.float64]:
     bound_s = results.bound_s
-    return results.estimates.of_sites(groups, np.array([bound_s[members].sum() for members in groups]))
+    return np.array([bound_s[members].sum() for members in groups])
 
 
 def doing_without(results: Results, site: int) -> Replayed | None:

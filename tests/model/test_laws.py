@@ -17,8 +17,8 @@ from ffm.model.gpu_times import infer_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.sequences import find_sequences
 from ffm.model.timeline import Problem, Timeline
-from ffm.stages.analysis_document import Benefit
-from ffm.stages.benefits import Estimates
+from ffm.stages.analysis_document import Benefit, PinnedMemory
+from ffm.stages.benefits import PINNED_ALONE, Estimates
 from ffm.stages.documents import WaitLatency
 
 MICROSECOND = 1_000
@@ -142,6 +142,13 @@ def test_fixing_more_never_saves_less_of_several_threads(members: list[Member], 
     assert found.high_s * SECOND <= end + 1
 
 
+def memory_to_pin(sites: int) -> st.SearchStrategy[PinnedMemory]:
+    """Memory that up to 60 us must be spent on before the waits of some sites may go."""
+    users = st.lists(st.integers(0, sites - 1), min_size=1, max_size=2, unique=True)
+    cost = st.integers(0, 6).map(lambda value: 10 * value * MICROSECOND / SECOND)
+    return st.builds(PinnedMemory, sites=users, bytes=st.just(4096), cost_s=cost)
+
+
 @given(families(), st.data())
 @settings(max_examples=60, deadline=None)
 def test_groups_save_at_least_what_their_members_save_and_at_most_everything(
@@ -151,7 +158,9 @@ def test_groups_save_at_least_what_their_members_save_and_at_most_everything(
     timeline, work = together(data, members)
     wall_s = float((timeline.start + timeline.duration + timeline.gap).max()) / SECOND
     sites = int(timeline.site.max()) + 1
-    estimates = Estimates(timeline, work, np.zeros(sites, np.int64), wall_s, WaitLatency(least=5 * MICROSECOND))
+    pinning = data.draw(st.lists(memory_to_pin(min(sites, PINNED_ALONE)), max_size=3))
+    latency = WaitLatency(least=5 * MICROSECOND)
+    estimates = Estimates(timeline, work, np.zeros(sites, np.int64), wall_s, latency, pinning=pinning)
     assert estimates.replay is not None
     least = rounding(estimates.replay)
 

@@ -16,11 +16,11 @@ from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.report.site import site
 from ffm.stages.analysis import longer_by
-from ffm.stages.analysis_document import Benefit, Group, Verdict
+from ffm.stages.analysis_document import Benefit, Group, PinnedMemory, Verdict
 from ffm.stages.errors import FfmError
 from ffm.stages.findings import Findings, analyse, write_results
 from ffm.stages.parts import best_subsequences
-from ffm.stages.results import Results, doing_without, open_results, subsequence
+from ffm.stages.results import Results, benefit_of_correcting, doing_without, open_results, subsequence
 from ffm.stages.timeline_file import load_results_timeline, save_timeline
 
 
@@ -214,3 +214,19 @@ def test_what_the_probes_made_the_run_longer_by_counts_once() -> None:
     without = replay.without_probes(probe)
     assert without.wait.tolist() == [0, second, 0]
     assert longer_by(traced, without) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(("cost_s", "pays"), [(0.001, True), (10.0, False)])
+def test_pinning_is_subtracted_and_what_does_not_pay_is_not_advertised(
+    tmp_path: Path, cost_s: float, pays: bool
+) -> None:
+    free = analyse(measured())[0]
+    memory = PinnedMemory(sites=[0], bytes=1 << 20, cost_s=cost_s)
+    write_results(dataclasses.replace(measured(), pinning=[memory]), tmp_path)
+    results = open_results(tmp_path)
+    before, site = free.sites[0].benefit.expected_s, results.document.sites[0]
+    assert site.benefit.expected_s == pytest.approx(before - cost_s if pays else 0.0)
+    assert ("pinning 1.0 MB" in site.benefit.rests_on) == pays
+    assert site.staged_s == benefit_of_correcting(results, [0]).expected_s == pytest.approx(before)
+    assert replayed(results.document.everything)[1] >= max(other.benefit.expected_s for other in results.document.sites)
+    assert subsequence(results, 1, 1, 1).benefit.expected_s == pytest.approx(site.benefit.expected_s)

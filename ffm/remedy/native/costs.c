@@ -19,17 +19,15 @@ static void note_least(double *least, uint64_t since_ns)
         *least = seconds;
 }
 
-static char *make_pages(ffm_remedy_costs *costs)
+static char *make_pages(void)
 {
-    uint64_t began_ns = ffm_now();
     void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    note_least(&costs->pin, began_ns);
     return pages == MAP_FAILED ? NULL : pages;
 }
 
 static bool measure_once(ffm_remedy_costs *costs)
 {
-    char *from = make_pages(costs), *to = make_pages(costs);
+    char *from = make_pages(), *to = make_pages();
     bool measured = from != NULL && to != NULL;
     if (measured) {
         memset(from, 1, bytes);

@@ -8,7 +8,6 @@
 typedef struct {
     double hash; /* XXH3-128 of memory that is in no cache */
     double copy; /* from one such memory to another */
-    double pin;  /* to have pages made and zeroed, the least that pinned memory costs */
 } ffm_remedy_costs;
 
 /* False if there is not enough memory to measure with. Takes some tens of milliseconds. */
