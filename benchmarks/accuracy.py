@@ -2,6 +2,7 @@
 
     python benchmarks/accuracy.py                                # all samples, 15 rounds, 5 measurements
     python benchmarks/accuracy.py --sample als --sample ibm --rounds 25 --measurements 9
+    python benchmarks/accuracy.py --perturb 100 --rounds 3       # on 100 virtual GPUs drawn at random
 
 The truth files next to the samples (`ffm/vgpu/samples/*.truth.toml`) say which call sites a twin corrects; the estimate
 is for exactly these, together. In each round the sample and its twins run bare, one after the other, and in some rounds
@@ -22,23 +23,27 @@ ffm does not name them as problems, `named` is false, and the estimate is what r
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 from math import comb
 from pathlib import Path
+from random import Random
 from statistics import median, quantiles
 from typing import Any
 
 import numpy as np
 from machine import description, undisturbed, watch_others
+from perturbing import busy_core, perturbed_gpu
 from pictures import new_figure
 from rich.console import Console
 from rich.table import Table
-from twins import command_of, exit_status, measure_each, sample_parser, truth_of, write_rows
+from twins import NAMES, command_of, exit_status, measure_each, sample_parser, truth_of, write_rows
 
 from ffm.stages.analysis import run_analysis
 from ffm.stages.analysis_document import Analysis
@@ -46,8 +51,10 @@ from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
 from ffm.stages.results import open_results
+from ffm.vgpu.paths import sample as path_of
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.json"
+PERTURBED = RESULTS.with_name("accuracy_perturbed.json")
 GOAL = (0.9, 1.1)
 """docs/architecture.md#goals: estimate over measured saving."""
 
@@ -271,8 +278,18 @@ def main() -> int:
     parser.add_argument(
         "--measurements", type=int, default=5, help="runs of stage 2 between them, at most one a round [5]"
     )
+    parser.add_argument(
+        "--perturb",
+        type=int,
+        metavar="N",
+        help="measure once on each of N virtual GPUs, whose latencies, bandwidths, kernels and calls take half to "
+        "twice as long; a core is kept busy in every second one",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of what is drawn [0]")
     arguments = parser.parse_args()
     check(parser, arguments)
+    if arguments.perturb is not None:
+        return perturb(arguments)
 
     def measured(name: str, folder: Path) -> list[dict[str, Any]]:
         return measure(name, arguments.rounds, arguments.measurements, ResultsFolder(folder))
@@ -296,8 +313,38 @@ def main() -> int:
     return exit_status(failed)
 
 
+def measure_perturbed(name: str, folder: Path, *, random: Random, busy: bool, rounds: int) -> list[dict[str, Any]]:
+    """Measure a sample and its twins on a virtual GPU that is drawn from its own."""
+    with perturbed_gpu(path_of(name).with_suffix(".vgpu"), folder, random), busy_core(busy=busy):
+        return measure(name, rounds, 1, ResultsFolder(folder / "results"))
+
+
+def perturb(arguments: argparse.Namespace) -> int:
+    """Measure samples in turn, each on a virtual GPU of its own; print and write how many intervals hold."""
+    random = Random(arguments.seed)
+    names = arguments.samples or NAMES
+    rows: list[dict[str, Any]] = []
+    failed: list[str] = []
+    with watch_others() as others:
+        for number in range(arguments.perturb):
+            name, busy = names[number % len(names)], number // len(names) % 2 == 1
+            measured = partial(measure_perturbed, random=random, busy=busy, rounds=arguments.rounds)
+            found, missing = measure_each([name], measured, show)
+            rows += [{**one, "number": number, "busy": busy} for one in found]
+            failed += missing
+    for busy in (False, True):
+        of_kind = [one for one in rows if one["busy"] == busy]
+        held = sum(one["holds"] for one in of_kind)
+        print(f"{'A core kept busy' if busy else 'Undisturbed'}: {held} of {len(of_kind)} intervals hold.")
+    print(others)
+    PERTURBED.write_text(json.dumps({**description(arguments, others), "rows": rows}, indent=2) + "\n")
+    return exit_status(failed)
+
+
 def check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
     """Refuse impossible numbers of runs."""
+    if arguments.perturb is not None and arguments.perturb < 1:
+        parser.error(f"--perturb {arguments.perturb}: at least one virtual GPU is needed")
     if arguments.rounds < 1:
         parser.error(f"--rounds {arguments.rounds}: at least one round is needed")
     if not 1 <= arguments.measurements <= arguments.rounds:

@@ -7,6 +7,7 @@ import json
 import sys
 from importlib import import_module
 from pathlib import Path
+from random import Random
 from types import ModuleType
 
 import pytest
@@ -102,3 +103,17 @@ def test_what_cannot_be_measured_is_refused(command: list[str], sentence: str) -
     done = run_to_end([sys.executable, BENCHMARKS / command[0], *command[1:]], seconds=60)
     assert done.returncode == 2
     assert sentence in done.stderr
+
+
+@of("perturbing")
+def test_a_perturbed_gpu_has_each_time_between_half_and_twice(script: ModuleType) -> None:
+    given = "call.free = 280  # long\nkernel.step = 4620 + 430 per thread\ndevices = 2\ncopy.staging_chunk = 2\n"
+    drawn = dict(line.split(" = ") for line in script.perturbed(given, Random(1)).splitlines())
+    assert (drawn["devices"], drawn["copy.staging_chunk"]) == ("2", "2")
+    assert drawn["call.free"] != "280" and 140 <= float(drawn["call.free"]) <= 560
+    assert 1.1 <= float(drawn["call.launch"]) <= 4.4
+    whole, each = drawn["kernel.step"].removesuffix(" per thread").split(" + ")
+    assert float(whole) / float(each) == pytest.approx(4620 / 430, rel=1e-3)
+    assert (
+        script.perturbed(given, Random(1)) == script.perturbed(given, Random(1)) != script.perturbed(given, Random(2))
+    )

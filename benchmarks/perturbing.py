@@ -1,0 +1,86 @@
+"""Other machines than this one: virtual GPUs drawn at random, and a core that is kept busy."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+CONFIGURATION = "VGPU_CONFIGURATION"
+
+DEFAULTS = {
+    "copy.host_to_device.pinned": 55.0,
+    "copy.device_to_host.pinned": 55.0,
+    "copy.host_to_device.staged": 12.0,
+    "copy.device_to_host.staged": 12.0,
+    "copy.device_to_device": 2000.0,
+    "copy.set": 3500.0,
+    "copy.latency": 1.5,
+    "call.launch": 2.2,
+    "call.copy": 2.5,
+    "call.set": 2.0,
+    "call.synchronize": 1.0,
+    "call.event": 0.6,
+    "call.allocate": 25.0,
+    "call.free": 25.0,
+    "call.allocate_host": 250.0,
+    "call.free_host": 150.0,
+    "call.register_host": 60.0,
+}
+"""What the virtual GPU takes where a sample's configuration says nothing (`ffm/vgpu/README.md`)."""
+
+DRAWN = ("kernel.", "call.", "copy.")
+SIZES = ("copy.staging_size", "copy.staging_chunk")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+def perturbed(configuration: str, random: Random) -> str:
+    """Return a configuration with each time and each bandwidth between half and twice of what it was."""
+    settings = {key: str(value) for key, value in DEFAULTS.items()}
+    for line in configuration.splitlines():
+        key, equals, value = line.partition("#")[0].partition("=")
+        if equals:
+            settings[key.strip()] = value.strip()
+
+    def drawn(key: str, value: str) -> str:
+        if not key.startswith(DRAWN) or key in SIZES:
+            return value
+        factor = 2 ** random.uniform(-1, 1)
+        return _NUMBER.sub(lambda number: f"{float(number[0]) * factor:.6f}", value)
+
+    return "".join(f"{key} = {drawn(key, value)}\n" for key, value in sorted(settings.items()))
+
+
+@contextmanager
+def perturbed_gpu(configuration: Path, folder: Path, random: Random) -> Iterator[None]:
+    """Let programs run on a virtual GPU drawn from a configuration, in the block."""
+    drawn = folder / "drawn.vgpu"
+    drawn.write_text(perturbed(configuration.read_text(), random))
+    before = os.environ.get(CONFIGURATION)
+    os.environ[CONFIGURATION] = str(drawn)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[CONFIGURATION]
+        else:
+            os.environ[CONFIGURATION] = before
+
+
+@contextmanager
+def busy_core(*, busy: bool) -> Iterator[None]:
+    """Keep a core busy in the block, or not."""
+    if not busy:
+        yield
+        return
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
