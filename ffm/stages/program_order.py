@@ -72,7 +72,7 @@ def operations_of(columns: Columns) -> Operations:
     scope[functions == constant("FFM_FUNCTION_PRIVATE")] = Scope.PRIVATE
     explicit = kinds[Kind.SYNCHRONIZATION] & done
     scope[kinds[Kind.SYNCHRONIZATION]] = Scope.UNKNOWN
-    scope[explicit & named["cuCtxSynchronize"] & (columns["handle"] == 0)] = Scope.CONTEXT
+    scope[explicit & named["cuCtxSynchronize"]] = Scope.CONTEXT
     scope[explicit & named["cuStreamSynchronize"]] = Scope.STREAM
     scope[explicit & named["cuEventSynchronize"]] = Scope.EVENT
     records_in_graph = (columns["flags"] & constant("FFM_OPERATION_RECORDS")) != 0

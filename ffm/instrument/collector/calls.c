@@ -95,7 +95,7 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
     }
     if (mode & ~(uint32_t)FFM_MODE_HOST) {
         thread->bypass++;
-        operation->flags |= (uint16_t)(ffm_context_number() << FFM_OPERATION_CONTEXT_SHIFT);
+        operation->flags |= (uint16_t)(ffm_context_of(function, operation) << FFM_OPERATION_CONTEXT_SHIFT);
         ffm_boxes_mark(function, arguments, operation);
         if (ffm_graphs_launched(function) && ffm_graph_has(operation->handle, FFM_GRAPH_RECORDS))
             operation->flags |= FFM_OPERATION_RECORDS;

@@ -27,14 +27,10 @@ bool ffm_context_ends(const ffm_function *function)
             ffm_is_named(function, "cuDevicePrimaryCtxReset"));
 }
 
-uint32_t ffm_context_number(void)
+static uint32_t number_of(uint64_t handle)
 {
     static __thread uint64_t last __attribute__((tls_model("initial-exec")));
     static __thread uint32_t last_number __attribute__((tls_model("initial-exec")));
-    uint64_t handle = 0;
-    /* Before the first context there is no work. */
-    if (get_current == NULL || get_current(&handle) != 0 || handle == 0)
-        return 0;
     if (handle == last)
         return last_number;
     pthread_mutex_lock(&contexts.lock);
@@ -47,6 +43,22 @@ uint32_t ffm_context_number(void)
     last = handle;
     last_number = number;
     return number;
+}
+
+uint32_t ffm_context_number(void)
+{
+    uint64_t handle = 0;
+    /* Before the first context there is no work. */
+    if (get_current == NULL || get_current(&handle) != 0 || handle == 0)
+        return 0;
+    return number_of(handle);
+}
+
+uint32_t ffm_context_of(const ffm_function *function, const ffm_operation *operation)
+{
+    const bool named = function->kind == FFM_KIND_SYNCHRONIZATION && operation->handle != 0 && get_current != NULL &&
+                       ffm_is_named(function, "cuCtxSynchronize");
+    return named ? number_of(operation->handle) : ffm_context_number();
 }
 
 void ffm_contexts_after_fork(void)

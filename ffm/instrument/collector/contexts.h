@@ -6,11 +6,15 @@
 #include <stdint.h>
 
 #include "catalogue.h"
+#include "records.h"
 
 enum { FFM_CONTEXTS = 256 };
 
 /* The calling thread's context, numbered in order of first use; all after FFM_CONTEXTS - 1 share that number. */
 uint32_t ffm_context_number(void);
+
+/* The context for which a synchronization waits, if its arguments, which are filled in, name one; else the thread's. */
+uint32_t ffm_context_of(const ffm_function *function, const ffm_operation *operation);
 
 /* Provide the driver's own query: cuCtxGetCurrent, called without its hook. NULL if it has none; then all are number
  * 0. */
