@@ -194,7 +194,7 @@ def run_instrumented(
         ended = time.monotonic()
     run.raise_failure()
     ending = ending_of(end.status, timed_out=timed_out)
-    if run.died_at_gate and not timed_out:
+    if run.root in run.died_at_gate and not timed_out:
         raise InstrumentError(
             f"The program {command[0]} {ending} while the instruments were put into it, before it began. Run the "
             f"stage again; what it wrote is in {output}."
@@ -236,8 +236,8 @@ class _Run:
     def __init__(self, instruments: Instruments) -> None:
         self.root = 0
         self.arrived = False
-        self.died_at_gate = False
-        """Whether the first process ended while it was being instrumented."""
+        self.died_at_gate: set[int] = set()
+        """Processes that ended while they were being instrumented."""
         self.stop = os.eventfd(0, os.EFD_CLOEXEC)
         """Readable once the run has failed, because then running the program to its end is useless."""
         self._held = HeldTimes(lambda: self.gate.alive())
@@ -287,8 +287,8 @@ class _Run:
             except InstrumentError as error:
                 if process_id in self.gate.alive():
                     self._fail(str(error))
-                elif process_id == self.root:
-                    self.died_at_gate = True
+                else:
+                    self.died_at_gate.add(process_id)
 
     def _attach(self, process_id: int) -> None:
         trace = self._instruments.trace
