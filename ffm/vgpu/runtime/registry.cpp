@@ -1,6 +1,8 @@
 /* Registering images, kernels and variables: what nvcc's constructors call. */
 #include "registry.h"
 
+#include <atomic>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <new>
@@ -55,8 +57,14 @@ std::map<const void *, RegisteredVariable> &variables()
     return *instance;
 }
 
+/* The program's end has begun. NVIDIA's driver is shut down by then, so that its runtime unloads nothing and waits for
+ * nothing (cudaErrorCudartUnloading in the CUDA Runtime API). */
+std::atomic<bool> ending{false};
+
 CUresult load(Image &image)
 {
+    static const int registered = std::atexit([] { ending = true; });
+    static_cast<void>(registered);
     return image.library ? CUDA_SUCCESS
                          : legacy_driver().cuLibraryLoadData(&image.library, image.data, nullptr, nullptr, 0, nullptr,
                                                              nullptr, 0);
@@ -135,14 +143,14 @@ __attribute__((visibility("default"))) char __cudaInitModule(void **handle)
     return load(*reinterpret_cast<Image *>(handle)) == CUDA_SUCCESS;
 }
 
-/* The code of the kernels goes away after this, so no kernel may be running. */
+/* The code of the kernels goes away after this, so no kernel may be running, unless the program ends. */
 __attribute__((visibility("default"))) void __cudaUnregisterFatBinary(void **handle)
 {
     std::lock_guard<std::mutex> lock(registry_mutex());
     Image *image = reinterpret_cast<Image *>(handle);
     forget(kernels(), image);
     forget(variables(), image);
-    if (image->library)
+    if (image->library && !ending)
         legacy_driver().cuLibraryUnload(image->library);
     delete image;
 }
