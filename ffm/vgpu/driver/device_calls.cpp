@@ -7,7 +7,7 @@
 
 #include "configuration.h"
 #include "context.h"
-#include "limits.h"
+#include "device_limits.h"
 #include "memory.h"
 
 using namespace vgpu;

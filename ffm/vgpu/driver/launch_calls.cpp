@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "configuration.h"
+#include "device_limits.h"
 #include "graph.h"
 #include "kernel_arguments.h"
 #include "launch.h"
-#include "limits.h"
 
 using namespace vgpu;
 

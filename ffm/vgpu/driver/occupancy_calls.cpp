@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "context.h"
-#include "limits.h"
+#include "device_limits.h"
 #include "module.h"
 
 using namespace vgpu;

@@ -24,8 +24,6 @@ Program::Program(const std::string &)
     throw Error(reason);
 }
 
-Program::~Program() = default;
-
 void Program::describe(CodeContents &) const {}
 
 std::vector<std::uint64_t> Program::place(const std::map<std::string, std::uint64_t> &, bool) const
@@ -41,11 +39,6 @@ const Code &Program::code(const std::string &)
 KernelProperties Program::properties(const std::string &) const
 {
     throw Error(reason);
-}
-
-bool Program::is_code(std::uint64_t)
-{
-    return false;
 }
 
 } // namespace vgpu::ptx
