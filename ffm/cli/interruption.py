@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 from types import FrameType
@@ -59,7 +60,9 @@ def _tell_of_others(lost: sys.UnraisableHookArgs) -> None:
 
 def tell(error: BaseException) -> int:
     """Print one line that says ffm was interrupted, with any notes added on the way; return the exit status."""
-    cause = error.__cause__ if isinstance(error, click.Abort) and error.__cause__ is not None else error
+    # At a question click says `from None`, which leaves only the context.
+    cause = (error.__cause__ or error.__context__ or error) if isinstance(error, click.Abort) else error
     by, number = ("ended by " + str(cause), cause.number) if isinstance(cause, Terminated) else ("interrupted", 2)
-    click.echo(" ".join([f"ffm: {by}.", *getattr(cause, "__notes__", [])]), err=True)
+    with contextlib.suppress(OSError):  # a terminal that went away
+        click.echo(" ".join([f"ffm: {by}.", *getattr(cause, "__notes__", [])]), err=True)
     return CODE_OF_SIGNAL + number

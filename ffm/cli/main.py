@@ -92,6 +92,8 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt) as error:
         end_when_terminated()
         status = tell(error)
+        for stream in (sys.stdout, sys.stderr):  # the terminal may have gone away
+            finish_output(stream)
     finally:
         end_when_terminated()
     sys.exit(status)

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import sys
+from typing import TextIO
 
 _ROOM = "Make room, or choose another place (--results FOLDER, -o FILE)"
 _PLACE = "Choose another place (--results FOLDER, -o FILE)"
@@ -41,17 +42,18 @@ def sentence(error: OSError) -> str:
     return f"{subject}: {cause}." + (f" {advice}." if advice else "")
 
 
-def finish_output() -> OSError | None:
-    """Write out what standard output still contains; return why that failed.
+def finish_output(stream: TextIO | None = None) -> OSError | None:
+    """Write out what a stream, by default standard output, still contains; return why that failed.
 
     After a failure nothing more is written there, because Python would report it again at its end.
     """
+    stream = stream or sys.stdout
     try:
-        sys.stdout.flush()
+        stream.flush()
     except OSError as error:
         with contextlib.suppress(OSError, ValueError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, sys.stdout.fileno())
+            os.dup2(nowhere, stream.fileno())
             os.close(nowhere)
         return error
     return None
