@@ -86,7 +86,8 @@ def test_copies_between_devices_bring_the_bytes(configuration: str) -> None:
         found = np.zeros_like(expected)
         checked(driver.cuCtxSynchronize())
         checked(driver.cuMemcpyDtoH(found.ctypes.data, pointers[2], SIZE))
-        assert (found == 0).all() or (found == expected).all()
+        # Nothing orders this behind the other device's copy, of which it may see a part.
+        assert ((found == 0) | (found == expected)).all()
         use(made[0])
         checked(driver.cuCtxSynchronize())
         checked(driver.cuMemcpyDtoH(found.ctypes.data, pointers[2], SIZE))
