@@ -28,11 +28,11 @@ from ffm.whole_file import LEFTOVER
 from tests.conftest import cuda_include, pytest_configure
 from tests.faults.server import Done, Server
 
-SOURCE = Path(__file__).parent / "programs" / "bad.c"
+SOURCES = Path(__file__).parent / "programs" / "bad"
 SECONDS = 60.0
 BAD = ("hangs", "tracebacks", "crashes", "silent losses", "leftovers", "outlived", "misled", "changed")
 TURNS = 5
-"""Waits that `use_gpu` in `bad.c` makes."""
+"""Waits that `use_gpu` makes."""
 
 ENDING = tuple(
     number for number in signal.valid_signals()
@@ -48,7 +48,7 @@ class Bad:
     """A bad program, and what must hold of it."""
 
     thing: str
-    """What `bad.c` does, or a file that `Ground` makes."""
+    """What the program does (`THING` in its sources), or a file that `Ground` makes."""
     when: str = ""
     """`before` the GPU is used, or `between` two uses."""
     option: str = ""
@@ -214,8 +214,8 @@ class Ground:
         self.scratch, self._server = scratch, server
         self.program = scratch / "bad"
         subprocess.run(
-            ["gcc", "-std=gnu17", "-O1", "-g", SOURCE, "-o", self.program, "-isystem", cuda_include(),
-             f"-Wl,-rpath,{library_folder()}", "-ldl", "-lpthread"],
+            ["gcc", "-std=gnu17", "-O1", "-g", *sorted(SOURCES.glob("*.c")), "-o", self.program,
+             "-isystem", cuda_include(), f"-Wl,-rpath,{library_folder()}", "-ldl", "-lpthread"],
             check=True,
         )  # fmt: skip
 

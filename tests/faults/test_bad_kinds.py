@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -35,6 +36,12 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 @pytest.mark.parametrize(("bad", "stages"), [(ALL[name], stages) for name, stages in FEW.items()], ids=str)
 def test_it_ends_as_without_ffm_or_says_why_it_cannot_be_measured(ground: Ground, bad: Bad, stages: int) -> None:
     assert not list(ground.tried(bad, stages))
+
+
+def test_the_program_can_do_all_that_is_tried(ground: Ground) -> None:
+    names = subprocess.run([ground.program], check=True, capture_output=True, text=True).stdout.split()
+    tried = {bad.thing for bad in ALL.values()} - {bad.thing for bad in KINDS["files"]}
+    assert tried == set(names)
 
 
 def test_every_bad_program_has_a_name_of_its_own() -> None:
