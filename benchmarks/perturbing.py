@@ -11,37 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
+from virtual_gpu import SIZES, TIMES
+
 CONFIGURATION = "VGPU_CONFIGURATION"
 
-DEFAULTS = {
-    "copy.host_to_device.pinned": 55.0,
-    "copy.device_to_host.pinned": 55.0,
-    "copy.host_to_device.staged": 12.0,
-    "copy.device_to_host.staged": 12.0,
-    "copy.device_to_device": 2000.0,
-    "copy.set": 3500.0,
-    "copy.latency": 1.5,
-    "call.launch": 2.2,
-    "call.copy": 2.5,
-    "call.set": 2.0,
-    "call.synchronize": 1.0,
-    "call.event": 0.6,
-    "call.allocate": 25.0,
-    "call.free": 25.0,
-    "call.allocate_host": 250.0,
-    "call.free_host": 150.0,
-    "call.register_host": 60.0,
-}
-"""What the virtual GPU takes where a sample's configuration says nothing (`ffm/vgpu/README.md`)."""
-
 DRAWN = ("kernel.", "call.", "copy.")
-SIZES = ("copy.staging_size", "copy.staging_chunk")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def perturbed(configuration: str, random: Random) -> str:
     """Return a configuration with each time and each bandwidth between half and twice of what it was."""
-    settings = {key: str(value) for key, value in DEFAULTS.items()}
+    settings = {key: str(value) for key, value in TIMES.items()}
     for line in configuration.splitlines():
         key, equals, value = line.partition("#")[0].partition("=")
         if equals:

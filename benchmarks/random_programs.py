@@ -36,6 +36,7 @@ from building import build_file
 from machine import description, undisturbed, watch_others
 from rich.console import Console
 from rich.table import Table
+from virtual_gpu import TIMES
 
 from ffm.model.timeline import Kind
 from ffm.stages.analysis import run_analysis
@@ -49,23 +50,8 @@ RESULTS = Path(__file__).parent / "results" / "random_programs.json"
 CONFIGURATION = "VGPU_CONFIGURATION"
 LIMIT_S = 60.0
 
-DEFAULTS = {
-    "kernel.k0": 8.0,
-    "kernel.k1": 60.0,
-    "kernel.k2": 400.0,
-    "copy.host_to_device.pinned": 55.0,
-    "copy.device_to_host.pinned": 55.0,
-    "copy.host_to_device.staged": 12.0,
-    "copy.device_to_host.staged": 12.0,
-    "copy.latency": 1.5,
-    "call.launch": 2.2,
-    "call.copy": 2.5,
-    "call.synchronize": 1.0,
-    "call.event": 0.6,
-    "call.allocate": 25.0,
-    "call.free": 25.0,
-}
-"""Of `ffm/vgpu/README.md`; those of the kernels are chosen to be short, middling and long."""
+KERNELS = {"kernel.k0": 8.0, "kernel.k1": 60.0, "kernel.k2": 400.0}
+"""A short one, a middling one and a long one, us."""
 
 CALLS = {
     "upload": "cuMemcpyHtoD(device[{b}], pageable[{b}], {size})",
@@ -129,7 +115,7 @@ def generate(chance: random.Random) -> Program:
             source.append(f"CHECK(cuMemAlloc(&block{number}, {values['size']}));")
             source.append(f"CHECK(cuMemFree(block{number}));")
     source += ["    }", "    CHECK(cuCtxSynchronize());", '    printf("%ld\\n", sum);', "}"]
-    drawn = {name: value * 2 ** chance.uniform(-1, 1) for name, value in DEFAULTS.items()}
+    drawn = {name: value * 2 ** chance.uniform(-1, 1) for name, value in {**KERNELS, **TIMES}.items()}
     configuration = [f"{name} = {value:.4g}" for name, value in drawn.items()]
     return Program("\n".join(source) + "\n", "\n".join([*configuration, "device.code = pass"]) + "\n", lines)
 

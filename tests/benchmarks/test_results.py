@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -103,6 +104,18 @@ def test_what_cannot_be_measured_is_refused(command: list[str], sentence: str) -
     done = run_to_end([sys.executable, BENCHMARKS / command[0], *command[1:]], seconds=60)
     assert done.returncode == 2
     assert sentence in done.stderr
+
+
+@of("virtual_gpu")
+def test_times_are_those_of_the_virtual_gpu(script: ModuleType) -> None:
+    driver = BENCHMARKS.parent / "ffm" / "vgpu" / "driver"
+    keys = re.findall(r'\{"([\w.]+)", &Configuration::(\w+),', (driver / "configuration.cpp").read_text())
+    values = dict(re.findall(r"^    double (\w+) = ([\d.']+);", (driver / "configuration.h").read_text(), re.MULTILINE))
+    own = {key: float(values[member].replace("'", "")) for key, member in keys}
+    assert {key: value for key, value in own.items() if key.startswith(("copy.", "call."))} == {
+        **script.TIMES,
+        **script.SIZES,
+    }
 
 
 @of("perturbing")
