@@ -43,6 +43,8 @@ class Kind(StrEnum):
     ENTRY = "entry"
     MAPPING = "mapping"
     """Provides another address of existing memory."""
+    SHARING = "sharing"
+    """Lets another process use device memory, or this one use another's."""
 
 
 class Memory(StrEnum):

@@ -38,6 +38,7 @@ LOST = {
     Kind.HOST_FUNCTION: "what its functions access is not observed",
     Kind.MIGRATION: "prefetched managed memory is unknown",
     Kind.MAPPING: "a second address of the same memory is unknown",
+    Kind.SHARING: "other processes that use the same device memory are unknown",
     Kind.QUERY: "polling with it is not recognized as a synchronization",
     Kind.TIMING: "a wait that serves a time measurement looks unnecessary",
     Kind.ORDER: "a wait that orders two streams looks unnecessary",

@@ -81,6 +81,8 @@ class Role(IntEnum):
     """The memory could not be watched: who relies on the operation's end, and when, is unknown."""
     HOST_FUNCTION = 6
     """A function of the program runs in the stream: what it hands over is unknown."""
+    SHARED = 7
+    """Another process may use or overwrite the device memory that it uses: when is unknown."""
 
 
 class Comparison(IntEnum):
@@ -118,6 +120,7 @@ class Reason(IntEnum):
     UNKNOWN_WAIT = 14
     MAYBE_TIMER = 15
     HANDED_OVER = 16
+    SHARED_MEMORY = 17
 
 
 REASONS = {
@@ -135,6 +138,7 @@ REASONS = {
     Reason.RELEASED: "the program frees host memory that the work it waits for writes or reads",
     Reason.HOST_TIMER: "it is needed only for timing: the program reads a clock after it, and another time",
     Reason.HANDED_OVER: "another thread uses a result of the work that it waits for, and may rely on this wait",
+    Reason.SHARED_MEMORY: "another process shares device memory with this one, and may rely on this wait",
     Reason.MAYBE_TIMER: "it may be there for timing: a library, or another thread, reads a clock after it, and another "
     "time",
     Reason.UNKNOWN_WAIT: "it is unknown what this call waits for",
@@ -153,7 +157,10 @@ _REASON_OF_ROLE = {
     Role.TIMING: Reason.TIMING,
     Role.UNWATCHED: Reason.NOT_WATCHED,
     Role.HOST_FUNCTION: Reason.HOST_FUNCTION,
+    Role.SHARED: Reason.SHARED_MEMORY,
 }
+
+_AT_ANY_TIME = (Role.UNWATCHED, Role.HOST_FUNCTION, Role.SHARED)
 
 TIMING_ONLY = frozenset((Reason.HOST_TIMER, Reason.MAYBE_TIMER))
 """The reasons of synchronizations without which the program would compute the same, and only measure other times."""
@@ -206,7 +213,7 @@ class Uses:
     operation: NDArray[np.int64]
     """Row of the transfer, launch, record or host function among the operations."""
     time: NDArray[np.int64]
-    """Meaningless for the roles `UNWATCHED` and `HOST_FUNCTION`, which may come at any time."""
+    """Meaningless for the roles `UNWATCHED`, `HOST_FUNCTION` and `SHARED`, which may come at any time."""
     role: NDArray[np.uint8]
     """A value of `Role`."""
     thread: NDArray[np.int64]
@@ -362,7 +369,7 @@ class _Sweep:
         self.threads = 1 + int(
             max(operations.thread.max(initial=-1), clocks.thread.max(initial=-1), handovers.known.shape[1] - 1)
         )
-        always = np.isin(uses.role, (Role.UNWATCHED, Role.HOST_FUNCTION))
+        always = np.isin(uses.role, _AT_ANY_TIME)
         accesses = np.flatnonzero(~always)
         distinct, slot = np.unique(uses.operation, return_inverse=True)
         rows, start = self._order_always(uses, always)

@@ -29,6 +29,7 @@ from ffm.stages.program_order import (
     host_function_uses,
     joined_uses,
     operations_of,
+    shared_uses,
     timing_uses,
     unseen_uses,
 )
@@ -135,6 +136,7 @@ def record_memory(measured: Measurement, request: Request) -> Memory:
                 uses.model,
                 timing_uses(part),
                 host_function_uses(part),
+                shared_uses(part),
                 *([unseen_uses(part)] if recording.process_id in _used_by_others(measured.recordings) else []),
             ),
             clocks_of(recording, np.sort(operations.end[operations.scope != Scope.NONE])),

@@ -274,6 +274,19 @@ def unseen_uses(columns: Columns) -> Uses:
     return Uses(rows, columns["start"][rows], role, np.full(len(rows), UNKNOWN_THREAD))
 
 
+def shared_uses(columns: Columns) -> Uses:
+    """Return all work on the device, as used by another process at an unknown time, if any shares device memory."""
+    catalogue = load_catalogue()
+    done = columns["result"] == 0
+    sharing = [function.index for function in catalogue.of_kind(Kind.SHARING)]
+    sharing += [f.index for f in catalogue.of_kind(Kind.ALLOCATION) if f.memory is Memory.IMPORTED]
+    working = [function.index for function in catalogue.of_kind(Kind.LAUNCH, Kind.SET, Kind.TRANSFER)]
+    shares = (done & np.isin(columns["function"], sharing)).any()
+    rows = np.flatnonzero(done & np.isin(columns["function"], working)) if shares else np.empty(0, np.int64)
+    role = np.full(len(rows), Role.SHARED, np.uint8)
+    return Uses(rows, columns["start"][rows], role, np.full(len(rows), UNKNOWN_THREAD))
+
+
 def access_rows(columns: Columns, recorded: NDArray[np.void]) -> NDArray[np.int64]:
     """Return the row of the operation whose memory each recorded access touched; -1 if it was not recorded."""
     key = columns["thread"].astype(np.int64) << 40 | columns["number"]

@@ -28,6 +28,7 @@ TRACED_KINDS = (
     Kind.HOST_FUNCTION,
     Kind.MIGRATION,
     Kind.MAPPING,
+    Kind.SHARING,
     Kind.QUERY,
     Kind.TIMING,
     Kind.ORDER,

@@ -114,6 +114,12 @@ def test_memory_that_could_not_be_watched_needs_the_first_wait() -> None:
     assert reasons(found) == [Reason.NOT_WATCHED, Reason.NOTHING_RELIES]
 
 
+def test_work_that_another_process_may_use_needs_the_first_wait() -> None:
+    rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0), ("stream", FIRST, 0)]
+    found = needed_synchronizations(program(*rows), used((0, 0, Role.SHARED)))
+    assert reasons(found) == [Reason.SHARED_MEMORY, Reason.NOTHING_RELIES]
+
+
 def test_a_clock_on_both_sides_needs_the_wait_between() -> None:
     rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0)]
     for comparison, expected in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -112,3 +113,24 @@ def test_wrong_mappings_are_refused() -> None:
         assert allow(start, 2 * UNIT) == refused  # partially mapped
         assert driver.cuMemUnmap(start, 2 * UNIT) == refused
         assert driver.cuMemRelease(int(handle) + 99) == refused
+
+
+def test_memory_is_shared_by_a_descriptor() -> None:
+    descriptor = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+    with context():
+        first, second = reserved(UNIT), reserved(UNIT)
+        shared = properties()
+        shared.requestedHandleTypes = descriptor
+        handle = checked(driver.cuMemCreate(UNIT, shared, 0))
+        file = int(checked(driver.cuMemExportToShareableHandle(handle, descriptor, 0)))
+        imported = checked(driver.cuMemImportFromShareableHandle(file, descriptor))
+        os.close(file)
+        for address, memory in ((first, handle), (second, imported)):
+            checked(driver.cuMemMap(address, UNIT, 0, memory, 0))
+            checked(allow(address, UNIT))
+        checked(driver.cuMemsetD8(second, 7, UNIT))
+        received = Pinned(UNIT)
+        checked(driver.cuMemcpyDtoH(received.address, first, UNIT))
+        assert (array_at(received.address, UNIT) == 7).all()
+        private = physical()
+        assert driver.cuMemExportToShareableHandle(private, descriptor, 0)[0] == RESULT.CUDA_ERROR_NOT_SUPPORTED

@@ -27,6 +27,7 @@ static struct {
     uint64_t low, high; /* all allocations are in between */
     uint64_t launched;  /* the last kernel */
     bool unknown;       /* any kernel may have written everything */
+    bool shared;        /* other processes may write at any time */
 } device = {.lock = PTHREAD_MUTEX_INITIALIZER, .low = UINT64_MAX};
 
 /* Numbers start at 1; there is a group for each, and ANYONES. */
@@ -265,11 +266,16 @@ void ffm_device_writes_before(const ffm_function *function, const uint64_t *argu
                 copy_on_device(&copy);
 }
 
-/* Two addresses of the same memory, or that of another process. */
-static bool elsewhere(const ffm_function *function)
+/* Memory that may have two addresses. */
+static bool mapped(const ffm_function *function)
 {
-    return function->kind == FFM_KIND_ALLOCATION &&
-           (function->memory == FFM_MEMORY_MAPPED || function->memory == FFM_MEMORY_IMPORTED);
+    return function->kind == FFM_KIND_ALLOCATION && function->memory == FFM_MEMORY_MAPPED;
+}
+
+static bool shared(const ffm_function *function)
+{
+    return function->kind == FFM_KIND_SHARING ||
+           (function->kind == FFM_KIND_ALLOCATION && function->memory == FFM_MEMORY_IMPORTED);
 }
 
 static bool on_device(const ffm_function *function)
@@ -279,8 +285,10 @@ static bool on_device(const ffm_function *function)
 
 void ffm_device_writes_after(const ffm_function *function, const ffm_operation *operation)
 {
-    if (elsewhere(function))
+    if (mapped(function))
         ffm_device_writes_unknown();
+    if (shared(function) && operation->result == 0)
+        __atomic_store_n(&device.shared, true, __ATOMIC_RELAXED);
     if (operation->result != 0 || operation->destination == 0 || !on_device(function))
         return;
     pthread_mutex_lock(&device.lock);
@@ -296,6 +304,8 @@ void ffm_device_writes_after(const ffm_function *function, const ffm_operation *
 
 uint64_t ffm_device_writes_last(const ffm_box *box)
 {
+    if (__atomic_load_n(&device.shared, __ATOMIC_RELAXED))
+        return ffm_now();
     pthread_mutex_lock(&device.lock);
     const uint32_t number = find(box->address);
     uint64_t last = FFM_WRITES_UNKNOWN;

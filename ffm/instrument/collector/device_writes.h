@@ -1,9 +1,9 @@
-/* When a kernel may have written device memory: one whose parameters lead to the allocation.
+/* When a kernel may have written device memory: one whose parameters lead to the allocation, or another process's.
  *
  * Parameters lead to the allocations whose addresses they contain, and to all memory of which these may contain the
  * address: by an upload or a copy on the device, or because an earlier kernel knew both. Where that cannot be followed
  * (graphs, host memory that the GPU uses, parameters or uploads that are not known), every kernel may have written
- * everything from then on. */
+ * everything from then on. Once memory is shared with another process, everything may have been written just now. */
 #ifndef FFM_DEVICE_WRITES_H
 #define FFM_DEVICE_WRITES_H
 
@@ -25,8 +25,8 @@ void ffm_device_writes_upload(uint64_t destination, const void *bytes, uint64_t 
 /* It receives bytes that are not known. */
 void ffm_device_writes_unknown(void);
 
-/* When a kernel that may have written any of the box was last launched; 0 if none was, FFM_WRITES_UNKNOWN if it is not
- * in an allocation of device memory that is known. */
+/* When a kernel that may have written any of the box was last launched; 0 if none was, now if another process's may
+ * have, FFM_WRITES_UNKNOWN if it is not in an allocation of device memory that is known. */
 uint64_t ffm_device_writes_last(const ffm_box *box);
 
 /* In a forked child, where a thread that no longer exists may have held the lock. */

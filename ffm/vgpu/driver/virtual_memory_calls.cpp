@@ -1,9 +1,12 @@
 /* cuMemCreate, cuMemAddressReserve, cuMemMap and related calls: addresses separate from the memory behind them. */
+#include <cstdint>
+#include <fcntl.h>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "context.h"
@@ -16,11 +19,13 @@ namespace
 
 constexpr std::size_t granularity = std::size_t{2} << 20;
 
-/* Memory without an address; it lives as long as it has a handle or a mapping. */
+/* Memory without an address; it lives as long as it has a handle or a mapping. Behind it, the file contains its
+ * properties, for processes that import it. */
 struct Physical {
     int file = -1;
     std::size_t size = 0;
     CUmemAllocationProp properties{};
+    bool imported = false; /* the memory counts as used where it was created */
 
     Physical() = default;
     Physical(const Physical &) = delete;
@@ -28,7 +33,8 @@ struct Physical {
 
     ~Physical()
     {
-        DeviceMemory::give_back(properties.location.id, size);
+        if (!imported)
+            DeviceMemory::give_back(properties.location.id, size);
         if (file >= 0)
             close(file);
     }
@@ -63,6 +69,11 @@ VirtualMemory &memory()
 bool is_multiple(std::size_t value)
 {
     return value % granularity == 0;
+}
+
+bool shareable(CUmemAllocationHandleType types)
+{
+    return types == CU_MEM_HANDLE_TYPE_NONE || types == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 }
 
 bool valid(const CUmemAllocationProp *properties)
@@ -169,7 +180,7 @@ DRIVER_CALL(cuMemCreate)(CUmemGenericAllocationHandle *handle, size_t size, cons
 {
     if (!handle || size == 0 || !is_multiple(size) || flags != 0 || !properties)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!valid(properties) || properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
+    if (!valid(properties) || !shareable(properties->requestedHandleTypes))
         return CUDA_ERROR_NOT_SUPPORTED;
     if (!DeviceMemory::take(properties->location.id, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -177,7 +188,8 @@ DRIVER_CALL(cuMemCreate)(CUmemGenericAllocationHandle *handle, size_t size, cons
     physical->size = size;
     physical->properties = *properties;
     physical->file = memfd_create("vgpu-physical", MFD_CLOEXEC);
-    if (physical->file < 0 || ftruncate(physical->file, static_cast<off_t>(size)) != 0)
+    if (physical->file < 0 || ftruncate(physical->file, static_cast<off_t>(size)) != 0 ||
+        pwrite(physical->file, properties, sizeof *properties, static_cast<off_t>(size)) != sizeof *properties)
         return CUDA_ERROR_OUT_OF_MEMORY;
     std::lock_guard<std::mutex> lock(memory().mutex);
     *handle = memory().next_handle++;
@@ -335,24 +347,45 @@ DRIVER_CALL(cuMemUnmap)(CUdeviceptr address, size_t size)
     return CUDA_SUCCESS;
 }
 
-namespace
+/* Other types of handles than descriptors are those of other systems. */
+DRIVER_CALL(cuMemExportToShareableHandle)(void *result, CUmemGenericAllocationHandle handle,
+                                          CUmemAllocationHandleType type, unsigned long long flags)
 {
-
-CUresult not_shared()
-{
-    const CUresult result = enter();
-    return result == CUDA_SUCCESS ? CUDA_ERROR_NOT_SUPPORTED : result;
+    std::lock_guard<std::mutex> lock(memory().mutex);
+    auto found = memory().handles.find(handle);
+    if (!result || flags != 0 || found == memory().handles.end())
+        return CUDA_ERROR_INVALID_VALUE;
+    const Physical &physical = *found->second.physical;
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || physical.properties.requestedHandleTypes != type)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    const int descriptor = fcntl(physical.file, F_DUPFD_CLOEXEC, 0);
+    if (descriptor < 0)
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    *static_cast<int *>(result) = descriptor;
+    return CUDA_SUCCESS;
 }
 
-} // namespace
-
-DRIVER_CALL(cuMemExportToShareableHandle)(void *, CUmemGenericAllocationHandle, CUmemAllocationHandleType,
-                                          unsigned long long)
+DRIVER_CALL(cuMemImportFromShareableHandle)(CUmemGenericAllocationHandle *handle, void *shared,
+                                            CUmemAllocationHandleType type)
 {
-    return not_shared();
-}
-
-DRIVER_CALL(cuMemImportFromShareableHandle)(CUmemGenericAllocationHandle *, void *, CUmemAllocationHandleType)
-{
-    return not_shared();
+    if (!handle)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    auto physical = std::make_shared<Physical>();
+    physical->imported = true;
+    physical->file = fcntl(static_cast<int>(reinterpret_cast<std::intptr_t>(shared)), F_DUPFD_CLOEXEC, 0);
+    struct stat status;
+    if (physical->file < 0 || fstat(physical->file, &status) != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUmemAllocationProp &properties = physical->properties;
+    const off_t size = status.st_size - static_cast<off_t>(sizeof properties);
+    if (size <= 0 || pread(physical->file, &properties, sizeof properties, size) != sizeof properties ||
+        !valid(&properties))
+        return CUDA_ERROR_INVALID_VALUE;
+    physical->size = static_cast<std::size_t>(size);
+    std::lock_guard<std::mutex> lock(memory().mutex);
+    *handle = memory().next_handle++;
+    memory().handles[*handle].physical = physical;
+    return CUDA_SUCCESS;
 }
