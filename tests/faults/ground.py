@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -161,20 +162,27 @@ class Ground:
 
     def processes(self) -> list[int]:
         """Processes that execute the program for this ground, and not for another test."""
+        return self._running(lambda entry: (entry / "exe").readlink() == self.program)
+
+    def stages(self) -> list[int]:
+        """Processes that run a stage for this ground; those that a killed workflow leaves end by themselves."""
+        return self._running(lambda entry: b"\0ffm\0stage\0" in (entry / "cmdline").read_bytes())
+
+    def _running(self, chosen: Callable[[Path], bool]) -> list[int]:
         found = []
         ours = f"TMPDIR={self.scratch / 'tmp'}".encode()
         for entry in Path("/proc").glob("[0-9]*"):
             try:
-                if (entry / "exe").readlink() == self.program and ours in (entry / "environ").read_bytes().split(b"\0"):
+                if chosen(entry) and ours in (entry / "environ").read_bytes().split(b"\0"):
                     found.append(int(entry.name))
             except OSError:
                 continue
         return found
 
     def outlived(self) -> bool:
-        """Whether a process of the program is still there after a while; it is ended."""
+        """Whether a process of the program, or a stage, is still there after a while; it is ended."""
         end = time.monotonic() + GRACE
-        while left := self.processes():
+        while left := self.processes() + self.stages():
             if time.monotonic() > end:
                 for process in left:
                     os.kill(process, signal.SIGKILL)
