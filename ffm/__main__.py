@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
+from typing import NoReturn
 
 
 def main() -> None:
@@ -12,7 +15,26 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("ffm: interrupted.\n")
         sys.exit(130)
-    command_line()
+    try:
+        command_line()
+    except SystemExit as ending:
+        if "frida._frida" in sys.modules and isinstance(ending.code, int):
+            _end_beside_frida(ending.code)
+        raise
+
+
+def _end_beside_frida(status: int) -> NoReturn:
+    """End the process as Python does, but for taking the interpreter down.
+
+    Frida's threads live as long as the process, and what they still have to tell they tell by calling Python: without
+    an interpreter that is a SIGSEGV.
+    """
+    from ffm.cli.system_errors import finish_output
+
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        finish_output(stream)
+    os._exit(status)
 
 
 if __name__ == "__main__":

@@ -66,16 +66,7 @@ def _cancel_in_time(process_id: int, cancellable: frida.Cancellable, over: threa
             return
 
 
-_FAILURES = (
-    frida.InvalidOperationError,
-    frida.NotSupportedError,
-    frida.ProcessNotFoundError,
-    frida.ProcessNotRespondingError,
-    frida.ProtocolError,
-    frida.RPCException,  # from the agent's start
-    frida.TimedOutError,
-    frida.TransportError,
-)
+_FAILURES = tuple(kind for kind in vars(frida).values() if isinstance(kind, type) and issubclass(kind, Exception))
 """What Frida raises if it cannot attach, if the agent cannot start, or if the process ends meanwhile."""
 
 

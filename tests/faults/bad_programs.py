@@ -85,7 +85,7 @@ ENDS = [
     *(Bad("by_signal", "between", str(int(number))) for number in ENDING),
     *_between("null illegal breakpoint division overflow beyond_file wild_jump non_canonical aborts", TURNS),
     *(Bad(thing, "between", "3") for thing in ("ends", "ends_at_once", "ends_quickly", "ends_by_call")),
-    *_between("at_exit_use at_exit_abort at_exit_exit"),
+    *_between("at_exit_abort at_exit_exit"), *_between("at_exit_use", 3 * TURNS),
     *(Bad(thing, waits=waits) for thing, waits in
       (("constructor", 10), ("destructor", 10), ("destructor_abort", 5), ("destructor_fault", 5))),
     *_between("exit_in_thread", TURNS),
