@@ -132,7 +132,8 @@ def _planted(source: Path, folder: Path, architecture: str, driver: str) -> str:
     unfinished = program.with_suffix(".unfinished")
     command = [
         "nvcc", "-std=c++17", "-O1", "-g", f"-arch={architecture}", f"-I{PLANTED}", f"-I{INCLUDES}",
-        "-include", "planted.h", "-x", "cu", str(source), "-o", str(unfinished), "-Xlinker", driver,
+        "-include", "planted.h", "-x", "cu", str(source), str(PLANTED / "planted.cpp"), "-o", str(unfinished),
+        "-Xlinker", driver,
     ]  # fmt: skip
     refusal = _refusal(command, dict(os.environ))
     if not refusal:

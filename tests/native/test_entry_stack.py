@@ -12,18 +12,31 @@ from ffm.driver.generate import include_text
 from tests.conftest import cuda_include
 from tests.native.test_native import COLLECTOR, HERE, SEPARATE
 
+FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror")
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the collector's object files, compiled as CMake does."""
+    folder = tmp_path_factory.mktemp("collector")
+    (folder / "catalogue.inc").write_text(include_text(load_catalogue()))
+    sources = sorted(str(path) for path in COLLECTOR.glob("*.c") if path.name not in SEPARATE)
+    subprocess.run(
+        ["gcc", *FLAGS, "-O2", f"-I{folder}", f"-I{COLLECTOR}", "-isystem", str(cuda_include()), "-c", *sources],
+        cwd=folder,
+        check=True,
+    )
+    return folder
+
 
 @pytest.mark.parametrize("optimization", ["-O0", "-O2", "-O2 -fno-omit-frame-pointer"])
-def test_both_ways_find_the_same_frames(tmp_path: Path, optimization: str) -> None:
-    (tmp_path / "catalogue.inc").write_text(include_text(load_catalogue()))
+def test_both_ways_find_the_same_frames(collector: Path, tmp_path: Path, optimization: str) -> None:
     program = tmp_path / "entry_stack"
     subprocess.run(
         [
-            "gcc", "-std=c11", "-D_GNU_SOURCE", "-g", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror",
-            *optimization.split(), "-fno-optimize-sibling-calls", f"-I{tmp_path}", f"-I{COLLECTOR}",
-            "-isystem", str(cuda_include()), "-Wl,--wrap=_ULx86_64_init_local2",
-            "-o", str(program), str(HERE / "entry_stack.c"),
-            *sorted(str(path) for path in COLLECTOR.glob("*.c") if path.name not in SEPARATE), "-lunwind", "-lpthread",
+            "gcc", *FLAGS, "-g", *optimization.split(), "-fno-optimize-sibling-calls", f"-I{COLLECTOR}",
+            "-Wl,--wrap=_ULx86_64_init_local2", "-o", str(program), str(HERE / "entry_stack.c"),
+            *map(str, collector.glob("*.o")), "-lunwind", "-lpthread",
         ],
         check=True,
     )  # fmt: skip

@@ -80,7 +80,7 @@ void run_thread(int thread)
 
 void program()
 {
-    std::ifstream file(planted::arguments.variant);
+    std::ifstream file(planted::variant());
     for (std::string line; std::getline(file, line);) {
         std::istringstream words(line);
         Step step = {0, "", 0, 0};

@@ -26,7 +26,7 @@ void program()
     if (child == 0) {
         in_child();
         std::fflush(stdout);
-        _exit(planted::failed ? 1 : 0);
+        _exit(planted::failed() ? 1 : 0);
     }
     int status = -1;
     waitpid(child, &status, 0);

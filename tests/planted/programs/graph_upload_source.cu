@@ -20,7 +20,7 @@ void program()
         for (int index = 0; index < count; ++index)
             host[index] = 1;
     expect("source", sum(host, count), (variant("write") ? 1 : 7) * count);
-    if (!planted::arguments.without.empty()) {
+    if (!planted::complete()) {
         int *arrived = pinned_integers(count);
         check(cudaMemcpyAsync(arrived, device, bytes, cudaMemcpyDeviceToHost, stream));
         settle();

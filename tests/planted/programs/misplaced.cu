@@ -8,7 +8,7 @@ constexpr size_t bytes = count * sizeof(int);
 
 void work()
 {
-    if (planted::arguments.without.empty())
+    if (planted::complete())
         for (volatile long turn = 0; turn < 5'000'000;)
             turn = turn + 1;
 }

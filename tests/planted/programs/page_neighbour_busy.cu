@@ -13,7 +13,7 @@ void program()
     fill(device, count, 7);
     DOWNLOAD_ASYNC(page, device, count * sizeof(int));
     WAIT(last, cudaStreamSynchronize(nullptr)); // sync: end required, never unnecessary
-    for (int turn = 0; turn < (planted::arguments.without.empty() ? 5000 : 10); ++turn)
+    for (int turn = 0; turn < (planted::complete() ? 5000 : 10); ++turn)
         *counter = *counter + 1;
     expect("counted", *counter > 0, 1);
     if (variant("end"))

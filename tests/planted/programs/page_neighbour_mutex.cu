@@ -23,7 +23,7 @@ void program()
     fill(device, count, 7);
     DOWNLOAD_ASYNC(page->host, device, count * sizeof(int));
     WAIT(last, cudaStreamSynchronize(nullptr)); // sync: end required, never unnecessary or required (undecidable)
-    if (variant("end") && !planted::arguments.without.empty())
+    if (variant("end") && !planted::complete())
         expect("early", sum(page->host, count), 7 * count);
     std::thread other([&] {
         for (int turn = 1; turn < 10; turn += 2) {

@@ -35,71 +35,32 @@ void program();
 namespace planted
 {
 
-/* How the program was called. */
-struct Arguments {
-    std::string variant;
-    std::set<std::string> without;
-};
+/* The variant that runs, as the command line names it. */
+const char *variant();
 
-inline Arguments arguments;
-inline bool failed = false;
+/* Whether a wait stays: its name is not among those of --without. */
+bool keeps(const char *name);
 
-inline void check(cudaError_t error)
-{
-    if (error == cudaSuccess)
-        return;
-    std::printf("CUDA error: %s\n", cudaGetErrorString(error));
-    failed = true;
-}
+/* Whether all waits stay. */
+bool complete();
 
-inline bool keeps(const char *name)
-{
-    return arguments.without.count(name) == 0;
-}
+void check(cudaError_t error);
 
 /* Prints what came out, and remembers whether it was what should have. */
-inline void expect(const char *what, long long found, long long expected)
-{
-    bool right = found == expected;
-    std::printf("%s: %lld%s\n", what, found, right ? "" : " is wrong");
-    failed = failed || !right;
-}
+void expect(const char *what, long long found, long long expected);
+
+/* Whether something was not as expected, or a call failed. */
+bool failed();
 
 /* Whether the labels are being proved: kernels take tens of milliseconds then, and nothing slows the program. */
-inline bool proving()
-{
-    return std::getenv("PLANTED_PROVING") != nullptr;
-}
+bool proving();
 
 /* Waits, without the GPU's help and only where waits were left out, until all work is surely over. A program calls it
  * to look at what work that nothing waited for has left behind. */
-inline void settle()
-{
-    if (!arguments.without.empty())
-        std::this_thread::sleep_for(std::chrono::milliseconds(200));
-}
-
-/* A shadow that the GPU fills, and that a host function of the stream delivers when the copy is over. */
-struct Delivery {
-    void *destination;
-    void *shadow;
-    size_t bytes;
-};
-
-inline void deliver(void *data)
-{
-    Delivery *delivery = static_cast<Delivery *>(data);
-    std::memcpy(delivery->destination, delivery->shadow, delivery->bytes);
-}
+void settle();
 
 /* What cudaMemcpy from the device would be, did it not wait: also pageable memory gets the bytes when they come. */
-inline cudaError_t download_later(void *destination, const void *source, size_t bytes, cudaStream_t stream = nullptr)
-{
-    Delivery *delivery = new Delivery{destination, nullptr, bytes};
-    check(cudaMallocHost(&delivery->shadow, bytes));
-    check(cudaMemcpyAsync(delivery->shadow, source, bytes, cudaMemcpyDeviceToHost, stream));
-    return cudaLaunchHostFunc(stream, deliver, delivery);
-}
+cudaError_t download_later(void *destination, const void *source, size_t bytes, cudaStream_t stream = nullptr);
 
 } // namespace planted
 
@@ -127,48 +88,19 @@ using planted::settle;
 
 inline bool variant(const char *name)
 {
-    return planted::arguments.variant == name;
+    return std::strcmp(planted::variant(), name) == 0;
 }
 
-/* On the virtual GPU its duration comes from the configuration. */
-__global__ void slow_fill(int *data, int count, int value)
-{
-#ifdef __CUDACC__
-    for (long long end = clock64() + 40'000'000; clock64() < end;)
-        continue;
-#endif
-    int index = blockIdx.x * blockDim.x + threadIdx.x;
-    if (index < count)
-        data[index] = value;
-}
-PORTABLE_KERNEL(slow_fill);
+/* Fills `count` integers. On the virtual GPU its duration comes from the configuration. */
+void fill(int *data, int count, int value, cudaStream_t stream = nullptr);
 
-/* destination = source + 1, in a fourth of the time: begun together with a slow_fill it reads too early. */
-__global__ void slow_add_one(int *destination, const int *source, int count)
-{
-#ifdef __CUDACC__
-    for (long long end = clock64() + 10'000'000; clock64() < end;)
-        continue;
-#endif
-    int index = blockIdx.x * blockDim.x + threadIdx.x;
-    if (index < count)
-        destination[index] = source[index] + 1;
-}
-PORTABLE_KERNEL(slow_add_one);
+/* destination = source + 1, in a fourth of the time of `fill`: begun together with one it reads too early. */
+void add_slowly(int *destination, const int *source, int count, cudaStream_t stream = nullptr);
 
 constexpr int threads_of_block = 256;
 
-inline void fill(int *data, int count, int value, cudaStream_t stream = nullptr)
-{
-    LAUNCH(slow_fill, dim3((count + threads_of_block - 1) / threads_of_block), dim3(threads_of_block), 0, stream, data,
-           count, value);
-}
-
-inline void add_slowly(int *destination, const int *source, int count, cudaStream_t stream = nullptr)
-{
-    LAUNCH(slow_add_one, dim3((count + threads_of_block - 1) / threads_of_block), dim3(threads_of_block), 0, stream,
-           destination, source, count);
-}
+/* The kernel of `fill`, with its parameters, in blocks of `threads_of_block`. */
+extern const void *const fill_kernel;
 
 /* Memory for `count` integers; never freed, because freeing it waits. */
 inline int *device_integers(int count)
@@ -224,23 +156,6 @@ inline long long sum(const int *integers, int count)
     for (int index = 0; index < count; ++index)
         result += integers[index];
     return result;
-}
-
-int main(int count, char **words)
-{
-    if (count < 2) {
-        std::fprintf(stderr, "usage: %s VARIANT [--without NAME[,NAME...]]\n", words[0]);
-        return 2;
-    }
-    planted::arguments.variant = words[1];
-    if (count == 4 && !std::strcmp(words[2], "--without")) {
-        std::string names = words[3];
-        for (char *name = std::strtok(&names[0], ","); name; name = std::strtok(nullptr, ","))
-            planted::arguments.without.insert(name);
-    }
-    program();
-    std::fflush(stdout);
-    return planted::failed ? 1 : 0;
 }
 
 #endif

@@ -21,7 +21,7 @@ void program()
     configuration.blockDim = dim3(threads_of_block);
     configuration.attrs = &attribute;
     configuration.numAttrs = 1;
-    check(cudaLaunchKernelExC(&configuration, reinterpret_cast<const void *>(slow_fill), arguments));
+    check(cudaLaunchKernelExC(&configuration, fill_kernel, arguments));
     WAIT(begun, cudaEventSynchronize(launched)); // sync: required (undecidable)
     WAIT(over, cudaStreamSynchronize(nullptr));  // sync: read required (undecidable), never unnecessary
     if (variant("read"))
