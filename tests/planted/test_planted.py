@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,11 +13,6 @@ from tests.planted.proving import disproved
 from tests.planted.report import disagreements
 
 CASES = planted_cases()
-KNOWN = frozenset(
-    line for line in Path(__file__).with_name("known.txt").read_text().splitlines() if not line.startswith("#")
-)
-"""Cases on which ffm does not agree with the label yet."""
-
 of_each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
@@ -52,7 +46,5 @@ def test_labels_are_proved(case: Case, programs: Programs) -> None:
 
 
 @of_each_case
-def test_verdicts_are_as_labelled(case: Case, measurements: Measurements, request: pytest.FixtureRequest) -> None:
-    if case.name in KNOWN:
-        request.applymarker(pytest.mark.xfail(strict=False, reason="listed in tests/planted/known.txt"))
+def test_verdicts_are_as_labelled(case: Case, measurements: Measurements) -> None:
     assert disagreements(measurements.answers(case)) == []
