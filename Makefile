@@ -4,9 +4,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
 UV_VERSION := 0.13.9
-# Percentage of the Python code that the tests must run. Compiled kernels are not counted, nor is code in separate
-# processes.
-COVERAGE := 85
 # The first of these that is new enough creates the environment; `make PYTHON=...` selects another one.
 PYTHON := python3 python3.14 python3.13 python3.12 python3.11 /usr/bin/python3
 # Package, and the file that shows that it is installed.
@@ -60,8 +57,9 @@ lint: setup ## check formats, types, and that the lock file is up to date
 PROCESSES = $(shell expr $$(nproc) + 1)
 PYTEST = -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
+# `make test COVERAGE=1` takes longer, and fails below the floor in pyproject.toml.
 unit: setup
-	$(BIN)/python $(PYTEST) --durations 25 --cov --cov-report= --cov-fail-under=$(COVERAGE)
+	$(BIN)/python $(PYTEST) --durations 25 $(if $(COVERAGE),--cov --cov-report=)
 
 KILLS := 1000
 MUTATIONS := 20000

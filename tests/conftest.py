@@ -6,14 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.processes import run_to_end
+from tests.server import Server
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -87,19 +87,17 @@ Ffm = Callable[..., Finished]
 
 
 @pytest.fixture(scope="session")
-def ffm() -> Ffm:
+def ffm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ffm]:
     """Run `ffm` with some arguments, in a folder."""
+    with Server(tmp_path_factory.mktemp("server")) as server:
 
-    def run(*arguments: str | Path, folder: Path | None = None, seconds: float = 120) -> Finished:
-        done = run_to_end(
-            [sys.executable, "-m", "ffm", *map(str, arguments)],
-            seconds=seconds,
-            folder=folder,
-            environment={**os.environ, "COLUMNS": "100"},
-        )
-        return Finished(done.returncode, done.stdout, done.stderr)
+        def run(*arguments: str | Path, folder: Path | None = None, seconds: float = 120) -> Finished:
+            environment = {**os.environ, "COLUMNS": "100"}
+            done = server.run([*map(str, arguments)], folder or Path.cwd(), environment, seconds)
+            assert not done.hung, f"ffm did not end within {seconds} s: {done.errors}"
+            return Finished(done.code, done.output, done.errors)
 
-    return run
+        yield run
 
 
 @pytest.fixture(scope="session")

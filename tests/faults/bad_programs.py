@@ -26,7 +26,7 @@ from ffm.instrument.recording import read_recordings
 from ffm.stages.folder import STAGES
 from ffm.whole_file import LEFTOVER
 from tests.conftest import cuda_include, pytest_configure
-from tests.faults.server import Done, Server
+from tests.server import Done, Server
 
 SOURCES = Path(__file__).parent / "programs" / "bad"
 SECONDS = 60.0

@@ -25,7 +25,7 @@ from ffm.stages.folder import STAGES
 from tests.conftest import pytest_configure
 from tests.faults.ground import UNWOUND, Ended, Ground, moment
 from tests.faults.injected import build_full_disk, failing_disk
-from tests.faults.server import Server
+from tests.server import Server
 
 SEED = 13
 FORKED = 0.95

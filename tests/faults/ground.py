@@ -27,7 +27,7 @@ from ffm.stages.timeline_file import load_timeline
 from ffm.vgpu.paths import library_folder
 from ffm.whole_file import LEFTOVER
 from ffm.workflow import SNAKEFILE
-from tests.faults.server import Server
+from tests.server import Server
 
 KINDS: dict[str, type[Document]] = {
     "baseline": Baseline,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.bad_programs import KINDS, Bad, Ground
-from tests.faults.server import Server
+from tests.server import Server
 
 FEW = {
     "by_signal between 37": 1,

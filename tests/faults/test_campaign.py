@@ -9,7 +9,7 @@ import pytest
 from ffm.vgpu.paths import sample
 from tests.faults.campaign import BAD, Campaign
 from tests.faults.ground import Ground
-from tests.faults.server import Server
+from tests.server import Server
 
 
 @pytest.fixture(scope="module")

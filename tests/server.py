@@ -6,6 +6,9 @@ wait status of each.
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import importlib
 import json
 import os
 import runpy
@@ -18,14 +21,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tests.processes import GRACE
+
 IMPORTED = (
+    "asyncio",
+    "numpy.ma",
+    "ssl",
     "ffm.cli.main",
     "ffm.cli.progress",
+    "ffm.cli.stage",
+    "ffm.cli.view",
     "ffm.driver.analysis",
-    "ffm.stages.timeline_file",
-    "ffm.stages.findings",
+    "ffm.driver.device_code",
+    "ffm.instrument.gate",
+    "ffm.instrument.program_end",
     "ffm.instrument.recording",
-    "numpy.ma",
+    "ffm.model.transfers",
+    "ffm.report.terminal.overview",
+    "ffm.stages.downloads",
+    "ffm.stages.findings",
+    "ffm.stages.handovers",
+    "ffm.stages.program_transfers",
+    "ffm.stages.timeline_file",
 )
 """Modules without Frida, which does not work in a fork of the process that imported it."""
 
@@ -36,6 +53,7 @@ class Done:
 
     code: int
     """Exit status, or minus the number of a signal."""
+    output: str
     errors: str
     hung: bool
 
@@ -44,13 +62,19 @@ class Server:
     """Runs `ffm` in forks of one process; one command at a time."""
 
     def __init__(self, scratch: Path) -> None:
-        self._errors = scratch / "errors"
+        """Keep what a command prints in the folder `scratch` until it has ended."""
+        self._output, self._errors = scratch / "output", scratch / "errors"
         self._process: subprocess.Popen[str] | None = None
         self._running = 0
 
     def __enter__(self) -> Server:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.server"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "tests.server"],
+            cwd=Path(__file__).parents[1],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # Ctrl-C at the tests ends commands one by one, and then this
         )
         return self
 
@@ -62,11 +86,27 @@ class Server:
         self._process.stdout.close()
         self._process.wait()
 
+    def run(self, words: list[str], folder: Path, environment: dict[str, str], seconds: float) -> Done:
+        """Run a command to its end, or until the time is up or the test is interrupted."""
+        self.begin(words, folder, environment)
+        try:
+            return self.wait(seconds)
+        except BaseException:
+            self._end()
+            raise
+
     def begin(self, words: list[str], folder: Path, environment: dict[str, str]) -> int:
         """Begin a command, and return the number of its process, which leads a session."""
         assert self._process is not None and self._process.stdin is not None and self._process.stdout is not None
-        self._errors.unlink(missing_ok=True)
-        command = {"words": words, "folder": str(folder), "environment": environment, "errors": str(self._errors)}
+        for file in (self._output, self._errors):
+            file.unlink(missing_ok=True)
+        command = {
+            "words": words,
+            "folder": str(folder),
+            "environment": environment,
+            "output": str(self._output),
+            "errors": str(self._errors),
+        }
         self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
         self._running = int(self._process.stdout.readline())
@@ -74,13 +114,28 @@ class Server:
 
     def wait(self, seconds: float) -> Done:
         """Wait for the command's end; end it when the time is up."""
+        hung = not self._ended(seconds)
+        if hung:
+            self._end()
         assert self._process is not None and self._process.stdout is not None
-        ready, _, _ = select.select([self._process.stdout], [], [], seconds)
-        if not ready:
-            os.killpg(self._running, signal.SIGKILL)
         status = int(self._process.stdout.readline())
-        errors = self._errors.read_text(errors="replace") if self._errors.exists() else ""  # it was killed before
-        return Done(os.waitstatus_to_exitcode(status), errors, not ready)
+        return Done(os.waitstatus_to_exitcode(status), _text(self._output), _text(self._errors), hung)
+
+    def _ended(self, seconds: float) -> bool:
+        assert self._process is not None
+        return bool(select.select([self._process.stdout], [], [], seconds)[0])
+
+    def _end(self) -> None:
+        """End the command and what it measures; by force if it does not listen."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._running, number)
+            if self._ended(GRACE):
+                return
+
+
+def _text(file: Path) -> str:
+    return file.read_text(errors="replace") if file.exists() else ""  # it was killed before
 
 
 def _serve() -> bool:
@@ -104,19 +159,31 @@ def _become(command: dict[str, Any]) -> None:
     os.chdir(command["folder"])
     os.environ.clear()
     os.environ.update(command["environment"])
-    errors = os.open(command["errors"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for file, number in ((nothing, 0), (nothing, 1), (errors, 2)):
+    output, errors = (
+        os.open(command[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600) for name in ("output", "errors")
+    )
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for file, number in ((nothing, 0), (output, 1), (errors, 2)):
         os.dup2(file, number)
-    os.closerange(3, max(errors, nothing) + 1)
+    os.closerange(3, max(output, errors, nothing) + 1)
     sys.argv = ["ffm", *command["words"]]
 
 
-if __name__ == "__main__":
-    for _name in IMPORTED:
-        __import__(_name)
+def _prepare() -> None:
+    """Import and read what most commands do."""
+    for name in IMPORTED:
+        importlib.import_module(name)
+    from ffm.driver.catalogue import load_catalogue
+    from ffm.driver.versions import since
     from ffm.instrument.layout import declarations
 
+    load_catalogue()
+    since()
     declarations()
+    gc.freeze()  # a collection in a child would copy all of these pages
+
+
+if __name__ == "__main__":
+    _prepare()
     if _serve():
         runpy.run_module("ffm", run_name="__main__")
