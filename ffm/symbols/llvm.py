@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import posixpath
 import re
 import shutil
 import subprocess
@@ -81,7 +82,7 @@ def _frames(lines: list[str]) -> list[SourceFrame]:
         frames.append(
             SourceFrame(
                 "" if function == _UNKNOWN else without_clone_suffix(function),
-                "" if file == _UNKNOWN else file,
+                "" if file == _UNKNOWN else posixpath.normpath(file),
                 int(line) if file != _UNKNOWN else 0,
             )
         )

@@ -22,7 +22,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class SourceFrame:
-    """A demangled function at a place in the source; `file` is empty and `line` 0 if unknown."""
+    """A demangled function at a place in the source; `file` is a normalized path, or empty with `line` 0 if unknown."""
 
     function: str
     file: str = ""

@@ -51,6 +51,13 @@ def test_inlined_functions_come_innermost_first_with_their_lines(
     assert symbolizer.notes == []
 
 
+@READERS
+def test_a_file_has_one_path_however_the_compiler_was_told(build: Build, tmp_path: Path, ways: dict[str, bool]) -> None:
+    program = build("-g", f"-fdebug-prefix-map={tmp_path}={tmp_path}/build/..")
+    [frames] = Symbolizer(**ways).resolve([program.location("inlined")])
+    assert {frame.file for frame in frames} == {str(tmp_path / "probe.cpp")}
+
+
 @LINKS
 def test_symbol_tables_give_the_real_function_without_lines(build: Build, link: str) -> None:
     program = build("-g", "-fPIE" if link == "-pie" else "-fno-pie", link)
