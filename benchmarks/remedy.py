@@ -11,6 +11,8 @@
 - `cuMemAlloc` and `cuMemFree` of 256 KiB, bare and pooled, compared with `cuMemAllocAsync` and `cuMemFreeAsync`;
 - `cuCtxSynchronize` of an idle GPU, bare and skipped, which leaves an order on the device instead.
 
+A program that makes a single such call, bare and with it planned, shows what being corrected costs a program at all.
+
 They run in turn, in several rounds; the result is the median over the rounds of the fastest batch. The calls that the
 library itself makes last as long as configured for the virtual GPU, which resembles an H200 (ffm/vgpu/README.md): a
 pooled free records one event, 0.6 microseconds. Prints a table; writes `benchmarks/results/remedy.json`.
@@ -24,6 +26,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,11 +80,12 @@ WAYS = (
 )
 
 
-def run_under(command: list[str], folder: Path, instruments: Instruments) -> None:
-    """Run the program with instruments; it must end without error."""
+def run_under(command: list[str], folder: Path, instruments: Instruments) -> float:
+    """Run the program with instruments; it must end without error. Returns its seconds."""
     outcome = run_instrumented(command, instruments, output=folder / "log")
     if not outcome.ending.sound:
         raise RuntimeError(f"The program {outcome.ending}: {(folder / 'log').read_text()}")
+    return outcome.wall_s
 
 
 def plan_of(program: Path, work: str, folder: Path) -> list[Planned]:
@@ -110,6 +114,26 @@ def plan_of(program: Path, work: str, folder: Path) -> list[Planned]:
     return planned
 
 
+def entering(program: Path, planned: list[Planned], folder: Path) -> float:
+    """Return the seconds that the program takes longer because it is corrected, if it makes one call."""
+    command = [str(program), str(folder / "times"), "1", "1", "nothing"]
+    began = time.monotonic()
+    subprocess.run(command, check=True)
+    bare_s = time.monotonic() - began
+    return corrected(command, planned, folder)[0] - bare_s
+
+
+def corrected(command: list[str], planned: list[Planned], folder: Path) -> tuple[float, int]:
+    """Run the program with planned corrections; return its seconds, and how many of its calls were matched."""
+    write_plan(planned, folder / "plan")
+    with tempfile.TemporaryDirectory(dir=folder) as counts:
+        find: Callable[[Path], NoWaitFunction] = lambda driver: NoWaitFunction()  # noqa: E731
+        instruments = Instruments(Path(counts), FUNCTIONS, 0, folder / "plan", find, LIBRARY, extra_functions())
+        wall_s = run_under(command, folder, instruments)
+        (path,) = Path(counts).glob("remedy-*.ffm")
+        return wall_s, sum(tally.calls for tally in read_counters(path).tallies)
+
+
 def fastest(program: Path, way: Way, plans: dict[str, list[Planned]], folder: Path) -> float:
     """Run the program once; return the nanoseconds per call in the fastest batch."""
     output = folder / "times"
@@ -121,13 +145,7 @@ def fastest(program: Path, way: Way, plans: dict[str, list[Planned]], folder: Pa
         planned = plans[way.work]
         if way.planned == "others":
             planned = [dataclasses.replace(site, function=other) for site in planned]
-        write_plan(planned, folder / "plan")
-        with tempfile.TemporaryDirectory(dir=folder) as counts:
-            find: Callable[[Path], NoWaitFunction] = lambda driver: NoWaitFunction()  # noqa: E731
-            instruments = Instruments(Path(counts), FUNCTIONS, 0, folder / "plan", find, LIBRARY, extra_functions())
-            run_under(command, folder, instruments)
-            (path,) = Path(counts).glob("remedy-*.ffm")
-            calls = sum(tally.calls for tally in read_counters(path).tallies)
+        _, calls = corrected(command, planned, folder)
         if (calls >= CALLS * BATCHES) != (way.planned == "yes"):
             raise RuntimeError(f"{way.title}: {calls} calls were matched.")
     return min(float(line) for line in output.read_text().split())
@@ -141,11 +159,13 @@ def main() -> int:
     if arguments.rounds < 1:
         parser.error("--rounds must be at least 1")
     times: dict[str, list[float]] = {way.title: [] for way in WAYS}
+    entered_s: list[float] = []
     with tempfile.TemporaryDirectory(prefix="ffm-remedy-") as scratch, watch_others() as others:
         folder = Path(scratch)
         program = build("remedied", folder)
         plans = {work: plan_of(program, work, folder) for work in ("nothing", "plain", "skip")}
         for _ in range(arguments.rounds):
+            entered_s.append(entering(program, plans["nothing"], folder))
             for way in WAYS:
                 times[way.title].append(fastest(program, way, plans, folder))
     for title, seen in times.items():
@@ -159,11 +179,13 @@ def main() -> int:
     lookup = median(lookups)
     verdict = "reached" if lookup <= GOAL_NS else "missed"
     print(f"{lookup:10.0f} ns  lookup at a known site, {FRAMES} frames deep; goal {GOAL_NS}: {verdict}")
+    print(f"{1e3 * median(entered_s):10.1f} ms  for being corrected at all")
     print(others)
     RESULTS.parent.mkdir(exist_ok=True)
     content = {
         **description(arguments, others),
         "nanoseconds": times,
+        "entering_s": entered_s,
         "lookup_ns": lookups,
         "lookup_median_ns": lookup,
         "goal_ns": GOAL_NS,

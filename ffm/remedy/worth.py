@@ -1,8 +1,9 @@
 """Which planned corrections are expected to save more than they cost.
 
 A unit (sites that are corrected together) costs what its calls take: a fence on the device for each removed wait, a
-hash and a copy of the bytes it sends. Pinned staging memory is paid once, by all that use it. What a unit saves is how
-much less all of the plan saves without it: of two waits that follow each other, neither saves anything alone.
+hash and a copy of the bytes it sends. Pinned staging memory is paid once, by all that use it, and so is getting into
+the program. What a unit saves is how much less all of the plan saves without it: of two waits that follow each other,
+neither saves anything alone.
 """
 
 from __future__ import annotations
@@ -21,6 +22,12 @@ from ffm.stages.results import Results, benefit_of_correcting
 CALL_S = 2e-6
 """Seconds for recognizing a call and leaving a fence in place of its wait: twice what `benchmarks/remedy.py` measures
 on the virtual GPU.
+"""
+
+ENTERING_S = 0.02
+"""Seconds that a program takes longer because it is corrected at all, however little it calls the driver: it is held
+and let go, its driver's code is changed, and what was put into it ends with it. `benchmarks/remedy.py` measures 7 to
+14 ms (2-core Xeon VM in use).
 """
 
 LEAST_STAGING_BYTES = 4 << 20
@@ -101,12 +108,12 @@ class _Plan:
         for unit in sorted(self._units, key=lambda unit: -self._cost_s[unit])[:EXAMINED]:
             self._drop_unless({unit}, self._without_s({unit}))
         if self._units:
-            self._drop_unless(set(self._units), self._gain(self._problems(self._units)))
+            self._drop_unless(set(self._units), self._gain(self._problems(self._units)), ENTERING_S)
         return Worth([site for site in self._all if site.unit in self._units], self._why)
 
-    def _drop_unless(self, units: Collection[int], saved_s: float) -> None:
+    def _drop_unless(self, units: Collection[int], saved_s: float, entering_s: float = 0.0) -> None:
         """Drop the units together if they do not save more than they cost together."""
-        cost_s = sum(self._cost_s[unit] for unit in units) + self._pinning_s(units)
+        cost_s = sum(self._cost_s[unit] for unit in units) + self._pinning_s(units) + entering_s
         if saved_s > cost_s:
             return
         kind = "it" if len(units) == 1 else "it and those like it"

@@ -9,7 +9,7 @@ import pytest
 
 from ffm.model.necessity import REASONS, Reason
 from ffm.remedy.selection import Remedy, plan
-from ffm.remedy.worth import CALL_S, Machine, Worth, machine_of, worthwhile
+from ffm.remedy.worth import CALL_S, ENTERING_S, Machine, Worth, machine_of, worthwhile
 from ffm.stages.analysis_document import Analysis, Benefit
 from tests.remedy.test_selection import analysis, site, verdict
 
@@ -54,6 +54,13 @@ def test_waits_that_only_save_together_are_corrected_together() -> None:
     assert kept(judged(document, {frozenset({0, 1}): 0.5, frozenset({0}): 0.0, frozenset({1}): 0.0})) == {0, 1}
 
 
+def test_a_plan_must_save_more_than_getting_into_the_program_costs() -> None:
+    for saved_s, expected in ((ENTERING_S / 2, set()), (2 * ENTERING_S, {0, 1})):
+        document = analysis(wait(0, saved_s / 2), wait(1, saved_s / 2))
+        saves = {frozenset({0, 1}): saved_s, frozenset({0}): saved_s / 2, frozenset({1}): saved_s / 2}
+        assert kept(judged(document, saves)) == expected
+
+
 def test_a_wait_without_which_the_plan_saves_as_much_is_left_alone() -> None:
     document = analysis(wait(0, 0.0), wait(1, 0.5))
     saves = {frozenset({0, 1}): 0.5, frozenset({0}): 0.0, frozenset({1}): 0.5}
@@ -69,9 +76,9 @@ def test_staging_must_save_more_than_pinning_costs(count: int, pays: bool) -> No
 
 
 def test_pinning_is_paid_once() -> None:
-    """Three uploads save 7 ms each, and share a staging memory that costs 17 ms."""
-    document = analysis(*(upload(number, count=1, bytes_each=8 << 20) for number in range(3)))
-    saves = {frozenset(which): 0.007 * len(which) for which in ({0, 1, 2}, {0, 1}, {0, 2}, {1, 2})}
+    """Three uploads save 80 ms each, and share a staging memory that costs 168 ms."""
+    document = analysis(*(upload(number, count=1, bytes_each=80 << 20) for number in range(3)))
+    saves = {frozenset(which): 0.08 * len(which) for which in ({0, 1, 2}, {0, 1}, {0, 2}, {1, 2})}
     assert kept(judged(document, saves)) == {0, 1, 2}
 
 
