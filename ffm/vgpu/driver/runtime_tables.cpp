@@ -169,7 +169,7 @@ const void *device_extension_table()
 }
 
 /* The context that a call means: null is the thread's. */
-CUresult context_or_primary(CUcontext &handle)
+CUresult context_or_current(CUcontext &handle)
 {
     if (!handle)
         handle = reinterpret_cast<CUcontext>(current_context());
@@ -178,7 +178,7 @@ CUresult context_or_primary(CUcontext &handle)
 
 CUresult storage_put(CUcontext context, void *key, void *value, StorageDestructor destructor)
 {
-    CUresult result = context_or_primary(context);
+    CUresult result = context_or_current(context);
     if (result == CUDA_SUCCESS)
         store(context, key, value, destructor);
     return result;
@@ -186,7 +186,7 @@ CUresult storage_put(CUcontext context, void *key, void *value, StorageDestructo
 
 CUresult storage_delete(CUcontext context, void *key)
 {
-    CUresult result = context_or_primary(context);
+    CUresult result = context_or_current(context);
     if (result == CUDA_SUCCESS)
         forget(context, key);
     return result;
@@ -194,7 +194,7 @@ CUresult storage_delete(CUcontext context, void *key)
 
 CUresult storage_get(void **value, CUcontext context, void *key)
 {
-    CUresult result = context_or_primary(context);
+    CUresult result = context_or_current(context);
     if (result != CUDA_SUCCESS)
         return result;
     return stored(context, key, *value) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
