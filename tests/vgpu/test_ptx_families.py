@@ -1,6 +1,6 @@
 """Instructions of PTX beside the arithmetic ones, a family a table, against values computed here.
 
-What each computes is that of NVIDIA's "PTX ISA", section "Instructions"; so are the bounds of approximate ones.
+What each computes is that of NVIDIA's "PTX ISA", section "Instructions".
 """
 
 from __future__ import annotations
@@ -123,7 +123,22 @@ def test_branches_by_index() -> None:
     check("u4", {code: ("u4", 10 * (x % 4 + 1))}, x)
 
 
+def test_declarations_need_no_blanks() -> None:
+    x = np.arange(16, dtype="u4")
+    check(
+        "u4",
+        {
+            "{.reg.b32 h,r;\n.reg.u32 %n<2>; add.u32 h, %x, 1; mul.lo.u32 r, h, 3; mov.u32 %n1, r; mov.u32 %o, %n1;}": (
+                "u4",
+                3 * x + 3,
+            )
+        },
+        x,
+    )
+
+
 def test_approximate_functions_are_within_their_bounds() -> None:
+    # The bounds are ours, not the PTX ISA's: the C library, which computes these, keeps well within them.
     x = np.random.default_rng(42).uniform(0.001, 6.28, 400).astype("f4")
     wide = x.astype("f8")
     relative = {

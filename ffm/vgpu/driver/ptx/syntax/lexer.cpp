@@ -18,10 +18,15 @@ bool in_word(const std::string &text, std::size_t place)
     return std::isalnum(sign) || (sign != '\0' && std::strchr("_$%.", sign)) || sign >= 0x80;
 }
 
-/* Where the word that begins at `place` ends; `::` joins the parts of a modifier. */
+/* Where the word that begins at `place` ends; `::` joins the parts of a modifier. Directives need no blank between
+ * them (`.reg.b16`), as the parts of an instruction's name have none. */
 std::size_t end_of_word(const std::string &text, std::size_t place)
 {
+    const bool directive = text[place] == '.';
+    const std::size_t first = place;
     while (place < text.size()) {
+        if (directive && place > first && text[place] == '.')
+            break;
         if (in_word(text, place))
             ++place;
         else if (text.compare(place, 2, "::") == 0)
