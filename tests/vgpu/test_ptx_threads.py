@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ptx import Program, download, kernel, quick_gpu, upload
+from ptx import Program, Status, download, kernel, quick_gpu, upload
 
 pytestmark = pytest.mark.virtual_gpu
 INDEX = "    mov.u32 %r0, %tid.x; mad.wide.u32 %w0, %r0, 4, %a0;\n"
@@ -347,3 +347,69 @@ def test_lanes_reduce_without_synchronizing_and_the_others_go_on() -> None:
         64,
     )
     assert (found == 32 * 63).all()
+
+
+def test_barrier_objects_complete_phases_as_the_expected_threads_arrive() -> None:
+    # Each phase, every thread reads what its neighbour wrote in that phase; half wait by state, half by parity.
+    found = run(
+        """
+        .shared .b64 object; .shared .u32 slots[128];
+        setp.eq.u32 %p, %r0, 0; @%p mbarrier.init.shared::cta.b64 [object], 64;
+        @%p fence.mbarrier_init.release.cluster;
+        bar.sync 0;
+        mov.u32 %r1, slots; mad.lo.u32 %r2, %r0, 4, %r1;
+        add.u32 %r3, %r0, 1; and.b32 %r3, %r3, 63; mad.lo.u32 %r3, %r3, 4, %r1;
+        mov.u32 %r4, 0; mov.u32 %r6, 0;
+    phase:
+        mad.lo.u32 %r5, %r4, 1000, %r0; st.shared.u32 [%r2], %r5;
+        mbarrier.arrive.release.cta.shared::cta.b64 %w1, [object];
+        and.b32 %r5, %r0, 1; setp.eq.u32 %q, %r5, 1; and.b32 %r5, %r4, 1;
+        @%q bra by_parity;
+    by_state:
+        mbarrier.test_wait.shared.b64 %p, [object], %w1; @!%p bra by_state;
+        bra over;
+    by_parity:
+        mbarrier.try_wait.parity.shared.b64 %p, [object], %r5; @!%p bra by_parity;
+    over:
+        ld.shared.u32 %r5, [%r3]; add.u32 %r6, %r6, %r5;
+        bar.sync 0;
+        add.u32 %r4, %r4, 1; setp.lt.u32 %p, %r4, 3; @%p bra phase;
+        st.global.u32 [%w0], %r6;
+    """,
+        64,
+    )
+    assert found.tolist() == [3000 + 3 * ((thread + 1) % 64) for thread in range(64)]
+
+
+def test_barrier_objects_count_arrivals() -> None:
+    # One thread: 5 expected; 3 arrive, 1 arrives for good, 1 after its copies; the next phase expects 4.
+    found = run(
+        """
+        .shared .b64 object; .shared .u32 copy[4];
+        mov.u64 %w6, object; cvta.shared.u64 %w6, %w6;
+        mov.u32 %r7, object;
+        mbarrier.init.b64 [%w6], 5;
+        mbarrier.arrive.shared.b64 %w1, [%r7], 3; mbarrier.pending_count.b64 %r1, %w1;
+        st.global.u32 [%a0], %r1;
+        mbarrier.arrive_drop.shared.b64 %w2, [%r7]; mbarrier.pending_count.b64 %r1, %w2;
+        st.global.u32 [%a0+4], %r1;
+        cp.async.ca.shared.global [copy], [%a0], 4; cp.async.mbarrier.arrive.shared.b64 [%r7];
+        mbarrier.test_wait.shared.b64 %p, [%r7], %w1; selp.u32 %r1, 1, 0, %p; st.global.u32 [%a0+8], %r1;
+        cp.async.mbarrier.arrive.noinc.shared.b64 [%r7];
+        mbarrier.test_wait.shared.b64 %p, [%r7], %w1; selp.u32 %r1, 1, 0, %p; st.global.u32 [%a0+12], %r1;
+        mbarrier.test_wait.parity.shared.b64 %p, [%r7], 1; selp.u32 %r1, 1, 0, %p; st.global.u32 [%a0+16], %r1;
+        mbarrier.arrive.noComplete.shared.b64 %w3, [%r7], 1; mbarrier.pending_count.b64 %r1, %w3;
+        st.global.u32 [%a0+20], %r1; ld.shared.u32 %r1, [copy]; st.global.u32 [%a0+24], %r1;
+        mbarrier.inval.shared.b64 [%r7];
+    """,
+        1,
+        words=8,
+    )
+    # Of the phase before the first one, which is odd, test_wait.parity told that it is over only before a phase ended.
+    assert found.tolist() == [5, 2, 0, 1, 0, 4, 5, 0]
+
+
+def test_barrier_objects_refuse_what_counts_bytes() -> None:
+    body = ".shared .b64 object; mbarrier.arrive.expect_tx.shared.b64 %w1, [object], 16;"
+    with quick_gpu():
+        assert Program(kernel("k", 1, body)).launch("k", 1, 1, 0) == Status.CUDA_ERROR_NOT_SUPPORTED

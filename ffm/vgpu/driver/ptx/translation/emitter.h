@@ -42,6 +42,7 @@ class Emitter
     static void add_comparisons(std::map<std::string, Handler> &handlers);
     static void add_memory(std::map<std::string, Handler> &handlers);
     static void add_atomics(std::map<std::string, Handler> &handlers);
+    static void add_barrier_objects(std::map<std::string, Handler> &handlers);
     static void add_control(std::map<std::string, Handler> &handlers);
     static void add_warp(std::map<std::string, Handler> &handlers);
     static const std::map<std::string, Handler> &handlers();
@@ -164,6 +165,13 @@ class Emitter
     std::string exchange(const Instruction &, Type type, const std::string &pointer);
     std::string compare_loop(Type type, const std::string &pointer,
                              const std::function<std::string(const std::string &)> &next);
+
+    /* mbarrier.cpp */
+    void barrier_object(const Instruction &);
+    void wait_at_object(const Instruction &);
+    void arrive_after_copies(const Instruction &);
+    std::string arrive_at(const std::string &object, const std::string &arrivals, bool drops);
+    std::string phase_is_over(const std::string &object, const std::string &given, bool by_parity);
 
     /* control.cpp */
     void branch_to(const Instruction &);

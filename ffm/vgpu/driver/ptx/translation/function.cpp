@@ -84,7 +84,7 @@ const std::map<std::string, Emitter::Handler> &Emitter::handlers()
     static const std::map<std::string, Handler> *table = [] {
         auto *made = new std::map<std::string, Handler>;
         for (auto family : {add_integer, add_bits, add_real, add_conversions, add_video, add_comparisons, add_memory,
-                            add_atomics, add_control, add_warp})
+                            add_atomics, add_barrier_objects, add_control, add_warp})
             family(*made);
         return made;
     }();

@@ -156,9 +156,10 @@ void Emitter::nothing(const Instruction &instruction)
 /* cp.async copies at once, so that there is nothing to wait for. */
 void Emitter::copy_async(const Instruction &instruction)
 {
-    if (instruction.words.size() < 2 || instruction.words[1] != "async" || instruction.has("bulk") ||
-        instruction.has("mbarrier"))
+    if (instruction.words.size() < 2 || instruction.words[1] != "async" || instruction.has("bulk"))
         unsupported(instruction);
+    if (instruction.has("mbarrier"))
+        return arrive_after_copies(instruction);
     if (instruction.has("commit_group") || instruction.has("wait_group") || instruction.has("wait_all"))
         return;
     int size = static_cast<int>(operand(instruction, 2).value);

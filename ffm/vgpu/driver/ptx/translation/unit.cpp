@@ -33,6 +33,8 @@ bool may_spin(const Instruction &instruction)
         return false;
     if (instruction.words.front() == "atom")
         return true;
+    if (instruction.words.front() == "mbarrier")
+        return instruction.has("test_wait");
     return instruction.words.front() == "ld" &&
            (instruction.has("volatile") || instruction.has("acquire") || instruction.has("relaxed"));
 }
@@ -148,7 +150,8 @@ bool waits(const Instruction &instruction)
 {
     static const std::set<std::string> *names = new std::set<std::string>{
         "bar", "barrier", "shfl", "vote", "match", "redux", "activemask", "elect", "nanosleep"};
-    return !instruction.words.empty() && names->count(instruction.words.front());
+    return !instruction.words.empty() && (names->count(instruction.words.front()) ||
+                                          (instruction.words.front() == "mbarrier" && instruction.has("try_wait")));
 }
 
 bool calls_addresses(const Unit &unit)

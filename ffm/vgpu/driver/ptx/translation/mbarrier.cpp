@@ -1,0 +1,111 @@
+/* mbarrier: barriers that are objects in shared memory (PTX ISA, "mbarrier").
+ *
+ * The ISA leaves the layout open. Here the lowest 20 bits count the pending arrivals, the next 20 those that each phase
+ * expects, and the highest 24 the phases. What an arrival yields is the object as it was before, so that waiting for
+ * its phase means that the phases differ. Threads of a block share one thread of the processor: no access is atomic. */
+#include "emitter.h"
+
+namespace vgpu::ptx
+{
+
+namespace
+{
+
+constexpr std::int64_t count_bits = 20;
+constexpr std::int64_t count_mask = (std::int64_t{1} << count_bits) - 1;
+constexpr std::int64_t phase_place = 2 * count_bits;
+
+} // namespace
+
+/* Counts `arrivals` (an i64), which with `drops` are expected in no later phase either; yields the object as it was. */
+std::string Emitter::arrive_at(const std::string &object, const std::string &arrivals, bool drops)
+{
+    const std::string mask = std::to_string(count_mask), width = std::to_string(count_bits);
+    std::string before = operation("load volatile i64, ptr " + object);
+    std::string counted = operation("sub i64 " + before + ", " + arrivals);
+    if (drops)
+        counted = operation("sub i64 " + counted + ", " + operation("shl i64 " + arrivals + ", " + width));
+    std::string pending = operation("and i64 " + counted + ", " + mask);
+    std::string expected = operation("and i64 " + operation("lshr i64 " + counted + ", " + width) + ", " + mask);
+    std::string advanced = operation("add i64 " + counted + ", " + std::to_string(std::int64_t{1} << phase_place));
+    std::string next = operation("or i64 " + advanced + ", " + expected);
+    std::string completes = operation("icmp eq i64 " + pending + ", 0");
+    std::string after = operation("select i1 " + completes + ", i64 " + next + ", i64 " + counted);
+    line("store volatile i64 " + after + ", ptr " + object);
+    return before;
+}
+
+/* Whether the phase is over that is given by an arrival's state, or by whether its number is odd; an i1. */
+std::string Emitter::phase_is_over(const std::string &object, const std::string &given, bool by_parity)
+{
+    const std::string place = std::to_string(phase_place);
+    std::string phase = operation("lshr i64 " + operation("load volatile i64, ptr " + object) + ", " + place);
+    if (!by_parity)
+        return operation("icmp ne i64 " + phase + ", " + operation("lshr i64 " + given + ", " + place));
+    std::string differs = operation("xor i64 " + phase + ", " + given);
+    return operation("trunc i64 " + differs + " to i1");
+}
+
+void Emitter::wait_at_object(const Instruction &instruction)
+{
+    bool by_parity = instruction.has("parity");
+    Type kind = bits_type(by_parity ? 32 : 64);
+    std::string object = pointer(operand(instruction, 1), space(instruction), 8);
+    std::string given = extend(read(operand(instruction, 2), kind), kind.bits, 64, false);
+    if (instruction.words[1] == "test_wait") {
+        spin();
+    } else { /* may suspend the thread for some time, which is one turn of the others here */
+        std::string turn = fresh_label(), done = fresh_label();
+        branch(phase_is_over(object, given, by_parity), done, turn);
+        begin(turn);
+        wait("vgpu_turn", "");
+        begin(done);
+    }
+    write(operand(instruction, 0), type_of("pred"), phase_is_over(object, given, by_parity));
+}
+
+void Emitter::barrier_object(const Instruction &instruction)
+{
+    const std::string &what = instruction.words.at(1);
+    Type count = bits_type(32), whole = bits_type(64);
+    if (instruction.has("expect_tx") || what == "expect_tx" || what == "complete_tx")
+        unsupported(instruction, "it counts the bytes of bulk copies");
+    if (what == "test_wait" || what == "try_wait")
+        return wait_at_object(instruction);
+    if (what == "pending_count") {
+        std::string pending =
+            operation("and i64 " + read(operand(instruction, 1), whole) + ", " + std::to_string(count_mask));
+        return write(operand(instruction, 0), count, operation("trunc i64 " + pending + " to i32"));
+    }
+    if (what == "init" || what == "inval") {
+        std::string object = pointer(operand(instruction, 0), space(instruction), 8), value = "0";
+        if (what == "init") {
+            std::string expected = extend(read(operand(instruction, 1), count), 32, 64, false);
+            value = operation("mul i64 " + expected + ", " + std::to_string((std::int64_t{1} << count_bits) + 1));
+        }
+        return line("store volatile i64 " + value + ", ptr " + object);
+    }
+    if (what != "arrive" && what != "arrive_drop")
+        unsupported(instruction);
+    std::string object = pointer(operand(instruction, 1), space(instruction), 8), arrivals = "1";
+    if (instruction.operands.size() > 2)
+        arrivals = extend(read(operand(instruction, 2), count), 32, 64, false);
+    std::string before = arrive_at(object, arrivals, what == "arrive_drop");
+    if (operand(instruction, 0).form != Operand::Form::discarded)
+        write(operand(instruction, 0), whole, before);
+}
+
+/* cp.async.mbarrier.arrive: an arrival once the thread's copies are done, which they are. Without `.noinc` it is
+ * expected in addition to the others, so that it changes nothing. */
+void Emitter::arrive_after_copies(const Instruction &instruction)
+{
+    if (instruction.has("noinc"))
+        arrive_at(pointer(operand(instruction, 0), space(instruction), 8), "1", false);
+}
+
+void Emitter::add_barrier_objects(std::map<std::string, Handler> &handlers)
+{
+    handlers["mbarrier"] = &Emitter::barrier_object;
+}
+
+} // namespace vgpu::ptx
