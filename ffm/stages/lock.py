@@ -68,7 +68,7 @@ def exclusive(path: Path, what: str, doing: str) -> Iterator[None]:
     try:
         _take(file, path, what)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        _write(file, Holder(process_id=os.getpid(), host=socket.gethostname(), since=now, doing=doing))
+        _write(file, path, Holder(process_id=os.getpid(), host=socket.gethostname(), since=now, doing=doing))
         try:
             yield
         finally:
@@ -124,9 +124,12 @@ def _take(file: int, path: Path, what: str) -> None:
             return
 
 
-def _write(file: int, found: Holder) -> None:
+def _write(file: int, path: Path, found: Holder) -> None:
     os.ftruncate(file, 0)
-    os.pwrite(file, msgspec.json.encode(found) + b"\n", 0)
+    try:
+        os.pwrite(file, msgspec.json.encode(found) + b"\n", 0)
+    except OSError as error:  # by a descriptor: it names no file
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _read(file: int) -> Holder | None:

@@ -64,7 +64,7 @@ class Campaign:
             own_end = {-number} if at_program or number not in UNWOUND else {128 + number}
             self._judge(note, ended, allowed={0, 1} | (set() if at_program else own_end | _before_python(number)))
             if self.ground.outlived():
-                note("outlived", "a process of the program, or a stage, lived on")
+                note("outlived", "a process of the program, or one that measures it, lived on")
             unwound = ended.code >= 0
             if left := self.ground.leftovers(folder, unwound=unwound):
                 note("leftovers", ", ".join(left))
@@ -86,7 +86,7 @@ class Campaign:
             if "Traceback" in ended.errors and (by == "ffm" or str(OURS) in ended.errors):
                 note("tracebacks", ended.errors[-600:])
             if self.ground.outlived():
-                note("outlived", "a process of the program, or a stage, lived on")
+                note("outlived", "a process of the program, or one that measures it, lived on")
             if left := self.ground.leftovers(folder, unwound=False):
                 note("leftovers", ", ".join(left))
             if lost := self.ground.lost(folder):
@@ -102,7 +102,7 @@ class Campaign:
             if ended.code == 1 and len(_sentences(ended)) != 1:
                 note("misled", f"{len(_sentences(ended))} sentences: {ended.errors[-300:]}")
             if self.ground.outlived():
-                note("outlived", "a process of the program, or a stage, lived on")
+                note("outlived", "a process of the program, or one that measures it, lived on")
             if left := self.ground.leftovers(folder, unwound=True):
                 note("leftovers", ", ".join(left))
             if lost := self.ground.lost(folder, stage if ended.code == 0 else None):

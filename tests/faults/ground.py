@@ -164,9 +164,16 @@ class Ground:
         """Processes that execute the program for this ground, and not for another test."""
         return self._running(lambda entry: (entry / "exe").readlink() == self.program)
 
-    def stages(self) -> list[int]:
-        """Processes that run a stage for this ground; those that a killed workflow leaves end by themselves."""
-        return self._running(lambda entry: b"\0ffm\0stage\0" in (entry / "cmdline").read_bytes())
+    def measuring(self) -> list[int]:
+        """Processes that run a stage, or the workflow, for this ground; what a killed one leaves ends by itself.
+
+        Snakemake removes what a failed stage should have written, at its end.
+        """
+        return self._running(
+            lambda entry: any(
+                words in (entry / "cmdline").read_bytes() for words in (b"\0ffm\0stage\0", b"\0snakemake\0")
+            )
+        )
 
     def _running(self, chosen: Callable[[Path], bool]) -> list[int]:
         found = []
@@ -180,9 +187,9 @@ class Ground:
         return found
 
     def outlived(self) -> bool:
-        """Whether a process of the program, or a stage, is still there after a while; it is ended."""
+        """Whether a process of the program, or one that measures it, is still there after a while; it is ended."""
         end = time.monotonic() + GRACE
-        while left := self.processes() + self.stages():
+        while left := self.processes() + self.measuring():
             if time.monotonic() > end:
                 for process in left:
                     os.kill(process, signal.SIGKILL)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from command_line import write_small_results
 
+from ffm.stages.lock import LOCK_FILE, writing_to
 from tests.conftest import Finished
 from tests.faults.injected import build_full_disk, failing_disk
 from tests.processes import run_to_end
@@ -91,3 +92,13 @@ def test_a_reader_that_leaves_early_is_no_error_to_tell(results: Path, words: li
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
     assert done.stderr == ""
+
+
+def test_a_folder_without_room_for_who_holds_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(OSError, match="No space left") as raised, writing_to(tmp_path, "ffm stage analysis"):
+        pass
+    assert raised.value.filename == str(tmp_path / LOCK_FILE)
