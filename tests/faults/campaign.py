@@ -33,7 +33,7 @@ FORKED = 0.95
 BAD = ("hangs", "tracebacks", "crashes", "silent losses", "leftovers", "outlived", "misled")
 ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EIO, errno.EMFILE)
 OURS = Path(ffm.__file__).parent
-"""What Snakemake itself prints when it is interrupted while it starts is not ffm's."""
+"""Where a traceback of a workflow must name a file to count: Snakemake, interrupted while it starts, prints its own."""
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
 
