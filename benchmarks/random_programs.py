@@ -33,10 +33,10 @@ from typing import Any
 import numpy as np
 from accuracy import interval_of_median, run_bare
 from building import build_file
+from gpu_defaults import TIMES
 from machine import description, undisturbed, watch_others
 from rich.console import Console
 from rich.table import Table
-from virtual_gpu import TIMES
 
 from ffm.model.timeline import Kind
 from ffm.stages.analysis import run_analysis

@@ -24,10 +24,10 @@ CALL_S = 2e-6
 on the virtual GPU.
 """
 
-ENTERING_S = 0.02
+ENTERING_S = 0.014
 """Seconds that a program takes longer because it is corrected at all, however little it calls the driver: it is held
-and let go, its driver's code is changed, and what was put into it ends with it. `benchmarks/remedy.py` measures 7 to
-14 ms (2-core Xeon VM in use).
+and let go, its driver's code is changed, and what was put into it ends with it. The most that `benchmarks/remedy.py`
+measured, from 7 ms on (2-core Xeon VM in use).
 """
 
 LEAST_STAGING_BYTES = 4 << 20

@@ -106,7 +106,7 @@ def test_what_cannot_be_measured_is_refused(command: list[str], sentence: str) -
     assert sentence in done.stderr
 
 
-@of("virtual_gpu")
+@of("gpu_defaults")
 def test_times_are_those_of_the_virtual_gpu(script: ModuleType) -> None:
     driver = BENCHMARKS.parent / "ffm" / "vgpu" / "driver"
     keys = re.findall(r'\{"([\w.]+)", &Configuration::(\w+),', (driver / "configuration.cpp").read_text())

@@ -228,13 +228,13 @@ class Ground:
         for folder in (results, temporary):
             shutil.rmtree(folder, ignore_errors=True)
         temporary.mkdir()
-        environment = {**os.environ, **bad.environment}
+        environment = {**os.environ, "TMPDIR": str(temporary), **bad.environment}
         bare = None if bad.refused else self._bare(command, environment)
         for stage in bad.stages[:most_stages]:
             words = ["stage", stage, "--results", str(results)]
             if stage != "analysis":
                 words += ["--timeout", str(SECONDS / 2), "--", *command]
-            self._server.begin(words, self.scratch, {**environment, "TMPDIR": str(temporary)})
+            self._server.begin(words, self.scratch, environment)
             done = self._server.wait(SECONDS)
             yield from ((kind, f"{stage}: {what}") for kind, what in _judged(bad, bare, stage, done, results))
             if self._outlived():

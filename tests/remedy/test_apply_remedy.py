@@ -11,7 +11,7 @@ import pytest
 from ffm.vgpu.paths import sample
 from tests.conftest import Ffm
 
-ITERATIONS = 6
+ITERATIONS = 24
 
 
 @pytest.fixture(scope="module")

@@ -176,11 +176,18 @@ def test_without_a_compiler_the_load_says_so() -> None:
     assert "VGPU_LLVM" in ended.stderr
 
 
-def test_the_message_names_kernel_and_instruction() -> None:
-    ended = launch_apart(kernel("k", 0, "wgmma.fence.sync.aligned;"))
+@pytest.mark.parametrize("statement", ["wgmma.fence.sync.aligned", ".unheard_of .b32 x"])
+def test_the_message_names_kernel_and_instruction(statement: str) -> None:
+    ended = launch_apart(kernel("k", 0, f"{statement};"))
     assert ended.stdout == "before\n801\n"
     assert "kernel k cannot run" in ended.stderr
-    assert "wgmma.fence.sync.aligned" in ended.stderr
+    assert statement.split()[0] in ended.stderr
+
+
+def test_advice_to_the_compiler_changes_nothing() -> None:
+    ended = launch_apart(kernel("k", 0, '.pragma "nounroll";'))
+    assert ended.stdout == "before\n0\n"
+    assert ended.stderr == ""
 
 
 def test_compiled_kernels_are_kept_in_a_folder_of_the_users_own(tmp_path: Path) -> None:

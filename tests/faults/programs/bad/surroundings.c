@@ -11,16 +11,26 @@
 
 extern char **environ;
 
+/* A new folder where temporary files are. */
+static const char *own_folder(void)
+{
+    static char path[4096];
+    const char *temporary = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/bad-XXXXXX", temporary != NULL ? temporary : "/tmp");
+    if (mkdtemp(path) == NULL)
+        _exit(95);
+    return path;
+}
+
 THING(in_deleted_folder)
 {
-    char folder[] = "/tmp/ffm-bad-XXXXXX";
-    if (mkdtemp(folder) == NULL || chdir(folder) != 0 || rmdir(folder) != 0)
+    const char *folder = own_folder();
+    if (chdir(folder) != 0 || rmdir(folder) != 0)
         _exit(95);
 }
 THING(in_other_root)
 {
-    char folder[] = "/tmp/ffm-bad-XXXXXX";
-    if (mkdtemp(folder) == NULL || chroot(folder) != 0 || chdir("/") != 0)
+    if (chroot(own_folder()) != 0 || chdir("/") != 0)
         _exit(95);
 }
 THING(in_other_root_forks)

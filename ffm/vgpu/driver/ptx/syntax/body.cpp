@@ -94,6 +94,8 @@ class BodyReader
         } else if (words_.peek(1) == ":") {
             read_label();
         } else if (word[0] == '.') {
+            if (word != ".pragma") /* advice to the compiler */
+                function_.unsupported = word;
             while (!words_.at_end() && !words_.accept(";"))
                 words_.next();
         } else {
