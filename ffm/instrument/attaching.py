@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import frida
 
@@ -53,6 +54,24 @@ def attaching(process_id: int) -> Iterator[None]:
         raise InstrumentError(f"Frida could not attach to {process}: {error}.") from error
     finally:
         over.set()
+
+
+def scripted(device: Any, process_id: int, agent: str) -> tuple[Any, Any]:
+    """Attach to a process through Frida's `device`; return the session, and the script made of `agent` but not loaded.
+
+    A process that replaced itself by `exec` has the number under which Frida knows what it was before. Until Frida has
+    seen that connection close, it may answer with it; then it is asked again.
+    """
+    end = time.monotonic() + LIMIT
+    while True:
+        try:
+            # Frida's own signal handlers would swallow the program's; a fault must end it as it would without ffm.
+            session = device.attach(process_id, exceptor="off", exit_monitor=False)
+            return session, session.create_script(agent, name="ffm", runtime="qjs")
+        except frida.TransportError:
+            if _has_ended(process_id) or time.monotonic() > end:
+                raise
+            time.sleep(TICK)
 
 
 def _cancel_in_time(process_id: int, cancellable: frida.Cancellable, over: threading.Event) -> None:

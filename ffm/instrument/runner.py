@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from ffm.driver.catalogue import DefaultStream, load_catalogue
 from ffm.driver.library import read_library
 from ffm.driver.versions import newest, since
-from ffm.instrument.attaching import attaching
+from ffm.instrument.attaching import attaching, scripted
 from ffm.instrument.errors import InstrumentError
 from ffm.instrument.frida_home import local_device, outer_environment
 from ffm.instrument.gate import CUT_OFF, Gate
@@ -317,9 +317,7 @@ class _Run:
             "guarded": [[guarded + place, name] for place, name in enumerate(self._instruments.guarded_functions)],
         }
         with attaching(process_id):
-            # Frida's own signal handlers would swallow the program's; a fault must end it as it would without ffm.
-            session = local_device().attach(process_id, exceptor="off", exit_monitor=False)
-            script = session.create_script(agent, name="ffm", runtime="qjs")
+            session, script = scripted(local_device(), process_id, agent)
             script.on("message", receive)
             script.on("destroyed", lambda: messages.put(None))
             # The agent asks while the program's thread is inside dlopen. It is answered from a separate thread because

@@ -1,13 +1,14 @@
-"""What goes wrong while Frida attaches is told in a sentence, whatever it is."""
+"""What goes wrong while Frida attaches is told in a sentence, whatever it is, unless it passes."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 
 import frida
 import pytest
 
-from ffm.instrument.attaching import attaching
+from ffm.instrument.attaching import attaching, scripted
 from ffm.instrument.errors import InstrumentError
 
 
@@ -28,3 +29,31 @@ from ffm.instrument.errors import InstrumentError
 def test_every_error_of_frida_names_the_process(kind: type[Exception]) -> None:
     with pytest.raises(InstrumentError, match=str(os.getpid())), attaching(os.getpid()):
         raise kind("invalid ID")
+
+
+class Device:
+    """Answers with a closed connection, as often as it is told to."""
+
+    def __init__(self, closed: int) -> None:
+        self.closed = closed
+
+    def attach(self, process_id: int, **_: object) -> Device:
+        if self.closed:
+            self.closed -= 1
+            raise frida.TransportError("the connection is closed")
+        return self
+
+    def create_script(self, agent: str, **_: object) -> str:
+        return agent
+
+
+def test_a_connection_of_what_the_process_was_before_is_not_taken() -> None:
+    device = Device(2)
+    assert scripted(device, os.getpid(), "agent") == (device, "agent")
+
+
+def test_a_process_that_has_ended_is_not_asked_again() -> None:
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+        with pytest.raises(frida.TransportError):
+            scripted(Device(2), ended.pid, "agent")
