@@ -16,6 +16,7 @@ FEW = {
     "close_range_raw before": 1,
     "small_files before": 2,
     "kills_allocation before": 1,
+    "tiny_thread_stack between": 1,
     "traps_a_call before": 1,
     "own_trap between": 3,
     "traced_by_child between": 3,

@@ -28,7 +28,7 @@ function startTrace(source) {
   open(follow, unfollow, NULL);
   const create = new NativeFunction(symbol("ffm_collector_trace_create"), "pointer", [])();
   if (!create.isNull()) {
-    detour(Module.getGlobalExportByName("pthread_create"), create, (original) => open(follow, unfollow, original));
+    detour(libraryCreate(), create, (original) => open(follow, unfollow, original));
   }
   const end = new NativeFunction(symbol("ffm_collector_trace_end"), "pointer", [])();
   const bindEnd = new NativeFunction(symbol("ffm_collector_trace_bind_end"), "void", ["pointer"]);
@@ -36,6 +36,12 @@ function startTrace(source) {
   if (!end.isNull() && variables !== null) {
     detour(variables, end, bindEnd);
   }
+}
+
+// The C library's pthread_create, not the gate's, which not every call passes. Before glibc 2.34 it is in libpthread.
+function libraryCreate() {
+  const own = Process.getModuleByName("libc.so.6").findExportByName("pthread_create");
+  return own ?? Process.getModuleByName("libpthread.so.0").getExportByName("pthread_create");
 }
 
 function followHere() {
