@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ffm.instrument.errors import InstrumentError
+from ffm.regular_file import open_regular
 
 ELF_MAGIC = b"\x7fELF"
+CLASS_64 = 2
+"""The fifth byte of an ELF file (EI_CLASS) for 64 bits."""
+X86_64 = 62
+"""Its two bytes at 18 (e_machine) for x86-64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,24 @@ def resolve_program(command: list[str]) -> Path:
         raise InstrumentError(f"{name} is a folder, not a program.")
     if not os.access(path, os.X_OK):
         raise InstrumentError(f"The program {name} is not executable. Try: chmod +x {name}")
+    _require_this_machine(name, path)
     return path.absolute()
+
+
+def _require_this_machine(name: str, path: Path) -> None:
+    """Refuse a binary program for 32 bits or another processor, even if the kernel could run it."""
+    try:
+        with open_regular(path) as file:
+            head = file.read(20)
+    except OSError:
+        return  # an executable file need not be readable
+    if head[:4] != ELF_MAGIC or len(head) < 20:
+        return
+    if head[4] != CLASS_64 or int.from_bytes(head[18:20], "little") != X86_64:
+        raise InstrumentError(
+            f"The program {name} is not built for 64-bit x86 (`file {name}` says for what), and only such programs can "
+            "be measured. Build it for x86-64."
+        )
 
 
 UNLOADABLE = 127

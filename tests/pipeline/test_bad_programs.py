@@ -71,6 +71,15 @@ def test_a_file_in_no_known_format(ffm: Ffm, tmp_path: Path) -> None:
     assert "cannot be started" in refused(baseline(ffm, tmp_path, "./broken"))
 
 
+@pytest.mark.parametrize(("place", "byte"), [(4, 1), (18, 0xB7)], ids=["32 bits", "ARM"])
+def test_a_program_for_another_machine(ffm: Ffm, tmp_path: Path, place: int, byte: int) -> None:
+    elf = bytearray(Path("/bin/true").read_bytes())
+    elf[place] = byte
+    (tmp_path / "other").write_bytes(elf)
+    (tmp_path / "other").chmod(0o755)
+    assert "./other is not built for 64-bit x86" in refused(baseline(ffm, tmp_path, "./other"))
+
+
 def test_a_program_that_never_loads_a_driver(ffm: Ffm, tmp_path: Path) -> None:
     assert "without loading a CUDA driver" in refused(baseline(ffm, tmp_path, "/bin/true"))
 
