@@ -58,6 +58,8 @@ class Bad:
     """Part of the sentence, if it cannot be measured."""
     unwatched: str = ""
     """Part of the sentence of stage 3, if its memory cannot be watched."""
+    limits: dict[str, str] = field(default_factory=dict)
+    """By stage, part of what does not hold there and docs/limits.md says; it is told if it is seen no more."""
     environment: dict[str, str] = field(default_factory=dict)
     stages: tuple[str, ...] = STAGES
     more: tuple[str, ...] = ()
@@ -122,7 +124,9 @@ DESCRIPTORS = [
 
 SURROUNDINGS = [
     *_both("in_deleted_folder masks_modes becomes_root few_files small_files small_stack no_stack_limit"),
-    *_both("no_core small_data no_locking no_signals lowest_priority one_processor clears_environment"),
+    *_between("small_data"),
+    Bad("small_data", "before", limits={"baseline": "exited with code 9"}, stages=("baseline",)),
+    *_both("no_core no_locking no_signals lowest_priority one_processor clears_environment"),
     *_both("overwrites_environment overwrites_arguments"),
     *_between("in_other_root no_files little_memory no_more_memory"),
     *_between("empty_files hard_empty_files"),
@@ -159,9 +163,14 @@ CONFINED = [
     *_between("no_allocation kills_allocation"),
     Bad("no_allocation", "before", refused="could not be created", stages=("baseline",)),
     Bad("kills_allocation", "before", refused="(seccomp) may have ended it", stages=("baseline",)),
-    *_both("traced_by_parent traces_child traced_by_child"),
+    *_both("traced_by_parent traced_by_child"),
+    Bad("traces_child", "before"),
+    Bad("traces_child", "between", waits=2 * TURNS, limits=dict.fromkeys(("memory", "sync-use"), "child -1 0")),
     *_between("no_opening"),
-    *_between("strict", TURNS),
+    *(
+        Bad("strict", when, limits={"baseline": "exceeded the time limit"}, stages=("baseline",))
+        for when in ("before", "between")
+    ),
 ]
 
 MEMORY = [
@@ -183,8 +192,8 @@ FILES = [
     Bad("missing_linker", refused="cannot be started", stages=("baseline",)),
     Bad("empty", refused="cannot be started", stages=("baseline",)),
     Bad("truncated", refused="cannot be started", stages=("baseline",)),
-    Bad("for_32_bits", refused="cannot be started", stages=("baseline",)),
-    Bad("for_another_machine", refused="cannot be started", stages=("baseline",)),
+    Bad("for_32_bits", refused="not built for 64-bit x86", stages=("baseline",)),
+    Bad("for_another_machine", refused="not built for 64-bit x86", stages=("baseline",)),
     Bad("not_executable", refused="chmod +x", stages=("baseline",)),
     Bad("folder", refused="is a folder", stages=("baseline",)),
     Bad("missing", refused="does not exist", stages=("baseline",)),
@@ -229,14 +238,24 @@ class Ground:
             shutil.rmtree(folder, ignore_errors=True)
         temporary.mkdir()
         environment = {**os.environ, "TMPDIR": str(temporary), **bad.environment}
-        bare = None if bad.refused else self._bare(command, environment)
+        try:
+            bare = None if bad.refused else self._bare(command, environment)
+        except subprocess.TimeoutExpired:
+            yield "hangs", f"without ffm: it did not end within {SECONDS:g} s, so that no stage can be compared with it"
+            return
         for stage in bad.stages[:most_stages]:
             words = ["stage", stage, "--results", str(results)]
             if stage != "analysis":
                 words += ["--timeout", str(SECONDS / 2), "--", *command]
             self._server.begin(words, self.scratch, environment)
             done = self._server.wait(SECONDS)
-            yield from ((kind, f"{stage}: {what}") for kind, what in _judged(bad, bare, stage, done, results))
+            wrong = list(_judged(bad, bare, stage, done, results))
+            if limit := bad.limits.get(stage):
+                known = [what for what in wrong if what[0] == "changed" and limit in what[1]]
+                wrong = [what for what in wrong if what not in known]
+                if not known:
+                    wrong.append(("misled", f"the limit {limit!r} is seen no more; docs/limits.md says it is there"))
+            yield from ((kind, f"{stage}: {what}") for kind, what in wrong)
             if self._outlived():
                 yield "outlived", f"{stage}: a process of the program lived on"
             left = [path.name for path in temporary.iterdir() if path.name.startswith("ffm-")]
@@ -247,15 +266,25 @@ class Ground:
                 break
 
     def _bare(self, command: list[str], environment: dict[str, str]) -> tuple[int, bytes]:
-        """Run the program without ffm; its exit code, or minus the signal, and its output."""
+        """Run the program without ffm; its exit code, or minus the signal, and its output.
+
+        Raises:
+            subprocess.TimeoutExpired: It did not end in time; it has been killed.
+        """
         output = self.scratch / "output"
         with output.open("wb") as file:
             program = subprocess.Popen(
                 command, cwd=self.scratch, env=environment, stdin=subprocess.DEVNULL, stdout=file,
                 stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
-            code = program.wait(SECONDS)
-        self._outlived()
+            try:
+                code = program.wait(SECONDS)
+            except subprocess.TimeoutExpired:
+                program.kill()
+                program.wait()
+                raise
+            finally:
+                self._outlived()
         return code, output.read_bytes()
 
     def _outlived(self) -> bool:

@@ -21,6 +21,12 @@ THING(no_context)
     printf("%d\n", (int)p_cuCtxSynchronize());
     CHECK(cuCtxSetCurrent, context);
 }
+/* A context lives until all who retained it have released it. */
+static void release_context(void)
+{
+    while (p_cuDevicePrimaryCtxRelease_v2(0) == CUDA_SUCCESS)
+        ;
+}
 THING(context_ends)
 {
     CUdeviceptr device;
@@ -32,12 +38,12 @@ THING(context_ends)
     CHECK(cuMemHostAlloc, (void **)&pinned, 1 << 20, 0);
     for (int turn = 0; turn < 8; turn++)
         CHECK(cuMemcpyHtoDAsync_v2, device, pinned, 1 << 20, stream);
-    CHECK(cuDevicePrimaryCtxRelease_v2, 0);
+    release_context();
 }
 THING(after_context)
 {
     begin();
-    CHECK(cuDevicePrimaryCtxRelease_v2, 0);
+    release_context();
     printf("%d\n", (int)p_cuCtxSynchronize() != 0);
 }
 THING(context_again)
