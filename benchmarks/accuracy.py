@@ -45,12 +45,12 @@ from rich.console import Console
 from rich.table import Table
 from twins import NAMES, command_of, exit_status, measure_each, sample_parser, truth_of, write_rows
 
+from ffm.results.analysis_document import Analysis
+from ffm.results.folder import ResultsFolder
+from ffm.results.stored import open_results
 from ffm.stages.analysis import run_analysis
-from ffm.stages.analysis_document import Analysis
-from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
-from ffm.stages.results import open_results
 from ffm.vgpu.paths import sample as path_of
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.json"

@@ -22,16 +22,16 @@ from rich.console import Console
 from rich.table import Table
 from twins import command_of, exit_status, measure_each, sample_parser, truth_of, write_rows
 
+from ffm.errors import FfmError
 from ffm.remedy.correct import compare_runs
 from ffm.remedy.outcome import Outcome, outcome
 from ffm.remedy.selection import Remedy, plan
 from ffm.remedy.worth import worthwhile_in
+from ffm.results.folder import ResultsFolder
+from ffm.results.stored import Results, open_results
 from ffm.stages.analysis import run_analysis
-from ffm.stages.errors import FfmError
-from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
-from ffm.stages.results import Results, open_results
 
 RESULTS = Path(__file__).parent / "results" / "corrections.json"
 NOISE = 0.02

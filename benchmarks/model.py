@@ -32,9 +32,9 @@ from ffm.model.bound import totals
 from ffm.model.carry import carry, carry_by_group
 from ffm.model.sequences import benefit_of_subsequence, find_sequences, sequence_benefits
 from ffm.model.timeline import Kind, Problem, Timeline
-from ffm.stages.documents import Frame, Module, Stack
+from ffm.results.documents import Frame, Module, Stack
+from ffm.results.timeline_file import load_timeline, save_timeline
 from ffm.stages.findings import Findings, SiteDescription, analyse
-from ffm.stages.timeline_file import load_timeline, save_timeline
 
 RESULTS = Path(__file__).parent / "results" / "model.json"
 SMALLEST = 5

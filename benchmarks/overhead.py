@@ -35,8 +35,8 @@ from rich.progress import Progress
 from rich.table import Table
 from twins import ARGUMENTS, NAMES
 
-from ffm.stages.errors import FfmError
-from ffm.stages.folder import ResultsFolder
+from ffm.errors import FfmError
+from ffm.results.folder import ResultsFolder
 from ffm.stages.measure import Request, Watch
 from ffm.stages.registry import MEASURING_STAGES
 from ffm.vgpu.paths import sample

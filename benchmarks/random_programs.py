@@ -38,13 +38,13 @@ from machine import description, undisturbed, watch_others
 from rich.console import Console
 from rich.table import Table
 
+from ffm.errors import FfmError
 from ffm.model.timeline import Kind
+from ffm.results.folder import ResultsFolder
+from ffm.results.stored import Results, open_results
 from ffm.stages.analysis import run_analysis
-from ffm.stages.errors import FfmError
-from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
-from ffm.stages.results import Results, open_results
 
 RESULTS = Path(__file__).parent / "results" / "random_programs.json"
 CONFIGURATION = "VGPU_CONFIGURATION"

@@ -36,8 +36,8 @@ from building import build
 from machine import description, watch_others
 
 from ffm.driver.catalogue import Kind, load_catalogue
-from ffm.instrument.recording import read_recordings
-from ffm.instrument.runner import Instruments, run_instrumented
+from ffm.instrument.recording.reader import read_recordings
+from ffm.instrument.session.runner import Instruments, run_instrumented
 from ffm.remedy.correct import LIBRARY
 from ffm.remedy.layout import constant, extra_functions, read_counters
 from ffm.remedy.selection import Planned, write_plan

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ffm.stages.errors import FfmError
+from ffm.errors import FfmError
 from ffm.vgpu.paths import sample as path_of
 
 SAMPLES = Path(__file__).parents[1] / "ffm" / "vgpu" / "samples"

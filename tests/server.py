@@ -33,16 +33,16 @@ IMPORTED = (
     "ffm.cli.view",
     "ffm.driver.analysis",
     "ffm.driver.device_code",
-    "ffm.instrument.gate",
-    "ffm.instrument.program_end",
-    "ffm.instrument.recording",
+    "ffm.instrument.session.gate",
+    "ffm.instrument.session.program_end",
+    "ffm.instrument.recording.reader",
     "ffm.model.transfers",
     "ffm.report.terminal.overview",
-    "ffm.stages.downloads",
+    "ffm.evidence.downloads",
     "ffm.stages.findings",
-    "ffm.stages.handovers",
-    "ffm.stages.program_transfers",
-    "ffm.stages.timeline_file",
+    "ffm.evidence.handovers",
+    "ffm.evidence.program_transfers",
+    "ffm.results.timeline_file",
 )
 """Modules without Frida, which does not work in a fork of the process that imported it."""
 
@@ -175,7 +175,7 @@ def _prepare() -> None:
         importlib.import_module(name)
     from ffm.driver.catalogue import load_catalogue
     from ffm.driver.versions import since
-    from ffm.instrument.layout import declarations
+    from ffm.instrument.recording.layout import declarations
 
     load_catalogue()
     since()

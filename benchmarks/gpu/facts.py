@@ -18,7 +18,7 @@ from pathlib import Path
 
 from waiting import BYTES, Measured
 
-from ffm.instrument.probe_driver import Driver
+from ffm.instrument.probing.probe_driver import Driver
 
 SECONDS = 20.0
 PAGE = mmap.PAGESIZE

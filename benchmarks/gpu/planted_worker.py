@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from programs import planted_program
 
-from ffm.stages.errors import FfmError
+from ffm.errors import FfmError
 from tests.planted.building import Programs
 from tests.planted.labels import Case, planted_cases
 from tests.planted.measuring import Answer, answers_for

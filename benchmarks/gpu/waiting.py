@@ -15,8 +15,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ffm.instrument.probe import Probe
-from ffm.instrument.probe_driver import Driver, ProbeError
+from ffm.instrument.probing.probe import Probe
+from ffm.instrument.probing.probe_driver import Driver, ProbeError
 
 BYTES = 1 << 20
 PAUSE = 0.08

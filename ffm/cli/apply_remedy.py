@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from ffm.cli.options import json_option, open_chosen, results_option, view_command
-from ffm.stages.errors import FfmError
+from ffm.errors import FfmError
 
 if TYPE_CHECKING:
     from ffm.remedy.selection import Remedy
-    from ffm.stages.results import Results
+    from ffm.results.stored import Results
 
 
 @click.command(name="apply-remedy", cls=view_command("ffm.remedy.outcome:Outcome"))
@@ -178,7 +178,7 @@ def _among(
     results: Results, chosen: tuple[int, ...], sequence: int | None, part: tuple[int, int] | None
 ) -> set[int] | None:
     """Return the sites that the options select; None means all."""
-    from ffm.stages.results import sequence_operations
+    from ffm.results.stored import sequence_operations
 
     count = len(results.document.sites)
     for number in chosen:

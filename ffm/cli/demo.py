@@ -10,8 +10,6 @@ from pathlib import Path
 
 import click
 
-from ffm.stages.errors import FfmError
-
 
 @click.command()
 @click.option("--sample", default="als", show_default=True, help="Which bundled sample to measure.")
@@ -25,13 +23,9 @@ from ffm.stages.errors import FfmError
 def demo(sample: str, rounds: int, results: Path | None) -> None:
     """Measure a bundled sample, show the report, and compare the estimate with what its corrected twin really saves."""
     from ffm.cli.run import run
-    from ffm.vgpu.paths import NotBuiltError
     from ffm.vgpu.paths import sample as sample_path
 
-    try:
-        program, twin = sample_path(sample), sample_path(f"{sample}_fixed")
-    except NotBuiltError as error:
-        raise FfmError(str(error)) from error
+    program, twin = sample_path(sample), sample_path(f"{sample}_fixed")
     folder = results or Path("results") / sample
     _say(f"$ ffm run --sample {sample}")
     run.main(
@@ -47,7 +41,7 @@ LIMIT_S = 60
 
 def _compare(program: Path, twin: Path, results: Path, rounds: int) -> None:
     """Run the sample and its twin in turn; print the measured saving and the estimate for all sequences."""
-    from ffm.stages.results import open_results
+    from ffm.results.stored import open_results
 
     bare, fixed = [], []
     for _ in range(rounds):

@@ -26,7 +26,7 @@ def doctor(driver: Path | None, probe: bool, every_export: bool, as_json: bool) 
     required for measuring is missing.
     """
     from ffm.cli.doctor_screen import as_json_bytes, print_diagnosis
-    from ffm.instrument.diagnosis import diagnose
+    from ffm.doctor.diagnosis import diagnose
 
     with _progress() as tell:
         diagnosis = diagnose(driver, probe=probe, every_export=every_export, tell=tell)

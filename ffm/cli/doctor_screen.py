@@ -8,9 +8,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ffm.instrument.diagnosis import Diagnosis, State
-from ffm.instrument.examination import HOOKED, Examination
-from ffm.instrument.trial import Trial
+from ffm.doctor.diagnosis import Diagnosis, State
+from ffm.doctor.examination import HOOKED, Examination
+from ffm.doctor.trial import Trial
 
 MARKS = {State.GOOD: ("ok", "green"), State.LIMITED: ("limited", "yellow"), State.MISSING: ("missing", "bold red")}
 

@@ -70,11 +70,11 @@ def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
     """Return a stage's document with its tables."""
     from ffm.plain_text import plain_document
     from ffm.report.export import stage_chunks
-    from ffm.stages.documents import Baseline, Document, Memory, SyncUse, Tracing
-    from ffm.stages.folder import ResultsFolder
-    from ffm.stages.identity import read_latest
+    from ffm.results.documents import Baseline, Document, Memory, SyncUse, Tracing
+    from ffm.results.folder import ResultsFolder
+    from ffm.results.identity import read_latest
+    from ffm.results.tables import stored_table
     from ffm.stages.registry import TABLES
-    from ffm.stages.tables import stored_table
 
     kinds: dict[str, type[Document]] = {
         "baseline": Baseline,

@@ -24,7 +24,7 @@ def import_results() -> None:
 )
 def diogenes(folder: Path, results_folder: Path | None) -> None:
     """Import FOLDER, which contains Diogenes's `combined_stacks.json` and `ttime.txt`."""
-    from ffm.stages.diogenes import import_diogenes
+    from ffm.sources.diogenes import import_diogenes
 
     target = results_folder or RESULTS / folder.resolve().name.removeprefix("diogenes-")
     analysis = import_diogenes(folder, target)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ffm.stages.errors import FfmError
+from ffm.errors import FfmError
 from ffm.whole_file import SHARED, write_whole
 from ffm.workflow import CONFIGS, PROFILES, PROJECT
 

@@ -12,8 +12,8 @@ import click
 from ffm import __version__
 from ffm.cli.interruption import end_when_terminated, raise_what_was_lost, tell, unwind_when_terminated
 from ffm.cli.system_errors import finish_output, sentence
+from ffm.errors import FfmError
 from ffm.plain_text import plain_lines
-from ffm.stages.errors import FfmError
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ffm.stages.errors import DocumentError
+from ffm.errors import DocumentError
 
 if TYPE_CHECKING:
-    from ffm.stages.results import Results
+    from ffm.results.stored import Results
 
 RESULTS = Path("results")
 ANALYSIS = "analysis.json"
@@ -54,7 +54,7 @@ def open_chosen(folder: Path | None) -> Results:
     Raises:
         DocumentError: No results exist, or they are damaged or of another version.
     """
-    from ffm.stages.results import open_results
+    from ffm.results.stored import open_results
 
     return open_results(chosen_folder(folder))
 

@@ -15,8 +15,8 @@ from ffm.cli.stage_events import EventSink
 from ffm.model.necessity import REQUIRED
 from ffm.plain_text import plain
 from ffm.report.numbers import plural
-from ffm.stages.documents import Baseline, Document, Memory
-from ffm.stages.tables import read_table
+from ffm.results.documents import Baseline, Document, Memory
+from ffm.results.tables import read_table
 
 TITLES = {
     "baseline": "1 baseline",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ffm.remedy.identify import ProblemSite, Remedy
     from ffm.report.numbers import Estimator, Saving
     from ffm.report.remedies import RemediesView
-    from ffm.stages.analysis_document import Analysis, Site
+    from ffm.results.analysis_document import Analysis, Site
 
 
 @click.command(cls=view_command("ffm.report.remedies:RemediesView"))
@@ -140,7 +140,7 @@ def _saving(analysis: Analysis, remedy: Remedy) -> Saving:
     from ffm.remedy.identify import RemedyKind
     from ffm.report.numbers import Scale
     from ffm.report.places import site_saving
-    from ffm.stages.analysis_document import Benefit
+    from ffm.results.analysis_document import Benefit
 
     if remedy.kind is not RemedyKind.PARTIAL_DOWNLOAD:
         return site_saving(analysis, remedy.site)

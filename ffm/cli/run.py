@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ffm.stages.errors import FfmError
+from ffm.errors import FfmError
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -99,17 +99,13 @@ def _measure(settings: dict[str, Any], force: bool) -> None:
     """Run the workflow with a display, then show the first screen of the report."""
     from ffm.cli.run_screen import RunScreen, shown
     from ffm.cli.workflow import run_workflow
-    from ffm.instrument.errors import InstrumentError
-    from ffm.instrument.program import resolve_program
-    from ffm.stages.folder import ResultsFolder
+    from ffm.instrument.session.program import resolve_program
+    from ffm.results.folder import ResultsFolder
     from ffm.workflow.settings import read_settings
 
     checked = read_settings(settings)
     words, folder = checked.command, ResultsFolder(Path(checked.results))
-    try:
-        resolve_program(words)
-    except InstrumentError as error:
-        raise FfmError(str(error)) from error
+    resolve_program(words)
     if not os.access(Path.cwd(), os.W_OK):
         raise FfmError(
             f"the current folder {Path.cwd()} cannot be written, where Snakemake keeps its records; change to another "
@@ -147,7 +143,7 @@ def _show_report(folder: Path) -> None:
     from ffm.report.overview import overview
     from ffm.report.terminal import render_first_screen
     from ffm.report.terminal.printing import print_screen
-    from ffm.stages.results import open_results
+    from ffm.results.stored import open_results
 
     shown_anyway = folder.parent == RESULTS and newest_results(RESULTS) == folder
     words = results_words(None if shown_anyway else folder)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ffm.stages.errors import FfmError
+from ffm.errors import FfmError
 
 if TYPE_CHECKING:
     from ffm.stages.measure import Watch
@@ -76,7 +76,7 @@ def _run(
 ) -> None:
     """Run a measuring stage, show its progress on the terminal, and summarize in one line what it found."""
     from ffm.cli.progress import running
-    from ffm.stages.folder import ResultsFolder, application_name
+    from ffm.results.folder import ResultsFolder, application_name
     from ffm.stages.measure import Request
     from ffm.stages.registry import run_stage
 
@@ -154,9 +154,9 @@ def analysis(results: Path | None, command: tuple[str, ...]) -> None:
     Select the results by COMMAND, the measured program, or by --results.
     """
     from ffm.cli.progress import running
+    from ffm.results.folder import ResultsFolder, application_name
+    from ffm.results.lock import writing_to
     from ffm.stages.analysis import run_analysis
-    from ffm.stages.folder import ResultsFolder, application_name
-    from ffm.stages.lock import writing_to
 
     if results is None and command:
         results = Path("results") / application_name(list(command))

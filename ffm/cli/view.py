@@ -111,7 +111,7 @@ def subsequence(
     from ffm.report.sequence import check_part, check_sequence
     from ffm.report.sequence import subsequence as lay_out
     from ffm.report.terminal import render_best, render_sequence
-    from ffm.stages.results import subsequence as estimate
+    from ffm.results.stored import subsequence as estimate
 
     if (best is None) == (start is None or end is None):
         raise click.UsageError("name START and END, or ask for the best parts with --best K.")
@@ -120,7 +120,7 @@ def subsequence(
     words = results_words(folder)
     if best is not None:
         from ffm.report.best import best as lay_out_best
-        from ffm.stages.parts import best_subsequences
+        from ffm.results.best_parts import best_subsequences
 
         check_sequence(results.document, number)
         parts = best_subsequences(results, number, best, chosen)
@@ -159,7 +159,7 @@ def site(number: int, estimator: Estimator | None, folder: Path | None, as_json:
     from ffm.report.numbers import chosen_estimator
     from ffm.report.site import site as lay_out
     from ffm.report.terminal import render_site
-    from ffm.stages.results import doing_without
+    from ffm.results.stored import doing_without
 
     results = open_chosen(folder)
     analysis = results.document

@@ -17,7 +17,7 @@ import platformdirs
 
 from ffm.cache import private_cache
 from ffm.cli.stage_events import VARIABLE, EventReader, StageEvent
-from ffm.stages.errors import FfmError
+from ffm.errors import FfmError
 from ffm.workflow import PROFILES, SNAKEFILE, origins
 
 POLL_S = 0.1

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ffm.errors import FfmError
+
 TABLE = Path(__file__).with_name("catalogue.toml")
 FORMAT_VERSION = 1
 
@@ -131,7 +133,7 @@ ROLES = (
 """Names of the argument positions of `DriverFunction`."""
 
 
-class CatalogueError(Exception):
+class CatalogueError(FfmError):
     """The table of driver functions does not follow the rules in its header."""
 
 

@@ -17,6 +17,8 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from numpy.typing import NDArray
 
+from ffm.errors import FfmError
+
 R_X86_64_64 = 1
 R_X86_64_GLOB_DAT = 6
 R_X86_64_JUMP_SLOT = 7
@@ -36,7 +38,7 @@ _STT_FUNC = 2
 _RELA = np.dtype([("offset", "<u8"), ("info", "<u8"), ("addend", "<i8")])
 
 
-class DriverFileError(Exception):
+class DriverFileError(FfmError):
     """The driver's file cannot be read as a shared library for this machine."""
 
 

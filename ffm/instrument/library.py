@@ -9,7 +9,7 @@ from pathlib import Path
 
 import ffm
 import ffm.instrument
-from ffm.instrument.errors import InstrumentError
+from ffm.errors import InstrumentError
 
 COLLECTOR = "libffm_collector.so"
 """What records the program's calls."""

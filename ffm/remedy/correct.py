@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ffm.driver.catalogue import Kind, load_catalogue
-from ffm.instrument.errors import InstrumentError
-from ffm.instrument.program import Ending, ending_of, resolve_program
-from ffm.instrument.runner import Instruments, Library, run_instrumented
+from ffm.errors import ProgramError
+from ffm.instrument.session.program import Ending, ending_of, resolve_program
+from ffm.instrument.session.runner import Instruments, Library, run_instrumented
 from ffm.remedy.layout import Counted, extra_functions, guarded_functions, read_counters
 from ffm.remedy.selection import MEMORY_BYTES, Planned, closes_host_memory, delivers_late, write_plan
-from ffm.stages.errors import ProgramError
 
 LIBRARY = Library("libffm_remedy.so", "ffm_remedy")
 
@@ -98,7 +97,8 @@ def compare_runs(
     """Run the command bare and corrected, in turn, `runs` times each, and likewise the command `twin` if it is given.
 
     Raises:
-        ProgramError: The program cannot be started or instrumented, or loads no driver.
+        InstrumentError: The program cannot be started or instrumented.
+        ProgramError: It cannot be executed, or loads no driver.
     """
     with tempfile.TemporaryDirectory(prefix="ffm-remedy-") as scratch:
         folder = Path(scratch)
@@ -157,7 +157,7 @@ def _run_bare(command: list[str], folder: Path, files: list[Path], timeout_s: fl
                     os.killpg(program.pid, signal.SIGKILL)
                     program.wait()
             wall_s = time.monotonic() - began
-    except (OSError, InstrumentError) as error:
+    except OSError as error:
         raise ProgramError(str(error)) from error
     code = program.returncode
     ending = ending_of(code << 8 if code >= 0 else -code, timed_out=timed_out)
@@ -188,10 +188,7 @@ def _run_corrected(
         guarded_functions() if closing else (),
         preloaded=(HEAP,) if late else (),
     )
-    try:
-        outcome = run_instrumented(command, instruments, output=output, timeout_s=timeout_s)
-    except InstrumentError as error:
-        raise ProgramError(str(error)) from error
+    outcome = run_instrumented(command, instruments, output=output, timeout_s=timeout_s)
     counted = [read_counters(path) for path in sorted(counts.glob("remedy-*.ffm"))]
     if not counted and outcome.ending.sound:
         raise ProgramError(

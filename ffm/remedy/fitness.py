@@ -19,7 +19,7 @@ from ffm.remedy.selection import (
     no_wait_counts,
     repeats,
 )
-from ffm.stages.analysis_document import Analysis, Site
+from ffm.results.analysis_document import Analysis, Site
 
 MANAGED_SET = (
     "once it returns, the program may use all managed memory, which kernels may still be writing. If it returned "

@@ -11,7 +11,7 @@ from typing import Any
 
 import cffi
 
-from ffm.stages.errors import FfmError
+from ffm.errors import FfmError
 
 NATIVE = Path(__file__).parent / "native"
 DECLARATIONS = NATIVE / "remedy_layout.h"

@@ -10,8 +10,8 @@ from ffm.remedy.correct import Comparison, ProgramRun
 from ffm.remedy.fitness import left
 from ffm.remedy.layout import Counted, Trial, constant
 from ffm.remedy.selection import Planned, Remedy
-from ffm.stages.analysis_document import Analysis, Site
-from ffm.stages.results import Results, benefit_of_correcting
+from ffm.results.analysis_document import Analysis, Site
+from ffm.results.stored import Results, benefit_of_correcting
 
 REMOVED = {
     "synchronizations": "explicit synchronizations that returned at once",

@@ -14,10 +14,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from ffm.driver.catalogue import load_catalogue
+from ffm.errors import FfmError
 from ffm.model.necessity import REASONS, Reason
 from ffm.remedy.layout import PLAN, PLAN_MAGIC, SITE, constant
-from ffm.stages.analysis_document import Analysis, Site, Verdict
-from ffm.stages.errors import FfmError
+from ffm.results.analysis_document import Analysis, Site, Verdict
 
 UNNECESSARY = ("unnecessary", "conditionally unnecessary")
 REPEATED = ("no-op", "repeat", "copy")

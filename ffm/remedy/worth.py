@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from ffm.errors import FfmError
 from ffm.instrument import library
+from ffm.instrument.pinning import pinning_s
 from ffm.remedy.layout import constant, costs
 from ffm.remedy.selection import COMPARE_S, DOWNLOADS, LEAST, UPLOADS, Planned, late_cost_s, never_needed
-from ffm.stages.analysis_document import Analysis, Site
-from ffm.stages.errors import FfmError
-from ffm.stages.pinning import pinning_s
-from ffm.stages.results import Results, benefit_of_correcting
+from ffm.results.analysis_document import Analysis, Site
+from ffm.results.stored import Results, benefit_of_correcting
 
 CALL_S = 2e-6
 """Seconds for recognizing a call and leaving a fence in place of its wait: twice what `benchmarks/remedy.py` measures

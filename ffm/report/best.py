@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ffm.report.commands import command
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Place, place
-from ffm.stages.analysis_document import Analysis
-from ffm.stages.parts import BestPart
+from ffm.results.analysis_document import Analysis
+from ffm.results.best_parts import BestPart
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.necessity import REASONS, Reason
 from ffm.report.commands import command
 from ffm.report.numbers import count, plural, size
-from ffm.stages.analysis_document import Analysis, DownloadUse
+from ffm.results.analysis_document import Analysis, DownloadUse
 
 MOSTLY_UNTOUCHED = 0.5
 """Smaller downloads are suggested where at most this share of all watched downloads was touched, unless the downloads
@@ -20,7 +20,7 @@ touched can be left out at any size.
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """How much of what a site downloads the CPU touches, from `ffm.stages.analysis_document.DownloadUse`."""
+    """How much of what a site downloads the CPU touches, from `ffm.results.analysis_document.DownloadUse`."""
 
     occurrences: int
     of: int

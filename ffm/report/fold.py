@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass, replace
 
+from ffm.errors import FfmError
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Finding, Place, findings, kept, place, site_saving, told_apart
-from ffm.stages.analysis_document import Analysis, Group
-from ffm.stages.errors import FfmError
+from ffm.results.analysis_document import Analysis, Group
 
 
 @dataclass(frozen=True, slots=True)

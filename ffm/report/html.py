@@ -31,7 +31,7 @@ from ffm.report.remedies import RemediesView
 from ffm.report.sequence import SequenceView, sequence
 from ffm.report.site import site
 from ffm.report.timing import ADVICE, HEADING
-from ffm.stages.analysis_document import Analysis
+from ffm.results.analysis_document import Analysis
 from ffm.whole_file import named_output
 
 

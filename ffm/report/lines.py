@@ -8,9 +8,9 @@ from pathlib import PurePath
 from ffm.report.commands import command
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import place, site_saving
-from ffm.stages.analysis_document import Analysis
-from ffm.stages.places import own_frame, source_file
-from ffm.stages.results import Results, benefits_of_sites
+from ffm.results.analysis_document import Analysis
+from ffm.results.call_sites import own_frame, source_file
+from ffm.results.stored import Results, benefits_of_sites
 
 
 @dataclass(frozen=True, slots=True)

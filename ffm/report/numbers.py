@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from ffm.stages.analysis_document import Analysis, Benefit
-from ffm.stages.errors import FfmError
+from ffm.errors import FfmError
+from ffm.results.analysis_document import Analysis, Benefit
 
 Estimator = Literal["replay", "carry", "bound"]
 ESTIMATORS: tuple[Estimator, ...] = ("carry", "bound")

@@ -10,7 +10,7 @@ from ffm.report.downloads import Download, download, watch_notes
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale
 from ffm.report.places import Place, place, told_apart
 from ffm.report.timing import TimingWaits, timing_waits
-from ffm.stages.analysis_document import Analysis, Group, Matching
+from ffm.results.analysis_document import Analysis, Group, Matching
 
 
 @dataclass(frozen=True, slots=True)

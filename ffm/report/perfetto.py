@@ -15,14 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket, TrackEvent
 
+from ffm.errors import FfmError
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_spans import gpu_spans
 from ffm.model.timeline import Problem, Timeline
 from ffm.report.numbers import Estimator, Scale
 from ffm.report.places import findings, place, site_saving
-from ffm.stages.analysis_document import Analysis
-from ffm.stages.errors import FfmError
-from ffm.stages.results import Results
+from ffm.results.analysis_document import Analysis
+from ffm.results.stored import Results
 
 WAIT = "wait for the GPU"
 FIRST_USE = "first use"

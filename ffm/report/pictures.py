@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ffm.report.numbers import Estimator, Scale, count, percent
 from ffm.report.places import place
-from ffm.stages.analysis_document import Analysis, Benefit
+from ffm.results.analysis_document import Analysis, Benefit
 
 WIDTH = 960
 LABEL = 290

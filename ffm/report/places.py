@@ -8,9 +8,9 @@ from itertools import zip_longest
 from pathlib import PurePath
 
 from ffm.report.numbers import Saving, Scale
-from ffm.stages.analysis_document import Analysis, Site, Verdict
-from ffm.stages.documents import Frame
-from ffm.stages.places import source_file
+from ffm.results.analysis_document import Analysis, Site, Verdict
+from ffm.results.call_sites import source_file
+from ffm.results.documents import Frame
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ffm.errors import FfmError
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Finding, Place, findings, kept, place, site_saving
-from ffm.stages.analysis_document import Analysis, Benefit
-from ffm.stages.errors import FfmError
+from ffm.results.analysis_document import Analysis, Benefit
 
 
 @dataclass(frozen=True, slots=True)

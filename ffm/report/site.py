@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ffm.errors import FfmError
 from ffm.model.replay import Replayed
 from ffm.report.downloads import Download, download, trace_hint, unwatched
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Finding, Place, StackFrame, findings, place, site_saving, stack_frames
-from ffm.stages.analysis_document import Analysis
-from ffm.stages.errors import FfmError
+from ffm.results.analysis_document import Analysis
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ffm.report.numbers import Scale, count, percent
 from ffm.report.places import Place, place
-from ffm.stages.analysis_document import Analysis
+from ffm.results.analysis_document import Analysis
 
 HEADING = "Waits for timing"
 ADVICE = (

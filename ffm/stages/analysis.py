@@ -8,27 +8,28 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.errors import DocumentError
+from ffm.evidence.allocations import allocation_links
+from ffm.evidence.compiling import compilation_notes
+from ffm.evidence.device_work import device_work
+from ffm.evidence.downloads import DOWNLOADS, download_uses
+from ffm.evidence.host_memory import HOST_MEMORY, functions_of_stacks
+from ffm.evidence.matching import match, translate
+from ffm.evidence.operations import EVENTS, function_name
+from ffm.evidence.pinning import memory_to_pin
 from ffm.model.gpu_times import infer_gpu_times
 from ffm.model.necessity import REASONS, REQUIRED, Comparison, Reason
 from ffm.model.replay import Replay
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import REPETITIONS, Repetition
-from ffm.stages.allocations import allocation_links
-from ffm.stages.analysis_document import AllocationLink, Analysis, Matching, PinnedMemory, StageCost, Verdict
-from ffm.stages.buffer_names import BufferNames
-from ffm.stages.columns import Columns
-from ffm.stages.compiling import compilation_notes
-from ffm.stages.device_work import device_work
-from ffm.stages.documents import Baseline, Document, Memory, SyncUse, Tracing, read_owned
-from ffm.stages.downloads import DOWNLOADS, download_uses
-from ffm.stages.errors import DocumentError
+from ffm.results.analysis_document import AllocationLink, Analysis, Matching, PinnedMemory, StageCost, Verdict
+from ffm.results.columns import Columns
+from ffm.results.documents import Baseline, Document, Memory, SyncUse, Tracing, read_owned
+from ffm.results.folder import ResultsFolder, application_name
+from ffm.results.identity import agreeing, begin_run
+from ffm.results.tables import stored_table
 from ffm.stages.findings import Findings, SiteDescription, write_results
-from ffm.stages.folder import ResultsFolder, application_name
-from ffm.stages.host_memory import HOST_MEMORY, functions_of_stacks
-from ffm.stages.identity import agreeing, begin_run
-from ffm.stages.matching import match, translate
 from ffm.stages.memory import GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS
-from ffm.stages.named_stacks import name_stacks, unread_python
 from ffm.stages.notes import (
     host_function_notes,
     measurement_notes,
@@ -36,10 +37,9 @@ from ffm.stages.notes import (
     stack_notes,
     unrecorded_notes,
 )
-from ffm.stages.operations import EVENTS, function_name
-from ffm.stages.pinning import memory_to_pin
 from ffm.stages.sync_use import FIRST_USES
-from ffm.stages.tables import stored_table
+from ffm.symbols.buffer_names import BufferNames
+from ffm.symbols.named_stacks import name_stacks, unread_python
 from ffm.symbols.symbolizer import Symbolizer
 
 WORTH_MOVING_NS = 20_000

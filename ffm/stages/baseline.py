@@ -13,11 +13,11 @@ from pathlib import Path
 from ffm.driver.analysis import analyse_driver
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.driver.library import DriverFileError
-from ffm.stages.documents import Baseline, Driver, Module, Stack, WaitingCall, write_document
-from ffm.stages.errors import ProgramError
+from ffm.errors import ProgramError
+from ffm.evidence.operations import PRIVATE, function_name, operation_columns
+from ffm.evidence.stack_table import StackTable
+from ffm.results.documents import Baseline, Driver, Module, Stack, WaitingCall, write_document
 from ffm.stages.measure import Measurement, Request, measure, require_sound
-from ffm.stages.operations import PRIVATE, function_name, operation_columns
-from ffm.stages.stack_table import StackTable
 
 WORK = (
     Kind.SYNCHRONIZATION,

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.evidence.host_memory import ALLOCATORS, FREE
 from ffm.model.bound import Totals, bound_by_stack, totals
 from ffm.model.copies import copy_times
 from ffm.model.device import DeviceWork
@@ -21,7 +22,7 @@ from ffm.model.names import base_name
 from ffm.model.necessity import Comparison
 from ffm.model.sequences import FoundSequence, Membership, find_sequences
 from ffm.model.timeline import Kind, Problem, Timeline
-from ffm.stages.analysis_document import (
+from ffm.results.analysis_document import (
     AllocationLink,
     Analysis,
     Benefit,
@@ -37,12 +38,11 @@ from ffm.stages.analysis_document import (
     TimingWait,
     Verdict,
 )
-from ffm.stages.benefits import Estimates, Variation
-from ffm.stages.documents import NOT_MEASURED, Module, Run, Stack, WaitLatency, write_document
-from ffm.stages.host_memory import ALLOCATORS, FREE
-from ffm.stages.places import Place, place_of_allocation, place_of_call, runtime_modules
-from ffm.stages.results import ANALYSIS_FILE, TIMELINE_FILE
-from ffm.stages.timeline_file import save_timeline
+from ffm.results.call_sites import Place, place_of_allocation, place_of_call, runtime_modules
+from ffm.results.documents import NOT_MEASURED, Module, Run, Stack, WaitLatency, write_document
+from ffm.results.estimates import Estimates, Variation
+from ffm.results.stored import ANALYSIS_FILE, TIMELINE_FILE
+from ffm.results.timeline_file import save_timeline
 
 LISTED_SEQUENCES = 1000
 """The document lists the sequences that save most; a note says how many more there are."""

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Literal
 
 from ffm.driver.analysis import analyse_driver
-from ffm.instrument.errors import InstrumentError
-from ffm.instrument.program import Ending, resolve_program
-from ffm.instrument.recording import Recording, read_recordings, unbegun_recordings
-from ffm.instrument.runner import PAGES, Instruments, Outcome, run_instrumented
-from ffm.instrument.wait_function import WaitFunction, wait_function
-from ffm.stages.documents import Driver, ExitStatus, HookOutcome, ProcessRecord, Run
-from ffm.stages.errors import ProgramError
-from ffm.stages.folder import ResultsFolder
-from ffm.stages.identity import begin_run
+from ffm.errors import ProgramError
+from ffm.instrument.probing.remembered import wait_function
+from ffm.instrument.probing.wait_function import WaitFunction
+from ffm.instrument.recording.reader import Recording, read_recordings, unbegun_recordings
+from ffm.instrument.session.program import Ending, resolve_program
+from ffm.instrument.session.runner import PAGES, Instruments, Outcome, run_instrumented
+from ffm.results.documents import Driver, ExitStatus, HookOutcome, ProcessRecord, Run
+from ffm.results.folder import ResultsFolder
+from ffm.results.identity import begin_run
 
 LEAST_ROOM = 2 << 20
 """Bytes: a disk with less cannot take the largest chunk of a recording."""
@@ -48,7 +48,7 @@ class Measurement:
     run: Run
     recordings: list[Recording]
     runs: dict[str, str]
-    """The run that its document describes, and those it is built on (`ffm.stages.identity`)."""
+    """The run that its document describes, and those it is built on (`ffm.results.identity`)."""
 
 
 def measure(
@@ -70,7 +70,8 @@ def measure(
     (`require_sound`) whether a failed run is good enough.
 
     Raises:
-        ProgramError: The program could not be started or instrumented, loaded no driver, or the disk filled up.
+        InstrumentError: The program could not be started or instrumented.
+        ProgramError: It loaded no driver, or the disk filled up.
     """
     request.folder.make()
     runs = begin_run(request.folder.root, stage, on)
@@ -82,18 +83,13 @@ def measure(
         return found[driver]
 
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    try:
-        outcome = run_instrumented(
-            request.command,
-            Instruments(
-                folder, list(functions), mode, plan, find, preloaded=(PAGES,) if own_pages else (), trace=trace
-            ),
-            output=request.folder.output(stage),
-            timeout_s=request.timeout_s,
-        )
-        recordings = read_recordings(folder)
-    except InstrumentError as error:
-        raise ProgramError(str(error)) from error
+    outcome = run_instrumented(
+        request.command,
+        Instruments(folder, list(functions), mode, plan, find, preloaded=(PAGES,) if own_pages else (), trace=trace),
+        output=request.folder.output(stage),
+        timeout_s=request.timeout_s,
+    )
+    recordings = read_recordings(folder)
     if not recordings:
         raise ProgramError(_no_driver(request, outcome, stage))
     if any(recording.lost for recording in recordings):
@@ -106,7 +102,7 @@ def require_program(request: Request) -> None:
     """Refuse a command that cannot be started, before the results of an earlier run are touched.
 
     Raises:
-        ProgramError: Says what is wrong with it.
+        FfmError: Says what is wrong with it.
     """
     for word in request.command:
         try:
@@ -116,10 +112,7 @@ def require_program(request: Request) -> None:
                 f"The program cannot be measured with the argument {word!r}: it is not UTF-8, and the results hold "
                 "the command as text. Call the program from a script that contains the argument, and measure that."
             ) from None
-    try:
-        resolve_program(request.command)
-    except InstrumentError as error:
-        raise ProgramError(str(error)) from error
+    resolve_program(request.command)
 
 
 def require_sound(run: Run, request: Request) -> None:

@@ -11,19 +11,11 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import Memory as DriverMemory
 from ffm.driver.catalogue import load_catalogue
-from ffm.instrument.layout import constant
-from ffm.instrument.recording import Recording
-from ffm.model.necessity import Necessity, Reason, Role, Scope, Uses, needed_synchronizations
-from ffm.model.transfers import Repetition
-from ffm.stages.clock_reads import clocks_of
-from ffm.stages.columns import LONGEST, Column, Columns, Table, duration, identity, number_of, size, time
-from ffm.stages.documents import Baseline, Memory, write_document
-from ffm.stages.downloads import followed_downloads
-from ffm.stages.handovers import handovers_of
-from ffm.stages.identity import read_latest
-from ffm.stages.measure import Measurement, Request, measure, require_sound
-from ffm.stages.operations import FUNCTION, operation_columns
-from ffm.stages.program_order import (
+from ffm.evidence.clock_reads import clocks_of
+from ffm.evidence.downloads import followed_downloads
+from ffm.evidence.handovers import handovers_of
+from ffm.evidence.operations import FUNCTION, operation_columns
+from ffm.evidence.program_order import (
     access_rows,
     access_uses,
     host_function_uses,
@@ -33,9 +25,17 @@ from ffm.stages.program_order import (
     timing_uses,
     unseen_uses,
 )
-from ffm.stages.program_transfers import judged_transfers
-from ffm.stages.stack_table import StackTable
-from ffm.stages.tables import write_table
+from ffm.evidence.program_transfers import judged_transfers
+from ffm.evidence.stack_table import StackTable
+from ffm.instrument.recording.layout import constant
+from ffm.instrument.recording.reader import Recording
+from ffm.model.necessity import Necessity, Reason, Role, Scope, Uses, needed_synchronizations
+from ffm.model.transfers import Repetition
+from ffm.results.columns import LONGEST, Column, Columns, Table, duration, identity, number_of, size, time
+from ffm.results.documents import Baseline, Memory, write_document
+from ffm.results.identity import read_latest
+from ffm.results.tables import write_table
+from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.tracing import traced_functions
 
 CONTENTS, WATCH, PLAN, GPU_TIMES, NO_ORDINARY = 1, 2, 4, 16, 32
@@ -95,7 +95,7 @@ def run_memory(request: Request) -> Memory:
 
     Raises:
         DocumentError: Stage 1 is missing.
-               ProgramError: The program could not be measured, or failed.
+        ProgramError: The program could not be measured, or failed.
     """
     baseline = read_latest(Baseline, request.folder, "baseline")
     trace = request.watch == "trace"

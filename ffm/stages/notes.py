@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ffm.driver.catalogue import Kind, load_catalogue
-from ffm.stages.benefits import COSTLY_TRACING
-from ffm.stages.columns import Columns
-from ffm.stages.documents import Baseline, Document, Memory, Stack, Tracing
+from ffm.results.columns import Columns
+from ffm.results.documents import Baseline, Document, Memory, Stack, Tracing
+from ffm.results.estimates import COSTLY_TRACING
 
 WORTH_SAYING = 0.02
 """Share of the run: a smaller uncertainty of its time is not worth a note."""

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ffm.evidence.downloads import DOWNLOADS
+from ffm.evidence.host_memory import HOST_MEMORY
+from ffm.evidence.operations import EVENTS
+from ffm.results.columns import Table
+from ffm.results.documents import Document, missing
+from ffm.results.identity import BUILT_ON
+from ffm.results.lock import writing_to
 from ffm.stages.baseline import run_baseline
-from ffm.stages.columns import Table
-from ffm.stages.documents import Document, missing
-from ffm.stages.downloads import DOWNLOADS
-from ffm.stages.host_memory import HOST_MEMORY
-from ffm.stages.identity import BUILT_ON
-from ffm.stages.lock import writing_to
 from ffm.stages.measure import Request, require_program
 from ffm.stages.memory import ACCESSES, GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS, run_memory
-from ffm.stages.operations import EVENTS
 from ffm.stages.sync_use import FIRST_USES, run_sync_use
 from ffm.stages.tracing import run_tracing
 
@@ -47,8 +47,8 @@ def run_stage(name: str, request: Request) -> Document:
 
     Raises:
         DocumentError: Another process writes there, or an earlier stage is missing or out of date.
-               ProgramError: The program could not be measured, or failed.
-               OSError: The folder cannot be written.
+        ProgramError: The program could not be measured, or failed.
+        OSError: The folder cannot be written.
     """
     for earlier in BUILT_ON[name]:
         if not request.folder.document(earlier).exists():

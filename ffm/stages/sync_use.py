@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Kind, Memory, load_catalogue
-from ffm.instrument.layout import constant, record_type
-from ffm.stages.columns import LONGEST, Column, Columns, Table, identity
-from ffm.stages.documents import Memory as MemoryDocument
-from ffm.stages.documents import Stack, SyncUse, write_document
-from ffm.stages.identity import read_latest
-from ffm.stages.matching import match, translate
+from ffm.evidence.matching import match, translate
+from ffm.evidence.operations import function_name, operation_columns
+from ffm.evidence.stack_table import StackTable
+from ffm.instrument.recording.layout import constant, record_type
+from ffm.results.columns import LONGEST, Column, Columns, Table, identity
+from ffm.results.documents import Memory as MemoryDocument
+from ffm.results.documents import Stack, SyncUse, write_document
+from ffm.results.identity import read_latest
+from ffm.results.tables import stored_table, write_table
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.memory import ACCESSES, NO_ORDINARY, PLAN, WATCH, recorded_accesses, recorded_uses
-from ffm.stages.operations import function_name, operation_columns
-from ffm.stages.stack_table import StackTable
-from ffm.stages.tables import stored_table, write_table
 from ffm.whole_file import write_whole
 
 FIRST_USES = Table({**identity(), "first_use": Column(np.int64, least=0, most=LONGEST)})
@@ -33,7 +33,7 @@ def run_sync_use(request: Request) -> SyncUse:
 
     Raises:
         DocumentError: Stage 3 is missing.
-               ProgramError: The program could not be measured, or failed.
+        ProgramError: The program could not be measured, or failed.
     """
     memory = read_latest(MemoryDocument, request.folder, "memory")
     accesses = stored_table(memory, "accesses", ACCESSES, request.folder.root)

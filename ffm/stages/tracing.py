@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 
 from ffm.driver.catalogue import Kind, load_catalogue
-from ffm.instrument.device import compute_capability
-from ffm.instrument.latency import wait_latency
-from ffm.stages.compiling import compiled_modules
-from ffm.stages.documents import Baseline, Tracing, WaitLatency, write_document
-from ffm.stages.host_memory import host_memory_columns
-from ffm.stages.identity import read_latest
+from ffm.evidence.compiling import compiled_modules
+from ffm.evidence.host_memory import host_memory_columns
+from ffm.evidence.operations import operation_columns
+from ffm.evidence.stack_table import StackTable
+from ffm.instrument.probing.device import compute_capability
+from ffm.instrument.probing.latency import wait_latency
+from ffm.results.documents import Baseline, Tracing, WaitLatency, write_document
+from ffm.results.identity import read_latest
+from ffm.results.tables import write_table
 from ffm.stages.measure import Measurement, Request, measure, require_sound
-from ffm.stages.operations import operation_columns
-from ffm.stages.stack_table import StackTable
-from ffm.stages.tables import write_table
 
 TRACED_KINDS = (
     Kind.SYNCHRONIZATION,
@@ -59,7 +59,7 @@ def run_tracing(request: Request) -> Tracing:
     """Run the program with all operations traced; write `tracing.json` and `tracing-events.arrow`.
 
     DocumentError: Stage 1 is missing.
-               ProgramError: The program could not be measured, or failed.
+        ProgramError: The program could not be measured, or failed.
         ProgramError: the program could not be measured, or failed.
     """
     baseline = read_latest(Baseline, request.folder, "baseline")

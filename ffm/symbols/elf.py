@@ -34,7 +34,7 @@ def read_elf(path: Path) -> ElfFile:
 
     Raises:
         OSError: The file cannot be opened.
-               ValueError: It is not an ELF file.
+        ValueError: It is not an ELF file.
     """
     status = path.stat()
     return _read_once(path, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))

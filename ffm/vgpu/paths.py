@@ -7,9 +7,10 @@ folders (`ffm.vgpu.__path__`), so each is searched.
 from pathlib import Path
 
 import ffm.vgpu
+from ffm.errors import FfmError
 
 
-class NotBuiltError(Exception):
+class NotBuiltError(FfmError):
     """A part of the virtual GPU has not been built."""
 
     def __init__(self, name: str, folders: list[Path]) -> None:

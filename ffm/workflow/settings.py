@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ffm.stages.errors import FfmError
-from ffm.stages.folder import application_name, python_script
-from ffm.vgpu.paths import NotBuiltError, sample
+from ffm.errors import FfmError
+from ffm.results.folder import application_name, python_script
+from ffm.vgpu.paths import sample
 
 NAMES = ("accept_status", "app", "arguments", "ordinary_memory", "results", "sample", "timeout", "watch")
 """All existing settings."""
@@ -84,8 +84,6 @@ def _command(given: Mapping[str, Any]) -> list[str]:
             f"the program and its arguments cannot be split into words: {error}. (Snakemake removes quotes from the "
             "value; write a backslash before a space within a word.)"
         ) from error
-    except NotBuiltError as error:
-        raise SettingsError(str(error)) from error
     if not words or not words[0]:
         raise SettingsError("name the program to measure: snakemake --config app=./program")
     return words

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from ffm.stages.errors import FfmError
+from ffm.errors import FfmError
 from tests.processes import run_to_end
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"

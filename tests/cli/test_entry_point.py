@@ -12,7 +12,7 @@ from command_line import CommandLine, write_small_results
 
 from ffm import __version__
 from ffm.cli import main as entry_point
-from ffm.stages.errors import FfmError
+from ffm.errors import FfmError
 
 
 @pytest.fixture

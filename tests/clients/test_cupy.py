@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ffm.stages.analysis_document import Analysis, Site
+from ffm.results.analysis_document import Analysis, Site
 from tests.clients.scripts import BUILD, HERE, TARGETS, marked_line, measured, virtual_gpu
 
 ENVIRONMENT = Path(os.environ.get("FFM_CUPY", BUILD / "cupy" / "env"))

@@ -12,9 +12,9 @@ from collections import Counter
 
 import pytest
 
+from ffm.results.analysis_document import Analysis, Site
+from ffm.results.folder import ResultsFolder
 from ffm.stages.analysis import run_analysis
-from ffm.stages.analysis_document import Analysis, Site
-from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
 from ffm.vgpu.paths import library_folder

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from ffm.evidence.operations import function_name
+from ffm.results.folder import ResultsFolder
+from ffm.results.tables import read_table
 from ffm.stages.baseline import run_baseline
-from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request
-from ffm.stages.operations import function_name
-from ffm.stages.tables import read_table
 from ffm.stages.tracing import run_tracing
 from ffm.vgpu.paths import library_folder
 

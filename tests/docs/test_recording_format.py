@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ffm.instrument.layout import constant, record_type
+from ffm.instrument.recording.layout import constant, record_type
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "recording-format.md").read_text(encoding="utf-8")

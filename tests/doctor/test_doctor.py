@@ -11,13 +11,13 @@ from pathlib import Path
 import platformdirs
 import pytest
 
+from ffm.doctor.diagnosis import State, diagnose
+from ffm.doctor.examination import ESSENTIAL, HOOKED, LOST, examine_driver
+from ffm.doctor.trial import try_all
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.driver.library import read_library
 from ffm.driver.search import find_driver
-from ffm.instrument import permissions
-from ffm.instrument.diagnosis import State, diagnose
-from ffm.instrument.examination import ESSENTIAL, HOOKED, LOST, examine_driver
-from ffm.instrument.trial import try_all
+from ffm.instrument.session import permissions
 from ffm.vgpu.paths import library_folder
 from tests.processes import run_to_end
 
@@ -60,7 +60,7 @@ def test_the_driver_is_found_as_a_program_would_find_it(driver: Path) -> None:
 
 
 def test_without_a_driver_nothing_can_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ffm.instrument.diagnosis.find_driver", lambda: None)
+    monkeypatch.setattr("ffm.doctor.diagnosis.find_driver", lambda: None)
     diagnosis = diagnose(None, probe=False)
     assert not diagnosis.ready
     (missing,) = [finding for finding in diagnosis.findings if finding.state is State.MISSING]

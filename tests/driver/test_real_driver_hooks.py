@@ -9,13 +9,13 @@ from subprocess import run
 import pytest
 from real_drivers import DRIVERS, fetched_only
 
+from ffm.doctor.examination import HOOKED, Examination, examine_driver
+from ffm.doctor.trial import try_all
 from ffm.driver.analysis import analyse
 from ffm.driver.catalogue import load_catalogue
 from ffm.driver.library import read_library
-from ffm.instrument.examination import HOOKED, Examination, examine_driver
-from ffm.instrument.recording import read_recordings
-from ffm.instrument.runner import Instruments, Outcome, run_instrumented
-from ffm.instrument.trial import try_all
+from ffm.instrument.recording.reader import read_recordings
+from ffm.instrument.session.runner import Instruments, Outcome, run_instrumented
 
 pytestmark = fetched_only
 

@@ -18,7 +18,7 @@ import ffm
 from ffm.driver.analysis import WAITING_CALLS, DriverAnalysis, analyse
 from ffm.driver.catalogue import DefaultStream, load_catalogue
 from ffm.driver.library import read_library
-from ffm.instrument.wait_function import find_wait_function
+from ffm.instrument.probing.wait_search import find_wait_function
 
 CATALOGUE = load_catalogue()
 

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ffm.driver.catalogue import load_catalogue
-from ffm.instrument.errors import InstrumentError
-from ffm.instrument.recording import read_recordings
-from ffm.stages.folder import STAGES
+from ffm.errors import InstrumentError
+from ffm.instrument.recording.reader import read_recordings
+from ffm.results.folder import STAGES
 from ffm.whole_file import LEFTOVER
 from tests.conftest import cuda_include, pytest_configure
 from tests.server import Done, Server

@@ -14,16 +14,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ffm.instrument.errors import InstrumentError
-from ffm.instrument.recording import read_recordings
-from ffm.stages.analysis_document import Analysis
-from ffm.stages.documents import Baseline, Document, Memory, SyncUse, Tracing, read_document
-from ffm.stages.errors import DocumentError
-from ffm.stages.folder import STAGES, ResultsFolder
-from ffm.stages.identity import read_latest
-from ffm.stages.lock import writing_to
-from ffm.stages.tables import read_table
-from ffm.stages.timeline_file import load_timeline
+from ffm.errors import DocumentError, InstrumentError
+from ffm.instrument.recording.reader import read_recordings
+from ffm.results.analysis_document import Analysis
+from ffm.results.documents import Baseline, Document, Memory, SyncUse, Tracing, read_document
+from ffm.results.folder import STAGES, ResultsFolder
+from ffm.results.identity import read_latest
+from ffm.results.lock import writing_to
+from ffm.results.tables import read_table
+from ffm.results.timeline_file import load_timeline
 from ffm.vgpu.paths import library_folder
 from ffm.whole_file import LEFTOVER
 from ffm.workflow import SNAKEFILE

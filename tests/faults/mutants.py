@@ -199,12 +199,11 @@ def _ffm(*words: str) -> tuple[int, str]:
 
 def _read_recordings(file: Path) -> tuple[int, str]:
     """Make the tables of stages 2 and 3 from recordings, as their stages do after the run."""
-    from ffm.instrument.errors import InstrumentError
-    from ffm.instrument.recording import read_recordings
+    from ffm.errors import FfmError, InstrumentError
+    from ffm.instrument.recording.reader import read_recordings
+    from ffm.results.documents import Memory, Tracing, read_document
+    from ffm.results.folder import ResultsFolder
     from ffm.stages import memory, tracing
-    from ffm.stages.documents import Memory, Tracing, read_document
-    from ffm.stages.errors import FfmError
-    from ffm.stages.folder import ResultsFolder
     from ffm.stages.measure import Measurement, Request
 
     folder = ResultsFolder(Path("results"))
@@ -231,8 +230,8 @@ def make_results(folder: Path) -> None:
     """Measure a sample, and add what Diogenes would have written of another program."""
     from diogenes_records import loop_records
 
+    from ffm.results.folder import ResultsFolder
     from ffm.stages.analysis import run_analysis
-    from ffm.stages.folder import ResultsFolder
     from ffm.vgpu.paths import sample
 
     for stage in ("baseline", "tracing", "memory", "sync-use"):
@@ -251,7 +250,7 @@ def make_results(folder: Path) -> None:
 
 def do_without_symbols(patch: pytest.MonkeyPatch) -> None:
     """Name no functions: that reads the program's files, which are not what is damaged here, and takes long."""
-    from ffm.instrument.latency import WaitLatency
+    from ffm.instrument.probing.latency import WaitLatency
     from ffm.stages import analysis, tracing
     from ffm.symbols.symbolizer import Symbolizer
 

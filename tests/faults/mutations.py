@@ -12,7 +12,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from ffm.stages.sealing import digest_of_file, sealed, take_seal
+from ffm.results.sealing import digest_of_file, sealed, take_seal
 
 Mutation = Callable[[Path, random.Random], str]
 """Changes a file of a folder; returns what it did, in a few words."""

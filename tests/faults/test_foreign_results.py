@@ -11,13 +11,13 @@ from command_line import write_small_results
 from sample_analysis import sample_analysis
 
 from ffm.cli.apply_remedy import _measured_command
+from ffm.errors import FfmError
 from ffm.plain_text import plain, plain_document
 from ffm.report.source_lines import SourceLines
-from ffm.stages.analysis_document import Analysis
-from ffm.stages.documents import read_document, read_owned, write_document
-from ffm.stages.errors import FfmError
-from ffm.stages.ownership import own_secret
-from ffm.stages.results import Results, open_results
+from ffm.results.analysis_document import Analysis
+from ffm.results.documents import read_document, read_owned, write_document
+from ffm.results.ownership import own_secret
+from ffm.results.stored import Results, open_results
 from tests.conftest import Ffm
 
 HOSTILE = "\x1b]0;owned\x07\x9b31mred\r[/x] [bold]\u202e"

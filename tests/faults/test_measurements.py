@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from command_line import write_small_results
 
-from ffm.stages.documents import Baseline, Memory, SyncUse, Tracing, read_document
-from ffm.stages.identity import agreeing, begin_run, latest
-from ffm.stages.lock import LOCK_FILE, InUseError, exclusive, holder, writing_to
-from ffm.stages.results import open_results
+from ffm.results.documents import Baseline, Memory, SyncUse, Tracing, read_document
+from ffm.results.identity import agreeing, begin_run, latest
+from ffm.results.lock import LOCK_FILE, InUseError, exclusive, holder, writing_to
+from ffm.results.stored import open_results
 from tests.conftest import Ffm, Finished
 
 PROGRAM = Path(__file__).parents[1] / "pipeline" / "programs" / "ending.cu"
@@ -26,7 +26,7 @@ STAGES = ("baseline", "tracing", "memory", "sync-use")
 HOLDING = """
 import sys, time
 from pathlib import Path
-from ffm.stages.lock import writing_to
+from ffm.results.lock import writing_to
 with writing_to(Path(sys.argv[1]), "ffm stage memory"):
     print("held", flush=True)
     time.sleep(600)
@@ -35,7 +35,7 @@ with writing_to(Path(sys.argv[1]), "ffm stage memory"):
 STARTING = """
 import os, sys, time
 from pathlib import Path
-from ffm.stages.lock import writing_to
+from ffm.results.lock import writing_to
 with writing_to(Path(sys.argv[1]), "ffm stage memory"):
     if os.fork() == 0:
         print("held", flush=True)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ffm.instrument.errors import InstrumentError
-from ffm.instrument.layout import constant
-from ffm.instrument.recording import MAGIC, read_recordings, unbegun_recordings
-from ffm.stages.documents import Tracing, read_document
+from ffm.errors import InstrumentError
+from ffm.instrument.recording.layout import constant
+from ffm.instrument.recording.reader import MAGIC, read_recordings, unbegun_recordings
+from ffm.results.documents import Tracing, read_document
 from ffm.stages.notes import unrecorded_notes
 from tests.conftest import Ffm
 

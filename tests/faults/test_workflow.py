@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from ffm.stages.lock import InUseError
+from ffm.errors import FfmError
+from ffm.results.lock import InUseError
 from ffm.workflow.locking import release_dead, running
 from ffm.workflow.settings import NAMES, SettingsError, read_settings
 from tests.conftest import ROOT
@@ -48,7 +49,7 @@ from tests.conftest import ROOT
     ids=str,
 )
 def test_a_wrong_setting_is_refused(given: dict[str, Any], told: str) -> None:
-    with pytest.raises(SettingsError) as raised:
+    with pytest.raises(FfmError) as raised:
         read_settings(given)
     assert told in str(raised.value)
 

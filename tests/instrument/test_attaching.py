@@ -8,8 +8,8 @@ import subprocess
 import frida
 import pytest
 
-from ffm.instrument.attaching import attaching, scripted
-from ffm.instrument.errors import InstrumentError
+from ffm.errors import InstrumentError
+from ffm.instrument.session.attaching import attaching, scripted
 
 
 @pytest.mark.parametrize(

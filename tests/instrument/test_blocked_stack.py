@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from ffm.instrument.blocked_stack import read_stack
+from ffm.instrument.probing.blocked_stack import read_stack
 
 WAITS_FOR_INPUT = "import sys; print(flush=True); print(sys.stdin.readline(), end='')"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from ffm.instrument.runner import Instruments, run_instrumented
-from ffm.instrument.wait_function import wait_function
+from ffm.instrument.probing.remembered import wait_function
+from ffm.instrument.session.runner import Instruments, run_instrumented
 
 FORKS = 5
 LIMIT_S = 15.0

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from ffm.instrument import runner
-from ffm.instrument.errors import InstrumentError
-from ffm.instrument.gate import Gate
+from ffm.errors import InstrumentError
 from ffm.instrument.library import native_library
+from ffm.instrument.session import runner
+from ffm.instrument.session.gate import Gate
 
 PROGRAM = """
 import ctypes, sys, threading, time

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from ffm.instrument import held_times
-from ffm.instrument.held_times import Held, HeldTimes
+from ffm.instrument.session import held_times
+from ffm.instrument.session.held_times import Held, HeldTimes
 
 LAUNCHER, FIRST, SECOND = 10, 11, 12
 

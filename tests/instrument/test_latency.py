@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ffm.instrument.latency import wait_latency
-from ffm.instrument.latency_probe import REPETITIONS, measured_latencies
-from ffm.instrument.probe_driver import Driver
+from ffm.instrument.probing.latency import wait_latency
+from ffm.instrument.probing.latency_probe import REPETITIONS, measured_latencies
+from ffm.instrument.probing.probe_driver import Driver
 from ffm.vgpu.paths import library_folder
 
 

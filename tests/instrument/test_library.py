@@ -9,9 +9,9 @@ import pytest
 
 import ffm
 import ffm.instrument
-from ffm.instrument import permissions
-from ffm.instrument.errors import InstrumentError
+from ffm.errors import InstrumentError
 from ffm.instrument.library import COLLECTOR, LIBRARIES, native_library
+from ffm.instrument.session import permissions
 
 
 @pytest.fixture

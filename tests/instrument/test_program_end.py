@@ -11,10 +11,10 @@ from typing import NoReturn
 
 import pytest
 
-from ffm.instrument import program_end
-from ffm.instrument.errors import InstrumentError
-from ffm.instrument.program_end import await_end, status_of_taken
-from ffm.instrument.runner import Instruments, run_instrumented
+from ffm.errors import InstrumentError
+from ffm.instrument.session import program_end
+from ffm.instrument.session.program_end import await_end, status_of_taken
+from ffm.instrument.session.runner import Instruments, run_instrumented
 
 WAIT = os.waitpid
 

@@ -15,14 +15,14 @@ from pathlib import Path, PurePath
 import platformdirs
 import pytest
 
-from ffm.instrument.layout import constant
-from ffm.instrument.recording import RecordedStack, Recording, read_recordings
-from ffm.instrument.runner import Instruments, run_instrumented
-from ffm.instrument.wait_function import wait_function
-from ffm.stages.analysis_document import Analysis
-from ffm.stages.named_stacks import name_stacks
-from ffm.stages.results import open_results
-from ffm.stages.stack_table import StackTable
+from ffm.evidence.stack_table import StackTable
+from ffm.instrument.probing.remembered import wait_function
+from ffm.instrument.recording.layout import constant
+from ffm.instrument.recording.reader import RecordedStack, Recording, read_recordings
+from ffm.instrument.session.runner import Instruments, run_instrumented
+from ffm.results.analysis_document import Analysis
+from ffm.results.stored import open_results
+from ffm.symbols.named_stacks import name_stacks
 from ffm.symbols.python_frames import is_evaluation
 from ffm.symbols.symbolizer import Symbolizer
 from ffm.vgpu.paths import library_folder

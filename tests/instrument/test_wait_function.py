@@ -12,13 +12,9 @@ from small_driver import WITHOUT_UNWIND_TABLES, addresses, build
 import ffm.vgpu
 from ffm.driver.analysis import WAITING_CALLS
 from ffm.driver.library import DriverFileError
-from ffm.instrument.wait_function import (
-    FAILURE_REMEMBERED,
-    WaitFunction,
-    find_wait_function,
-    known_wait_function,
-    wait_function,
-)
+from ffm.instrument.probing.remembered import FAILURE_REMEMBERED, known_wait_function, wait_function
+from ffm.instrument.probing.wait_function import WaitFunction
+from ffm.instrument.probing.wait_search import find_wait_function
 
 
 @pytest.fixture(autouse=True)
@@ -130,7 +126,7 @@ def test_what_was_found_is_remembered_for_the_build(tmp_path: Path, monkeypatch:
     def fail(*_: object) -> None:
         raise AssertionError("probed again")
 
-    monkeypatch.setattr("ffm.instrument.wait_function.find_wait_function", fail)
+    monkeypatch.setattr("ffm.instrument.probing.remembered.find_wait_function", fail)
     assert wait_function(library) == first
 
 
@@ -145,7 +141,7 @@ def test_a_failure_is_remembered_for_a_while_only(tmp_path: Path, monkeypatch: p
         searches.append(driver)
         return failure
 
-    monkeypatch.setattr("ffm.instrument.wait_function.find_wait_function", search)
+    monkeypatch.setattr("ffm.instrument.probing.remembered.find_wait_function", search)
     assert wait_function(library) == failure
     assert searches == []
     (stored,) = (tmp_path / "cache").rglob("*.no-wait.json")

@@ -12,13 +12,14 @@ from driver_shapes import shape, symbol_at
 
 from ffm.driver.analysis import WAITING_CALLS, analyse
 from ffm.driver.library import read_library
-from ffm.instrument.wait_function import WaitFunction, find_wait_function
+from ffm.evidence.operations import PRIVATE, function_name
+from ffm.instrument.probing.wait_function import WaitFunction
+from ffm.instrument.probing.wait_search import find_wait_function
+from ffm.results.documents import Baseline, Tracing
+from ffm.results.folder import ResultsFolder
+from ffm.results.tables import read_table
 from ffm.stages.baseline import run_baseline
-from ffm.stages.documents import Baseline, Tracing
-from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request
-from ffm.stages.operations import PRIVATE, function_name
-from ffm.stages.tables import read_table
 from ffm.stages.tracing import run_tracing
 
 PROGRAM = Path(__file__).with_name("waiting.cu")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ffm.driver.catalogue import Kind, load_catalogue
-from ffm.instrument.runner import Instruments, run_instrumented
-from ffm.instrument.wait_function import wait_function
+from ffm.instrument.probing.remembered import wait_function
+from ffm.instrument.session.runner import Instruments, run_instrumented
 from ffm.stages.memory import WATCH
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -17,9 +17,9 @@ from ffm.model.gpu_times import infer_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.sequences import find_sequences
 from ffm.model.timeline import Problem, Timeline
-from ffm.stages.analysis_document import Benefit, PinnedMemory
-from ffm.stages.benefits import PINNED_ALONE, Estimates
-from ffm.stages.documents import WaitLatency
+from ffm.results.analysis_document import Benefit, PinnedMemory
+from ffm.results.documents import WaitLatency
+from ffm.results.estimates import PINNED_ALONE, Estimates
 
 MICROSECOND = 1_000
 SECOND = 1_000_000_000

@@ -11,8 +11,8 @@ import pytest
 import ffm.instrument
 from ffm.driver.catalogue import load_catalogue
 from ffm.driver.generate import include_text
-from ffm.instrument.layout import constant
-from ffm.instrument.recording import Recording, read_recordings
+from ffm.instrument.recording.layout import constant
+from ffm.instrument.recording.reader import Recording, read_recordings
 from tests.conftest import cuda_include
 
 HERE = Path(__file__).parent

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ffm.instrument.recording import read_recordings
+from ffm.instrument.recording.reader import read_recordings
 from tests.conftest import Ffm, Finished
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ffm.instrument.recording import read_recordings
+from ffm.instrument.recording.reader import read_recordings
 from tests.conftest import Ffm
 
 PROGRAM = Path(__file__).parent / "programs" / "children.cu"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ffm.driver.catalogue import load_catalogue
-from ffm.instrument.frida_home import OWNER, PREFIX, sweep
-from ffm.instrument.recording import read_recordings
+from ffm.instrument.recording.reader import read_recordings
+from ffm.instrument.session.frida_home import OWNER, PREFIX, sweep
 from tests.conftest import Ffm
 from tests.pipeline.test_interruption import processes_of
 
@@ -53,7 +53,7 @@ def test_a_process_that_never_answers_holds_nobody_up(
 
 
 def test_what_a_killed_ffm_left_is_removed_and_a_living_one_is_left_alone(tmp_path: Path) -> None:
-    from ffm.instrument.frida_home import _locked_file
+    from ffm.instrument.session.frida_home import _locked_file
 
     killed, living = tmp_path / f"{PREFIX}killed", tmp_path / f"{PREFIX}living"
     for home in (killed, living):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ffm.instrument.recording import Recording, read_recordings
+from ffm.instrument.recording.reader import Recording, read_recordings
 from tests.conftest import Ffm
 
 PROGRAM = Path(__file__).parent / "programs" / "stacks.cu"

@@ -14,8 +14,8 @@ import orjson
 import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
-from ffm.stages.analysis_document import Analysis, Site
-from ffm.stages.results import open_results
+from ffm.results.analysis_document import Analysis, Site
+from ffm.results.stored import open_results
 from ffm.vgpu.paths import sample
 from tests.conftest import ROOT, Ffm
 from tests.processes import run_to_end

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ffm.driver.catalogue import load_catalogue
-from ffm.instrument.recording import Recording, read_recordings
-from ffm.stages.documents import Tracing, read_document
+from ffm.instrument.recording.reader import Recording, read_recordings
+from ffm.results.documents import Tracing, read_document
 from tests.conftest import Ffm
 
 PROGRAMS = Path(__file__).parent / "programs"

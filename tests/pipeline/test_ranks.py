@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ffm.stages.analysis_document import Analysis
-from ffm.stages.documents import Tracing, read_document
+from ffm.results.analysis_document import Analysis
+from ffm.results.documents import Tracing, read_document
 from ffm.vgpu.paths import sample
 from tests.conftest import Ffm
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ffm.driver.catalogue import load_catalogue
-from ffm.instrument.recording import read_recordings
+from ffm.instrument.recording.reader import read_recordings
 from tests.conftest import Ffm
 
 PROGRAM = Path(__file__).parent / "programs" / "threads.cu"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ffm.instrument import permissions
+from ffm.instrument.session import permissions
 from tests.conftest import Ffm
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -8,9 +8,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ffm.results.analysis_document import Analysis, Site, Verdict
+from ffm.results.folder import ResultsFolder
 from ffm.stages.analysis import run_analysis
-from ffm.stages.analysis_document import Analysis, Site, Verdict
-from ffm.stages.folder import ResultsFolder
 from ffm.stages.measure import Request, Watch
 from ffm.stages.registry import MEASURING_STAGES
 from tests.planted.building import SECONDS, Programs

@@ -13,8 +13,8 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 from types import TracebackType
 
+from ffm.errors import FfmError
 from ffm.stages import tracing
-from ffm.stages.errors import FfmError
 from ffm.stages.measure import Watch
 from ffm.symbols import symbolizer
 from ffm.symbols.locations import SourceFrame

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ffm.stages.documents import Memory, read_document
-from ffm.stages.folder import ResultsFolder
+from ffm.results.documents import Memory, read_document
+from ffm.results.folder import ResultsFolder
+from ffm.results.tables import read_table
 from ffm.stages.measure import Request, Watch
 from ffm.stages.registry import MEASURING_STAGES
-from ffm.stages.tables import read_table
 from tests.planted.building import SECONDS, Programs
 
 FOLDER = Path(__file__).with_name("downloads")

@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, Phase, example, given, note, settings
 from hypothesis import strategies as st
 
 from ffm.model.necessity import REQUIRED, Necessity, Reason, needed_synchronizations
-from ffm.stages.folder import ResultsFolder
+from ffm.results.folder import ResultsFolder
+from ffm.results.tables import read_table
 from ffm.stages.measure import Request
 from ffm.stages.memory import run_memory
 from ffm.stages.registry import MEASURING_STAGES
-from ffm.stages.tables import read_table
 from tests.planted.building import SECONDS, Programs
 from tests.planted.reference import broken, last_covers, protecting, sound_script
 from tests.planted.script_tables import handovers_of_script, operations_of_script, uses_of_script

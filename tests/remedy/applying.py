@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ffm.driver.catalogue import Kind, load_catalogue
-from ffm.instrument.recording import read_recordings
-from ffm.instrument.runner import Instruments, run_instrumented
+from ffm.instrument.recording.reader import read_recordings
+from ffm.instrument.session.runner import Instruments, run_instrumented
 from ffm.remedy.correct import Comparison, compare_runs
 from ffm.remedy.layout import constant
 from ffm.remedy.outcome import compare_outputs

@@ -10,7 +10,7 @@ import pytest
 from ffm.cli.remedies import _framework
 from ffm.remedy.frameworks import CUPY, NUMBA, PYTHON, TORCH, Framework, framework_of
 from ffm.remedy.identify import identify_remedies
-from ffm.stages.documents import Frame, Module, Stack
+from ffm.results.documents import Frame, Module, Stack
 from tests.remedy.test_identify import PAGEABLE, TRANSFER
 from tests.report.sample_analysis import sample_analysis
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ffm.instrument.program import Ending
+from ffm.instrument.session.program import Ending
 from ffm.remedy.correct import ProgramRun
 from ffm.remedy.outcome import compare_outputs
 

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from ffm.driver.catalogue import load_catalogue
+from ffm.errors import FfmError
 from ffm.model.necessity import REASONS, Reason
 from ffm.remedy.fitness import Fitness, fitness, left
 from ffm.remedy.layout import PLAN, PLAN_MAGIC, SITE, constant, declarations, guarded_functions
@@ -23,9 +24,8 @@ from ffm.remedy.selection import (
     plan,
     write_plan,
 )
-from ffm.stages.analysis_document import AllocationLink, Analysis, Benefit, Site, Verdict
-from ffm.stages.documents import Stack
-from ffm.stages.errors import FfmError
+from ffm.results.analysis_document import AllocationLink, Analysis, Benefit, Site, Verdict
+from ffm.results.documents import Stack
 
 UNNECESSARY = REASONS[Reason.NOTHING_RELIES]
 

@@ -10,7 +10,7 @@ import pytest
 from ffm.model.necessity import REASONS, Reason
 from ffm.remedy.selection import Remedy, plan
 from ffm.remedy.worth import CALL_S, ENTERING_S, Machine, Worth, machine_of, worthwhile
-from ffm.stages.analysis_document import Analysis, Benefit
+from ffm.results.analysis_document import Analysis, Benefit
 from tests.remedy.test_selection import analysis, site, verdict
 
 MACHINE = Machine(hash_s=1e-10, copy_s=1e-10, pin_s=1e-9)

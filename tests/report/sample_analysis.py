@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ffm.stages.analysis_document import (
+from ffm.results.analysis_document import (
     Analysis,
     Benefit,
     Group,
@@ -13,7 +13,7 @@ from ffm.stages.analysis_document import (
     StageCost,
     Verdict,
 )
-from ffm.stages.documents import Frame, Module, Stack
+from ffm.results.documents import Frame, Module, Stack
 
 TEMPLATE = "void thrust::detail::contiguous_storage<float, thrust::device_allocator<float> >::deallocate()"
 

@@ -18,7 +18,7 @@ from ffm.report.sarif import sarif
 from ffm.report.site import site
 from ffm.report.terminal import render_overview, render_site
 from ffm.report.terminal.remedies import render_remedies
-from ffm.stages.analysis_document import Analysis, DownloadUse, Verdict
+from ffm.results.analysis_document import Analysis, DownloadUse, Verdict
 
 MIB = 1 << 20
 

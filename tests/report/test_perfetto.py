@@ -11,15 +11,15 @@ import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 from sample_analysis import sample_analysis
 
+from ffm.errors import FfmError
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_spans import gpu_spans
 from ffm.model.gpu_times import given_gpu_times
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.report.perfetto import FIRST_USE, WAIT, perfetto_chunks
-from ffm.stages.documents import write_document
-from ffm.stages.errors import FfmError
-from ffm.stages.results import Results
-from ffm.stages.timeline_file import save_timeline
+from ffm.results.documents import write_document
+from ffm.results.stored import Results
+from ffm.results.timeline_file import save_timeline
 
 BEGIN = 1_000_000
 

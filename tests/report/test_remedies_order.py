@@ -11,7 +11,7 @@ from ffm.cli.remedies import remedies_view
 from ffm.report.numbers import Estimator
 from ffm.report.overview import overview
 from ffm.report.sarif import sarif
-from ffm.stages.analysis_document import Analysis, Group
+from ffm.results.analysis_document import Analysis, Group
 from tests.report.sample_analysis import sample_analysis
 
 

@@ -8,6 +8,7 @@ from sample_analysis import TEMPLATE, benefit, sample_analysis
 from test_screens import text_of
 
 from ffm.cli.remedies import remedies_view
+from ffm.errors import FfmError
 from ffm.report.fold import fold
 from ffm.report.overview import overview
 from ffm.report.places import frame_place, told_apart
@@ -15,9 +16,8 @@ from ffm.report.sequence import sequence, subsequence
 from ffm.report.site import site
 from ffm.report.terminal import render_fold, render_site
 from ffm.report.terminal.remedies import render_remedies
-from ffm.stages.analysis_document import Benefit, Group
-from ffm.stages.documents import Frame, Stack
-from ffm.stages.errors import FfmError
+from ffm.results.analysis_document import Benefit, Group
+from ffm.results.documents import Frame, Stack
 
 
 def test_the_overview_hides_rows_below_a_tenth_of_a_percent_and_counts_them() -> None:

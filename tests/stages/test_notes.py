@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ffm.driver.catalogue import load_catalogue
-from ffm.stages.analysis_document import StageCost
-from ffm.stages.benefits import DIFFERS, VARIES, Variation
-from ffm.stages.documents import Baseline, Tracing, WaitLatency
+from ffm.results.analysis_document import StageCost
+from ffm.results.documents import Baseline, Tracing, WaitLatency
+from ffm.results.estimates import DIFFERS, VARIES, Variation
 from ffm.stages.notes import host_function_notes, measurement_notes
 
 

@@ -94,7 +94,7 @@ __attribute__((visibility("default"))) bool ffm_gate_others_sleep(void)
     return all;
 }
 
-/* What brings a process to the gate; ffm/instrument/gate.py has the same numbers. */
+/* What brings a process to the gate; ffm/instrument/session/gate.py has the same numbers. */
 enum { STARTED = 0, FORKED = 1, CUT_OFF = 2 };
 
 /* For the agent, before it asks the runner something: whether it could not, because the program has closed its

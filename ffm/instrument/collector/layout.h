@@ -1,5 +1,5 @@
-/* The binary layout of a recording. The C compiler and ffm/instrument/layout.py both read it as it stands, so it may
- * contain only plain declarations.
+/* The binary layout of a recording. The C compiler and ffm/instrument/recording/layout.py both read it as it stands, so
+ * it may contain only plain declarations.
  *
  * A recording is one file per process: a header in the first FFM_HEADER_BYTES, then consecutive chunks. Each chunk has
  * records of one kind and one thread. A chunk's `used` grows after a record is complete, so the file of a killed writer

@@ -1,0 +1,1 @@
+"""What `ffm doctor` finds out about this machine and its driver."""

@@ -1,0 +1,165 @@
+"""Which allocation created the memory that a call frees or transfers, by traced addresses (dissertation 6.1, 6.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.driver.catalogue import Kind, Memory, load_catalogue
+from ffm.instrument.recording.layout import constant
+from ffm.model.transfers import allocations_of
+from ffm.results.analysis_document import AllocationLink
+from ffm.results.columns import Columns
+
+HOST_MEMORIES = (Memory.PINNED, Memory.MANAGED, Memory.REGISTERED)
+"""Host memory that the driver knows. All other host memory is pageable."""
+
+PAGEABLE = "pageable"
+
+HOST_SIDES = (("FFM_OPERATION_HOST_SOURCE", "source"), ("FFM_OPERATION_HOST_DESTINATION", "destination"))
+"""The flag that an operation's host memory is its source or destination, and the column with its address."""
+
+Link = tuple[int, str, str, int | None, int | None]
+"""Site, role, memory, site of the allocation, site of the release."""
+
+
+def allocation_links(columns: Columns, host_memory: Columns | None = None) -> list[AllocationLink]:
+    """Link each site that frees, uploads or downloads memory to the sites that allocate and free it.
+
+    The columns come from `ffm.evidence.operations` and `ffm.evidence.host_memory`; sites are stack numbers. The most
+    frequent links come first.
+    """
+    counts: dict[Link, int] = {}
+    for process in np.unique(columns["process"]):
+        rows = np.flatnonzero(columns["process"] == process)
+        rows = rows[np.argsort(columns["start"][rows], kind="stable")]
+        part = {name: column[rows] for name, column in columns.items()}
+        for link, count in _of_process(part).items():
+            counts[link] = counts.get(link, 0) + count
+    if host_memory is not None:
+        _tell_pageable(counts, host_memory)
+    return [
+        AllocationLink(
+            site=site, role=role, memory=memory, allocation=allocation, release=release, occurrences=occurrences
+        )
+        for (site, role, memory, allocation, release), occurrences in sorted(counts.items(), key=lambda item: -item[1])
+    ]
+
+
+def _tell_pageable(counts: dict[Link, int], host_memory: Columns) -> None:
+    """Replace unknown allocations of pageable memory by those of the C library."""
+    names = ("user", "allocation", "release", "blocks")
+    for user, allocation, release, blocks in zip(*(host_memory[name].tolist() for name in names), strict=True):
+        unknown = (user, "host memory", PAGEABLE, None, None)
+        if unknown in counts:
+            counts[user, "host memory", PAGEABLE, allocation, release if release >= 0 else None] = blocks
+    for user in set(host_memory["user"].tolist()):
+        counts.pop((user, "host memory", PAGEABLE, None, None), None)
+
+
+class _Blocks:
+    """The allocations of a process, in order of time: their place, size, and when and where they were freed."""
+
+    def __init__(self, columns: Columns) -> None:
+        catalogue = load_catalogue()
+        size = constant("FFM_FUNCTION_PRIVATE") + 1
+        kind, memory = np.full(size, "", "U16"), np.full(size, "", "U16")
+        for function in catalogue.functions:
+            kind[function.index], memory[function.index] = function.kind, function.memory
+        self.kind_of = kind[columns["function"]]
+        self.memory_of = memory[columns["function"]]
+        done = (columns["result"] == 0) & (columns["destination"] != 0)
+        self.rows = np.flatnonzero((self.kind_of == Kind.ALLOCATION) & done)
+        self.frees = np.flatnonzero((self.kind_of == Kind.FREE) & done)
+        self.start = columns["start"]
+        self.address = columns["destination"][self.rows]
+        self.bytes = columns["bytes"][self.rows]
+        self.time = columns["start"][self.rows]
+        self.memory = self.memory_of[self.rows]
+        self.site = columns["stack"][self.rows]
+        self.release = np.full(len(self.rows), -1, np.int64)
+        freed = self._freed(columns["destination"][self.frees], columns["start"][self.frees])
+        self.freed = freed
+        self.release[freed[freed >= 0]] = columns["stack"][self.frees][freed >= 0]
+
+    def _freed(self, address: NDArray[np.uint64], time: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the block that each free frees: the last allocation at its address, or -1 if none was traced."""
+        both = np.concatenate([self.address, address])
+        order = np.lexsort((np.concatenate([self.time, time]), both))
+        allocates = order < len(self.address)
+        last = np.maximum.accumulate(np.where(allocates, np.arange(len(order)), -1))
+        frees = np.flatnonzero(~allocates)
+        block = np.where(last[frees] >= 0, order[last[frees]], -1)
+        same = (block >= 0) & (both[block] == both[order[frees]])
+        found = np.full(len(address), -1, np.int64)
+        found[order[frees] - len(self.address)] = np.where(same, block, -1)
+        return found
+
+    def holding(
+        self, address: NDArray[np.uint64], time: NDArray[np.int64], memories: tuple[Memory, ...]
+    ) -> NDArray[np.int64]:
+        """Return the block, among those in some kinds of memory, that contained each address at a time; -1 for none."""
+        mine = np.flatnonzero(np.isin(self.memory, memories))
+        found = allocations_of(address, time, self.address[mine], self.bytes[mine], self.time[mine])
+        return np.where(found >= 0, mine[np.maximum(found, 0)], -1) if len(mine) else found
+
+
+def pageable_memory(columns: Columns, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Return those of some operations that transfer from or to pageable memory, and the address of its first byte."""
+    found, first = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
+    for process in np.unique(columns["process"][rows]):
+        mine = np.flatnonzero(columns["process"] == process)
+        mine = mine[np.argsort(columns["start"][mine], kind="stable")]
+        blocks = _Blocks({name: column[mine] for name, column in columns.items()})
+        own = rows[(columns["process"][rows] == process) & np.isin(columns["function"][rows], _transfers())]
+        for flag, column in HOST_SIDES:
+            used = own[(columns["flags"][own] & constant(flag)) != 0]
+            address = columns[column][used]
+            pageable = blocks.holding(address, columns["start"][used], HOST_MEMORIES) < 0
+            found.append(used[pageable])
+            first.append(address[pageable].astype(np.uint64))
+    return np.concatenate(found), np.concatenate(first)
+
+
+def _transfers() -> list[int]:
+    return [function.index for function in load_catalogue().functions if function.kind is Kind.TRANSFER]
+
+
+def _of_process(columns: Columns) -> dict[Link, int]:
+    blocks = _Blocks(columns)
+    stack = columns["stack"]
+    links: dict[Link, int] = {}
+
+    def count(rows: NDArray[np.int64], found: NDArray[np.int64], role: str, otherwise: str | None) -> None:
+        """Add up the links of some operations to their blocks."""
+        table = np.column_stack(
+            [
+                stack[rows],
+                np.where(found >= 0, blocks.site[found], -1) if len(blocks.site) else found,
+                np.where(found >= 0, blocks.release[found], -1) if len(blocks.site) else found,
+                found >= 0,
+            ]
+        )
+        memory = np.where(found >= 0, blocks.memory[found], otherwise or "") if len(blocks.site) else None
+        distinct, first, occurrences = np.unique(table, axis=0, return_index=True, return_counts=True)
+        for row, place, times in zip(distinct.tolist(), first, occurrences.tolist(), strict=True):
+            site, allocation, release, known = row
+            if not known and otherwise is None:
+                continue
+            name = str(memory[place]) if memory is not None else str(otherwise)
+            key = (site, role, name, allocation if allocation >= 0 else None, release if release >= 0 else None)
+            links[key] = links.get(key, 0) + times
+
+    count(blocks.frees, blocks.freed, "frees", None)
+    flags = columns["flags"]
+    transfers = np.isin(blocks.kind_of, (Kind.TRANSFER, Kind.SET))
+    for flag, column in HOST_SIDES:
+        rows = np.flatnonzero(transfers & ((flags & constant(flag)) != 0))
+        found = blocks.holding(columns[column][rows], columns["start"][rows], HOST_MEMORIES)
+        count(rows, found, "host memory", PAGEABLE)
+    uploads = np.flatnonzero(transfers & ((flags & constant("FFM_OPERATION_HOST_DESTINATION")) == 0))
+    device = blocks.holding(
+        columns["destination"][uploads], columns["start"][uploads], (Memory.DEVICE, Memory.ASYNCHRONOUS, Memory.MANAGED)
+    )
+    count(uploads, device, "destination", None)
+    return links

@@ -1,0 +1,131 @@
+"""Reads of clocks: whose they are, and with which others they can be compared (docs/architecture.md#synchronizations).
+
+Whose a read is, its stack tells. Functions that only hand on what a clock says, as those of OpenMP do, are passed over:
+the read is of whoever called them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from enum import IntEnum
+from pathlib import PurePath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.instrument.recording.layout import constant
+from ffm.instrument.recording.reader import RecordedStack, Recording
+from ffm.model.necessity import Clocks, Comparison
+
+
+class Reader(IntEnum):
+    """Whose read of a clock it is."""
+
+    OTHER = 0
+    """A library's for its own purposes, such as a deadline or a log, or the interpreter's."""
+    UNKNOWN = 1
+    """A library's that could be a part of the program."""
+    PROGRAM = 2
+
+
+_HANDS_ON = re.compile(
+    r"(libffm_|frida|linux-vdso|\[vdso\]|ld-linux|libc[.-]|libpthread[.-]|librt[.-]|libdl[.-]|libstdc\+\+|libc\+\+|"
+    r"libgomp|libomp|libiomp|libgfortran|libmpi|libpmpi|libmpich|libboost_chrono|libboost_timer|libpapi|libbenchmark|"
+    r"libnvbench|libcelero|libhayai)"
+)
+"""Files with functions that read a clock for their caller, and the instruments. Libraries for benchmarks count as
+their callers, for which they measure.
+"""
+
+_INTERPRETER = re.compile(r"(lib)?python\d")
+
+_PYTHON_CLOCK = re.compile(r"(_datetime|time)[.]")
+"""Modules of the interpreter, if they are files of their own, with which scripts read clocks."""
+
+_INSTALLED = re.compile(r"/(usr|lib|lib32|lib64|opt|nix|snap)/|.*/(site|dist)-packages/|.*/lib/python\d|.*conda\d?/")
+"""Where systems and package managers put libraries."""
+
+_STANDARD_LIBRARY = re.compile(r"<frozen |.*/lib/python\d[^/]*/(?!site-packages|dist-packages)")
+_MEASURES = re.compile(r"<timeit|.*/(timeit|benchmark|pytest_benchmark|pyperf)[/.]")
+"""Python files that measure for their caller."""
+
+
+def clocks_of(recording: Recording, wait_ends: NDArray[np.int64]) -> Clocks:
+    """Return the reads of clocks that the program may compare with others, and those that only separate such reads.
+
+    `wait_ends` are the times at which operations that wait ended, sorted.
+    """
+    read = recording.accesses[recording.accesses["kind"] == constant("FFM_ACCESS_CLOCK")]
+    readers = _Readers(recording)
+    asked = (read["flags"] & constant("FFM_ACCESS_ASKED")) != 0
+    kinds, which = np.unique(2 * read["stack"].astype(np.int64) + asked, return_inverse=True)
+    reader = np.array([readers.of(kind // 2, bool(kind % 2)) for kind in kinds.tolist()], np.uint8)[which]
+    read, reader = read[reader != Reader.OTHER], reader[reader != Reader.OTHER]
+    time = read["time"].astype(np.int64)
+    early = (read["flags"] & constant("FFM_ACCESS_EARLY")) != 0
+    counter = read["address"] != 0
+    comparison = np.minimum(reader, np.maximum(_partner(time, reader, wait_ends), np.where(counter, reader, 0)))
+    return Clocks(
+        thread=read["operation_thread"][~early].astype(np.int64),
+        time=time[~early],
+        comparison=_COMPARISON[comparison[~early]],
+    )
+
+
+_COMPARISON = np.array([Comparison.NOT_COMPARED, Comparison.MAYBE_COMPARED, Comparison.COMPARED], np.uint8)
+"""For each `Reader`, of both reads the less certain one."""
+
+
+def _partner(time: NDArray[np.int64], reader: NDArray[np.uint8], wait_ends: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return whose the most certain other read is that each can be compared with; `Reader.OTHER` if there is none.
+
+    A read can be compared with any before it, and with one after it if something waits in between.
+    """
+    partner = np.full(len(time), Reader.OTHER, np.uint8)
+    next_wait = np.append(wait_ends, np.iinfo(np.int64).max)[np.searchsorted(wait_ends, time, side="right")]
+    for certain in (Reader.UNKNOWN, Reader.PROGRAM):
+        of = time[reader >= certain]
+        if len(of):
+            partner[(of.min() < time) | (of.max() > next_wait)] = certain
+    return partner
+
+
+class _Readers:
+    """Tells whose the reads with the stacks of a recording are."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def of(self, stack: int, asked: bool) -> Reader:
+        """Return whose a read with that stack is. `asked` means that an interpreter may read the clock for a script."""
+        stacks = self._recording.stacks
+        return self._reader(stacks[stack], asked) if stack < len(stacks) else Reader.UNKNOWN
+
+    def _reader(self, stack: RecordedStack, asked: bool) -> Reader:
+        interpreting = False
+        for module, _ in stack.frames:
+            path = "" if module is None else self._recording.modules[module].path
+            name = PurePath(path).name
+            if not name or _HANDS_ON.match(name):
+                continue
+            if _PYTHON_CLOCK.match(name) or (_INTERPRETER.match(name) and asked):
+                return _reader_in_python(stack)
+            if _INTERPRETER.match(name):  # its own, unless one of those modules called it
+                interpreting = True
+                continue
+            if interpreting:
+                return Reader.OTHER
+            if os.path.realpath(path) == os.path.realpath(self._recording.executable):
+                return Reader.PROGRAM
+            return Reader.OTHER if _INSTALLED.match(path) else Reader.UNKNOWN
+        return Reader.OTHER if interpreting else Reader.UNKNOWN
+
+
+def _reader_in_python(stack: RecordedStack) -> Reader:
+    file = next((frame.file for frame in stack.python if frame.file), None)
+    if file is None:
+        return Reader.UNKNOWN
+    if _MEASURES.match(file):
+        return Reader.PROGRAM
+    return Reader.OTHER if _STANDARD_LIBRARY.match(file) or _INSTALLED.match(file) else Reader.PROGRAM

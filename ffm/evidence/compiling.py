@@ -1,0 +1,69 @@
+"""Just-in-time compilation: time that the driver spends producing machine code for this GPU (dissertation 3.4)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.driver.device_code import DeviceCode, device_code
+from ffm.evidence.operations import PRIVATE
+from ffm.results.columns import Columns
+from ffm.results.documents import Module, Run, Tracing
+
+WORTH_SAYING = 0.01
+"""Share of the run, spent loading device code that needs no compiling, above which it is reported."""
+
+
+def compiled_modules(run: Run | None, modules: list[Module], capability: int) -> dict[Path, list[DeviceCode]]:
+    """Return the files of a run with device code that must be compiled for a GPU of this compute capability."""
+    paths = dict.fromkeys(Path(module.path) for module in modules if module.path)
+    if run is not None:
+        paths |= dict.fromkeys(Path(process.executable) for process in run.processes if process.executable)
+    found = {path: device_code(path) for path in paths}
+    return {
+        path: [part for part in code if part.compiled_for(capability)]
+        for path, code in found.items()
+        if any(part.compiled_for(capability) for part in code)
+    }
+
+
+def loading_seconds(columns: Columns) -> float:
+    """Return the seconds that the program spent in calls that load device code, or look it up.
+
+    The driver may compile in any of them: when a module is loaded, or only when its first function is requested.
+    """
+    loading = [
+        function.index
+        for function in load_catalogue().of_kind(Kind.MODULE)
+        if not function.base.endswith(("Unload", "Destroy"))
+    ]
+    chosen = np.isin(columns["function"], loading) & (columns["function"] != PRIVATE)
+    return float(columns["duration"][chosen].sum()) / 1e9
+
+
+def compilation_notes(tracing: Tracing, columns: Columns, wall_s: float) -> list[str]:
+    """Return what a reader should know about code that was compiled while the program ran."""
+    seconds = loading_seconds(columns)
+    share = f"{seconds:.2f} s" + (f", {seconds / wall_s:.0%} of the run" if wall_s > 0 else "")
+    capability = tracing.compute_capability
+    compiled = compiled_modules(tracing.run, tracing.modules, capability) if capability else {}
+    if not compiled:
+        if wall_s > 0 and seconds > WORTH_SAYING * wall_s:
+            return [f"Loading device code took {share}."]
+        return []
+    names = ", ".join(path.name for path in compiled)
+    parts = [part for code in compiled.values() for part in code]
+    machine = sorted({architecture for part in parts for architecture in part.machine})
+    holds = (
+        f"machine code for {', '.join(f'sm_{architecture}' for architecture in machine)} only"
+        if machine
+        else "PTX only"
+    )
+    return [
+        f"The driver compiles device code of {names} when it is loaded, which took {share} in stage 2 (the driver "
+        f"caches the result, by default in ~/.nv/ComputeCache). It contains {holds}, but this GPU is sm_{capability}: "
+        f"build it with `nvcc -arch=sm_{capability}`, or add "
+        f"`-gencode arch=compute_{capability},code=sm_{capability}`."
+    ]

@@ -1,0 +1,116 @@
+"""How much of what was downloaded the CPU touched before it was overwritten or freed, according to stage 3's watch."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.driver.catalogue import Direction, Kind, load_catalogue
+from ffm.evidence.program_order import access_rows
+from ffm.instrument.recording.layout import constant
+from ffm.instrument.recording.reader import Recording
+from ffm.results.analysis_document import DownloadUse
+from ffm.results.columns import LONGEST, Column, Columns, Table, identity, size
+
+DOWNLOADS = Table(
+    {
+        **identity(),
+        "bytes": size(),
+        "touched": size(),
+        "first": Column(np.int64, least=0, most=LONGEST),
+        "last": Column(np.int64, least=0, most=LONGEST),
+    },
+    {
+        "are at most all bytes touched": lambda columns: bool((columns["touched"] <= columns["bytes"]).all()),
+        "does the first touch come before the last": lambda columns: bool((columns["first"] <= columns["last"]).all()),
+    },
+)
+"""What `followed_downloads` returns, and which operation each row is."""
+
+
+def followed_downloads(columns: Columns, recording: Recording) -> tuple[NDArray[np.int64], Columns]:
+    """Return the rows of the downloads of a process that were followed to their end, and how much of each was touched.
+
+    The other columns are the `bytes` that arrived and at most how many of them were `touched`; the touched bytes are
+    within `first` to `last`, counted from the start of the download (both 0 if nothing was touched).
+    """
+    extents = recording.extents
+    rows = access_rows(columns, extents)
+    known = rows >= 0
+    extents, rows = extents[known], rows[known]
+    followed = extents["kind"] == constant("FFM_EXTENT_FOLLOWED")
+    lost = np.unique(rows[extents["kind"] == constant("FFM_EXTENT_LOST")])
+    downloads = np.setdiff1d(rows[followed], lost)
+    touched = (extents["kind"] == constant("FFM_EXTENT_TOUCHED")) & np.isin(rows, downloads)
+    followed &= np.isin(rows, downloads)
+    number = np.searchsorted(downloads, rows)
+    count = len(downloads)
+    brought = np.bincount(number[followed], weights=extents["bytes"][followed], minlength=count).astype(np.int64)
+    begin = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(begin, number[followed], extents["start"][followed].astype(np.int64))
+
+    of = number[touched]
+    start = extents["start"][touched].astype(np.int64) - begin[of]
+    end = start + extents["bytes"][touched].astype(np.int64)
+    first, last = np.full(count, np.iinfo(np.int64).max), np.zeros(count, np.int64)
+    np.minimum.at(first, of, start)
+    np.maximum.at(last, of, end)
+    covered = _covered(of, start, end, last)
+    return downloads, {
+        "bytes": brought,
+        "touched": np.minimum(covered, brought),
+        "first": np.where(covered > 0, first, 0),
+        "last": last,
+    }
+
+
+def _covered(
+    of: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64], last: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return how many bytes the intervals of each download cover; they may overlap. `last` is the end of the
+    last one.
+    """
+    order = np.lexsort((start, of))
+    base = (np.cumsum(last) - last)[of[order]]  # one download after the other
+    low, high = base + start[order], base + end[order]
+    before = np.maximum.accumulate(np.append(-1, high))[:-1]
+    new = np.maximum(high - np.maximum(low, before), 0)
+    return np.bincount(of[order], weights=new, minlength=len(last)).astype(np.int64)
+
+
+def is_download(columns: Columns) -> NDArray[np.bool_]:
+    """Return whether each operation is a transfer from the device to the host."""
+    to_host = (columns["flags"] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
+    from_host = (columns["flags"] & constant("FFM_OPERATION_HOST_SOURCE")) != 0
+    catalogue = load_catalogue()
+    transfers = [function.index for function in catalogue.of_kind(Kind.TRANSFER)]
+    named = [f.index for f in catalogue.of_kind(Kind.TRANSFER) if f.direction is Direction.DEVICE_TO_HOST]
+    functions = columns["function"]
+    found: NDArray[np.bool_] = (np.isin(functions, transfers) & to_host & ~from_host) | np.isin(functions, named)
+    return found
+
+
+def download_uses(columns: Columns, table: Columns, watch: str) -> dict[int, DownloadUse]:
+    """Sum the followed downloads of each site; sites are stack numbers of `columns`, those of `table` translated.
+
+    Sites that download have an entry even if nothing was followed.
+    """
+    sites, counts = np.unique(columns["stack"][is_download(columns)], return_counts=True)
+    uses: dict[int, DownloadUse] = {}
+    for site, of in zip(sites.tolist(), counts.tolist(), strict=True):
+        mine = np.flatnonzero(table["stack"] == site)
+        if not len(mine):
+            uses[site] = DownloadUse(occurrences=0, of=of, watch=watch)
+            continue
+        used = mine[table["touched"][mine] > 0]
+        uses[site] = DownloadUse(
+            occurrences=len(mine),
+            of=max(of, len(mine)),
+            watch=watch,
+            bytes=int(table["bytes"][mine].sum()),
+            touched_bytes=int(table["touched"][mine].sum()),
+            first=int(table["first"][used].min()) if len(used) else 0,
+            last=int(table["last"][used].max()) if len(used) else 0,
+            untouched=len(mine) - len(used),
+        )
+    return uses

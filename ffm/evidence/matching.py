@@ -1,0 +1,110 @@
+"""Finds the same operation in another run (docs/architecture.md#the-stages).
+
+Operations are identified by process, thread, call stack and occurrence.
+
+Threads are numbered in the order of their first driver call, which is random if a program starts several at once. The
+same thread of another run is the one that makes the same calls from the same places, as often as possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.results.columns import Columns
+from ffm.results.documents import Stack
+
+IDENTITY = ("process", "thread", "stack", "occurrence")
+"""Columns that identify an operation. Stack numbers are those of one document: `translate` them first."""
+
+
+def translate(numbers: NDArray[np.int32], own: Sequence[Stack], other: Sequence[Stack]) -> NDArray[np.int32]:
+    """Convert stack numbers of one document to those of another; -1 if the other has no such stack."""
+    place = {stack.key: number for number, stack in enumerate(other)}
+    table = np.array([place.get(stack.key, -1) for stack in own] + [-1], np.int32)
+    return table[numbers]
+
+
+def match(wanted: Columns, among: Columns) -> NDArray[np.int64]:
+    """Return, for each wanted row, the row of `among` with the same identity; -1 if there is none.
+
+    Both must use the stack numbers of the same document. Identities in `among` are distinct.
+    """
+    count = len(among["stack"])
+    result = np.full(len(wanted["stack"]), -1, np.int64)
+    if count == 0 or len(result) == 0:
+        return result
+    wanted = {**wanted, "thread": _same_threads(wanted, among)}
+    both = [np.concatenate([among[name], wanted[name]]).astype(np.int64) for name in IDENTITY]
+    order = np.lexsort(both[::-1])
+    same = np.ones(len(order) - 1, bool)
+    for column in both:
+        same &= column[order][1:] == column[order][:-1]
+    # The sort is stable, so the row of `among` comes directly before the wanted ones with its identity.
+    group = np.concatenate(([0], np.cumsum(~same)))
+    first = np.full(group[-1] + 1, -1, np.int64)
+    known = order < count
+    first[group[known]] = order[known]
+    result[order[~known] - count] = first[group[~known]]
+    return result
+
+
+def _same_threads(wanted: Columns, among: Columns) -> NDArray[np.int64]:
+    """Return the thread of `among` that corresponds to each wanted row's thread; -1 if better matches took them all.
+
+    Among several equally good matches, such as the workers of a pool, the one with the same number is chosen.
+    """
+    threads = wanted["thread"].astype(np.int64)
+    if not threads.any() and not among["thread"].any():
+        return threads
+    span = int(max(threads.max(), among["thread"].max())) + 1
+    lines = wanted["process"].astype(np.int64) * span + threads
+    left, right, alike = _common_calls(_calls_of(wanted, span), _calls_of(among, span))
+    renumbered = dict.fromkeys(np.unique(lines).tolist(), -1)
+    taken: set[int] = set()
+    for pair in np.lexsort((right, left, left != right, -alike)).tolist():
+        line, other = int(left[pair]), int(right[pair])
+        if renumbered[line] < 0 and other not in taken:
+            renumbered[line] = other
+            taken.add(other)
+    distinct, place = np.unique(lines, return_inverse=True)
+    found = np.array([renumbered[line] for line in distinct.tolist()], np.int64)
+    return np.where(found >= 0, found % span, -1)[place]
+
+
+def _calls_of(columns: Columns, span: int) -> NDArray[np.int64]:
+    """Return distinct (process, stack, line, calls) of some rows: the number of calls of each stack that a line, which
+    is a thread of a process, makes up to the last of these rows. Shape (n, 4). Rows without a stack (-1) do not count.
+    """
+    some = columns["stack"] >= 0
+    stack = columns["stack"][some].astype(np.int64)
+    line = columns["process"][some].astype(np.int64) * span + columns["thread"][some]
+    stacks = int(stack.max(initial=0)) + 1
+    distinct, place = np.unique(line * stacks + stack, return_inverse=True)
+    calls = np.zeros(len(distinct), np.int64)
+    np.maximum.at(calls, place, columns["occurrence"][some] + 1)
+    line = distinct // stacks
+    return np.column_stack([line // span, distinct % stacks, line, calls])
+
+
+def _common_calls(
+    left: NDArray[np.int64], right: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """For each pair of lines with a common stack, return both lines and how many calls they have in common at most."""
+    stacks = np.unique(np.concatenate([left[:, :2], right[:, :2]]), axis=0, return_inverse=True)[1].reshape(-1)
+    of_left, of_right = stacks[: len(left)], stacks[len(left) :]
+    order = np.argsort(of_right, kind="stable")
+    first = np.searchsorted(of_right[order], of_left, "left")
+    many = np.searchsorted(of_right[order], of_left, "right") - first
+    row = np.repeat(np.arange(len(left)), many)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)
+    other = order[first[row] + within]
+    pairs = np.column_stack([left[row, 2], right[other, 2]])
+    if not len(pairs):
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
+    distinct, place = np.unique(pairs, axis=0, return_inverse=True)
+    alike = np.zeros(len(distinct), np.int64)
+    np.add.at(alike, place.reshape(-1), np.minimum(left[row, 3], right[other, 3]))
+    return distinct[:, 0], distinct[:, 1], alike

@@ -1,0 +1,338 @@
+"""What stage 3 recorded, as the order of work and waits that `ffm.model.necessity` judges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.driver.catalogue import Direction, DriverFunction, Kind, Memory, load_catalogue
+from ffm.instrument.recording.layout import constant
+from ffm.model.necessity import (
+    FORKED_THREAD,
+    UNKNOWN_THREAD,
+    Action,
+    Operations,
+    Role,
+    Scope,
+    StreamKind,
+    Streams,
+    Uses,
+)
+from ffm.results.columns import Columns
+
+LEGACY_STREAM, LEGACY_HANDLE, PER_THREAD_HANDLE = 0, 1, 2
+"""`CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD` in CUDA's `cuda.h`: handles of the default streams."""
+
+PER_THREAD_STREAMS = 1 << 60
+"""A thread's own default stream gets this number plus the thread's; no pointer is that large."""
+
+NON_BLOCKING = 1
+"""`CU_STREAM_NON_BLOCKING` of `cuda.h`."""
+
+NOT_READY = 600
+"""`CUDA_ERROR_NOT_READY` in `cuda.h`: the answer to a query for unfinished work."""
+
+CONTEXT_SHIFT = 8
+"""The high byte of an operation's flags is the number of its context; see `layout.h`."""
+
+_WAITS_ITSELF = frozenset({Memory.DEVICE, Memory.PINNED, Memory.REGISTERED, Memory.MANAGED})
+"""Memory whose free waits for the work that may use it (CUDA Driver API, "API synchronization behavior")."""
+
+
+def operations_of(columns: Columns) -> Operations:
+    """For each operation of a process, sorted by start, say how it affects the order of work and what it waits for."""
+    catalogue = load_catalogue()
+    functions = columns["function"]
+
+    def where(chosen: list[DriverFunction]) -> NDArray[np.bool_]:
+        return np.isin(functions, [function.index for function in chosen])
+
+    kinds = {kind: where(list(catalogue.of_kind(kind))) for kind in Kind}
+    named = {
+        base: where([function for function in catalogue.functions if function.base == base])
+        for base in ("cuCtxSynchronize", "cuEventSynchronize", "cuStreamSynchronize", "cuEventQuery", "cuStreamQuery",
+                     "cuStreamWaitEvent")
+    }  # fmt: skip
+    records = where([f for f in catalogue.functions if f.base in ("cuEventRecord", "cuEventRecordWithFlags")])
+    asynchronous = where([function for function in catalogue.functions if function.asynchronous])
+    waited = columns["waits"] > 0
+    done = columns["result"] == 0
+    context = (columns["flags"] >> CONTEXT_SHIFT).astype(np.int64)
+    to_host = (columns["flags"] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
+
+    scope = np.full(len(functions), Scope.NONE, np.uint8)
+    scope[waited] = Scope.UNKNOWN
+    copies = kinds[Kind.TRANSFER] | kinds[Kind.SET]
+    scope[waited & copies] = Scope.STREAM
+    scope[waited & copies & asynchronous & ~to_host] = Scope.STAGING
+    scope[waited & (kinds[Kind.LAUNCH] | kinds[Kind.HOST_FUNCTION])] = Scope.STAGING
+    scope[waited & (kinds[Kind.FREE] | kinds[Kind.MODULE] | kinds[Kind.CONTEXT])] = Scope.CONTEXT
+    scope[functions == constant("FFM_FUNCTION_PRIVATE")] = Scope.PRIVATE
+    explicit = kinds[Kind.SYNCHRONIZATION] & done
+    scope[kinds[Kind.SYNCHRONIZATION]] = Scope.UNKNOWN
+    scope[explicit & named["cuCtxSynchronize"]] = Scope.CONTEXT
+    scope[explicit & named["cuStreamSynchronize"]] = Scope.STREAM
+    scope[explicit & named["cuEventSynchronize"]] = Scope.EVENT
+    records_in_graph = (columns["flags"] & constant("FFM_OPERATION_RECORDS")) != 0
+    if records_in_graph.any():  # the last record of an event may not have been seen
+        scope[explicit & named["cuEventSynchronize"]] = Scope.UNKNOWN
+    judged = scope != Scope.NONE
+    answers = _polled(columns, kinds[Kind.QUERY])
+    scope[answers & named["cuStreamQuery"]] = Scope.STREAM
+    scope[answers & named["cuEventQuery"]] = Scope.EVENT
+
+    action = np.full(len(functions), Action.NOTHING, np.uint8)
+    captures = where([function for function in catalogue.functions if function.captures])
+    order = kinds[Kind.ORDER] & ~records & ~named["cuStreamWaitEvent"] & ~captures
+    frees = kinds[Kind.FREE] & done
+    on_cpu = (columns["flags"] & constant("FFM_OPERATION_ON_CPU")) != 0
+    works = (copies & ~on_cpu) | kinds[Kind.LAUNCH] | kinds[Kind.HOST_FUNCTION] | order | (frees & asynchronous)
+    action[works & done] = Action.WORK
+    action[records & done] = Action.RECORD
+    action[named["cuStreamWaitEvent"] & done] = Action.WAIT_EVENT
+    waiting_frees = where([f for f in catalogue.of_kind(Kind.FREE) if f.memory in _WAITS_ITSELF])
+    action[frees & ~asynchronous & ~waited & ~waiting_frees] = Action.RELEASE
+    stream, streams = _streams(columns, context)
+    event = _events(columns, records | named["cuEventSynchronize"] | named["cuEventQuery"] | named["cuStreamWaitEvent"])
+    recorded_unseen = _recorded_unseen(columns, event, records & done)
+    scope[(scope == Scope.EVENT) & judged & recorded_unseen] = Scope.UNKNOWN
+    return Operations(
+        start=columns["start"],
+        end=columns["start"] + columns["duration"],
+        thread=columns["thread"].astype(np.int64),
+        scope=scope,
+        judged=judged,
+        stream=stream,
+        context=context,
+        event=event,
+        action=action,
+        streams=streams,
+    )
+
+
+def _polled(columns: Columns, queries: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the successful queries of polling loops: the same call returned `NOT_READY` before.
+
+    A query that succeeds at once could be one that the program would not repeat.
+    """
+    polled = np.zeros(len(queries), np.bool_)
+    rows = np.flatnonzero(queries)
+    rows = rows[np.lexsort((columns["start"][rows], columns["thread"][rows]))]
+    before, after = rows[:-1], rows[1:]
+    again = (columns["stack"][before] == columns["stack"][after]) & (columns["result"][before] == NOT_READY)
+    again &= (columns["thread"][before] == columns["thread"][after]) & (columns["result"][after] == 0)
+    polled[after[again]] = True
+    return polled
+
+
+def epochs_of(
+    handle: NDArray[np.uint64], time: NDArray[np.int64], made: NDArray[np.uint64], made_time: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Count how often each handle had been created by a time: a handle that is created again names another object."""
+    count = len(handle)
+    handles = np.concatenate([made, handle])
+    times = np.concatenate([made_time, time])
+    making = np.repeat([1, 0], [len(made), count])
+    order = np.lexsort((making == 0, times, handles))
+    total = np.cumsum(making[order])
+    new = np.ones(len(order), np.bool_)
+    new[1:] = handles[order][1:] != handles[order][:-1]
+    before = (total - making[order])[np.flatnonzero(new)]
+    lengths = np.diff(np.append(np.flatnonzero(new), len(order)))
+    epoch = np.empty(len(order), np.int64)
+    epoch[order] = total - np.repeat(before, lengths)
+    return epoch[len(made) :]
+
+
+def _numbered(*identity: NDArray[np.generic]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number the distinct identities from 0; return the numbers, and the first row of each."""
+    table = np.column_stack([column.astype(np.uint64) for column in identity])
+    _, first, number = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    return number.reshape(-1).astype(np.int64), first
+
+
+def _streams(columns: Columns, context: NDArray[np.int64]) -> tuple[NDArray[np.int64], Streams]:
+    """Return the stream of each operation, and what the streams are, including default streams."""
+    catalogue = load_catalogue()
+    per_thread = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, bool)
+    creates = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, bool)
+    for function in catalogue.functions:
+        per_thread[function.index] = function.default_stream == "per_thread"
+        creates[function.index] = function.kind is Kind.STREAM and function.result >= 0
+    key = columns["stream"].copy()
+    own = (key == PER_THREAD_HANDLE) | ((key == LEGACY_STREAM) & per_thread[columns["function"]])
+    key[key == LEGACY_HANDLE] = LEGACY_STREAM
+    key[own] = PER_THREAD_STREAMS + columns["thread"][own].astype(np.uint64)
+    created = np.flatnonzero(creates[columns["function"]] & (columns["result"] == 0))
+    default = own | (key == LEGACY_STREAM)
+    made, made_time = columns["destination"][created], columns["start"][created]
+    epoch = np.where(default, 0, epochs_of(key, columns["start"], made, made_time))
+    number, first = _numbered(np.where(default, context + 1, 0), key, epoch)
+
+    kind = np.full(len(first), StreamKind.INDEPENDENT, np.uint8)  # for a stream whose creation was not seen
+    kind[key[first] == LEGACY_STREAM] = StreamKind.LEGACY
+    kind[own[first]] = StreamKind.BLOCKING
+    of_context = context[first].copy()
+    order = created[np.lexsort((columns["start"][created], columns["destination"][created]))]
+    for stream in np.flatnonzero(~default[first] & (epoch[first] > 0)):
+        making = order[np.searchsorted(columns["destination"][order], key[first[stream]]) + epoch[first[stream]] - 1]
+        of_context[stream] = context[making]
+        if not columns["source"][making] & NON_BLOCKING:
+            kind[stream] = StreamKind.BLOCKING
+    return number, Streams(kind=kind, context=of_context)
+
+
+def _event_creations(columns: Columns) -> NDArray[np.int64]:
+    creating = [f.index for f in load_catalogue().of_kind(Kind.EVENT) if f.result >= 0]
+    return np.flatnonzero(np.isin(columns["function"], creating) & (columns["result"] == 0))
+
+
+def _events(columns: Columns, concerned: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the event of each operation that concerns one, numbered from 0; -1 for the others."""
+    created = _event_creations(columns)
+    event = np.full(len(columns["start"]), -1, np.int64)
+    rows = np.flatnonzero(concerned)
+    if len(rows):
+        epoch = epochs_of(
+            columns["handle"][rows], columns["start"][rows], columns["destination"][created], columns["start"][created]
+        )
+        event[rows], _ = _numbered(columns["handle"][rows], epoch)
+    return event
+
+
+def _recorded_unseen(columns: Columns, event: NDArray[np.int64], records: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the operations on an event that was, or may have been, recorded in a way that is not seen.
+
+    A launch records the events of its attributes (`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT`, `..._COMPLETION_EVENT`),
+    and another process those that it shares (CUDA Driver API, `cuIpcGetEventHandle`).
+    """
+    start = columns["start"]
+    first_record = np.full(int(event.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first_record, event[records], start[records])
+    shared = np.unique(columns["handle"][_of_base(columns, "cuIpcGetEventHandle")])
+    on_event = event >= 0
+    unseen = np.zeros(len(event), np.bool_)
+    unseen[on_event] = first_record[event[on_event]] > start[on_event]
+    return unseen | (on_event & np.isin(columns["handle"], shared))
+
+
+def _of_base(columns: Columns, base: str) -> NDArray[np.bool_]:
+    """Return the calls of a driver function in any of its forms."""
+    forms = [function.index for function in load_catalogue().functions if function.base == base]
+    return np.isin(columns["function"], forms)
+
+
+def timing_uses(columns: Columns) -> Uses:
+    """Return the queries for the time between two events, as uses of the records of both."""
+    catalogue = load_catalogue()
+    asking = np.flatnonzero(
+        np.isin(columns["function"], [function.index for function in catalogue.of_kind(Kind.TIMING)])
+        & (columns["result"] == 0)
+    )
+    recording = [f.index for f in catalogue.functions if f.base in ("cuEventRecord", "cuEventRecordWithFlags")]
+    records = np.flatnonzero(np.isin(columns["function"], recording) & (columns["result"] == 0))
+    order = records[np.lexsort((columns["start"][records], columns["handle"][records]))]
+    operation: list[int] = []
+    time: list[int] = []
+    thread: list[int] = []
+    for row in asking.tolist():
+        for handle in (columns["handle"][row], columns["source"][row]):
+            mine = order[
+                np.searchsorted(columns["handle"][order], handle) : np.searchsorted(
+                    columns["handle"][order], handle, side="right"
+                )
+            ]
+            place = np.searchsorted(columns["start"][mine], columns["start"][row]) - 1
+            if place >= 0:
+                operation.append(int(mine[place]))
+                time.append(int(columns["start"][row]))
+                thread.append(int(columns["thread"][row]))
+    return Uses(
+        operation=np.array(operation, np.int64),
+        time=np.array(time, np.int64),
+        role=np.full(len(operation), Role.TIMING, np.uint8),
+        thread=np.array(thread, np.int64),
+    )
+
+
+def host_function_uses(columns: Columns) -> Uses:
+    """Return the program's functions that run in streams, as uses of themselves at an unknown time."""
+    functions = [function.index for function in load_catalogue().of_kind(Kind.HOST_FUNCTION)]
+    rows = np.flatnonzero(np.isin(columns["function"], functions) & (columns["result"] == 0))
+    role = np.full(len(rows), Role.HOST_FUNCTION, np.uint8)
+    return Uses(rows, columns["start"][rows], role, np.full(len(rows), UNKNOWN_THREAD))
+
+
+def unseen_uses(columns: Columns) -> Uses:
+    """Return all that may write host memory, as used at an unknown time by what is not seen."""
+    launches = [function.index for function in load_catalogue().of_kind(Kind.LAUNCH)]
+    writes = (columns["flags"] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
+    rows = np.flatnonzero((writes | np.isin(columns["function"], launches)) & (columns["result"] == 0))
+    role = np.full(len(rows), Role.UNWATCHED, np.uint8)
+    return Uses(rows, columns["start"][rows], role, np.full(len(rows), UNKNOWN_THREAD))
+
+
+def shared_uses(columns: Columns) -> Uses:
+    """Return all work on the device, as used by another process at an unknown time, if any shares device memory."""
+    catalogue = load_catalogue()
+    done = columns["result"] == 0
+    sharing = [function.index for function in catalogue.of_kind(Kind.SHARING)]
+    sharing += [f.index for f in catalogue.of_kind(Kind.ALLOCATION) if f.memory is Memory.IMPORTED]
+    working = [function.index for function in catalogue.of_kind(Kind.LAUNCH, Kind.SET, Kind.TRANSFER)]
+    shares = (done & np.isin(columns["function"], sharing)).any()
+    rows = np.flatnonzero(done & np.isin(columns["function"], working)) if shares else np.empty(0, np.int64)
+    role = np.full(len(rows), Role.SHARED, np.uint8)
+    return Uses(rows, columns["start"][rows], role, np.full(len(rows), UNKNOWN_THREAD))
+
+
+def access_rows(columns: Columns, recorded: NDArray[np.void]) -> NDArray[np.int64]:
+    """Return the row of the operation whose memory each recorded access touched; -1 if it was not recorded."""
+    key = columns["thread"].astype(np.int64) << 40 | columns["number"]
+    order = np.argsort(key)
+    wanted = recorded["operation_thread"].astype(np.int64) << 40 | recorded["operation"].astype(np.int64)
+    place = np.searchsorted(key[order], wanted)
+    found = np.full(len(wanted), -1, np.int64)
+    inside = place < len(order)
+    candidate = order[place[inside]]
+    found[inside] = np.where(key[candidate] == wanted[inside], candidate, -1)
+    return found
+
+
+def access_uses(
+    columns: Columns, recorded: NDArray[np.void], rows: NDArray[np.int64], threads: Mapping[int, int]
+) -> Uses:
+    """Convert recorded accesses to the memory of operations (`rows`) to uses; `threads` numbers the kernel's."""
+    catalogue = load_catalogue()
+    functions = columns["function"][rows]
+    launches = np.isin(functions, [function.index for function in catalogue.of_kind(Kind.LAUNCH)])
+    sets = np.isin(functions, [function.index for function in catalogue.of_kind(Kind.SET)])
+    writes = (columns["flags"][rows] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
+    up = np.isin(functions, [f.index for f in catalogue.functions if f.direction is Direction.HOST_TO_DEVICE])
+    source_in_flight = np.isin(functions, [function.index for function in catalogue.functions if function.asynchronous])
+    reads = (columns["flags"][rows] & constant("FFM_OPERATION_HOST_SOURCE")) != 0
+    only_read = (up | reads) & ~writes
+    role = np.select(
+        [
+            recorded["kind"] == constant("FFM_ACCESS_UNWATCHED"),
+            recorded["kind"] == constant("FFM_ACCESS_RELEASED"),
+            launches | sets | ~only_read,
+            source_in_flight,
+        ],
+        [Role.UNWATCHED, Role.RELEASED, Role.RESULT, Role.SOURCE],
+        Role.OWN_SOURCE,
+    ).astype(np.uint8)
+    thread = np.array([threads.get(number, UNKNOWN_THREAD) for number in recorded["thread_id"].tolist()], np.int64)
+    thread[(recorded["flags"] & constant("FFM_ACCESS_INHERITED")) != 0] = FORKED_THREAD
+    return Uses(operation=rows, time=recorded["time"].astype(np.int64), role=role, thread=thread)
+
+
+def joined_uses(*parts: Uses) -> Uses:
+    """Concatenate uses."""
+    return Uses(
+        operation=np.concatenate([part.operation for part in parts]),
+        time=np.concatenate([part.time for part in parts]),
+        role=np.concatenate([part.role for part in parts]),
+        thread=np.concatenate([part.thread for part in parts]),
+    )

@@ -1,0 +1,209 @@
+"""What stage 3 recorded about the bytes that transfers carry, as `ffm.model.transfers` judges it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.evidence.program_order import access_rows
+from ffm.instrument.recording.layout import constant
+from ffm.instrument.recording.reader import Recording
+from ffm.model.transfers import Contents, Parts, Repetition, Repetitions, allocations_of, repeated_transfers
+from ffm.results.columns import Columns
+
+LEAST = np.iinfo(np.int64).min
+
+REMOVABLE = (Repetition.NEEDED, Repetition.PARTIAL, Repetition.COPY, Repetition.REPEAT, Repetition.NO_OP)
+"""From what must stay to what can be removed: a transfer of several copies is classified by the least removable."""
+
+
+def judged_transfers(columns: Columns, recording: Recording) -> tuple[NDArray[np.int64], Repetitions]:
+    """Return the rows of the transfers of a process whose bytes are known, in order of time, and what they repeat.
+
+    `columns` are sorted by start; `first` of the verdicts names a row of `columns`.
+    """
+    contents, operation, recorded = _contents(columns, recording)
+    found = repeated_transfers(contents, _parts(columns, recording, operation, recorded, contents))
+    if not len(operation):
+        return operation, found
+    rank = np.empty(len(REMOVABLE), np.int64)
+    rank[list(REMOVABLE)] = np.arange(len(REMOVABLE))
+    order = np.lexsort((np.arange(len(operation)), rank[found.kind], operation))
+    rows, least = np.unique(operation[order], return_index=True)
+    chosen = order[least]
+    first = found.first[chosen]
+    moved = np.bincount(operation, weights=contents.bytes, minlength=len(columns["start"]))[rows]
+    repeated = np.bincount(operation, weights=found.share * contents.bytes, minlength=len(columns["start"]))[rows]
+    return rows, Repetitions(
+        kind=found.kind[chosen],
+        first=np.where(first >= 0, operation[np.maximum(first, 0)], -1),
+        share=repeated / np.maximum(moved, 1),
+    )
+
+
+def _contents(columns: Columns, recording: Recording) -> tuple[Contents, NDArray[np.int64], NDArray[np.void]]:
+    """Return the contents in order of time, the operation of each, and what was recorded about each."""
+    recorded = recording.contents
+    rows = access_rows(columns, recorded)
+    kept = np.flatnonzero((rows >= 0) & (columns["result"][np.maximum(rows, 0)] == 0))
+    kept = kept[np.argsort(rows[kept], kind="stable")]
+    recorded, rows = recorded[kept], rows[kept]
+    download = (recorded["flags"] & constant("FFM_CONTENT_DOWNLOAD")) != 0
+    known = (recorded["flags"] & constant("FFM_CONTENT_DESTINATION_KNOWN")) != 0
+    on_device = np.where(download, columns["source"][rows], recorded["destination"])
+    time = columns["start"][rows]
+    allocation = _allocation_of(columns, on_device, time)
+    touching = _touching(columns, rows, allocation, download)
+    contents = Contents(
+        time=time,
+        download=download,
+        destination=recorded["destination"],
+        shape=recorded["shape"].astype(np.int64),
+        bytes=recorded["bytes"].astype(np.int64),
+        hash_low=recorded["hash"][:, 0],
+        hash_high=recorded["hash"][:, 1],
+        destination_held=known & (recorded["destination_hash"] == recorded["hash"]).all(axis=1),
+        allocation=allocation,
+        defined=_defined(touching, allocation, rows, len(columns["start"])),
+        last_write=_last_write(columns, touching, allocation, time, recorded["written"]),
+    )
+    return contents, rows, recorded
+
+
+def _of_kind(columns: Columns, *kinds: Kind) -> NDArray[np.int64]:
+    functions = [function.index for function in load_catalogue().of_kind(*kinds)]
+    return np.flatnonzero(np.isin(columns["function"], functions) & (columns["result"] == 0))
+
+
+def _allocation_of(columns: Columns, address: NDArray[np.uint64], time: NDArray[np.int64]) -> NDArray[np.int64]:
+    allocating = _of_kind(columns, Kind.ALLOCATION)
+    return allocations_of(
+        address,
+        time,
+        columns["destination"][allocating],
+        columns["bytes"][allocating],
+        columns["start"][allocating],
+    )
+
+
+Touching = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]
+"""Transfers and memsets, by allocation on either side: rows, allocations, whether they write it."""
+
+
+def _touching(
+    columns: Columns, copied: NDArray[np.int64], allocation: NDArray[np.int64], download: NDArray[np.bool_]
+) -> Touching:
+    """Return what touches which allocation. `copied` are the rows of single copies, of which a batch has several."""
+    rows = _of_kind(columns, Kind.TRANSFER, Kind.SET)
+    time = columns["start"][rows]
+    written = _allocation_of(columns, columns["destination"][rows], time)
+    read = _allocation_of(columns, columns["source"][rows], time)
+    return (
+        np.concatenate([rows, rows, copied]),
+        np.concatenate([written, read, allocation]),
+        np.concatenate([np.repeat([True, False], len(rows)), ~download]),
+    )
+
+
+def _defined(
+    touching: Touching, allocation: NDArray[np.int64], rows: NDArray[np.int64], count: int
+) -> NDArray[np.bool_]:
+    """Return whether an earlier transfer or memset touched the allocation; kernels' results count once fetched."""
+    touches, touched, _ = touching
+    first = np.full(int(max(touched.max(initial=-1), allocation.max(initial=-1))) + 1, count, np.int64)
+    inside = touched >= 0
+    np.minimum.at(first, touched[inside], touches[inside])
+    return (allocation >= 0) & (first[np.maximum(allocation, 0)] < rows) if len(first) else np.zeros(len(rows), bool)
+
+
+_ONLY_ORDERS = re.compile(r"cu.*(Event|Capture)")
+"""Functions of the kind "order" that write no memory; what others write is not followed."""
+
+
+def _last_write(
+    columns: Columns,
+    touching: Touching,
+    allocation: NDArray[np.int64],
+    time: NDArray[np.int64],
+    written: NDArray[np.uint64],
+) -> NDArray[np.int64]:
+    """Return when work that may have written an allocation was last issued before a time.
+
+    `written` is when a kernel that leads to it was last launched, as recorded. Where that is not known it is any
+    kernel, or function of the program in the stream.
+    """
+    unknown = written == constant("FFM_WRITES_UNKNOWN")
+    last = np.maximum(
+        _last_before(time, _issued(columns, Kind.ORDER, without=_ONLY_ORDERS)),
+        np.where(
+            unknown,
+            _last_before(time, _issued(columns, Kind.LAUNCH, Kind.HOST_FUNCTION)),
+            np.where(unknown | (written == 0), LEAST, written.astype(np.int64)),
+        ),
+    )
+    rows, touched, writing = touching
+    rows, touched = rows[writing], touched[writing]
+    start = columns["start"][rows]
+    order = np.lexsort((start, touched))
+    for one in np.unique(allocation):
+        mine = allocation == one
+        low, high = np.searchsorted(touched[order], [one, one + 1])
+        times = start[order[low:high]]
+        last[mine] = np.maximum(last[mine], _last_before(time[mine], times))
+    return last
+
+
+def _issued(columns: Columns, *kinds: Kind, without: re.Pattern[str] | None = None) -> NDArray[np.int64]:
+    """Return when calls of these kinds began, sorted, without functions of that name."""
+    rows = _of_kind(columns, *kinds)
+    if without is not None:
+        names = [function.index for function in load_catalogue().of_kind(*kinds) if without.match(function.name)]
+        rows = rows[~np.isin(columns["function"][rows], names)]
+    return columns["start"][rows]
+
+
+def _last_before(time: NDArray[np.int64], events: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the last of the sorted events before each time, or the smallest value."""
+    if not len(events):
+        return np.full(len(time), LEAST)
+    place = np.searchsorted(events, time) - 1
+    return np.where(place >= 0, events[np.maximum(place, 0)], LEAST)
+
+
+def _parts(
+    columns: Columns,
+    recording: Recording,
+    operation: NDArray[np.int64],
+    recorded: NDArray[np.void],
+    contents: Contents,
+) -> Parts:
+    """Return the blocks of the contents; a content with a single block is its own block."""
+    block = constant("FFM_PART_BYTES")
+    parts = recording.parts
+    rows = access_rows(columns, parts)
+    # A part belongs to the copy of its operation that covers its destination.
+    order = np.lexsort((recorded["destination"], operation))
+    keys = np.array(list(zip(operation[order], recorded["destination"][order], strict=True)), "i8,u8")
+    wanted = np.array(list(zip(rows, parts["destination"], strict=True)), "i8,u8")
+    place = np.searchsorted(keys, wanted, side="right") - 1 if len(keys) else np.full(len(wanted), -1)
+    content = np.where(place >= 0, order[np.maximum(place, 0)], -1) if len(keys) else np.full(len(wanted), -1)
+    inside = np.flatnonzero(
+        (content >= 0) & (operation[np.maximum(content, 0)] == rows) if len(operation) else np.zeros(len(rows), bool)
+    )
+    content, parts = content[inside], parts[inside]
+    offset = (parts["destination"] - recorded["destination"][content]).astype(np.int64)
+    single = np.flatnonzero(contents.bytes <= block)
+    content = np.concatenate([content, single])
+    by_time = np.argsort(content, kind="stable")
+    return Parts(
+        content=content[by_time],
+        destination=np.concatenate([parts["destination"], contents.destination[single]])[by_time],
+        bytes=np.concatenate(
+            [np.minimum(block, contents.bytes[content[: len(offset)]] - offset), contents.bytes[single]]
+        )[by_time],
+        hash_low=np.concatenate([parts["hash"][:, 0], contents.hash_low[single]])[by_time],
+        hash_high=np.concatenate([parts["hash"][:, 1], contents.hash_high[single]])[by_time],
+    )

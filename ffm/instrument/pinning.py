@@ -1,0 +1,43 @@
+"""What pinning host memory costs on this machine."""
+
+from __future__ import annotations
+
+import functools
+import mmap
+import time
+from collections.abc import Iterable
+
+PINNING = ("cuMemAllocHost_v2", "cuMemHostAlloc", "cuMemHostRegister_v2")
+
+MEASURED_BYTES, ROUNDS = 32 << 20, 3
+
+
+@functools.cache
+def least_pinning_s() -> float:
+    """Measure the seconds per byte in which this machine makes and zeroes pages: the least that pinned memory costs.
+
+    Raises:
+        OSError: There is not enough memory.
+    """
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE
+    least = float("inf")
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        pages = mmap.mmap(-1, MEASURED_BYTES, flags=flags)
+        least = min(least, time.perf_counter() - began)
+        pages.close()
+    return least / MEASURED_BYTES
+
+
+def pinning_s(own: Iterable[tuple[str, int, float]]) -> float:
+    """Return the seconds per byte that pinning costs: what it cost the program itself, if that was recorded, and at
+    least what this machine needs.
+
+    `own` are the driver function, bytes and seconds of the program's operations or call sites.
+
+    Raises:
+        OSError: There is not enough memory to measure with.
+    """
+    pinned = [(size, seconds) for function, size, seconds in own if function in PINNING and size]
+    total = sum(size for size, _ in pinned)
+    return max(least_pinning_s(), sum(seconds for _, seconds in pinned) / total if total else 0.0)

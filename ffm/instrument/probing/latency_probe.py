@@ -1,0 +1,69 @@
+"""Measures how much longer a wait takes than the GPU's work: `python -m ffm.instrument.probing.latency_probe LIBRARY`.
+
+Prints {"latencies": [NANOSECONDS, ...]} or {"error": SENTENCE}. It imports little, so that it starts quickly.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+import time
+
+from ffm.instrument.probing.probe_driver import Driver, ProbeError
+
+REPETITIONS = 60
+WARMING_UP = 5
+"""The first repetitions start the driver's threads, and are not counted."""
+
+BYTES = 1 << 20
+"""Bytes that the GPU sets: enough work for the waiting thread to fall asleep, if its driver lets it sleep."""
+
+PAUSE_S = 0.0002
+"""Seconds between repetitions, so that the GPU and its input queue become idle."""
+
+
+def measured_latencies(driver: Driver) -> list[int]:
+    """Repeatedly give work to the idle GPU and wait for it; return the excess over the work's own time in nanoseconds.
+
+    Raises:
+        ProbeError: The driver has no GPU, or refused a call.
+    """
+    context, stream, memory = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint64()
+    gpu, begun, ended, elapsed = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_float()
+    # CUDA 12.8 added a second form, which newer drivers may export alone.
+    elapsed_time = "cuEventElapsedTime" if driver.has("cuEventElapsedTime") else "cuEventElapsedTime_v2"
+    driver("cuInit", ctypes.c_uint(0))
+    driver("cuDeviceGet", ctypes.byref(gpu), ctypes.c_int(0))
+    driver("cuDevicePrimaryCtxRetain", ctypes.byref(context), gpu)
+    driver("cuCtxSetCurrent", context)
+    driver("cuStreamCreate", ctypes.byref(stream), ctypes.c_uint(0))
+    driver("cuEventCreate", ctypes.byref(begun), ctypes.c_uint(0))
+    driver("cuEventCreate", ctypes.byref(ended), ctypes.c_uint(0))
+    driver("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(BYTES))
+    latencies: list[int] = []
+    for repetition in range(WARMING_UP + REPETITIONS):
+        time.sleep(PAUSE_S)
+        start = time.monotonic_ns()
+        driver("cuEventRecord", begun, stream)
+        driver("cuMemsetD8Async", memory, ctypes.c_ubyte(1), ctypes.c_size_t(BYTES), stream)
+        driver("cuEventRecord", ended, stream)
+        driver("cuStreamSynchronize", stream)
+        took = time.monotonic_ns() - start
+        driver(elapsed_time, ctypes.byref(elapsed), begun, ended)
+        if repetition >= WARMING_UP:
+            latencies.append(max(took - round(elapsed.value * 1e6), 0))
+    return latencies
+
+
+def main() -> None:
+    """Measure with the library named on the command line, and print."""
+    try:
+        answer: dict[str, object] = {"latencies": measured_latencies(Driver(sys.argv[1]))}
+    except ProbeError as error:
+        answer = {"error": str(error)}
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""One instrumented run: starting the program, the gate, attaching, and the end."""

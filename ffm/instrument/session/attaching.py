@@ -1,0 +1,127 @@
+"""Attach Frida to a process that waits at the gate, or explain why that fails."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import frida
+
+from ffm.errors import InstrumentError
+
+LIMIT = 60.0
+"""Seconds allowed for Frida: a hundred times what it needs on a busy machine."""
+GRACE, TICK = 2.0, 0.1
+"""Seconds allowed after the process has ended; seconds between two checks."""
+
+
+@contextmanager
+def attaching(process_id: int) -> Iterator[None]:
+    """Limit the time of attaching Frida to a process, and turn its errors into sentences.
+
+    Raises:
+        InstrumentError: Frida cannot attach, or the process has ended meanwhile; the caller can tell which.
+    """
+    process = f"the process {process_id} ({_name_of(process_id)})"
+    tracer = _other_tracer_of(process_id)
+    if tracer is not None:
+        raise InstrumentError(
+            f"Frida cannot attach to {process}: {_name_of(tracer)} (process {tracer}) already traces it, and a process "
+            "can have only one tracer. Run the program without that tracer."
+        )
+    cancellable = frida.Cancellable()  # type: ignore[no-untyped-call]
+    over = threading.Event()
+    threading.Thread(target=_cancel_in_time, args=(process_id, cancellable, over), daemon=True).start()
+    try:
+        with cancellable:
+            yield
+    except frida.OperationCancelledError:
+        raise InstrumentError(
+            f"Frida did not get into {process} within {LIMIT:.0f} s. Run the stage again; `ffm doctor` tries whether "
+            "attaching works on this machine."
+        ) from None
+    except frida.PermissionDeniedError as error:
+        raise InstrumentError(
+            f"Frida may not attach to {process}: {error}. It needs ptrace; `ffm doctor` says whether this machine "
+            "allows it."
+        ) from error
+    except _FAILURES as error:
+        raise InstrumentError(f"Frida could not attach to {process}: {error}.") from error
+    finally:
+        over.set()
+
+
+def scripted(device: Any, process_id: int, agent: str) -> tuple[Any, Any]:
+    """Attach to a process through Frida's `device`; return the session, and the script made of `agent` but not loaded.
+
+    A process that replaced itself by `exec` has the number under which Frida knows what it was before. Until Frida has
+    seen that connection close, it may answer with it; then it is asked again.
+    """
+    end = time.monotonic() + LIMIT
+    while True:
+        try:
+            # Frida's own signal handlers would swallow the program's; a fault must end it as it would without ffm.
+            session = device.attach(process_id, exceptor="off", exit_monitor=False)
+            return session, session.create_script(agent, name="ffm", runtime="qjs")
+        except frida.TransportError:
+            if _has_ended(process_id) or time.monotonic() > end:
+                raise
+            time.sleep(TICK)
+
+
+def _cancel_in_time(process_id: int, cancellable: frida.Cancellable, over: threading.Event) -> None:
+    """Cancel Frida's work when the time is up, or shortly after the process has ended, which Frida can miss."""
+    end = time.monotonic() + LIMIT
+    while not over.wait(TICK):
+        if _has_ended(process_id):
+            end = min(end, time.monotonic() + GRACE)
+        if time.monotonic() > end:
+            cancellable.cancel()
+            return
+
+
+_FAILURES = tuple(kind for kind in vars(frida).values() if isinstance(kind, type) and issubclass(kind, Exception))
+"""What Frida raises if it cannot attach, if the agent cannot start, or if the process ends meanwhile."""
+
+
+def _other_tracer_of(process_id: int) -> int | None:
+    """Return the process or thread that traces this one, or None.
+
+    Frida, which traces from our own threads, may not yet have released a process that replaced itself by exec.
+    """
+    end = time.monotonic() + LIMIT
+    tracer = _tracer_of(process_id)
+    while tracer is not None and Path(f"/proc/self/task/{tracer}").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+        tracer = _tracer_of(process_id)
+    return tracer
+
+
+def _tracer_of(process_id: int) -> int | None:
+    try:
+        status = Path(f"/proc/{process_id}/status").read_text()
+    except OSError:
+        return None  # it has ended
+    found = re.search(r"^TracerPid:\s*([1-9]\d*)", status, re.MULTILINE)
+    return None if found is None else int(found[1])
+
+
+def _has_ended(process_id: int) -> bool:
+    """Return whether a process has ended, even if its status has not been collected yet."""
+    try:
+        status = Path(f"/proc/{process_id}/stat").read_text()
+    except OSError:
+        return True
+    return status.rpartition(")")[2].split()[0] in ("Z", "X")
+
+
+def _name_of(process_id: int) -> str:
+    try:
+        return Path(f"/proc/{process_id}/comm").read_text().strip()
+    except OSError:
+        return "which has ended"

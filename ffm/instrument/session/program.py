@@ -1,0 +1,116 @@
+"""Starting the program to measure, and what can be wrong with it before it runs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from ffm.errors import InstrumentError
+from ffm.regular_file import open_regular
+
+ELF_MAGIC = b"\x7fELF"
+CLASS_64 = 2
+"""The fifth byte of an ELF file (EI_CLASS) for 64 bits."""
+X86_64 = 62
+"""Its two bytes at 18 (e_machine) for x86-64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a program ended: an exit code or the name of a signal. `timed_out` means that ffm stopped it."""
+
+    code: int | None
+    signal: str | None
+    timed_out: bool
+
+    @property
+    def sound(self) -> bool:
+        """Whether the program ended by itself with exit code 0."""
+        return self.code == 0 and not self.timed_out
+
+    def __str__(self) -> str:
+        if self.timed_out:
+            return "exceeded the time limit and was stopped"
+        if self.signal is not None:
+            return f"was ended by the signal {self.signal}"
+        return f"exited with code {self.code}"
+
+
+def ending_of(wait_status: int, *, timed_out: bool) -> Ending:
+    """Convert the status that `os.wait4` returned."""
+    code = os.waitstatus_to_exitcode(wait_status)
+    if code >= 0:
+        return Ending(code, None, timed_out)
+    return Ending(None, _name_of(-code), timed_out)
+
+
+def _name_of(number: int) -> str:
+    """Return the name of a signal; Python has none for most of the real-time ones."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIGRTMIN+{number - signal.SIGRTMIN}"
+
+
+def resolve_program(command: list[str]) -> Path:
+    """Return the file that a command executes.
+
+    Raises:
+        InstrumentError: The program does not exist, is not executable, or is for another machine.
+    """
+    if not command:
+        raise InstrumentError("No program was given. Name it after `--`: ffm stage baseline -- ./app 1 2 3")
+    name = command[0]
+    path = Path(name)
+    if "/" not in name:
+        found = shutil.which(name)
+        if found is None:
+            hint = f" Did you mean ./{name}?" if path.exists() else ""
+            raise InstrumentError(f"The program {name} was not found on the PATH.{hint}")
+        path = Path(found)
+    if not path.exists():
+        raise InstrumentError(f"The program {name} does not exist (looked in {Path.cwd()}).")
+    if path.is_dir():
+        raise InstrumentError(f"{name} is a folder, not a program.")
+    if not os.access(path, os.X_OK):
+        raise InstrumentError(f"The program {name} is not executable. Try: chmod +x {name}")
+    _require_this_machine(name, path)
+    return path.absolute()
+
+
+def _require_this_machine(name: str, path: Path) -> None:
+    """Refuse a binary program for 32 bits or another processor, even if the kernel could run it."""
+    try:
+        with open_regular(path) as file:
+            head = file.read(20)
+    except OSError:
+        return  # an executable file need not be readable
+    if head[:4] != ELF_MAGIC or len(head) < 20:
+        return
+    if head[4] != CLASS_64 or int.from_bytes(head[18:20], "little") != X86_64:
+        raise InstrumentError(
+            f"The program {name} is not built for 64-bit x86 (`file {name}` says for what), and only such programs can "
+            "be measured. Build it for x86-64."
+        )
+
+
+UNLOADABLE = 127
+"""Exit code of glibc's dynamic linker if a library is missing."""
+
+
+def reason_unreached(program: Path, status: int, output: Path) -> str:
+    """Explain why a program that ran and ended with this wait status never came to the gate."""
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == UNLOADABLE:
+        return f"it was not loaded, perhaps because a library is missing; {output} has its output"
+    try:
+        head = program.read_bytes()[:20]
+    except OSError as error:
+        return f"it cannot be read ({error})"
+    if head[:4] != ELF_MAGIC:
+        return "it is not a binary program, or its interpreter is linked statically"
+    if program.stat().st_mode & 0o6000:
+        return "it is set-uid or set-gid, and the dynamic linker preloads nothing into such programs"
+    return "it is linked statically, or its environment was cleared, so that nothing can be preloaded into it"

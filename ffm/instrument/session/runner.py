@@ -1,0 +1,371 @@
+"""Runs a program once, instrumented, and reports how that went.
+
+The program is our own child, so the operating system provides its exit status and times. At the gate (`gate.py`) Frida
+attaches to it and to each process that it starts, installs the collector's hooks, and then stays out of the way.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from ffm.driver.catalogue import DefaultStream, load_catalogue
+from ffm.driver.library import read_library
+from ffm.driver.versions import newest, since
+from ffm.errors import InstrumentError
+from ffm.instrument.library import COLLECTOR, native_library
+from ffm.instrument.session.attaching import attaching, scripted
+from ffm.instrument.session.frida_home import local_device, outer_environment
+from ffm.instrument.session.gate import CUT_OFF, Gate
+from ffm.instrument.session.held_times import Held, HeldTimes
+from ffm.instrument.session.left_behind import await_left_behind
+from ffm.instrument.session.permissions import check_tracing
+from ffm.instrument.session.program import Ending, ending_of, reason_unreached, resolve_program
+from ffm.instrument.session.program_end import await_end
+from ffm.whole_file import fresh_file
+
+_ROOM = Path(__file__).parents[1]
+
+AGENT = _ROOM / "agent"
+AGENT_PARTS = (
+    "collector",
+    "detours",
+    "library_patches",
+    "python",
+    "counters",
+    "driver_hooks",
+    "entry_points",
+    "trace",
+    "main",
+)
+"""One script, concatenated in this order."""
+
+TRANSLATOR = (
+    _ROOM / "collector" / "trace_operand.h",
+    _ROOM / "trace_translator.c",
+)
+"""The trace watch, compiled inside the program."""
+
+COLLECTOR_FAILURES = {
+    -1: "the recording could not be created (is the disk full, or the results folder not writable?)",
+    -2: "the plan of what to do could not be read, or is damaged (run the command again)",
+    -3: "the handlers of SIGSEGV, SIGBUS, SIGTRAP and SIGSYS could not be installed",
+    -4: "system calls cannot be dispatched to the process: the kernel is older than Linux 5.11, or a filter of the "
+    "program (seccomp) forbids prctl",
+}
+"""What `ffm_collector_open` returns; see `collector/collector.h`."""
+
+
+_WIDE = (
+    "`--watch trace` cannot follow this program: {module} computes in 512-bit registers (AVX-512), of which Frida's "
+    "Stalker loses the upper halves, so that results would be wrong. It was ended before it did. Use `--watch pages`, "
+    "or have the program use narrower ones: compile with -mprefer-vector-width=256, or tell the library "
+    '(NumPy: NPY_DISABLE_CPU_FEATURES="AVX512F AVX512CD AVX512_SKX").'
+)
+"""`module` is a file, or what else the code comes from."""
+
+
+_CUT_OFF = (
+    "The process {process_id} of the program closed all descriptors by direct system calls, also those of the "
+    "instruments, before it loaded the driver: it cannot be measured. Have it close them with close, close_range or "
+    "closefrom of the C library, or load the driver first."
+)
+
+
+class FoundWait(Protocol):
+    """What the runner needs to know about a driver's internal wait function."""
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Starts as offsets from the driver's base: several if the driver has more than one, none if unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A compiled library for the measured program. It exports the functions in `collector.h` under its own prefix."""
+
+    file: str
+    prefix: str
+
+
+RECORDING = Library(COLLECTOR, "ffm_collector")
+
+PAGES = "libffm_pages.so"
+"""Preloaded to give large heap blocks their own pages (`pages.c`), for a watch that protects pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instruments:
+    """What to put into the program. `functions` are exported names in the catalogue."""
+
+    folder: Path
+    functions: list[str]
+    mode: int
+    """Flags `FFM_MODE_*` of `collector.h`."""
+    plan: Path | None
+    find_wait_function: Callable[[Path], FoundWait]
+    library: Library = RECORDING
+    extra_functions: tuple[str, ...] = ()
+    """Exported names outside the catalogue, for a library that knows them; their indices follow the catalogue's."""
+    guarded_functions: tuple[str, ...] = ()
+    """Names in the C library that the library replaces from the start; their indices follow those."""
+    preloaded: tuple[str, ...] = ()
+    """Our libraries that the program loads before its own."""
+    trace: bool = False
+    """Watch memory by translating the program's code instead of protecting its pages."""
+
+
+@dataclass(slots=True)
+class Instrumented:
+    """One process of the program that loaded a driver, and the outcome of hooking it."""
+
+    process_id: int
+    driver: Path | None = None
+    wait_function: FoundWait | None = None
+    hooks: list[tuple[str, str, str]] = field(default_factory=list)
+    """(function, how, reason) for each function found in the driver."""
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One measured run. Times in seconds."""
+
+    command: list[str]
+    wall_s: float
+    """The program's own time, without waiting at the gate and hooking."""
+    held: Held
+    user_s: float
+    system_s: float
+    delayed_s: float | None
+    """As in `ffm.instrument.session.program_end.ProgramEnd`."""
+    ending: Ending
+    processes: list[Instrumented]
+    """Processes that loaded a driver."""
+
+
+def run_instrumented(
+    command: list[str], instruments: Instruments, *, output: Path, timeout_s: float | None = None
+) -> Outcome:
+    """Run the program to its end, or to the time limit, with the instruments in place.
+
+    The program's output goes to the file `output`. Recordings stay in `instruments.folder` however the run ends.
+
+    Raises:
+        InstrumentError: The program cannot be started, Frida cannot attach to it, or how it ended is unknown.
+    """
+    resolved = resolve_program(command)
+    tracing = check_tracing()
+    if not tracing.good:
+        raise InstrumentError(f"No process can be instrumented on this machine: {tracing.says}.")
+    run = _Run(instruments)
+    with run, Gate(run.instrument) as gate, fresh_file(output) as sink:
+        run.gate = gate
+        began = time.monotonic()
+        try:
+            program = subprocess.Popen(
+                command,
+                executable=resolved,
+                env=gate.environment(outer_environment(), instruments.preloaded),
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # so that the time limit can stop everything it started
+            )
+        except OSError as error:
+            raise InstrumentError(f"The program {command[0]} cannot be started: {error.strerror}.") from error
+        run.root = program.pid
+        try:
+            end = await_end(program, timeout_s, stop=run.stop, end_others=gate.end_all)
+        except ChildProcessError:  # Frida, which waits for stops of its targets, took the end as well
+            run.raise_failure()
+            raise InstrumentError(
+                f"Frida failed while it attached to {command[0]}, and how the program ended is unknown. "
+                "Run the stage again."
+            ) from None
+        until = None if timeout_s is None else began + timeout_s
+        timed_out = end.timed_out or not await_left_behind(gate.alive, run.users, until=until, stop=run.stop)
+        if timed_out:
+            gate.end_all()
+        ended = time.monotonic()
+    run.raise_failure()
+    ending = ending_of(end.status, timed_out=timed_out)
+    if run.root in run.died_at_gate and not timed_out:
+        raise InstrumentError(
+            f"The program {command[0]} {ending} while the instruments were put into it, before it began. Run the "
+            f"stage again; what it wrote is in {output}."
+        )
+    if not run.arrived:
+        why = reason_unreached(resolved, end.status, output)
+        raise InstrumentError(f"The program {command[0]} could not be instrumented: {why}.")
+    held = run.held()
+    return Outcome(
+        command=command,
+        wall_s=ended - began - held.seconds,
+        held=held,
+        user_s=end.user_s,
+        system_s=end.system_s,
+        delayed_s=end.delayed_s,
+        ending=ending,
+        processes=[process for process in run.processes.values() if process.driver is not None],
+    )
+
+
+def _forms(functions: list[str]) -> dict[str, list[dict[str, Any]]]:
+    """Return, by base name, what the agent needs to match an answer of `cuGetProcAddress` with one of `functions`."""
+    catalogue = load_catalogue()
+    forms: dict[str, list[dict[str, Any]]] = {}
+    for name in functions:
+        function = catalogue[name]
+        if name in since():
+            per_thread = function.default_stream is DefaultStream.PER_THREAD
+            form = {"index": function.index, "name": name, "since": since()[name], "perThread": per_thread}
+            forms.setdefault(function.base, []).append(form)
+    return forms
+
+
+class _Run:
+    """The state of one run, shared by its threads."""
+
+    gate: Gate
+
+    def __init__(self, instruments: Instruments) -> None:
+        self.root = 0
+        self.arrived = False
+        self.died_at_gate: set[int] = set()
+        """Processes that ended while they were being instrumented."""
+        self.stop = os.eventfd(0, os.EFD_CLOEXEC)
+        """Readable once the run has failed, because then running the program to its end is useless."""
+        self._held = HeldTimes(lambda: self.gate.alive())
+        self.processes: dict[int, Instrumented] = {}
+        self._instruments = instruments
+        self._lock = threading.Lock()
+        self._failure: str | None = None
+        self._sessions: list[Any] = []  # a session that is garbage-collected takes its script with it
+
+    def __enter__(self) -> _Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            os.close(self.stop)
+            self.stop = -1
+
+    def raise_failure(self) -> None:
+        """Raise the error that occurred in a thread of the run."""
+        if self._failure is not None:
+            raise InstrumentError(self._failure)
+
+    def _fail(self, sentence: str) -> None:
+        with self._lock:
+            self._failure = self._failure or sentence
+            if self.stop >= 0:
+                os.eventfd_write(self.stop, 1)
+
+    def held(self) -> Held:
+        """Return how long the program waited for its processes to be hooked."""
+        return self._held.of_run(self.root, self.users())
+
+    def users(self) -> set[int]:
+        """Return the processes that have loaded a driver."""
+        with self._lock:
+            return {number for number, process in self.processes.items() if process.driver is not None}
+
+    def instrument(self, process_id: int, reason: int) -> None:
+        """Attach to a process that waits at the gate, and hook its driver as soon as it has one."""
+        self.arrived = True
+        if reason == CUT_OFF:
+            self._fail(_CUT_OFF.format(process_id=process_id))
+            return
+        with self._held.holding(process_id):
+            try:
+                self._attach(process_id)
+            except InstrumentError as error:
+                if process_id in self.gate.alive():
+                    self._fail(str(error))
+                else:
+                    self.died_at_gate.add(process_id)
+
+    def _attach(self, process_id: int) -> None:
+        trace = self._instruments.trace
+        agent = "\n".join((AGENT / f"{part}.js").read_text() for part in AGENT_PARTS)
+        process = Instrumented(process_id)
+        messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+        def receive(message: Any, _data: bytes | None) -> None:
+            messages.put(message)
+
+        catalogue = load_catalogue()
+        guarded = len(catalogue) + len(self._instruments.extra_functions)
+        configuration = {
+            "collector": str(native_library(self._instruments.library.file)),
+            "prefix": self._instruments.library.prefix,
+            "folder": str(self._instruments.folder.resolve()),
+            "mode": self._instruments.mode,
+            "plan": None if self._instruments.plan is None else str(self._instruments.plan.resolve()),
+            "translator": "".join(part.read_text() for part in TRANSLATOR) if trace else None,
+            "functions": [
+                *([catalogue[name].index, name] for name in self._instruments.functions),
+                *([len(catalogue) + place, name] for place, name in enumerate(self._instruments.extra_functions)),
+            ],
+            "newest": newest(),
+            "forms": _forms(self._instruments.functions),
+            "guarded": [[guarded + place, name] for place, name in enumerate(self._instruments.guarded_functions)],
+        }
+        with attaching(process_id):
+            session, script = scripted(local_device(), process_id, agent)
+            script.on("message", receive)
+            script.on("destroyed", lambda: messages.put(None))
+            # The agent asks while the program's thread is inside dlopen. It is answered from a separate thread because
+            # Frida's own thread must stay free to deliver the answer.
+            threading.Thread(target=self._answer, args=(process, script, messages), daemon=True).start()
+            with self._lock:
+                self.processes[process_id] = process
+                self._sessions += [session, script]
+            script.load()
+            script.exports_sync.start(configuration)
+
+    def _answer(self, process: Instrumented, script: Any, messages: queue.SimpleQueue[Any]) -> None:
+        while (message := messages.get()) is not None:
+            if message["type"] == "error":
+                self._fail(f"The agent failed in process {process.process_id}: {message.get('description')}")
+                continue
+            content = message["payload"]
+            if content["type"] == "driver":
+                began = time.monotonic()
+                process.driver = Path(content["path"])
+                self._send_plan(process, script)
+                self._held.add(process.process_id, began)
+            elif content["type"] == "hooks":
+                process.hooks += [tuple(outcome) for outcome in content["outcomes"]]
+                self._held.add(process.process_id, time.monotonic() - content["seconds"])
+            elif content["type"] == "wide":
+                self._fail(_WIDE.format(module=content["module"]))
+            elif content["type"] == "failed":
+                why = COLLECTOR_FAILURES.get(content["status"], f"status {content['status']}")
+                process.failure = why
+                self._fail(f"The collector could not start in process {process.process_id}: {why}.")
+
+    def _send_plan(self, process: Instrumented, script: Any) -> None:
+        offsets: tuple[int, ...] = ()
+        entries: dict[str, int] = {}
+        exports: list[int] = []
+        refused: str | None = None
+        try:
+            if process.driver is not None:
+                process.wait_function = self._instruments.find_wait_function(process.driver)
+                offsets = process.wait_function.offsets
+                library = read_library(process.driver)
+                entries, exports = library.behind_slots(), sorted(set(library.exports.values()))
+        except Exception as error:  # the program waits for the answer, whatever happened here
+            refused = str(error)
+            self._fail(f"The driver {process.driver} could not be examined: {error}")
+        script.post(
+            {"type": "plan", "waitOffsets": offsets, "entries": entries, "exports": exports, "refused": refused}
+        )

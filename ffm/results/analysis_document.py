@@ -1,0 +1,357 @@
+"""What stage 5 found, as a document: the call sites with their verdicts, groups of them, and what fixing each saves.
+
+As in `ffm.results.documents`, times are seconds if a name ends in `_s`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+import msgspec
+
+from ffm.results.documents import (
+    NOT_MEASURED,
+    Argument,
+    Count,
+    Document,
+    Number,
+    Record,
+    Reference,
+    Seconds,
+    TableFile,
+    WaitLatency,
+    one_of,
+)
+
+SiteKind = Annotated[str, one_of("other", "synchronization", "transfer", "free", "allocation", "launch", "private")]
+VerdictKind = Annotated[
+    str,
+    one_of(
+        "required",
+        "misplaced",
+        "unnecessary",
+        "conditionally unnecessary",
+        "needed",
+        "no-op",
+        "repeat",
+        "copy",
+        "partial",
+    ),
+]
+Watch = Annotated[str, one_of("pages", "trace", "")]
+SignedSeconds = Annotated[float, msgspec.Meta(ge=-1e9, le=1e9)]
+"""A difference of times; a value close to zero may be slightly negative."""
+
+MOST_OVERESTIMATED = 100
+"""How many times a run's length imported totals may add up to, because threads are not distinguished."""
+
+DEEPEST_GROUP = 8
+"""Maximum nesting of parts in groups; a fold has two levels."""
+
+
+class Benefit(Record, frozen=True, kw_only=True):
+    """Seconds of the run that a fix would save, by each estimator (docs/architecture.md#the-model), and an interval.
+
+    For a run of several processes they are the run's, which ends when all have ended, not a sum over processes.
+    """
+
+    carry_s: Seconds
+    bound_s: Seconds
+    replay_s: Seconds | None = None
+    """None if nothing is known about the GPU (imported results), or if it was not worth a replay."""
+    low_s: Seconds | None = None
+    high_s: Seconds | None = None
+    """The smallest and largest saving, given what is unknown; None in documents without an interval."""
+    rests_on: str = ""
+    """What the interval is based on, in words."""
+
+    @property
+    def expected_s(self) -> float:
+        """The seconds that are shown and sorted by unless requested otherwise: by replay, or else by carry."""
+        return self.carry_s if self.replay_s is None else self.replay_s
+
+
+class Verdict(Record, frozen=True, kw_only=True):
+    """What stages 3 and 4 say about the synchronizations or transfers of one site.
+
+    `kind` is `required`, `misplaced`, `unnecessary` or `conditionally unnecessary` for synchronizations, and `needed`,
+    `no-op`, `repeat`, `copy` or `partial` for transfers. It applies to `occurrences` of all.
+    """
+
+    kind: VerdictKind
+    reason: str
+    occurrences: Count
+    keep: Number | None = None
+    """If conditionally unnecessary, the site of the synchronization that must stay."""
+    first: Number | None = None
+    """For repeated transfers, the site of the transfer that is repeated."""
+
+
+class DownloadUse(Record, frozen=True, kw_only=True):
+    """How much of what a site downloads the CPU touches before it is overwritten or freed.
+
+    Known for `occurrences` downloads, out of all `of`: downloads are followed only if that is cheap. With the page
+    watch, a touch counts at least its whole page. What the GPU reads there counts as touched.
+    """
+
+    occurrences: Count
+    of: Count
+    watch: Watch
+    """How accesses were watched: `pages` or `trace`."""
+    bytes: Count = 0
+    """Total of all followed downloads."""
+    touched_bytes: Count = 0
+    """Upper limit of the bytes touched in them."""
+    first: Count = 0
+    """Offset of the first byte touched in any of them, from the start of its download,"""
+    last: Count = 0
+    """and of the end of the last."""
+    untouched: Count = 0
+    """Followed downloads of which nothing was touched."""
+    saving_s: Seconds = 0.0
+    """Upper limit of what downloading only that part would save: the time to copy the rest, as far as the CPU waits for
+    it or copies itself.
+    """
+
+
+class Site(Record, frozen=True, kw_only=True):
+    """A distinct call stack that performed an operation, with its totals over the run."""
+
+    call: str
+    """The CUDA call as the programmer wrote it (`cudaFree`): the outermost runtime or driver entry of the stack."""
+    function: str
+    """The driver function (`cuMemFree_v2`), or `private`."""
+    caller: str
+    """Demangled function that makes the call."""
+    file: str
+    line: Number
+    """0 if there is no debug information; the frame's module and offset then name the place."""
+    stack: Number
+    kind: SiteKind
+    """A name of `ffm.model.timeline.Kind`, in lower case."""
+    count: Count
+    total_s: Seconds
+    wait_s: Seconds
+    gap_s: Seconds
+    bytes: Count
+    problem_count: Count
+    """Occurrences with any problem."""
+    synchronization: list[Verdict]
+    transfer: list[Verdict]
+    benefit: Benefit
+    download: DownloadUse | None = None
+    """None if it downloads nothing, or stage 3 did not check."""
+    before_pinning_s: Seconds | None = None
+    """What `benefit` would expect if pinning memory cost nothing; None if no memory need be pinned."""
+    buffer: str = ""
+    """The program's name for the memory: what an allocation fills, what a free frees, the host memory of a transfer.
+    Empty if it is unknown, or if the site has no problem.
+    """
+
+    @property
+    def staged_s(self) -> float:
+        """The seconds that are expected if the transfers go through pinned memory that exists already."""
+        return self.benefit.expected_s if self.before_pinning_s is None else self.before_pinning_s
+
+
+class Group(Record, frozen=True, kw_only=True):
+    """Sites that one fix could correct together: a single point or a fold (dissertation 5.2)."""
+
+    name: str
+    sites: list[Number]
+    count: Count
+    benefit: Benefit
+    conditional: bool
+    """Whether other synchronizations must be kept for this to hold."""
+    parts: list[Group] = msgspec.field(default_factory=list)
+    """A fold expanded by calling function, template arguments dropped (Figure 5.3, right)."""
+
+
+class SequenceOperation(Record, frozen=True, kw_only=True):
+    """One numbered line of a sequence (Figure 5.2)."""
+
+    site: Number
+    count: Count
+    issues: list[Annotated[str, one_of("synchronization", "transfer")]]
+    """`synchronization`, `transfer` or both."""
+
+
+class Sequence(Record, frozen=True, kw_only=True):
+    """Problem operations up to the next necessary synchronization (dissertation 5.2)."""
+
+    operations: list[SequenceOperation]
+    recurrences: Count
+    ends_at: Number | None
+    """Site of the necessary synchronization that ends it; None at the end of the run."""
+    benefit: Benefit
+
+
+class TimingWait(Record, frozen=True, kw_only=True):
+    """Waits of a site that the program needs only to measure times, and what it would save not to wait there."""
+
+    site: Number
+    occurrences: Count
+    certain: bool
+    """Whether the program itself reads a clock afterwards; otherwise a library or another thread does."""
+    saving_s: Seconds
+    low_s: Seconds
+    high_s: Seconds
+
+
+class AllocationLink(Record, frozen=True, kw_only=True):
+    """The memory of a site: what it frees, or transfers from or to, and where that memory is allocated and freed."""
+
+    site: Number
+    role: Annotated[str, one_of("frees", "host memory", "destination")]
+    """`frees`, `host memory` or `destination`."""
+    memory: str
+    """A memory of the driver's catalogue (`device`, `pinned`, `managed`, ...), or `pageable`."""
+    allocation: Number | None
+    """Site of the allocation, by the driver or the C library; None if unknown."""
+    release: Number | None
+    """Site that frees it; None if it was not freed."""
+    occurrences: Count
+
+
+class PinnedMemory(Record, frozen=True, kw_only=True):
+    """Pageable host memory that must be pinned before any of these sites' transfers can do without their wait."""
+
+    sites: list[Number]
+    bytes: Count
+    cost_s: Seconds
+    """What pinning it once costs."""
+
+
+class StageCost(Record, frozen=True, kw_only=True):
+    """What a stage's run cost compared with stage 1."""
+
+    stage: str
+    wall_s: Seconds
+    ratio: Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+    delayed_s: Seconds = 0.0
+    """How long the program's main thread was ready to run but had no processor; 0 if it is unknown."""
+
+
+class Matching(Record, frozen=True, kw_only=True):
+    """How much of the runs' time could be matched between stages; nothing is estimated for the rest."""
+
+    matched_s: Seconds
+    unmatched_s: Seconds
+    unmatched: list[str]
+    """One sentence for each stack whose counts differ, largest first."""
+
+
+class Explained(Record, frozen=True, kw_only=True):
+    """How much of the run's time stage 2 can account for; seconds, over all threads and processes of the run."""
+
+    run_s: Seconds
+    """Wall time of the traced run, times its threads that called the driver."""
+    calls_s: SignedSeconds
+    """Inside traced calls, without waiting."""
+    work_s: SignedSeconds
+    """CPU work between traced calls."""
+    wait_s: Seconds
+    """Waiting that the GPU's times explain."""
+    unexplained_wait_s: SignedSeconds
+    probes_s: SignedSeconds
+    """How much longer the probes made the run; the other fields do not include it."""
+    latency_s: SignedSeconds
+    """The usual time of one wait from the end of the GPU's work until the waiting CPU continues."""
+
+    @property
+    def share(self) -> float:
+        """The explained part of the run's time, 0 to 1. Nothing is known about the time before a thread's first traced
+        call and after its last.
+        """
+        known = self.calls_s + self.work_s + self.wait_s + self.probes_s
+        return min(known / self.run_s, 1.0) if self.run_s > 0 else 0.0
+
+
+class Analysis(Document, frozen=True, kw_only=True):
+    """Stage 5 (dissertation 4.5): problems, benefits and groups. `timeline` names the columnar file of the model."""
+
+    format: ClassVar[str] = "ffm.analysis"
+    tables: ClassVar[tuple[str, ...]] = ("timeline",)
+    application: str
+    origin: Annotated[str, one_of("ffm", "diogenes")]
+    """`ffm`, or `diogenes` for imported results."""
+    command: list[Argument]
+    wall_s: Seconds
+    timeline: TableFile
+    sites: list[Site]
+    points: list[Group]
+    folds: list[Group]
+    sequences: list[Sequence]
+    costs: list[StageCost]
+    matching: Matching | None
+    estimator: Annotated[str, one_of("replay", "carry", "bound")] = "carry"
+    """The estimator that the views show by default."""
+    everything: Benefit | None = None
+    """What fixing all problems together saves. Groups overlap, so their benefits do not add up."""
+    wait_latency: WaitLatency = NOT_MEASURED
+    explained: Explained | None = None
+    """None for imported results, which have no trace."""
+    timing: list[TimingWait] = msgspec.field(default_factory=list)
+    """The most expensive sites that wait only for timing, or may do so, largest saving first. They are no problems: the
+    program as it is written needs them.
+    """
+    allocations: list[AllocationLink] = msgspec.field(default_factory=list)
+    pinning: list[PinnedMemory] = msgspec.field(default_factory=list)
+    """What the benefits of synchronous transfers already allow for."""
+    watch: Watch = ""
+    """How stage 3 watched memory, `pages` or `trace`; empty if it did not."""
+    notes: list[str] = msgspec.field(default_factory=list)
+    """Sentences that a reader must know: what could not be measured, and what that means."""
+
+    def references(self) -> Iterator[Reference]:
+        """As in `Document`.
+
+        Raises:
+            ValueError: Groups are nested too deeply.
+        """
+        yield from super().references()
+        yield "a site names stack", (site.stack for site in self.sites), len(self.stacks)
+        sites = len(self.sites)
+        verdicts = [verdict for site in self.sites for verdict in (*site.synchronization, *site.transfer)]
+        named = (number for verdict in verdicts for number in (verdict.keep, verdict.first) if number is not None)
+        yield "a verdict names site", named, sites
+        yield "a group names site", (number for group in _all_groups(self) for number in group.sites), sites
+        lines = (operation.site for sequence in self.sequences for operation in sequence.operations)
+        yield "a sequence names site", lines, sites
+        ends = (sequence.ends_at for sequence in self.sequences if sequence.ends_at is not None)
+        yield "a sequence ends at site", ends, sites
+        yield "a wait for timing names site", (wait.site for wait in self.timing), sites
+        yield "pinned memory names site", (number for memory in self.pinning for number in memory.sites), sites
+        for link in ("site", "allocation", "release"):
+            linked = (getattr(allocation, link) for allocation in self.allocations)
+            yield "an allocation names site", (number for number in linked if number is not None), sites
+
+    def check(self) -> None:
+        """As in `Document`; also check that no fix saves more than the run takes, if that was measured.
+
+        Raises:
+            ValueError: As there, or a benefit is larger than the run.
+        """
+        super().check()
+        holders: list[Site | Group | Sequence] = [*self.sites, *_all_groups(self), *self.sequences]
+        benefits = [holder.benefit for holder in holders]
+        most = max((_most(benefit) for benefit in benefits), default=0.0)
+        limit = self.wall_s * (1 if self.origin == "ffm" else MOST_OVERESTIMATED)
+        if most > limit * 1.000001:
+            raise ValueError(f"a fix saves {most:g} s of {self.wall_s:g} s")
+
+
+def _most(benefit: Benefit) -> float:
+    """Return the largest number of a benefit."""
+    return max(benefit.carry_s, benefit.bound_s, benefit.replay_s or 0.0, benefit.low_s or 0.0, benefit.high_s or 0.0)
+
+
+def _all_groups(analysis: Analysis) -> Iterator[Group]:
+    """Yield all groups, and their parts, level by level."""
+    level = [*analysis.points, *analysis.folds]
+    for _ in range(DEEPEST_GROUP):
+        yield from level
+        level = [part for group in level for part in group.parts]
+    if level:
+        raise ValueError("groups are nested too deeply")

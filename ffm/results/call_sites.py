@@ -1,0 +1,168 @@
+"""Where in the program a call stack makes its CUDA call, from the names of its frames."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from ffm.model.names import starts_a_thread
+from ffm.results.documents import Frame, Module
+
+PRIVATE = "private"
+"""Placeholder for the driver function if a library used the driver's private interface."""
+
+_CUDA_ENTRY = re.compile(r"cu(?:da)?[A-Z]\w*")
+"""Names of the CUDA runtime (`cudaFree`) and driver (`cuMemFree_v2`); libraries are named `cublas…`, `cufft…`."""
+
+_RUNTIME_LIBRARY = re.compile(r"libcuda(rt)?[.-]")
+
+_INTERPRETER = re.compile(r"(lib)?python\d")
+
+_PYTHON_LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|lib(64|32)?/python\d[\d.]*t?)/|<frozen ")
+"""Files that come with Python or were installed into it; a program's own are elsewhere."""
+
+_SYSTEM_LIBRARY = re.compile(r"^/(usr/)?lib(32|64|x32)?/|^/usr/local/cuda|/targets/[^/]+/lib/")
+"""Shared libraries of the system and of CUDA; a program's own are elsewhere."""
+
+_FOREIGN_SOURCE = re.compile(
+    r"^/usr/(local/)?include/|^/usr/local/cuda[^/]*/include/|/include/c\+\+/|/lib/gcc/.*/include/"
+    r"|/targets/[^/]+/include/|/include/(thrust|cub|cuda/std|nv|crt|cooperative_groups)/"
+    r"|/cuda_runtime(_api)?\.h$|(^|/)tmpxft_[^/]*$"
+)
+"""Headers of the system, of compilers and of CUDA, wherever it is installed, and what `nvcc` generates."""
+
+_LIBRARY_HEADER = re.compile(r"/c\+\+/|/libstdc\+\+|/bits/|^/usr/include/")
+_OPERATOR = re.compile(r"operator (new|delete)(\[\])?")
+_CONTAINER = re.compile(r"(?:[\w:&*<> ]* )?(std::(?!_|allocator)\w+)<")
+"""A container's member function, such as `std::vector<float, std::allocator<float> >::resize(unsigned long)`."""
+
+_NVCC_TEMPORARY = re.compile(r"tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_(?P<stem>.+?)(?:\.compute_\w+)?\.cudafe\d*\.\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A CUDA call as the programmer wrote it, and the function, file and line that make it."""
+
+    call: str
+    caller: str
+    file: str
+    line: int
+
+
+def runtime_modules(modules: Sequence[Module]) -> frozenset[int]:
+    """Return the numbers of the modules that are the CUDA runtime or driver or, in a Python program, a Python library:
+    no call of the programmer is there.
+    """
+    names = [PurePath(module.path).name for module in modules]
+    python = any(_INTERPRETER.match(name) for name in names)
+    return frozenset(
+        number
+        for number, module in enumerate(modules)
+        if _RUNTIME_LIBRARY.match(names[number]) or (python and _PYTHON_LIBRARY.search(module.path))
+    )
+
+
+def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int] = frozenset()) -> Place:
+    """Find the call in a stack (innermost frame first) that ends in a driver function.
+
+    `runtime` contains the numbers of modules whose frames are never the caller, although their functions have no names.
+
+    The call is the outermost frame of the CUDA runtime or driver: that is what the programmer wrote, and everything
+    further in is NVIDIA's. If the stack has none, because the driver function was called directly, it is that function.
+    If a library waits through the driver's private interface, it is the library's entry. The caller is then the
+    innermost frame with a known line, because a library's lines are unknown, or else the innermost frame.
+
+    In a Python program the caller is the innermost line outside installed libraries, if there is one.
+    """
+    entry = next(
+        (
+            index
+            for index in range(len(frames) - 1, -1, -1)
+            if _CUDA_ENTRY.fullmatch(frames[index].function) and not frames[index].python
+        ),
+        None,
+    )
+    own_line = _own_line(frames[0 if entry is None else entry + 1 :], runtime)
+    if entry is not None and entry + 1 < len(frames):
+        outside = [frame for frame in frames[entry + 1 :] if frame.module not in runtime]
+        caller = own_line or (outside[0] if outside else frames[entry + 1])
+        return Place(frames[entry].function, caller.function, source_file(caller.file), caller.line)
+    call = frames[entry].function if entry is not None else function
+    if not frames:
+        return Place(call, "", "", 0)
+    own = [frame for frame in frames if not starts_a_thread(frame.function)]
+    if entry is None and function in ("", PRIVATE):
+        # The driver's own frames come first and have no names; the library that called it has names.
+        library = next((frame.module for frame in own if frame.function and not frame.python), frames[0].module)
+        call = [frame for frame in frames if frame.module == library][-1].function or function or PRIVATE
+    caller = own_line or next((frame for frame in own if frame.line), frames[0])
+    return Place(call, caller.function, source_file(caller.file), caller.line)
+
+
+def place_of_allocation(frames: Sequence[Frame], function: str) -> Place:
+    """Find the line of the program that allocates or frees host memory through a function of the C library.
+
+    The call is what the programmer wrote: `malloc`, `operator new`, or the container of the C++ library around it. The
+    caller is the innermost frame with a line outside the library's headers.
+    """
+    own = [frame for frame in frames if not starts_a_thread(frame.function)] or list(frames)
+    if not own:
+        return Place(function, "", "", 0)
+    caller = next((frame for frame in own if frame.line and not _LIBRARY_HEADER.search(frame.file)), own[0])
+    inner = own[: own.index(caller)]
+    operator = next((match[0] for frame in reversed(inner) if (match := _OPERATOR.match(frame.function))), function)
+    containers = (_CONTAINER.match(frame.function) for frame in reversed(inner))
+    container = next((match[1] for match in containers if match), "")
+    return Place(f"{operator} ({container})" if container else operator, caller.function, caller.file, caller.line)
+
+
+def _own_line(frames: Sequence[Frame], runtime: frozenset[int]) -> Frame | None:
+    """Return, for a stack with Python functions, the innermost line of the program itself, else of any Python function;
+    None if there are none.
+    """
+    python = [frame for frame in frames if frame.python]
+    if not python:
+        return None
+    candidates = (
+        frame
+        for frame in frames
+        if frame.line
+        and frame.module not in runtime
+        and not _PYTHON_LIBRARY.search(frame.file)
+        and not starts_a_thread(frame.function)
+    )
+    return next(candidates, python[0])
+
+
+def own_frame(frames: Sequence[Frame], modules: Sequence[Module]) -> Frame | None:
+    """Return the innermost frame (they come innermost first) at a line of the program's own source; None if there is
+    none.
+
+    Not its own are headers and libraries of the system, of CUDA and of Python, and functions inlined from them.
+    """
+    foreign = runtime_modules(modules) | {
+        number
+        for number, module in enumerate(modules)
+        if _SYSTEM_LIBRARY.search(module.path) or _INTERPRETER.match(PurePath(module.path).name)
+    }
+    return next((frame for frame in frames if _is_own(frame, foreign)), None)
+
+
+def _is_own(frame: Frame, foreign: frozenset[int]) -> bool:
+    if not frame.line or not frame.file or starts_a_thread(frame.function):
+        return False
+    path = posixpath.normpath(frame.file)
+    if _PYTHON_LIBRARY.search(path):
+        return False
+    return frame.python or (frame.module not in foreign and not _FOREIGN_SOURCE.search(path))
+
+
+def source_file(path: str) -> str:
+    """Return the file that a programmer knows: `nvcc` names its temporary `tmpxft_…_als.cudafe1.cpp`, which is
+    `als.cu`.
+    """
+    match = _NVCC_TEMPORARY.fullmatch(PurePath(path).name)
+    return f"{match['stem']}.cu" if match else path

@@ -1,0 +1,127 @@
+"""What the columns of a table must satisfy, and the check that they do.
+
+Kernels and array operations index by the content of tables. So each table is described once, next to its writer, and
+checked once, when it is read, in a few passes over each column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Columns = dict[str, NDArray[Any]]
+"""Columns of equal length by name."""
+
+LONGEST = 1 << 60
+"""Limit of nanoseconds in a time (36 years), and of bytes in a size: sums of a few of them fit into 64 bits."""
+
+MANY = 1 << 20
+"""No run has more processes, or threads per process. One of each, with as many stacks, fits into 64 bits together."""
+
+
+class ColumnError(ValueError):
+    """A column violates what its table promises; the message says which column, and how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Values of one type, from `least` to `most`, both included, if given."""
+
+    type: type[np.generic]
+    least: float | None = None
+    most: float | None = None
+    below: str = ""
+    """What the values refer to, numbered from 0: they must be below the number of these."""
+    among: Callable[[], Collection[int]] | None = None
+    """Returns the allowed values, if they are a few numbers with meanings."""
+    adds_up: bool = False
+    """Whether the sum of all values must fit into 64 bits, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A kind of table: its columns, and what these must satisfy together.
+
+    Each rule is a phrase that completes "the table says that ...", and a function that checks it.
+    """
+
+    columns: Mapping[str, Column]
+    rules: Mapping[str, Callable[[Columns], bool]] = field(default_factory=dict)
+
+    def check(self, columns: Columns, counts: Mapping[str, int]) -> None:
+        """Check that columns are such a table; `counts` gives the number of targets that columns refer to.
+
+        `rows`, the table's own, need not be given.
+
+        Raises:
+            ColumnError: A column is missing, superfluous, of another type, or contains invalid values.
+        """
+        if missing := self.columns.keys() - columns.keys():
+            raise ColumnError(f"it has no column {min(missing)}")
+        if further := columns.keys() - self.columns.keys():
+            raise ColumnError(f"it has a column {min(further)!r} that this ffm does not know")
+        lengths = {len(column) for column in columns.values()}
+        if len(lengths) > 1:
+            raise ColumnError("its columns differ in length")
+        counts = {"rows": lengths.pop() if lengths else 0, **counts}
+        for name, column in self.columns.items():
+            _check_column(name, column, columns[name], counts)
+        for promise, holds in self.rules.items():
+            if not holds(columns):
+                raise ColumnError(f"not in every row {promise}")
+
+
+def number_of(to: str, *, none: bool = False, kind: type[np.generic] = np.int32) -> Column:
+    """Return a column that refers to something by its number from 0; with `none`, -1 refers to nothing."""
+    return Column(kind, least=-1 if none else 0, below=to)
+
+
+def time() -> Column:
+    """Return a column of times, or of durations, in nanoseconds."""
+    return Column(np.int64, least=0, most=LONGEST)
+
+
+def duration(*, least: int = 0) -> Column:
+    """Return a column of durations in nanoseconds, all of which are added up; -1 as `least` stands for nothing."""
+    return Column(np.int64, least=least, most=LONGEST, adds_up=True)
+
+
+def identity() -> dict[str, Column]:
+    """Return the columns that identify an operation in any run (`ffm.evidence.matching`)."""
+    return {
+        "process": Column(np.int32, least=0, most=MANY),
+        "thread": Column(np.int32, least=0, most=MANY),
+        "stack": number_of("stacks"),
+        "occurrence": Column(np.int64, least=0, most=LONGEST),
+    }
+
+
+def size() -> Column:
+    """Return a column of sizes in bytes, or of counts, all of which are added up."""
+    return Column(np.int64, least=0, most=LONGEST, adds_up=True)
+
+
+def _check_column(name: str, column: Column, values: NDArray[Any], counts: Mapping[str, int]) -> None:
+    if values.dtype != np.dtype(column.type):
+        raise ColumnError(f"its column {name} holds {values.dtype}, not {np.dtype(column.type)}")
+    if not len(values):
+        return
+    least, most = values.min(), values.max()
+    if least != least:  # NaN spreads to the least value
+        raise ColumnError(f"its column {name} holds what is no number")
+    if column.least is not None and least < column.least:
+        raise ColumnError(f"its column {name} holds {least}, below {column.least}")
+    if column.most is not None and most > column.most:
+        raise ColumnError(f"its column {name} holds {most}, above {column.most}")
+    if column.below and most >= counts[column.below]:
+        raise ColumnError(f"its column {name} refers to number {most} of {counts[column.below]} {column.below}")
+    if column.among is not None:
+        known = np.isin(values, np.fromiter(column.among(), np.int64))
+        if not known.all():
+            raise ColumnError(f"its column {name} holds {values[np.argmin(known)]}, which stands for nothing")
+    if column.adds_up and values.sum(dtype=np.float64) > np.iinfo(np.int64).max / 2:
+        raise ColumnError(f"its column {name} adds up to more than can be")

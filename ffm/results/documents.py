@@ -1,0 +1,407 @@
+"""The typed, versioned JSON documents that pass between stages and to the report.
+
+Times are seconds in documents, which people read, and nanoseconds in the columnar files next to them. A document names
+its columnar files relative to its own folder. Stacks list frames innermost first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TypeVar
+
+import msgspec
+import orjson
+
+from ffm.errors import DocumentError
+from ffm.regular_file import read_regular
+from ffm.results.ownership import own_secret
+from ffm.results.sealing import digest_of_file, is_signed, is_whole, sealed, take_seal
+from ffm.whole_file import write_whole
+
+FORMAT_VERSION = 4
+"""Incremented when a field changes its meaning; readers refuse other versions."""
+
+MOST_BYTES = 1 << 31
+"""No document is larger: a million stacks of 30 frames take a tenth of it."""
+
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 60)]
+Number = Annotated[int, msgspec.Meta(ge=0, le=0x7FFFFFFF)]
+"""An index into a list of the same document, from 0; or a line, from 1."""
+TableFile = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_-]*\.arrow\Z")]
+"""A file next to the document, in no other folder."""
+Argument = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00]*\Z")]
+"""What can be passed to a program."""
+
+
+def one_of(*texts: str) -> msgspec.Meta:
+    """Restrict a text to a few values."""
+    return msgspec.Meta(pattern=rf"\A({'|'.join(texts)})\Z")
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of everything inside a document: immutable, keyword only, no unknown fields.
+
+    msgspec does not inherit `kw_only`, so each subclass repeats it.
+    """
+
+
+class Module(Record, frozen=True, kw_only=True):
+    """A file mapped into the program. `build_id` is hexadecimal, or empty if the file has none."""
+
+    path: str
+    build_id: str
+
+
+class Frame(Record, frozen=True, kw_only=True):
+    """One frame: its address and, if known, its place in the source.
+
+    `offset` counts from the module's first byte in memory (its load base). For all but the innermost frame it is the
+    return address. `inlined` frames share the address of the frame that follows them.
+    """
+
+    module: Number
+    offset: Annotated[int, msgspec.Meta(ge=0)]
+    function: str = ""
+    file: str = ""
+    line: Number = 0
+    inlined: bool = False
+    python: bool = False
+    """A Python function; it has no address."""
+
+
+class PythonFrame(Record, frozen=True, kw_only=True):
+    """An active Python function, as recorded: at an `entry`, a native frame of the interpreter stands for it and the
+    frames within it. Without a name, it is only an entry.
+    """
+
+    function: str
+    file: str
+    line: Number
+    entry: bool
+
+
+class Stack(Record, frozen=True, kw_only=True):
+    """A call stack, innermost frame first. `key` is the same in every run: it hashes build-ids and offsets and, in
+    Python, files, functions and lines.
+    """
+
+    key: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{32}\Z")]
+    frames: list[Frame]
+    python: list[PythonFrame] = []
+    """The Python functions, until they are among the frames."""
+    truncated: bool = False
+    """Whether its outer end may be cut off because it was deeper than can be recorded."""
+
+
+class ExitStatus(Record, frozen=True, kw_only=True):
+    """How a program ended: an exit code, the signal that ended it, or our own time limit.
+
+    `accepted` is the exit code other than 0 with which the user said that it may end.
+    """
+
+    code: int | None = None
+    signal: str | None = None
+    timed_out: bool = False
+    accepted: int = 0
+
+    @property
+    def sound(self) -> bool:
+        """Whether the program ended by itself as it should."""
+        return self.code in (0, self.accepted) and not self.timed_out
+
+    def __str__(self) -> str:
+        """Say it after the program's name."""
+        if self.timed_out:
+            return "exceeded the time limit and was stopped"
+        if self.signal is not None:
+            return f"was ended by the signal {self.signal}"
+        return f"exited with code {self.code}"
+
+
+class ProcessRecord(Record, frozen=True, kw_only=True):
+    """One process of a run that loaded a driver."""
+
+    process_id: int
+    executable: str
+    rank: int | None
+    """Rank under an MPI launcher, from its environment; None if there is none."""
+    recording: str
+    """File name of the raw recording, relative to the document."""
+    threads: Count
+    operations: Count
+    lost: Count
+    """Operations that could not be recorded (disk full); 0 in a complete run."""
+    python: str = ""
+    """Version of its Python interpreter, such as `3.12.1`."""
+    python_readable: bool = False
+    """Whether its stacks contain Python functions."""
+    ordinary_memory: bool = False
+    """Whether a kernel received what may be the address of ordinary memory: everything counts as used from then on."""
+
+
+class HookOutcome(Record, frozen=True, kw_only=True):
+    """How one driver function was hooked: `replace-fast`, `replace`, `attach`, `shared` (another name of hooked code)
+    or `failed`, with the reason."""
+
+    function: str
+    how: str
+    reason: str = ""
+
+
+class Driver(Record, frozen=True, kw_only=True):
+    """The GPU driver of a run, and its internal wait function as an offset from its load base."""
+
+    path: str
+    build_id: str
+    wait_function: int | None
+    wait_function_found: str
+    """How the wait function was found, or why not, in one phrase."""
+
+
+class Run(Record, frozen=True, kw_only=True):
+    """One measured execution of the program."""
+
+    stage: str
+    command: Annotated[list[Argument], msgspec.Meta(min_length=1)]
+    working_directory: str
+    started: str
+    """ISO 8601, UTC."""
+    wall_s: Seconds
+    """From the start of the program to its end, without `preparation_s`."""
+    preparation_s: Seconds
+    """For how long the run stood still because a process was held to be hooked: the first process if it uses the driver
+    itself, otherwise any of those that it launched (`ffm.instrument.session.held_times`).
+    """
+    held_beside_s: Seconds = 0.0
+    """The part of `preparation_s` in which another process ran: `wall_s` is too short by up to this if that process
+    waited for no other.
+    """
+    user_s: Seconds
+    system_s: Seconds
+    delayed_s: Seconds | None = None
+    """How long the program's main thread was ready to run but had no processor, because others had it; None if the
+    kernel does not tell.
+    """
+    status: ExitStatus
+    processes: list[ProcessRecord]
+    unrecorded: Count = 0
+    """Further processes, which ended before their recordings began, and so before they could call the driver."""
+    hooks: list[HookOutcome]
+    driver: Driver | None
+
+
+Reference = tuple[str, Iterable[int], int]
+"""What refers to what, in words; the numbers; and how many targets there are, from 0."""
+
+
+class Document(Record, frozen=True, kw_only=True):
+    """A file of results. Subclasses set `format`; `version` is checked on reading.
+
+    `tables` lists the fields that name columnar files, which are next to the document. `checksums` are those of these
+    files, by field, as determined by `write_document`.
+    """
+
+    format: ClassVar[str]
+    tables: ClassVar[tuple[str, ...]] = ()
+    version: int = FORMAT_VERSION
+    runs: dict[str, str] = {}
+    """Identity, by stage, of the run that the document describes and of those that it was built on
+    (`ffm.results.identity`).
+    """
+    run: Run | None = None
+    modules: list[Module] = []
+    stacks: list[Stack] = []
+    checksums: dict[str, str] = {}
+
+    def references(self) -> Iterator[Reference]:
+        """Yield everything in the document that is the number of something else in it."""
+        modules = (frame.module for stack in self.stacks for frame in stack.frames)
+        yield "a frame names module", modules, len(self.modules)
+
+    def check(self) -> None:
+        """Check what no single field can show.
+
+        Raises:
+            ValueError: A number refers to nothing; the message says which.
+        """
+        for what, numbers, count in self.references():
+            if (highest := max(numbers, default=-1)) >= count:
+                raise ValueError(f"{what} {highest} of {count}")
+
+
+class WaitingCall(Record, frozen=True, kw_only=True):
+    """A place that waited for the GPU in stage 1."""
+
+    function: str
+    """The public driver function around the wait; `private` if there is none."""
+    stack: Number
+    count: Count
+    wait_s: Seconds
+
+
+class Baseline(Document, frozen=True, kw_only=True):
+    """Stage 1 (dissertation 4.1): the bare wall time, and which driver functions wait, from where."""
+
+    format: ClassVar[str] = "ffm.baseline"
+    waits: list[WaitingCall]
+    functions: list[str]
+    """Public driver functions that waited, most time first."""
+
+    def references(self) -> Iterator[Reference]:
+        """As in `Document`."""
+        yield from super().references()
+        yield "a wait names stack", (wait.stack for wait in self.waits), len(self.stacks)
+
+
+class WaitLatency(Record, frozen=True, kw_only=True):
+    """How long a wait for the GPU takes beyond the GPU's work, on this machine and driver."""
+
+    least: Count
+    """Nanoseconds; nine of ten waits take more."""
+    unknown: str = ""
+    """Why it could not be measured and is 0; otherwise empty."""
+
+
+NOT_MEASURED = WaitLatency(least=0, unknown="it was not measured")
+
+
+class Tracing(Document, frozen=True, kw_only=True):
+    """Stage 2 (dissertation 4.2): every operation. `events` names the columnar file (`ffm.evidence.operations`)."""
+
+    format: ClassVar[str] = "ffm.tracing"
+    tables: ClassVar[tuple[str, ...]] = ("events", "host_memory")
+    events: TableFile
+    probe_cost_ns: Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+    """Median cost of the probe for one traced call. The columns include the probes' time; stage 5 removes it."""
+    host_memory: TableFile
+    """Columnar file that says where pageable host memory of transfers comes from (`ffm.evidence.host_memory`)."""
+    compute_capability: Number = 0
+    """Of the first GPU, 10 * major + minor; 0 if it was not queried because the program contains no device code."""
+    wait_latency: WaitLatency = NOT_MEASURED
+
+
+class Memory(Document, frozen=True, kw_only=True):
+    """Stage 3 (dissertation 4.3): who used what each synchronization protects; what each transfer repeats.
+
+    `synchronizations` and `transfers` name columnar files with one row per operation of that kind.
+    """
+
+    format: ClassVar[str] = "ffm.memory"
+    tables: ClassVar[tuple[str, ...]] = ("synchronizations", "transfers", "accesses", "downloads", "gpu_times")
+    watch: Annotated[str, one_of("pages", "trace")]
+    """How accesses were watched: `pages` or `trace`."""
+    ordinary_memory: bool = True
+    """Whether kernels may use ordinary memory by its address; false if the user rules that out."""
+    synchronizations: TableFile
+    transfers: TableFile
+    accesses: TableFile
+    """Columnar file of the accesses that synchronizations were credited with, which stage 4 watches again."""
+    downloads: TableFile
+    """Columnar file with one row for each download that was followed to its end: its `bytes`, and at most how many of
+    them the CPU `touched` before they were overwritten or freed. Those are within `first` to `last`.
+    """
+    gpu_times: TableFile
+    """Columnar file of how long the GPU did the work that was enqueued, if events could time it."""
+
+
+class SyncUse(Document, frozen=True, kw_only=True):
+    """Stage 4 (dissertation 4.4): from the end of each required synchronization to the first use."""
+
+    format: ClassVar[str] = "ffm.sync_use"
+    tables: ClassVar[tuple[str, ...]] = ("first_uses",)
+    first_uses: TableFile
+
+
+DocumentType = TypeVar("DocumentType", bound=Document)
+
+
+def write_document(document: DocumentType, path: Path, *, own: bool = False) -> DocumentType:
+    """Write a document as JSON, completely or not at all, so that readers never see a partial file. Its tables must
+    exist.
+
+    `own` means that this user measured its content: it is signed, if the user has a place for the secret. Returns the
+    document as it was written, with the checksums of its tables.
+
+    Raises:
+        OSError: The file cannot be written, or a table cannot be read.
+    """
+    checksums = {name: digest_of_file(path.with_name(getattr(document, name))) for name in document.tables}
+    document = msgspec.structs.replace(document, checksums=checksums)
+    content = msgspec.to_builtins(document)
+    head = {"format": document.format, "version": content.pop("version")}
+    encoded = sealed(head, content, own_secret(make=True) if own else None)
+    write_whole(path, encoded)
+    return document
+
+
+def missing(path: Path, stage: str) -> DocumentError:
+    """Return the error that the document of a stage does not exist."""
+    return DocumentError(f"{path} does not exist. Run `ffm stage {stage}` first.")
+
+
+def read_document(kind: type[DocumentType], path: Path) -> DocumentType:
+    """Read and check a document of the given kind. Raises `DocumentError` as `read_owned` does."""
+    return read_owned(kind, path)[0]
+
+
+def read_owned(kind: type[DocumentType], path: Path) -> tuple[DocumentType, bool]:
+    """Read and check a document of the given kind; also return whether this user measured its content.
+
+    Raises:
+        DocumentError: It is missing, truncated, edited, of another kind or version, or has invalid content. The message
+            names the file and the command that recreates it.
+    """
+    try:
+        data = read_regular(path, MOST_BYTES)
+    except FileNotFoundError:
+        raise missing(path, _stage(kind)) from None
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read: {error.strerror}. {make_anew(kind)}") from error
+    content = _decoded(kind, path, data)
+    seal = take_seal(content)
+    if not is_whole(data, seal):
+        raise edited(kind, path)
+    try:
+        document = msgspec.convert(content, kind)
+        document.check()
+    except (msgspec.ValidationError, ValueError, RecursionError) as error:
+        raise DocumentError(f"{path} is not as this ffm writes it ({error}). {make_anew(kind)}") from error
+    return document, is_signed(data, seal, own_secret())
+
+
+def edited(kind: type[Document], path: Path) -> DocumentError:
+    """Return the error that a file, a document of this kind or one of its tables, was changed after it was written."""
+    return DocumentError(f"{path} was edited or truncated. {make_anew(kind)}")
+
+
+def make_anew(kind: type[Document]) -> str:
+    """Return which command recreates a document of this kind; that of all, if the kind is just `Document`."""
+    if kind is Document:
+        return "Measure again."
+    if kind.format == "ffm.analysis":
+        return "Recreate it with `ffm stage analysis`, or import it again."
+    return f"Measure again with `ffm stage {_stage(kind)}` and the stages after it."
+
+
+def _stage(kind: type[Document]) -> str:
+    return kind.format.removeprefix("ffm.").replace("_", "-")
+
+
+def _decoded(kind: type[Document], path: Path, data: bytes) -> dict[str, Any]:
+    """Return the fields of a document with the right format and version. For another version, the error says
+    just that.
+    """
+    try:
+        content = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        raise edited(kind, path) from None
+    if not isinstance(content, dict) or content.pop("format", None) != kind.format:
+        raise DocumentError(f"{path} is not a document of the format {kind.format}. {make_anew(kind)}")
+    if content.get("version") != FORMAT_VERSION:
+        raise DocumentError(
+            f"{path} has version {content.get('version')!r:.40}, but this ffm reads version {FORMAT_VERSION}. "
+            "Measure all stages of the program again: `snakemake --forceall --config app=./program`."
+        )
+    return content

@@ -1,0 +1,339 @@
+"""What fixing groups of sites, or parts of sequences, saves: by every estimator, with an interval.
+
+Stage 5 and the viewing commands both use this module, so that they agree.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.bound import Totals, bound_of_sequence, totals
+from ffm.model.carry import carry_by_group
+from ffm.model.device import DeviceWork
+from ffm.model.gpu_times import infer_gpu_times
+from ffm.model.replay import Replay, Replayed
+from ffm.model.timeline import Timeline
+from ffm.results.analysis_document import Benefit, PinnedMemory, StageCost
+from ffm.results.documents import WaitLatency
+
+REPLAYED_ROWS = 400_000_000
+"""Most rows visited while replaying groups, the most promising first: takes some tens of seconds."""
+
+REPLAYED_GROUPS = 40
+"""At least this many groups are replayed, whatever their size."""
+
+DIFFERS = 0.1
+"""Runs differ, and an estimate is based on one, so the interval is widened by at least this share on either side. On
+the samples, estimates miss the measured saving by about that much (`benchmarks/accuracy.py`).
+"""
+
+COSTLY_TRACING = 1.2
+"""If stage 2 takes this many times the program's time, its times are less certain, and results say so."""
+
+
+VARIES = 0.01
+"""Two runs of a program on an undisturbed machine differ by about this share, as was seen on real GPUs, even if those
+that are compared do not.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """How certain the times of a run are."""
+
+    run_s: float = 0.0
+    """By how much runs differ: stage 2 without its probes and the bare run do, and so does a saving that is measured.
+    So does what stage 2 lost to other programs, which lies in its times.
+    """
+    share: float = DIFFERS
+    """Of an estimate: what is due to differences between runs and to tracing."""
+
+    @classmethod
+    def of(cls, costs: list[StageCost], probes_s: float, work: DeviceWork | None) -> Variation:
+        """Return the variation of a run; with nothing known of its stages, the least.
+
+        `probes_s` is how much longer the probes of stage 2 made it, over all of its threads; `work` as for `Estimates`.
+        """
+        stages = {cost.stage: cost for cost in costs}
+        if not stages.keys() >= {"baseline", "tracing"}:
+            return cls()
+        threads = 1 if work is None else max(len(work.process_of_thread), 1)
+        bare, traced = stages["baseline"], stages["tracing"]
+        ratio = traced.wall_s / bare.wall_s if bare.wall_s > 0 else 1.0
+        differ_s = abs(traced.wall_s - probes_s / threads - bare.wall_s)
+        return cls(
+            max(differ_s, VARIES * bare.wall_s) + traced.delayed_s,
+            DIFFERS + (1 - 1 / ratio if ratio > COSTLY_TRACING else 0.0),
+        )
+
+
+PINNED_ALONE = 3
+"""Sites that need pinned memory and are tried one by one in a group: each doubles the replays of groups with it."""
+
+RESTS_ON_CPU = "the CPU's times alone: carry and bound"
+
+
+class Estimates:
+    """The estimators applied to one run.
+
+    Args:
+        timeline: the operations.
+        work: what they do on the GPU; None if there is no trace (imported results).
+        copy_time: as for `ffm.model.carry.carry_by_group`.
+        wall_s: the run's wall time, which no benefit exceeds.
+        latency: how long a wait takes beyond the GPU's work, if it was measured.
+        variation: how certain the run's times are, which widens intervals.
+        pinning: memory that must be pinned before transfers can do without their waits.
+    """
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        work: DeviceWork | None,
+        copy_time: NDArray[np.int64],
+        wall_s: float,
+        latency: WaitLatency,
+        variation: Variation = Variation(),
+        pinning: Sequence[PinnedMemory] = (),
+    ) -> None:
+        self._timeline, self._work, self._copy_time, self._wall_s = timeline, work, copy_time, wall_s
+        self._latency, self._variation, self._pinning = latency, variation, pinning
+
+    @functools.cached_property
+    def replay(self) -> Replay | None:
+        """The replay of the run; None if nothing is known about the GPU."""
+        if self._work is None:
+            return None
+        return Replay(self._timeline, self._work, infer_gpu_times(self._timeline, self._work, self._latency.least))
+
+    @functools.cached_property
+    def _rests_on(self) -> str:
+        assert self.replay is not None and self._work is not None
+        gpu = self.replay.inference.likely.gpu
+        share = gpu[self._work.measured >= 0].sum() / max(gpu.sum(), 1)
+        if share == 0:
+            times = "the GPU's times, inferred from the ends of waits,"
+        elif share == 1:
+            times = "the GPU's times, measured by events,"
+        else:
+            measured = f"{100 * share:.0f} % measured by events"
+            times = f"the GPU's times ({measured}, the rest inferred from the ends of waits)"
+        share, run = self._variation.share, self._variation.run_s
+        differences = f"{100 * share:.0f} % and {1000 * run:.1f} ms" if run > 0 else f"{100 * share:.0f} %"
+        return f"{times} and {differences} for differences between runs"
+
+    def sums(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> Totals:
+        """Return totals of each group over all processes; arguments as for `ffm.model.carry.carry_by_group`."""
+        return totals(self._timeline, label, group_of, groups)
+
+    def of_groups(
+        self,
+        label: NDArray[np.integer],
+        group_of: NDArray[np.integer],
+        groups: int,
+        bound_s: NDArray[np.float64] | None = None,
+        *,
+        pinned: bool = False,
+    ) -> list[Benefit]:
+        """Return what fixing each group alone saves; groups have no common rows.
+
+        `bound_s` is the seconds by `bound`, over all processes; without it, each group counts as one sequence. If
+        `pinned`, all host memory is pinned already.
+        """
+        if groups == 0:
+            return []
+        if bound_s is None:
+            bound_s = bound_of_sequence(self.sums(label, group_of, groups))
+        benefits = self._before_pinning(label, group_of, groups, bound_s)
+        if pinned or not self._pinning:
+            return benefits
+        return self._after_pinning(label, group_of, benefits, bound_s)
+
+    def _after_pinning(
+        self,
+        label: NDArray[np.integer],
+        group_of: NDArray[np.integer],
+        benefits: list[Benefit],
+        bound_s: NDArray[np.float64],
+    ) -> list[Benefit]:
+        """Subtract what pinning costs, for whichever of a group's sites that need pinned memory are best fixed."""
+        site = self._timeline.site
+        group = np.where(label >= 0, group_of[np.maximum(label, 0)], -1) if len(group_of) else np.full(len(site), -1)
+        pinned = (group >= 0) & (self._timeline.problem != 0) & self._is_one_of(self.before_pinning)[site]
+        used: dict[int, set[int]] = {}
+        for number, one in np.unique(np.column_stack([group[pinned], site[pinned]]), axis=0).tolist():
+            used.setdefault(number, set()).add(one)
+        best: dict[int, Benefit] = {}
+        for count in range(len(self._pinned_together) + 1):
+            for chosen in itertools.combinations(self._pinned_together, count):
+                fixed = frozenset().union(*chosen)
+                numbers = [number for number, sites in used.items() if all(unit & sites for unit in chosen)]
+                renumbered = np.full(len(benefits), -1, np.int32)
+                renumbered[numbers] = np.arange(len(numbers))
+                regrouped = np.where(group_of >= 0, renumbered[np.maximum(group_of, 0)], -1)
+                left = np.where(pinned & ~self._is_one_of(fixed)[site], -1, label)
+                found = self._before_pinning(left, regrouped, len(numbers), bound_s[numbers]) if numbers else []
+                for number, gross in zip(numbers, found, strict=True):
+                    net = self._less_pinning(gross, used[number] & fixed)
+                    if number not in best or net.expected_s > best[number].expected_s:
+                        best[number] = net
+        return [
+            msgspec.structs.replace(best[number], bound_s=gross.bound_s, high_s=gross.high_s)
+            if number in best
+            else gross
+            for number, gross in enumerate(benefits)
+        ]
+
+    @functools.cached_property
+    def _pinned_together(self) -> list[frozenset[int]]:
+        """The sites that need pinned memory, in sets that are fixed together or not at all: some that save most each
+        for itself, and the others that pay alone.
+        """
+        order = sorted(self.before_pinning, key=lambda one: -self.before_pinning[one].expected_s)
+        rest = [
+            one for one in order[PINNED_ALONE:] if self._less_pinning(self.before_pinning[one], {one}).expected_s > 0
+        ]
+        return [frozenset({one}) for one in order[:PINNED_ALONE]] + ([frozenset(rest)] if rest else [])
+
+    @functools.cached_property
+    def before_pinning(self) -> dict[int, Benefit]:
+        """For each site with memory to pin, what fixing it alone would save if pinning cost nothing."""
+        sites = sorted({site for memory in self._pinning for site in memory.sites})
+        if not sites:
+            return {}
+        group_of = np.full(len(self._copy_time), -1, np.int32)
+        group_of[sites] = np.arange(len(sites))
+        bound_s = bound_of_sequence(self.sums(self._timeline.site, group_of, len(sites)))
+        return dict(zip(sites, self._before_pinning(self._timeline.site, group_of, len(sites), bound_s), strict=True))
+
+    def _is_one_of(self, sites: Collection[int]) -> NDArray[np.bool_]:
+        table = np.zeros(len(self._copy_time), bool)
+        table[list(sites)] = True
+        return table
+
+    def _less_pinning(self, benefit: Benefit, sites: Collection[int]) -> Benefit:
+        """Subtract from a benefit what pinning the memory of some sites costs.
+
+        At most, it costs nothing: the program may allocate pinned memory in the first place, which then takes the place
+        of the first touch of pages that it pays for now.
+        """
+        memory = [one for one in self._pinning if not set(sites).isdisjoint(one.sites)]
+        if not memory:
+            return benefit
+        cost_s, size = sum(one.cost_s for one in memory), sum(one.bytes for one in memory)
+        return msgspec.structs.replace(
+            benefit,
+            carry_s=max(benefit.carry_s - cost_s, 0.0),
+            replay_s=None if benefit.replay_s is None else max(benefit.replay_s - cost_s, 0.0),
+            low_s=None if benefit.low_s is None else max(benefit.low_s - cost_s, 0.0),
+            rests_on=f"{benefit.rests_on}, less {cost_s:.4f} s for pinning {size / 1e6:.1f} MB",
+        )
+
+    def _before_pinning(
+        self,
+        label: NDArray[np.integer],
+        group_of: NDArray[np.integer],
+        groups: int,
+        bound_s: NDArray[np.float64],
+    ) -> list[Benefit]:
+        ranks = self._ranks(label, group_of, groups)
+        by_bound = bound_s / np.maximum(ranks, 1)
+        by_carry = self._carry(label, group_of, groups)
+        replayed = self._replayed(label, group_of, groups, np.maximum(by_carry, by_bound))
+        return [
+            self._benefit(float(carry_s), float(limit_s), replayed.get(group))
+            for group, (carry_s, limit_s) in enumerate(zip(by_carry, by_bound, strict=True))
+        ]
+
+    def of_sites(
+        self, groups: list[list[int]], bound_s: NDArray[np.float64] | None = None, *, pinned: bool = False
+    ) -> list[Benefit]:
+        """Return what fixing each group of sites together saves; no site is in two groups. Further arguments as for
+        `of_groups`.
+        """
+        group_of = np.full(len(self._copy_time), -1, np.int32)
+        for number, members in enumerate(groups):
+            group_of[members] = number
+        return self.of_groups(self._timeline.site, group_of, len(groups), bound_s, pinned=pinned)
+
+    def of_rows(self, selected: NDArray[np.bool_]) -> Benefit:
+        """Return what fixing the problems of the selected rows together saves."""
+        label = selected.view(np.int8) - np.int8(1)
+        return self.of_groups(label, np.zeros(1, np.int32), 1)[0]
+
+    def without(self, selected: NDArray[np.bool_]) -> Replayed | None:
+        """Return what removing the selected rows' waits would save although the program needs them as it is written: if
+        it read what they protect later, or ordered streams by events.
+
+        Only a replay can answer this, because `carry` and `bound` only know problems. None if there is no replay.
+        """
+        if self.replay is None:
+            return None
+        replayed = self.replay.without(selected & (self._timeline.wait > 0))
+        return Replayed(min(replayed.likely_s, self._wall_s), self._at_least(replayed), self._at_most(replayed))
+
+    def _at_least(self, replayed: Replayed) -> float:
+        return min(max(replayed.low_s * (1 - self._variation.share) - self._variation.run_s, 0.0), self._wall_s)
+
+    def _at_most(self, replayed: Replayed) -> float:
+        most = replayed.high_s * (1 + self._variation.share)
+        return min(most + (self._variation.run_s if most > 0 else 0.0), self._wall_s)
+
+    def of_everything(self) -> Benefit:
+        """Return what fixing all problems of the run saves; no group, and no sum of groups, saves more."""
+        return self.of_rows(self._timeline.problem != 0)
+
+    def _ranks(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> NDArray[np.int64]:
+        """Return how many processes have rows of each group."""
+        if self._work is None or self._work.processes < 2:
+            return np.ones(groups, np.int64)
+        group = np.where(label >= 0, group_of[np.maximum(label, 0)], -1).astype(np.int64)
+        process = self._work.process_of_thread[self._timeline.thread]
+        inside = group >= 0
+        pairs = np.unique(group[inside] * self._work.processes + process[inside])
+        return np.bincount(pairs // self._work.processes, minlength=groups)
+
+    def _carry(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> NDArray[np.float64]:
+        """Return the seconds by `carry`. With several processes the smallest saving counts: they end together."""
+        if self._work is None or self._work.processes < 2:
+            return carry_by_group(self._timeline, label, group_of, groups, self._copy_time)
+        processes, labels = self._work.processes, len(group_of)
+        process = self._work.process_of_thread[self._timeline.thread].astype(np.int64)
+        own_label = np.where(label >= 0, label + process * labels, -1)
+        own_group = np.concatenate([np.where(group_of >= 0, group_of + p * groups, -1) for p in range(processes)])
+        saved = carry_by_group(self._timeline, own_label, own_group, groups * processes, self._copy_time)
+        each = saved.reshape(processes, groups)
+        least: NDArray[np.float64] = np.where(each > 0, each, np.inf).min(axis=0)
+        return np.where(np.isfinite(least), least, 0.0)
+
+    def _replayed(
+        self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int, promise: NDArray[np.float64]
+    ) -> dict[int, Replayed]:
+        """Return the groups' replays; if a long run has very many groups, only the most promising ones'."""
+        if self.replay is None:
+            return {}
+        affordable = max(REPLAYED_GROUPS, REPLAYED_ROWS // max(len(self._timeline), 1))
+        wanted = sorted(np.argsort(-promise, kind="stable")[:affordable].tolist())
+        return dict(zip(wanted, self.replay.by_group(label, group_of, groups, wanted), strict=True))
+
+    def _benefit(self, carry_s: float, bound_s: float, replayed: Replayed | None) -> Benefit:
+        if self._work is not None:
+            carry_s, bound_s = min(carry_s, self._wall_s), min(bound_s, self._wall_s)
+        if replayed is None:
+            low, high = sorted((min(carry_s, self._wall_s), min(bound_s, self._wall_s)))
+            return Benefit(carry_s=carry_s, bound_s=bound_s, low_s=low, high_s=high, rests_on=RESTS_ON_CPU)
+        return Benefit(
+            carry_s=carry_s,
+            bound_s=bound_s,
+            replay_s=min(replayed.likely_s, self._wall_s),
+            low_s=self._at_least(replayed),
+            high_s=self._at_most(replayed),
+            rests_on=self._rests_on,
+        )

@@ -1,0 +1,97 @@
+"""The results folder of an application: where each file is."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from ffm.errors import DocumentError
+
+STAGES = ("baseline", "tracing", "memory", "sync-use", "analysis")
+"""In the order in which they feed each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsFolder:
+    """Paths inside `results/<application>/`."""
+
+    root: Path
+
+    def document(self, stage: str) -> Path:
+        """Return the JSON document of a stage."""
+        return self.root / f"{stage}.json"
+
+    def table(self, name: str) -> Path:
+        """Return a columnar file, such as `tracing-events`."""
+        return self.root / f"{name}.arrow"
+
+    def output(self, stage: str) -> Path:
+        """Return the file with the program's output during a stage's run."""
+        return self.root / f"{stage}.log"
+
+    def recordings(self, stage: str) -> Path:
+        """Return the folder of a stage's raw recordings."""
+        return self.root / "recordings" / stage
+
+    def make(self) -> None:
+        """Create the folder if it does not exist.
+
+        Raises:
+            DocumentError: It cannot be created.
+        """
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._refusal(error) from error
+
+    def fresh_recordings(self, stage: str) -> Path:
+        """Recreate the folder of a stage's raw recordings, without what an earlier run left in it.
+
+        Raises:
+            DocumentError: The folder cannot be written, or is a link, whose target is not ours to remove.
+        """
+        folder = self.recordings(stage)
+        for link in (folder.parent, folder):
+            if link.is_symlink():
+                raise DocumentError(
+                    f"{link} is a symbolic link, which is not followed. Remove it, or choose another "
+                    "folder with --results."
+                )
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+        except OSError as error:
+            raise self._refusal(error) from error
+        return folder
+
+    def _refusal(self, error: OSError) -> DocumentError:
+        return DocumentError(
+            f"The results folder {self.root} cannot be written ({error.strerror}). Choose another with --results."
+        )
+
+
+def application_name(command: list[str]) -> str:
+    """Name the results of a command after its program: `./cumf_als 1 2` is `cumf_als`, `python train.py` is `train`."""
+    script = python_script(command)
+    if script is not None:
+        return script.removesuffix(".py").rpartition("/")[2]
+    return Path(command[0]).name
+
+
+def python_script(command: list[str]) -> str | None:
+    """Return the script, or the module after `-m`, that a command runs with a Python interpreter; otherwise None."""
+    if not re.fullmatch(r"python[\d.]*", Path(command[0]).name):
+        return None
+    words = iter(command[1:])
+    for word in words:
+        if word == "-m":
+            return next(words, None)
+        if word in ("-W", "-X", "--check-hash-based-pycs"):
+            next(words, None)
+        elif word in ("-", "-c"):
+            return None
+        elif not word.startswith("-"):
+            return word
+    return None

@@ -1,0 +1,213 @@
+"""Results as the viewing commands read them: stage 5's document, and the timeline next to it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.errors import FfmError
+from ffm.model.bound import bound_by_stack
+from ffm.model.copies import copy_times
+from ffm.model.device import DeviceWork
+from ffm.model.replay import Replayed
+from ffm.model.sequences import Membership, offsets_of
+from ffm.model.timeline import Timeline
+from ffm.plain_text import plain_document
+from ffm.results.analysis_document import Analysis, Benefit, SequenceOperation
+from ffm.results.estimates import Estimates, Variation
+from ffm.results.folder import ResultsFolder
+from ffm.results.identity import read_latest_owned
+from ffm.results.timeline_file import load_results_timeline
+
+ANALYSIS_FILE = "analysis.json"
+TIMELINE_FILE = "timeline.arrow"
+Estimator = Literal["replay", "carry", "bound"]
+
+
+class Results:
+    """A results folder. The document is read at once, the timeline on demand."""
+
+    def __init__(self, folder: Path, document: Analysis, *, own: bool = False) -> None:
+        self.folder = folder
+        self.document = plain_document(document)
+        """With all of its texts made plain (`ffm.plain_text`)."""
+        self.command = document.command
+        """What was measured, word for word."""
+        self.own = own
+        """Whether this user measured them."""
+
+    @functools.cached_property
+    def _columns(self) -> tuple[Timeline, Membership, DeviceWork | None]:
+        document = self.document
+        lengths = [len(sequence.operations) for sequence in document.sequences]
+        timeline, line, work = load_results_timeline(
+            self.folder / document.timeline,
+            document.checksums.get("timeline", ""),
+            {"sites": len(document.sites), "lines": sum(lengths)},
+        )
+        return timeline, Membership(line, offsets_of(lengths)), work
+
+    @functools.cached_property
+    def estimates(self) -> Estimates:
+        """The estimators for this run."""
+        document = self.document
+        probes_s = 0.0 if document.explained is None else document.explained.probes_s
+        variation = Variation.of(document.costs, probes_s, self.work)
+        return Estimates(
+            self.timeline,
+            self.work,
+            self.copy_time,
+            document.wall_s,
+            document.wait_latency,
+            variation,
+            document.pinning,
+        )
+
+    @property
+    def work(self) -> DeviceWork | None:
+        """What the rows do on the GPU; None for imported results."""
+        return self._columns[2]
+
+    @property
+    def timeline(self) -> Timeline:
+        """The rows that the model works on."""
+        return self._columns[0]
+
+    @functools.cached_property
+    def copy_time(self) -> NDArray[np.int64]:
+        """For each site, the minimum nanoseconds that the GPU copies for one of its transfers."""
+        sites = self.document.sites
+        return copy_times(
+            np.array([site.bytes if site.kind == "transfer" else 0 for site in sites], np.int64),
+            np.array([site.count for site in sites], np.int64),
+            np.array([site.total_s for site in sites]),
+            np.array([site.wait_s for site in sites]),
+        )
+
+    @functools.cached_property
+    def bound_s(self) -> NDArray[np.float64]:
+        """For each site, its seconds by `bound`, over all processes."""
+        sites = self.document.sites
+        if self.work is None:
+            return np.array([site.benefit.bound_s for site in sites])
+        each = np.arange(len(sites), dtype=np.int32)
+        return bound_by_stack(self.estimates.sums(self.timeline.site, each, len(sites)))
+
+    @property
+    def membership(self) -> Membership:
+        """Which rows belong to which of the document's sequences, numbered from 0."""
+        return self._columns[1]
+
+
+def open_results(folder: Path) -> Results:
+    """Read the analysis in a folder.
+
+    Raises:
+        DocumentError: There is none, or it is truncated, edited, or of another version; one sentence says so.
+    """
+    document, own = read_latest_owned(Analysis, ResultsFolder(folder), "analysis")
+    return Results(folder, document, own=own)
+
+
+def benefit_of_correcting(results: Results, sites: Collection[int]) -> Benefit:
+    """Return what correcting these sites together saves: transfers go through memory that is pinned already."""
+    return results.estimates.of_sites([list(sites)], _bound_s(results, [list(sites)]), pinned=True)[0]
+
+
+def benefits_of_sites(results: Results, groups: list[list[int]]) -> list[Benefit]:
+    """Return what fixing each group of sites together saves, as for folds; no site is in two groups."""
+    return results.estimates.of_sites(groups, _bound_s(results, groups))
+
+
+def _bound_s(results: Results, groups: list[list[int]]) -> NDArray[np.float64]:
+    bound_s = results.bound_s
+    return np.array([bound_s[members].sum() for members in groups])
+
+
+def doing_without(results: Results, site: int) -> Replayed | None:
+    """Return what removing a site's waits would save; None if none is needed, nothing waited, or there is no trace.
+
+    `site` counts from 0; a site that does not exist has no waits to remove.
+    """
+    if results.work is None or not 0 <= site < len(results.document.sites):
+        return None
+    found = results.document.sites[site]
+    needed = any(verdict.kind in ("required", "misplaced") for verdict in found.synchronization)
+    if not needed or found.wait_s == 0:
+        return None
+    return results.estimates.without(results.timeline.site == site)
+
+
+@dataclass(frozen=True, slots=True)
+class SubsequenceAnswer:
+    """What fixing operations `start` to `end` of a sequence saves, numbered from 1 as on the screen (Figure 5.4).
+
+    `seconds` and `percent` (of the run) are by `estimator`; `benefit` has all estimators' seconds.
+    """
+
+    sequence: int
+    start: int
+    end: int
+    estimator: Estimator
+    seconds: float
+    percent: float
+    benefit: Benefit
+    operations: list[SequenceOperation]
+
+
+def subsequence(
+    results: Results, sequence: int, start: int, end: int, estimator: Estimator | None = None
+) -> SubsequenceAnswer:
+    """Estimate a part of a sequence over all its recurrences, without a new run. Numbers start at 1.
+
+    The default is the document's own estimator.
+
+    Raises:
+        FfmError: There is no such sequence, it has no such part, or imported results have no replay.
+        DocumentError: The timeline next to the document cannot be read.
+    """
+    document = results.document
+    operations = sequence_operations(document, sequence)
+    if not 1 <= start <= end <= len(operations):
+        raise FfmError(
+            f"sequence {sequence} has operations 1 to {len(operations)}, so {start} to {end} is not "
+            f"part of it; `ffm sequence {sequence}` lists them."
+        )
+    benefit = results.estimates.of_rows(results.membership.rows_of(sequence - 1, start - 1, end - 1))
+    chosen = estimator or ("carry" if benefit.replay_s is None else "replay")
+    seconds = seconds_by(benefit, chosen)
+    percent = 100.0 * seconds / document.wall_s if document.wall_s > 0 else 0.0
+    return SubsequenceAnswer(sequence, start, end, chosen, seconds, percent, benefit, operations[start - 1 : end])
+
+
+def sequence_operations(document: Analysis, sequence: int) -> list[SequenceOperation]:
+    """Return the operations of a sequence, by its number from 1.
+
+    Raises:
+        FfmError: There is no such sequence.
+    """
+    if not 1 <= sequence <= len(document.sequences):
+        raise FfmError(
+            f"there is no sequence {sequence}: {document.application} has {len(document.sequences)}; "
+            "`ffm report` lists them."
+        )
+    return document.sequences[sequence - 1].operations
+
+
+def seconds_by(benefit: Benefit, estimator: Estimator) -> float:
+    """Return a benefit's seconds by one estimator.
+
+    Raises:
+        FfmError: It has no replay.
+    """
+    if estimator == "replay":
+        if benefit.replay_s is None:
+            raise FfmError("these results have no replay because they have no trace: use --estimator carry or bound.")
+        return benefit.replay_s
+    return benefit.carry_s if estimator == "carry" else benefit.bound_s

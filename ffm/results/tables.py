@@ -1,0 +1,104 @@
+"""Columnar files: one Arrow table each, uncompressed, so that a reader maps it instead of loading it."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather as feather
+
+from ffm.errors import DocumentError
+from ffm.regular_file import open_regular
+from ffm.results.arrow_batches import Batches
+from ffm.results.columns import ColumnError, Columns, Table
+from ffm.results.documents import Document, edited, make_anew
+from ffm.results.sealing import digest
+from ffm.whole_file import whole_file
+
+
+def write_table(columns: Columns, path: Path) -> None:
+    """Write columns as an Arrow file, completely or not at all.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    with whole_arrow_file(path) as file:
+        feather.write_feather(pa.table(columns), file, compression="uncompressed")
+
+
+@contextmanager
+def whole_arrow_file(path: Path) -> Iterator[Any]:
+    """Open a file for Arrow to write to, completely or not at all (`ffm.whole_file`).
+
+    Given a Python file, Arrow would copy every column first. So it opens the file again by its descriptor; by its name
+    it would follow whatever is there by then.
+    """
+    with whole_file(path) as file, pa.OSFile(f"/proc/self/fd/{file.fileno()}", "wb") as sink:
+        yield sink
+
+
+def stored_table(document: Document, name: str, table: Table, folder: Path) -> Columns:
+    """Map the columns of a document's table, and check that they are unchanged and valid.
+
+    Raises:
+        DocumentError: The file is missing, edited or truncated, or does not contain such a table.
+    """
+    path = folder / getattr(document, name)
+    columns = _mapped_columns(path, type(document), document.checksums.get(name, ""))
+    try:
+        table.check(columns, counts_of(document))
+    except ColumnError as error:
+        raise DocumentError(f"{path} is not as this ffm writes it: {error}. {make_anew(type(document))}") from error
+    return columns
+
+
+def counts_of(document: Document) -> dict[str, int]:
+    """Return how many targets there are for the references in a document's tables."""
+    return {"stacks": len(document.stacks)}
+
+
+def read_table(path: Path) -> Columns:
+    """Map the columns of an Arrow file, whatever they are.
+
+    Raises:
+        DocumentError: The file is missing or damaged.
+    """
+    return _mapped_columns(path, Document, None)
+
+
+def _mapped_columns(path: Path, kind: type[Document], checksum: str | None) -> Columns:
+    content = mapped_file(path, kind, checksum)
+    try:
+        batches = Batches(content)
+        table = pa.Table.from_batches(batches, batches.schema)
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise edited(kind, path) from error
+    if any(column.null_count for column in table.columns):
+        raise edited(kind, path)
+    return {name: np.asarray(table.column(name)) for name in dict.fromkeys(table.column_names)}
+
+
+def mapped_file(path: Path, kind: type[Document], checksum: str | None) -> mmap.mmap | bytes:
+    """Map a file next to a document of some kind and, if a checksum is given, check that it is unchanged.
+
+    Raises:
+        DocumentError: It is missing, cannot be read, or is a different file than the document names.
+    """
+    try:
+        with open_regular(path) as file:
+            empty = not os.fstat(file.fileno()).st_size
+            content = b"" if empty else mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+    except FileNotFoundError:
+        raise DocumentError(f"{path} does not exist. {make_anew(kind)}") from None
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read: {error.strerror}. {make_anew(kind)}") from error
+    if checksum is not None and digest(content) != checksum:
+        raise edited(kind, path)
+    return content

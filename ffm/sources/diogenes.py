@@ -1,0 +1,356 @@
+"""Reads what the published Diogenes wrote about a program, so that ffm's viewing commands can show it.
+
+Diogenes's own viewer no longer runs. A folder contains `combined_stacks.json`, with one record per distinct call stack
+and totals over the run, and `ttime.txt`, the run's seconds. The trace itself was not kept. Sorted by `tf_id`, the
+records are in program order of first occurrence, which serves as the timeline, with one row per stack.
+
+What Diogenes printed from these records follows the rules below, found in its results and published scripts
+(github.com/bwelton/diogenes, `src/analysis`). They are reproduced with their oddities, so that the numbers are
+comparable:
+
+- A record without occurrences belongs to no traced operation. The first record is the creation of the context.
+- *Folds* sum, over their stacks, `min(mean wait, mean gap) * count` and the operation time of what can be removed. The
+  needed occurrences are subtracted from the first part only if a record's number says that it depends on itself. None
+  of the published records does, although two of them are needed; so a fold counts their waits too.
+- *Single points* are listed by the address of the CUDA call, over all its callers. For stacks with duplicate transfers
+  they count only the first part.
+- *Sequences* follow the trace through stacks whose data nothing used. For each traced operation, the script takes the
+  record *after* its own, because it uses a number that starts at 1 as an index. So a sequence misses the first
+  operation of each loop and the one that follows a needed synchronization: in cumf_als the copy at line 737 and the
+  free at line 1022. It also counts a last operation without a number if the stack has no CUDA call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.errors import DocumentError
+from ffm.model.sequences import FoundSequence, Line, Membership, offsets_of
+from ffm.model.timeline import Kind, Problem, Timeline
+from ffm.regular_file import read_regular
+from ffm.results.analysis_document import Analysis, Verdict
+from ffm.results.call_sites import place_of_call
+from ffm.results.documents import MOST_BYTES, Frame, Module, Number, Stack
+from ffm.results.folder import ResultsFolder
+from ffm.results.identity import forget_runs
+from ffm.results.lock import writing_to
+from ffm.stages.findings import Findings, SiteDescription, write_results
+
+STACKS_FILE = "combined_stacks.json"
+TIME_FILE = "ttime.txt"
+FIRST_RECORD = 1
+"""`GlobalID` of the record that Diogenes omits from every screen: the creation of the context."""
+
+
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e8)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
+
+
+class _Frame(msgspec.Struct):
+    position: int
+    funcname: str
+    filename: str
+    linenum: Number
+    libname: str
+    liboffset: Annotated[int, msgspec.Meta(ge=0)]
+    md5sum: str | None = None
+
+
+class Record(msgspec.Struct):
+    """A distinct call stack as Diogenes wrote it, without the fields that it never fills or ffm does not use."""
+
+    number: int = msgspec.field(name="GlobalID")
+    order: int = msgspec.field(name="tf_id")
+    count: Count = msgspec.field(name="count")
+    total: Seconds = msgspec.field(name="total_time")
+    wait: Seconds = msgspec.field(name="SyncOnlyTime")
+    waits: Count = msgspec.field(name="SyncOnlyCount")
+    gap: Seconds = msgspec.field(name="DeltaTime")
+    gaps: Count = msgspec.field(name="DeltaCount")
+    transfers: Count = msgspec.field(name="Transfer Count")
+    collisions: list[int] = msgspec.field(name="TransferCollisions")
+    overwrites: Count = msgspec.field(name="TransferOverwrites")
+    uses: Count = msgspec.field(name="Sync Uses")
+    dependencies: list[int] = msgspec.field(name="Dependencies")
+    stack: Annotated[list[_Frame], msgspec.Meta(min_length=1)] = msgspec.field(name="Stack")
+
+    @property
+    def duplicates(self) -> int:
+        """Transfers whose content had already been transferred."""
+        return len(self.collisions) + self.overwrites
+
+
+def import_diogenes(folder: Path, results_folder: Path) -> Analysis:
+    """Convert a folder of Diogenes's files to results that every viewing command reads.
+
+    Raises:
+        DocumentError: A file is missing, truncated or has an unexpected shape; one sentence names it.
+    """
+    found = findings(read_records(folder), read_wall_time(folder), folder)
+    ResultsFolder(results_folder).make()
+    with writing_to(results_folder, "ffm import diogenes"):
+        forget_runs(results_folder)
+        return write_results(found, results_folder)
+
+
+def read_records(folder: Path) -> list[Record]:
+    """Read the records of traced operations, in program order.
+
+    Raises:
+        DocumentError: The file is missing, is not complete JSON, or contains something else.
+    """
+    path = folder / STACKS_FILE
+    try:
+        records = msgspec.json.decode(read_regular(path, MOST_BYTES), type=list[Record])
+    except FileNotFoundError:
+        raise DocumentError(
+            f"{path} does not exist: name the folder that contains Diogenes's {STACKS_FILE} and {TIME_FILE}."
+        ) from None
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read: {error.strerror}.") from error
+    except msgspec.ValidationError as error:
+        raise DocumentError(f"{path} does not contain Diogenes's records of call stacks ({error}).") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DocumentError(f"{path} is not complete JSON ({error}): copy it again.") from error
+    traced = sorted((record for record in records if record.count > 0), key=lambda record: record.order)
+    if not traced:
+        raise DocumentError(f"{path} contains no traced operation, so there is nothing to show.")
+    return traced
+
+
+def read_wall_time(folder: Path) -> float:
+    """Read the run's seconds.
+
+    Raises:
+        DocumentError: The file is missing or does not contain one positive number.
+    """
+    path = folder / TIME_FILE
+    try:
+        seconds = float(read_regular(path, MOST_BYTES).decode())
+    except FileNotFoundError:
+        raise DocumentError(f"{path} does not exist: it must contain the run time in seconds.") from None
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError:
+        raise DocumentError(f"{path} must contain the run time in seconds, one number.") from None
+    if not 0 < seconds < 1e9:
+        raise DocumentError(f"{path} gives a run time of {seconds} s; it must be positive.")
+    return seconds
+
+
+def findings(records: list[Record], wall_s: float, folder: Path) -> Findings:
+    """Arrange the records as a timeline with its sites; site i is record i."""
+    modules, stacks = _stacks(records)
+    sites = [SiteDescription(site, "", 0, *_verdicts(records, site)) for site in range(len(records))]
+    timeline = _timeline(records, stacks)
+    return Findings(
+        application=folder.resolve().name,
+        command=[],
+        wall_s=wall_s,
+        timeline=timeline,
+        sites=sites,
+        stacks=stacks,
+        modules=modules,
+        origin="diogenes",
+        notes=[
+            "Imported from Diogenes, which kept totals for each call stack but no trace: each operation "
+            "represents all executions of its stack, carry treats them as one, and transfers count as "
+            "repeated by their content alone.",
+            "Sequences contain the operations that Diogenes put into them; because of an indexing error "
+            "it omitted the first operation of each loop and the one after each needed synchronization.",
+        ],
+        sequences=_sequences(records, timeline),
+        bound_s=published_folds(records),
+    )
+
+
+def published_folds(records: list[Record]) -> NDArray[np.float64]:
+    """Return the seconds that Diogenes counts for each record in its folds, in the order of the records."""
+    saved: NDArray[np.float64] = np.minimum(_waits(records) + _removed_calls(records), _totals(records))
+    return saved
+
+
+def published_points(records: list[Record]) -> dict[tuple[str, str, int], float]:
+    """Return Diogenes's list of single points: seconds by CUDA call, the file with the call, and its offset there."""
+    _, stacks = _stacks(records)
+    duplicates = np.array([record.duplicates > 0 for record in records])
+    seconds = np.where(duplicates, np.minimum(_waits(records), _totals(records)), published_folds(records))
+    points: dict[tuple[str, str, int], float] = {}
+    for record, stack, saved in zip(records, stacks, seconds, strict=True):
+        call = place_of_call(stack.frames, "").call
+        at = next((frame for frame in _outermost_first(record) if frame.funcname == call), record.stack[-1])
+        key = (call, at.libname, at.liboffset)
+        points[key] = points.get(key, 0.0) + float(saved)
+    return points
+
+
+def _totals(records: list[Record]) -> NDArray[np.float64]:
+    return np.array([record.total if record.number != FIRST_RECORD else 0.0 for record in records])
+
+
+def _waits(records: list[Record]) -> NDArray[np.float64]:
+    """Return `min(mean wait, mean gap)` times the occurrences; without a gap (the run's last operation), the wait
+    counts.
+    """
+
+    def saved(record: Record) -> float:
+        wait = record.wait / record.waits if record.waits else 0.0
+        gap = record.gap / record.gaps if record.gaps else wait
+        depends_on_itself = record.number in record.dependencies
+        return min(wait, gap) * (record.count - (record.uses if depends_on_itself else 0))
+
+    return np.array([saved(record) for record in records])
+
+
+def _removed_calls(records: list[Record]) -> NDArray[np.float64]:
+    """Return the mean operation time times the calls that can be removed: duplicate transfers, or else the unneeded
+    occurrences.
+    """
+
+    def saved(record: Record) -> float:
+        own = max(record.total / record.count - (record.wait / record.waits if record.waits else 0.0), 0.0)
+        if record.duplicates:
+            return own * record.duplicates if record.transfers else 0.0
+        return own * (record.count - (0 if record.number in record.dependencies else record.uses))
+
+    return np.array([saved(record) for record in records])
+
+
+def _outermost_first(record: Record) -> list[_Frame]:
+    return sorted(record.stack, key=lambda frame: frame.position)
+
+
+def _stacks(records: list[Record]) -> tuple[list[Module], list[Stack]]:
+    modules: dict[str, int] = {}
+    stacks = []
+    for record in records:
+        frames = [
+            Frame(
+                module=modules.setdefault(frame.libname, len(modules)),
+                offset=frame.liboffset,
+                function=frame.funcname,
+                file=frame.filename if frame.linenum else "",
+                line=frame.linenum,
+            )
+            for frame in reversed(_outermost_first(record))
+        ]
+        places = " ".join(f"{frame.md5sum or frame.libname}@{frame.liboffset}" for frame in record.stack)
+        stacks.append(Stack(key=hashlib.blake2b(places.encode(), digest_size=16).hexdigest(), frames=frames))
+    return [Module(path=path, build_id="") for path in modules], stacks
+
+
+def _kind(record: Record, call: str) -> Kind:
+    if record.transfers or "memcpy" in call.lower() or "memset" in call.lower():
+        return Kind.TRANSFER
+    for mark, kind in (
+        ("Synchronize", Kind.SYNCHRONIZATION),
+        ("Free", Kind.FREE),
+        ("Alloc", Kind.ALLOCATION),
+    ):
+        if mark in call:
+            return kind
+    return Kind.OTHER
+
+
+def _problem(record: Record, kind: Kind) -> Problem:
+    if record.number == FIRST_RECORD or kind == Kind.ALLOCATION or record.uses:
+        return Problem.NONE
+    return Problem.UNNECESSARY_SYNCHRONIZATION
+
+
+def _timeline(records: list[Record], stacks: list[Stack]) -> Timeline:
+    """Return one row per record, or two if only some of its transfers repeat; the ones that do not come first."""
+    rows: list[tuple[int, int, int, int, int, int, int, int]] = []
+    for site, (record, stack) in enumerate(zip(records, stacks, strict=True)):
+        kind = _kind(record, place_of_call(stack.frames, "").call)
+        problem = _problem(record, kind)
+        total = round(record.total * 1e9)
+        columns = (total, min(round(record.wait * 1e9), total), round(record.gap * 1e9))
+        first = record.count - min(record.duplicates, record.count)
+        begin = tuple(value * first // record.count for value in columns)
+        if first:
+            rows.append((*begin, site, kind, problem, 0, first))  # type: ignore[arg-type]
+        if record.duplicates:
+            rest = tuple(value - done for value, done in zip(columns, begin, strict=True))
+            flags = problem | Problem.UNNECESSARY_TRANSFER
+            rows.append((*rest, site, kind, flags, 0, record.count - first))  # type: ignore[arg-type]
+    columns_ = np.array(rows, np.int64).T
+    duration, wait, gap, sites, kinds, problems, first_use, occurrences = columns_
+    ends = np.cumsum(duration + gap)
+    return Timeline(
+        thread=np.zeros(len(rows), np.int32),
+        start=ends - duration - gap,
+        duration=duration,
+        wait=wait,
+        gap=gap,
+        site=sites.astype(np.int32),
+        kind=kinds.astype(np.uint8),
+        problem=problems.astype(np.uint8),
+        first_use=first_use,
+        occurrences=occurrences,
+    )
+
+
+def _verdicts(records: list[Record], index: int) -> tuple[list[Verdict], list[Verdict]]:
+    """Return Diogenes's findings about one record's synchronizations and transfers."""
+    record = records[index]
+    sites = {other.number: site for site, other in enumerate(records) if other.number != FIRST_RECORD}
+    synchronization, transfer = [], []
+    if record.uses:
+        reason = "the CPU used data that the synchronization protects"
+        synchronization.append(Verdict(kind="required", reason=reason, occurrences=record.uses))
+    elif record.number != FIRST_RECORD:
+        # Dependencies count records from 0, numbers count from 1.
+        others = [sites[place + 1] for place in record.dependencies if sites.get(place + 1, index) != index]
+        reason = "the CPU did not use data that the synchronization protects"
+        kind = "conditionally unnecessary" if others else "unnecessary"
+        keep = others[-1] if others else None
+        synchronization.append(Verdict(kind=kind, reason=reason, occurrences=record.count, keep=keep))
+    if record.duplicates:
+        origin = Counter(record.collisions).most_common(1)
+        first = sites.get(origin[0][0]) if origin else None
+        reason = "its content has the 32-bit hash of an earlier transfer; destinations were not compared"
+        transfer.append(Verdict(kind="repeat", reason=reason, occurrences=record.duplicates, first=first))
+    if record.transfers > record.duplicates:
+        reason = "its content had not been transferred before"
+        needed = record.transfers - record.duplicates
+        transfer.append(Verdict(kind="needed", reason=reason, occurrences=needed))
+    return synchronization, transfer
+
+
+def _sequences(records: list[Record], timeline: Timeline) -> tuple[list[FoundSequence], Membership]:
+    """Return the sequences that Diogenes's script follows: record i where the trace has record i - 1 (see the module).
+
+    The trace is gone, but neighbours with equal counts were executed in turn. So a record belongs to a sequence if
+    nothing used its data and the record before it was executed equally often; the sequence continues until that fails.
+    """
+    problem = np.zeros(len(records), np.uint8)
+    np.bitwise_or.at(problem, timeline.site, timeline.problem)
+    found: list[FoundSequence] = []
+    line_of = np.full(len(records), -1, np.int32)
+    listed = 0
+    lines: list[Line] = []
+
+    def close(ends_at: int | None) -> None:
+        if lines:
+            found.append(FoundSequence(list(lines), records[lines[0].site].count, ends_at))
+            lines.clear()
+
+    for site in range(1, len(records)):
+        record, before = records[site], records[site - 1]
+        in_turn = before.number != FIRST_RECORD and before.count == record.count
+        if not in_turn or not problem[site]:
+            close(site if in_turn else None)
+            continue
+        line_of[site] = listed
+        listed += 1
+        lines.append(Line(site, record.count, Problem(int(problem[site]))))
+    close(None)
+    return found, Membership(line_of[timeline.site], offsets_of([len(sequence.lines) for sequence in found]))

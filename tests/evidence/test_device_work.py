@@ -1,0 +1,117 @@
+"""What driver functions do on the GPU, from their names and recorded arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ffm.driver.catalogue import load_catalogue
+from ffm.evidence.device_work import device_work
+from ffm.instrument.recording.layout import constant
+from ffm.model.device import Action, DeviceWork
+
+UPLOAD, DOWNLOAD = constant("FFM_OPERATION_HOST_SOURCE"), constant("FFM_OPERATION_HOST_DESTINATION")
+PRIVATE = constant("FFM_FUNCTION_PRIVATE")
+
+
+def work_of(*calls: dict[str, Any]) -> DeviceWork:
+    """Describe calls; each names a `function` and the fields that differ from zero."""
+    defaults = {
+        "start": 0, "duration": 100_000, "wait": 0, "waits": 0, "bytes": 0, "destination": 0, "stream": 0,
+        "handle": 0, "flags": 0, "result": 0, "process": 0, "thread": 0, "stack": 0,
+    }  # fmt: skip
+    rows = [{**defaults, "start": 1_000_000 * place, "stack": place, **call} for place, call in enumerate(calls)]
+    for row in rows:
+        name = row["function"]
+        row["function"] = PRIVATE if name == "private" else load_catalogue()[name].index
+    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    for name in ("destination", "stream", "handle"):
+        columns[name] = columns[name].astype(np.uint64)
+    identity = columns["process"] * 100 + columns["thread"]
+    _, threads = np.unique(identity, return_inverse=True)
+    return device_work(columns, threads.astype(np.int32), np.full(len(threads), -1))
+
+
+def actions(*calls: dict[str, Any]) -> list[Action]:
+    return [Action(value) for value in work_of(*calls).action.tolist()]
+
+
+def test_calls_enqueue_and_wait_in_their_own_order() -> None:
+    big = 1 << 20
+    assert actions(
+        {"function": "cuLaunchKernel"},
+        {"function": "cuMemcpyDtoH_v2", "flags": DOWNLOAD, "wait": 90_000, "waits": 1},
+        {"function": "cuMemcpyHtoD_v2", "flags": UPLOAD, "wait": 90_000, "waits": 1, "bytes": big},
+        {"function": "cuMemcpyHtoDAsync_v2", "flags": UPLOAD, "bytes": big},
+        {"function": "cuMemsetD8_v2"},
+        {"function": "cuMemsetD8_v2", "waits": 1},
+        {"function": "cuMemFree_v2", "wait": 10, "waits": 1},
+        {"function": "cuMemAlloc_v2"},
+        {"function": "cuCtxSynchronize", "waits": 1},
+        {"function": "cuStreamSynchronize", "waits": 1},
+        {"function": "private", "waits": 1},
+    ) == [
+        Action.ENQUEUE,
+        Action.ENQUEUE_AND_WAIT,
+        Action.ENQUEUE_AND_WAIT,
+        Action.ENQUEUE,
+        Action.ENQUEUE,
+        Action.SET_AND_WAIT,
+        Action.WAIT_CONTEXT,
+        Action.NONE,
+        Action.WAIT_CONTEXT,
+        Action.WAIT_STREAM,
+        Action.ENQUEUE_AND_WAIT,
+    ]
+
+
+def test_an_upload_that_the_cpu_copies_waits_first() -> None:
+    """From pageable memory: most of the call is copying into a staging buffer, not waiting."""
+    staged = {"function": "cuMemcpyHtoD_v2", "flags": UPLOAD, "bytes": 1 << 20, "wait": 20_000, "waits": 1}
+    assert actions(staged) == [Action.WAIT_AND_ENQUEUE]
+
+
+def test_streams_are_numbered_through_all_processes() -> None:
+    launch = {"function": "cuLaunchKernel"}
+    work = work_of(
+        {**launch, "stream": 0}, {**launch, "stream": 1}, {**launch, "stream": 0x7000},
+        {**launch, "process": 1, "stream": 0x7000},
+    )  # fmt: skip
+    assert work.stream[0] == work.stream[1] != work.stream[2] != work.stream[3]
+    assert work.stream_process.tolist() == [0, 0, 1]
+    assert work.legacy.tolist() == [work.stream[0], -1]
+    assert work.process_of_thread.tolist() == [0, 1]
+
+
+def test_each_thread_has_its_own_default_stream() -> None:
+    launch = {"function": "cuLaunchKernel_ptsz"}
+    first, second, named = work_of(launch, {**launch, "thread": 1}, {**launch, "thread": 1, "stream": 2}).stream
+    assert first != second == named
+
+
+def test_events_are_known_by_their_handles() -> None:
+    work = work_of(
+        {"function": "cuEventRecord", "handle": 0x10},
+        {"function": "cuStreamWaitEvent", "handle": 0x10, "stream": 0x7000},
+        {"function": "cuEventSynchronize", "handle": 0x20, "waits": 1},
+    )
+    assert [Action(value) for value in work.action] == [
+        Action.RECORD_EVENT,
+        Action.STREAM_WAIT_EVENT,
+        Action.WAIT_EVENT,
+    ]
+    assert work.event.tolist() == [0, 0, 1]
+    assert work.events == 2
+
+
+def test_a_free_serves_the_next_allocation_of_its_place() -> None:
+    allocation = {"function": "cuMemAlloc_v2", "destination": 0x500, "stack": 1}
+    free = {"function": "cuMemFree_v2", "destination": 0x500, "stack": 2, "waits": 1}
+    assert work_of(allocation, free, allocation, free).partner.tolist() == [-1, 2, 1, -1]
+
+
+def test_a_failed_allocation_gives_no_memory() -> None:
+    allocation = {"function": "cuMemAlloc_v2", "destination": 0x500, "stack": 1}
+    free = {"function": "cuMemFree_v2", "destination": 0x500, "stack": 2, "waits": 1}
+    assert work_of(allocation, free, {**allocation, "result": 2}).partner.tolist() == [-1, -1, -1]

@@ -1,0 +1,61 @@
+"""Finding the same operation in another run."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ffm.evidence.matching import match
+from ffm.evidence.operations import occurrences
+from ffm.results.columns import Columns
+
+
+def run_of(*calls: tuple[int, int, int]) -> Columns:
+    """A run of calls, each (process, thread, stack)."""
+    process, thread, stack = (np.array([call[part] for call in calls], np.int32) for part in range(3))
+    occurrence = occurrences(process, thread, stack)
+    return {"process": process, "thread": thread, "stack": stack, "occurrence": occurrence}
+
+
+def test_occurrences_of_a_stack_are_told_apart() -> None:
+    trace = run_of((0, 0, 7), (0, 0, 8), (0, 0, 7))
+    assert match(run_of((0, 0, 7), (0, 0, 7), (0, 0, 7)), trace).tolist() == [0, 2, -1]
+
+
+def test_threads_that_were_numbered_the_other_way_round_are_found_by_their_stacks() -> None:
+    trace = run_of((0, 0, 1), (0, 1, 5), (0, 1, 5), (0, 2, 6), (0, 2, 9))
+    again = run_of((0, 0, 1), (0, 2, 5), (0, 2, 5), (0, 1, 6), (0, 1, 9))
+    assert match(again, trace).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_workers_of_a_pool_keep_their_numbers() -> None:
+    trace = run_of((0, 1, 5), (0, 2, 5), (0, 3, 5))
+    assert match(run_of((0, 3, 5), (0, 2, 5), (0, 1, 5)), trace).tolist() == [2, 1, 0]
+
+
+def test_a_thread_is_matched_with_one_thread_only() -> None:
+    trace = run_of((0, 1, 5), (0, 1, 5), (0, 1, 5))
+    assert match(run_of((0, 1, 5), (0, 2, 5)), trace).tolist() == [0, -1]
+
+
+def test_processes_are_never_confused() -> None:
+    trace = run_of((0, 0, 5), (1, 0, 6))
+    assert match(run_of((0, 0, 6), (1, 0, 5)), trace).tolist() == [-1, -1]
+
+
+def test_part_of_a_run_finds_its_threads_too() -> None:
+    trace = run_of((0, 0, 5), (0, 0, 6), (0, 1, 7), (0, 1, 8))
+    assert match(run_of((0, 1, 6), (0, 0, 8)), trace).tolist() == [1, 3]
+
+
+@given(
+    threads=st.lists(st.integers(1, 4), min_size=1, max_size=4),
+    renumber=st.randoms(use_true_random=False),
+)
+def test_any_renumbering_of_threads_with_stacks_of_their_own_is_undone(threads: list[int], renumber: object) -> None:
+    calls = [(0, number, 10 * number + call % 2) for number, many in enumerate(threads) for call in range(many)]
+    numbers = list(range(len(threads)))
+    renumber.shuffle(numbers)  # type: ignore[attr-defined]
+    again = [(process, numbers[thread], stack) for process, thread, stack in calls]
+    assert match(run_of(*again), run_of(*calls)).tolist() == list(range(len(calls)))

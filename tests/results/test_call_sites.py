@@ -1,0 +1,153 @@
+"""Where a stack makes its CUDA call."""
+
+from __future__ import annotations
+
+import pytest
+
+from ffm.results.call_sites import Place, own_frame, place_of_call, runtime_modules, source_file
+from ffm.results.documents import Frame, Module
+
+
+def frames(*functions: tuple[str, int]) -> list[Frame]:
+    """Innermost first: function and line, line 0 for a library without debug information (module 1)."""
+    return [
+        Frame(module=0 if line else 1, offset=index, function=name, file="a.cu" if line else "", line=line)
+        for index, (name, line) in enumerate(functions)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stack", "function", "place"),
+    [
+        # The runtime: the programmer wrote its outermost frame.
+        ([("cudart::apiFree(void*)", 0), ("cudaFree", 0), ("solve", 9), ("main", 3)], "cuMemFree_v2",
+         Place("cudaFree", "solve", "a.cu", 9)),
+        # A runtime call that reaches another one on its way.
+        ([("cudaMalloc", 0), ("cudaGetLastError", 0), ("main", 3)], "cuMemAlloc_v2",
+         Place("cudaGetLastError", "main", "a.cu", 3)),
+        # The driver called directly: the stack has no frame of it.
+        ([("solve", 9), ("main", 3)], "cuMemFree_v2", Place("cuMemFree_v2", "solve", "a.cu", 9)),
+        # A library that calls the driver: the nearest known line is the user's.
+        ([("helper", 0), ("cufftExecC2C", 0), ("solve", 9)], "cuStreamSynchronize",
+         Place("cuStreamSynchronize", "solve", "a.cu", 9)),
+        # A library that waits privately: the programmer wrote its entry.
+        ([("helper", 0), ("cublasSasum_v2", 0), ("solve", 9), ("main", 3)], "private",
+         Place("cublasSasum_v2", "solve", "a.cu", 9)),
+        # Only addresses are known.
+        ([("", 0)], "private", Place("private", "", "", 0)),
+        ([], "cuMemFree_v2", Place("cuMemFree_v2", "", "", 0)),
+        # A stripped program, on a machine that knows the lines of its C library.
+        ([("", 0), ("", 0), ("__libc_start_call_main", 58), ("_start", 0)], "cuMemFree_v2",
+         Place("cuMemFree_v2", "", "", 0)),
+        # There is only the call.
+        ([("cudaFree", 0)], "cuMemFree_v2", Place("cudaFree", "cudaFree", "", 0)),
+    ],
+)  # fmt: skip
+def test_place_of_call(stack: list[tuple[str, int]], function: str, place: Place) -> None:
+    assert place_of_call(frames(*stack), function) == place
+
+
+def python(function: str, file: str, line: int) -> Frame:
+    return Frame(module=2, offset=0, function=function, file=file, line=line, python=True)
+
+
+LIBRARY = "/usr/lib/python3.12/site-packages/tensor/core.py"
+
+
+@pytest.mark.parametrize(
+    ("stack", "function", "place"),
+    [
+        # The binding is Cython's; the line is the program's.
+        ([*frames(("cuda.bindings.driver.cuMemFree", 0)), python("step", "train.py", 42)], "cuMemFree_v2",
+         Place("cuMemFree_v2", "step", "train.py", 42)),
+        # Through an installed library, whose lines are known too.
+        ([python("free", LIBRARY, 7), python("<lambda>", "<frozen runpy>", 3), python("step", "train.py", 42)],
+         "cuMemFree_v2", Place("cuMemFree_v2", "step", "train.py", 42)),
+        # There is only a library.
+        ([*frames(("helper", 0)), python("free", LIBRARY, 7), python("main", LIBRARY, 9)], "cuMemFree_v2",
+         Place("cuMemFree_v2", "free", LIBRARY, 7)),
+        # Native code of the program, called from Python.
+        ([*frames(("solve", 9)), python("step", "train.py", 42)], "cuMemFree_v2",
+         Place("cuMemFree_v2", "solve", "a.cu", 9)),
+        # The runtime, called by a library.
+        ([*frames(("cudaFree", 0), ("release", 0)), python("step", "train.py", 42)], "cuMemFree_v2",
+         Place("cudaFree", "step", "train.py", 42)),
+        # A Python function is not a CUDA call, whatever its name.
+        ([python("cudaFree", "train.py", 1), python("step", "train.py", 42)], "cuMemFree_v2",
+         Place("cuMemFree_v2", "cudaFree", "train.py", 1)),
+        # A library that waits privately.
+        ([*frames(("helper", 0), ("cublasSasum_v2", 0)), python("step", "train.py", 42)], "private",
+         Place("cublasSasum_v2", "step", "train.py", 42)),
+        # Python's own threads, on a machine that knows the lines of its C library.
+        ([python("run", LIBRARY, 9), *frames(("start_thread", 447))], "cuMemFree_v2",
+         Place("cuMemFree_v2", "run", LIBRARY, 9)),
+    ],
+)  # fmt: skip
+def test_place_of_a_call_in_python(stack: list[Frame], function: str, place: Place) -> None:
+    assert place_of_call(stack, function) == place
+
+
+def test_no_call_of_the_programmer_lies_in_the_runtime_or_in_a_library_of_python() -> None:
+    paths = ["/app/train.so", "/usr/lib/libcuda.so.1", f"{LIBRARY}/_core.so", "/usr/lib64/python3/lib-dynload/x.so"]
+    native = [Module(path=path, build_id="") for path in paths]
+    assert runtime_modules([*native, Module(path="/usr/bin/python3.11", build_id="")]) == {1, 2, 3}
+    assert runtime_modules(native) == {1}  # a program that happens to be installed there
+
+
+def test_source_behind_nvcc_s_temporary_file() -> None:
+    assert source_file("/var/tmp/tmpxft_0002152b_00000000-5_als.cudafe1.cpp") == "als.cu"
+    assert source_file("/tmp/tmpxft_00000001_00000000-6_my_file.compute_80.cudafe1.cpp") == "my_file.cu"
+    assert source_file("/home/user/als.cu") == "/home/user/als.cu"
+    assert source_file("") == ""
+
+
+TOOLKIT = "/opt/cuda-13.0/bin/../targets/x86_64-linux/include"
+MODULES = [
+    Module(path="/home/user/solve", build_id=""),
+    Module(path="/opt/cuda-13.0/targets/x86_64-linux/lib/libcufft.so.12", build_id=""),
+    Module(path="/usr/lib/x86_64-linux-gnu/libc.so.6", build_id=""),
+    Module(path="/home/user/libmine.so", build_id=""),
+    Module(path="/usr/bin/python3.12", build_id=""),
+]
+
+
+def at(file: str, line: int, module: int = 0, function: str = "f") -> Frame:
+    return Frame(module=module, offset=0, function=function, file=file, line=line)
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        at(f"{TOOLKIT}/cuda_runtime.h", 1038),
+        at(f"{TOOLKIT}/cccl/thrust/detail/copy.h", 9),
+        at("/home/user/env/include/cub/util_allocator.cuh", 9),
+        at("/spack/cuda-12/include/cuda_runtime_api.h", 9),
+        at("/usr/local/cuda/include/cufft.h", 9),
+        at("/opt/gcc/include/c++/13/bits/unique_ptr.h", 9),
+        at("/tmp/tmpxft_0002152b_00000000-5_als.cudafe1.stub.c", 9),
+        at("fft.cpp", 9, module=1),
+        at("./stdlib/qsort.c", 9, module=2),
+        at("Objects/call.c", 9, module=4),
+        at("", 9),
+        at("solve.cu", 0),
+        at("../csu/libc-start.c", 9, function="__libc_start_main"),
+        python("free", LIBRARY, 7),
+    ],
+)
+@pytest.mark.parametrize(
+    "own",
+    [
+        at("/home/user/solve.cu", 5),
+        at("/home/user/include/cuda/helper.cuh", 5),
+        at("/home/user/cuda/include/helper.cuh", 5),
+        at("/usr/local/cuda/samples/fft.cu", 5),
+        at("mine.cpp", 5, module=3),
+        python("step", "train.py", 42),
+    ],
+)
+def test_the_program_s_own_line_is_the_innermost_outside_of_libraries_and_their_headers(
+    foreign: Frame, own: Frame
+) -> None:
+    outer = at("/home/user/main.cu", 77)
+    assert own_frame([at("", 0, 1), foreign, own, outer], MODULES) is own
+    assert own_frame([foreign], MODULES) is None

@@ -1,0 +1,232 @@
+"""Benefits with a replay: their interval, what all problems save together, runs of several processes."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from test_results import ITERATIONS, loop_findings, loop_timeline
+
+from ffm.errors import FfmError
+from ffm.model.device import DeviceWork, simple_device_work
+from ffm.model.gpu_times import given_gpu_times
+from ffm.model.replay import Replay
+from ffm.model.timeline import Kind, Timeline
+from ffm.report.site import site
+from ffm.results.analysis_document import Benefit, Group, PinnedMemory, Verdict
+from ffm.results.best_parts import best_subsequences
+from ffm.results.stored import Results, benefit_of_correcting, doing_without, open_results, subsequence
+from ffm.results.timeline_file import load_results_timeline, save_timeline
+from ffm.stages.analysis import longer_by
+from ffm.stages.findings import Findings, analyse, write_results
+
+
+def measured(timeline: Timeline | None = None) -> Findings:
+    """The loop of `test_results`, with what its calls do on the GPU."""
+    table = loop_timeline() if timeline is None else timeline
+    return dataclasses.replace(loop_findings(table), work=simple_device_work(table), probes_s=0.001)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    write_results(measured(), tmp_path)
+    return open_results(tmp_path)
+
+
+def replayed(benefit: Benefit | None) -> tuple[float, float, float]:
+    assert benefit is not None
+    assert benefit.replay_s is not None and benefit.low_s is not None and benefit.high_s is not None
+    return benefit.low_s, benefit.replay_s, benefit.high_s
+
+
+def all_groups(results: Results) -> list[Group]:
+    document = results.document
+    return [*document.points, *document.folds, *(part for fold in document.folds for part in fold.parts)]
+
+
+def test_every_benefit_has_an_interval_and_says_what_it_rests_on(results: Results) -> None:
+    benefits = [group.benefit for group in all_groups(results)]
+    benefits += [sequence.benefit for sequence in results.document.sequences]
+    benefits += [site.benefit for site in results.document.sites]
+    for benefit in benefits:
+        low, seconds, high = replayed(benefit)
+        assert 0 <= low <= seconds <= high <= results.document.wall_s
+        assert benefit.rests_on
+
+
+def test_overlapping_groups_never_save_more_than_everything(results: Results) -> None:
+    _, everything, _ = replayed(results.document.everything)
+    assert 0 < everything <= results.document.wall_s
+    for group in all_groups(results):
+        assert replayed(group.benefit)[1] <= everything + 1e-12
+    assert sum(replayed(found.benefit)[1] for found in results.document.sequences) <= everything + 1e-12
+
+
+def test_the_replay_is_what_views_show_first(results: Results) -> None:
+    assert results.document.estimator == "replay"
+    answer = subsequence(results, 1, 1, 3)
+    assert answer.estimator == "replay"
+    assert answer.seconds == answer.benefit.replay_s == pytest.approx(results.document.sequences[0].benefit.replay_s)
+
+
+def test_without_a_trace_carry_counts_and_says_so() -> None:
+    analysis, _ = analyse(loop_findings())
+    assert (analysis.estimator, analysis.explained) == ("carry", None)
+    free = analysis.sites[2].benefit
+    assert free.replay_s is None
+    assert (free.low_s, free.high_s) == tuple(sorted((free.carry_s, free.bound_s)))
+    assert "carry and bound" in free.rests_on
+
+
+def test_a_replay_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    write_results(loop_findings(), tmp_path)
+    with pytest.raises(FfmError, match="--estimator carry or bound"):
+        subsequence(open_results(tmp_path), 1, 1, 1, "replay")
+
+
+def test_the_time_of_the_run_is_explained(results: Results) -> None:
+    """20 calls: 14 ms in them per iteration, 10 ms of it waiting, and 10 ms between them."""
+    explained = results.document.explained
+    assert explained is not None
+    assert explained.calls_s == pytest.approx(ITERATIONS * 4 / 1000)
+    assert explained.work_s == pytest.approx(ITERATIONS * 10 / 1000)
+    assert explained.wait_s + explained.unexplained_wait_s == pytest.approx(ITERATIONS * 10 / 1000)
+    assert 0 < explained.share <= 1
+
+
+def several_ranks(ranks: int) -> Findings:
+    """The same loop in each of several processes at once."""
+    one = loop_timeline()
+    columns = {field.name: np.tile(getattr(one, field.name), ranks) for field in dataclasses.fields(Timeline)}
+    columns["thread"] = np.repeat(np.arange(ranks, dtype=np.int32), len(one))
+    table = Timeline(**columns)
+    simple = simple_device_work(one)
+    work = DeviceWork(
+        action=np.tile(simple.action, ranks),
+        stream=np.concatenate([np.where(simple.stream >= 0, rank, -1) for rank in range(ranks)]).astype(np.int32),
+        event=np.tile(simple.event, ranks),
+        partner=np.tile(simple.partner, ranks),
+        copied=np.tile(simple.copied, ranks),
+        measured=np.tile(simple.measured, ranks),
+        process_of_thread=np.arange(ranks, dtype=np.int32),
+        legacy=np.arange(ranks, dtype=np.int32),
+        stream_process=np.arange(ranks, dtype=np.int32),
+        events=0,
+    )
+    wall_s = float((one.duration + one.gap).sum()) / 1e9
+    return dataclasses.replace(loop_findings(table), work=work, wall_s=wall_s)
+
+
+def test_ranks_save_together_what_one_saves() -> None:
+    alone, _ = analyse(measured())
+    together, _ = analyse(several_ranks(3))
+    for one, all_three in zip(alone.sites, together.sites, strict=True):
+        assert all_three.count == 3 * one.count
+        assert all_three.benefit.carry_s == pytest.approx(one.benefit.carry_s)
+        assert all_three.benefit.bound_s == pytest.approx(one.benefit.bound_s)
+        assert replayed(all_three.benefit) == pytest.approx(replayed(one.benefit))
+    assert together.sequences[0].recurrences == 3 * ITERATIONS
+    assert any("3 processes" in note for note in together.notes)
+    assert not any("processes" in note for note in alone.notes)
+
+
+def test_what_happens_on_the_gpu_survives_its_file(tmp_path: Path) -> None:
+    findings = several_ranks(2)
+    assert findings.work is not None
+    save_timeline(findings.timeline, tmp_path / "t.arrow", None, findings.work)
+    timeline, _, work = load_results_timeline(tmp_path / "t.arrow")
+    assert work is not None
+    assert (timeline.start == findings.timeline.start).all()
+    for field in dataclasses.fields(DeviceWork):
+        before, after = getattr(findings.work, field.name), getattr(work, field.name)
+        assert np.array_equal(before, after), field.name
+
+
+def test_the_best_parts_end_with_the_whole_sequence(results: Results) -> None:
+    parts = best_subsequences(results, 1, 5, "replay")
+    assert (parts[-1].start, parts[-1].end) == (1, 3)
+    assert parts[-1].benefit == results.document.sequences[0].benefit
+    savings = [part.benefit.replay_s or 0.0 for part in parts]
+    assert savings == sorted(savings)
+    assert [part.places for part in parts] == sorted({part.places for part in parts})
+    assert best_subsequences(results, 1, 1, "replay") == parts[-1:]
+
+
+def test_best_parts_of_imported_results_go_by_carry(tmp_path: Path) -> None:
+    write_results(loop_findings(), tmp_path)
+    parts = best_subsequences(open_results(tmp_path), 1, 5, "carry")
+    assert parts[-1].benefit.replay_s is None
+    with pytest.raises(FfmError, match="from 1"):
+        best_subsequences(open_results(tmp_path), 1, 0, "carry")
+
+
+def test_frees_alone_are_worth_their_waits(results: Results) -> None:
+    """No allocation takes over the memory: the calls stay, the waits disappear as far as the GPU allows."""
+    frees = results.timeline.kind == Kind.FREE
+    assert replayed(results.estimates.of_rows(frees))[1] <= results.timeline.wait[frees].sum() / 1e9
+
+
+def test_doing_without_is_answered_by_replay_whatever_the_estimator(results: Results) -> None:
+    number = len(results.document.sites) - 1
+    required = Verdict(kind="required", reason="its result is used", occurrences=ITERATIONS)
+    sites = [*results.document.sites]
+    sites[number] = msgspec.structs.replace(sites[number], synchronization=[required])
+    needed = Results(results.folder, msgspec.structs.replace(results.document, sites=sites))
+    assert [doing_without(needed, other) for other in range(number)] == [None] * number
+    answers = [
+        site(needed.document, number + 1, estimator, doing_without(needed, number)).without
+        for estimator in ("replay", "carry", "bound")
+    ]
+    assert answers[0] is not None and answers[0].seconds > 0
+    assert answers[0].low_s <= answers[0].seconds <= answers[0].high_s <= results.document.wall_s
+    assert answers == [answers[0]] * 3
+
+
+def test_without_a_trace_nobody_can_tell_what_doing_without_saves(tmp_path: Path) -> None:
+    write_results(loop_findings(), tmp_path)
+    imported = open_results(tmp_path)
+    assert imported.estimates.without(np.ones(len(imported.timeline), bool)) is None
+
+
+def test_what_the_probes_made_the_run_longer_by_counts_once() -> None:
+    """After a kernel of 1 s, a probe of 0.1 s before the wait: without it the wait is longer by that much. Another
+    probe after the wait made the run longer.
+    """
+    second = 1_000_000_000
+    probe = np.array([0, second // 10, second // 5])
+    traced = Timeline(
+        thread=np.zeros(3, np.int32),
+        start=np.array([0, second // 10, second + second // 5]),
+        duration=np.array([0, second - second // 10, 0]),
+        wait=np.array([0, second - second // 10, 0]),
+        gap=np.array([second // 10, second // 5, 0]),
+        site=np.arange(3, dtype=np.int32),
+        kind=np.array([Kind.LAUNCH, Kind.SYNCHRONIZATION, Kind.LAUNCH], np.uint8),
+        problem=np.zeros(3, np.uint8),
+        first_use=np.zeros(3, np.int64),
+        occurrences=np.ones(3, np.int64),
+    )
+    work = simple_device_work(traced)
+    replay = Replay(traced, work, given_gpu_times(traced, work, np.array([second, 0, 0])))
+    without = replay.without_probes(probe)
+    assert without.wait.tolist() == [0, second, 0]
+    assert longer_by(traced, without) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(("cost_s", "pays"), [(0.001, True), (10.0, False)])
+def test_pinning_is_subtracted_and_what_does_not_pay_is_not_advertised(
+    tmp_path: Path, cost_s: float, pays: bool
+) -> None:
+    free = analyse(measured())[0]
+    memory = PinnedMemory(sites=[0], bytes=1 << 20, cost_s=cost_s)
+    write_results(dataclasses.replace(measured(), pinning=[memory]), tmp_path)
+    results = open_results(tmp_path)
+    before, site = free.sites[0].benefit.expected_s, results.document.sites[0]
+    assert site.benefit.expected_s == pytest.approx(before - cost_s if pays else 0.0)
+    assert ("pinning 1.0 MB" in site.benefit.rests_on) == pays
+    assert site.staged_s == benefit_of_correcting(results, [0]).expected_s == pytest.approx(before)
+    assert replayed(results.document.everything)[1] >= max(other.benefit.expected_s for other in results.document.sites)
+    assert subsequence(results, 1, 1, 1).benefit.expected_s == pytest.approx(site.benefit.expected_s)
