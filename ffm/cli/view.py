@@ -56,8 +56,8 @@ def report(
         _show(lines(opened, chosen, show_all=show_all, results=results_words(folder)), render_lines, as_json)
         return
     if html is not None:
-        from ffm.cli.remedies import remedies_view
         from ffm.report.html import write_html
+        from ffm.report.remedies import remedies_view
 
         words = results_words(folder)
         remedies = remedies_view(analysis, chosen, show_all=show_all, results=words, own=opened.own)

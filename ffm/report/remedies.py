@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ffm.report.numbers import Estimator, Saving
-from ffm.report.places import Place, StackFrame
-from ffm.report.timing import TimingWaits
+from ffm.remedy.fitness import fitness
+from ffm.remedy.identify import Remedy, RemedyKind, identify_remedies
+from ffm.report.numbers import Estimator, Saving, Scale, chosen_estimator
+from ffm.report.places import Place, StackFrame, place, site_saving, stack_frames, told_apart
+from ffm.report.problem_sites import problem_sites
+from ffm.report.source_lines import SourceLines
+from ffm.report.timing import TimingWaits, timing_waits
+from ffm.results.analysis_document import Analysis, Benefit
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +64,64 @@ class RemediesView:
     results: str
     timing: list[TimingWaits] = field(default_factory=list)
     """Waits that are no problems, but serve only to measure times."""
+
+
+def remedies_view(
+    analysis: Analysis,
+    estimator: Estimator | None = None,
+    *,
+    show_all: bool = False,
+    results: str = "",
+    own: bool = False,
+) -> RemediesView:
+    """Lay out the remedies of an analysis, sorted and filtered by an estimator; the default is the document's own.
+
+    `own` is whether this user measured it, so that its source files may be read wherever they are.
+
+    Raises:
+        FfmError: A replay is requested from a document that has none.
+    """
+    chosen = chosen_estimator(analysis, estimator)
+    identified = identify_remedies(problem_sites(analysis, chosen))
+    fitting = fitness(analysis)
+    scale = Scale(analysis.wall_s)
+    with_savings = [(remedy, _saving(analysis, remedy)) for remedy in identified]
+    shown = [(remedy, saving) for remedy, saving in with_savings if show_all or scale.shows(saving, chosen)]
+    apart = told_apart(analysis, (remedy.site for remedy, _ in shown))
+    sources = SourceLines(own=own)
+    views = []
+    for number, (remedy, saving) in enumerate(shown, 1):
+        places = []
+        for changed in remedy.places:
+            where = place(analysis, changed.site)
+            buffer = analysis.sites[changed.site].buffer
+            places.append(RemedyPlace(changed.role, where, buffer, sources.line(where.file, where.line)))
+        fit = fitting.get(remedy.site)
+        views.append(
+            RemedyView(
+                number=number,
+                kind=remedy.kind,
+                where=place(analysis, remedy.site),
+                reached=apart.get(remedy.site, ""),
+                occurrences=remedy.occurrences,
+                of=remedy.of,
+                saving=saving,
+                steps=list(remedy.steps),
+                places=places,
+                keep=[place(analysis, kept) for kept in remedy.keep],
+                stack=stack_frames(analysis, remedy.site),
+                automatic=[f"--{option}" for option in fit.remedies] if fit is not None else [],
+                not_automatic=fit.why_not if fit is not None else "",
+            )
+        )
+    hidden = len(identified) - len(shown)
+    return RemediesView(analysis.application, analysis.wall_s, chosen, views, hidden, results, timing_waits(analysis))
+
+
+def _saving(analysis: Analysis, remedy: Remedy) -> Saving:
+    """Return what the remedy saves. By any estimator, a smaller download saves at most its copying time."""
+    if remedy.kind is not RemedyKind.PARTIAL_DOWNLOAD:
+        return site_saving(analysis, remedy.site)
+    most = remedy.benefit_s
+    benefit = Benefit(carry_s=most, bound_s=most, low_s=0.0, high_s=most, rests_on="the minimum time to copy the rest")
+    return Scale(analysis.wall_s).saving(benefit, at_most=True)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from ffm.cli.remedies import _framework
 from ffm.remedy.frameworks import CUPY, NUMBA, PYTHON, TORCH, Framework, framework_of
 from ffm.remedy.identify import identify_remedies
+from ffm.report.problem_sites import _framework
 from ffm.results.documents import Frame, Module, Stack
 from tests.remedy.test_identify import PAGEABLE, TRANSFER
 from tests.report.sample_analysis import sample_analysis

@@ -9,10 +9,10 @@ import pytest
 from sample_analysis import sample_analysis
 from test_screens import text_of
 
-from ffm.cli.remedies import remedies_view
 from ffm.report.fold import Part, fold
 from ffm.report.numbers import Estimator
 from ffm.report.overview import overview
+from ffm.report.remedies import remedies_view
 from ffm.report.site import site
 from ffm.report.terminal import render_fold, render_overview, render_site
 from ffm.report.terminal.remedies import render_remedies

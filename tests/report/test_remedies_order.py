@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ffm.cli.remedies import remedies_view
 from ffm.report.numbers import Estimator
 from ffm.report.overview import overview
+from ffm.report.remedies import remedies_view
 from ffm.report.sarif import sarif
 from ffm.results.analysis_document import Analysis, Group
 from tests.report.sample_analysis import sample_analysis

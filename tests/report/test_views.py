@@ -7,11 +7,11 @@ import pytest
 from sample_analysis import TEMPLATE, benefit, sample_analysis
 from test_screens import text_of
 
-from ffm.cli.remedies import remedies_view
 from ffm.errors import FfmError
 from ffm.report.fold import fold
 from ffm.report.overview import overview
 from ffm.report.places import frame_place, told_apart
+from ffm.report.remedies import remedies_view
 from ffm.report.sequence import sequence, subsequence
 from ffm.report.site import site
 from ffm.report.terminal import render_fold, render_site

@@ -1,0 +1,84 @@
+"""Call sites with problems, as `ffm.remedy.identify` needs them."""
+
+from __future__ import annotations
+
+from ffm.remedy.frameworks import PYTHON, Framework, framework_of
+from ffm.remedy.identify import MemoryLink, PartialDownload, ProblemSite
+from ffm.report.downloads import download
+from ffm.report.numbers import Estimator
+from ffm.report.places import site_saving
+from ffm.results.analysis_document import Analysis, Site
+
+
+def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]:
+    """Describe the sites with problems as the remedies need them."""
+    found = []
+    for index, site in enumerate(analysis.sites):
+        use = download(site.download)
+        partial = None
+        if use is not None and use.partial:
+            partial = PartialDownload(
+                bytes=use.bytes // use.occurrences,
+                touched_bytes=use.touched_bytes,
+                first=use.first,
+                last=use.last,
+                watched=use.occurrences,
+                of=use.of,
+                untouched=use.untouched,
+                text=use.text,
+                saving_s=use.saving_s,
+            )
+        if not site.problem_count and partial is None:
+            continue
+        verdicts = (*site.synchronization, *site.transfer) if site.problem_count else ()
+        occurrences = {verdict.kind: 0 for verdict in verdicts}
+        for verdict in verdicts:
+            occurrences[verdict.kind] += verdict.occurrences
+        unnecessary = occurrences.get("unnecessary", 0) + occurrences.get("conditionally unnecessary", 0)
+        mostly = unnecessary * 2 > site.count
+        found.append(
+            ProblemSite(
+                site=index,
+                call=site.call,
+                kind=site.kind,
+                sets_memory=site.function.startswith("cuMemset"),
+                count=site.count,
+                unnecessary=unnecessary if mostly else 0,
+                misplaced=0 if mostly else site.problem_count,
+                no_op=occurrences.get("no-op", 0),
+                repeat=occurrences.get("repeat", 0),
+                changed=_changed(index, site),
+                keep=tuple(sorted({verdict.keep for verdict in site.synchronization if verdict.keep is not None})),
+                memory=tuple(
+                    MemoryLink(link.role, link.memory, link.allocation, link.release, link.occurrences)
+                    for link in analysis.allocations
+                    if link.site == index
+                ),
+                benefit_s=site_saving(analysis, index).seconds(estimator),
+                downloads=site.download is not None,
+                download=partial,
+                framework=_framework(analysis, site),
+            )
+        )
+    return found
+
+
+def _changed(index: int, site: Site) -> int:
+    """Return how many transfers brought other bytes than those that are repeated, the first of which may be here."""
+    repeated = [verdict for verdict in site.transfer if verdict.kind in ("no-op", "repeat")]
+    others = site.count - sum(verdict.occurrences for verdict in repeated)
+    return max(others - any(verdict.first in (index, None) for verdict in repeated), 0)
+
+
+def _framework(analysis: Analysis, site: Site) -> Framework | None:
+    """Return the Python package through which a site's call is made; None if its stack has no Python function."""
+    frames = analysis.stacks[site.stack].frames
+    if not any(frame.python for frame in frames):
+        return None
+    modules = [module.path for module in analysis.modules]
+    # A tensor's own methods are no Python functions: there only the library tells.
+    files = (
+        frame.file if frame.python else modules[frame.module] if 0 <= frame.module < len(modules) else ""
+        for frame in frames
+    )
+    return framework_of(files) or PYTHON
