@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -102,14 +103,18 @@ def test_a_program_that_asks_the_runner_to_trace_it_goes_on() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, f"0 -1 {errno.EPERM}\nwent on\n", "")
 
 
+@pytest.mark.parametrize("before", [True, False], ids=["before Frida says so", "after"])
 def test_a_program_that_dies_at_the_gate_is_not_said_to_have_failed_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: bool
 ) -> None:
     def die(_run: object, process_id: int) -> None:
-        process = os.pidfd_open(process_id)
-        os.kill(process_id, signal.SIGSEGV)
-        select.select([process], [], [])  # its end
-        os.close(process)
+        if before:
+            process = os.pidfd_open(process_id)
+            os.kill(process_id, signal.SIGSEGV)
+            select.select([process], [], [])  # its end
+            os.close(process)
+        else:
+            threading.Timer(0.1, os.kill, (process_id, signal.SIGSEGV)).start()
         raise InstrumentError("Frida could not attach to it.")
 
     monkeypatch.setattr(runner._Run, "_attach", die)

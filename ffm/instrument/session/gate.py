@@ -92,6 +92,17 @@ class Gate:
             self._forget_ended()
             return set(self._handles)
 
+    def ends(self, process_id: int, *, within_s: float) -> bool:
+        """Return whether a process that came to the gate has ended, or does so within some seconds."""
+        with self._lock:
+            if process_id not in self._handles:
+                return True
+            handle = os.dup(self._handles[process_id])
+        try:
+            return _ended(handle, within_s)
+        finally:
+            os.close(handle)
+
     def end_all(self) -> None:
         """Kill every process that came to the gate, and every one that still arrives."""
         with self._lock:
@@ -149,10 +160,10 @@ class Gate:
                 os.close(self._handles.pop(process_id))
 
 
-def _ended(handle: int) -> bool:
+def _ended(handle: int, within_s: float = 0.0) -> bool:
     poll = select.poll()
     poll.register(handle, select.POLLIN)
-    return bool(poll.poll(0))
+    return bool(poll.poll(within_s * 1000))
 
 
 def _kill(handle: int) -> None:

@@ -63,6 +63,10 @@ COLLECTOR_FAILURES = {
 """What `ffm_collector_open` returns; see `collector/collector.h`."""
 
 
+DYING_S = 2.0
+"""Seconds until a process that was killed while it was instrumented has ended: Frida sees its connection close first.
+"""
+
 _WIDE = (
     "`--watch trace` cannot follow this program: {module} computes in 512-bit registers (AVX-512), of which Frida's "
     "Stalker loses the upper halves, so that results would be wrong. It was ended before it did. Use `--watch pages`, "
@@ -287,10 +291,10 @@ class _Run:
             try:
                 self._attach(process_id)
             except InstrumentError as error:
-                if process_id in self.gate.alive():
-                    self._fail(str(error))
-                else:
+                if self.gate.ends(process_id, within_s=DYING_S):
                     self.died_at_gate.add(process_id)
+                else:
+                    self._fail(str(error))
 
     def _attach(self, process_id: int) -> None:
         trace = self._instruments.trace
