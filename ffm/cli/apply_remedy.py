@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,7 +130,8 @@ def apply_remedy(
 
 
 def _measured_command(results: Results, *, agreed: bool) -> list[str]:
-    """Return the command that the results name. It is run as it stands if this user measured it.
+    """Return the command that the results name. It is run as it stands if this user measured it and it means the same
+    here.
 
     Else the user is asked.
 
@@ -143,16 +145,38 @@ def _measured_command(results: Results, *, agreed: bool) -> list[str]:
 
     if not results.command:
         raise FfmError("these results name no command: name it yourself, -- ./app ARGUMENTS.")
-    if results.own or agreed:
+    reason = "is not signed as a measurement of yours"
+    if results.own:
+        if _means_the_same(results):
+            return results.command
+        reason = "was measured in another folder"
+    if agreed:
         return results.command
     command = plain(shlex.join(results.command))
-    folder = plain(str(results.folder))
-    unknown = f"{folder} is not signed as a measurement of yours, and would run the command:\n  {command}\n"
+    unknown = f"{plain(str(results.folder))} {reason}, and would run the command:\n  {command}\n"
     if not sys.stdin.isatty():
         raise FfmError(f"{unknown}Agree with --yes, or name your own command: -- ./app ARGUMENTS.")
     if not _agreed(f"{unknown}Run it?"):
         raise FfmError("nothing was run.")
     return results.command
+
+
+_ANYWHERE = re.compile(r"/.*|[-+]?\d+(\.\d+)?", re.DOTALL)
+"""A word of a command that does not depend on the folder: an absolute path or a number."""
+
+
+def _means_the_same(results: Results) -> bool:
+    """Return whether the command runs the same program here as when it was measured.
+
+    A signed document may have come back in a folder of somebody else's, where `./app` is another program.
+    """
+    from ffm.results.documents import working_directory
+
+    run = results.document.run
+    if run is not None and run.working_directory == working_directory():
+        return True
+    program, *arguments = results.command
+    return program.startswith("/") and all(_ANYWHERE.fullmatch(word) for word in arguments)
 
 
 def _agreed(question: str) -> bool:

@@ -6,6 +6,7 @@ its columnar files relative to its own folder. Stacks list frames innermost firs
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -190,6 +191,11 @@ class Run(Record, frozen=True, kw_only=True):
     """Further processes, which ended before their recordings began, and so before they could call the driver."""
     hooks: list[HookOutcome]
     driver: Driver | None
+
+
+def working_directory() -> str:
+    """Return the current folder as documents name it."""
+    return os.fsencode(Path.cwd()).decode(errors="replace")
 
 
 Reference = tuple[str, Iterable[int], int]

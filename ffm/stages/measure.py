@@ -16,7 +16,7 @@ from ffm.instrument.probing.wait_function import WaitFunction
 from ffm.instrument.recording.reader import Recording, read_recordings, unbegun_recordings
 from ffm.instrument.session.program import Ending, resolve_program
 from ffm.instrument.session.runner import PAGES, Instruments, Outcome, run_instrumented
-from ffm.results.documents import Driver, ExitStatus, HookOutcome, ProcessRecord, Run
+from ffm.results.documents import Driver, ExitStatus, HookOutcome, ProcessRecord, Run, working_directory
 from ffm.results.folder import ResultsFolder
 from ffm.results.identity import begin_run
 
@@ -197,7 +197,7 @@ def _describe(
     return Run(
         stage=stage,
         command=outcome.command,
-        working_directory=os.fsencode(Path.cwd()).decode(errors="replace"),
+        working_directory=working_directory(),
         started=started,
         wall_s=outcome.wall_s,
         preparation_s=outcome.held.seconds,

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import msgspec
+import orjson
 import pytest
 from command_line import write_small_results
 from sample_analysis import sample_analysis
@@ -15,8 +19,9 @@ from ffm.errors import FfmError
 from ffm.plain_text import plain, plain_document
 from ffm.report.source_lines import SourceLines
 from ffm.results.analysis_document import Analysis
-from ffm.results.documents import read_document, read_owned, write_document
+from ffm.results.documents import ExitStatus, Run, read_document, read_owned, working_directory, write_document
 from ffm.results.ownership import own_secret
+from ffm.results.sealing import sealed, take_seal
 from ffm.results.stored import Results, open_results
 from tests.conftest import Ffm
 
@@ -32,11 +37,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def written(folder: Path, *, own: bool) -> Path:
-    """Write the small results, with or without the signature of this user."""
+def written(folder: Path, *, own: bool, command: Sequence[str] = ("./solve",)) -> Path:
+    """Write the small results, as if measured in the working directory, with or without the signature of this user."""
     write_small_results(folder)
     path = folder / "analysis.json"
-    write_document(read_document(Analysis, path), path, own=own)
+    run = Run(
+        stage="tracing", command=list(command), working_directory=working_directory(), started="", wall_s=1000.0,
+        preparation_s=0.0, user_s=1.0, system_s=1.0, status=ExitStatus(code=0), processes=[], hooks=[], driver=None,
+    )  # fmt: skip
+    analysis = msgspec.structs.replace(read_document(Analysis, path), run=run, command=list(command))
+    write_document(analysis, path, own=own)
     return folder
 
 
@@ -44,6 +54,40 @@ def test_the_command_of_own_results_is_run_as_it_stands(home: Path, tmp_path: Pa
     results = open_results(written(tmp_path / "own", own=True))
     assert results.own
     assert _measured_command(results, agreed=False) == ["./solve"]
+
+
+def test_own_results_that_come_back_in_another_folder_run_nothing_of_it(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path / "own", own=True)
+    shutil.copytree(tmp_path / "own", tmp_path / "foreign" / "results")
+    monkeypatch.chdir(tmp_path / "foreign")
+    results = open_results(Path("results"))
+    assert results.own
+    with pytest.raises(FfmError, match=r"was measured in another folder.*\n  \./solve\n.*--yes"):
+        _measured_command(results, agreed=False)
+    assert _measured_command(results, agreed=True) == ["./solve"]
+
+
+@pytest.mark.parametrize(
+    ("command", "anywhere"),
+    [
+        (("/bin/solve",), True),
+        (("/bin/solve", "20", "-1.5", "/data/a b\nc"), True),
+        (("/bin/sh", "solve"), False),
+        (("/bin/python", "-m", "/solve"), False),
+        (("solve", "20"), False),
+    ],
+)
+def test_a_command_that_depends_on_no_folder_runs_in_each(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], anywhere: bool
+) -> None:
+    results = open_results(written(tmp_path / "own", own=True, command=command))
+    assert _measured_command(results, agreed=False) == list(command)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with nullcontext() if anywhere else pytest.raises(FfmError, match="another folder"):
+        assert _measured_command(results, agreed=False) == list(command)
 
 
 @pytest.mark.parametrize("why", ["not signed", "another user", "no home"])
@@ -67,11 +111,26 @@ def test_apply_remedy_runs_no_foreign_command_without_asking(home: Path, tmp_pat
     assert done.err.count("\n") == 3
 
 
-def test_an_edited_command_is_no_signed_one(home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("checksum", ["as it was", "made anew"])
+@pytest.mark.parametrize("field", ["command", "run"])
+def test_an_edited_document_is_no_signed_one(home: Path, tmp_path: Path, field: str, checksum: str) -> None:
     path = written(tmp_path / "own", own=True) / "analysis.json"
-    path.write_bytes(path.read_bytes().replace(b'"./solve"', b'"/bin/id"'))
-    with pytest.raises(FfmError, match="was edited or truncated"):
-        open_results(path.parent)
+    content = orjson.loads(path.read_bytes())
+    if field == "command":
+        content["command"] = ["/bin/id"]
+    else:
+        content["run"]["working_directory"] = str(tmp_path)
+    signature = content["signature"]
+    if checksum == "made anew":
+        head = {name: content.pop(name) for name in ("format", "version")}
+        take_seal(content)
+        blank = sealed(head, content, None)
+        path.write_bytes(blank.replace(b'"signature": "' + b"0" * 64, b'"signature": "' + signature.encode()))
+        assert not open_results(path.parent).own
+    else:
+        path.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        with pytest.raises(FfmError, match="was edited or truncated"):
+            open_results(path.parent)
 
 
 @pytest.mark.parametrize("what", ["readable by others", "a link", "in a folder for all"])
