@@ -10,6 +10,7 @@ from ffm.remedy.correct import Comparison, ProgramRun
 from ffm.remedy.fitness import left
 from ffm.remedy.layout import Counted, Trial, constant
 from ffm.remedy.selection import Planned, Remedy
+from ffm.remedy.shift import Shift, shift_between
 from ffm.results.analysis_document import Analysis, Site
 from ffm.results.stored import Results, benefit_of_correcting
 
@@ -131,6 +132,8 @@ class Outcome:
     corrected_s: float
     saving_s: float
     saving_percent: float
+    saving_interval: Shift | None
+    """Seconds; None with one run each, which does not tell how certain the saving is."""
     estimator: str
     estimate_s: float
     estimate_low_s: float | None
@@ -185,6 +188,9 @@ def outcome(
         corrected_s=comparison.corrected_s,
         saving_s=saving_s,
         saving_percent=100 * saving_s / comparison.bare_s if comparison.bare_s else 0.0,
+        saving_interval=shift_between(
+            [run.wall_s for run in comparison.bare], [run.wall_s for run in comparison.corrected]
+        ),
         estimator="carry" if benefit.replay_s is None else "replay",
         estimate_s=estimate_s,
         estimate_low_s=benefit.low_s,

@@ -23,7 +23,8 @@ def lines(outcome: Outcome) -> Iterator[str]:
     yield ""
     yield f"  uncorrected {outcome.bare_s:9.3f} s"
     yield f"  corrected   {outcome.corrected_s:9.3f} s"
-    yield f"  saved       {outcome.saving_s:9.3f} s  {outcome.saving_percent:.1f} % of the run"
+    yield f"  saved       {outcome.saving_s:9.3f} s  {outcome.saving_percent:.1f} % of the run{_measured(outcome)}"
+    yield from _wrapped(_doubt(outcome))
     if outcome.twin_saving_s is not None:
         share = 100 * outcome.twin_saving_s / outcome.bare_s
         yield f"  by hand     {outcome.twin_saving_s:9.3f} s  {share:.1f} % of the run, saved by the version named"
@@ -80,6 +81,25 @@ def _compared(sites: list[SiteCount]) -> Iterator[str]:
 
 def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, subsequent_indent="    ")
+
+
+def _measured(outcome: Outcome) -> str:
+    found = outcome.saving_interval
+    if found is None:
+        return ""
+    return f", from {found.low:.3f} to {found.high:.3f} s ({100 * found.confidence:.0f} % sure)"
+
+
+def _doubt(outcome: Outcome) -> str:
+    """Return why the saving cannot be told from 0; empty if it can."""
+    if outcome.saving_interval is None:
+        return "  One run each does not tell whether anything was saved: ask for more with --runs."
+    if outcome.saving_interval.told_from_zero:
+        return ""
+    return (
+        "  This cannot be told from 0: runs of the same version differ by as much. More runs (--runs), on a quieter "
+        "machine, tell more."
+    )
 
 
 def _interval(outcome: Outcome) -> str:

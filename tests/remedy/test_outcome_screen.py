@@ -1,0 +1,69 @@
+"""What `ffm apply-remedy` prints: how certain the saving is, and which corrections were taken back."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ffm.remedy.outcome import Found, Outcome, SiteCount
+from ffm.remedy.screen import lines
+from ffm.remedy.shift import Shift
+
+OUTCOME = Outcome(
+    application="solver",
+    command=["./solver"],
+    runs=3,
+    bare_s=1.0,
+    corrected_s=0.9,
+    saving_s=0.1,
+    saving_percent=10.0,
+    saving_interval=Shift(0.08, 0.12, 0.9),
+    estimator="replay",
+    estimate_s=0.1,
+    estimate_low_s=0.09,
+    estimate_high_s=0.11,
+    ratio=1.0,
+    twin_s=None,
+    twin_saving_s=None,
+    bare_runs_s=[1.0] * 3,
+    corrected_runs_s=[0.9] * 3,
+    twin_runs_s=[],
+    remedies=[],
+    synchronizations_removed=0,
+    removed={},
+    fallbacks={},
+    memory={},
+    sites=[],
+    left=[],
+    differences=[],
+    notes=[],
+)
+
+
+def screen(**changes: object) -> str:
+    """The screen's words, without line breaks."""
+    return " ".join(" ".join(lines(dataclasses.replace(OUTCOME, **changes))).split())  # type: ignore[arg-type]
+
+
+def test_the_measured_saving_has_an_interval() -> None:
+    shown = screen()
+    assert "saved 0.100 s 10.0 % of the run, from 0.080 to 0.120 s (90 % sure)" in shown
+    assert "cannot be told from 0" not in shown
+
+
+def test_a_saving_within_the_noise_says_so() -> None:
+    assert "cannot be told from 0" in screen(saving_interval=Shift(-0.02, 0.12, 0.9))
+    assert "cannot be told from 0" not in screen(saving_interval=Shift(-0.2, -0.12, 0.9))
+
+
+def test_one_run_each_leaves_the_saving_uncertain() -> None:
+    shown = screen(runs=1, saving_interval=None)
+    assert "10.0 % of the run One run each does not tell" in shown
+
+
+def test_corrections_that_were_taken_back_are_named_with_their_cost() -> None:
+    back = SiteCount(7, "cuMemcpyDtoH main.cu:9", ["async-transfers"], 100, 40, 0, 60, Found.WENT_BACK, 0.31)
+    helped = SiteCount(8, "cuMemFree main.cu:11", ["cudaFree-hoist"], 100, 90, 0, 10, Found.HELPED, -0.2)
+    shown = screen(sites=[back, helped])
+    assert "2 of 2 call sites; 1 helped, 1 went back" in shown
+    assert "cuMemcpyDtoH main.cu:9 (site 7) went back: correcting it cost 31 % of the time from call to call" in shown
+    assert "main.cu:11 (site 8) went back" not in shown
