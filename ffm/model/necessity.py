@@ -157,7 +157,6 @@ _REASON_OF_ROLE = {
     Role.TIMING: Reason.TIMING,
     Role.UNWATCHED: Reason.NOT_WATCHED,
     Role.HOST_FUNCTION: Reason.HOST_FUNCTION,
-    Role.SHARED: Reason.SHARED_MEMORY,
 }
 
 _AT_ANY_TIME = (Role.UNWATCHED, Role.HOST_FUNCTION, Role.SHARED)
@@ -293,6 +292,7 @@ def needed_synchronizations(
     for value, why in _REASON_OF_ROLE.items():
         if value is not Role.OWN_SOURCE:
             _require(reason, needs[role == value, kernels.RELIED_ON], why)
+    shared = needs[role == Role.SHARED, kernels.RELIED_ON]
     credited = [np.column_stack([use, needs[:, kernels.RELIED_ON]])[~always & (role != Role.OWN_SOURCE)]]
     # A synchronous transfer's own wait protects its source, unless a later wait stays for a reason of its own.
     later = needs[~always & (role == Role.OWN_SOURCE)]
@@ -303,15 +303,18 @@ def needed_synchronizations(
     _require(reason, found[handed, kernels.RELIED_ON], Reason.HANDED_OVER)
     kept = needs[np.isin(role, [Role.OWN_SOURCE], invert=True) | _is_required(reason)[needs[:, kernels.RELIED_ON]]]
 
-    # Clocks come last: what else relies on a wait is not "only timing".
+    # Doubts come last, and timing after them: what else relies on a wait is not "only timing".
     asked = (
         [kernels.OF_ORDER] if len(operations.streams.kind) > 1 or (operations.action == Action.RELEASE).any() else []
     )
     for needs_of in [*asked, *([kernels.OF_CLOCKS] if len(clocks.time) else [])]:
+        if needs_of == kernels.OF_CLOCKS:
+            _require(reason, shared, Reason.SHARED_MEMORY)
         more, covers = sweep.run(_is_required(reason), needs_of)
         for need, why in _REASON_OF_NEED.items():
             _require(reason, more[more[:, kernels.USE] == need, kernels.RELIED_ON], why)
         kept = np.concatenate([kept, more])
+    _require(reason, shared, Reason.SHARED_MEMORY)
 
     keep = np.full(count, -1, np.int64)
     if len(kept):
@@ -398,10 +401,12 @@ class _Sweep:
 
     def _order_always(self, uses: Uses, always: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the operations that are always used, by stream, and where each stream's start."""
-        rows, first = np.unique(uses.operation[always], return_index=True)
+        operation, role = uses.operation[always], uses.role[always]
+        surest = np.lexsort((role == Role.SHARED, operation))
+        rows, first = np.unique(operation[surest], return_index=True)
         stream = self._operations.stream[rows]
         order = np.lexsort((rows, stream))
-        self.always_role = uses.role[always][first][order]
+        self.always_role = role[surest][first][order]
         return rows[order], np.searchsorted(stream[order], np.arange(self.streams + 1))
 
     def run(self, required: NDArray[np.bool_], needs_of: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
-from ffm.report import pictures
+from ffm.report import pictures, sharing, timing
 from ffm.report.commands import command
 from ffm.report.downloads import is_partial
 from ffm.report.fold import fold
@@ -30,7 +30,6 @@ from ffm.report.pictures import Picture, calls_picture, run_picture, sequence_pi
 from ffm.report.remedies import RemediesView
 from ffm.report.sequence import SequenceView, sequence
 from ffm.report.site import site
-from ffm.report.timing import ADVICE, HEADING
 from ffm.results.analysis_document import Analysis
 from ffm.whole_file import named_output
 
@@ -97,8 +96,8 @@ def html(
     folds = [fold(analysis, row.name, estimator, show_all=show_all) for row in view.folds.rows]
     return environment.get_template("report.html.j2").render(
         scale=scale,
-        timing_heading=HEADING,
-        timing_advice=ADVICE,
+        timing=timing,
+        sharing=sharing,
         view=view,
         nothing_found=nothing_found(view),
         estimators=shown_estimators(estimator),

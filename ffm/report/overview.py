@@ -9,6 +9,7 @@ from ffm.report.commands import command
 from ffm.report.downloads import Download, download, watch_notes
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale
 from ffm.report.places import Place, place, told_apart
+from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.timing import TimingWaits, timing_waits
 from ffm.results.analysis_document import Analysis, Group, Matching
 
@@ -88,6 +89,8 @@ class Overview:
     """Sites that download far more than the CPU touches."""
     timing: list[TimingWaits]
     """Sites that wait only to measure times, or may do so."""
+    sharing: list[SharingWaits]
+    """Sites that only another process may need to wait."""
     notes: list[str]
     results: str
     """The option that names these results, as the user gave it, for the commands; otherwise empty."""
@@ -141,6 +144,7 @@ def overview(
         explained_percent=None if analysis.explained is None else 100 * analysis.explained.share,
         downloads=_partial_downloads(analysis),
         timing=timing_waits(analysis),
+        sharing=sharing_waits(analysis),
         notes=[*analysis.notes, *watch_notes(analysis, results)],
         results=results,
     )

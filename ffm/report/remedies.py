@@ -9,6 +9,7 @@ from ffm.remedy.identify import Remedy, RemedyKind, identify_remedies
 from ffm.report.numbers import Estimator, Saving, Scale, chosen_estimator
 from ffm.report.places import Place, StackFrame, place, site_saving, stack_frames, told_apart
 from ffm.report.problem_sites import problem_sites
+from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.source_lines import SourceLines
 from ffm.report.timing import TimingWaits, timing_waits
 from ffm.results.analysis_document import Analysis, Benefit
@@ -64,6 +65,8 @@ class RemediesView:
     results: str
     timing: list[TimingWaits] = field(default_factory=list)
     """Waits that are no problems, but serve only to measure times."""
+    sharing: list[SharingWaits] = field(default_factory=list)
+    """Waits that are no problems, because another process may rely on them."""
 
 
 def remedies_view(
@@ -115,7 +118,16 @@ def remedies_view(
             )
         )
     hidden = len(identified) - len(shown)
-    return RemediesView(analysis.application, analysis.wall_s, chosen, views, hidden, results, timing_waits(analysis))
+    return RemediesView(
+        analysis.application,
+        analysis.wall_s,
+        chosen,
+        views,
+        hidden,
+        results,
+        timing_waits(analysis),
+        sharing_waits(analysis),
+    )
 
 
 def _saving(analysis: Analysis, remedy: Remedy) -> Saving:

@@ -187,16 +187,21 @@ class Sequence(Record, frozen=True, kw_only=True):
     benefit: Benefit
 
 
-class TimingWait(Record, frozen=True, kw_only=True):
-    """Waits of a site that the program needs only to measure times, and what it would save not to wait there."""
+class KeptWait(Record, frozen=True, kw_only=True):
+    """Waits of a site that are no problems, and what it would save not to wait there."""
 
     site: Number
     occurrences: Count
-    certain: bool
-    """Whether the program itself reads a clock afterwards; otherwise a library or another thread does."""
     saving_s: Seconds
     low_s: Seconds
     high_s: Seconds
+
+
+class TimingWait(KeptWait, frozen=True, kw_only=True):
+    """The program needs them only to measure times."""
+
+    certain: bool
+    """Whether the program itself reads a clock afterwards; otherwise a library or another thread does."""
 
 
 class AllocationLink(Record, frozen=True, kw_only=True):
@@ -296,6 +301,8 @@ class Analysis(Document, frozen=True, kw_only=True):
     """The most expensive sites that wait only for timing, or may do so, largest saving first. They are no problems: the
     program as it is written needs them.
     """
+    sharing: list[KeptWait] = msgspec.field(default_factory=list)
+    """Likewise, the most expensive sites that wait for nothing known but device memory that another process shares."""
     allocations: list[AllocationLink] = msgspec.field(default_factory=list)
     pinning: list[PinnedMemory] = msgspec.field(default_factory=list)
     """What the benefits of synchronous transfers already allow for."""
@@ -322,6 +329,7 @@ class Analysis(Document, frozen=True, kw_only=True):
         ends = (sequence.ends_at for sequence in self.sequences if sequence.ends_at is not None)
         yield "a sequence ends at site", ends, sites
         yield "a wait for timing names site", (wait.site for wait in self.timing), sites
+        yield "a wait for shared memory names site", (wait.site for wait in self.sharing), sites
         yield "pinned memory names site", (number for memory in self.pinning for number in memory.sites), sites
         for link in ("site", "allocation", "release"):
             linked = (getattr(allocation, link) for allocation in self.allocations)

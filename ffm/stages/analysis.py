@@ -141,6 +141,7 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         allocations=links,
         pinning=_pinning(columns, order, timeline),
         timing=_timing(joined.reason[order]),
+        sharing=joined.reason[order] == Reason.SHARED_MEMORY,
         work=work,
         wait_latency=tracing.wait_latency,
         watch=memory.watch,

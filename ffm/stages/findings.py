@@ -29,6 +29,7 @@ from ffm.results.analysis_document import (
     DownloadUse,
     Explained,
     Group,
+    KeptWait,
     Matching,
     PinnedMemory,
     Sequence,
@@ -47,8 +48,8 @@ from ffm.results.timeline_file import save_timeline
 LISTED_SEQUENCES = 1000
 """The document lists the sequences that save most; a note says how many more there are."""
 
-REPLAYED_FOR_TIMING = 40
-"""Sites that wait only for timing and are replayed, those that wait longest."""
+REPLAYED_ALTHOUGH_KEPT = 40
+"""Sites that wait only for timing, or only for shared memory, and are replayed, those that wait longest."""
 
 HOST_FUNCTIONS = frozenset((*ALLOCATORS, FREE))
 
@@ -101,6 +102,10 @@ class Findings:
     """For each row of the timeline, if its wait serves only timing, how surely: a `Comparison` of
     `ffm.model.necessity`; otherwise 0. None if it is unknown.
     """
+    sharing: NDArray[np.bool_] | None = None
+    """For each row of the timeline, whether nothing relies on its wait but, possibly, another process that shares
+    device memory. None if it is unknown.
+    """
     wait_latency: WaitLatency = NOT_MEASURED
     watch: str = ""
     """As in `analysis_document.Analysis`."""
@@ -140,6 +145,7 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         else place_of_call(findings.stacks[site.stack].frames, site.function, runtime)
         for site in findings.sites
     ]
+    timed = None if findings.timing is None else findings.timing > 0
     sites = _sites(findings, places, sums, benefits, copy_time, estimates.before_pinning)
     sequences, membership, note = _sequences(findings, estimates, number)
     analysis = Analysis(
@@ -158,7 +164,8 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         sequences=sequences,
         costs=findings.costs,
         matching=findings.matching,
-        timing=_timing(findings, estimates),
+        timing=_timing(findings, _kept(timeline, timed, estimates)),
+        sharing=_kept(timeline, findings.sharing, estimates),
         allocations=findings.allocations,
         pinning=findings.pinning,
         estimator="carry" if estimates.replay is None else "replay",
@@ -171,24 +178,38 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
     return analysis, membership
 
 
-def _timing(findings: Findings, estimates: Estimates) -> list[TimingWait]:
-    """Return the sites that wait only for timing, with what it would save not to wait there."""
-    timeline, sureness = findings.timeline, findings.timing
-    if sureness is None or not sureness.any():
+def _timing(findings: Findings, kept: list[KeptWait]) -> list[TimingWait]:
+    """Return the sites that wait only for timing, and whether that is certain."""
+    site, sureness = findings.timeline.site, findings.timing
+    return [
+        TimingWait(
+            site=wait.site,
+            occurrences=wait.occurrences,
+            certain=bool((sureness[(site == wait.site) & (sureness > 0)] == Comparison.COMPARED).all()),
+            saving_s=wait.saving_s,
+            low_s=wait.low_s,
+            high_s=wait.high_s,
+        )
+        for wait in kept
+        if sureness is not None
+    ]
+
+
+def _kept(timeline: Timeline, kept: NDArray[np.bool_] | None, estimates: Estimates) -> list[KeptWait]:
+    """Return the sites with such rows, with what it would save not to wait there, largest saving first."""
+    if kept is None or not kept.any():
         return []
-    waited = np.bincount(timeline.site, weights=np.where(sureness > 0, timeline.wait, 0))
-    count = np.bincount(timeline.site, weights=sureness > 0).astype(np.int64)
+    waited = np.bincount(timeline.site, weights=np.where(kept, timeline.wait, 0))
+    count = np.bincount(timeline.site, weights=kept).astype(np.int64)
     found = []
-    for site in np.argsort(-waited, kind="stable")[:REPLAYED_FOR_TIMING].tolist():
-        of_site = (timeline.site == site) & (sureness > 0)
-        without = estimates.without(of_site) if count[site] else None
+    for site in np.argsort(-waited, kind="stable")[:REPLAYED_ALTHOUGH_KEPT].tolist():
+        without = estimates.without((timeline.site == site) & kept) if count[site] else None
         if without is None:
             continue
         found.append(
-            TimingWait(
+            KeptWait(
                 site=site,
                 occurrences=int(count[site]),
-                certain=bool((sureness[of_site] == Comparison.COMPARED).all()),
                 saving_s=without.likely_s,
                 low_s=without.low_s,
                 high_s=without.high_s,

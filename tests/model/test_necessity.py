@@ -120,6 +120,25 @@ def test_work_that_another_process_may_use_needs_the_first_wait() -> None:
     assert reasons(found) == [Reason.SHARED_MEMORY, Reason.NOTHING_RELIES]
 
 
+def test_what_this_process_relies_on_itself_is_not_there_for_another() -> None:
+    rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0), ("work", SECOND, 0), ("stream", SECOND, 0)]
+    shared = ((0, 0, Role.SHARED), (2, 0, Role.SHARED))
+    assert reasons(needed_synchronizations(program(*rows), used(*shared))) == [
+        Reason.ORDERS_STREAMS,
+        Reason.SHARED_MEMORY,
+    ]
+    for surer, reason in ((Role.UNWATCHED, Reason.NOT_WATCHED), (Role.HOST_FUNCTION, Reason.HOST_FUNCTION)):
+        found = needed_synchronizations(program(*rows), used(*shared, (2, 0, surer)))
+        assert reasons(found) == [Reason.ORDERS_STREAMS, reason]
+
+
+def test_a_wait_that_another_process_may_need_is_not_only_timing() -> None:
+    rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0)]
+    clocks = Clocks(np.array([0]), np.array([30]), np.array([Comparison.COMPARED]))
+    found = needed_synchronizations(program(*rows), used((0, 0, Role.SHARED)), clocks)
+    assert reasons(found) == [Reason.SHARED_MEMORY]
+
+
 def test_a_clock_on_both_sides_needs_the_wait_between() -> None:
     rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0)]
     for comparison, expected in (

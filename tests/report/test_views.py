@@ -14,9 +14,9 @@ from ffm.report.places import frame_place, told_apart
 from ffm.report.remedies import remedies_view
 from ffm.report.sequence import sequence, subsequence
 from ffm.report.site import site
-from ffm.report.terminal import render_fold, render_site
+from ffm.report.terminal import render_fold, render_overview, render_site
 from ffm.report.terminal.remedies import render_remedies
-from ffm.results.analysis_document import Benefit, Group
+from ffm.results.analysis_document import Benefit, Group, KeptWait
 from ffm.results.documents import Frame, Stack
 
 
@@ -27,6 +27,17 @@ def test_the_overview_hides_rows_below_a_tenth_of_a_percent_and_counts_them() ->
     everything = overview(sample_analysis(), show_all=True)
     assert len(everything.points.rows) == 3
     assert everything.points.hidden == 0
+
+
+def test_waits_that_another_process_may_need_are_shown_with_their_cost() -> None:
+    analysis = sample_analysis()
+    waits = [KeptWait(site=2, occurrences=3, saving_s=0.5, low_s=0.25, high_s=0.75)]
+    shared = msgspec.structs.replace(analysis, sharing=waits)
+    for screen in (render_overview(overview(shared)), render_remedies(remedies_view(shared))):
+        shown = " ".join(text_of(screen).split())
+        assert "may be needed: device memory is shared with another process" in shown
+        assert "calls may be needed; not to wait saves 0.500 s" in shown
+    assert "may be needed" not in text_of(render_overview(overview(analysis)))
 
 
 def test_rows_are_sorted_by_the_chosen_estimator() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from ffm.report import sharing, timing
 from ffm.report.commands import command
 from ffm.report.numbers import Scale, count, percent, plural
 from ffm.report.overview import Overview, PartialDownload, Row, Section, nothing_found
@@ -24,7 +25,6 @@ from ffm.report.terminal.layout import (
     saving_columns,
     table,
 )
-from ffm.report.timing import ADVICE, HEADING
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,11 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
         parts += _together(view, scale)
         parts += _legend(view)
     if view.timing:
-        parts += [heading(HEADING), *(bullet(waits.told(scale)) for waits in view.timing), paragraph(ADVICE)]
+        parts += [heading(timing.HEADING), *(bullet(waits.told(scale)) for waits in view.timing)]
+        parts.append(paragraph(timing.ADVICE))
+    if view.sharing:
+        parts += [heading(sharing.HEADING), *(bullet(waits.told(scale)) for waits in view.sharing)]
+        parts.append(paragraph(sharing.ADVICE))
     if view.downloads:
         parts.append(heading("Downloaded and not touched"))
         parts += [bullet(_untouched(one, scale)) for one in view.downloads]

@@ -6,13 +6,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ffm.model.names import starts_a_thread
+from ffm.report import sharing, timing
 from ffm.report.commands import command
 from ffm.report.names import shorten
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Scale, count, percent, plural
 from ffm.report.places import StackFrame
 from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView
 from ffm.report.terminal.layout import INDENT, bullet, following, heading, paragraph, typed
-from ffm.report.timing import ADVICE, HEADING
 
 INNER_FRAMES, OUTER_FRAMES = 3, 4
 """Frames of a stack that the screen shows, outwards from the call; `ffm site` shows all."""
@@ -40,7 +40,11 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
             paragraph(f"{plural(view.hidden, 'place')} to change below {limit} of the run hidden (--all shows)")
         )
     if view.timing:
-        parts += [heading(HEADING), *(bullet(waits.told(scale)) for waits in view.timing), paragraph(ADVICE)]
+        parts += [heading(timing.HEADING), *(bullet(waits.told(scale)) for waits in view.timing)]
+        parts.append(paragraph(timing.ADVICE))
+    if view.sharing:
+        parts += [heading(sharing.HEADING), *(bullet(waits.told(scale)) for waits in view.sharing)]
+        parts.append(paragraph(sharing.ADVICE))
     if view.remedies:
         first = view.remedies[0].where.site
         commands = [(command(f"site {first}", view.results), "the first one with its whole stack")]
