@@ -85,7 +85,7 @@ def require_latest(folder: Path, stage: str, document: Document) -> None:
     if not known.runs or document.runs == expected:
         return
     measuring = holder(folder / LOCK_FILE)
-    if measuring is not None:
+    if measuring is not None and not measuring.is_this_process:
         raise DocumentError(
             f"{folder} is being measured again by {measuring}; {stage}.json is older. Wait until that has ended."
         )

@@ -44,6 +44,11 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
         where = "" if self.host == socket.gethostname() else f" on {self.host}"
         return f"`{self.doing}` (process {self.process_id}{where}, since {self.since})"
 
+    @property
+    def is_this_process(self) -> bool:
+        """Whether it is the process that asks."""
+        return self.process_id == os.getpid() and self.host == socket.gethostname()
+
     def may_live(self) -> bool:
         """Return whether the process may exist; for another host that is unknown."""
         return self.host != socket.gethostname() or Path(f"/proc/{self.process_id}").exists()
