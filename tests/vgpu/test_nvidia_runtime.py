@@ -40,6 +40,44 @@ int main()
 }
 """
 
+IMAGE_PROGRAM = """
+#include <cstdio>
+__global__ void twice(cudaTextureObject_t from, cudaSurfaceObject_t to)
+{
+    surf2Dwrite(2 * tex2D<float>(from, threadIdx.x + 0.5f, threadIdx.y + 0.5f), to, threadIdx.x * 4, threadIdx.y);
+}
+int main()
+{
+    float given[32], found[32];
+    for (int i = 0; i < 32; ++i)
+        given[i] = i;
+    cudaChannelFormatDesc texel = cudaCreateChannelDesc<float>();
+    cudaArray_t from, to;
+    cudaMallocArray(&from, &texel, 8, 4);
+    cudaMallocArray(&to, &texel, 8, 4, cudaArraySurfaceLoadStore);
+    cudaMemcpy2DToArray(from, 0, 0, given, 32, 32, 4, cudaMemcpyHostToDevice);
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypeArray;
+    resource.res.array.array = from;
+    cudaTextureDesc description = {};
+    cudaTextureObject_t texture;
+    cudaSurfaceObject_t surface;
+    cudaCreateTextureObject(&texture, &resource, &description, nullptr);
+    resource.res.array.array = to;
+    cudaCreateSurfaceObject(&surface, &resource);
+    twice<<<1, dim3(8, 4)>>>(texture, surface);
+    cudaMemcpy2DFromArray(found, 32, to, 0, 0, 32, 4, cudaMemcpyDeviceToHost);
+    int wrong = 0;
+    for (int i = 0; i < 32; ++i)
+        wrong += found[i] != 2 * given[i];
+    cudaDestroyTextureObject(texture);
+    cudaDestroySurfaceObject(surface);
+    cudaFreeArray(from);
+    cudaFreeArray(to);
+    std::printf("%s %d\\n", cudaGetErrorName(cudaGetLastError()), wrong);
+}
+"""
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -83,6 +121,15 @@ def test_program_of_nvcc_as_it_builds_by_default_runs(run: Run, tmp_path: Path) 
     subprocess.run(["nvcc", "-arch=sm_90", "-o", "program", "program.cu"], cwd=tmp_path, check=True)
     done = run(tmp_path / "program", "device.code = pass\n")
     assert done.stdout == "cudaSuccess cudaSuccess 7\n", done.stderr
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+def test_program_of_nvcc_uses_arrays_textures_and_surfaces(run: Run, tmp_path: Path) -> None:
+    """3 seconds, all of it for compiling."""
+    (tmp_path / "program.cu").write_text(IMAGE_PROGRAM)
+    subprocess.run(["nvcc", "-arch=sm_90", "-o", "program", "program.cu"], cwd=tmp_path, check=True)
+    done = run(tmp_path / "program")
+    assert done.stdout == "cudaSuccess 0\n", done.stderr
 
 
 @pytest.mark.virtual_gpu(fresh=True)

@@ -260,6 +260,8 @@ void destroy_context(Context *context)
 {
     wait_for_context(*context);
     destroy_storage(reinterpret_cast<CUcontext>(context));
+    release_image_objects(reinterpret_cast<CUcontext>(context));
+    release_arrays(reinterpret_cast<CUcontext>(context));
     release_allocations(reinterpret_cast<CUcontext>(context));
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     for (Stream *stream : context->streams) {

@@ -31,7 +31,7 @@ CUresult check_copy(const CopySide &destination, const CopySide &source, const C
 OperationReference copy_operation(Context *context, const CopySide &destination, const CopySide &source,
                                   const CopyShape &shape);
 
-/* Both sides and the shape of a described box. CUDA_ERROR_NOT_SUPPORTED for CUDA arrays. */
+/* Both sides and the shape of a described box. */
 CUresult describe(const CUDA_MEMCPY3D &box, CopySide &destination, CopySide &source, CopyShape &shape);
 
 /* Copies the bytes to staging buffers before it returns, wherever they are on the host. */

@@ -1,5 +1,5 @@
-/* cuMemcpy2D and cuMemcpy3D: boxes of bytes. CUDA arrays do not exist on the virtual GPU. */
-#include "copy.h"
+/* cuMemcpy2D and cuMemcpy3D: boxes of bytes in memory and in CUDA arrays. */
+#include "image.h"
 
 using namespace vgpu;
 
@@ -11,11 +11,14 @@ struct Description {
     CUmemorytype type;
     const void *host;
     CUdeviceptr device;
+    CUarray array;
     std::size_t x, y, z, pitch, height;
 };
 
 CUresult side_of(const Description &description, const CopyShape &shape, CopySide &side)
 {
+    if (description.type == CU_MEMORYTYPE_ARRAY)
+        return array_side(description.array, description.x, description.y, description.z, shape, side);
     std::size_t pitch = description.pitch ? description.pitch : shape.width;
     std::size_t slice_pitch = pitch * (description.height ? description.height : shape.height);
     std::size_t offset = description.z * slice_pitch + description.y * pitch + description.x;
@@ -35,7 +38,7 @@ CUresult side_of(const Description &description, const CopyShape &shape, CopySid
         side = host_side(reinterpret_cast<const void *>(description.device + offset));
         break;
     default:
-        return CUDA_ERROR_NOT_SUPPORTED;
+        return CUDA_ERROR_INVALID_VALUE;
     }
     side.row_pitch = pitch;
     side.slice_pitch = slice_pitch;
@@ -59,10 +62,11 @@ CUresult copy_2d(CUstream handle, DefaultStream default_stream, const CUDA_MEMCP
         return CUDA_ERROR_INVALID_VALUE;
     CopySide to, from;
     CopyShape shape = {box->WidthInBytes, box->Height, 1};
-    result =
-        sides_of({box->dstMemoryType, box->dstHost, box->dstDevice, box->dstXInBytes, box->dstY, 0, box->dstPitch, 0},
-                 {box->srcMemoryType, box->srcHost, box->srcDevice, box->srcXInBytes, box->srcY, 0, box->srcPitch, 0},
-                 shape, to, from);
+    result = sides_of({box->dstMemoryType, box->dstHost, box->dstDevice, box->dstArray, box->dstXInBytes, box->dstY, 0,
+                       box->dstPitch, 0},
+                      {box->srcMemoryType, box->srcHost, box->srcDevice, box->srcArray, box->srcXInBytes, box->srcY, 0,
+                       box->srcPitch, 0},
+                      shape, to, from);
     return result != CUDA_SUCCESS ? result : copy(*stream, to, from, shape, synchronous);
 }
 
@@ -85,10 +89,10 @@ CUresult copy_3d(CUstream handle, DefaultStream default_stream, const CUDA_MEMCP
 CUresult vgpu::describe(const CUDA_MEMCPY3D &box, CopySide &destination, CopySide &source, CopyShape &shape)
 {
     shape = {box.WidthInBytes, box.Height, box.Depth};
-    return sides_of({box.dstMemoryType, box.dstHost, box.dstDevice, box.dstXInBytes, box.dstY, box.dstZ, box.dstPitch,
-                     box.dstHeight},
-                    {box.srcMemoryType, box.srcHost, box.srcDevice, box.srcXInBytes, box.srcY, box.srcZ, box.srcPitch,
-                     box.srcHeight},
+    return sides_of({box.dstMemoryType, box.dstHost, box.dstDevice, box.dstArray, box.dstXInBytes, box.dstY, box.dstZ,
+                     box.dstPitch, box.dstHeight},
+                    {box.srcMemoryType, box.srcHost, box.srcDevice, box.srcArray, box.srcXInBytes, box.srcY, box.srcZ,
+                     box.srcPitch, box.srcHeight},
                     shape, destination, source);
 }
 

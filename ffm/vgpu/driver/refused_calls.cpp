@@ -10,13 +10,9 @@
         return result == CUDA_SUCCESS ? CUDA_ERROR_NOT_SUPPORTED : result;                                             \
     }
 
-/* CUDA arrays and textures. */
-REFUSED(cuArray3DCreate_v2)
-REFUSED(cuArrayDestroy)
+/* Mipmapped arrays. */
 REFUSED(cuMipmappedArrayDestroy)
 REFUSED(cuMipmappedArrayGetLevel)
-REFUSED(cuTexObjectCreate)
-REFUSED(cuTexObjectDestroy)
 
 /* Memory and semaphores of other interfaces. */
 REFUSED(cuDestroyExternalMemory)

@@ -12,6 +12,7 @@
 #include "block_run.h"
 #include "mathematics.h"
 #include "printing.h"
+#include "sampling.h"
 
 namespace vgpu::ptx
 {
@@ -172,6 +173,39 @@ void vgpu_free(Block *, Thread *, std::uint64_t address)
         DeviceMemory::release(removed.device, removed.address, removed.size);
 }
 
+[[noreturn]] void no_image(Block *block, Thread *thread, const char *what, std::uint64_t number)
+{
+    block->run->fail(Fault::address,
+                     what + std::to_string(number) + ", which does not exist, is used by " + place_of(block, thread));
+}
+
+void vgpu_fetch_texture(Block *block, Thread *thread, std::uint64_t number, int dimensions, std::uint32_t x,
+                        std::uint32_t y, std::uint32_t z, std::uint32_t layer, int real, std::uint32_t *channels)
+{
+    const ImageObject *texture = find_image_object(number);
+    if (!texture || texture->is_surface)
+        no_image(block, thread, "the texture object ", number);
+    sample(*texture, {dimensions, real != 0, {x, y, z}, layer}, channels);
+}
+
+/* `lost` for accesses outside that do nothing. */
+char *vgpu_surface_texel(Block *block, Thread *thread, std::uint64_t number, int dimensions, std::uint32_t x,
+                         std::uint32_t y, std::uint32_t z, std::uint32_t layer, std::uint32_t bytes, int outside,
+                         char *lost)
+{
+    const ImageObject *surface = find_image_object(number);
+    if (!surface || !surface->is_surface)
+        no_image(block, thread, "the surface object ", number);
+    if (x % bytes != 0)
+        bad_address(block, thread, x, bytes, "the surface's first coordinate ");
+    auto how = static_cast<Outside>(outside);
+    char *texel = surface_texel(*surface, {dimensions, false, {x, y, z}, layer}, bytes, how);
+    if (!texel && how == Outside::trap)
+        block->run->fail(Fault::address, "the surface object " + std::to_string(number) +
+                                             " is accessed outside of its array by " + place_of(block, thread));
+    return texel ? texel : lost;
+}
+
 std::uint64_t vgpu_clock()
 {
     return static_cast<std::uint64_t>(now() * cycles_per_microsecond / 1000);
@@ -210,6 +244,8 @@ void *runtime_function(const std::string &name)
         ENTRY(vgpu_assert),
         ENTRY(vgpu_allocate),
         ENTRY(vgpu_free),
+        ENTRY(vgpu_fetch_texture),
+        ENTRY(vgpu_surface_texel),
         ENTRY(vgpu_clock),
         ENTRY(vgpu_nanoseconds),
         ENTRY(vgpu_round_f32),

@@ -43,6 +43,7 @@ class Emitter
     static void add_memory(std::map<std::string, Handler> &handlers);
     static void add_atomics(std::map<std::string, Handler> &handlers);
     static void add_barrier_objects(std::map<std::string, Handler> &handlers);
+    static void add_textures(std::map<std::string, Handler> &handlers);
     static void add_control(std::map<std::string, Handler> &handlers);
     static void add_warp(std::map<std::string, Handler> &handlers);
     static const std::map<std::string, Handler> &handlers();
@@ -172,6 +173,11 @@ class Emitter
     void arrive_after_copies(const Instruction &);
     std::string arrive_at(const std::string &object, const std::string &arrivals, bool drops);
     std::string phase_is_over(const std::string &object, const std::string &given, bool by_parity);
+
+    /* texture.cpp */
+    void fetch_texture(const Instruction &);
+    void access_surface(const Instruction &);
+    std::string image_arguments(const Instruction &, const Operand &image, Type coordinate);
 
     /* control.cpp */
     void branch_to(const Instruction &);

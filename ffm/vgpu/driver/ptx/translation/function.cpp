@@ -84,7 +84,7 @@ const std::map<std::string, Emitter::Handler> &Emitter::handlers()
     static const std::map<std::string, Handler> *table = [] {
         auto *made = new std::map<std::string, Handler>;
         for (auto family : {add_integer, add_bits, add_real, add_conversions, add_video, add_comparisons, add_memory,
-                            add_atomics, add_barrier_objects, add_control, add_warp})
+                            add_atomics, add_barrier_objects, add_textures, add_control, add_warp})
             family(*made);
         return made;
     }();
@@ -122,6 +122,7 @@ void Emitter::emit_slots()
                  std::to_string(std::max<std::size_t>(variable.alignment, 16)));
     }
     line("%carry = alloca i1");
+    line("%image = alloca i128");
     line("store i1 false, ptr %carry");
 }
 

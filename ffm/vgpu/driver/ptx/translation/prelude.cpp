@@ -36,6 +36,8 @@ declare i32 @vgpu_print(ptr, ptr, i64, i64) nounwind
 declare void @vgpu_assert(ptr, ptr, i64, i64, i32, i64) nounwind
 declare i64 @vgpu_allocate(ptr, ptr, i64) nounwind
 declare void @vgpu_free(ptr, ptr, i64) nounwind
+declare void @vgpu_fetch_texture(ptr, ptr, i64, i32, i32, i32, i32, i32, i32, ptr) nounwind
+declare ptr @vgpu_surface_texel(ptr, ptr, i64, i32, i32, i32, i32, i32, i32, i32, ptr) nounwind
 declare i64 @vgpu_clock() nounwind
 declare i64 @vgpu_nanoseconds() nounwind
 declare void @vgpu_swap_128(ptr, ptr, ptr) nounwind
