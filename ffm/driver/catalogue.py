@@ -69,6 +69,38 @@ class Memory(StrEnum):
     IMPORTED = "imported"
 
 
+class Awaits(StrEnum):
+    """Which work is over when a synchronization or a query succeeds."""
+
+    NOTHING = "nothing"
+    CONTEXT = "context"
+    """All work of the context `handle`, or of the current one."""
+    STREAM = "stream"
+    EVENT = "event"
+    """The work before the last record of the event `handle`."""
+
+
+class Effect(StrEnum):
+    """What a call does beyond its kind."""
+
+    NONE = "none"
+    RECORD_EVENT = "record_event"
+    """Records the event `handle` on the stream."""
+    RECORD_CONTEXT = "record_context"
+    """Records the event `handle` after the work of all streams of a context."""
+    WAIT_EVENT = "wait_event"
+    """Makes later work of the stream wait for the event `handle`."""
+    SHARE_EVENT = "share_event"
+    """Lets another process record the event `handle`."""
+    BEGIN_CAPTURE = "begin_capture"
+    """Makes the stream's calls part of a graph from now on."""
+    END_CAPTURE = "end_capture"
+    END_CONTEXT = "end_context"
+    """May destroy a context, with its events, streams and memory."""
+    FIND_VARIABLE = "find_variable"
+    """Returns the address of a variable of the device code."""
+
+
 class Direction(StrEnum):
     """Where a transfer's bytes come from and go to."""
 
@@ -133,6 +165,12 @@ ROLES = (
 """Names of the argument positions of `DriverFunction`."""
 
 
+SETTINGS = frozenset(
+    ("kind", "memory", "direction", "shape", "element", "asynchronous", "awaits", "effect", "functions")
+)
+"""What a group of the table can say."""
+
+
 class CatalogueError(FfmError):
     """The table of driver functions does not follow the rules in its header."""
 
@@ -157,6 +195,8 @@ class DriverFunction:
     asynchronous: bool
     """The call promises to return before its work is done."""
     default_stream: DefaultStream
+    awaits: Awaits = Awaits.NOTHING
+    effect: Effect = Effect.NONE
     destination: int = ABSENT
     source: int = ABSENT
     bytes: int = ABSENT
@@ -173,7 +213,7 @@ class DriverFunction:
     @property
     def captures(self) -> bool:
         """Whether it begins or ends the capture of a stream's calls into a graph."""
-        return self.kind is Kind.ORDER and "Capture" in self.base
+        return self.effect in (Effect.BEGIN_CAPTURE, Effect.END_CAPTURE)
 
     def row(self) -> str:
         """Return all fields as one line of text; the table's digest is computed from these lines."""
@@ -213,6 +253,10 @@ class Catalogue:
         """Return the functions of these kinds, in index order."""
         return tuple(function for function in self.functions if function.kind in kinds)
 
+    def with_effect(self, *effects: Effect) -> tuple[DriverFunction, ...]:
+        """Return the functions with these effects, in index order."""
+        return tuple(function for function in self.functions if function.effect in effects)
+
 
 def load_catalogue(path: Path = TABLE) -> Catalogue:
     """Return the table in `path`. Raises `CatalogueError` if a row is wrong, `OSError` if there is no file."""
@@ -245,7 +289,7 @@ def _load(path: Path) -> Catalogue:
 
 def _expand(group: dict[str, Any], first: int) -> list[DriverFunction]:
     """Return the functions of one group; `first` is the index of the first one."""
-    unknown = group.keys() - {"kind", "memory", "direction", "shape", "element", "asynchronous", "functions"}
+    unknown = group.keys() - SETTINGS
     if unknown:
         raise CatalogueError(f"a group has unknown keys: {', '.join(sorted(unknown))}")
     expanded: list[DriverFunction] = []
@@ -271,6 +315,8 @@ def _expand(group: dict[str, Any], first: int) -> list[DriverFunction]:
                     element=group.get("element", 0),
                     asynchronous=group.get("asynchronous", False),
                     default_stream=DefaultStream.PER_THREAD if per_thread else DefaultStream.LEGACY,
+                    awaits=Awaits(group.get("awaits", "nothing")),
+                    effect=Effect(group.get("effect", "none")),
                     **positions,
                 )
             )

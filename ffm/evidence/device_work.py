@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import DefaultStream, Direction, DriverFunction, load_catalogue
+from ffm.driver.catalogue import Awaits, DefaultStream, Direction, DriverFunction, Effect, load_catalogue
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import Memory as DriverMemory
 from ffm.instrument.recording.layout import constant
@@ -26,6 +26,12 @@ STAGED_SHARE = 0.5
 
 STAGED_BYTES = 64 * 1024
 """Pageable uploads up to this size return once they are staged (CUDA Driver API, "API synchronization behavior")."""
+
+_WAITS = {
+    Awaits.CONTEXT: Action.WAIT_CONTEXT,
+    Awaits.STREAM: Action.WAIT_STREAM,
+    Awaits.EVENT: Action.WAIT_EVENT,
+}
 
 
 def device_work(columns: Columns, thread: NDArray[np.int32], measured: NDArray[np.int64]) -> DeviceWork:
@@ -65,10 +71,6 @@ def _of(chosen: Callable[[DriverFunction], bool]) -> NDArray[np.bool_]:
     return table
 
 
-def _named(*bases: str) -> NDArray[np.bool_]:
-    return _of(lambda function: function.base in bases)
-
-
 def _actions(columns: Columns) -> NDArray[np.uint8]:
     """Return the `Action` of each row."""
     function, waits = columns["function"], columns["waits"] > 0
@@ -88,11 +90,10 @@ def _actions(columns: Columns) -> NDArray[np.uint8]:
     action[copies & upload & ~asynchronous & _staged(columns)] = Action.WAIT_AND_ENQUEUE
     action[kind(DriverKind.LAUNCH, DriverKind.HOST_FUNCTION)] = Action.ENQUEUE
     action[function == constant("FFM_FUNCTION_PRIVATE")] = Action.ENQUEUE_AND_WAIT
-    action[_named("cuCtxSynchronize")[function]] = Action.WAIT_CONTEXT
-    action[_named("cuStreamSynchronize")[function]] = Action.WAIT_STREAM
-    action[_named("cuEventSynchronize")[function]] = Action.WAIT_EVENT
-    action[_named("cuEventRecord", "cuEventRecordWithFlags")[function]] = Action.RECORD_EVENT
-    action[_named("cuStreamWaitEvent")[function]] = Action.STREAM_WAIT_EVENT
+    for entry in load_catalogue().of_kind(DriverKind.SYNCHRONIZATION):
+        action[function == entry.index] = _WAITS[entry.awaits]
+    action[_of(lambda entry: entry.effect is Effect.RECORD_EVENT)[function]] = Action.RECORD_EVENT
+    action[_of(lambda entry: entry.effect is Effect.WAIT_EVENT)[function]] = Action.STREAM_WAIT_EVENT
     return action
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Direction, DriverFunction, Kind, Memory, load_catalogue
+from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, Kind, Memory, load_catalogue
 from ffm.instrument.recording.layout import constant
 from ffm.model.necessity import (
     FORKED_THREAD,
@@ -40,6 +40,8 @@ CONTEXT_SHIFT = 8
 _WAITS_ITSELF = frozenset({Memory.DEVICE, Memory.PINNED, Memory.REGISTERED, Memory.MANAGED})
 """Memory whose free waits for the work that may use it (CUDA Driver API, "API synchronization behavior")."""
 
+_SCOPES = {Awaits.CONTEXT: Scope.CONTEXT, Awaits.STREAM: Scope.STREAM, Awaits.EVENT: Scope.EVENT}
+
 
 def operations_of(columns: Columns) -> Operations:
     """For each operation of a process, sorted by start, say how it affects the order of work and what it waits for."""
@@ -50,12 +52,9 @@ def operations_of(columns: Columns) -> Operations:
         return np.isin(functions, [function.index for function in chosen])
 
     kinds = {kind: where(list(catalogue.of_kind(kind))) for kind in Kind}
-    named = {
-        base: where([function for function in catalogue.functions if function.base == base])
-        for base in ("cuCtxSynchronize", "cuEventSynchronize", "cuStreamSynchronize", "cuEventQuery", "cuStreamQuery",
-                     "cuStreamWaitEvent")
-    }  # fmt: skip
-    records = where([f for f in catalogue.functions if f.base in ("cuEventRecord", "cuEventRecordWithFlags")])
+    awaits = {work: where([f for f in catalogue.functions if f.awaits is work]) for work in Awaits}
+    effect = {effect: where(list(catalogue.with_effect(effect))) for effect in Effect}
+    records, waits_event = effect[Effect.RECORD_EVENT], effect[Effect.WAIT_EVENT]
     asynchronous = where([function for function in catalogue.functions if function.asynchronous])
     waited = columns["waits"] > 0
     done = columns["result"] == 0
@@ -72,31 +71,31 @@ def operations_of(columns: Columns) -> Operations:
     scope[functions == constant("FFM_FUNCTION_PRIVATE")] = Scope.PRIVATE
     explicit = kinds[Kind.SYNCHRONIZATION] & done
     scope[kinds[Kind.SYNCHRONIZATION]] = Scope.UNKNOWN
-    scope[explicit & named["cuCtxSynchronize"]] = Scope.CONTEXT
-    scope[explicit & named["cuStreamSynchronize"]] = Scope.STREAM
-    scope[explicit & named["cuEventSynchronize"]] = Scope.EVENT
+    for work in _SCOPES:
+        scope[explicit & awaits[work]] = _SCOPES[work]
     records_in_graph = (columns["flags"] & constant("FFM_OPERATION_RECORDS")) != 0
     if records_in_graph.any():  # the last record of an event may not have been seen
-        scope[explicit & named["cuEventSynchronize"]] = Scope.UNKNOWN
+        scope[explicit & awaits[Awaits.EVENT]] = Scope.UNKNOWN
     judged = scope != Scope.NONE
     answers = _polled(columns, kinds[Kind.QUERY])
-    scope[answers & named["cuStreamQuery"]] = Scope.STREAM
-    scope[answers & named["cuEventQuery"]] = Scope.EVENT
+    for work in _SCOPES:
+        scope[answers & awaits[work]] = _SCOPES[work]
 
     action = np.full(len(functions), Action.NOTHING, np.uint8)
-    captures = where([function for function in catalogue.functions if function.captures])
-    order = kinds[Kind.ORDER] & ~records & ~named["cuStreamWaitEvent"] & ~captures
+    on_stream = where([function for function in catalogue.functions if function.stream >= 0])
+    order = kinds[Kind.ORDER] & effect[Effect.NONE] & on_stream
     frees = kinds[Kind.FREE] & done
     on_cpu = (columns["flags"] & constant("FFM_OPERATION_ON_CPU")) != 0
     works = (copies & ~on_cpu) | kinds[Kind.LAUNCH] | kinds[Kind.HOST_FUNCTION] | order | (frees & asynchronous)
     action[works & done] = Action.WORK
     action[records & done] = Action.RECORD
-    action[named["cuStreamWaitEvent"] & done] = Action.WAIT_EVENT
+    action[waits_event & done] = Action.WAIT_EVENT
     waiting_frees = where([f for f in catalogue.of_kind(Kind.FREE) if f.memory in _WAITS_ITSELF])
     action[frees & ~asynchronous & ~waited & ~waiting_frees] = Action.RELEASE
     stream, streams = _streams(columns, context)
-    event = _events(columns, records | named["cuEventSynchronize"] | named["cuEventQuery"] | named["cuStreamWaitEvent"])
-    recorded_unseen = _recorded_unseen(columns, event, records & done)
+    elsewhere = effect[Effect.RECORD_CONTEXT]
+    event = _events(columns, records | elsewhere | awaits[Awaits.EVENT] | waits_event)
+    recorded_unseen = _recorded_unseen(columns, event, records & done, elsewhere & done)
     scope[(scope == Scope.EVENT) & judged & recorded_unseen] = Scope.UNKNOWN
     return Operations(
         start=columns["start"],
@@ -202,26 +201,25 @@ def _events(columns: Columns, concerned: NDArray[np.bool_]) -> NDArray[np.int64]
     return event
 
 
-def _recorded_unseen(columns: Columns, event: NDArray[np.int64], records: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _recorded_unseen(
+    columns: Columns, event: NDArray[np.int64], records: NDArray[np.bool_], elsewhere: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
     """Return the operations on an event that was, or may have been, recorded in a way that is not seen.
 
     A launch records the events of its attributes (`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT`, `..._COMPLETION_EVENT`),
-    and another process those that it shares (CUDA Driver API, `cuIpcGetEventHandle`).
+    another process those that it shares, and some calls record `elsewhere` than on one stream.
     """
     start = columns["start"]
     first_record = np.full(int(event.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    first_elsewhere = first_record.copy()
     np.minimum.at(first_record, event[records], start[records])
-    shared = np.unique(columns["handle"][_of_base(columns, "cuIpcGetEventHandle")])
+    np.minimum.at(first_elsewhere, event[elsewhere], start[elsewhere])
+    shares = np.isin(columns["function"], [f.index for f in load_catalogue().with_effect(Effect.SHARE_EVENT)])
     on_event = event >= 0
     unseen = np.zeros(len(event), np.bool_)
     unseen[on_event] = first_record[event[on_event]] > start[on_event]
-    return unseen | (on_event & np.isin(columns["handle"], shared))
-
-
-def _of_base(columns: Columns, base: str) -> NDArray[np.bool_]:
-    """Return the calls of a driver function in any of its forms."""
-    forms = [function.index for function in load_catalogue().functions if function.base == base]
-    return np.isin(columns["function"], forms)
+    unseen[on_event] |= first_elsewhere[event[on_event]] <= start[on_event]
+    return unseen | (on_event & np.isin(columns["handle"], np.unique(columns["handle"][shares])))
 
 
 def timing_uses(columns: Columns) -> Uses:
@@ -231,7 +229,7 @@ def timing_uses(columns: Columns) -> Uses:
         np.isin(columns["function"], [function.index for function in catalogue.of_kind(Kind.TIMING)])
         & (columns["result"] == 0)
     )
-    recording = [f.index for f in catalogue.functions if f.base in ("cuEventRecord", "cuEventRecordWithFlags")]
+    recording = [function.index for function in catalogue.with_effect(Effect.RECORD_EVENT)]
     records = np.flatnonzero(np.isin(columns["function"], recording) & (columns["result"] == 0))
     order = records[np.lexsort((columns["start"][records], columns["handle"][records]))]
     operation: list[int] = []

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.driver.catalogue import Effect, load_catalogue
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import Memory as DriverMemory
-from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.clock_reads import clocks_of
 from ffm.evidence.downloads import followed_downloads
 from ffm.evidence.handovers import handovers_of
@@ -40,11 +40,6 @@ from ffm.stages.tracing import traced_functions
 
 CONTENTS, WATCH, PLAN, GPU_TIMES, NO_ORDINARY = 1, 2, 4, 16, 32
 """Flags `FFM_MODE_*` of `ffm/instrument/collector/collector.h`."""
-
-ENDS_OF_CONTEXTS = frozenset(
-    ("cuCtxDestroy", "cuCtxDetach", "cuGreenCtxDestroy", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset")
-)
-"""A context takes the events that time its work with it. Names without version."""
 
 TOUCHING = (Role.RESULT, Role.SOURCE, Role.OWN_SOURCE)
 """Accesses that stage 4 can observe again."""
@@ -83,12 +78,6 @@ ACCESSES = Table(
 GPU_TIME_TABLE = Table({**identity(), "nanoseconds": duration()})
 
 
-def ends_of_contexts() -> list[str]:
-    """Return the exported names of all functions that may destroy a context."""
-    contexts = load_catalogue().of_kind(DriverKind.CONTEXT)
-    return [function.name for function in contexts if function.base in ENDS_OF_CONTEXTS]
-
-
 def run_memory(request: Request) -> Memory:
     """Run the program with host memory watched, transfers hashed and the GPU's work timed; write `memory.json` and its
     tables.
@@ -99,11 +88,12 @@ def run_memory(request: Request) -> Memory:
     """
     baseline = read_latest(Baseline, request.folder, "baseline")
     trace = request.watch == "trace"
+    ends = [function.name for function in load_catalogue().with_effect(Effect.END_CONTEXT)]  # and of its events
     measured = measure(
         "memory",
         request,
         on=baseline.runs,
-        functions=[*traced_functions(baseline), *ends_of_contexts()],
+        functions=[*traced_functions(baseline), *ends],
         mode=CONTENTS | WATCH | GPU_TIMES | (0 if request.ordinary_memory else NO_ORDINARY),
         own_pages=not trace,
         trace=trace,

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Kind, Memory, load_catalogue
+from ffm.driver.catalogue import Effect, Kind, Memory, load_catalogue
 from ffm.evidence.matching import match, translate
 from ffm.evidence.operations import function_name, operation_columns
 from ffm.evidence.stack_table import StackTable
@@ -83,11 +83,7 @@ def _functions(accesses: Columns) -> list[str]:
         for function in load_catalogue().of_kind(Kind.ALLOCATION, Kind.FREE, Kind.MAPPING)
         if function.memory in (Memory.PINNED, Memory.MANAGED, Memory.REGISTERED)
     ]
-    variables = [
-        function.name
-        for function in load_catalogue().of_kind(Kind.MODULE)
-        if function.base in ("cuModuleGetGlobal", "cuLibraryGetGlobal", "cuLibraryGetManaged")
-    ]
+    variables = [function.name for function in load_catalogue().with_effect(Effect.FIND_VARIABLE)]
     graphs = _graph_functions() if any(name.startswith("cuGraphLaunch") for name in names) else []
     return list(dict.fromkeys([*names, *blocks, *variables, *graphs])) if names else []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,12 @@ from cuda_header import Argument, prototypes
 from ffm.driver.catalogue import (
     ABSENT,
     ROLES,
+    Awaits,
     CatalogueError,
     DefaultStream,
     Direction,
     DriverFunction,
+    Effect,
     Kind,
     Memory,
     Shape,
@@ -203,3 +206,18 @@ def test_digest_changes_with_any_row(tmp_path: Path) -> None:
 def test_wrong_tables_are_refused(tmp_path: Path, functions: str, more: str, version: int, message: str) -> None:
     with pytest.raises(CatalogueError, match=message):
         load_catalogue(write_table(tmp_path, functions, more, version))
+
+
+def test_what_calls_mean_is_said_of_every_form() -> None:
+    catalogue = load_catalogue()
+    bases = {effect: {function.base for function in catalogue.with_effect(effect)} for effect in Effect}
+    for function in catalogue.functions:
+        assert function.base in bases[function.effect]
+        assert (function.awaits is not Awaits.NOTHING) == (function.kind in (Kind.SYNCHRONIZATION, Kind.QUERY))
+    assert bases[Effect.RECORD_EVENT] == {"cuEventRecord", "cuEventRecordWithFlags"}
+    assert bases[Effect.WAIT_EVENT] == {"cuStreamWaitEvent"}
+    assert bases[Effect.END_CONTEXT] == {
+        "cuCtxDestroy", "cuCtxDetach", "cuGreenCtxDestroy", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset"
+    }  # fmt: skip
+    for one, other in itertools.combinations(Effect, 2):
+        assert not bases[one] & bases[other]

@@ -75,7 +75,7 @@ void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread)
     ffm_ranges_lock();
     for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
         ffm_range *range = ffm_ranges_at(i - 1);
-        bool covers = ffm_covers(cover, range->stream, range->issued);
+        bool covers = ffm_covers(cover, range->context, range->stream, range->issued);
         if (covers) {
             range->covered = true;
             range->waited |= bit(thread);

@@ -18,7 +18,7 @@ void ffm_captures_ask(void *function)
 
 static bool begins(const ffm_function *function)
 {
-    return function->kind == FFM_KIND_ORDER && ffm_is_named(function, "cuStreamBegin");
+    return function->effect == FFM_EFFECT_BEGIN_CAPTURE;
 }
 
 void ffm_captures_foresee(const ffm_function *function)
@@ -29,12 +29,10 @@ void ffm_captures_foresee(const ffm_function *function)
 
 void ffm_captures_note(const ffm_function *function, const ffm_operation *operation)
 {
-    if (function->kind != FFM_KIND_ORDER)
-        return;
     if (begins(function) && operation->result != 0)
         __atomic_sub_fetch(&under_way, 1, __ATOMIC_RELAXED);
     /* A capture that failed is over too, once its end was requested. */
-    else if (ffm_is_named(function, "cuStreamEndCapture") &&
+    else if (function->effect == FFM_EFFECT_END_CAPTURE &&
              (operation->result == 0 || operation->result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
               operation->result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED))
         __atomic_sub_fetch(&under_way, 1, __ATOMIC_RELAXED);

@@ -2,7 +2,7 @@
 
 const ffm_function ffm_catalogue[FFM_FUNCTION_COUNT] = {
 #define FFM_FUNCTION(index, name_, arity_, kind_, memory_, direction_, shape_, destination_, source_, bytes_, stream_, \
-                     result_, handle_, element_, asynchronous_, per_thread_)                                           \
+                     result_, handle_, element_, asynchronous_, per_thread_, awaits_, effect_)                         \
     [index] = {.name = #name_,                                                                                         \
                .arity = arity_,                                                                                        \
                .kind = kind_,                                                                                          \
@@ -17,7 +17,9 @@ const ffm_function ffm_catalogue[FFM_FUNCTION_COUNT] = {
                .handle = handle_,                                                                                      \
                .element = element_,                                                                                    \
                .asynchronous = asynchronous_,                                                                          \
-               .per_thread_stream = per_thread_},
+               .per_thread_stream = per_thread_,                                                                       \
+               .awaits = awaits_,                                                                                      \
+               .effect = effect_},
 #include "catalogue.inc"
 #undef FFM_FUNCTION
 };

@@ -25,6 +25,8 @@ typedef struct {
     uint8_t element; /* bytes per element if `bytes` counts elements, otherwise 1 */
     uint8_t asynchronous;
     uint8_t per_thread_stream;
+    uint8_t awaits;
+    uint8_t effect;
 } ffm_function;
 
 extern const ffm_function ffm_catalogue[FFM_FUNCTION_COUNT];

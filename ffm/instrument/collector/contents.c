@@ -33,7 +33,7 @@ typedef struct {
     ffm_content content;
     ffm_box box;
     uint64_t stream, issued;
-    uint32_t site;
+    uint32_t context, site;
     bool done; /* the call returned without an error */
 } arriving;
 
@@ -220,6 +220,7 @@ static void before_download(const ffm_function *function, const ffm_operation *o
                                      .written = ffm_device_writes_last(&copy->source)},
                          .box = *destination,
                          .stream = ffm_stream_key(function, operation, thread),
+                         .context = ffm_context_recorded(operation),
                          .site = operation->stack};
     ffm_hash there;
     if (worth_checking(operation->stack) && !ffm_watch_in_flight(destination->address, ffm_box_end(destination)) &&
@@ -318,7 +319,7 @@ void ffm_contents_after(const ffm_function *function, const uint64_t *arguments,
         issued(operation, number, thread);
     for (uint32_t i = contents.arrivals; waited && i > 0; i--) {
         arriving *download = &contents.arriving[i - 1];
-        if (!download->done || !ffm_covers(&cover, download->stream, download->issued))
+        if (!download->done || !ffm_covers(&cover, download->context, download->stream, download->issued))
             continue;
         arrived(download, thread);
         *download = contents.arriving[--contents.arrivals];

@@ -20,11 +20,7 @@ void ffm_contexts_ask(void *function)
 
 bool ffm_context_ends(const ffm_function *function)
 {
-    /* The others create a context, or make it current. */
-    return function->kind == FFM_KIND_CONTEXT &&
-           (ffm_is_named(function, "cuCtxDestroy") || ffm_is_named(function, "cuCtxDetach") ||
-            ffm_is_named(function, "cuGreenCtxDestroy") || ffm_is_named(function, "cuDevicePrimaryCtxRelease") ||
-            ffm_is_named(function, "cuDevicePrimaryCtxReset"));
+    return function->effect == FFM_EFFECT_END_CONTEXT;
 }
 
 static uint32_t number_of(uint64_t handle)
@@ -57,7 +53,7 @@ uint32_t ffm_context_number(void)
 uint32_t ffm_context_of(const ffm_function *function, const ffm_operation *operation)
 {
     const bool named = function->kind == FFM_KIND_SYNCHRONIZATION && operation->handle != 0 && get_current != NULL &&
-                       ffm_is_named(function, "cuCtxSynchronize");
+                       function->awaits == FFM_AWAITS_CONTEXT;
     return named ? number_of(operation->handle) : ffm_context_number();
 }
 

@@ -16,6 +16,12 @@ uint32_t ffm_context_number(void);
 /* The context for which a synchronization waits, if its arguments, which are filled in, name one; else the thread's. */
 uint32_t ffm_context_of(const ffm_function *function, const ffm_operation *operation);
 
+/* The context in which a recorded operation acted. */
+static inline uint32_t ffm_context_recorded(const ffm_operation *operation)
+{
+    return operation->flags >> FFM_OPERATION_CONTEXT_SHIFT;
+}
+
 /* Provide the driver's own query: cuCtxGetCurrent, called without its hook. NULL if it has none; then all are number
  * 0. */
 void ffm_contexts_ask(void *get_current);

@@ -9,9 +9,7 @@
 /* Their first arguments receive the address and the size (CUDA Driver API, "Module Management"). */
 static bool asks(const ffm_function *function)
 {
-    return function->kind == FFM_KIND_MODULE && function->shape != FFM_SHAPE_NARROW &&
-           (ffm_is_named(function, "cuModuleGetGlobal") || ffm_is_named(function, "cuLibraryGetGlobal") ||
-            ffm_is_named(function, "cuLibraryGetManaged"));
+    return function->effect == FFM_EFFECT_FIND_VARIABLE && function->shape != FFM_SHAPE_NARROW;
 }
 
 void ffm_managed_variables_note(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation)

@@ -7,6 +7,7 @@
 #include "blocks.h"
 #include "boxes.h"
 #include "clock.h"
+#include "contexts.h"
 #include "extents.h"
 #include "graphs.h"
 #include "kernels.h"
@@ -195,6 +196,7 @@ void ffm_protected_data_add(const ffm_function *function, const uint64_t *argume
         return;
     ffm_range range = {.operation = number,
                        .thread = thread->number,
+                       .context = ffm_context_recorded(operation),
                        .stream = ffm_stream_key(function, operation, thread),
                        .issued = operation->start};
     if (__atomic_load_n(&pageable_given, __ATOMIC_RELAXED)) {

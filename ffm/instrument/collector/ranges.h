@@ -24,7 +24,8 @@ typedef struct {
     uint64_t start, end; /* of the box */
     uint64_t operation;  /* of the transfer or launch, within its thread */
     uint32_t thread;
-    uint32_t page;      /* bytes; huge pages from a pool are protected as a whole */
+    uint32_t page; /* bytes; huge pages from a pool are protected as a whole */
+    uint32_t context;
     uint64_t stream;    /* ffm_stream_key */
     uint64_t issued;    /* when the operation began */
     uint64_t armed;     /* when the program continued after the wait that armed it */

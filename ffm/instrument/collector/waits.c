@@ -3,10 +3,13 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include "contexts.h"
+
 enum { EVENTS = 1 << 12, PER_THREAD_HANDLE = 2, LEGACY_HANDLE = 1 };
 
-/* Larger than any handle, which is a pointer. */
-#define PER_THREAD_STREAM (1ULL << 60)
+/* Default streams get numbers that no handle has, which is a pointer: smaller ones, and larger ones. */
+#define LEGACY_STREAM(context) ((uint64_t)(context) << 4)
+#define PER_THREAD_STREAM(context, thread) (1ULL << 60 | (uint64_t)(context) << 40 | (uint64_t)(thread) << 4)
 #define NO_STREAM UINT64_MAX
 
 /* The last record of an event. A lost entry makes a wait for the event uncertain, never wrong. */
@@ -26,9 +29,10 @@ uint64_t ffm_stream_handle(const ffm_function *function, const ffm_operation *op
 
 uint64_t ffm_stream_key(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread)
 {
+    const uint32_t context = ffm_context_recorded(operation);
     if (ffm_stream_handle(function, operation) == PER_THREAD_HANDLE)
-        return PER_THREAD_STREAM + thread->number;
-    return operation->stream == LEGACY_HANDLE ? 0 : operation->stream;
+        return PER_THREAD_STREAM(context, thread->number);
+    return operation->stream <= LEGACY_HANDLE ? LEGACY_STREAM(context) : operation->stream;
 }
 
 static event_record *slot(uint64_t event)
@@ -38,11 +42,13 @@ static event_record *slot(uint64_t event)
 
 void ffm_waits_note(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread)
 {
-    if (function->kind != FFM_KIND_ORDER || operation->result != 0 || !ffm_is_named(function, "cuEventRecord"))
+    const bool on_stream = function->effect == FFM_EFFECT_RECORD_EVENT;
+    if (operation->result != 0 || (!on_stream && function->effect != FFM_EFFECT_RECORD_CONTEXT))
         return;
     pthread_mutex_lock(&events.lock);
     *slot(operation->handle) =
-        (event_record){operation->handle, ffm_stream_key(function, operation, thread), operation->start};
+        on_stream ? (event_record){operation->handle, ffm_stream_key(function, operation, thread), operation->start}
+                  : (event_record){0};
     pthread_mutex_unlock(&events.lock);
 }
 
@@ -60,23 +66,27 @@ bool ffm_waited(const ffm_function *function, const ffm_operation *operation, co
                 ffm_cover *cover)
 {
     uint64_t key = ffm_stream_key(function, operation, thread);
-    *cover = (ffm_cover){.stream = NO_STREAM, .before = operation->start + 1};
+    *cover =
+        (ffm_cover){.context = ffm_context_recorded(operation), .stream = NO_STREAM, .before = operation->start + 1};
     switch (function->kind) {
     case FFM_KIND_SYNCHRONIZATION:
     case FFM_KIND_QUERY:
         if (operation->result != 0)
             return false;
-        if (ffm_is_named(function, "cuEvent"))
+        if (function->awaits == FFM_AWAITS_EVENT)
             return event_cover(operation, cover);
-        if (ffm_is_named(function, "cuStream"))
+        if (function->awaits == FFM_AWAITS_STREAM)
             cover->stream = key;
         else
-            cover->everything = function->handle < 0; /* with a handle, it is for a context that need not be ours */
+            cover->everything = true;
         return true;
     case FFM_KIND_TRANSFER:
     case FFM_KIND_SET:
         if (operation->waits == 0 && function->asynchronous)
             return false;
+        /* An asynchronous upload may only have waited for room for its bytes, which other streams had taken. */
+        if (function->asynchronous && !(operation->flags & FFM_OPERATION_HOST_DESTINATION))
+            return true;
         if (operation->waits > 0 || function->direction == FFM_DIRECTION_DEVICE_TO_HOST)
             cover->stream = key;
         return true;

@@ -9,6 +9,7 @@
 
 typedef struct {
     bool everything; /* of the context */
+    uint32_t context;
     uint64_t stream; /* otherwise, of this stream; see ffm_stream_key */
     uint64_t before; /* issued before this time */
 } ffm_cover;
@@ -16,7 +17,8 @@ typedef struct {
 /* The handle that names the operation's stream in calls of any variant. */
 uint64_t ffm_stream_handle(const ffm_function *function, const ffm_operation *operation);
 
-/* One number for each distinct stream of the process, with handles of default streams resolved. */
+/* One number for each distinct stream of the process, with handles of default streams resolved: each context has its
+ * own. */
 uint64_t ffm_stream_key(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread);
 
 /* Note an event's record; call after each call. */
@@ -27,9 +29,9 @@ void ffm_waits_note(const ffm_function *function, const ffm_operation *operation
 bool ffm_waited(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread,
                 ffm_cover *cover);
 
-static inline bool ffm_covers(const ffm_cover *cover, uint64_t stream, uint64_t issued)
+static inline bool ffm_covers(const ffm_cover *cover, uint32_t context, uint64_t stream, uint64_t issued)
 {
-    return (cover->everything || cover->stream == stream) && issued < cover->before;
+    return ((cover->everything && cover->context == context) || cover->stream == stream) && issued < cover->before;
 }
 
 /* In a forked child, where a thread that no longer exists may have held the lock. */

@@ -13,10 +13,10 @@ typedef struct {
 static awaited awaited_by(const ffm_program_call *call)
 {
     const ffm_function *function = call->function;
-    if (ffm_is(function, "cuStreamSynchronize"))
+    if (function->awaits == FFM_AWAITS_STREAM)
         return (awaited){FFM_SCOPE_STREAM,
                          ffm_order_stream(ffm_argument(call, function->stream), function->per_thread_stream)};
-    if (ffm_is(function, "cuEventSynchronize"))
+    if (function->awaits == FFM_AWAITS_EVENT)
         return (awaited){FFM_SCOPE_EVENT, ffm_argument(call, function->handle)};
     return (awaited){FFM_SCOPE_CONTEXT, 0};
 }
@@ -58,7 +58,7 @@ static uint64_t question(const ffm_program_call *call)
         FFM_COUNT(waits_questions);
         ffm_order_pay();
     }
-    if (!ffm_is(call->function, "cuStreamQuery"))
+    if (call->function->awaits != FFM_AWAITS_STREAM)
         return ffm_forward(call);
     ffm_order_mark before = ffm_order_now();
     uint64_t stream = ffm_order_stream(ffm_argument(call, call->function->stream), call->function->per_thread_stream);

@@ -1,0 +1,48 @@
+"""What calls wait for, and what they do to the order of work, from their names and recorded arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ffm.driver.catalogue import load_catalogue
+from ffm.evidence.program_order import operations_of
+from ffm.model.necessity import Action, Operations, Scope
+
+
+def order_of(*calls: dict[str, Any]) -> Operations:
+    """Describe calls of one thread; each names a `function` and the fields that differ from zero."""
+    defaults = {
+        "start": 0, "duration": 100, "wait": 0, "waits": 0, "destination": 0, "source": 0, "stream": 0, "handle": 0,
+        "flags": 0, "result": 0, "thread": 0, "stack": 0,
+    }  # fmt: skip
+    rows = [{**defaults, "start": 1_000 * place, "stack": place, **call} for place, call in enumerate(calls)]
+    for row in rows:
+        row["function"] = load_catalogue()[row["function"]].index
+    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    for name in ("destination", "source", "stream", "handle"):
+        columns[name] = columns[name].astype(np.uint64)
+    return operations_of(columns)
+
+
+def test_each_wait_covers_what_it_names() -> None:
+    found = order_of(
+        {"function": "cuEventRecord", "handle": 9, "stream": 4096},
+        {"function": "cuCtxSynchronize"},
+        {"function": "cuStreamSynchronize", "stream": 4096},
+        {"function": "cuEventSynchronize", "handle": 9},
+    )
+    assert found.scope.tolist() == [Scope.NONE, Scope.CONTEXT, Scope.STREAM, Scope.EVENT]
+    assert found.action.tolist() == [Action.RECORD, Action.NOTHING, Action.NOTHING, Action.NOTHING]
+
+
+def test_an_event_that_a_whole_context_recorded_covers_more_than_its_stream() -> None:
+    found = order_of(
+        {"function": "cuEventRecord", "handle": 9, "stream": 4096},
+        {"function": "cuEventSynchronize", "handle": 9},
+        {"function": "cuCtxRecordEvent", "handle": 9},
+        {"function": "cuEventSynchronize", "handle": 9},
+    )
+    assert [Scope(scope) for scope in found.scope.tolist()] == [Scope.NONE, Scope.EVENT, Scope.NONE, Scope.UNKNOWN]
+    assert found.action[2] == Action.NOTHING
