@@ -8,6 +8,7 @@
 #include "context_storage.h"
 #include "driver_state.h"
 #include "graph.h"
+#include "image.h"
 #include "memory.h"
 #include "thread_state.h"
 #include "wait.h"
