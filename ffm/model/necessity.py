@@ -123,29 +123,6 @@ class Reason(IntEnum):
     SHARED_MEMORY = 17
 
 
-REASONS = {
-    Reason.NOT_A_SYNCHRONIZATION: "it does not wait",
-    Reason.NOTHING_RELIES: "the CPU touches nothing afterwards that the earlier work writes or reads",
-    Reason.LATER_COVERS: "what it protects is first used after a later synchronization, which must then stay",
-    Reason.RESULT_USED: "the CPU uses a result of the work that it waits for",
-    Reason.SOURCE_OVERWRITTEN: "the CPU overwrites the source of a transfer that it waits for",
-    Reason.PRIVATE_CALL: "a library waits through a private call of the driver, whose results cannot be watched",
-    Reason.ORDERS_STREAMS: "work on another stream follows, which nothing else orders after the work before it",
-    Reason.TIMING: "the program reads GPU times of events that it waits for",
-    Reason.UNWATCHED_MEMORY: "a library's private calls may write managed or mapped memory unseen",
-    Reason.HOST_FUNCTION: "a host function in the stream may hand results to the CPU",
-    Reason.NOT_WATCHED: "what it protects could not be watched",
-    Reason.RELEASED: "the program frees host memory that the work it waits for writes or reads",
-    Reason.HOST_TIMER: "it is needed only for timing: the program reads a clock after it, and another time",
-    Reason.HANDED_OVER: "another thread uses a result of the work that it waits for, and may rely on this wait",
-    Reason.SHARED_MEMORY: "another process shares device memory with this one, and may rely on this wait",
-    Reason.MAYBE_TIMER: "it may be there for timing: a library, or another thread, reads a clock after it, and another "
-    "time",
-    Reason.UNKNOWN_WAIT: "it is unknown what this call waits for",
-    Reason.DESTROYED: "memory or an object that the work may use is destroyed afterwards",
-}
-"""Each reason in words, to follow `required, because` or `unnecessary:`."""
-
 REQUIRED = frozenset(Reason) - {Reason.NOT_A_SYNCHRONIZATION, Reason.NOTHING_RELIES, Reason.LATER_COVERS}
 """The reasons that make a synchronization required."""
 

@@ -23,17 +23,6 @@ class Repetition(IntEnum):
     """Some of its blocks went to the same places before."""
 
 
-REPETITIONS = {
-    Repetition.NEEDED: "its bytes were not transferred before",
-    Repetition.NO_OP: "the destination already holds exactly these bytes",
-    Repetition.REPEAT: "the same bytes went to the same place before, but it was written or reallocated since: "
-    "keep the buffer and its content",
-    Repetition.COPY: "the same bytes were transferred to or from another place before: a copy on the device, or one "
-    "shared buffer, would suffice",
-    Repetition.PARTIAL: "blocks of 64 KiB of it went to the same places before: send only what changed",
-}
-"""Each in words."""
-
 PARTIAL_SHARE = 0.1
 """A transfer is a partial repeat if at least this share of its bytes repeats."""
 

@@ -20,6 +20,7 @@ from ffm.remedy.selection import (
     repeats,
 )
 from ffm.results.analysis_document import Analysis, Site
+from ffm.results.vocabulary import WORDS
 
 MANAGED_SET = (
     "once it returns, the program may use all managed memory, which kernels may still be writing. If it returned "
@@ -100,5 +101,5 @@ def _why_not(site: Site, *, managed: bool, by: list[Site]) -> str:
 def _why_not_late(site: Site) -> str:
     if not guards_itself(site):
         needs = [verdict for verdict in site.synchronization if needs_more(verdict)]
-        return f"of {site.count:,} occurrences {needs[0].occurrences:,} are needed: {needs[0].reason}"
+        return f"of {site.count:,} occurrences {needs[0].occurrences:,} are needed: {WORDS[needs[0].because]}"
     return "delivering the data later would cost as much as it saves"

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.errors import FfmError
-from ffm.model.necessity import REASONS, Reason
 from ffm.remedy.layout import PLAN, PLAN_MAGIC, SITE, constant
 from ffm.results.analysis_document import Analysis, Site, Verdict
+from ffm.results.vocabulary import Because
 
 UNNECESSARY = ("unnecessary", "conditionally unnecessary")
 REPEATED = ("no-op", "repeat", "copy")
@@ -210,8 +210,7 @@ def never_needed(site: Site) -> bool:
     """Return whether every occurrence of the site waited for nothing, or only so that work on another stream comes
     later. The device keeps that order when a wait is removed (`native/order.h`).
     """
-    order = REASONS[Reason.ORDERS_STREAMS]
-    return _all(site, lambda verdict: verdict.kind in UNNECESSARY or verdict.reason == order)
+    return _all(site, lambda verdict: verdict.kind in UNNECESSARY or verdict.because is Because.ORDERS_STREAMS)
 
 
 def _all(site: Site, good: Callable[[Verdict], bool]) -> bool:
@@ -225,7 +224,7 @@ def can_be_staged(site: Site) -> bool:
     """
 
     def staged(verdict: Verdict) -> bool:
-        return verdict.kind in UNNECESSARY or verdict.reason == REASONS[Reason.SOURCE_OVERWRITTEN]
+        return verdict.kind in UNNECESSARY or verdict.because is Because.SOURCE_OVERWRITTEN
 
     if site.function in UPLOADS:
         return _all(site, staged)
@@ -234,7 +233,7 @@ def can_be_staged(site: Site) -> bool:
     return site.staged_s > LEAST * late_cost_s(site) if never_needed(site) else guards_itself(site) and pays(site)
 
 
-GUARDED = tuple(REASONS[reason] for reason in (Reason.RESULT_USED, Reason.SOURCE_OVERWRITTEN, Reason.ORDERS_STREAMS))
+GUARDED = (Because.RESULT_USED, Because.SOURCE_OVERWRITTEN, Because.ORDERS_STREAMS)
 """Needs that a deferred download satisfies: memory is closed until the GPU is done with it, and the device keeps
 streams in order. Other needs, such as a timer in the program, would be violated.
 """
@@ -242,7 +241,7 @@ streams in order. Other needs, such as a timer in the program, would be violated
 
 def needs_more(verdict: Verdict) -> bool:
     """Return whether occurrences are needed for something that a wait at the first use does not satisfy."""
-    return verdict.kind not in UNNECESSARY and verdict.reason not in GUARDED
+    return verdict.kind not in UNNECESSARY and verdict.because not in GUARDED
 
 
 def guards_itself(site: Site) -> bool:

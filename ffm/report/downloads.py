@@ -6,10 +6,10 @@ import shlex
 from dataclasses import dataclass
 
 from ffm.model.copies import WORTH_TIMING_BYTES
-from ffm.model.necessity import REASONS, Reason
 from ffm.report.commands import command
 from ffm.report.numbers import count, plural, size
 from ffm.results.analysis_document import Analysis, DownloadUse
+from ffm.results.vocabulary import Because
 
 MOSTLY_UNTOUCHED = 0.5
 """Smaller downloads are suggested where at most this share of all watched downloads was touched, unless the downloads
@@ -98,7 +98,7 @@ def unwatched(analysis: Analysis, index: int) -> bool:
     site = analysis.sites[index]
     if analysis.watch != "pages":
         return False
-    hidden = any(verdict.reason == REASONS[Reason.NOT_WATCHED] for verdict in site.synchronization)
+    hidden = any(verdict.because is Because.NOT_WATCHED for verdict in site.synchronization)
     return hidden or (site.download is not None and site.download.occurrences == 0)
 
 
@@ -117,7 +117,7 @@ def watch_notes(analysis: Analysis, results: str = "") -> list[str]:
     sites = [
         site
         for index, site in enumerate(analysis.sites)
-        if unwatched(analysis, index) and any(v.reason == REASONS[Reason.NOT_WATCHED] for v in site.synchronization)
+        if unwatched(analysis, index) and any(v.because is Because.NOT_WATCHED for v in site.synchronization)
     ]
     if not sites:
         return []

@@ -11,6 +11,7 @@ from ffm.report.numbers import Saving, Scale
 from ffm.results.analysis_document import Analysis, Site, Verdict
 from ffm.results.call_sites import source_file
 from ffm.results.documents import Frame
+from ffm.results.vocabulary import WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def findings(analysis: Analysis, index: int) -> list[Finding]:
     def finding(issue: str, verdict: Verdict) -> Finding:
         keep = None if verdict.keep is None else place(analysis, verdict.keep)
         first = None if verdict.first is None else place(analysis, verdict.first)
-        return Finding(issue, verdict.kind, verdict.reason, verdict.occurrences, site.count, keep, first)
+        return Finding(issue, verdict.kind, WORDS[verdict.because], verdict.occurrences, site.count, keep, first)
 
     return [
         *(finding("synchronization", verdict) for verdict in site.synchronization),

@@ -23,6 +23,7 @@ from ffm.results.documents import (
     WaitLatency,
     one_of,
 )
+from ffm.results.vocabulary import Because
 
 SiteKind = Annotated[str, one_of("other", "synchronization", "transfer", "free", "allocation", "launch", "private")]
 VerdictKind = Annotated[
@@ -80,7 +81,7 @@ class Verdict(Record, frozen=True, kw_only=True):
     """
 
     kind: VerdictKind
-    reason: str
+    because: Because
     occurrences: Count
     keep: Number | None = None
     """If conditionally unnecessary, the site of the synchronization that must stay."""
@@ -277,7 +278,9 @@ class Analysis(Document, frozen=True, kw_only=True):
     """Stage 5 (dissertation 4.5): problems, benefits and groups. `timeline` names the columnar file of the model."""
 
     format: ClassVar[str] = "ffm.analysis"
+    written: ClassVar[int] = 5
     tables: ClassVar[tuple[str, ...]] = ("timeline",)
+    version: int = written
     application: str
     origin: Annotated[str, one_of("ffm", "diogenes")]
     """`ffm`, or `diogenes` for imported results."""

@@ -21,7 +21,7 @@ from ffm.results.sealing import digest_of_file, is_signed, is_whole, sealed, tak
 from ffm.whole_file import write_whole
 
 FORMAT_VERSION = 4
-"""Incremented when a field changes its meaning; readers refuse other versions."""
+"""Of what the measuring stages write; incremented when a field changes its meaning. Readers refuse other versions."""
 
 MOST_BYTES = 1 << 31
 """No document is larger: a million stacks of 30 frames take a tenth of it."""
@@ -203,15 +203,16 @@ Reference = tuple[str, Iterable[int], int]
 
 
 class Document(Record, frozen=True, kw_only=True):
-    """A file of results. Subclasses set `format`; `version` is checked on reading.
+    """A file of results. Subclasses set `format`; `version` must be the `written` one on reading.
 
     `tables` lists the fields that name columnar files, which are next to the document. `checksums` are those of these
     files, by field, as determined by `write_document`.
     """
 
     format: ClassVar[str]
+    written: ClassVar[int] = FORMAT_VERSION
     tables: ClassVar[tuple[str, ...]] = ()
-    version: int = FORMAT_VERSION
+    version: int = written
     runs: dict[str, str] = {}
     """Identity, by stage, of the run that the document describes and of those that it was built on
     (`ffm.results.identity`).
@@ -405,9 +406,10 @@ def _decoded(kind: type[Document], path: Path, data: bytes) -> dict[str, Any]:
         raise edited(kind, path) from None
     if not isinstance(content, dict) or content.pop("format", None) != kind.format:
         raise DocumentError(f"{path} is not a document of the format {kind.format}. {make_anew(kind)}")
-    if content.get("version") != FORMAT_VERSION:
+    if content.get("version") != kind.written:
+        anew = "Measure all stages of the program again: `snakemake --forceall --config app=./program`."
         raise DocumentError(
-            f"{path} has version {content.get('version')!r:.40}, but this ffm reads version {FORMAT_VERSION}. "
-            "Measure all stages of the program again: `snakemake --forceall --config app=./program`."
+            f"{path} has version {content.get('version')!r:.40}, but this ffm reads version {kind.written}. "
+            + (make_anew(kind) if kind.format == "ffm.analysis" else anew)
         )
     return content

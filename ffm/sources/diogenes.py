@@ -41,6 +41,7 @@ from ffm.results.documents import MOST_BYTES, Frame, Module, Number, Stack
 from ffm.results.folder import ResultsFolder
 from ffm.results.identity import forget_runs
 from ffm.results.lock import writing_to
+from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings, SiteDescription, write_results
 
 STACKS_FILE = "combined_stacks.json"
@@ -304,24 +305,20 @@ def _verdicts(records: list[Record], index: int) -> tuple[list[Verdict], list[Ve
     sites = {other.number: site for site, other in enumerate(records) if other.number != FIRST_RECORD}
     synchronization, transfer = [], []
     if record.uses:
-        reason = "the CPU used data that the synchronization protects"
-        synchronization.append(Verdict(kind="required", reason=reason, occurrences=record.uses))
+        synchronization.append(Verdict(kind="required", because=Because.DATA_USED, occurrences=record.uses))
     elif record.number != FIRST_RECORD:
         # Dependencies count records from 0, numbers count from 1.
         others = [sites[place + 1] for place in record.dependencies if sites.get(place + 1, index) != index]
-        reason = "the CPU did not use data that the synchronization protects"
         kind = "conditionally unnecessary" if others else "unnecessary"
         keep = others[-1] if others else None
-        synchronization.append(Verdict(kind=kind, reason=reason, occurrences=record.count, keep=keep))
+        synchronization.append(Verdict(kind=kind, because=Because.DATA_NOT_USED, occurrences=record.count, keep=keep))
     if record.duplicates:
         origin = Counter(record.collisions).most_common(1)
         first = sites.get(origin[0][0]) if origin else None
-        reason = "its content has the 32-bit hash of an earlier transfer; destinations were not compared"
-        transfer.append(Verdict(kind="repeat", reason=reason, occurrences=record.duplicates, first=first))
+        transfer.append(Verdict(kind="repeat", because=Because.EQUAL_HASH, occurrences=record.duplicates, first=first))
     if record.transfers > record.duplicates:
-        reason = "its content had not been transferred before"
         needed = record.transfers - record.duplicates
-        transfer.append(Verdict(kind="needed", reason=reason, occurrences=needed))
+        transfer.append(Verdict(kind="needed", because=Because.NEW_HASH, occurrences=needed))
     return synchronization, transfer
 
 

@@ -18,16 +18,17 @@ from ffm.evidence.matching import match, translate
 from ffm.evidence.operations import EVENTS, function_name
 from ffm.evidence.pinning import memory_to_pin
 from ffm.model.gpu_times import infer_gpu_times
-from ffm.model.necessity import REASONS, REQUIRED, Comparison, Reason
+from ffm.model.necessity import REQUIRED, Comparison, Reason
 from ffm.model.replay import Replay
 from ffm.model.timeline import Problem, Timeline
-from ffm.model.transfers import REPETITIONS, Repetition
+from ffm.model.transfers import Repetition
 from ffm.results.analysis_document import AllocationLink, Analysis, Matching, PinnedMemory, StageCost, Verdict
 from ffm.results.columns import Columns
 from ffm.results.documents import Baseline, Document, Memory, SyncUse, Tracing, read_owned
 from ffm.results.folder import ResultsFolder, application_name
 from ffm.results.identity import agreeing, begin_run
 from ffm.results.tables import stored_table
+from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings, SiteDescription, write_results
 from ffm.stages.memory import GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS
 from ffm.stages.notes import (
@@ -323,7 +324,7 @@ def _sites(
             transfer[stack].append(
                 Verdict(
                     kind=VERDICTS[Repetition(kind)],
-                    reason=REPETITIONS[Repetition(kind)],
+                    because=Because[Repetition(kind).name],
                     occurrences=occurrences,
                     first=first if first >= 0 else None,
                 )
@@ -357,7 +358,7 @@ def _synchronization_verdict(reason: Reason, keep: int, occurrences: int, *, mis
         kind = "conditionally unnecessary"
     else:
         kind = "misplaced" if misplaced else "required"
-    return Verdict(kind=kind, reason=REASONS[reason], occurrences=occurrences, keep=keep if keep >= 0 else None)
+    return Verdict(kind=kind, because=Because[reason.name], occurrences=occurrences, keep=keep if keep >= 0 else None)
 
 
 def _cost(document: Document, baseline: Baseline) -> StageCost:

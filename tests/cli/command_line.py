@@ -13,6 +13,7 @@ from ffm.cli.main import main
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.analysis_document import Verdict
 from ffm.results.documents import Frame, Module, Stack
+from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings, SiteDescription, write_results
 
 SECOND = 1_000_000_000
@@ -82,9 +83,9 @@ def write_small_results(folder: Path, *, empty_stack: bool = False) -> None:
         for call, _, line in calls
     ]
     verdicts = [
-        Verdict(kind="unnecessary", reason="nothing uses it", occurrences=times),
-        Verdict(kind="unnecessary", reason="nothing uses it", occurrences=times),
-        Verdict(kind="required", reason="its data is used", occurrences=times),
+        Verdict(kind="unnecessary", because=Because.NOTHING_RELIES, occurrences=times),
+        Verdict(kind="unnecessary", because=Because.NOTHING_RELIES, occurrences=times),
+        Verdict(kind="required", because=Because.RESULT_USED, occurrences=times),
     ]
     findings = Findings(
         application="solve",

@@ -36,7 +36,7 @@ def results(tmp_path: Path) -> Path:
         (["sequence", "1"], "Number of sync issues: 2   Number of transfer issues: 0"),
         (["subsequence", "2", "2"], "Time recoverable in subsequence: "),
         (["fold", "cudaFree"], "Fold on cudaFree of solve: 200 calls"),
-        (["site", "3"], "required synchronization (100 of 100 occurrences): its data is used"),
+        (["site", "3"], "required synchronization (100 of 100 occurrences): the CPU uses a result"),
     ],
 )
 def test_each_screen_shows_the_newest_results(

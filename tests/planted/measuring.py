@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ffm.results.analysis_document import Analysis, Site, Verdict
 from ffm.results.folder import ResultsFolder
+from ffm.results.vocabulary import WORDS
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request, Watch
 from ffm.stages.registry import MEASURING_STAGES
@@ -134,7 +135,7 @@ def _compare(case: Case, analysis: Analysis, watch: Watch) -> Iterator[Answer]:
                 watch=watch,
                 expected=label or (NO_SYNCHRONIZATION if sort == "synchronization" else NEEDED_TRANSFER),
                 found=found,
-                reason="; ".join(sorted({verdict.reason for verdict in verdicts})),
+                reason="; ".join(sorted({WORDS[verdict.because] for verdict in verdicts})),
             )
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.errors import FfmError
-from ffm.model.necessity import REASONS, Reason
 from ffm.remedy.fitness import Fitness, fitness, left
 from ffm.remedy.layout import PLAN, PLAN_MAGIC, SITE, constant, declarations, guarded_functions
 from ffm.remedy.selection import (
@@ -26,12 +25,13 @@ from ffm.remedy.selection import (
 )
 from ffm.results.analysis_document import AllocationLink, Analysis, Benefit, Site, Verdict
 from ffm.results.documents import Stack
+from ffm.results.vocabulary import WORDS, Because
 
-UNNECESSARY = REASONS[Reason.NOTHING_RELIES]
+UNNECESSARY = Because.NOTHING_RELIES
 
 
-def verdict(kind: str, occurrences: int, reason: str = UNNECESSARY, **more: int) -> Verdict:
-    return Verdict(kind=kind, reason=reason, occurrences=occurrences, **more)
+def verdict(kind: str, occurrences: int, because: Because = UNNECESSARY, **more: int) -> Verdict:
+    return Verdict(kind=kind, because=because, occurrences=occurrences, **more)
 
 
 def site(
@@ -100,10 +100,10 @@ def test_synchronizations_are_skipped_where_every_occurrence_was_unnecessary() -
 
 
 def test_an_order_of_streams_is_kept_where_its_wait_is_removed() -> None:
-    order = verdict("required", 4, REASONS[Reason.ORDERS_STREAMS])
+    order = verdict("required", 4, Because.ORDERS_STREAMS)
     document = analysis(
         site(0, "synchronization", "cuStreamSynchronize", [verdict("unnecessary", 6), order]),
-        site(1, "synchronization", "cuStreamSynchronize", [order, verdict("required", 6, REASONS[Reason.TIMING])]),
+        site(1, "synchronization", "cuStreamSynchronize", [order, verdict("required", 6, Because.TIMING)]),
     )
     assert actions(plan(document, {Remedy.SKIP})) == {0: {"SKIP"}}
 
@@ -128,11 +128,11 @@ def test_frees_are_hoisted_with_the_allocations_of_what_they_free() -> None:
 
 
 def test_frees_that_are_needed_now_and_then_are_hoisted_if_what_they_protect_can_be_guarded() -> None:
-    def free(number: int, reason: Reason) -> Site:
-        needed = verdict("required", 1, REASONS[reason])
+    def free(number: int, because: Because) -> Site:
+        needed = verdict("required", 1, because)
         return site(number, "free", "cuMemFree_v2", [verdict("unnecessary", 9), needed])
 
-    reasons = (Reason.RESULT_USED, Reason.ORDERS_STREAMS, Reason.HOST_TIMER, Reason.PRIVATE_CALL)
+    reasons = (Because.RESULT_USED, Because.ORDERS_STREAMS, Because.HOST_TIMER, Because.PRIVATE_CALL)
     document = analysis(
         site(0, "allocation", "cuMemAlloc_v2"),
         *(free(number, reason) for number, reason in enumerate(reasons, 1)),
@@ -145,8 +145,8 @@ def test_frees_that_are_needed_now_and_then_are_hoisted_if_what_they_protect_can
 
 
 def test_an_upload_may_have_waited_for_its_source_to_be_overwritten() -> None:
-    overwritten = verdict("required", 4, REASONS[Reason.SOURCE_OVERWRITTEN])
-    used = verdict("required", 4, REASONS[Reason.RESULT_USED])
+    overwritten = verdict("required", 4, Because.SOURCE_OVERWRITTEN)
+    used = verdict("required", 4, Because.RESULT_USED)
     document = analysis(
         site(0, "transfer", "cuMemcpyHtoD_v2", [verdict("unnecessary", 6), overwritten]),
         site(1, "transfer", "cuMemcpyHtoD_v2", [verdict("unnecessary", 6), used]),
@@ -193,10 +193,10 @@ def test_a_download_that_nobody_needs_soon_stays_where_it_saves_next_to_nothing(
 
 
 def test_a_download_comes_late_where_some_occurrences_are_needed_if_that_pays() -> None:
-    used = verdict("required", 4, REASONS[Reason.RESULT_USED])
-    ordered = verdict("required", 4, REASONS[Reason.ORDERS_STREAMS])
-    early = verdict("misplaced", 4, REASONS[Reason.RESULT_USED])
-    timer = verdict("required", 4, REASONS[Reason.HOST_TIMER])
+    used = verdict("required", 4, Because.RESULT_USED)
+    ordered = verdict("required", 4, Because.ORDERS_STREAMS)
+    early = verdict("misplaced", 4, Because.RESULT_USED)
+    timer = verdict("required", 4, Because.HOST_TIMER)
     unnecessary = verdict("unnecessary", 6)
     little = Benefit(carry_s=0.5, bound_s=0.5, replay_s=10 * LATE_S)
     some = [
@@ -224,13 +224,13 @@ def test_uploads_and_skipped_synchronizations_deliver_nothing_late() -> None:
 
 
 def test_what_is_not_corrected_has_a_reason() -> None:
-    needed = verdict("required", 4, REASONS[Reason.RESULT_USED])
-    timer = verdict("required", 4, REASONS[Reason.HOST_TIMER])
+    needed = verdict("required", 4, Because.RESULT_USED)
+    timer = verdict("required", 4, Because.HOST_TIMER)
     unnecessary = verdict("unnecessary", 6)
     document = analysis(
         site(0, "transfer", "cuMemsetD8_v2", [verdict("unnecessary", 10)]),
         site(1, "synchronization", "cuCtxSynchronize", [unnecessary, needed]),
-        site(2, "synchronization", "cuCtxSynchronize", [verdict("misplaced", 10, REASONS[Reason.RESULT_USED])]),
+        site(2, "synchronization", "cuCtxSynchronize", [verdict("misplaced", 10, Because.RESULT_USED)]),
         site(3, "transfer", "cuMemcpyDtoH_v2", [unnecessary, timer]),
         site(4, "transfer", "cuMemcpyDtoHAsync_v2", [verdict("unnecessary", 10)]),
         site(5, "free", "cuMemFree_v2", [verdict("unnecessary", 10)]),
@@ -262,7 +262,7 @@ REASON_WORDS = (
     "managed memory",
     "4 of 10 occurrences are needed",
     "moving it requires a change of the source",
-    f"4 are needed: {REASONS[Reason.HOST_TIMER]}",
+    f"4 are needed: {WORDS[Because.HOST_TIMER]}",
     "not cuMemcpyDtoHAsync_v2",
     "the allocation of the memory that it frees was not observed",
     "1 of 10 occurrences could not be matched",
@@ -302,7 +302,7 @@ def test_the_plan_is_sorted_by_key(tmp_path: Path) -> None:
 
 
 def test_sites_that_depend_on_each_other_are_one_unit_paced_by_its_most_frequent_problem() -> None:
-    used = verdict("required", 10, REASONS[Reason.RESULT_USED])
+    used = verdict("required", 10, Because.RESULT_USED)
     document = analysis(
         site(0, "allocation", "cuMemAlloc_v2"),
         site(1, "free", "cuMemFree_v2", [verdict("unnecessary", 10)]),

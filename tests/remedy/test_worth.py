@@ -7,10 +7,10 @@ from collections.abc import Collection
 import msgspec
 import pytest
 
-from ffm.model.necessity import REASONS, Reason
 from ffm.remedy.selection import Remedy, plan
 from ffm.remedy.worth import CALL_S, ENTERING_S, Machine, Worth, machine_of, worthwhile
 from ffm.results.analysis_document import Analysis, Benefit
+from ffm.results.vocabulary import Because
 from tests.remedy.test_selection import analysis, site, verdict
 
 MACHINE = Machine(hash_s=1e-10, copy_s=1e-10, pin_s=1e-9)
@@ -84,7 +84,7 @@ def test_pinning_is_paid_once() -> None:
 
 def test_hashing_must_save_more_than_it_costs() -> None:
     """1 GiB in each of ten uploads takes a second to hash; its upload from pageable memory needs its wait."""
-    used = verdict("required", 10, REASONS[Reason.RESULT_USED])
+    used = verdict("required", 10, Because.RESULT_USED)
     one = site(0, "transfer", "cuMemcpyHtoD_v2", [used], [verdict("no-op", 10, first=0)])
     document = analysis(msgspec.structs.replace(one, bytes=10 << 30))
     assert kept(judged(document, {frozenset({0}): 0.5})) == set()

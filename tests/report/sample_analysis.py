@@ -14,6 +14,7 @@ from ffm.results.analysis_document import (
     Verdict,
 )
 from ffm.results.documents import Frame, Module, Stack
+from ffm.results.vocabulary import Because
 
 TEMPLATE = "void thrust::detail::contiguous_storage<float, thrust::device_allocator<float> >::deallocate()"
 
@@ -68,7 +69,7 @@ def benefit(carry: float, bound: float) -> Benefit:
 
 def sample_analysis() -> Analysis:
     """1,000 seconds of a program with problems worth 12.5, 10, 2.5 and 0.5 seconds."""
-    unused = "nothing on the host uses what it protects"
+    unused = Because.NOTHING_RELIES
     sites = [
         _site(
             "cudaFree",
@@ -79,7 +80,7 @@ def sample_analysis() -> Analysis:
             "free",
             5000,
             benefit(10.0, 12.0),
-            synchronization=[Verdict(kind="unnecessary", reason=unused, occurrences=5000)],
+            synchronization=[Verdict(kind="unnecessary", because=unused, occurrences=5000)],
         ),
         _site(
             "cudaMemcpy",
@@ -91,11 +92,11 @@ def sample_analysis() -> Analysis:
             5000,
             benefit(2.5, 3.0),
             bytes=3 * 1024 * 1024,
-            synchronization=[Verdict(kind="unnecessary", reason=unused, occurrences=5000)],
+            synchronization=[Verdict(kind="unnecessary", because=unused, occurrences=5000)],
             transfer=[
                 Verdict(
                     kind="no-op",
-                    reason="the destination already holds these bytes",
+                    because=Because.NO_OP,
                     occurrences=4999,
                     first=1,
                 )
@@ -113,7 +114,7 @@ def sample_analysis() -> Analysis:
             synchronization=[
                 Verdict(
                     kind="conditionally unnecessary",
-                    reason="a later one covers the same work",
+                    because=Because.LATER_COVERS,
                     occurrences=120,
                     keep=3,
                 )
@@ -129,7 +130,7 @@ def sample_analysis() -> Analysis:
             5000,
             benefit(0.0, 0.0),
             problem_count=0,
-            synchronization=[Verdict(kind="required", reason="first use after 2 us", occurrences=5000)],
+            synchronization=[Verdict(kind="required", because=Because.RESULT_USED, occurrences=5000)],
         ),
     ]
     return Analysis(

@@ -10,7 +10,6 @@ import msgspec
 from rich.console import Console, RenderableType
 from sample_analysis import sample_analysis
 
-from ffm.model.necessity import REASONS, Reason
 from ffm.report.html import html
 from ffm.report.overview import overview
 from ffm.report.remedies import remedies_view
@@ -19,6 +18,7 @@ from ffm.report.site import site
 from ffm.report.terminal import render_overview, render_site
 from ffm.report.terminal.remedies import render_remedies
 from ffm.results.analysis_document import Analysis, DownloadUse, Verdict
+from ffm.results.vocabulary import Because
 
 MIB = 1 << 20
 
@@ -31,14 +31,16 @@ def use(**more: int | float | str) -> DownloadUse:
     return DownloadUse(**{**values, **more})  # type: ignore[arg-type]
 
 
-def analysis_with(download: DownloadUse | None, watch: str = "pages", reason: str = "first use after 2 us") -> Analysis:
+def analysis_with(
+    download: DownloadUse | None, watch: str = "pages", because: Because = Because.RESULT_USED
+) -> Analysis:
     """The fourth site, which has no other problem, downloads."""
     analysis = sample_analysis()
     changed = msgspec.structs.replace(
         analysis.sites[3],
         call="cudaMemcpy",
         download=download,
-        synchronization=[Verdict(kind="required", reason=reason, occurrences=5000)],
+        synchronization=[Verdict(kind="required", because=because, occurrences=5000)],
     )
     return msgspec.structs.replace(analysis, sites=[*analysis.sites[:3], changed], watch=watch)
 
@@ -141,7 +143,7 @@ def test_what_is_not_known_is_said_with_what_may_tell() -> None:
 
 
 def test_a_hint_names_the_results_that_the_user_named() -> None:
-    analysis = analysis_with(None, reason=REASONS[Reason.NOT_WATCHED])
+    analysis = analysis_with(None, because=Because.NOT_WATCHED)
     words = "--results 'my results'"
     command = f"ffm stage memory --watch trace {words} -- ./als 100 'a b'"
     assert command in site(analysis, 4, results=words).hint
@@ -149,9 +151,9 @@ def test_a_hint_names_the_results_that_the_user_named() -> None:
 
 
 def test_waits_for_unwatched_memory_are_a_note_with_a_hint() -> None:
-    reason = REASONS[Reason.NOT_WATCHED]
+    because = Because.NOT_WATCHED
     hint = "--watch trace -- ./als"
-    assert any(hint in note for note in overview(analysis_with(None, reason=reason)).notes)
-    assert hint in site(analysis_with(None, reason=reason), 4).hint
+    assert any(hint in note for note in overview(analysis_with(None, because=because)).notes)
+    assert hint in site(analysis_with(None, because=because), 4).hint
     assert not any(hint in note for note in overview(analysis_with(None)).notes)
-    assert not any(hint in note for note in overview(analysis_with(None, watch="trace", reason=reason)).notes)
+    assert not any(hint in note for note in overview(analysis_with(None, watch="trace", because=because)).notes)

@@ -78,7 +78,7 @@ def test_it_says_what_the_screens_say() -> None:
     text = html(sample_analysis())
     for expected in (
         "12.500 s (1.25 %)",
-        "nothing on the host uses what it protects",
+        "the CPU touches nothing afterwards that the earlier work writes or reads",
         "als.cu:738",
         "libcudart.so.13+0x41f0",
         "llvm-symbolizer is not installed.",

@@ -134,7 +134,7 @@ def test_calls_waits_problems_and_work_lie_on_their_tracks(tmp_path: Path) -> No
     assert problem[:3] == ("misplaced synchronization: cudaFree", 20_000, 100_000)
     assert problem[3]["site"] == 1
     assert problem[3]["site would save"] == "10.000 s (1.00 % of the run)"
-    assert "nothing on the host uses" in problem[3]["verdicts"]
+    assert "the CPU touches nothing" in problem[3]["verdicts"]
     assert first_use[:3] == (FIRST_USE, 133_000, -1)
     [(name, begin, end, _)] = found["GPU stream 1 (inferred)"]
     assert (name, begin) == ("cudaFree", 0)

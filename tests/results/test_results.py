@@ -18,6 +18,7 @@ from ffm.results.analysis_document import DownloadUse, Verdict
 from ffm.results.documents import Frame, Module, Stack
 from ffm.results.stored import Results, open_results, subsequence
 from ffm.results.timeline_file import load_timeline, save_timeline
+from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings, SiteDescription, analyse, write_results
 
 ITERATIONS = 4
@@ -63,7 +64,7 @@ def stack(call: str, caller: str, line: int) -> Stack:
 
 def loop_findings(timeline: Timeline | None = None) -> Findings:
     timeline = timeline or loop_timeline()
-    keep = Verdict(kind="conditionally unnecessary", reason="covered", occurrences=ITERATIONS, keep=4)
+    keep = Verdict(kind="conditionally unnecessary", because=Because.LATER_COVERS, occurrences=ITERATIONS, keep=4)
     return Findings(
         application="solve",
         command=["./solve", "4"],

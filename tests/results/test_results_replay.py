@@ -20,6 +20,7 @@ from ffm.results.analysis_document import Benefit, Group, PinnedMemory, Verdict
 from ffm.results.best_parts import best_subsequences
 from ffm.results.stored import Results, benefit_of_correcting, doing_without, open_results, subsequence
 from ffm.results.timeline_file import load_results_timeline, save_timeline
+from ffm.results.vocabulary import Because
 from ffm.stages.analysis import longer_by
 from ffm.stages.findings import Findings, analyse, write_results
 
@@ -171,7 +172,7 @@ def test_frees_alone_are_worth_their_waits(results: Results) -> None:
 
 def test_doing_without_is_answered_by_replay_whatever_the_estimator(results: Results) -> None:
     number = len(results.document.sites) - 1
-    required = Verdict(kind="required", reason="its result is used", occurrences=ITERATIONS)
+    required = Verdict(kind="required", because=Because.RESULT_USED, occurrences=ITERATIONS)
     sites = [*results.document.sites]
     sites[number] = msgspec.structs.replace(sites[number], synchronization=[required])
     needed = Results(results.folder, msgspec.structs.replace(results.document, sites=sites))
