@@ -2,12 +2,11 @@
 
     python benchmarks/hashing.py                 # 4 KiB to 512 MiB, 15 rounds
 
-Compiles the collector's own hashing (`ffm/instrument/collector/hashes.c`, XXH3-128; with its own flags) into a library,
-together with a loop that only reads: 256-bit loads, eight at a time. Both process the same bytes in turn, in one
-process and one thread; a small buffer several times, until a millisecond's worth of bytes was read. The goal is 80 % of
-the speed of reading memory (docs/architecture.md#goals), so it applies if the bytes come from memory: in buffers larger
-than the caches.
-the caches.
+Compiles the collector's own hashing (`ffm/instrument/native/collector/hashes.c`, XXH3-128; with its own flags) into a
+library, together with a loop that only reads: 256-bit loads, eight at a time. Both process the same bytes in turn, in
+one process and one thread; a small buffer several times, until a millisecond's worth of bytes was read. The goal is 80
+% of the speed of reading memory (docs/architecture.md#goals), so it applies if the bytes come from memory: in buffers
+larger than the caches.
 Prints a table; writes `benchmarks/results/hashing.json` and a picture next to it.
 """
 
@@ -35,10 +34,12 @@ from ffm.driver.generate import include_text
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results" / "hashing.json"
-COLLECTOR = ROOT / "ffm" / "instrument" / "collector"
+NATIVE = ROOT / "ffm" / "instrument" / "native"
+COLLECTOR = NATIVE / "collector"
+SEEN = tuple(f"-I{NATIVE / folder}" for folder in ("collector", "calls", "record", "base"))
 GOAL = 0.8
 FLAGS = ("-std=c11", "-O2", "-D_GNU_SOURCE", "-fPIC", "-shared")
-"""As in the collector's CMakeLists.txt."""
+"""As in ffm/instrument/native/CMakeLists.txt."""
 
 SIZES = (4 << 10, 64 << 10, 1 << 20, 16 << 20, 128 << 20, 512 << 20)
 BEYOND_CACHES = 128 << 20
@@ -56,7 +57,7 @@ def build(folder: Path) -> ctypes.CDLL:
     (folder / "catalogue.inc").write_text(include_text(load_catalogue()))
     library = folder / "libhashing.so"
     sources = [Path(__file__).parent / "programs" / "hashing.c", COLLECTOR / "hashes.c", COLLECTOR / "hashes_avx2.c"]
-    subprocess.run(["cc", *FLAGS, f"-I{COLLECTOR}", f"-I{folder}", "-o", library, *sources], check=True)
+    subprocess.run(["cc", *FLAGS, *SEEN, f"-I{folder}", "-o", library, *sources], check=True)
     loaded = ctypes.CDLL(str(library))
     for name in ("hash_once", "read_once"):
         getattr(loaded, name).argtypes = (ctypes.c_void_p, ctypes.c_uint64)

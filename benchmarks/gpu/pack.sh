@@ -29,7 +29,7 @@ done
 # Rebuilt, because the build in the checkout may be older than its sources. Everything that these folders install is
 # packed, with the libunwind that it links.
 build=build/gpu-native
-parts="ffm/instrument/collector ffm/remedy/native"
+parts="ffm/instrument/native"
 cmake -S . -B "$build" -G Ninja -DPython3_EXECUTABLE="$(command -v "$python")" >"$build.log" 2>&1 || refused=cmake
 for part in $parts; do
     if [ -z "${refused:-}" ]; then

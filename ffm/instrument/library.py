@@ -18,7 +18,7 @@ LIBRARIES = ("libffm_gate.so", "libffm_pages.so", COLLECTOR, "libffm_remedy.so",
 """All of them."""
 
 _BUILT_FROM = re.compile(rb"ffm built from ((?:\S+=[0-9a-f]{64} )+)\n")
-"""See `collector/built_from.c`."""
+"""See `native/built_from.c`."""
 
 
 def native_library(name: str) -> Path:

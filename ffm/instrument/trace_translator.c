@@ -1,8 +1,8 @@
 /* Runs inside the measured program, compiled there by Frida (CModule). It makes Stalker translate the program's code so
  * that every instruction that accesses watched memory calls the collector first.
  *
- * It only translates; the effects of the instructions are the collector's business (collector/trace.c).
- * collector/trace_operand.h is prepended to this text. */
+ * It only translates; the effects of the instructions are the collector's business (native/watch/detection/trace.c).
+ * native/watch/memory/trace_operand.h is prepended to this text. */
 
 #define __IBMC__ /* otherwise capstone.h uses a #pragma that CModule's compiler treats as an error */
 #include <gum/gumstalker.h>

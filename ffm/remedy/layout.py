@@ -13,7 +13,7 @@ import cffi
 
 from ffm.errors import FfmError
 
-NATIVE = Path(__file__).parent / "native"
+NATIVE = Path(__file__).parents[1] / "instrument" / "native" / "correction" / "foundation"
 DECLARATIONS = NATIVE / "remedy_layout.h"
 EXTRA_FUNCTIONS = NATIVE / "extra_functions.def"
 GUARDED_FUNCTIONS = NATIVE / "guarded_functions.def"
@@ -76,7 +76,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a unit's trial found (`native/trials.h`): whether it is corrected, and how much slower that is, as the mean
+    """What a unit's trial found (`trials.h`): whether it is corrected, and how much slower that is, as the mean
     over some pairs of blocks. `slower` is a share of the longer time; it is None without a pair.
     """
 

@@ -39,7 +39,7 @@ from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.tracing import traced_functions
 
 CONTENTS, WATCH, PLAN, GPU_TIMES, NO_ORDINARY = 1, 2, 4, 16, 32
-"""Flags `FFM_MODE_*` of `ffm/instrument/collector/collector.h`."""
+"""Flags `FFM_MODE_*` of `ffm/instrument/native/collector/collector.h`."""
 
 TOUCHING = (Role.RESULT, Role.SOURCE, Role.OWN_SOURCE)
 """Accesses that stage 4 can observe again."""

@@ -41,7 +41,7 @@ TRACED_KINDS = (
 
 
 HOST = 8
-"""The flag `FFM_MODE_HOST` of `ffm/instrument/collector/collector.h`."""
+"""The flag `FFM_MODE_HOST` of `ffm/instrument/native/collector/collector.h`."""
 
 NEWEST_CAPABILITY = 9999
 """A GPU newer than all: code that must be compiled even for it is PTX."""

@@ -8,7 +8,7 @@ from ffm.instrument.recording.layout import constant, record_type
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "recording-format.md").read_text(encoding="utf-8")
-LAYOUT = (ROOT / "ffm" / "instrument" / "collector" / "layout.h").read_text(encoding="utf-8")
+LAYOUT = (ROOT / "ffm" / "instrument" / "native" / "record" / "layout.h").read_text(encoding="utf-8")
 
 
 def test_the_page_names_the_version_and_the_sizes() -> None:

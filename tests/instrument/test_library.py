@@ -13,6 +13,10 @@ from ffm.errors import InstrumentError
 from ffm.instrument.library import COLLECTOR, LIBRARIES, native_library
 from ffm.instrument.session import permissions
 
+HEADER = "instrument/native/collector/collector.h"
+OTHERS = ("record/layout.h", "watch/detection/trace_calls.h")
+"""With which the collector must agree, too."""
+
 
 @pytest.fixture
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -20,7 +24,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "instrument" / "lib").mkdir(parents=True)
     for name in LIBRARIES:
         shutil.copy(native_library(name), tmp_path / "instrument" / "lib")
-    for name in ("driver/catalogue.toml", "instrument/collector/collector.h", "instrument/collector/layout.h"):
+    for name in ("driver/catalogue.toml", HEADER, *(f"instrument/native/{name}" for name in OTHERS)):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(
             next(Path(folder) / name for folder in ffm.__path__ if (Path(folder) / name).exists()), tmp_path / name
@@ -35,11 +39,9 @@ def test_a_library_is_used_that_was_built_from_the_files_that_are_there(copied: 
 
 
 def test_a_library_that_was_built_from_others_is_named_with_what_changed(copied: Path) -> None:
-    header = copied / "instrument" / "collector" / "collector.h"
+    header = copied / HEADER
     header.write_text(header.read_text() + "\n")
-    with pytest.raises(
-        InstrumentError, match=rf"{COLLECTOR} was built.*: instrument/collector/collector.h changed.*make setup"
-    ):
+    with pytest.raises(InstrumentError, match=rf"{COLLECTOR} was built.*: {HEADER} changed.*make setup"):
         native_library(COLLECTOR)
     found = permissions.check_machine()[0]
     assert not found.good and "make setup" in found.says

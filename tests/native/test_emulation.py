@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.native.test_native import COLLECTOR
+from tests.native.layers import NATIVE
+
+DETECTION = NATIVE / "watch" / "detection"
 
 
 def test_instructions_do_what_the_cpu_does(tmp_path: Path) -> None:
@@ -13,8 +15,8 @@ def test_instructions_do_what_the_cpu_does(tmp_path: Path) -> None:
     subprocess.run(
         [
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-mno-red-zone",
-            "-fsanitize=undefined", "-fno-sanitize-recover=all", f"-I{COLLECTOR}", "-o", str(program),
-            str(Path(__file__).with_name("emulation.c")), str(COLLECTOR / "emulation.c"),
+            "-fsanitize=undefined", "-fno-sanitize-recover=all", f"-I{DETECTION}", "-o", str(program),
+            str(Path(__file__).with_name("emulation.c")), str(DETECTION / "emulation.c"),
         ],
         check=True,
     )  # fmt: skip

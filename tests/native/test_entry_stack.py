@@ -10,7 +10,8 @@ import pytest
 from ffm.driver.catalogue import load_catalogue
 from ffm.driver.generate import include_text
 from tests.conftest import cuda_include
-from tests.native.test_native import COLLECTOR, HERE, SEPARATE
+from tests.native.layers import includes_of, sources_of
+from tests.native.test_native import HERE
 
 FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror")
 
@@ -20,9 +21,19 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the collector's object files, compiled as CMake does."""
     folder = tmp_path_factory.mktemp("collector")
     (folder / "catalogue.inc").write_text(include_text(load_catalogue()))
-    sources = sorted(str(path) for path in COLLECTOR.glob("*.c") if path.name not in SEPARATE)
+    sources = [str(path) for path in sources_of("collector")]
     subprocess.run(
-        ["gcc", *FLAGS, "-O2", f"-I{folder}", f"-I{COLLECTOR}", "-isystem", str(cuda_include()), "-c", *sources],
+        [
+            "gcc",
+            *FLAGS,
+            "-O2",
+            f"-I{folder}",
+            *includes_of("collector"),
+            "-isystem",
+            str(cuda_include()),
+            "-c",
+            *sources,
+        ],
         cwd=folder,
         check=True,
     )
@@ -34,7 +45,8 @@ def test_both_ways_find_the_same_frames(collector: Path, tmp_path: Path, optimiz
     program = tmp_path / "entry_stack"
     subprocess.run(
         [
-            "gcc", *FLAGS, "-g", *optimization.split(), "-fno-optimize-sibling-calls", f"-I{COLLECTOR}",
+            "gcc", *FLAGS, "-g", *optimization.split(), "-fno-optimize-sibling-calls", f"-I{collector}",
+            *includes_of("collector"),
             "-Wl,--wrap=_ULx86_64_init_local2", "-o", str(program), str(HERE / "entry_stack.c"),
             *map(str, collector.glob("*.o")), "-lunwind", "-lpthread",
         ],

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.native.test_native import COLLECTOR
+from tests.native.layers import NATIVE, includes_of
 
 RECORDED = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32)
 MALLOC = 0
@@ -23,14 +23,15 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The collector's host_blocks.c, alone."""
     path = tmp_path_factory.mktemp("host-blocks") / "libblocks.so"
     sources = [
-        COLLECTOR / "host_blocks.c",
-        COLLECTOR / "intervals.c",
+        NATIVE / "collector" / "host_blocks.c",
+        NATIVE / "base" / "intervals.c",
         Path(__file__).with_name("host_blocks_records.c"),
     ]
     subprocess.run(
         [
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
-            "-fsanitize=undefined", "-fno-sanitize-recover=all", f"-I{COLLECTOR}", "-o", str(path), *map(str, sources),
+            "-fsanitize=undefined", "-fno-sanitize-recover=all", *includes_of("collector"), "-o", str(path),
+            *map(str, sources),
         ],
         check=True,
     )  # fmt: skip

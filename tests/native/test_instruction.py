@@ -9,7 +9,7 @@ from pathlib import Path
 import capstone
 import pytest
 
-from tests.native.test_native import COLLECTOR
+from tests.native.layers import NATIVE
 
 EXACT = """
 mov (%rdi), %al
@@ -131,7 +131,7 @@ def decoder(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
             "-fPIC",
             "-o",
             library,
-            COLLECTOR / "instruction.c",
+            NATIVE / "watch" / "detection" / "instruction.c",
         ],
         check=True,
     )

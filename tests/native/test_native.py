@@ -8,23 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ffm.instrument
 from ffm.driver.catalogue import load_catalogue
 from ffm.driver.generate import include_text
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording, read_recordings
 from tests.conftest import cuda_include
+from tests.native.layers import includes_of, sources_of
 
 HERE = Path(__file__).parent
-COLLECTOR = next(
-    Path(folder) / "collector" for folder in ffm.instrument.__path__ if (Path(folder) / "collector").is_dir()
-)
 KINDS_OF_EXTENTS = ("FOLLOWED", "TOUCHED", "LOST")
-
-SEPARATE = (
-    "gate.c", "gate_descriptors.c", "gate_jump.c", "gate_notice.c", "gate_programs.c", "pages.c", "built_from.c",
-)  # fmt: skip
-"""Not part of the collector, or not of its code."""
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +27,9 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Recording]:
     subprocess.run(
         [
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fno-sanitize-recover=all",
-            "-fsanitize=address,undefined", "-fno-optimize-sibling-calls", f"-I{folder}", f"-I{COLLECTOR}",
+            "-fsanitize=address,undefined", "-fno-optimize-sibling-calls", f"-I{folder}", *includes_of("collector"),
             "-isystem", str(cuda_include()), "-o", str(program), str(HERE / "collector_test.c"),
-            *sorted(str(path) for path in COLLECTOR.glob("*.c") if path.name not in SEPARATE), "-lunwind", "-lpthread",
+            *map(str, sources_of("collector")), "-lunwind", "-lpthread",
         ],
         check=True,
     )  # fmt: skip

@@ -14,7 +14,7 @@ from tests.conftest import Ffm
 UNKNOWNS = 30
 
 SMALL_GAP_NS, SMALL_SHARE = 100_000, 0.05
-"""Most seconds between the first event and the arrival of the work (`ffm/instrument/collector/gpu_times.c`)."""
+"""Most seconds between the first event and the arrival of the work (`ffm/instrument/native/collector/gpu_times.c`)."""
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from tests.conftest import Ffm
 PROGRAM = Path(__file__).parent / "programs" / "stacks.cu"
 LEVELS, DESCENTS = 15, 3000
 WHOLE = 1 << 14
-"""Distinct stacks that are recorded whole (`collector/stacks.c`)."""
+"""Distinct stacks that are recorded whole (`native/stacks/stacks.c`)."""
 
 
 @pytest.fixture(scope="module")

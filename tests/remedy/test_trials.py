@@ -1,4 +1,4 @@
-"""Whether a correction pays is found out while the program runs, at little cost (`native/trials.h`)."""
+"""Whether a correction pays is found out while the program runs, at little cost (`correction/foundation/trials.h`)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import cffi
 import pytest
 
-from ffm.remedy.layout import DECLARATIONS, NATIVE
+from ffm.remedy.layout import DECLARATIONS
+from tests.native.layers import NATIVE, includes_of
 
-COLLECTOR = NATIVE.parents[1] / "instrument" / "collector"
 PROGRAM = Path(__file__).parent / "programs" / "trials.c"
 DECLARED = """
 typedef struct { uint64_t between, original, corrected, left_behind, noise; } behaviour;
@@ -52,7 +52,8 @@ def simulate(tmp_path_factory: pytest.TempPathFactory) -> Simulate:
     subprocess.run(
         [
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror",
-            f"-I{NATIVE}", f"-I{COLLECTOR}", "-o", str(library), str(PROGRAM), str(NATIVE / "trials.c"),
+            *includes_of("correction/foundation"), "-o", str(library), str(PROGRAM),
+            str(NATIVE / "correction" / "foundation" / "trials.c"),
         ],
         check=True,
     )  # fmt: skip

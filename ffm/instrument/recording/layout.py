@@ -9,7 +9,7 @@ from typing import Any
 import cffi
 import numpy as np
 
-DECLARATIONS = Path(__file__).parents[1] / "collector" / "layout.h"
+DECLARATIONS = Path(__file__).parents[1] / "native" / "record" / "layout.h"
 
 
 @cache

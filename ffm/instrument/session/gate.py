@@ -1,6 +1,6 @@
 """The runner's side of the gate, at which every process of the program waits until it is instrumented.
 
-See `collector/gate.c` for the program's side.
+See `native/preload/gate.c` for the program's side.
 """
 
 from __future__ import annotations

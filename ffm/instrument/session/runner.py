@@ -48,7 +48,7 @@ AGENT_PARTS = (
 """One script, concatenated in this order."""
 
 TRANSLATOR = (
-    _ROOM / "collector" / "trace_operand.h",
+    _ROOM / "native" / "watch" / "memory" / "trace_operand.h",
     _ROOM / "trace_translator.c",
 )
 """The trace watch, compiled inside the program."""
@@ -60,7 +60,7 @@ COLLECTOR_FAILURES = {
     -4: "system calls cannot be dispatched to the process: the kernel is older than Linux 5.11, or a filter of the "
     "program (seccomp) forbids prctl",
 }
-"""What `ffm_collector_open` returns; see `collector/collector.h`."""
+"""What `ffm_collector_open` returns; see `native/collector/collector.h`."""
 
 
 DYING_S = 2.0

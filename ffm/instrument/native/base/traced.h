@@ -1,0 +1,17 @@
+/* Whether the trace watch is on: Frida then translates the program's code, and no page is protected. */
+#ifndef FFM_TRACED_H
+#define FFM_TRACED_H
+
+#include <stdbool.h>
+
+/* Whether this watch is on, because the agent has provided its part. */
+bool ffm_trace_on(void);
+void ffm_trace_turn_on(void);
+
+/* Whether it sees all threads: there is room for some only. What others touch is not known. */
+bool ffm_trace_complete(void);
+
+/* Something that is not followed may use the program's memory from now on. */
+void ffm_trace_lose(void);
+
+#endif

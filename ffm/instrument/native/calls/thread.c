@@ -1,0 +1,75 @@
+#include "thread.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "thread_memory.h"
+
+/* One pointer in static TLS: accessed without a call, also in signal handlers. */
+static __thread ffm_thread *self __attribute__((tls_model("initial-exec")));
+
+static void (*on_new)(uint64_t name, uint32_t number);
+
+static pthread_key_t at_exit_key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+
+static void at_thread_exit(void *state)
+{
+    ffm_thread *thread = state;
+    ffm_sink_release(&thread->operations);
+    ffm_sink_release(&thread->contents);
+    ffm_sink_release(&thread->parts);
+    ffm_sink_release(&thread->gpu_times);
+    ffm_thread_memory_gone((uint64_t)pthread_self());
+    self = NULL;
+    munmap(thread, sizeof *thread);
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&at_exit_key, at_thread_exit);
+}
+
+void ffm_thread_on_new(void (*handler)(uint64_t name, uint32_t number))
+{
+    on_new = handler;
+}
+
+ffm_thread *ffm_thread_self(void)
+{
+    if (__builtin_expect(!ffm_sink_is_own(), 0))
+        return NULL;
+    if (__builtin_expect(self == NULL, 0)) {
+        pthread_once(&key_once, make_key);
+        /* Not malloc: the program may have replaced it, and may be inside it. */
+        void *pages = mmap(NULL, sizeof *self, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (pages == MAP_FAILED)
+            return NULL;
+        self = pages;
+        self->number = ffm_sink_new_thread();
+        self->kernel_id = (uint32_t)gettid();
+        pthread_setspecific(at_exit_key, self);
+        if (on_new != NULL)
+            on_new((uint64_t)pthread_self(), self->number);
+    }
+    return self;
+}
+
+ffm_thread *ffm_thread_peek(void)
+{
+    return self;
+}
+
+void ffm_thread_after_fork(void)
+{
+    if (self == NULL)
+        return;
+    /* The chunks are the parent's: unmap them without writing. */
+    ffm_sink_release(&self->operations);
+    ffm_sink_release(&self->contents);
+    ffm_sink_release(&self->parts);
+    ffm_sink_release(&self->gpu_times);
+    *self = (ffm_thread){.number = ffm_sink_new_thread(), .kernel_id = (uint32_t)gettid()};
+}

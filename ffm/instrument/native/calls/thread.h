@@ -1,0 +1,48 @@
+/* What the collector knows about each thread of the program. */
+#ifndef FFM_THREAD_H
+#define FFM_THREAD_H
+
+#include <stdbool.h>
+
+#include "known_stacks.h"
+#include "sink.h"
+
+typedef struct {
+    ffm_stream operations;
+    ffm_stream contents;
+    ffm_stream parts;
+    ffm_stream gpu_times;
+    uint32_t number;
+    uint32_t kernel_id;
+    uint32_t depth;      /* of nested driver calls; the outermost one is recorded */
+    uint32_t bypass;     /* calls that the collector itself makes are not recorded */
+    uint64_t wait_start; /* of the current wait, 0 if there is none */
+    uint32_t wait_depth;
+    uint64_t wait;       /* nanoseconds waited in the outermost call so far */
+    uint32_t waits;      /* and how often */
+    uint32_t wait_stack; /* of a wait under no public call */
+    uint32_t wait_probe;
+    uint32_t probe_after; /* nanoseconds spent in the probe after the thread's last call */
+    bool wait_truncated;
+    uint32_t enqueued;      /* index on its stream of the current call's work */
+    void *timing;           /* and what times it on the GPU; NULL if nothing (gpu_times.c) */
+    bool memory_known;      /* ffm_thread_memory_here was called */
+    ffm_operation attached; /* the current call of a function that was attached to */
+    uint64_t attached_arguments[12];
+    ffm_known_stacks clock_readers;
+} ffm_thread;
+
+/* State of the calling thread, created on first use; NULL if memory is short, or if the recording is another
+ * process's. */
+ffm_thread *ffm_thread_self(void);
+
+/* Call this for each new thread, with what pthread_self returns there, and its number in the recording. */
+void ffm_thread_on_new(void (*handler)(uint64_t name, uint32_t number));
+
+/* The same as ffm_thread_self; NULL if it was not created. Safe in signal handlers. */
+ffm_thread *ffm_thread_peek(void);
+
+/* In a forked child: the surviving thread starts again in the child's recording. */
+void ffm_thread_after_fork(void);
+
+#endif

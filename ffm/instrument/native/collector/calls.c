@@ -1,0 +1,174 @@
+#include "calls.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "bindings.h"
+#include "boxes.h"
+#include "captures.h"
+#include "clock.h"
+#include "collector.h"
+#include "contents.h"
+#include "contexts.h"
+#include "dispatch.h"
+#include "gpu_times.h"
+#include "graphs.h"
+#include "host_blocks.h"
+#include "invocation.h"
+#include "stacks.h"
+#include "thread.h"
+#include "trace.h"
+#include "watch.h"
+
+typedef uint64_t word;
+
+static uint32_t mode;
+
+void ffm_call_set_mode(uint32_t wanted)
+{
+    mode = wanted;
+}
+
+uint32_t ffm_call_mode(void)
+{
+    return mode;
+}
+
+/* What a recorded call needs between its start and its end. */
+static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm_operation *operation)
+{
+    const ffm_function *function = &ffm_catalogue[index];
+    operation->function = (uint16_t)index;
+    operation->thread_id = thread->kernel_id;
+    ffm_arguments_before(function, arguments, operation);
+    ffm_captures_foresee(function);
+    thread->wait = 0;
+    thread->waits = 0;
+    if (ffm_captured(function, operation, thread)) {
+        operation->flags |= FFM_OPERATION_CAPTURED;
+        return;
+    }
+    if (mode & FFM_MODE_HOST) {
+        if (operation->flags & FFM_OPERATION_HOST_SOURCE)
+            ffm_host_blocks_used(operation->source, operation->stack);
+        if (operation->flags & FFM_OPERATION_HOST_DESTINATION)
+            ffm_host_blocks_used(operation->destination, operation->stack);
+    }
+    if (mode & ~(uint32_t)FFM_MODE_HOST) {
+        thread->bypass++;
+        operation->flags |= (uint16_t)(ffm_context_of(function, operation) << FFM_OPERATION_CONTEXT_SHIFT);
+        ffm_boxes_mark(function, arguments, operation);
+        if (ffm_graphs_launched(function) && ffm_graph_has(operation->handle, FFM_GRAPH_RECORDS))
+            operation->flags |= FFM_OPERATION_RECORDS;
+        if (mode & FFM_MODE_WATCH)
+            ffm_watch_before(function, arguments, operation, thread);
+        if (mode & FFM_MODE_CONTENTS)
+            ffm_contents_before(function, arguments, operation, thread);
+        if (mode & FFM_MODE_GPU_TIMES)
+            ffm_gpu_times_before(function, operation, thread);
+        thread->bypass--;
+    }
+}
+
+static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_operation *operation)
+{
+    const ffm_function *function = &ffm_catalogue[index];
+    operation->wait = thread->wait;
+    operation->waits = thread->waits;
+    ffm_arguments_after(function, arguments, operation);
+    ffm_operation *out = ffm_sink_reserve(&thread->operations, FFM_CHUNK_OPERATIONS, thread->number, sizeof *operation);
+    if (out == NULL)
+        return;
+    uint64_t number = thread->operations.written;
+    *out = *operation;
+    ffm_sink_commit(&thread->operations, sizeof *operation);
+    ffm_captures_note(function, operation);
+    if (operation->flags & FFM_OPERATION_CAPTURED)
+        return;
+    if (mode & ~(uint32_t)FFM_MODE_HOST) {
+        thread->bypass++;
+        if (mode & FFM_MODE_WATCH)
+            ffm_graphs_note(function, arguments, operation);
+        if (mode & FFM_MODE_GPU_TIMES)
+            ffm_gpu_times_after(function, operation, number, thread);
+        if (mode & FFM_MODE_CONTENTS)
+            ffm_contents_after(function, arguments, operation, number, thread);
+        if (mode & FFM_MODE_WATCH)
+            ffm_watch_after(function, arguments, operation, number, thread);
+        thread->bypass--;
+    }
+}
+
+__attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *arguments)
+{
+    uint64_t entered = ffm_now();
+    ffm_thread *thread = ffm_thread_self();
+    if (thread == NULL || thread->bypass != 0)
+        return ffm_call_forward(index, arguments);
+    if (thread->depth != 0) { /* a call inside another one counts as part of the outer one */
+        thread->depth++;
+        word inner = ffm_call_forward(index, arguments);
+        thread->depth--;
+        return inner;
+    }
+    ffm_operation operation = {0};
+    bool truncated;
+    operation.stack = ffm_stack_here(2, &truncated); /* without ffm_call and the wrapper */
+    if (truncated)
+        operation.flags |= FFM_OPERATION_TRUNCATED;
+    ffm_dispatch_pause(); /* the driver's own system calls are not the program's */
+    begin(index, arguments, thread, &operation);
+    thread->depth = 1;
+    operation.start = ffm_now();
+    operation.probe = (uint32_t)(operation.start - entered) + thread->probe_after;
+    word result = ffm_call_forward(index, arguments);
+    uint64_t returned = ffm_now();
+    operation.duration = returned - operation.start;
+    thread->depth = 0;
+    operation.result = (int32_t)result;
+    end(index, arguments, thread, &operation);
+    thread->probe_after = (uint32_t)(ffm_now() - returned);
+    ffm_dispatch_resume(true);
+    ffm_trace_follow();
+    return result;
+}
+
+/* Functions that cannot be replaced are attached to: the call is between two callbacks. */
+void ffm_collector_call_enter(void *opaque)
+{
+    uint64_t entered = ffm_now();
+    const gum_invocation *invocation = opaque;
+    ffm_thread *thread = ffm_thread_self();
+    uint32_t index = ffm_call_at(invocation->function);
+    if (thread == NULL || thread->bypass != 0 || index == FFM_FUNCTION_COUNT || thread->depth++ != 0)
+        return;
+    ffm_dispatch_pause();
+    const gum_cpu_context *cpu = invocation->cpu_context;
+    const word registers[6] = {cpu->rdi, cpu->rsi, cpu->rdx, cpu->rcx, cpu->r8, cpu->r9};
+    memcpy(thread->attached_arguments, registers, sizeof registers);
+    if (ffm_catalogue[index].arity > 6) /* the rest are after the return address */
+        memcpy(thread->attached_arguments + 6, (const word *)cpu->rsp + 1, 6 * sizeof(word));
+    thread->attached = (ffm_operation){0};
+    bool truncated;
+    ffm_registers from = ffm_registers_of(invocation->cpu_context);
+    thread->attached.stack = ffm_stack_at_entry(&from, &truncated);
+    thread->attached.flags = truncated ? FFM_OPERATION_TRUNCATED : 0;
+    begin(index, thread->attached_arguments, thread, &thread->attached);
+    thread->attached.start = ffm_now();
+    thread->attached.probe = (uint32_t)(thread->attached.start - entered) + thread->probe_after;
+}
+
+void ffm_collector_call_leave(void *opaque)
+{
+    uint64_t now = ffm_now();
+    const gum_invocation *invocation = opaque;
+    ffm_thread *thread = ffm_thread_self();
+    if (thread == NULL || thread->bypass != 0 || thread->depth == 0 || --thread->depth != 0)
+        return;
+    thread->attached.duration = now - thread->attached.start;
+    thread->attached.result = (int32_t)invocation->cpu_context->rax;
+    end(thread->attached.function, thread->attached_arguments, thread, &thread->attached);
+    thread->probe_after = (uint32_t)(ffm_now() - now);
+    ffm_dispatch_resume(true);
+}

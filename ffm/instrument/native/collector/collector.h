@@ -1,0 +1,98 @@
+/* What the agent calls: the interface between Frida and the collector; trace_calls.h has that of the trace watch.
+ *
+ * Order: ffm_collector_arrive while the program is at the gate; ffm_collector_open; then, for each driver function,
+ * ffm_collector_bind with the code that calls the original, before any other thread can enter it. */
+#ifndef FFM_COLLECTOR_H
+#define FFM_COLLECTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "export.h"
+
+/* What a stage needs besides the trace of operations. */
+enum {
+    FFM_MODE_CONTENTS = 1,    /* hash what transfers carry (stage 3) */
+    FFM_MODE_WATCH = 2,       /* watch the host memory that transfers write or read (stages 3 and 4) */
+    FFM_MODE_PLAN = 4,        /* watch only transfers whose stack is in the plan (stage 4) */
+    FFM_MODE_HOST = 8,        /* record where the pageable host memory of transfers comes from (stage 2) */
+    FFM_MODE_GPU_TIMES = 16,  /* time what is enqueued on the GPU (stage 3) */
+    FFM_MODE_NO_ORDINARY = 32 /* the user says that no kernel uses ordinary memory by its address */
+};
+
+/* The agent is in the process, and the program has not started. */
+FFM_EXPORT void ffm_collector_arrive(void);
+
+/* Start recording into `folder`. `plan` is a file (ffm_plan_header), or NULL. Returns 0, or a negative number:
+ * -1 the recording cannot be created, -2 the plan cannot be read or is not sound, -3 no signal handler, -4 system calls
+ * cannot be intercepted. */
+FFM_EXPORT int ffm_collector_open(const char *folder, uint32_t mode, const char *plan);
+
+/* Replacement code for a driver function, by its index in the catalogue. */
+FFM_EXPORT void *ffm_collector_wrapper(uint32_t function);
+
+/* `original` runs the function without the hook; `address` is where the function was. */
+FFM_EXPORT void ffm_collector_bind(uint32_t function, void *address, void *original);
+
+/* Whether the code at an address was already hooked, in this process or in the one that it was forked from. */
+FFM_EXPORT bool ffm_collector_is_bound(const void *address);
+
+/* The process has a Python interpreter: the addresses of its function `PyGILState_GetThisThreadState` and its
+ * `_PyRuntime`, its PY_VERSION_HEX, and whether its module is libpython or python itself. From then on stacks include
+ * Python frames, if the version is known. */
+FFM_EXPORT void ffm_collector_python(const void *thread_state, const void *runtime, uint32_t version, bool dedicated);
+
+/* Functions of the C library to be replaced (see followed.h): name, replacement (NULL if already in place, or not
+ * wanted) and original, by index. Names end with NULL. */
+FFM_EXPORT const char *ffm_collector_followed_name(uint32_t place);
+FFM_EXPORT void *ffm_collector_followed_wrapper(uint32_t place);
+FFM_EXPORT void ffm_collector_followed_bind(uint32_t place, void *original);
+
+/* A function of an interpreter with which scripts read clocks: its other reads are its own. */
+FFM_EXPORT void ffm_collector_interpreter_clock(const void *function);
+
+/* There is an instruction that reads the processor's counter, of `bytes` bytes: its reads are recorded from now on. */
+FFM_EXPORT void ffm_collector_counter(void *instruction, uint32_t bytes);
+
+/* Code of the instruments: Frida's, and ours. Call before everything else except ffm_collector_arrive. */
+FFM_EXPORT void ffm_collector_instrument(const void *start, uint64_t bytes);
+
+/* Code that is not the program's: the driver, or the instruments. */
+FFM_EXPORT void ffm_collector_foreign(void *start, uint64_t bytes, bool driver);
+
+/* Functions of the driver that the collector itself calls: cuPointerGetAttribute, cuDeviceGetAttribute,
+ * cuFuncGetParamInfo, cuKernelGetParamInfo, cuCtxGetCurrent; NULL if the driver lacks one. */
+FFM_EXPORT void ffm_collector_ask(void *pointer_attribute, void *device_attribute, void *function_parameter,
+                                  void *kernel_parameter, void *current_context);
+
+/* The same for streams and graphs: cuStreamIsCapturing, cuGraphGetNodes, cuGraphNodeGetType,
+ * cuGraphMemcpyNodeGetParams, cuGraphMemsetNodeGetParams, both forms of cuGraphKernelNodeGetParams starting with the
+ * newer one, cuGraphChildGraphNodeGetGraph, cuGraphKernelNodeGetAttribute. */
+FFM_EXPORT void ffm_collector_ask_graphs(void *capturing, void *nodes, void *type, void *copy, void *set, void *kernel,
+                                         void *kernel_before_12, void *child, void *kernel_attribute);
+
+/* `found` receives what cuGetProcAddress returns besides the `known` addresses: its arguments, and the address. */
+FFM_EXPORT void ffm_collector_entry_points(void *const *known, uint32_t count, void *found);
+
+/* Callbacks of Interceptor.attach for both forms of cuGetProcAddress. */
+FFM_EXPORT void ffm_collector_entry_enter(void *invocation);
+FFM_EXPORT void ffm_collector_entry_leave(void *invocation);
+
+/* Allocators of the C library to replace for FFM_MODE_HOST, in the same way. */
+FFM_EXPORT const char *ffm_collector_allocator_name(uint32_t place);
+FFM_EXPORT void *ffm_collector_allocator_wrapper(uint32_t place);
+FFM_EXPORT void ffm_collector_allocator_bind(uint32_t place, void *original);
+FFM_EXPORT bool ffm_collector_allocator_is_bound(uint32_t place);
+
+/* A module was unloaded. */
+FFM_EXPORT void ffm_collector_modules_changed(void);
+
+/* Callbacks of Interceptor.attach for the driver's internal wait function. */
+FFM_EXPORT void ffm_collector_wait_enter(void *invocation);
+FFM_EXPORT void ffm_collector_wait_leave(void *invocation);
+
+/* Callbacks of Interceptor.attach for driver functions that cannot be replaced. */
+FFM_EXPORT void ffm_collector_call_enter(void *invocation);
+FFM_EXPORT void ffm_collector_call_leave(void *invocation);
+
+#endif

@@ -1,0 +1,336 @@
+#include "contents.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "blocks.h"
+#include "contexts.h"
+#include "device_writes.h"
+#include "guarded.h"
+#include "hashes.h"
+#include "peek.h"
+#include "readback.h"
+#include "waits.h"
+#include "watched.h"
+
+/* Reading back or hashing a destination first costs as much as the transfer. A call site does it until it has been
+ * useless this often in a row, and whenever bytes repeat that were already sent to the same destination. */
+enum { TRIALS = 16, SITES = 1 << 16, REMEMBERED = 1 << 16, ARRIVING = 1 << 12 };
+
+typedef enum { NEITHER, UPLOAD, DOWNLOAD } direction;
+
+/* The last content sent to a destination. */
+typedef struct {
+    uint64_t destination;
+    uint32_t shape;
+    ffm_hash hash;
+} sent;
+
+/* A download whose bytes have not arrived yet. */
+typedef struct {
+    ffm_content content;
+    ffm_box box;
+    uint64_t stream, issued;
+    uint32_t context, site;
+    bool done; /* the call returned without an error */
+} arriving;
+
+static struct {
+    pthread_mutex_t lock;
+    sent *table; /* direct mapped by destination and shape; a lost entry costs a no-op verdict, never a wrong one */
+    arriving *arriving;
+    uint32_t arrivals;
+    uint8_t in_vain[SITES];
+} contents = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void *pages(uint64_t bytes)
+{
+    void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return start == MAP_FAILED ? NULL : start;
+}
+
+static direction direction_of(const ffm_function *function, const ffm_copy *copy)
+{
+    if (function->kind != FFM_KIND_TRANSFER)
+        return NEITHER;
+    if (function->direction == FFM_DIRECTION_HOST_TO_DEVICE)
+        return copy->source.address != 0 ? UPLOAD : NEITHER;
+    if (function->direction == FFM_DIRECTION_DEVICE_TO_HOST)
+        return copy->destination.address != 0 ? DOWNLOAD : NEITHER;
+    if (copy->source.host == copy->destination.host)
+        return NEITHER;
+    if (copy->source.host)
+        return copy->source.address != 0 ? UPLOAD : NEITHER;
+    return copy->destination.address != 0 ? DOWNLOAD : NEITHER;
+}
+
+static bool worth_checking(uint32_t site)
+{
+    return contents.in_vain[site % SITES] < TRIALS;
+}
+
+static void checked(uint32_t site, bool in_vain)
+{
+    uint8_t *count = &contents.in_vain[site % SITES];
+    *count = in_vain ? (uint8_t)(*count + (*count < TRIALS)) : 0;
+}
+
+static void record(ffm_thread *thread, const ffm_content *content)
+{
+    ffm_content *out = ffm_sink_reserve(&thread->contents, FFM_CHUNK_CONTENTS, thread->number, sizeof *out);
+    if (out == NULL)
+        return;
+    *out = *content;
+    ffm_sink_commit(&thread->contents, sizeof *out);
+}
+
+typedef struct {
+    ffm_thread *recorder;
+    uint64_t operation, destination;
+    uint32_t thread, flags;
+} part_context;
+
+static void record_part(void *opaque, uint64_t place, const ffm_hash *hash)
+{
+    const part_context *context = opaque;
+    ffm_stream *stream = &context->recorder->parts;
+    ffm_part *out = ffm_sink_reserve(stream, FFM_CHUNK_PARTS, context->recorder->number, sizeof *out);
+    if (out == NULL)
+        return;
+    *out = (ffm_part){.operation = context->operation,
+                      .destination = context->destination + place * FFM_PART_BYTES,
+                      .hash = {hash->low, hash->high},
+                      .operation_thread = context->thread,
+                      .flags = context->flags};
+    ffm_sink_commit(stream, sizeof *out);
+}
+
+typedef struct {
+    ffm_box box;
+    part_context *parts;
+    ffm_hash hash;
+} hashing;
+
+static void hash_parts(void *opaque)
+{
+    hashing *wanted = opaque;
+    wanted->hash = ffm_hash_box(&wanted->box, wanted->parts == NULL ? NULL : record_part, wanted->parts);
+}
+
+/* Hash a box of host memory; this does not count as touching what is watched there. False if not all of it can be read:
+ * the program gives a size that is too large, which the driver refuses. */
+static bool hash_host(const ffm_box *box, part_context *parts, ffm_hash *hash)
+{
+    hashing wanted = {.box = ffm_peek(box), .parts = parts};
+    const bool whole = ffm_guarded(hash_parts, &wanted, wanted.box.address, ffm_box_end(&wanted.box));
+    ffm_peek_over();
+    *hash = wanted.hash;
+    return whole;
+}
+
+static bool without_gaps(const ffm_box *box)
+{
+    return box->height == 1 && box->depth == 1;
+}
+
+/* Whether these bytes were the last ones sent to the destination; records that they are now. */
+static bool sent_before(const ffm_content *content)
+{
+    const uint64_t identity[2] = {content->destination, content->shape};
+    uint64_t mixed = (identity[0] ^ identity[1] << 20) * 0x9E3779B97F4A7C15ULL;
+    bool same = false;
+    pthread_mutex_lock(&contents.lock);
+    if (contents.table == NULL)
+        contents.table = pages(REMEMBERED * sizeof *contents.table);
+    if (contents.table != NULL) {
+        sent *last = &contents.table[mixed >> 48];
+        ffm_hash hash = {content->hash[0], content->hash[1]};
+        same = last->destination == content->destination && last->shape == content->shape &&
+               ffm_hash_equal(&last->hash, &hash);
+        *last = (sent){content->destination, content->shape, hash};
+    }
+    pthread_mutex_unlock(&contents.lock);
+    return same;
+}
+
+static void scan(void *opaque)
+{
+    const ffm_copy *copy = opaque;
+    const ffm_box *box = &copy->source;
+    for (uint64_t slice = 0; slice < box->depth; slice++)
+        for (uint64_t row = 0; row < box->height; row++) {
+            const void *words = (const void *)(box->address + slice * box->slice + row * box->pitch);
+            ffm_blocks_scan(words, box->width);
+            ffm_device_writes_upload(copy->destination.address, words, box->width);
+        }
+}
+
+/* The upload may contain addresses, which kernels then find. */
+static void scan_addresses(const ffm_copy *copy)
+{
+    ffm_copy readable = {ffm_peek(&copy->source), copy->destination};
+    if (!ffm_guarded(scan, &readable, readable.source.address, ffm_box_end(&readable.source)))
+        ffm_device_writes_unknown();
+    ffm_peek_over();
+}
+
+static void before_upload(const ffm_function *function, const ffm_operation *operation, const ffm_copy *copy,
+                          ffm_thread *thread)
+{
+    const ffm_box *source = &copy->source, *destination = &copy->destination;
+    if (ffm_watch_in_flight(source->address, ffm_box_end(source))) {
+        ffm_device_writes_unknown(); /* the bytes are not there yet: what will be sent is unknown */
+        return;
+    }
+    part_context parts = {thread, thread->operations.written, destination->address, thread->number, 0};
+    ffm_content content = {.operation = parts.operation,
+                           .operation_thread = thread->number,
+                           .bytes = source->width * source->height * source->depth,
+                           .destination = destination->address,
+                           .shape = ffm_hash_shape(destination)};
+    ffm_hash hash;
+    if (!hash_host(source, without_gaps(destination) ? &parts : NULL, &hash))
+        return;
+    content.hash[0] = hash.low;
+    content.hash[1] = hash.high;
+    scan_addresses(copy);
+    bool again = sent_before(&content);
+    ffm_hash there;
+    if ((again || worth_checking(operation->stack)) && ffm_readback_hash(function, operation, destination, &there)) {
+        content.destination_hash[0] = there.low;
+        content.destination_hash[1] = there.high;
+        content.flags |= FFM_CONTENT_DESTINATION_KNOWN;
+        checked(operation->stack, !ffm_hash_equal(&there, &hash));
+    }
+    record(thread, &content);
+}
+
+static void before_download(const ffm_function *function, const ffm_operation *operation, const ffm_copy *copy,
+                            const ffm_thread *thread)
+{
+    const ffm_box *destination = &copy->destination;
+    arriving download = {.content = {.operation = thread->operations.written,
+                                     .operation_thread = thread->number,
+                                     .bytes = destination->width * destination->height * destination->depth,
+                                     .destination = destination->address,
+                                     .shape = ffm_hash_shape(destination),
+                                     .flags = FFM_CONTENT_DOWNLOAD,
+                                     .written = ffm_device_writes_last(&copy->source)},
+                         .box = *destination,
+                         .stream = ffm_stream_key(function, operation, thread),
+                         .context = ffm_context_recorded(operation),
+                         .site = operation->stack};
+    ffm_hash there;
+    if (worth_checking(operation->stack) && !ffm_watch_in_flight(destination->address, ffm_box_end(destination)) &&
+        hash_host(destination, NULL, &there)) {
+        download.content.destination_hash[0] = there.low;
+        download.content.destination_hash[1] = there.high;
+        download.content.flags |= FFM_CONTENT_DESTINATION_KNOWN;
+    }
+    pthread_mutex_lock(&contents.lock);
+    if (contents.arriving == NULL)
+        contents.arriving = pages(ARRIVING * sizeof *contents.arriving);
+    if (contents.arriving != NULL) {
+        /* What arrives later in the same place overwrites what arrived before. */
+        for (uint32_t i = contents.arrivals; i > 0; i--) {
+            const ffm_box *box = &contents.arriving[i - 1].box;
+            if (box->address < ffm_box_end(destination) && destination->address < ffm_box_end(box))
+                contents.arriving[i - 1] = contents.arriving[--contents.arrivals];
+        }
+        if (contents.arrivals < ARRIVING)
+            contents.arriving[contents.arrivals++] = download;
+    }
+    pthread_mutex_unlock(&contents.lock);
+}
+
+void ffm_contents_gone(uint64_t start, uint64_t end)
+{
+    if (__atomic_load_n(&contents.arrivals, __ATOMIC_RELAXED) == 0)
+        return;
+    pthread_mutex_lock(&contents.lock);
+    for (uint32_t i = contents.arrivals; i > 0; i--) {
+        const ffm_box *box = &contents.arriving[i - 1].box;
+        if (box->address < end && start < ffm_box_end(box))
+            contents.arriving[i - 1] = contents.arriving[--contents.arrivals];
+    }
+    pthread_mutex_unlock(&contents.lock);
+}
+
+void ffm_contents_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                         ffm_thread *thread)
+{
+    ffm_copy copy;
+    ffm_device_writes_before(function, arguments, operation);
+    if (ffm_context_ends(function))
+        ffm_contents_gone(0, UINT64_MAX);
+    for (uint32_t place = 0; ffm_copy_of(function, arguments, operation, place, &copy); place++) {
+        direction way = direction_of(function, &copy);
+        if (way == UPLOAD)
+            before_upload(function, operation, &copy, thread);
+        else if (way == DOWNLOAD)
+            before_download(function, operation, &copy, thread);
+    }
+}
+
+static void arrived(arriving *download, ffm_thread *thread)
+{
+    part_context parts = {thread, download->content.operation, download->content.destination,
+                          download->content.operation_thread, FFM_CONTENT_DOWNLOAD};
+    ffm_hash hash;
+    if (!hash_host(&download->box, without_gaps(&download->box) ? &parts : NULL, &hash))
+        return;
+    ffm_content *content = &download->content;
+    content->hash[0] = hash.low;
+    content->hash[1] = hash.high;
+    if (content->flags & FFM_CONTENT_DESTINATION_KNOWN) {
+        ffm_hash there = {content->destination_hash[0], content->destination_hash[1]};
+        checked(download->site, !ffm_hash_equal(&there, &hash));
+    }
+    record(thread, content);
+}
+
+/* What the call issued is under way, or was refused. */
+static void issued(const ffm_operation *operation, uint64_t number, const ffm_thread *thread)
+{
+    for (uint32_t i = contents.arrivals; i > 0; i--) {
+        arriving *download = &contents.arriving[i - 1];
+        if (download->content.operation_thread != thread->number || download->content.operation != number)
+            continue;
+        download->issued = operation->start;
+        download->done = true;
+        if (operation->result != 0)
+            *download = contents.arriving[--contents.arrivals];
+    }
+}
+
+void ffm_contents_after(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                        uint64_t number, ffm_thread *thread)
+{
+    (void)arguments;
+    ffm_device_writes_after(function, operation);
+    if (contents.arrivals == 0)
+        return;
+    ffm_cover cover;
+    bool waited = ffm_waited(function, operation, thread, &cover);
+    pthread_mutex_lock(&contents.lock);
+    if (function->kind == FFM_KIND_TRANSFER)
+        issued(operation, number, thread);
+    for (uint32_t i = contents.arrivals; waited && i > 0; i--) {
+        arriving *download = &contents.arriving[i - 1];
+        if (!download->done || !ffm_covers(&cover, download->context, download->stream, download->issued))
+            continue;
+        arrived(download, thread);
+        *download = contents.arriving[--contents.arrivals];
+    }
+    pthread_mutex_unlock(&contents.lock);
+}
+
+void ffm_contents_after_fork(void)
+{
+    pthread_mutex_init(&contents.lock, NULL);
+    contents.arrivals = 0;
+    ffm_device_writes_after_fork();
+    ffm_peek_after_fork();
+}

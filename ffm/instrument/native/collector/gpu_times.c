@@ -1,0 +1,218 @@
+#include "gpu_times.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "bindings.h"
+#include "captures.h"
+#include "clock.h"
+#include "contexts.h"
+#include "waits.h"
+
+enum { DEFAULT_FLAGS = 0 };
+
+/* If the GPU was idle, it waited between the first event and the work for part of the call's duration. Most of that
+ * passes once the work is on its way. If it is more than this many nanoseconds, and a larger share of the measured
+ * time, that may not hold: the first launch of a kernel may load its code first. */
+enum { SMALL_GAP = 100 * 1000, SMALL_SHARE = 20 };
+
+/* Operations are timed in at most this many contexts, and this many at once; this many are checked after a wait,
+ * because the others may take long to finish. */
+enum { TIMED_CONTEXTS = 8, UNDER_WAY = 2048, LOOKED_AT = 32, STREAMS = 1 << 10 };
+
+typedef uint64_t event;
+typedef int (*create_function)(event *, uint64_t);
+typedef int (*record_function)(event, uint64_t);
+typedef int (*query_function)(event);
+typedef int (*elapsed_function)(float *, event, event);
+
+typedef enum { FREE, BEGUN, ENQUEUED, OVER } state;
+
+typedef struct {
+    event begin, end;
+    uint64_t operation;
+    uint64_t
+        idle; /* nanoseconds from the first event until the work had surely arrived, for an idle GPU; otherwise 0 */
+    uint32_t thread;
+    state state;
+} timing;
+
+/* One per context: from `first` to `next` are operations being timed; the events of the others are ready for use. */
+typedef struct {
+    timing timings[UNDER_WAY];
+    uint64_t first, next;
+} ring;
+
+static struct {
+    pthread_mutex_t lock; /* not held while work is enqueued, which waits if the driver's queue is full */
+    ring rings[TIMED_CONTEXTS];
+    uint32_t latest[STREAMS]; /* number of the last work enqueued, by stream */
+    create_function create;
+    record_function record;
+    query_function query, stream_query;
+    elapsed_function elapsed;
+} times = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool ask_for_functions(void)
+{
+    times.create = (create_function)ffm_call_original_named("cuEventCreate");
+    times.record = (record_function)ffm_call_original_named("cuEventRecord");
+    times.query = (query_function)ffm_call_original_named("cuEventQuery");
+    times.stream_query = (query_function)ffm_call_original_named("cuStreamQuery");
+    times.elapsed = (elapsed_function)ffm_call_original_named("cuEventElapsedTime");
+    if (times.elapsed == NULL) /* CUDA 12.8 added a second form, which newer drivers may export alone */
+        times.elapsed = (elapsed_function)ffm_call_original_named("cuEventElapsedTime_v2");
+    return times.create != NULL && times.record != NULL && times.query != NULL && times.stream_query != NULL &&
+           times.elapsed != NULL;
+}
+
+/* Repeated until the driver's functions are known: some are hooked after the first call. */
+static bool driver_can(void)
+{
+    static bool known;
+    if (__atomic_load_n(&known, __ATOMIC_ACQUIRE))
+        return true;
+    pthread_mutex_lock(&times.lock);
+    bool all = known || ask_for_functions();
+    __atomic_store_n(&known, all, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&times.lock);
+    return all;
+}
+
+static bool enqueues(const ffm_function *function)
+{
+    if (!function->asynchronous)
+        return false;
+    switch (function->kind) {
+    case FFM_KIND_LAUNCH:
+        return function->stream >= 0 || function->shape == FFM_SHAPE_LAUNCH_CONFIGURATION;
+    case FFM_KIND_TRANSFER:
+    case FFM_KIND_SET:
+    case FFM_KIND_MIGRATION:
+        return function->stream >= 0;
+    default:
+        return false;
+    }
+}
+
+static uint32_t *latest_of(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread)
+{
+    return &times.latest[(ffm_stream_key(function, operation, thread) >> 4) * 0x9E3779B97F4A7C15ULL >> 54];
+}
+
+static void record(ffm_thread *thread, const timing *one, float milliseconds)
+{
+    uint64_t nanoseconds = (uint64_t)(milliseconds * 1e6f + 0.5f);
+    if (one->idle > SMALL_GAP && one->idle > nanoseconds / SMALL_SHARE)
+        return;
+    ffm_gpu_time *out = ffm_sink_reserve(&thread->gpu_times, FFM_CHUNK_GPU_TIMES, thread->number, sizeof *out);
+    if (out == NULL)
+        return;
+    *out = (ffm_gpu_time){.operation = one->operation, .nanoseconds = nanoseconds, .operation_thread = one->thread};
+    ffm_sink_commit(&thread->gpu_times, sizeof *out);
+}
+
+/* Record the times of what has finished in the current context. */
+static void collect(ring *here, ffm_thread *thread)
+{
+    uint64_t last = here->next - here->first > LOOKED_AT ? here->first + LOOKED_AT : here->next;
+    for (uint64_t place = here->first; place < last; place++) {
+        timing *one = &here->timings[place % UNDER_WAY];
+        float milliseconds;
+        if (__atomic_load_n(&one->state, __ATOMIC_ACQUIRE) == ENQUEUED && times.query(one->end) == 0) {
+            one->state = OVER;
+            if (times.elapsed(&milliseconds, one->begin, one->end) == 0)
+                record(thread, one, milliseconds);
+        }
+        if (place == here->first && __atomic_load_n(&one->state, __ATOMIC_ACQUIRE) == OVER) {
+            here->first++;
+            last += last < here->next;
+        }
+    }
+}
+
+/* A slot for timing an operation; NULL if all are taken, or the driver has no events for it. */
+static timing *place_for(ring *here, ffm_thread *thread)
+{
+    if (here->next - here->first == UNDER_WAY)
+        collect(here, thread);
+    if (here->next - here->first == UNDER_WAY)
+        return NULL;
+    timing *one = &here->timings[here->next % UNDER_WAY];
+    if (one->begin == 0 && (times.create(&one->begin, DEFAULT_FLAGS) != 0 || times.create(&one->end, DEFAULT_FLAGS))) {
+        one->begin = 0;
+        return NULL;
+    }
+    one->state = BEGUN;
+    here->next++;
+    return one;
+}
+
+void ffm_gpu_times_before(const ffm_function *function, const ffm_operation *operation, ffm_thread *thread)
+{
+    thread->timing = NULL;
+    if (ffm_context_ends(function)) { /* and its events with it */
+        pthread_mutex_lock(&times.lock);
+        for (uint32_t context = 0; context < TIMED_CONTEXTS; context++)
+            times.rings[context] = (ring){0};
+        pthread_mutex_unlock(&times.lock);
+        return;
+    }
+    uint32_t context = ffm_context_number();
+    if (!enqueues(function) || ffm_capturing() || context >= TIMED_CONTEXTS || !driver_can())
+        return;
+    thread->enqueued = __atomic_add_fetch(latest_of(function, operation, thread), 1, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&times.lock);
+    timing *one = place_for(&times.rings[context], thread);
+    pthread_mutex_unlock(&times.lock);
+    if (one == NULL)
+        return;
+    uint64_t stream = ffm_stream_handle(function, operation);
+    bool idle = times.stream_query(stream) == 0;
+    if (times.record(one->begin, stream) != 0) {
+        __atomic_store_n(&one->state, OVER, __ATOMIC_RELEASE);
+        return;
+    }
+    one->idle = idle ? ffm_now() : 0;
+    thread->timing = one;
+}
+
+/* The second event. Nothing is learned from calls that waited themselves, were refused, or mixed with other threads'
+ * work. */
+static void enqueued(const ffm_function *function, const ffm_operation *operation, uint64_t number, ffm_thread *thread)
+{
+    timing *one = thread->timing;
+    one->operation = number;
+    one->thread = thread->number;
+    if (one->idle != 0)
+        one->idle = operation->start + operation->duration - one->idle;
+    bool alone = __atomic_load_n(latest_of(function, operation, thread), __ATOMIC_RELAXED) == thread->enqueued;
+    bool timed = operation->result == 0 && operation->waits == 0 && !ffm_capturing() &&
+                 times.record(one->end, ffm_stream_handle(function, operation)) == 0 && alone;
+    __atomic_store_n(&one->state, timed ? ENQUEUED : OVER, __ATOMIC_RELEASE);
+    thread->timing = NULL;
+}
+
+void ffm_gpu_times_after(const ffm_function *function, const ffm_operation *operation, uint64_t number,
+                         ffm_thread *thread)
+{
+    if (thread->timing != NULL) {
+        enqueued(function, operation, number, thread);
+        return;
+    }
+    ffm_cover cover;
+    if (!driver_can() || ffm_capturing() || !ffm_waited(function, operation, thread, &cover))
+        return;
+    uint32_t context = ffm_context_number();
+    pthread_mutex_lock(&times.lock);
+    if (context < TIMED_CONTEXTS)
+        collect(&times.rings[context], thread);
+    pthread_mutex_unlock(&times.lock);
+}
+
+void ffm_gpu_times_after_fork(void)
+{
+    pthread_mutex_init(&times.lock, NULL);
+    for (uint32_t context = 0; context < TIMED_CONTEXTS; context++)
+        times.rings[context] = (ring){0};
+}

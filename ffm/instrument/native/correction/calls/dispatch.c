@@ -1,0 +1,188 @@
+#include "dispatch.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "bindings.h"
+#include "cache.h"
+#include "clock.h"
+#include "downloads.h"
+#include "driver.h"
+#include "kernel_arguments.h"
+#include "plan.h"
+#include "pool.h"
+#include "stacks.h"
+#include "state.h"
+#include "transfers.h"
+#include "trials.h"
+
+typedef uint64_t word;
+
+static ffm_handler handlers[FFM_FUNCTION_COUNT];
+
+static bool ready;
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+
+/* Driver calls made inside driver calls are the driver's own. */
+static __thread uint32_t depth __attribute__((tls_model("initial-exec")));
+
+static bool give_back(void)
+{
+    bool pooled = ffm_pool_give_back();
+    return ffm_cache_give_back() || pooled;
+}
+
+uint64_t ffm_forward(const ffm_program_call *call)
+{
+    word result = ffm_call_forward(call->index, call->arguments);
+    if (__builtin_expect((int)result == FFM_CUDA_OUT_OF_MEMORY, 0) && give_back())
+        result = ffm_call_forward(call->index, call->arguments);
+    return result;
+}
+
+uint64_t ffm_fall_back(const ffm_program_call *call, uint64_t *why)
+{
+    ffm_count(why);
+    if (call->tally != NULL)
+        ffm_count(&call->tally->waited);
+    return ffm_forward(call);
+}
+
+bool ffm_is_planned(const ffm_program_call *call, uint32_t action)
+{
+    return call->site != NULL && (call->site->actions & action) && !ffm_stopped();
+}
+
+bool ffm_may(const ffm_program_call *call, uint32_t action)
+{
+    if (!call->corrected || !ffm_is_planned(call, action))
+        return false;
+    if (__builtin_expect(ffm_state_capturing(), 0)) {
+        FFM_COUNT(waits_capture);
+        ffm_count(&call->tally->waited);
+        return false;
+    }
+    return true;
+}
+
+bool ffm_is(const ffm_function *function, const char *base)
+{
+    size_t length = strlen(base);
+    const char *rest = function->name + length;
+    return strncmp(function->name, base, length) == 0 &&
+           (*rest == '\0' || (*rest == '_' && (rest[1] == 'v' || rest[1] == 'p')));
+}
+
+/* All hooks are in place before the first call. */
+static void prepare(void)
+{
+    if (!ffm_driver_resolve())
+        ffm_stop(FFM_STOP_FUNCTIONS);
+    __atomic_store_n(&ready, true, __ATOMIC_RELEASE);
+}
+
+/* The call frees the whole block, but its argument names only the start. */
+static bool frees_host_memory(const ffm_function *function)
+{
+    return function->kind == FFM_KIND_FREE &&
+           (function->memory == FFM_MEMORY_PINNED || function->memory == FFM_MEMORY_REGISTERED);
+}
+
+/* The rows of a box are not contiguous, and the parts of a batch can be anywhere. */
+static bool works_on_spread_memory(const ffm_function *function)
+{
+    switch (function->shape) {
+    case FFM_SHAPE_COPY_2D:
+    case FFM_SHAPE_COPY_3D:
+    case FFM_SHAPE_COPY_3D_PEER:
+    case FFM_SHAPE_BATCH:
+    case FFM_SHAPE_BATCH_3D:
+    case FFM_SHAPE_OPAQUE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Deliver whatever the driver, or a kernel, may read or write for this call. */
+static void deliver_for(const ffm_program_call *call)
+{
+    const ffm_function *function = call->function;
+    if (function->kind == FFM_KIND_SYNCHRONIZATION || function->kind == FFM_KIND_QUERY ||
+        handlers[call->index] == ffm_download) /* may stay pending next to others, and delivers by itself */
+        return;
+    ffm_operation operation = {0};
+    ffm_arguments_before(function, call->arguments, &operation);
+    if (operation.destination != 0 && operation.bytes != 0)
+        ffm_downloads_deliver(operation.destination, operation.destination + operation.bytes,
+                              &ffm_counters->deliveries_called);
+    if (operation.source != 0 && operation.bytes != 0)
+        ffm_downloads_deliver(operation.source, operation.source + operation.bytes, &ffm_counters->deliveries_called);
+    ffm_downloads_before_call(call->arguments, function->arity);
+    if (function->kind == FFM_KIND_LAUNCH)
+        ffm_kernel_deliver(call);
+    else if (frees_host_memory(function) || function->kind == FFM_KIND_HOST_FUNCTION ||
+             works_on_spread_memory(function))
+        ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
+}
+
+__attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *arguments)
+{
+    ffm_handler handler = handlers[index];
+    if (__builtin_expect(!__atomic_load_n(&ready, __ATOMIC_ACQUIRE), 0))
+        pthread_once(&prepared, prepare);
+    if (depth != 0 || handler == NULL)
+        return ffm_call_forward(index, arguments);
+    ffm_program_call call = {.index = index, .function = &ffm_catalogue[index], .arguments = arguments};
+    if (ffm_plan_has_function(index)) {
+        bool truncated;
+        uint32_t stack = ffm_stack_here(2, &truncated); /* without ffm_call and the wrapper */
+        FFM_COUNT(lookup_calls);
+        call.site = truncated ? NULL : ffm_plan_site(index, stack);
+        if (call.site != NULL) {
+            call.tally = &ffm_tallies[ffm_plan_number(call.site)];
+            ffm_count(&call.tally->calls);
+        } else {
+            FFM_COUNT(unknown_calls);
+        }
+    }
+    uint64_t began_ns = 0;
+    if (call.site != NULL) {
+        call.corrected = ffm_trial_corrects(call.site);
+        began_ns = ffm_now();
+    }
+    depth = 1;
+    if (ffm_downloads_pending())
+        deliver_for(&call);
+    word result = handler(&call);
+    depth = 0;
+    if (call.site != NULL)
+        ffm_trial_called(call.site, call.corrected, began_ns);
+    return result;
+}
+
+static uint64_t forward_only(const ffm_program_call *call)
+{
+    return ffm_forward(call);
+}
+
+/* Functions that can fail because device memory is short. */
+static bool may_allocate(const ffm_function *function)
+{
+    return function->kind == FFM_KIND_ALLOCATION || function->kind == FFM_KIND_LAUNCH ||
+           function->kind == FFM_KIND_MODULE || function->kind == FFM_KIND_GRAPH;
+}
+
+void ffm_dispatch_open(void)
+{
+    ffm_handler (*const choices[])(const ffm_function *) = {ffm_memory_handler, ffm_waits_handler, ffm_objects_handler,
+                                                            ffm_work_handler};
+    for (uint32_t i = 0; i < FFM_FUNCTION_COUNT; i++) {
+        handlers[i] = NULL;
+        for (size_t choice = 0; choice < sizeof choices / sizeof *choices && handlers[i] == NULL; choice++)
+            handlers[i] = choices[choice](&ffm_catalogue[i]);
+        if (handlers[i] == NULL && may_allocate(&ffm_catalogue[i]))
+            handlers[i] = forward_only;
+    }
+}

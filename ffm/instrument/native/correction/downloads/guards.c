@@ -1,0 +1,300 @@
+/* Guards over the C library while downloads are pending: on closed pages the kernel does not fault but returns
+ * errors. */
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "downloads.h"
+#include "kernel.h"
+#include "maps.h"
+#include "unwinding.h"
+
+typedef uint64_t word;
+typedef word (*plain_function)(word, word, word, word, word, word);
+
+enum {
+#define BUFFER(name, address, bytes) GUARD_##name,
+#define VECTOR(name) GUARD_##name,
+#define MESSAGES(name, many) GUARD_##name,
+#define STRUCTURE(name) GUARD_##name,
+#define PROCESS(name) GUARD_##name,
+#define OTHER(name) GUARD_##name,
+#include "guarded_functions.def"
+#undef BUFFER
+#undef VECTOR
+#undef MESSAGES
+#undef STRUCTURE
+#undef PROCESS
+#undef OTHER
+    GUARDS
+};
+
+static plain_function originals[GUARDS];
+static const void *addresses[GUARDS];
+
+static plain_function original(uint32_t guard)
+{
+    plain_function code;
+    /* Another thread can arrive between the patch and the bind that follows it. */
+    while ((code = __atomic_load_n(&originals[guard], __ATOMIC_ACQUIRE)) == NULL)
+        __builtin_ia32_pause();
+    return code;
+}
+
+#define PARAMETERS word a, word b, word c, word d, word e, word f
+#define ARGUMENTS a, b, c, d, e, f
+
+static void deliver(word start, word bytes)
+{
+    ffm_downloads_deliver(start, start + bytes, &ffm_counters->deliveries_called);
+}
+
+static void deliver_all(void)
+{
+    ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
+}
+
+static void deliver_vector(const struct iovec *buffers, word count)
+{
+    for (word i = 0; buffers != NULL && i < count; i++)
+        if (buffers[i].iov_len > 0)
+            deliver((word)buffers[i].iov_base, buffers[i].iov_len);
+}
+
+/* A struct msghdr, or an array of struct mmsghdr. */
+static void deliver_messages(word first, bool many, uint32_t count)
+{
+    const struct mmsghdr *several = (const struct mmsghdr *)first;
+    for (uint32_t i = 0; first != 0 && i < (many ? count : 1); i++) {
+        const struct msghdr *one = many ? &several[i].msg_hdr : (const struct msghdr *)first;
+        deliver_vector(one->msg_iov, one->msg_iovlen);
+    }
+}
+
+#define BUFFER(name, address, bytes)                                                                                   \
+    static word guard_##name(PARAMETERS)                                                                               \
+    {                                                                                                                  \
+        const word arguments[] = {ARGUMENTS};                                                                          \
+        if (ffm_downloads_pending() && arguments[bytes] > 0)                                                           \
+            deliver(arguments[address], arguments[bytes]);                                                             \
+        return original(GUARD_##name)(ARGUMENTS);                                                                      \
+    }
+#define VECTOR(name)                                                                                                   \
+    static word guard_##name(PARAMETERS)                                                                               \
+    {                                                                                                                  \
+        if (ffm_downloads_pending())                                                                                   \
+            deliver_vector((const struct iovec *)b, c);                                                                \
+        return original(GUARD_##name)(ARGUMENTS);                                                                      \
+    }
+#define MESSAGES(name, many)                                                                                           \
+    static word guard_##name(PARAMETERS)                                                                               \
+    {                                                                                                                  \
+        if (ffm_downloads_pending())                                                                                   \
+            deliver_messages(b, many, (uint32_t)c);                                                                    \
+        return original(GUARD_##name)(ARGUMENTS);                                                                      \
+    }
+#define STRUCTURE(name)                                                                                                \
+    static word guard_##name(PARAMETERS)                                                                               \
+    {                                                                                                                  \
+        word result = original(GUARD_##name)(ARGUMENTS);                                                               \
+        if (ffm_downloads_pending() && (result == (word) - 1 || (int)result == -1) && errno == EFAULT) {               \
+            deliver_all();                                                                                             \
+            result = original(GUARD_##name)(ARGUMENTS);                                                                \
+        }                                                                                                              \
+        return result;                                                                                                 \
+    }
+#define PROCESS(name)                                                                                                  \
+    static word guard_##name(PARAMETERS)                                                                               \
+    {                                                                                                                  \
+        if (ffm_downloads_pending())                                                                                   \
+            deliver_all();                                                                                             \
+        return original(GUARD_##name)(ARGUMENTS);                                                                      \
+    }
+#define OTHER(name)
+#include "guarded_functions.def"
+#undef BUFFER
+#undef VECTOR
+#undef MESSAGES
+#undef STRUCTURE
+#undef PROCESS
+#undef OTHER
+
+static word guard_mmap(PARAMETERS) /* (address, bytes, protection, flags, file, offset) */
+{
+    if (ffm_downloads_pending() && (d & (MAP_FIXED | MAP_FIXED_NOREPLACE)))
+        deliver(a, b);
+    word mapped = original(GUARD_mmap)(ARGUMENTS);
+    if (mapped != (word)MAP_FAILED && (d & MAP_STACK))
+        ffm_maps_stack(mapped, mapped + b);
+    ffm_maps_changed();
+    return mapped;
+}
+
+/* What a system call does with memory. */
+typedef enum { USES_WORDS, USES_BUFFERS, EVADES } memory_use;
+
+static memory_use use_of(word number)
+{
+    switch (number) {
+    case SYS_futex:
+    case SYS_gettid:
+    case SYS_getpid:
+    case SYS_getcpu:
+    case SYS_sched_yield:
+    case SYS_membarrier:
+    case SYS_tgkill:
+        return USES_WORDS;
+    /* Memory that the kernel uses after the call, processes that no fork handler sees, and calls that the guards handle
+     * when they come by the functions of their own. */
+    case SYS_io_uring_setup:
+    case SYS_io_setup:
+    case SYS_userfaultfd:
+    case SYS_fork:
+    case SYS_vfork:
+    case SYS_clone:
+    case SYS_clone3:
+    case SYS_mmap:
+    case SYS_munmap:
+    case SYS_mremap:
+    case SYS_mprotect:
+    case SYS_pkey_mprotect:
+    case SYS_madvise:
+    case SYS_rt_sigaction:
+    case SYS_rt_sigprocmask:
+        return EVADES;
+    default:
+        return USES_BUFFERS;
+    }
+}
+
+typedef word (*seven_argument_function)(word, word, word, word, word, word, word);
+
+/* The number, and up to six arguments. */
+static word guard_syscall(PARAMETERS, word g)
+{
+    const word arguments[] = {b, c, d, e, f, g};
+    /* libunwind 1.8 blocks signals in this way around its locks; that concerns no memory of the program. */
+    memory_use use = ffm_unwinding_here() ? USES_WORDS : use_of(a);
+    if (use == EVADES)
+        ffm_downloads_deliver_all(&ffm_counters->deliveries_called, true);
+    else if (use == USES_BUFFERS && ffm_downloads_pending())
+        deliver_all();
+    for (int i = 0; i < 6 && ffm_downloads_pending(); i++)
+        deliver(arguments[i], 1);
+    return ((seven_argument_function)(uintptr_t)original(GUARD_syscall))(a, b, c, d, e, f, g);
+}
+
+static word guard_munmap(PARAMETERS)
+{
+    if (ffm_downloads_pending())
+        deliver(a, b);
+    word result = original(GUARD_munmap)(ARGUMENTS);
+    ffm_maps_unmapped(a, a + b);
+    return result;
+}
+
+/* (address, bytes, …): memory there is unmapped or changes its protection. */
+#define CHANGING(name)                                                                                                 \
+    static word guard_##name(PARAMETERS)                                                                               \
+    {                                                                                                                  \
+        if (ffm_downloads_pending())                                                                                   \
+            deliver(a, b);                                                                                             \
+        word result = original(GUARD_##name)(ARGUMENTS);                                                               \
+        ffm_maps_changed();                                                                                            \
+        return result;                                                                                                 \
+    }
+CHANGING(mprotect)
+CHANGING(madvise)
+
+static word guard_mremap(PARAMETERS)
+{
+    if (ffm_downloads_pending())
+        deliver(a, b);
+    word result = original(GUARD_mremap)(ARGUMENTS);
+    ffm_maps_unmapped(a, a + b);
+    return result;
+}
+
+/* The program has its own handler for faults: nothing may be pending any more. */
+static void hand_over(int number)
+{
+    if (number == SIGSEGV)
+        ffm_downloads_deliver_all(&ffm_counters->deliveries_called, true);
+}
+
+/* A handler that blocks all signals could not touch pending memory. */
+static word guard_sigaction(PARAMETERS)
+{
+    if (b == 0)
+        return original(GUARD_sigaction)(ARGUMENTS);
+    hand_over((int)a);
+    struct sigaction without = *(const struct sigaction *)b;
+    sigdelset(&without.sa_mask, SIGSEGV);
+    return original(GUARD_sigaction)(a, (word)&without, c, d, e, f);
+}
+
+static word guard_signal(PARAMETERS)
+{
+    hand_over((int)a);
+    return original(GUARD_signal)(ARGUMENTS);
+}
+
+/* A fault while its signal is blocked would end the program. (sigprocmask calls this function.) */
+static word guard_pthread_sigmask(PARAMETERS)
+{
+    if (b == 0 || (int)a == SIG_UNBLOCK || sigismember((const sigset_t *)b, SIGSEGV) != 1)
+        return original(GUARD_pthread_sigmask)(ARGUMENTS);
+    sigset_t without = *(const sigset_t *)b;
+    sigdelset(&without, SIGSEGV);
+    return original(GUARD_pthread_sigmask)(a, (word)&without, c, d, e, f);
+}
+
+int ffm_unguarded_sigaction(int number, const struct sigaction *action, struct sigaction *previous)
+{
+    return (int)original(GUARD_sigaction)((word)number, (word)action, (word)previous, 0, 0, 0);
+}
+
+void *ffm_guard_wrapper(uint32_t guard)
+{
+    static void *const wrappers[GUARDS] = {
+#define BUFFER(name, address, bytes) [GUARD_##name] = guard_##name,
+#define VECTOR(name) [GUARD_##name] = guard_##name,
+#define MESSAGES(name, many) [GUARD_##name] = guard_##name,
+#define STRUCTURE(name) [GUARD_##name] = guard_##name,
+#define PROCESS(name) [GUARD_##name] = guard_##name,
+#define OTHER(name) [GUARD_##name] = guard_##name,
+#include "guarded_functions.def"
+    };
+    return guard < GUARDS ? wrappers[guard] : NULL;
+}
+
+void ffm_guard_bind(uint32_t guard, const void *address, void *code)
+{
+    if (guard >= GUARDS)
+        return;
+    __atomic_store_n(&addresses[guard], address, __ATOMIC_RELEASE);
+    __atomic_store_n(&originals[guard], (plain_function)code, __ATOMIC_RELEASE);
+}
+
+bool ffm_guard_is_bound(const void *address)
+{
+    for (uint32_t i = 0; i < GUARDS; i++)
+        if (__atomic_load_n(&addresses[i], __ATOMIC_ACQUIRE) == address)
+            return true;
+    return false;
+}
+
+/* The guards without which ordinary programs could notice deferred downloads. */
+bool ffm_guards_complete(void)
+{
+    static const uint32_t essential[] = {GUARD_read,   GUARD_write,   GUARD_mmap,      GUARD_munmap,
+                                         GUARD_writev, GUARD_madvise, GUARD_sigaction, GUARD_pthread_sigmask};
+    for (uint32_t i = 0; i < sizeof essential / sizeof *essential; i++)
+        if (originals[essential[i]] == NULL)
+            return false;
+    return true;
+}

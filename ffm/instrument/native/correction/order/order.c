@@ -1,0 +1,333 @@
+#include "order.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "counters.h"
+#include "driver.h"
+#include "effects.h"
+#include "state.h"
+
+enum { STREAMS = 256, ENDS = 64, DISABLE_TIMING = 2 };
+
+typedef struct {
+    uint64_t handle;
+    bool nonblocking;
+    ffm_handle event; /* made when first needed */
+} known_stream;
+
+/* The end of the work on a stream that has since been destroyed: its work continues. */
+typedef struct {
+    ffm_handle event;
+    bool pending; /* no stream has waited for it yet */
+} stream_end;
+
+static struct {
+    known_stream made[STREAMS];
+    uint32_t count;
+    stream_end ends[ENDS];
+    bool had_nonblocking;  /* some stream was non-blocking, even if it no longer exists */
+    uint32_t thread_count; /* threads that have used their own default stream */
+    ffm_handle barrier;    /* recorded in place of work on the legacy stream */
+    ffm_handle fence;      /* recorded by the last fence: all earlier ones come before it */
+    uint64_t fences;       /* number created */
+    uint64_t paid;         /* the last one that was waited for */
+} order;
+
+static pthread_once_t at_exit = PTHREAD_ONCE_INIT;
+
+/* The streams of threads are counted per generation, so that a child or a new context starts again. */
+static uint32_t generation = 1;
+static __thread uint32_t own_stream_generation __attribute__((tls_model("initial-exec")));
+
+/* Order a stream that is about to be used after everything that removed waits promised. True if nothing is promised.
+ * Locked. */
+static bool catch_up(uint64_t stream)
+{
+    return order.fences == order.paid || ffm_driver.stream_wait_event(stream, order.fence, 0) == FFM_CUDA_SUCCESS;
+}
+
+static void meet_own_stream(void)
+{
+    own_stream_generation = generation;
+    pthread_mutex_lock(&ffm_lock);
+    order.thread_count++;
+    bool ordered = catch_up(FFM_PER_THREAD_STREAM);
+    pthread_mutex_unlock(&ffm_lock);
+    if (!ordered)
+        ffm_stop(FFM_STOP_STREAMS);
+}
+
+uint64_t ffm_order_stream(uint64_t handle, bool per_thread)
+{
+    if (handle == 0)
+        handle = per_thread ? FFM_PER_THREAD_STREAM : FFM_LEGACY_STREAM;
+    if (__builtin_expect(handle == FFM_PER_THREAD_STREAM && own_stream_generation != generation, 0))
+        meet_own_stream();
+    return handle;
+}
+
+static bool make_event(ffm_handle *event)
+{
+    return *event != 0 || ffm_driver.event_create(event, DISABLE_TIMING) == FFM_CUDA_SUCCESS;
+}
+
+static bool record(ffm_handle event, uint64_t stream)
+{
+    return ffm_driver.event_record(event, stream) == FFM_CUDA_SUCCESS;
+}
+
+static bool wait(uint64_t stream, ffm_handle event)
+{
+    return ffm_driver.stream_wait_event(stream, event, 0) == FFM_CUDA_SUCCESS;
+}
+
+/* Order the legacy stream after the work of destroyed streams. Locked. */
+static bool gather_ends(void)
+{
+    for (uint32_t i = 0; i < ENDS; i++) {
+        stream_end *end = &order.ends[i];
+        if (end->pending && !wait(FFM_LEGACY_STREAM, end->event))
+            return false;
+        end->pending = false;
+    }
+    return true;
+}
+
+/* Note where the work of a stream that is about to be destroyed ends. Locked. */
+static bool note_end(known_stream *gone)
+{
+    uint32_t place = 0;
+    while (place < ENDS && order.ends[place].pending)
+        place++;
+    if (place == ENDS) {
+        place = 0;
+        if (ffm_state_capturing() || !gather_ends())
+            return false;
+    }
+    if (!make_event(&gone->event) || !record(gone->event, gone->handle))
+        return false;
+    ffm_handle unused = order.ends[place].event;
+    order.ends[place] = (stream_end){.event = gone->event, .pending = true};
+    gone->event = unused;
+    return true;
+}
+
+static known_stream *find(uint64_t handle)
+{
+    for (uint32_t i = 0; i < order.count; i++)
+        if (order.made[i].handle == handle)
+            return &order.made[i];
+    return NULL;
+}
+
+bool ffm_order_knows(uint64_t stream)
+{
+    return stream == FFM_LEGACY_STREAM || stream == FFM_PER_THREAD_STREAM || find(stream) != NULL;
+}
+
+bool ffm_order_may_ask(uint64_t stream)
+{
+    return stream != FFM_PER_THREAD_STREAM || (order.thread_count <= 1 && own_stream_generation == generation);
+}
+
+void ffm_order_stream_made(uint64_t stream, bool nonblocking)
+{
+    pthread_mutex_lock(&ffm_lock);
+    bool room = order.count < STREAMS;
+    order.had_nonblocking = order.had_nonblocking || nonblocking;
+    if (room)
+        order.made[order.count++] = (known_stream){.handle = stream, .nonblocking = nonblocking};
+    bool ordered = catch_up(stream);
+    pthread_mutex_unlock(&ffm_lock);
+    if (!room || !ordered)
+        ffm_stop(FFM_STOP_STREAMS);
+}
+
+void ffm_order_stream_gone(uint64_t stream)
+{
+    pthread_mutex_lock(&ffm_lock);
+    known_stream *gone = find(stream);
+    bool noted = gone == NULL || ffm_stopped() || note_end(gone);
+    if (gone != NULL) {
+        ffm_effects_stream_gone(stream);
+        ffm_handle event = gone->event;
+        *gone = order.made[--order.count];
+        order.made[order.count] = (known_stream){.event = event}; /* for the next stream */
+    }
+    pthread_mutex_unlock(&ffm_lock);
+    if (!noted)
+        ffm_stop(FFM_STOP_STREAMS);
+}
+
+ffm_order_mark ffm_order_now(void)
+{
+    return (ffm_order_mark){ffm_effects_now(), __atomic_load_n(&order.fences, __ATOMIC_ACQUIRE)};
+}
+
+void ffm_order_waited(ffm_scope scope, uint64_t stream, ffm_order_mark before)
+{
+    pthread_mutex_lock(&ffm_lock);
+    if (scope == FFM_SCOPE_CONTEXT) {
+        ffm_effects_over(0, before.effects);
+        if (before.fences > order.paid)
+            order.paid = before.fences;
+    } else if (scope == FFM_SCOPE_STREAM && ffm_order_may_ask(stream)) {
+        ffm_effects_over(stream, before.effects);
+    }
+    pthread_mutex_unlock(&ffm_lock);
+}
+
+/* Order the legacy stream after all non-blocking streams. It comes after blocking streams by itself, while they
+ * exist. */
+static bool gather(void)
+{
+    if (!gather_ends())
+        return false;
+    for (uint32_t i = 0; i < order.count; i++) {
+        known_stream *stream = &order.made[i];
+        if (stream->nonblocking && !(make_event(&stream->event) && record(stream->event, stream->handle) &&
+                                     wait(FFM_LEGACY_STREAM, stream->event)))
+            return false;
+    }
+    return true;
+}
+
+/* Make other streams wait for the fence's event. `all`: including blocking ones, which need no wait if the event was
+ * recorded on the legacy stream. */
+static bool spread(bool all, uint64_t except)
+{
+    for (uint32_t i = 0; i < order.count; i++) {
+        const known_stream *stream = &order.made[i];
+        if (stream->handle != except && (all || stream->nonblocking) && !wait(stream->handle, order.fence))
+            return false;
+    }
+    return true;
+}
+
+static bool fence_on_legacy(void)
+{
+    return record(order.fence, FFM_LEGACY_STREAM) && spread(false, 0);
+}
+
+static bool fence(ffm_scope scope, uint64_t handle)
+{
+    if (scope == FFM_SCOPE_CONTEXT)
+        return gather() && fence_on_legacy();
+    if (scope == FFM_SCOPE_EVENT)
+        return wait(FFM_LEGACY_STREAM, handle) && fence_on_legacy();
+    if (handle == FFM_LEGACY_STREAM)
+        return fence_on_legacy();
+    const known_stream *stream = find(handle);
+    if (stream == NULL && handle != FFM_PER_THREAD_STREAM)
+        return false;
+    if (stream != NULL && stream->nonblocking)
+        return record(order.fence, handle) && spread(true, handle) && wait(FFM_LEGACY_STREAM, order.fence);
+    /* No thread can order another thread's default stream: only the legacy stream reaches them all. */
+    if (order.thread_count > (handle == FFM_PER_THREAD_STREAM))
+        return fence_on_legacy();
+    return record(order.fence, handle) && spread(true, handle);
+}
+
+/* A program that waited for its last work must not end before that work: a kernel may still print. */
+static void pay_at_exit(void)
+{
+    atexit(ffm_order_pay);
+}
+
+bool ffm_order_fence(ffm_scope scope, uint64_t handle)
+{
+    pthread_once(&at_exit, pay_at_exit);
+    pthread_mutex_lock(&ffm_lock);
+    /* No capture begins while the lock is held, and none may see the events of a fence. */
+    bool done = !ffm_state_capturing() && make_event(&order.fence) && fence(scope, handle);
+    if (done) {
+        order.fences++;
+        ffm_counters->fences++;
+    }
+    pthread_mutex_unlock(&ffm_lock);
+    return done;
+}
+
+bool ffm_order_after_all(uint64_t stream)
+{
+    pthread_mutex_lock(&ffm_lock);
+    bool after = stream == FFM_LEGACY_STREAM && !order.had_nonblocking;
+    pthread_mutex_unlock(&ffm_lock);
+    return after;
+}
+
+static bool is_idle(uint64_t stream)
+{
+    return ffm_order_may_ask(stream) && ffm_driver.stream_query(stream) == FFM_CUDA_SUCCESS;
+}
+
+/* What the legacy stream comes after: the blocking streams, including the threads' own, and the destroyed ones. */
+static bool blocking_streams_are_idle(void)
+{
+    bool idle = order.thread_count == 0 || is_idle(FFM_PER_THREAD_STREAM);
+    for (uint32_t i = 0; i < order.count && idle; i++)
+        idle = order.made[i].nonblocking || is_idle(order.made[i].handle);
+    for (uint32_t i = 0; i < ENDS && idle; i++)
+        idle = !order.ends[i].pending || ffm_driver.event_query(order.ends[i].event) == FFM_CUDA_SUCCESS;
+    return idle;
+}
+
+bool ffm_order_begins_at_once(uint64_t stream)
+{
+    pthread_mutex_lock(&ffm_lock);
+    bool idle = !ffm_state_capturing() && ffm_order_knows(stream) &&
+                is_idle(stream); /* a captured stream must not be queried */
+    const known_stream *made = find(stream);
+    if (idle && stream == FFM_LEGACY_STREAM)
+        idle = blocking_streams_are_idle();
+    else if (idle && (made == NULL || !made->nonblocking))
+        idle = is_idle(FFM_LEGACY_STREAM);
+    pthread_mutex_unlock(&ffm_lock);
+    return idle;
+}
+
+bool ffm_order_barrier(void)
+{
+    pthread_mutex_lock(&ffm_lock);
+    bool done = !ffm_state_capturing() && make_event(&order.barrier) && record(order.barrier, FFM_LEGACY_STREAM);
+    pthread_mutex_unlock(&ffm_lock);
+    return done;
+}
+
+bool ffm_order_owes(void)
+{
+    return __atomic_load_n(&order.fences, __ATOMIC_RELAXED) != __atomic_load_n(&order.paid, __ATOMIC_RELAXED);
+}
+
+void ffm_order_pay(void)
+{
+    pthread_mutex_lock(&ffm_lock);
+    uint64_t made = order.fences;
+    ffm_handle event = order.fence;
+    pthread_mutex_unlock(&ffm_lock);
+    if (made == order.paid || event == 0)
+        return;
+    ffm_driver.event_synchronize(event);
+    pthread_mutex_lock(&ffm_lock);
+    if (made > order.paid)
+        order.paid = made;
+    pthread_mutex_unlock(&ffm_lock);
+}
+
+void ffm_order_forget(void)
+{
+    pthread_mutex_lock(&ffm_lock);
+    order.count = 0;
+    for (uint32_t i = 0; i < STREAMS; i++)
+        order.made[i] = (known_stream){0};
+    memset(order.ends, 0, sizeof order.ends);
+    ffm_effects_forget();
+    order.had_nonblocking = false;
+    order.thread_count = 0;
+    order.fence = order.barrier = 0;
+    order.paid = order.fences;
+    generation++;
+    pthread_mutex_unlock(&ffm_lock);
+}

@@ -1,0 +1,119 @@
+#include "state.h"
+
+#include <stddef.h>
+
+#include <cuda.h>
+
+#include "cache.h"
+#include "counters.h"
+#include "driver.h"
+#include "held.h"
+#include "order.h"
+#include "pool.h"
+#include "staging.h"
+
+pthread_mutex_t ffm_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool stopped;
+static uint32_t captures;
+static uint64_t context;
+
+static void (*before_stop)(void);
+
+void ffm_state_before_stop(void (*handler)(void))
+{
+    before_stop = handler;
+}
+
+void ffm_stop(uint32_t reason)
+{
+    if (__atomic_exchange_n(&stopped, true, __ATOMIC_ACQ_REL))
+        return;
+    ffm_counters->stopped = reason;
+    if (before_stop != NULL)
+        before_stop();
+    ffm_order_pay();
+    ffm_pool_give_back();
+    ffm_cache_give_back();
+}
+
+bool ffm_stopped(void)
+{
+    return __atomic_load_n(&stopped, __ATOMIC_ACQUIRE);
+}
+
+void ffm_capture(bool begins)
+{
+    pthread_mutex_lock(&ffm_lock);
+    uint32_t now = begins ? captures + 1 : captures > 0 ? captures - 1 : 0;
+    __atomic_store_n(&captures, now, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&ffm_lock);
+}
+
+bool ffm_state_capturing(void)
+{
+    return __atomic_load_n(&captures, __ATOMIC_ACQUIRE) > 0;
+}
+
+void ffm_context_seen(uint64_t seen)
+{
+    if (seen == 0)
+        return;
+    uint64_t expected = 0;
+    if (!__atomic_compare_exchange_n(&context, &expected, seen, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
+        expected != seen)
+        ffm_stop(FFM_STOP_CONTEXTS);
+}
+
+/* Errors after which the context must be destroyed (cuda.h). */
+static bool lasts(int error)
+{
+    switch (error) {
+    case CUDA_ERROR_DEINITIALIZED:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_UNKNOWN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A thread may have no current context. While a stream is captured, the driver forbids this query. */
+bool ffm_context_failed(void)
+{
+    uint64_t known = __atomic_load_n(&context, __ATOMIC_ACQUIRE), popped;
+    if (ffm_state_capturing() || known == 0 || ffm_driver.push_context(known) != FFM_CUDA_SUCCESS)
+        return false;
+    int state = ffm_driver.stream_query(FFM_LEGACY_STREAM);
+    ffm_driver.pop_context(&popped);
+    return lasts(state);
+}
+
+void ffm_state_context_ends(void)
+{
+    ffm_order_forget();
+    ffm_pool_forget();
+    ffm_cache_forget();
+    ffm_held_lost();
+    ffm_staging_forget();
+    __atomic_store_n(&context, 0, __ATOMIC_RELEASE);
+}
+
+void ffm_state_after_fork(void)
+{
+    pthread_mutex_init(&ffm_lock, NULL); /* another thread of the parent may have held it */
+    stopped = false;
+    captures = 0;
+    ffm_state_context_ends();
+}

@@ -1,0 +1,38 @@
+/* Whether corrections are made at all, and the lock over their state. */
+#ifndef FFM_REMEDY_STATE_H
+#define FFM_REMEDY_STATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "remedy_records.h"
+
+/* Protects pool, streams and uploads. Never held while the driver waits for the GPU. */
+extern pthread_mutex_t ffm_lock;
+
+/* Stop correcting in this process, for an FFM_STOP_ reason. Pooled memory is returned to the driver. */
+void ffm_stop(uint32_t reason);
+bool ffm_stopped(void);
+
+/* Call this first when corrections stop: what is pending must be delivered. */
+void ffm_state_before_stop(void (*handler)(void));
+
+/* A capture of a stream is about to begin, or ended. While one is under way, nothing is corrected, and nothing of ours
+ * is enqueued on a stream that could be captured. No capture can begin while the lock is held.
+ */
+void ffm_capture(bool begins);
+bool ffm_state_capturing(void);
+
+/* A context was seen. The second one stops all corrections. */
+void ffm_context_seen(uint64_t context);
+
+/* Whether the context is in an error that only its destruction ends: enqueued work will not complete. */
+bool ffm_context_failed(void);
+
+/* The context is about to be destroyed or reset, along with everything kept in it. */
+void ffm_state_context_ends(void);
+
+void ffm_state_after_fork(void);
+
+#endif

@@ -1,0 +1,110 @@
+/* Gives large heap blocks their own pages.
+ *
+ * Preloaded if memory is watched by page. An array that shares its first page with another one costs a fault and a step
+ * of ten microseconds for each access to the other, and arrays that a program cuts from one block cause this at every
+ * border if the block starts in the middle of a page. Blocks still come from the program's own allocator, and are freed
+ * by it.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Smaller blocks would cost more memory than it is worth: at this size at most half as much again. */
+enum { PAGE = 4096, LEAST = 4 * PAGE, EARLY = 1 << 16 };
+
+#define EXPORT __attribute__((visibility("default")))
+
+static struct {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*memalign)(size_t, size_t);
+} next;
+
+/* Memory that the dynamic linker requests while it looks up the allocator; never freed. */
+static struct {
+    size_t used;
+    _Alignas(16) char bytes[EARLY];
+} early;
+
+static void *from_early(size_t bytes)
+{
+    const size_t start = __atomic_fetch_add(&early.used, (bytes + 15) & ~(size_t)15, __ATOMIC_RELAXED);
+    return start + bytes <= EARLY ? early.bytes + start : NULL;
+}
+
+/* False while this very thread is looking up the allocator. */
+static int find_next(void)
+{
+    static __thread int looking __attribute__((tls_model("initial-exec")));
+    if (__builtin_expect(__atomic_load_n(&next.memalign, __ATOMIC_ACQUIRE) != NULL, 1))
+        return 1;
+    if (looking)
+        return 0;
+    looking = 1;
+    next.malloc = (void *(*)(size_t))(uintptr_t)dlsym(RTLD_NEXT, "malloc");
+    next.calloc = (void *(*)(size_t, size_t))(uintptr_t)dlsym(RTLD_NEXT, "calloc");
+    __atomic_store_n(&next.memalign, (void *(*)(size_t, size_t))(uintptr_t)dlsym(RTLD_NEXT, "memalign"),
+                     __ATOMIC_RELEASE);
+    looking = 0;
+    return next.malloc != NULL && next.calloc != NULL && next.memalign != NULL;
+}
+
+/* If it is linked in (marks.c), it notes the block and returns it. */
+extern void *ffm_marks_block(void *block, size_t bytes) __attribute__((weak));
+
+static int is_large(size_t bytes)
+{
+    return bytes >= LEAST && bytes <= (size_t)PTRDIFF_MAX - 2 * PAGE;
+}
+
+static void *on_own_pages(size_t alignment, size_t bytes)
+{
+    const size_t whole = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1), aligned = alignment > PAGE ? alignment : PAGE;
+    return ffm_marks_block == NULL ? next.memalign(aligned, whole)
+                                   : ffm_marks_block(next.memalign(aligned, whole), whole);
+}
+
+EXPORT void *malloc(size_t bytes)
+{
+    if (!find_next())
+        return from_early(bytes);
+    return is_large(bytes) ? on_own_pages(PAGE, bytes) : next.malloc(bytes);
+}
+
+EXPORT void *calloc(size_t count, size_t size)
+{
+    size_t bytes;
+    if (!find_next())
+        return from_early(count * size);
+    if (__builtin_mul_overflow(count, size, &bytes) || !is_large(bytes))
+        return next.calloc(count, size);
+    void *block = on_own_pages(PAGE, bytes);
+    return block == NULL ? NULL : memset(block, 0, bytes);
+}
+
+EXPORT void *memalign(size_t alignment, size_t bytes)
+{
+    if (!find_next())
+        return NULL;
+    return is_large(bytes) ? on_own_pages(alignment, bytes) : next.memalign(alignment, bytes);
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    return memalign(alignment, bytes);
+}
+
+EXPORT int posix_memalign(void **block, size_t alignment, size_t bytes)
+{
+    if (alignment < sizeof(void *) || (alignment & (alignment - 1)) != 0)
+        return EINVAL;
+    const int error = errno;
+    void *start = memalign(alignment, bytes);
+    errno = error;
+    if (start == NULL)
+        return ENOMEM;
+    *block = start;
+    return 0;
+}

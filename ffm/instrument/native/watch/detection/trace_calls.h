@@ -1,0 +1,30 @@
+/* What the agent and the translated program call for the trace watch. */
+#ifndef FFM_TRACE_CALLS_H
+#define FFM_TRACE_CALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "export.h"
+
+/* The trace watch. `follow` makes Stalker follow the calling thread, `unfollow` ends that. `original` is pthread_create
+ * without its hook, or NULL if it was already hooked. Returns the replacement for pthread_create, or NULL if it is
+ * already in place. */
+FFM_EXPORT void ffm_collector_trace_open(void *follow, void *unfollow, void *original);
+FFM_EXPORT void *ffm_collector_trace_create(void);
+
+/* The same for __call_tls_dtors, which the C library calls when a thread ends, and in exit. */
+FFM_EXPORT void *ffm_collector_trace_end(void);
+FFM_EXPORT void ffm_collector_trace_bind_end(void *original);
+
+/* What the translated program calls (see ffm/instrument/trace_translator.c). The registers are Frida's GumCpuContext.
+ */
+FFM_EXPORT void ffm_collector_trace_access(const void *registers, const void *operand);
+FFM_EXPORT void ffm_collector_trace_lanes(const void *registers, const void *lanes);
+FFM_EXPORT void ffm_collector_trace_system_call(const void *registers, const void *nothing);
+FFM_EXPORT void ffm_collector_trace_counter(const void *registers, const void *nothing);
+
+/* Whether an instruction belongs to the instruments: the translator leaves those unchanged. */
+FFM_EXPORT bool ffm_collector_trace_skips(uint64_t instruction);
+
+#endif

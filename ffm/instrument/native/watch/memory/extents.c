@@ -1,0 +1,199 @@
+#include "extents.h"
+
+#include <stddef.h>
+
+#include "clock.h"
+#include "records.h"
+#include "sink.h"
+#include "traced.h"
+
+enum { GRANULES = 1024 };  /* most granules of one download */
+enum { AT_ONCE = 256 };    /* ranges that are remainders of downloads; each fault searches them */
+enum { SHARE = 16 };       /* share of the time since the start that may be spent on watching downloads */
+enum { BEGIN = 20000000 }; /* nanoseconds that may be spent in any case */
+
+static struct {
+    bool open;
+    ffm_stream stream;
+    uint64_t opened, cost, spent; /* nanoseconds */
+} extents;
+
+static void record(const ffm_range *range, uint32_t kind, uint64_t start, uint64_t end)
+{
+    if (start >= end)
+        return;
+    ffm_extent *out = ffm_sink_reserve(&extents.stream, FFM_CHUNK_EXTENTS, 0, sizeof *out);
+    if (out == NULL)
+        return;
+    *out = (ffm_extent){.operation = range->operation,
+                        .start = start,
+                        .bytes = end - start,
+                        .operation_thread = range->thread,
+                        .kind = kind};
+    ffm_sink_commit(&extents.stream, sizeof *out);
+}
+
+void ffm_extents_open(uint64_t fault_cost)
+{
+    /* Another rank may fetch downloaded data without a touch or system call of this one. */
+    extents.open = ffm_sink_rank() < 0;
+    extents.opened = ffm_now();
+    extents.cost = 2 * fault_cost; /* there and back, and the change of protection */
+}
+
+static bool affordable(uint64_t faults)
+{
+    return extents.spent + faults * extents.cost <= BEGIN + (ffm_now() - extents.opened) / SHARE;
+}
+
+uint32_t ffm_extents_granule(const ffm_range *range)
+{
+    const ffm_box *box = &range->box;
+    if (!extents.open || box->height > 1 || box->depth > 1)
+        return 0;
+    if (ffm_trace_on())
+        return 1;
+    uint64_t granule = FFM_RANGES_PAGE;
+    while (box->width / granule >= GRANULES && granule < UINT32_MAX / 2)
+        granule *= 2;
+    return affordable(box->width / granule + 1) ? (uint32_t)granule : 0;
+}
+
+void ffm_extents_begin(ffm_range *range)
+{
+    if (range->granule == 0 || range->followed)
+        return;
+    if (range->granule < range->page)
+        range->granule = range->page;
+    range->followed = true;
+    record(range, FFM_EXTENT_FOLLOWED, range->start, range->end);
+}
+
+void ffm_extents_lose(ffm_range *range)
+{
+    if (range->followed)
+        record(range, FFM_EXTENT_LOST, range->start, range->end);
+    range->followed = false;
+    range->granule = 0;
+}
+
+/* Number of ranges that are remainders of downloads. */
+static uint32_t left(void)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
+        count += ffm_ranges_at(i)->rest;
+    return count;
+}
+
+/* Widen [*start, *end) to granules, within the range. */
+static void widen(const ffm_range *range, uint64_t *start, uint64_t *end)
+{
+    const uint64_t granule = range->granule;
+    *start = *start / granule * granule;
+    *end = (*end + granule - 1) / granule * granule;
+    if (*start < range->start)
+        *start = range->start;
+    if (*end > range->end)
+        *end = range->end;
+}
+
+static bool keep(const ffm_range *range, uint64_t start, uint64_t end)
+{
+    if (start >= end)
+        return true;
+    ffm_range rest = *range;
+    rest.box = (ffm_box){start, end - start, end - start, 1, end - start, 1, true};
+    rest.rest = true;
+    return ffm_ranges_add_armed(&rest);
+}
+
+void ffm_extents_first_touch(uint32_t place, uint64_t start, uint64_t end)
+{
+    ffm_range *range = ffm_ranges_at(place);
+    if (!range->followed)
+        return;
+    const ffm_range whole = *range;
+    range->followed = false; /* from now on, other ranges represent it */
+    range->granule = 0;
+    /* Pages at both ends may contain other data, over which the program would have to be stepped for longer. */
+    const uint64_t page = whole.page, first = (whole.start + page - 1) / page * page, last = whole.end / page * page;
+    widen(&whole, &start, &end);
+    if (first < last) {
+        if (start < first)
+            start = first;
+        if (end > last)
+            end = last;
+        if (end < first)
+            end = first;
+        if (start > last)
+            start = last;
+    }
+    if (first >= last) {
+        record(&whole, FFM_EXTENT_TOUCHED, whole.start, whole.end);
+        return;
+    }
+    record(&whole, FFM_EXTENT_TOUCHED, whole.start, first);
+    record(&whole, FFM_EXTENT_TOUCHED, start, end);
+    record(&whole, FFM_EXTENT_TOUCHED, last, whole.end);
+    extents.spent += extents.cost;
+    if (left() >= AT_ONCE || !keep(&whole, first, start) || !keep(&whole, end, last))
+        record(&whole, FFM_EXTENT_LOST, whole.start, whole.end);
+}
+
+void ffm_extents_touch(uint32_t place, uint64_t start, uint64_t end)
+{
+    ffm_range *range = ffm_ranges_at(place);
+    widen(range, &start, &end);
+    extents.spent += extents.cost;
+    if (left() >= 2 * AT_ONCE || !affordable(0)) {
+        ffm_extents_lose(range);
+        ffm_ranges_remove(place);
+        return;
+    }
+    record(range, FFM_EXTENT_TOUCHED, start, end);
+    ffm_ranges_cut_at(place, start, end);
+}
+
+void ffm_extents_used_by_gpu(uint64_t start, uint64_t end)
+{
+    if (!extents.open || ffm_ranges_count() == 0)
+        return;
+    ffm_ranges_lock();
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        ffm_range *range = ffm_ranges_at(i - 1);
+        if (start >= range->end || range->start >= end)
+            continue;
+        if (range->rest)
+            ffm_extents_touch(i - 1, start > range->start ? start : range->start, end < range->end ? end : range->end);
+        else if (range->followed)
+            record(range, FFM_EXTENT_TOUCHED, start > range->start ? start : range->start,
+                   end < range->end ? end : range->end);
+    }
+    ffm_ranges_unlock();
+}
+
+void ffm_extents_lose_in(uint64_t start, uint64_t end)
+{
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        ffm_range *range = ffm_ranges_at(i - 1);
+        if (start < range->end && range->start < end)
+            ffm_extents_lose(range);
+    }
+}
+
+void ffm_extents_before_fork(void)
+{
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        ffm_range *range = ffm_ranges_at(i - 1);
+        ffm_extents_lose(range);
+        if (range->rest)
+            ffm_ranges_remove(i - 1);
+    }
+}
+
+void ffm_extents_after_fork(void)
+{
+    ffm_sink_release(&extents.stream);
+    extents.stream = (ffm_stream){0};
+}

@@ -1,0 +1,220 @@
+#include "protected_data.h"
+
+#include <string.h>
+
+#include "accesses.h"
+#include "arming.h"
+#include "blocks.h"
+#include "boxes.h"
+#include "clock.h"
+#include "contexts.h"
+#include "extents.h"
+#include "graphs.h"
+#include "kernels.h"
+#include "mappings.h"
+#include "pageable.h"
+#include "ranges.h"
+#include "sink.h"
+#include "stacks.h"
+#include "thread_memory.h"
+#include "threads.h"
+#include "traced.h"
+#include "waits.h"
+
+enum { SEPARATE_ROWS = 64, PAGE = 4096 };
+
+static const ffm_plan_header *plan;
+
+static bool pageable_given; /* passed to a kernel; set under the lock of the ranges */
+
+void ffm_protected_data_open(const ffm_plan_header *planned)
+{
+    plan = planned;
+}
+
+static bool is_planned(uint32_t stack)
+{
+    if (plan == NULL)
+        return true;
+    const uint8_t *key = ffm_stack_key(stack);
+    const uint8_t *planned = (const uint8_t *)(plan + 1);
+    for (uint64_t i = 0; i < plan->count; i++)
+        if (memcmp(planned + i * FFM_KEY_BYTES, key, FFM_KEY_BYTES) == 0)
+            return true;
+    return false;
+}
+
+/* The earlier of two ranges adds nothing to the later one: both are the same memory on the same stream, and no wait can
+ * have come in between. Or the later one is done after it, and both are only read. */
+static void drop_equal(const ffm_range *range)
+{
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        const ffm_range *other = ffm_ranges_at(i - 1);
+        if (other->stream == range->stream && other->launch == range->launch &&
+            other->writes_only == range->writes_only && ffm_box_same(&other->box, &range->box) &&
+            (range->writes_only || (other->state == FFM_RANGE_PENDING && other->waits == range->waits)))
+            ffm_ranges_remove(i - 1);
+    }
+}
+
+/* Memory that must not be protected, because a thread runs or may run on it, or because it is visible elsewhere too.
+ * Not under the lock. */
+static bool unwatchable(const ffm_box *box)
+{
+    uint64_t end = ffm_box_end(box);
+    return (ffm_trace_on() ? !ffm_trace_complete() : !ffm_threads_known()) ||
+           ffm_thread_memory_holds(box->address, end) ||
+           (!ffm_blocks_own_pages(box->address) && ffm_mappings_shared(box->address, end));
+}
+
+static void add(ffm_range *range, bool watchable, uint32_t stack)
+{
+    range->waits = ffm_arming_waits();
+    range->granule = range->download ? ffm_extents_granule(range) : 0;
+    if (range->launch || range->writes_only)
+        drop_equal(range);
+    if (!watchable || pageable_given || !ffm_ranges_add(range))
+        ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, range->box.address, ffm_now(), stack);
+}
+
+/* Rows with whole pages between them are watched one by one, so that the gaps stay open. */
+static void add_box(ffm_range *range, uint32_t stack)
+{
+    ffm_box box = range->box;
+    bool watchable = !unwatchable(&box);
+    ffm_ranges_lock();
+    if (box.depth > 1 || box.height > SEPARATE_ROWS || box.pitch < box.width + 2 * PAGE) {
+        add(range, watchable, stack);
+    } else {
+        for (uint64_t row = 0; row < box.height; row++) {
+            range->box = (ffm_box){box.address + row * box.pitch, box.width, box.width, 1, box.width, 1, true};
+            add(range, watchable, stack);
+        }
+    }
+    ffm_ranges_unlock();
+}
+
+static void add_copy(const ffm_function *function, const ffm_copy *copy, ffm_range *range, uint32_t stack)
+{
+    if (copy->destination.host && copy->destination.address != 0) {
+        range->box = copy->destination;
+        range->writes_only = false;
+        range->download = function->kind == FFM_KIND_TRANSFER && !copy->source.host;
+        add_box(range, stack);
+    }
+    /* A pageable source is staged when the call returns: the CPU may write it at once. */
+    if (copy->source.host && copy->source.address != 0 && ffm_blocks_hold(copy->source.address)) {
+        range->box = copy->source;
+        range->writes_only = true;
+        range->download = false;
+        if (function->direction != FFM_DIRECTION_GENERIC || !copy->destination.host || function->asynchronous)
+            add_box(range, stack);
+    }
+}
+
+/* What the operation writes or reads is not fully known: it counts as used. */
+static void add_unknown(const ffm_range *range, uint32_t stack)
+{
+    ffm_ranges_lock();
+    ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, 0, ffm_now(), stack);
+    ffm_ranges_unlock();
+}
+
+/* In addition to what its kernels can access. */
+static void add_graph(uint64_t executable, ffm_range *range, uint32_t stack)
+{
+    ffm_graph_fact fact;
+    if (ffm_graph_has(executable, FFM_GRAPH_UNKNOWN))
+        add_unknown(range, stack);
+    for (uint32_t place = 0; ffm_graph_next(executable, &place, &fact);) {
+        if (fact.kind != FFM_GRAPH_WRITES && fact.kind != FFM_GRAPH_READS)
+            continue;
+        range->box = fact.box;
+        range->writes_only = fact.kind == FFM_GRAPH_READS;
+        add_box(range, stack);
+    }
+    range->writes_only = false;
+}
+
+static void add_launch(const ffm_function *function, const uint64_t *arguments, ffm_range *range, uint32_t stack)
+{
+    range->launch = true;
+    if (ffm_graphs_launched(function))
+        add_graph(arguments[function->handle], range, stack);
+    ffm_block block;
+    ffm_kernel_reach reach = {0};
+    ffm_kernel_begin(&reach, function, arguments);
+    while (ffm_kernel_next(&reach, &block)) {
+        ffm_extents_used_by_gpu(block.start, block.start + block.bytes);
+        range->box = (ffm_box){block.start, block.bytes, block.bytes, 1, block.bytes, 1, true};
+        add_box(range, stack);
+    }
+}
+
+static bool uses_pageable(const ffm_function *function, const uint64_t *arguments)
+{
+    ffm_kernel_reach reach = {0};
+    if (function->kind != FFM_KIND_LAUNCH || !ffm_pageable_used())
+        return false;
+    ffm_kernel_begin(&reach, function, arguments);
+    return reach.pageable;
+}
+
+void ffm_protected_data_before(const ffm_function *function, const uint64_t *arguments)
+{
+    if (__atomic_load_n(&pageable_given, __ATOMIC_RELAXED) || !uses_pageable(function, arguments))
+        return;
+    const uint64_t now = ffm_now();
+    ffm_ranges_lock(); /* no page may be protected while the kernel runs */
+    __atomic_store_n(&pageable_given, true, __ATOMIC_RELAXED);
+    ffm_sink_note_ordinary_memory(now);
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--)
+        ffm_access_lost(i - 1, now);
+    ffm_ranges_unlock();
+}
+
+static bool protects(const ffm_function *function, const ffm_operation *operation)
+{
+    switch (function->kind) {
+    case FFM_KIND_TRANSFER:
+    case FFM_KIND_SET:
+        return operation->result == 0 && is_planned(operation->stack);
+    case FFM_KIND_LAUNCH:
+        return operation->result == 0 &&
+               (ffm_blocks_count() != 0 || ffm_graphs_launched(function) ||
+                __atomic_load_n(&pageable_given, __ATOMIC_RELAXED)) &&
+               is_planned(operation->stack);
+    default:
+        return false;
+    }
+}
+
+void ffm_protected_data_add(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                            uint64_t number, const ffm_thread *thread)
+{
+    if (!protects(function, operation))
+        return;
+    ffm_range range = {.operation = number,
+                       .thread = thread->number,
+                       .context = ffm_context_recorded(operation),
+                       .stream = ffm_stream_key(function, operation, thread),
+                       .issued = operation->start};
+    if (__atomic_load_n(&pageable_given, __ATOMIC_RELAXED)) {
+        add_unknown(&range, operation->stack);
+        return;
+    }
+    if (!ffm_blocks_complete())
+        add_unknown(&range, operation->stack);
+    if (function->kind == FFM_KIND_LAUNCH) {
+        add_launch(function, arguments, &range, operation->stack);
+        return;
+    }
+    if (operation->flags & FFM_OPERATION_ON_CPU)
+        return;
+    ffm_copy copy;
+    for (uint32_t place = 0; ffm_copy_of(function, arguments, operation, place, &copy); place++) {
+        if (!copy.source.host && !copy.destination.host)
+            continue;
+        add_copy(function, &copy, &range, operation->stack);
+    }
+}

@@ -1,0 +1,296 @@
+#include "ranges.h"
+
+#include <sched.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "kernel.h"
+#include "signals.h"
+#include "trace_marks.h"
+#include "traced.h"
+
+/* Each range may add two mappings to the 65,530 that a process may have (vm.max_map_count); most are left to the
+ * program. */
+enum { CAPACITY = 1 << 14, PAGE = FFM_RANGES_PAGE, HUGE_PAGE = 2 << 20 };
+
+static struct {
+    bool locked;
+    bool held_open;
+    uint32_t count;
+    uint64_t changes;
+    ffm_range *ranges;
+} watched;
+
+static __thread uint64_t held __attribute__((tls_model("initial-exec")));
+static __thread bool holding __attribute__((tls_model("initial-exec")));
+
+/* A mutex must not be taken in a signal handler. */
+void ffm_ranges_lock_in_handler(void)
+{
+    while (__atomic_test_and_set(&watched.locked, __ATOMIC_ACQUIRE))
+        sched_yield();
+}
+
+void ffm_ranges_unlock_in_handler(void)
+{
+    __atomic_clear(&watched.locked, __ATOMIC_RELEASE);
+}
+
+void ffm_ranges_lock(void)
+{
+    const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS);
+    ffm_ranges_lock_in_handler();
+    held = before;
+    holding = true;
+}
+
+void ffm_ranges_unlock(void)
+{
+    const uint64_t before = held;
+    holding = false;
+    ffm_ranges_unlock_in_handler();
+    ffm_signals_set_mask(before);
+}
+
+void ffm_ranges_lock_after_fork(void)
+{
+    ffm_ranges_unlock_in_handler();
+    ffm_ranges_lock();
+}
+
+bool ffm_ranges_held(void)
+{
+    return holding;
+}
+
+uint32_t ffm_ranges_count(void)
+{
+    return __atomic_load_n(&watched.count, __ATOMIC_RELAXED);
+}
+
+ffm_range *ffm_ranges_at(uint32_t place)
+{
+    return &watched.ranges[place];
+}
+
+static uint64_t first_page(const ffm_range *range)
+{
+    return range->start & ~(uint64_t)(range->page - 1);
+}
+
+static uint64_t last_page(const ffm_range *range)
+{
+    return (range->end + range->page - 1) & ~(uint64_t)(range->page - 1);
+}
+
+static int protection(const ffm_range *range)
+{
+    return range->writes_only ? PROT_READ : PROT_NONE;
+}
+
+/* The protection that the armed ranges need for the page at an address; the strictest wins. `until` is lowered to where
+ * that changes.
+ */
+static int wanted_at(uint64_t page, uint64_t *until)
+{
+    int wanted = PROT_READ | PROT_WRITE;
+    for (uint32_t i = 0; i < watched.count; i++) {
+        const ffm_range *range = &watched.ranges[i];
+        if (range->state != FFM_RANGE_ARMED)
+            continue;
+        uint64_t first = first_page(range), last = last_page(range);
+        if (first <= page && page < last) {
+            wanted &= protection(range);
+            if (last < *until)
+                *until = last;
+        } else if (first > page && first < *until) {
+            *until = first;
+        }
+    }
+    return wanted;
+}
+
+/* Protect [first, last) as the armed ranges need; no page is open in between. */
+static bool apply(uint64_t first, uint64_t last)
+{
+    if (ffm_trace_on()) {
+        ffm_trace_mark();
+        return true;
+    }
+    bool done = true;
+    watched.changes++;
+    for (uint64_t until; first < last; first = until) {
+        until = last;
+        int wanted = wanted_at(first, &until);
+        done = ffm_kernel(SYS_mprotect, first, until - first, (uint64_t)wanted, 0) == 0 && done;
+    }
+    return done;
+}
+
+uint64_t ffm_ranges_changes(void)
+{
+    return watched.changes;
+}
+
+bool ffm_ranges_add(const ffm_range *range)
+{
+    if (watched.ranges == NULL) {
+        void *pages =
+            mmap(NULL, CAPACITY * sizeof *watched.ranges, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (pages == MAP_FAILED)
+            return false;
+        watched.ranges = pages;
+    }
+    if (watched.count == CAPACITY)
+        return false;
+    ffm_range *added = &watched.ranges[watched.count];
+    *added = *range;
+    added->start = range->box.address;
+    added->end = ffm_box_end(&range->box);
+    added->page = ffm_trace_on() ? 1 : PAGE;
+    added->state = FFM_RANGE_PENDING;
+    __atomic_store_n(&watched.count, watched.count + 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+bool ffm_ranges_add_armed(const ffm_range *range)
+{
+    if (!ffm_ranges_add(range))
+        return false;
+    watched.ranges[watched.count - 1].page = range->page;
+    watched.ranges[watched.count - 1].state = FFM_RANGE_ARMED;
+    return true;
+}
+
+void ffm_ranges_hold_open(bool hold)
+{
+    watched.held_open = hold;
+    for (uint32_t i = 0; i < watched.count && hold; i++) {
+        ffm_range *range = &watched.ranges[i];
+        if (range->state != FFM_RANGE_ARMED)
+            continue;
+        range->forking = true;
+        ffm_ranges_disarm(range, FFM_RANGE_OPEN);
+    }
+}
+
+bool ffm_ranges_arm(ffm_range *range)
+{
+    if (watched.held_open) {
+        range->forking = true;
+        range->state = FFM_RANGE_OPEN;
+        return true;
+    }
+    range->state = FFM_RANGE_ARMED;
+    if (apply(first_page(range), last_page(range)))
+        return true;
+    range->page = HUGE_PAGE; /* as the system's pool of huge pages requires */
+    if (apply(first_page(range), last_page(range)))
+        return true;
+    range->page = PAGE;
+    ffm_ranges_disarm(range, FFM_RANGE_DORMANT);
+    return false;
+}
+
+void ffm_ranges_disarm(ffm_range *range, ffm_range_state next)
+{
+    bool armed = range->state == FFM_RANGE_ARMED;
+    range->state = next;
+    if (armed)
+        apply(first_page(range), last_page(range));
+}
+
+void ffm_ranges_remove(uint32_t place)
+{
+    ffm_ranges_disarm(&watched.ranges[place], FFM_RANGE_DORMANT);
+    watched.ranges[place] = watched.ranges[watched.count - 1];
+    __atomic_store_n(&watched.count, watched.count - 1, __ATOMIC_RELAXED);
+}
+
+static ffm_box piece(uint64_t start, uint64_t end)
+{
+    return (ffm_box){start, end - start, end - start, 1, end - start, 1, true};
+}
+
+void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end)
+{
+    ffm_range *range = &watched.ranges[place];
+    bool plain = range->box.height == 1 && range->box.depth == 1;
+    if ((start <= range->start && range->end <= end) || range->start == range->end) {
+        ffm_ranges_remove(place);
+        return;
+    }
+    /* If there are several rows, the rest stays watched: an access to the removed part counts as well. */
+    if (!plain || end <= range->start || start >= range->end)
+        return;
+    bool before = start > range->start, behind = end < range->end;
+    if (before && behind && watched.count == CAPACITY)
+        return;
+    uint64_t first = first_page(range), last = last_page(range);
+    ffm_range rest = *range;
+    range->box = before ? piece(rest.start, start) : piece(end, rest.end);
+    range->start = range->box.address;
+    range->end = ffm_box_end(&range->box);
+    if (before && behind) {
+        rest.box = piece(end, rest.end);
+        ffm_ranges_add(&rest);
+        watched.ranges[watched.count - 1].state = rest.state;
+        watched.ranges[watched.count - 1].page = rest.page;
+    }
+    /* The trace watch finds nothing if its marks are outdated, and there are too many cuts to renew them. */
+    if (rest.state == FFM_RANGE_ARMED && !(rest.rest && ffm_trace_on()))
+        apply(first, last);
+}
+
+void ffm_ranges_cut(uint64_t start, uint64_t end)
+{
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--)
+        if (watched.ranges[i - 1].start < end && start < watched.ranges[i - 1].end)
+            ffm_ranges_cut_at(i - 1, start, end);
+}
+
+void ffm_ranges_cut_box(const ffm_box *box)
+{
+    if (box->height == 1 && box->depth == 1) {
+        ffm_ranges_cut(box->address, ffm_box_end(box));
+        return;
+    }
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--)
+        if (ffm_box_same(&watched.ranges[i - 1].box, box))
+            ffm_ranges_remove(i - 1);
+}
+
+bool ffm_range_shares_page(const ffm_range *range, uint64_t start, uint64_t end)
+{
+    return range->state == FFM_RANGE_ARMED && first_page(range) < end && start < last_page(range);
+}
+
+bool ffm_ranges_overlap(uint64_t start, uint64_t end)
+{
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
+        if (ffm_range_shares_page(&watched.ranges[i], start, end))
+            return true;
+    return false;
+}
+
+bool ffm_ranges_open_page(uint64_t address, ffm_page *page)
+{
+    page->bytes = 0;
+    for (uint32_t i = 0; i < watched.count; i++) {
+        const ffm_range *range = &watched.ranges[i];
+        if (range->state == FFM_RANGE_ARMED && first_page(range) <= address && address < last_page(range) &&
+            range->page > page->bytes)
+            page->bytes = range->page;
+    }
+    if (page->bytes == 0)
+        return false;
+    page->start = address & ~((uint64_t)page->bytes - 1);
+    watched.changes++;
+    return ffm_kernel(SYS_mprotect, page->start, page->bytes, PROT_READ | PROT_WRITE, 0) == 0;
+}
+
+void ffm_ranges_close_page(const ffm_page *page)
+{
+    apply(page->start, page->start + page->bytes);
+}

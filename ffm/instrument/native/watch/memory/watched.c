@@ -1,0 +1,148 @@
+#include "watched.h"
+
+#include <stddef.h>
+
+#include "accesses.h"
+#include "clock.h"
+#include "extents.h"
+#include "threads.h"
+#include "traced.h"
+
+enum { PAGE = 4096 };
+
+static bool stacks_wanted = true;
+static void (*when_gone)(uint64_t start, uint64_t end); /* NULL if nobody wants to know */
+
+static uint32_t forks; /* in progress, nested or on several threads; under the lock of the ranges */
+static uint64_t forking_since;
+static bool forking_among_others; /* other threads, which may touch what is open; they may end meanwhile */
+
+void ffm_watch_want_stacks(bool wanted)
+{
+    stacks_wanted = wanted;
+}
+
+bool ffm_watch_wants_stacks(void)
+{
+    return stacks_wanted;
+}
+
+void ffm_watch_when_gone(void (*handler)(uint64_t start, uint64_t end))
+{
+    when_gone = handler;
+}
+
+void ffm_watch_gone(uint64_t start, uint64_t end)
+{
+    if (when_gone != NULL)
+        when_gone(start, end);
+}
+
+bool ffm_watch_in_flight(uint64_t start, uint64_t end)
+{
+    bool found = false;
+    if (!ffm_watch_active())
+        return false;
+    ffm_ranges_lock();
+    for (uint32_t i = 0; i < ffm_ranges_count() && !found; i++) {
+        const ffm_range *range = ffm_ranges_at(i);
+        found = !range->writes_only && !range->covered && ffm_box_touches(&range->box, start, end);
+    }
+    ffm_ranges_unlock();
+    return found;
+}
+
+static bool any_in(uint64_t start, uint64_t end)
+{
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
+        if (ffm_ranges_at(i)->start < end && start < ffm_ranges_at(i)->end)
+            return true;
+    return false;
+}
+
+static void release(uint64_t start, uint64_t end, bool gone)
+{
+    if (!any_in(start, end))
+        return;
+    ffm_ranges_lock();
+    if (!gone)
+        ffm_extents_lose_in(start, end);
+    ffm_access_unseen(start, end, true, FFM_ACCESS_RELEASED, 0);
+    ffm_ranges_cut(start, end); /* what is in flight has lost its memory */
+    ffm_ranges_unlock();
+}
+
+void ffm_watch_released(uint64_t start, uint64_t bytes, bool gone)
+{
+    if (bytes != 0 && ffm_watch_active())
+        release(start, (start + bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1), gone);
+}
+
+void ffm_watch_freed(uint64_t start, uint64_t bytes)
+{
+    release(start, start + bytes, true);
+}
+
+void ffm_watch_before_fork(void)
+{
+    ffm_ranges_lock();
+    ffm_extents_before_fork();
+    if (forks++ == 0) {
+        forking_since = ffm_now();
+        forking_among_others = ffm_threads_several();
+    }
+    ffm_ranges_hold_open(!ffm_trace_on()); /* otherwise no page is protected */
+    ffm_ranges_unlock();
+}
+
+static void arm_again(bool missed)
+{
+    ffm_ranges_hold_open(false);
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        ffm_range *range = ffm_ranges_at(i - 1);
+        const bool wanted = range->forking && range->state == FFM_RANGE_OPEN;
+        range->forking = false;
+        if (wanted && (missed || !ffm_ranges_arm(range)))
+            ffm_access_lost(i - 1, forking_since);
+    }
+}
+
+void ffm_watch_forked(void)
+{
+    ffm_ranges_lock();
+    if (--forks == 0)
+        arm_again(forking_among_others);
+    ffm_ranges_unlock();
+}
+
+void ffm_watch_give_up(void)
+{
+    const uint64_t now = ffm_now();
+    ffm_ranges_lock();
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--)
+        if (ffm_ranges_at(i - 1)->state == FFM_RANGE_ARMED || ffm_ranges_at(i - 1)->state == FFM_RANGE_OPEN)
+            ffm_access_lost(i - 1, now);
+    ffm_ranges_unlock();
+}
+
+void ffm_watch_lose(void)
+{
+    ffm_threads_lose();
+    ffm_trace_lose();
+    ffm_watch_give_up();
+}
+
+void ffm_watch_after_fork(void)
+{
+    ffm_ranges_lock();
+    ffm_accesses_after_fork();
+    ffm_extents_after_fork();
+    forks = 0;
+    arm_again(false);
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        ffm_range *range = ffm_ranges_at(i - 1);
+        if (range->writes_only || range->state != FFM_RANGE_ARMED)
+            ffm_ranges_remove(i - 1);
+    }
+    ffm_ranges_unlock();
+}

@@ -1,0 +1,389 @@
+#include "dispatch.h"
+
+#include <errno.h>
+#include <link.h>
+#include <linux/sched.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "births.h"
+#include "guarded.h"
+#include "handlers.h"
+#include "handovers.h"
+#include "kernel.h"
+#include "signals.h"
+#include "system_calls.h"
+#include "thread_memory.h"
+#include "threads.h"
+#include "watched.h"
+
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#define PR_SYS_DISPATCH_ON 1
+#endif
+
+enum { LET_THROUGH = 0, INTERCEPT = 1 }; /* what the kernel reads (linux/prctl.h, SYSCALL_DISPATCH_FILTER_…) */
+enum { USER_DISPATCH = 2, SITES = 32 };  /* si_code SYS_USER_DISPATCH */
+enum { KIND_PLAIN, KIND_THREAD, KIND_PROCESS, KINDS };
+
+static struct {
+    bool open, forked;
+    uint64_t code, code_bytes; /* the collector's own */
+} dispatch;
+
+static __thread volatile char selector __attribute__((tls_model("initial-exec")));
+static __thread bool joined __attribute__((tls_model("initial-exec")));
+
+bool ffm_dispatch_pause(void)
+{
+    bool before = selector == INTERCEPT;
+    selector = LET_THROUGH;
+    return before;
+}
+
+void ffm_dispatch_resume(bool before)
+{
+    selector = before ? INTERCEPT : LET_THROUGH;
+}
+
+/* ---- calls that cannot be made from inside a handler ------------------------------------------------------------- */
+
+/* A call that starts a thread or a process, or that affects the stack it runs on, must be made where the program makes
+ * it. The program continues instead in one of these places, which makes the call and jumps back after it. There is one
+ * place per site, because nothing else survives such a call. A new thread joins first. After starting a process, the
+ * parent, whose stack the new process may have used, arms again what was opened for it. It preserves the registers that
+ * the kernel preserves, and the 128 bytes below the stack pointer that belong to the code there. */
+#define ONE_SITE(number)                                                                                               \
+    "ffm_dispatch_plain_" #number ":\n"                                                                                \
+    "syscall\n"                                                                                                        \
+    "jmp *ffm_dispatch_sites+8*" #number "(%rip)\n"                                                                    \
+    ".balign 64\n"                                                                                                     \
+    "ffm_dispatch_thread_" #number ":\n"                                                                               \
+    "syscall\n"                                                                                                        \
+    "test %rax, %rax\n"                                                                                                \
+    "jnz 1f\n"                                                                                                         \
+    "call ffm_dispatch_new_thread\n"                                                                                   \
+    "1: jmp *ffm_dispatch_sites+8*" #number "(%rip)\n"                                                                 \
+    ".balign 64\n"                                                                                                     \
+    "syscall\n"                                                                                                        \
+    "test %rax, %rax\n"                                                                                                \
+    "jz 1f\n"                                                                                                          \
+    "lea -128(%rsp), %rsp\n"                                                                                           \
+    "call ffm_dispatch_parent\n"                                                                                       \
+    "lea 128(%rsp), %rsp\n"                                                                                            \
+    "1: jmp *ffm_dispatch_sites+8*" #number "(%rip)\n"                                                                 \
+    ".balign 64\n"
+
+/* A function `name` that calls `called` and preserves all registers that the kernel preserves. */
+#define PRESERVING(name, called)                                                                                       \
+    __asm__(".text\n"                                                                                                  \
+            ".hidden " #called "\n" #name ":\n"                                                                        \
+            "push %rbp\n"                                                                                              \
+            "mov %rsp, %rbp\n"                                                                                         \
+            "push %rax\n"                                                                                              \
+            "push %rdi\n"                                                                                              \
+            "push %rsi\n"                                                                                              \
+            "push %rdx\n"                                                                                              \
+            "push %r8\n"                                                                                               \
+            "push %r9\n"                                                                                               \
+            "push %r10\n"                                                                                              \
+            "and $-16, %rsp\n"                                                                                         \
+            "sub $512, %rsp\n"                                                                                         \
+            "fxsave64 (%rsp)\n"                                                                                        \
+            "call " #called "\n"                                                                                       \
+            "fxrstor64 (%rsp)\n"                                                                                       \
+            "lea -56(%rbp), %rsp\n"                                                                                    \
+            "pop %r10\n"                                                                                               \
+            "pop %r9\n"                                                                                                \
+            "pop %r8\n"                                                                                                \
+            "pop %rdx\n"                                                                                               \
+            "pop %rsi\n"                                                                                               \
+            "pop %rdi\n"                                                                                               \
+            "pop %rax\n"                                                                                               \
+            "pop %rbp\n"                                                                                               \
+            "ret\n")
+
+PRESERVING(ffm_dispatch_new_thread, ffm_dispatch_begin);
+PRESERVING(ffm_dispatch_parent, ffm_dispatch_forked);
+
+__asm__(".text\n"
+        ".hidden ffm_dispatch_sites\n"
+        ".globl ffm_dispatch_places\n"
+        ".hidden ffm_dispatch_places\n"
+        ".balign 64\n"
+        "ffm_dispatch_places:\n" /* 64 bytes for each kind at each site */
+        ONE_SITE(0) ONE_SITE(1) ONE_SITE(2) ONE_SITE(3) ONE_SITE(4) ONE_SITE(5) ONE_SITE(6) ONE_SITE(7) ONE_SITE(8)
+            ONE_SITE(9) ONE_SITE(10) ONE_SITE(11) ONE_SITE(12) ONE_SITE(13) ONE_SITE(14) ONE_SITE(15) ONE_SITE(16)
+                ONE_SITE(17) ONE_SITE(18) ONE_SITE(19) ONE_SITE(20) ONE_SITE(21) ONE_SITE(22) ONE_SITE(23) ONE_SITE(24)
+                    ONE_SITE(25) ONE_SITE(26) ONE_SITE(27) ONE_SITE(28) ONE_SITE(29) ONE_SITE(30) ONE_SITE(31));
+
+enum { PLACE_BYTES = 64 };
+
+uint64_t ffm_dispatch_sites[SITES];
+extern const char ffm_dispatch_places[];
+
+/* Make the thread's call in one of our places. If false, it is made in its own, and all system calls are let through
+ * until the thread next returns from the driver. */
+static bool redirect(greg_t *registers, uint32_t kind)
+{
+    const uint64_t behind = (uint64_t)registers[REG_RIP];
+    for (uint32_t site = 0; site < SITES; site++) {
+        uint64_t there = 0;
+        if (__atomic_compare_exchange_n(&ffm_dispatch_sites[site], &there, behind, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE) ||
+            there == behind) {
+            registers[REG_RIP] = (greg_t)(ffm_dispatch_places + (size_t)(KINDS * site + kind) * PLACE_BYTES);
+            return true;
+        }
+    }
+    registers[REG_RIP] -= 2; /* the instruction itself */
+    return false;
+}
+
+enum { PAGE = 4096, STACK_BELOW = 8 << 20 }; /* of a clone, whose stack is known by its upper end only */
+
+/* A new thread's stack, its thread-local variables and its control block, which glibc arranges in this order. */
+static void note_thread(uint64_t control_block, uint64_t stack, uint64_t stack_end)
+{
+    ffm_thread_memory_gone(control_block); /* of an earlier thread */
+    if (stack_end <= control_block && control_block - stack_end < STACK_BELOW)
+        stack_end = control_block;
+    ffm_thread_memory_note(control_block, stack, stack_end);
+    ffm_thread_memory_note(control_block, control_block - PAGE, control_block + PAGE);
+}
+
+static bool begins_thread(uint64_t call, const uint64_t *arguments)
+{
+    if (call == SYS_clone3) {
+        struct clone_args wanted;
+        if (!ffm_guarded_read(&wanted, arguments[0], offsetof(struct clone_args, set_tid)))
+            return false; /* the kernel refuses it */
+        if (wanted.flags & CLONE_THREAD)
+            note_thread(wanted.tls, wanted.stack, wanted.stack + wanted.stack_size);
+        return (wanted.flags & CLONE_THREAD) != 0;
+    }
+    if (call == SYS_clone && arguments[0] & CLONE_THREAD)
+        note_thread(arguments[4], arguments[1] - STACK_BELOW, arguments[1]);
+    return call == SYS_clone && (arguments[0] & CLONE_THREAD) != 0;
+}
+
+static uint64_t control_block_of(uint64_t call, const uint64_t *arguments)
+{
+    uint64_t block = arguments[4];
+    if (call == SYS_clone3)
+        ffm_guarded_read(&block, arguments[0] + offsetof(struct clone_args, tls), sizeof block);
+    return block;
+}
+
+/* A new thread is about to join. A new process may read the program's memory by system calls, which are not seen there,
+ * or may fault in it: nothing may be protected until the program continues. */
+static bool begins(ucontext_t *context, uint64_t call, const uint64_t *arguments)
+{
+    greg_t *registers = context->uc_mcontext.gregs;
+    const ffm_registers from = ffm_registers_in(context);
+    ffm_births_before(call, arguments, &from);
+    if (begins_thread(call, arguments)) {
+        ffm_handovers_starts(control_block_of(call, arguments));
+        ffm_threads_begin();
+        if (redirect(registers, KIND_THREAD))
+            return true;
+        ffm_threads_lose();
+        ffm_watch_give_up();
+        return false;
+    }
+    ffm_watch_before_fork();
+    if (redirect(registers, KIND_PROCESS))
+        return true;
+    ffm_watch_give_up();
+    ffm_watch_forked();
+    return false;
+}
+
+void ffm_dispatch_forked(void)
+{
+    const bool before = ffm_dispatch_pause();
+    ffm_watch_forked();
+    ffm_dispatch_resume(before);
+}
+
+static uint64_t control_block_here(void)
+{
+    return (uint64_t)__builtin_thread_pointer();
+}
+
+/* ---- all others -------------------------------------------------------------------------------------------------- */
+
+/* Calls that install a signal mask while they wait: handlers run under it. */
+static int64_t with_mask(uint64_t call, const uint64_t *arguments, uint32_t place)
+{
+    uint64_t lenient, changed[6];
+    if (!ffm_guarded_read(&lenient, arguments[place], sizeof lenient))
+        return ffm_kernel_call(call, arguments);
+    memcpy(changed, arguments, sizeof changed);
+    lenient &= ~FFM_SIGNALS_OURS;
+    changed[place] = (uint64_t)&lenient;
+    return ffm_kernel_call(call, changed);
+}
+
+/* To let its parent trace it. The first process's parent is ffm, which does not: each signal, also those of the watch,
+ * would stop the program for ever. So it only gets the answers. */
+static int64_t trace_me(const uint64_t *arguments)
+{
+    static bool traced;
+    if (dispatch.forked)
+        return ffm_kernel_call(SYS_ptrace, arguments);
+    return __atomic_exchange_n(&traced, true, __ATOMIC_RELAXED) ? -EPERM : 0;
+}
+
+static int64_t make(uint64_t call, const uint64_t *a, ucontext_t *context)
+{
+    switch (call) {
+    case SYS_ptrace:
+        return a[0] == PTRACE_TRACEME ? trace_me(a) : ffm_kernel_call(call, a);
+    case SYS_rt_sigaction:
+        return ffm_signals_program_action((int)a[0], (const ffm_signal_action *)a[1], (ffm_signal_action *)a[2]);
+    case SYS_rt_sigprocmask:
+        return ffm_signals_program_mask((int)a[0], (const uint64_t *)a[1], (uint64_t *)a[2],
+                                        (uint64_t *)&context->uc_sigmask);
+    case SYS_rt_sigsuspend:
+        return with_mask(call, a, 0);
+    case SYS_ppoll:
+        return with_mask(call, a, 3);
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+        return with_mask(call, a, 4);
+    default:
+        return ffm_kernel_call(call, a);
+    }
+}
+
+/* Handlers will run there. */
+static void note_alternate(uint64_t given)
+{
+    stack_t stack;
+    if (ffm_guarded_read(&stack, given, sizeof stack) && !(stack.ss_flags & SS_DISABLE))
+        ffm_thread_memory_note(control_block_here(), (uint64_t)stack.ss_sp, (uint64_t)stack.ss_sp + stack.ss_size);
+}
+
+/* Whether the thread's next system call should be intercepted. */
+static bool intercepted(ucontext_t *context)
+{
+    greg_t *registers = context->uc_mcontext.gregs;
+    const uint64_t call = (uint64_t)registers[REG_RAX];
+    const uint64_t arguments[6] = {(uint64_t)registers[REG_RDI], (uint64_t)registers[REG_RSI],
+                                   (uint64_t)registers[REG_RDX], (uint64_t)registers[REG_R10],
+                                   (uint64_t)registers[REG_R8],  (uint64_t)registers[REG_R9]};
+    switch (call) {
+    case SYS_rt_sigreturn:
+        registers[REG_RIP] = (greg_t)ffm_signals_return;
+        return true;
+    case SYS_clone:
+    case SYS_clone3:
+    case SYS_fork:
+    case SYS_vfork:
+        return begins(context, call, arguments);
+    case SYS_sigaltstack:
+        note_alternate(arguments[0]);
+        return redirect(registers, KIND_PLAIN);
+    case SYS_exit:
+        ffm_thread_memory_gone(control_block_here());
+        ffm_threads_end();
+        break;
+    default:
+        break;
+    }
+    const ffm_registers from = ffm_registers_in(context);
+    ffm_system_call_before(call, arguments, &from);
+    selector = INTERCEPT; /* for a handler of the program that interrupts it */
+    const int64_t result = make(call, arguments, context);
+    selector = LET_THROUGH;
+    ffm_system_call_after();
+    registers[REG_RAX] = result;
+    return true;
+}
+
+void ffm_dispatch_signal(int number, siginfo_t *info, void *context)
+{
+    if (info->si_code == SI_TKILL && info->si_pid == getpid() && ffm_threads_is_asked()) {
+        ucontext_t *interrupted = context;
+        ffm_thread_memory_in_handler((uint64_t)interrupted->uc_mcontext.gregs[REG_RSP]);
+        ffm_dispatch_join();
+        ffm_signals_withhold((uint64_t *)&interrupted->uc_sigmask);
+        ffm_threads_answer(interrupted);
+        return;
+    }
+    if (info->si_code != USER_DISPATCH) {
+        ffm_signals_pass(number, info, context);
+        return;
+    }
+    selector = LET_THROUGH;
+    selector = intercepted(context) ? INTERCEPT : LET_THROUGH;
+}
+
+/* ---- joining ----------------------------------------------------------------------------------------------------- */
+
+void ffm_dispatch_join(void)
+{
+    if (!dispatch.open || joined)
+        return;
+    const uint64_t arguments[6] = {PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, dispatch.code, dispatch.code_bytes,
+                                   (uint64_t)&selector};
+    ffm_signals_unblock();
+    if (ffm_kernel_call(SYS_prctl, arguments) != 0)
+        return;
+    joined = true;
+    selector = INTERCEPT;
+}
+
+/* A new thread, in its first instructions. */
+__attribute__((used)) void ffm_dispatch_begin(void)
+{
+    ffm_handovers_begins((uint64_t)__builtin_thread_pointer());
+    ffm_dispatch_join();
+}
+
+void ffm_dispatch_after_fork(void)
+{
+    joined = false;
+    dispatch.forked = true;
+    ffm_threads_after_fork();
+    ffm_dispatch_join();
+}
+
+static int find_code(struct dl_phdr_info *module, size_t bytes, void *result)
+{
+    (void)bytes, (void)result;
+    const uint64_t here = (uint64_t)find_code;
+    for (int i = 0; i < module->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &module->dlpi_phdr[i];
+        const uint64_t start = module->dlpi_addr + part->p_vaddr;
+        if (part->p_type == PT_LOAD && start <= here && here < start + part->p_memsz) {
+            dispatch.code = start;
+            dispatch.code_bytes = part->p_memsz;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+bool ffm_dispatch_open(void)
+{
+    if (dispatch.open)
+        return true;
+    if (dl_iterate_phdr(find_code, NULL) != 1)
+        return false;
+    dispatch.open = true;
+    ffm_dispatch_join();
+    if (!joined) {
+        dispatch.open = false;
+        return false;
+    }
+    ffm_thread_memory_measure();
+    ffm_threads_ask();
+    return true;
+}

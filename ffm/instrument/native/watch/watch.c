@@ -1,0 +1,129 @@
+#include "watch.h"
+
+#include <stddef.h>
+
+#include "accesses.h"
+#include "arming.h"
+#include "aside.h"
+#include "blocks.h"
+#include "counters.h"
+#include "extents.h"
+#include "faults.h"
+#include "managed_variables.h"
+#include "mappings.h"
+#include "protected_data.h"
+#include "thread_memory.h"
+#include "threads.h"
+#include "traced.h"
+#include "waits.h"
+#include "watched.h"
+
+static void before_copy(const ffm_copy *copy, const ffm_operation *operation)
+{
+    if (copy->destination.host && copy->destination.address != 0)
+        ffm_ranges_cut_box(&copy->destination);
+    /* From pageable memory, and between host addresses, the driver copies on the CPU. */
+    bool on_cpu = !ffm_blocks_hold(copy->source.address) || copy->destination.host;
+    if (copy->source.host && copy->source.address != 0 && on_cpu)
+        ffm_access_unseen(copy->source.address, ffm_box_end(&copy->source), false, FFM_ACCESS_DRIVER, operation->stack);
+}
+
+/* The system pins the pages of registered memory, and would refuse protected ones. */
+static bool registers(const ffm_function *function)
+{
+    return function->kind == FFM_KIND_ALLOCATION && function->memory == FFM_MEMORY_REGISTERED;
+}
+
+/* If the driver copies on the CPU, it would have to be stepped over pages that are shared with watched ranges: ten
+ * microseconds for each vector of a copy. A program with one thread touches nothing meanwhile. */
+static void open_beside(const ffm_copy *copy)
+{
+    if (ffm_threads_several())
+        return;
+    if (copy->source.host && copy->source.address != 0)
+        ffm_aside_driver(copy->source.address, ffm_box_end(&copy->source));
+    if (copy->destination.host && copy->destination.address != 0)
+        ffm_aside_driver(copy->destination.address, ffm_box_end(&copy->destination));
+}
+
+void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                      ffm_thread *thread)
+{
+    if (!thread->memory_known) {
+        ffm_thread_memory_here();
+        thread->memory_known = true;
+    }
+    /* The driver frees it, and waits itself. Unregistered memory remains the program's. */
+    if (function->kind == FFM_KIND_FREE && operation->destination != 0) {
+        uint64_t bytes = ffm_blocks_remove(operation->destination);
+        if (function->memory != FFM_MEMORY_REGISTERED)
+            ffm_watch_gone(operation->destination, operation->destination + (bytes != 0 ? bytes : 1));
+        if (bytes != 0 && function->memory != FFM_MEMORY_REGISTERED && ffm_watch_active()) {
+            ffm_ranges_lock();
+            ffm_ranges_cut(operation->destination, operation->destination + bytes);
+            ffm_ranges_unlock();
+        }
+        return;
+    }
+    ffm_protected_data_before(function, arguments);
+    if (!ffm_watch_active())
+        return;
+    if (registers(function)) {
+        ffm_aside_driver(operation->destination, operation->destination + operation->bytes);
+        return;
+    }
+    ffm_copy copy;
+    for (uint32_t place = 0; ffm_copy_of(function, arguments, operation, place, &copy); place++) {
+        ffm_ranges_lock();
+        before_copy(&copy, operation);
+        ffm_ranges_unlock();
+        if (copy.source.host && copy.source.address != 0)
+            ffm_extents_used_by_gpu(copy.source.address, ffm_box_end(&copy.source));
+        open_beside(&copy);
+    }
+}
+
+void ffm_watch_private_wait(ffm_thread *thread)
+{
+    const ffm_cover nothing_certain = {.before = 0};
+    ffm_arming_wait_ended(&nothing_certain, thread);
+    ffm_counters_round();
+}
+
+void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                     uint64_t number, ffm_thread *thread)
+{
+    ffm_aside_driver_over();
+    ffm_blocks_note(function, operation);
+    ffm_managed_variables_note(function, arguments, operation);
+    if (function->kind == FFM_KIND_ORDER) {
+        ffm_waits_note(function, operation, thread);
+        ffm_arming_event_recorded();
+    }
+    ffm_protected_data_add(function, arguments, operation, number, thread);
+    ffm_cover cover;
+    if (ffm_waited(function, operation, thread, &cover))
+        ffm_arming_wait_ended(&cover, thread);
+    ffm_counters_round();
+}
+
+bool ffm_watch_open(const ffm_plan_header *plan)
+{
+    const bool planned = plan != NULL; /* only some stacks are watched (stage 4) */
+    ffm_watch_want_stacks(!planned);
+    ffm_protected_data_open(plan);
+    if (!ffm_trace_on() && !ffm_faults_open())
+        return false;
+    if (!planned)
+        ffm_extents_open(ffm_trace_on() ? 0 : ffm_faults_cost());
+    return true;
+}
+
+void ffm_watch_free_locks(void)
+{
+    ffm_counters_after_fork();
+    ffm_thread_memory_after_fork();
+    ffm_mappings_after_fork();
+    ffm_ranges_lock_after_fork();
+    ffm_ranges_unlock();
+}
