@@ -104,8 +104,10 @@ def apply_remedy(
     Without -- ./app ARGUMENTS, the measured command is run. Every fix that fits is applied unless specific fixes are
     named. After --sequence N, START END select a part of the sequence.
 
-    A fix is left out where it is not expected to save more than it costs. While the program runs, fixes are compared
-    with the original calls now and then, and taken back where the program does not get on faster with them.
+    A fix is left out where it is not expected to save more than it costs. Unless fixes or sites are named, all of them
+    together must also save more than it costs to correct the program at all, some milliseconds. While the program
+    runs, fixes are compared with the original calls now and then, and taken back where the program does not get on
+    faster with them.
 
     The exit status is 1 if the corrected program ends differently or writes different output.
     """
@@ -126,6 +128,7 @@ def apply_remedy(
         twin=twin,
         timeout_s=timeout,
         as_json=as_json,
+        named=bool(remedies or chosen or sequence is not None) and not everything,
     )
 
 
@@ -251,6 +254,7 @@ def _apply(
     twin: Path | None,
     timeout_s: float | None,
     as_json: bool,
+    named: bool,
 ) -> None:
     import dataclasses
 
@@ -271,7 +275,7 @@ def _apply(
             f"nothing to apply: no selected site of {results.document.application} can be corrected by "
             f"{', '.join(f'--{remedy}' for remedy in remedies)}. {_why_nothing(results, among)}"
         )
-    worth = worthwhile_in(results, fitting)
+    worth = worthwhile_in(results, fitting, named=named)
     if not worth.planned:
         raise FfmError(f"nothing to apply: no correction is expected to save time. {_dearest(results, worth.left)}")
     with Console(stderr=True).status("") as status:

@@ -4,6 +4,9 @@ A unit (sites that are corrected together) costs what its calls take: a fence on
 hash and a copy of the bytes it sends. Pinned staging memory is paid once, by all that use it, and so is getting into
 the program. What a unit saves is how much less all of the plan saves without it: of two waits that follow each other,
 neither saves anything alone.
+
+Getting into the program does not count against corrections that the user names: whoever asks for one wants to see what
+it does, also on a run that is too short to gain from it.
 """
 
 from __future__ import annotations
@@ -74,18 +77,23 @@ def machine_of(analysis: Analysis) -> Machine:
     return Machine(*measured, pin_s)
 
 
-def worthwhile_in(results: Results, planned: list[Planned]) -> Worth:
-    """Leave out of a plan for a measured program what is not expected to pay on this machine."""
+def worthwhile_in(results: Results, planned: list[Planned], *, named: bool = False) -> Worth:
+    """Leave out of a plan for a measured program what is not expected to pay on this machine.
+
+    `named` tells that the user named the remedies or the sites.
+    """
 
     def gain(sites: Collection[int]) -> float:
         return benefit_of_correcting(results, sites).expected_s
 
-    return worthwhile(planned, results.document, gain, machine_of(results.document))
+    return worthwhile(planned, results.document, gain, machine_of(results.document), 0.0 if named else ENTERING_S)
 
 
-def worthwhile(planned: list[Planned], analysis: Analysis, gain: Gain, machine: Machine) -> Worth:
-    """Leave out of a plan what is not expected to pay."""
-    return _Plan(planned, analysis, gain, machine).worth()
+def worthwhile(
+    planned: list[Planned], analysis: Analysis, gain: Gain, machine: Machine, entering_s: float = ENTERING_S
+) -> Worth:
+    """Leave out of a plan what is not expected to pay; `entering_s` is what correcting the program at all costs."""
+    return _Plan(planned, analysis, gain, machine).worth(entering_s)
 
 
 class _Plan:
@@ -99,7 +107,7 @@ class _Plan:
         self._cost_s = {unit: self._cost_of(unit) for unit in self._units}
         self._why: dict[int, str] = {}
 
-    def worth(self) -> Worth:
+    def worth(self, entering_s: float) -> Worth:
         for unit in list(self._units):
             self._drop_unless({unit}, self._at_best_s(unit))
         staged = {unit for unit in self._units if self._staging_bytes(unit)}
@@ -108,7 +116,7 @@ class _Plan:
         for unit in sorted(self._units, key=lambda unit: -self._cost_s[unit])[:EXAMINED]:
             self._drop_unless({unit}, self._without_s({unit}))
         if self._units:
-            self._drop_unless(set(self._units), self._gain(self._problems(self._units)), ENTERING_S)
+            self._drop_unless(set(self._units), self._gain(self._problems(self._units)), entering_s)
         return Worth([site for site in self._all if site.unit in self._units], self._why)
 
     def _drop_unless(self, units: Collection[int], saved_s: float, entering_s: float = 0.0) -> None:

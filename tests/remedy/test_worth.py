@@ -61,6 +61,13 @@ def test_a_plan_must_save_more_than_getting_into_the_program_costs() -> None:
         assert kept(judged(document, saves)) == expected
 
 
+def test_named_corrections_are_applied_to_runs_too_short_to_gain_from_them() -> None:
+    document = analysis(wait(0, ENTERING_S / 2))
+    planned = plan(document, set(Remedy))
+    assert kept(worthwhile(planned, document, lambda sites: ENTERING_S / 2, MACHINE, entering_s=0.0)) == {0}
+    assert kept(worthwhile(planned, document, lambda sites: ENTERING_S / 2, MACHINE)) == set()
+
+
 def test_a_wait_without_which_the_plan_saves_as_much_is_left_alone() -> None:
     document = analysis(wait(0, 0.0), wait(1, 0.5))
     saves = {frozenset({0, 1}): 0.5, frozenset({0}): 0.0, frozenset({1}): 0.5}
