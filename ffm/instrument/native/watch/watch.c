@@ -20,8 +20,10 @@
 
 static void before_copy(const ffm_copy *copy, const ffm_operation *operation)
 {
-    if (copy->destination.host && copy->destination.address != 0)
+    if (copy->destination.host && copy->destination.address != 0) {
+        ffm_access_over_in(copy->destination.address, ffm_box_end(&copy->destination));
         ffm_ranges_cut_box(&copy->destination);
+    }
     /* From pageable memory, and between host addresses, the driver copies on the CPU. */
     bool on_cpu = !ffm_blocks_hold(copy->source.address) || copy->destination.host;
     if (copy->source.host && copy->source.address != 0 && on_cpu)
@@ -60,6 +62,7 @@ void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, c
             ffm_watch_gone(operation->destination, operation->destination + (bytes != 0 ? bytes : 1));
         if (bytes != 0 && function->memory != FFM_MEMORY_REGISTERED && ffm_watch_active()) {
             ffm_ranges_lock();
+            ffm_access_over_in(operation->destination, operation->destination + bytes);
             ffm_ranges_cut(operation->destination, operation->destination + bytes);
             ffm_ranges_unlock();
         }

@@ -8,6 +8,7 @@
 #include "records.h"
 #include "sink.h"
 #include "thread.h"
+#include "threads.h"
 
 static ffm_stream accesses; /* for the whole process: any thread can touch */
 
@@ -73,6 +74,29 @@ void ffm_access_lost(uint32_t place, uint64_t time)
     if (!range->rest)
         ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, range->start, time, 0);
     ffm_ranges_remove(place);
+}
+
+/* Whether others could touch the range unseen. A system call of this thread leaves it nothing to touch with. */
+static bool is_unseen(const ffm_range *range)
+{
+    return range->state == FFM_RANGE_OPEN && (range->forking || ffm_threads_several());
+}
+
+void ffm_access_over(uint32_t place)
+{
+    if (is_unseen(ffm_ranges_at(place)))
+        ffm_access_lost(place, ffm_now());
+    else
+        ffm_ranges_remove(place);
+}
+
+void ffm_access_over_in(uint64_t start, uint64_t end)
+{
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        const ffm_range *range = ffm_ranges_at(i - 1);
+        if (is_unseen(range) && ffm_box_touches(&range->box, start, end))
+            ffm_access_lost(i - 1, ffm_now());
+    }
 }
 
 void ffm_access_seen(uint64_t start, uint64_t end, bool writing, uint64_t time, uint32_t stack)

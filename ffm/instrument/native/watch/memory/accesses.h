@@ -15,6 +15,13 @@ void ffm_access_record(const ffm_range *range, uint32_t kind, uint32_t flags, ui
 /* The armed range at an index cannot be watched any more: it counts as used, and is removed from the table. */
 void ffm_access_lost(uint32_t place, uint64_t time);
 
+/* The range at an index is superseded, and is removed from the table. If it is open, so that an access of another
+ * thread went unseen, it counts as used. */
+void ffm_access_over(uint32_t place);
+
+/* What lies in [start, end) is about to be replaced or released: open ranges there count as used, likewise. */
+void ffm_access_over_in(uint64_t start, uint64_t end);
+
 /* The watch detected an access to [start, end): it touches all armed ranges there that forbid it. */
 void ffm_access_seen(uint64_t start, uint64_t end, bool writing, uint64_t time, uint32_t stack);
 

@@ -81,7 +81,7 @@ void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread)
             range->waited |= bit(thread);
         }
         if (range->launch && superseded(range)) {
-            ffm_ranges_remove(i - 1);
+            ffm_access_over(i - 1);
             continue;
         }
         if (wants_arming(range, covers, thread)) {

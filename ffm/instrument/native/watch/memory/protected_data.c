@@ -53,7 +53,7 @@ static void drop_equal(const ffm_range *range)
         if (other->stream == range->stream && other->launch == range->launch &&
             other->writes_only == range->writes_only && ffm_box_same(&other->box, &range->box) &&
             (range->writes_only || (other->state == FFM_RANGE_PENDING && other->waits == range->waits)))
-            ffm_ranges_remove(i - 1);
+            ffm_access_over(i - 1);
     }
 }
 

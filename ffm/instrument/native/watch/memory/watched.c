@@ -67,6 +67,7 @@ static void release(uint64_t start, uint64_t end, bool gone)
     ffm_ranges_lock();
     if (!gone)
         ffm_extents_lose_in(start, end);
+    ffm_access_over_in(start, end);
     ffm_access_unseen(start, end, true, FFM_ACCESS_RELEASED, 0);
     ffm_ranges_cut(start, end); /* what is in flight has lost its memory */
     ffm_ranges_unlock();
