@@ -6,6 +6,7 @@ pinned first, once. Memory at the same place counts as one buffer, because the f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,12 +35,21 @@ def buffers_to_pin(
         size: bytes, shape (n,).
         site: call site, shape (n,).
     """
-    if not len(first):
-        return []
-    # Addresses have at most 64 bits, so that the page's number leaves 12 for the process.
-    base = process.astype(np.uint64) << np.uint64(52)
-    begin = base + first // np.uint64(PAGE)
-    end = base + (first + np.maximum(size, 1).astype(np.uint64) + np.uint64(PAGE - 1)) // np.uint64(PAGE)
+    total: dict[tuple[int, ...], int] = {}
+    for number in np.unique(process):
+        mine = process == number
+        for sites, pages in _distinct(first[mine], size[mine], site[mine]):
+            total[sites] = total.get(sites, 0) + PAGE * pages
+    return [Buffers(sites, size) for sites, size in total.items()]
+
+
+def _distinct(
+    first: NDArray[np.uint64], size: NDArray[np.integer], site: NDArray[np.integer]
+) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Yield the sites that use it, and its pages, for each piece of one process's memory between unused pages."""
+    offset = first % np.uint64(PAGE)
+    begin = first // np.uint64(PAGE)
+    end = begin + (offset + np.maximum(size, 1).astype(np.uint64) + np.uint64(PAGE - 1)) // np.uint64(PAGE)
     order = np.argsort(begin, kind="stable")
     begin, reach = begin[order], np.maximum.accumulate(end[order])
     begins = np.flatnonzero(np.concatenate(([True], begin[1:] >= reach[:-1])))
@@ -48,7 +58,5 @@ def buffers_to_pin(
     users: dict[int, list[int]] = {}
     for number, user in np.unique(np.column_stack([buffer, site[order]]), axis=0).tolist():
         users.setdefault(number, []).append(user)
-    total: dict[tuple[int, ...], int] = {}
     for number, sites in users.items():
-        total[tuple(sites)] = total.get(tuple(sites), 0) + PAGE * int(pages[number])
-    return [Buffers(sites, size) for sites, size in total.items()]
+        yield tuple(sites), int(pages[number])
