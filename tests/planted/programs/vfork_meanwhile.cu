@@ -31,6 +31,9 @@ static void write(int *device)
     std::fill_n(source, count, 100);
     add_slowly(device, device, count);
     UPLOAD_ASYNC(device + count, source, bytes);
+    int *result = pageable_integers(2 * count);
+    DOWNLOAD(result, result, device, 2 * bytes); // sync: written required, read_replaced, read_released absent
+    expect("result", sum(result, 2 * count), 106LL * count);
 }
 
 void program()
@@ -57,7 +60,4 @@ void program()
         read(device);
     over = true;
     other.join();
-    int *result = pageable_integers(2 * count);
-    DOWNLOAD(result, result, device, 2 * bytes); // sync: required
-    expect("result", sum(result, variant("written") ? 2 * count : 1), variant("written") ? 106LL * count : result[0]);
 }
