@@ -56,6 +56,10 @@ def processes_of(program: Path) -> set[int]:
     return found
 
 
+def parent_of(process: int) -> int:
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 def until(condition: Callable[[], bool]) -> bool:
     """Wait for a condition; return whether it became true."""
     end = time.monotonic() + PATIENCE
@@ -111,7 +115,7 @@ def test_a_stage_that_is_told_to_end_leaves_no_process(
 
 def test_the_program_ends_with_ffm_killed(measuring: Callable[[str], subprocess.Popen[str]], ending: Path) -> None:
     ffm = measuring("baseline")
-    first = min(processes_of(ending))
+    (first,) = (process for process in processes_of(ending) if parent_of(process) == ffm.pid)
     ffm.kill()
     ffm.wait(PATIENCE)
     assert until(lambda: first not in processes_of(ending))
