@@ -52,6 +52,8 @@ class Variables:
         self._lists = LocationParser(dwarf.location_lists())
         self._frames: list[Any] | None = None
         self._units: list[Any] | None = None
+        self._scopes_of: dict[int, list[tuple[Any, list[tuple[int, int]]]]] = {}
+        self._parsers: dict[Any, DWARFExprParser] = {}
 
     def function_at(self, address: int, line: int = 0) -> Function | None:
         """Return the function around an address with its variables at that place, innermost scopes first.
@@ -94,37 +96,43 @@ class Variables:
 
     def _scopes(self, die: Any, address: int) -> Iterator[Any]:
         """Yield the scopes around an address below a DIE, outermost first."""
-        for child in die.iter_children():
-            if child.tag not in SCOPES:
-                continue
-            if child.tag == "DW_TAG_namespace":
-                yield from self._scopes(child, address)
-            elif self._start(child, address) is not None:
-                yield child
-                yield from self._scopes(child, address)
+        for scope, ranges in self._scopes_below(die):
+            if scope.tag == "DW_TAG_namespace":
+                yield from self._scopes(scope, address)
+            elif _start_in(ranges, address) is not None:
+                yield scope
+                yield from self._scopes(scope, address)
+
+    def _scopes_below(self, die: Any) -> list[tuple[Any, list[tuple[int, int]]]]:
+        """Return the scopes that are children of a DIE, with their ranges."""
+        if die.offset not in self._scopes_of:
+            children = (child for child in die.iter_children() if child.tag in SCOPES)
+            self._scopes_of[die.offset] = [(child, self._ranges(child)) for child in children]
+        return self._scopes_of[die.offset]
 
     def _start(self, die: Any, address: int) -> int | None:
         """Return the start of the range of a DIE that contains an address, or None."""
+        return _start_in(self._ranges(die), address)
+
+    def _ranges(self, die: Any) -> list[tuple[int, int]]:
+        """Return the ranges [first, last) of a DIE."""
         attributes = die.attributes
         if "DW_AT_high_pc" in attributes:
             low = attributes["DW_AT_low_pc"].value
             high = attributes["DW_AT_high_pc"]
-            end = high.value if high.form == "DW_FORM_addr" else low + high.value
-            return int(low) if low <= address < end else None
+            return [(low, high.value if high.form == "DW_FORM_addr" else low + high.value)]
         if "DW_AT_ranges" not in attributes:
-            return None
+            return []
         base = die.cu.get_top_DIE().attributes.get("DW_AT_low_pc")
         offset = 0 if base is None else base.value
+        ranges = []
         for entry in self._dwarf.range_lists().get_range_list_at_offset(attributes["DW_AT_ranges"].value, die.cu):
             if not hasattr(entry, "begin_offset"):
                 offset = entry.base_address
                 continue
-            first, last = entry.begin_offset, entry.end_offset
-            if not getattr(entry, "is_absolute", False):
-                first, last = first + offset, last + offset
-            if first <= address < last:
-                return int(first)
-        return None
+            shift = 0 if getattr(entry, "is_absolute", False) else offset
+            ranges.append((entry.begin_offset + shift, entry.end_offset + shift))
+        return ranges
 
     def _declared(self, scope: Any, address: int, line: int) -> Iterator[Variable]:
         for die in scope.iter_children():
@@ -142,7 +150,10 @@ class Variables:
         expression = self._expression(die, address)
         if expression is None:
             return None
-        operations = DWARFExprParser(die.cu.structs).parse_expr(expression)
+        structs = die.cu.structs
+        if structs not in self._parsers:
+            self._parsers[structs] = DWARFExprParser(structs)
+        operations = self._parsers[structs].parse_expr(expression)
         if len(operations) != 1:
             return None
         name, arguments = operations[0].op_name, operations[0].args
@@ -197,6 +208,11 @@ def _frame_rule(entry: Any, address: int) -> tuple[str, int] | None:
         elif name == "restore_state":
             rule = remembered.pop()
     return None if rule is None else (REGISTERS[rule[0]], rule[1])
+
+
+def _start_in(ranges: list[tuple[int, int]], address: int) -> int | None:
+    """Return the start of the range that contains an address, or None."""
+    return next((first for first, last in ranges if first <= address < last), None)
 
 
 def _has_range(die: Any) -> bool:
