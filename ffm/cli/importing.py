@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ffm.cli.options import RESULTS
+
+if TYPE_CHECKING:
+    from ffm.results.analysis_document import Analysis
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @click.group()
@@ -14,20 +21,44 @@ def import_results() -> None:
     """Import the measurements of another tool."""
 
 
+def _results_option(default: str) -> Callable[[Function], Function]:
+    return click.option(
+        "--results",
+        "results_folder",
+        type=click.Path(path_type=Path),
+        help=f"Where to write. [default: ./results/<{default}>]",
+    )
+
+
 @import_results.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option(
-    "--results",
-    "results_folder",
-    type=click.Path(path_type=Path),
-    help="Where to write. [default: ./results/<folder name without `diogenes-`>]",
-)
+@_results_option("folder name without `diogenes-`")
 def diogenes(folder: Path, results_folder: Path | None) -> None:
     """Import FOLDER, which contains Diogenes's `combined_stacks.json` and `ttime.txt`."""
     from ffm.sources.diogenes import import_diogenes
 
     target = results_folder or RESULTS / folder.resolve().name.removeprefix("diogenes-")
     analysis = import_diogenes(folder, target)
+    _tell(analysis, target)
+
+
+@import_results.command()
+@click.argument("report", type=click.Path(path_type=Path))
+@_results_option("name of the report")
+def nsys(report: Path, results_folder: Path | None) -> None:
+    """Import REPORT of Nsight Systems, exported by `nsys export --type sqlite`.
+
+    The GPU's times are then the profiler's. Which waits the program needs is not known: the screens show what doing
+    without each would save at most.
+    """
+    from ffm.sources.nsight import read_nsight
+    from ffm.sources.profiled_results import write_profile
+
+    target = results_folder or RESULTS / report.stem
+    _tell(write_profile(read_nsight(report), "nsys", target), target)
+
+
+def _tell(analysis: Analysis, target: Path) -> None:
     click.echo(
         f"Imported {len(analysis.sites)} sites of {analysis.application} into {target}. "
         f"`ffm report --results {target}` shows them."

@@ -9,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
-from ffm.report import pictures, sharing, timing
+from ffm.report import pictures, sharing, timing, unproved
 from ffm.report.commands import command
 from ffm.report.downloads import is_partial
 from ffm.report.fold import fold
@@ -98,6 +98,7 @@ def html(
         scale=scale,
         timing=timing,
         sharing=sharing,
+        unproved=unproved,
         view=view,
         nothing_found=nothing_found(view),
         estimators=shown_estimators(estimator),

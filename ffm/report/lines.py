@@ -8,6 +8,7 @@ from pathlib import PurePath
 from ffm.report.commands import command
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import place, site_saving
+from ffm.report.unproved import why_nothing
 from ffm.results.analysis_document import Analysis
 from ffm.results.call_sites import own_frame, source_file
 from ffm.results.stored import Results, benefits_of_sites
@@ -50,6 +51,8 @@ class LinesView:
     lines: list[Line]
     hidden: int
     everything: Saving | None
+    nothing: str
+    """Why there are no lines, if there are none."""
     results: str
 
 
@@ -108,6 +111,7 @@ def lines(opened: Results, estimator: Estimator = "carry", *, show_all: bool = F
         lines=shown,
         hidden=len(made) - len(shown),
         everything=None if analysis.everything is None else scale.saving(analysis.everything),
+        nothing=why_nothing(analysis),
         results=results,
     )
 

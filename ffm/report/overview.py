@@ -11,6 +11,7 @@ from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale
 from ffm.report.places import Place, place, told_apart
 from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.timing import TimingWaits, timing_waits
+from ffm.report.unproved import UnprovedWaits, unproved_waits
 from ffm.results.analysis_document import Analysis, Group, Matching
 
 
@@ -90,6 +91,7 @@ class Overview:
     timing: list[TimingWaits]
     """Sites that wait only to measure times, or may do so."""
     sharing: list[SharingWaits]
+    unproved: list[UnprovedWaits]
     """Sites that only another process may need to wait."""
     notes: list[str]
     results: str
@@ -145,6 +147,7 @@ def overview(
         downloads=_partial_downloads(analysis),
         timing=timing_waits(analysis),
         sharing=sharing_waits(analysis),
+        unproved=unproved_waits(analysis),
         notes=[*analysis.notes, *watch_notes(analysis, results)],
         results=results,
     )

@@ -57,12 +57,20 @@ class StackFrame:
 
 
 def frame_place(analysis: Analysis, frame: Frame) -> str:
-    """Return file and line of a frame, or else module and offset."""
+    """Return file and line of a frame, or else module and offset; in a profiler's trace, which may have neither, the
+    function.
+    """
     if frame.file and frame.line:
         return f"{PurePath(source_file(frame.file)).name}:{frame.line}"
+    if not frame.offset and not _file_of(analysis, frame):
+        return f"({frame.function})"
     if 0 <= frame.module < len(analysis.modules):
-        return f"{PurePath(analysis.modules[frame.module].path).name}+{frame.offset:#x}"
+        return f"{PurePath(_file_of(analysis, frame)).name}+{frame.offset:#x}"
     return f"{frame.offset:#x}"
+
+
+def _file_of(analysis: Analysis, frame: Frame) -> str:
+    return analysis.modules[frame.module].path if 0 <= frame.module < len(analysis.modules) else ""
 
 
 def place(analysis: Analysis, index: int) -> Place:

@@ -12,6 +12,7 @@ from ffm.report.problem_sites import problem_sites
 from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.source_lines import SourceLines
 from ffm.report.timing import TimingWaits, timing_waits
+from ffm.report.unproved import NOT_FOUND, why_nothing
 from ffm.results.analysis_document import Analysis, Benefit
 
 
@@ -67,6 +68,8 @@ class RemediesView:
     """Waits that are no problems, but serve only to measure times."""
     sharing: list[SharingWaits] = field(default_factory=list)
     """Waits that are no problems, because another process may rely on them."""
+    nothing: str = NOT_FOUND
+    """Why there are no remedies, if there are none."""
 
 
 def remedies_view(
@@ -127,6 +130,7 @@ def remedies_view(
         results,
         timing_waits(analysis),
         sharing_waits(analysis),
+        why_nothing(analysis),
     )
 
 

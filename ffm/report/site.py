@@ -47,7 +47,9 @@ class SiteView:
     """What to run to learn more if the watch could not tell; otherwise empty."""
     stack: list[StackFrame]
     without: Without | None
-    """What removing its waits would save, where the program needs them as written."""
+    """What removing its waits would save, where the program needs them as written, or may do so."""
+    unproved: bool
+    """Whether it is unknown if the program needs them: a profiler recorded the run."""
     sequences: list[int]
     """Numbers of the sequences that contain the site."""
     results: str
@@ -101,6 +103,7 @@ def site(
         without=None
         if without is None
         else Without(without.likely_s, scale.share(without.likely_s), without.low_s, without.high_s),
+        unproved=any(wait.site == number - 1 for wait in analysis.unproved),
         sequences=[
             position
             for position, sequence in enumerate(analysis.sequences, 1)

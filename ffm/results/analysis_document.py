@@ -282,8 +282,8 @@ class Analysis(Document, frozen=True, kw_only=True):
     tables: ClassVar[tuple[str, ...]] = ("timeline",)
     version: int = written
     application: str
-    origin: Annotated[str, one_of("ffm", "diogenes")]
-    """`ffm`, or `diogenes` for imported results."""
+    origin: Annotated[str, one_of("ffm", "diogenes", "nsys")]
+    """`ffm`, or the tool whose measurements were imported."""
     command: list[Argument]
     wall_s: Seconds
     timeline: TableFile
@@ -306,6 +306,8 @@ class Analysis(Document, frozen=True, kw_only=True):
     """
     sharing: list[KeptWait] = msgspec.field(default_factory=list)
     """Likewise, the most expensive sites that wait for nothing known but device memory that another process shares."""
+    unproved: list[KeptWait] = msgspec.field(default_factory=list)
+    """Likewise, the most expensive waits of a profiler's trace, which does not show who relies on them."""
     allocations: list[AllocationLink] = msgspec.field(default_factory=list)
     pinning: list[PinnedMemory] = msgspec.field(default_factory=list)
     """What the benefits of synchronous transfers already allow for."""
@@ -333,6 +335,7 @@ class Analysis(Document, frozen=True, kw_only=True):
         yield "a sequence ends at site", ends, sites
         yield "a wait for timing names site", (wait.site for wait in self.timing), sites
         yield "a wait for shared memory names site", (wait.site for wait in self.sharing), sites
+        yield "an unproved wait names site", (wait.site for wait in self.unproved), sites
         yield "pinned memory names site", (number for memory in self.pinning for number in memory.sites), sites
         for link in ("site", "allocation", "release"):
             linked = (getattr(allocation, link) for allocation in self.allocations)

@@ -270,13 +270,14 @@ class Estimates:
 
     def without(self, selected: NDArray[np.bool_]) -> Replayed | None:
         """Return what removing the selected rows' waits would save although the program needs them as it is written: if
-        it read what they protect later, or ordered streams by events.
+        it read what they protect later, or ordered streams by events. An explicit synchronization is left out as a
+        whole.
 
         Only a replay can answer this, because `carry` and `bound` only know problems. None if there is no replay.
         """
         if self.replay is None:
             return None
-        replayed = self.replay.without(selected & (self._timeline.wait > 0))
+        replayed = self.replay.without(selected)
         return Replayed(min(replayed.likely_s, self._wall_s), self._at_least(replayed), self._at_most(replayed))
 
     def _at_least(self, replayed: Replayed) -> float:

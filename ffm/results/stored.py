@@ -131,7 +131,7 @@ def _bound_s(results: Results, groups: list[list[int]]) -> NDArray[np.float64]:
 
 
 def doing_without(results: Results, site: int) -> Replayed | None:
-    """Return what removing a site's waits would save; None if none is needed, nothing waited, or there is no trace.
+    """Return what removing a site's waits would save; None if the site's benefit says that, or there is no trace.
 
     `site` counts from 0; a site that does not exist has no waits to remove.
     """
@@ -139,9 +139,11 @@ def doing_without(results: Results, site: int) -> Replayed | None:
         return None
     found = results.document.sites[site]
     needed = any(verdict.kind in ("required", "misplaced") for verdict in found.synchronization)
-    if not needed or found.wait_s == 0:
+    if not (needed and found.wait_s > 0) and all(wait.site != site for wait in results.document.unproved):
         return None
-    return results.estimates.without(results.timeline.site == site)
+    rows = results.timeline.site == site
+    whole = results.document.unproved and found.kind == "synchronization"
+    return results.estimates.without(rows if whole else rows & (results.timeline.wait > 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ LISTED_SEQUENCES = 1000
 """The document lists the sequences that save most; a note says how many more there are."""
 
 REPLAYED_ALTHOUGH_KEPT = 40
-"""Sites that wait only for timing, or only for shared memory, and are replayed, those that wait longest."""
+"""Sites that are replayed without the waits that they keep, those that wait longest."""
 
 HOST_FUNCTIONS = frozenset((*ALLOCATORS, FREE))
 
@@ -106,6 +106,10 @@ class Findings:
     """For each row of the timeline, whether nothing relies on its wait but, possibly, another process that shares
     device memory. None if it is unknown.
     """
+    unproved: NDArray[np.bool_] | None = None
+    """For each row of a profiler's timeline, whether it waits, or would if there were work; whether the program needs
+    that is unknown. None for measured runs.
+    """
     wait_latency: WaitLatency = NOT_MEASURED
     watch: str = ""
     """As in `analysis_document.Analysis`."""
@@ -145,7 +149,9 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         else place_of_call(findings.stacks[site.stack].frames, site.function, runtime)
         for site in findings.sites
     ]
-    timed = None if findings.timing is None else findings.timing > 0
+    waits = timeline.wait > 0
+    timed = None if findings.timing is None else (findings.timing > 0) & waits
+    sharing = None if findings.sharing is None else findings.sharing & waits
     sites = _sites(findings, places, sums, benefits, copy_time, estimates.before_pinning)
     sequences, membership, note = _sequences(findings, estimates, number)
     analysis = Analysis(
@@ -165,7 +171,8 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         costs=findings.costs,
         matching=findings.matching,
         timing=_timing(findings, _kept(timeline, timed, estimates)),
-        sharing=_kept(timeline, findings.sharing, estimates),
+        sharing=_kept(timeline, sharing, estimates),
+        unproved=_kept(timeline, findings.unproved, estimates),
         allocations=findings.allocations,
         pinning=findings.pinning,
         estimator="carry" if estimates.replay is None else "replay",
@@ -199,7 +206,9 @@ def _kept(timeline: Timeline, kept: NDArray[np.bool_] | None, estimates: Estimat
     """Return the sites with such rows, with what it would save not to wait there, largest saving first."""
     if kept is None or not kept.any():
         return []
-    waited = np.bincount(timeline.site, weights=np.where(kept, timeline.wait, 0))
+    # An explicit synchronization is left out as a whole.
+    costs = np.where(timeline.kind == Kind.SYNCHRONIZATION, timeline.duration, timeline.wait)
+    waited = np.bincount(timeline.site, weights=np.where(kept, costs, 0))
     count = np.bincount(timeline.site, weights=kept).astype(np.int64)
     found = []
     for site in np.argsort(-waited, kind="stable")[:REPLAYED_ALTHOUGH_KEPT].tolist():

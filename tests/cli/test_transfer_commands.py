@@ -7,6 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 from command_line import CommandLine, write_small_results
+from nsight_reports import Report
 
 
 @pytest.fixture
@@ -46,4 +47,29 @@ def test_importing_half_a_folder_is_refused(ffm: CommandLine, tmp_path: Path) ->
     answer = ffm("import", "diogenes", "diogenes-half")
     assert answer.status == 1
     assert "combined_stacks.json" in answer.errors
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_report_of_nsight_systems_is_imported_and_shown(ffm: CommandLine, tmp_path: Path) -> None:
+    report = Report()
+    for begin in range(0, 1000, 100):
+        report.kernel("step", begin + 6, begin + 56, report.call("cudaLaunchKernel_v7000", begin, begin + 5))
+        report.wait(report.call("cudaDeviceSynchronize_v3020", begin + 6, begin + 57))
+    report.write(tmp_path / "run.sqlite")
+    assert ffm("import", "nsys", "run.sqlite").status == 0
+    shown = ffm("report").output
+    assert "Imported from nsys." in shown and "cudaDeviceSynchronize (beside step)" in shown
+    assert "saves at most" in shown and "No unnecessary" not in shown
+    assert "Nothing is proved unnecessary" in ffm("remedies").output
+    assert "does not show whether the program needs these waits" in ffm("site", "2").output
+    assert ffm("report", "--html", "page.html").status == 0
+    assert "beside step" in (tmp_path / "page.html").read_text()
+
+
+def test_what_is_no_report_is_refused(ffm: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "run.sqlite").write_text("no database")
+    answer = ffm("import", "nsys", "run.sqlite")
+    assert answer.status == 1
+    assert "run.sqlite cannot be read as a report of Nsight Systems" in answer.errors
+    assert len(answer.errors.splitlines()) == 1
     assert not (tmp_path / "results").exists()

@@ -30,7 +30,7 @@ def render_lines(view: LinesView, width: int = 80) -> RenderableType:
         Text(f"{view.application}: {scale.seconds(view.wall_s)} of wall time", style="bold"),
     ]
     if not view.lines and not view.hidden:
-        return Group(*parts, heading("No unnecessary or misplaced synchronization and no unneeded transfer was found."))
+        return Group(*parts, paragraph(view.nothing))
     title = heading("Lines")
     title.append("  all calls that a line of the program makes or leads to", style="not bold")
     parts.append(title)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ffm.report import sharing, timing
+from ffm.report import sharing, timing, unproved
 from ffm.report.commands import command
 from ffm.report.numbers import Scale, count, percent, plural
 from ffm.report.overview import Overview, PartialDownload, Row, Section, nothing_found
@@ -53,8 +53,11 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
     if view.stages:
         costs = "; ".join(f"{c.stage} {scale.seconds(c.wall_s)} ({c.ratio:.2f}x)" for c in view.stages)
         parts.append(paragraph(f"Runs: {costs}."))
-    if nothing_found(view):
-        parts += [heading("No unnecessary or misplaced synchronization and no unneeded transfer was found.")]
+    if view.unproved:
+        parts += [heading(unproved.HEADING), *(bullet(waits.told(scale)) for waits in view.unproved)]
+        parts.append(paragraph(unproved.ADVICE))
+    elif nothing_found(view):
+        parts += [heading(unproved.NOT_FOUND)]
     else:
         for section, shape in ((view.folds, FOLDS), (view.sequences, SEQUENCES), (view.points, POINTS)):
             parts += _section(section, shape, view, scale, width)
@@ -96,7 +99,7 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
         Text(f"{view.application}: {scale.seconds(view.wall_s)} of wall time", style="bold"),
     ]
     if nothing_found(view):
-        parts += [heading("No unnecessary or misplaced synchronization and no unneeded transfer was found.")]
+        parts += [heading(unproved.NOT_FOUND)]
     else:
         for section, shape in ((view.folds, FOLDS), (view.sequences, SEQUENCES)):
             left = len(section.rows) - FIRST_ROWS

@@ -32,7 +32,7 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
     for remedy in view.remedies:
         parts += _remedy(remedy, scale, view.estimator, view.results)
     if not view.remedies and not view.hidden:
-        parts.append(paragraph("No unnecessary or misplaced synchronization and no unneeded transfer was found."))
+        parts.append(paragraph(view.nothing))
     if view.hidden:
         parts.append(Text())
         limit = percent(HIDDEN_BELOW_PERCENT)

@@ -13,6 +13,12 @@ from ffm.report.site import SiteView, Without
 from ffm.report.terminal.findings import finding_text
 from ffm.report.terminal.layout import Column, bullet, following, heading, paragraph, recoverable, table
 
+NEEDED = (
+    "The program needs these waits as it is written. If it read what they protect later, or ordered streams by events, "
+    "removing them would save:"
+)
+UNPROVED = "If they prove unnecessary, removing all of them saves at most:"
+
 
 def render_site(view: SiteView, width: int = 80) -> RenderableType:
     """Lay out a site for a terminal of the given width: times, verdicts and the whole stack."""
@@ -34,16 +40,12 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
     ]
     if view.findings:
         parts += [bullet(finding_text(finding)) for finding in view.findings]
+    elif view.unproved:
+        parts.append(paragraph("A profiler's trace does not show whether the program needs these waits."))
     else:
         parts.append(paragraph("No problem was found at this site."))
     if view.without is not None:
-        parts += [
-            paragraph(
-                "The program needs these waits as it is written. If it read what they protect later, or ordered "
-                "streams by events, removing them would save:"
-            ),
-            bullet(_without(scale, view.without)),
-        ]
+        parts += [paragraph(UNPROVED if view.unproved else NEEDED), bullet(_without(scale, view.without))]
     if view.download is not None:
         parts += [heading("Use of the downloads"), paragraph(view.download.text)]
     if view.hint:

@@ -1,0 +1,136 @@
+"""What a profiler recorded of a run: calls of the CUDA runtime and driver, and what the GPU did for them.
+
+Nsight Systems and PyTorch record the same facts in different files. Their readers fill these tables, and
+`ffm.sources.profiled` turns the tables into what the model works on.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+_VERSION = re.compile(r"_(?:v\d+|ptsz|ptds)+$")
+
+NO_STREAM = -1
+
+
+class Place(IntEnum):
+    """Where the bytes of a copy come from or go to."""
+
+    UNKNOWN = 0
+    PAGEABLE = 1
+    PINNED = 2
+    DEVICE = 3
+    MANAGED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls, sorted by process, thread and start; calls within calls are left out. Times in nanoseconds."""
+
+    process: NDArray[np.int64]
+    thread: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    name: NDArray[np.int64]
+    """Index into `Profile.names`."""
+    chain: NDArray[np.int64]
+    """Index into `Profile.chains`; -1 if the call stack is unknown."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the GPU did. Times in nanoseconds, on the same clock."""
+
+    call: NDArray[np.int64]
+    """The row of the call that put it on its stream."""
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    stream: NDArray[np.int64]
+    """Index into `Profile.streams`."""
+    name: NDArray[np.int64]
+    """Of a kernel: index into `Profile.names`; -1 for copies and sets."""
+    bytes: NDArray[np.int64]
+    source: NDArray[np.uint8]
+    """A value of `Place`."""
+    destination: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """What calls wait for, or record, as far as the profiler tells: one row for each such call."""
+
+    call: NDArray[np.int64]
+    stream: NDArray[np.int64]
+    """Index into `Profile.streams`; `NO_STREAM` if none is named."""
+    event: NDArray[np.int64]
+    """A number of the event; -1 if none is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream, which belongs to a process (its number in the file)."""
+
+    process: int
+    legacy: bool
+    """Whether it is the default stream, which orders all others of its process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A call stack: functions and their modules, innermost first, and source lines where they are known."""
+
+    frames: tuple[tuple[str, str, str, int], ...]
+    """(function, module, file, line)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One profiled run."""
+
+    application: str
+    recorded_by: str
+    names: list[str]
+    calls: Calls
+    work: Work
+    waits: Waits
+    streams: list[Stream]
+    chains: list[Chain] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def plain_name(name: str) -> str:
+    """Return a call's name without the version of its interface: `cudaFree_v3020` is `cudaFree`."""
+    return _VERSION.sub("", name)
+
+
+def outermost(
+    process: NDArray[np.int64], thread: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sort calls, and find those that are not within another call of their thread.
+
+    A call of the runtime contains calls of the driver, and some versions of Nsight Systems list a call twice.
+
+    Returns:
+        The rows of the outermost calls, sorted by process, thread and start; and, for each row of the input, which of
+        these contains it.
+    """
+    order = np.lexsort((-end, start, thread, process))
+    outer = np.ones(len(order), bool)
+    changes = np.flatnonzero((np.diff(process[order]) != 0) | (np.diff(thread[order]) != 0)) + 1
+    for rows in np.split(np.arange(len(order)), changes):
+        ends = end[order[rows]]
+        outer[rows[1:]] = ends[1:] > np.maximum.accumulate(ends)[:-1]
+    holder = np.empty(len(order), np.int64)
+    holder[order] = np.cumsum(outer) - 1
+    return order[outer], holder

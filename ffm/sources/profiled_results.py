@@ -1,0 +1,109 @@
+"""Writes results from what a profiler recorded, so that the viewing commands can read them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.timeline import Kind
+from ffm.results.analysis_document import Analysis
+from ffm.results.documents import Frame, Module, Stack
+from ffm.results.folder import ResultsFolder
+from ffm.results.identity import forget_runs
+from ffm.results.lock import writing_to
+from ffm.sources.meanings import meaning
+from ffm.sources.profile import Profile
+from ffm.sources.profiled import profiled_run
+from ffm.stages.findings import Findings, SiteDescription, write_results
+
+
+def write_profile(profile: Profile, origin: str, results_folder: Path) -> Analysis:
+    """Analyse a profile and write the results; `origin` is the name of the reader."""
+    found = findings(profile, origin)
+    ResultsFolder(results_folder).make()
+    with writing_to(results_folder, f"ffm import {origin}"):
+        forget_runs(results_folder)
+        return write_results(found, results_folder)
+
+
+def findings(profile: Profile, origin: str) -> Findings:
+    """Return the profile's timeline, with a site for each call stack or, where those are unknown, for each call beside
+    the same kernel.
+    """
+    site, descriptions, stacks, modules = _sites(profile)
+    run = profiled_run(profile, site)
+    begin = int(profile.calls.start.min(initial=np.iinfo(np.int64).max))
+    end = max(int(profile.calls.end.max(initial=0)), int(profile.work.end.max(initial=0)))
+    has_stacks = bool((profile.calls.chain >= 0).any())
+    notes = [
+        f"Recorded by {profile.recorded_by}: the GPU's times are the profiler's, and the run's time includes the "
+        "profiler's own.",
+        *([] if has_stacks else [NO_STACKS]),
+        *profile.notes,
+    ]
+    return Findings(
+        application=profile.application,
+        command=[],
+        wall_s=max(end - begin, 1) / 1e9,
+        timeline=run.timeline,
+        sites=descriptions,
+        stacks=stacks,
+        modules=modules,
+        origin=origin,
+        notes=notes,
+        work=run.work,
+        unproved=(run.timeline.wait > 0) | (run.timeline.kind == Kind.SYNCHRONIZATION),
+    )
+
+
+NO_STACKS = (
+    "The trace has no call stacks, so a call is told by the kernel that its thread launched last. Record with "
+    "`nsys profile --cudabacktrace=all` to see lines of the program."
+)
+
+
+def _sites(profile: Profile) -> tuple[NDArray[np.int32], list[SiteDescription], list[Stack], list[Module]]:
+    calls = profile.calls
+    beside = np.where(calls.chain >= 0, -1, _kernel_before(profile))
+    identity = np.column_stack((calls.name, calls.chain, beside))
+    distinct, site = np.unique(identity, axis=0, return_inverse=True)
+    site = site.reshape(-1)
+    moved = np.zeros(len(distinct), np.int64)
+    np.add.at(moved, site[profile.work.call], profile.work.bytes)
+    modules: dict[str, int] = {"": 0}
+    descriptions, stacks = [], []
+    for number, (name, chain, kernel) in enumerate(distinct.tolist()):
+        frames = [Frame(module=0, offset=0, function=profile.names[name])]
+        if chain >= 0:
+            frames += [
+                Frame(
+                    module=modules.setdefault(module, len(modules)), offset=0, function=function, file=file, line=line
+                )
+                for function, module, file, line in profile.chains[chain].frames
+                if function != profile.names[name]
+            ]
+        else:
+            where = f"beside {profile.names[kernel]}" if kernel >= 0 else "before any kernel"
+            frames.append(Frame(module=0, offset=0, function=where))
+        function = meaning(profile.names[name])
+        descriptions.append(SiteDescription(number, "" if function is None else function.name, int(moved[number])))
+        key = hashlib.blake2b(repr([(f.function, f.file, f.line) for f in frames]).encode(), digest_size=16)
+        stacks.append(Stack(key=key.hexdigest(), frames=frames))
+    return site.astype(np.int32), descriptions, stacks, [Module(path=path, build_id="") for path in modules]
+
+
+def _kernel_before(profile: Profile) -> NDArray[np.int64]:
+    """Return, for each call, the name of the kernel that it launched, or else its thread launched last; -1: none."""
+    calls, work = profile.calls, profile.work
+    kernel = np.full(len(calls), -1, np.int64)
+    launched = work.name >= 0
+    kernel[work.call[launched]] = work.name[launched]
+    rows = np.arange(len(calls))
+    begins = np.ones(len(calls), bool)
+    begins[1:] = (calls.thread[1:] != calls.thread[:-1]) | (calls.process[1:] != calls.process[:-1])
+    first = np.maximum.accumulate(np.where(begins, rows, 0))
+    last = np.maximum.accumulate(np.where(kernel >= 0, rows, -1))
+    return np.where(last >= first, kernel[last.clip(0)], -1)
