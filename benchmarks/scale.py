@@ -1,0 +1,187 @@
+"""What measuring and analysing cost as runs grow: the real commands, on the same five driver calls over and over.
+
+    python benchmarks/scale.py                  # 10^5 and 10^6 driver calls
+    python benchmarks/scale.py --largest 7      # and 10^7
+
+`programs/turns.c` uploads, launches, waits, launches and downloads, with 10,000 blocks of host memory allocated and one
+of 64 GiB. For each size it runs bare, then under `ffm stage` of all five stages, and then the views look at the
+results. Of each command this notes the seconds, the processor's seconds, the most memory of its largest process, and
+what it left on the disk. What a stage takes after its run, and the cost of a call in the run, are told by its document.
+A view runs twice, and the second counts: the first fills the caches of a new machine.
+
+Prints a table with the cost of one call at each size, which is flat where a command scales; writes
+`benchmarks/results/scale.json` and a picture next to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from building import build
+from machine import description, watch_others
+from pictures import new_figure
+from rich.console import Console
+from rich.table import Table
+
+from ffm.results.folder import STAGES
+from ffm.stages.registry import MEASURING_STAGES
+
+RESULTS = Path(__file__).parent / "results" / "scale.json"
+CALLS_A_TURN = 5
+BLOCKS = 10_000
+FFM = str(Path(sys.executable).with_name("ffm"))
+VIEWS = ("report", "site", "sequence", "subsequence", "remedies")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one command took: seconds, bytes."""
+
+    command: str
+    calls: int
+    wall_s: float
+    processor_s: float
+    memory_bytes: int
+    """Resident in the largest of its processes, at its peak."""
+    disk_bytes: int = 0
+    """How much the results folder has grown."""
+    after_s: float | None = None
+    """Of a measuring stage: what it took beside the program's run and its preparation."""
+    ratio: float | None = None
+    """Of a measuring stage: the program's seconds, as it tells them, divided by those of the bare program."""
+
+
+def run(command: list[str], folder: Path) -> tuple[float, float, int]:
+    """Run a command to its end; return its seconds, the processor's, and the most bytes that were resident.
+
+    Raises:
+        RuntimeError: It failed; the message is what it printed.
+    """
+    said = folder / "said"
+    with said.open("wb") as sink:
+        began = time.monotonic()
+        process = subprocess.Popen(command, cwd=folder, stdout=sink, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.monotonic() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}:\n{said.read_text()}")
+    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+
+
+def size_of(folder: Path) -> int:
+    """Return the bytes that a folder's files take on the disk."""
+    return sum(entry.stat().st_blocks * 512 for entry in folder.rglob("*") if entry.is_file())
+
+
+def measure(program: Path, calls: int, folder: Path, console: Console) -> list[Cost]:
+    """Run the program bare, all stages and all views, in a folder of their own."""
+    results = folder / "results"
+    results.mkdir()
+    measured = [str(program), str(calls // CALLS_A_TURN), str(BLOCKS)]
+    costs = [Cost("bare", calls, *run(measured, folder))]
+    for stage in STAGES:
+        console.print(f"{calls:,} calls: stage {stage}", highlight=False)
+        command = [FFM, "stage", stage, "--results", "results"]
+        before = size_of(results)
+        if stage in MEASURING_STAGES:
+            command += ["--", *measured]
+        wall_s, processor_s, memory_bytes = run(command, folder)
+        grown = size_of(results) - before
+        after_s = ratio = None
+        if stage in MEASURING_STAGES:
+            document = json.loads((results / f"{stage}.json").read_bytes())["run"]
+            after_s = wall_s - document["wall_s"] - document["preparation_s"]
+            ratio = document["wall_s"] / costs[0].wall_s
+        costs.append(Cost(stage, calls, wall_s, processor_s, memory_bytes, grown, after_s, ratio))
+    for name in VIEWS:
+        command = [FFM, name, *words_of(name, results), "--results", "results"]
+        run(command, folder)
+        costs.append(Cost(name, calls, *run(command, folder)))
+    return costs
+
+
+def words_of(view: str, results: Path) -> list[str]:
+    """Return a view's arguments: the first sequence, all of it, or the site that would save most."""
+    if view == "site":
+        told = subprocess.run([FFM, "report", "--json", "--results", str(results)], capture_output=True, check=True)
+        return [str(json.loads(told.stdout)["points"]["rows"][0]["number"])]
+    return {"sequence": ["1"], "subsequence": ["1", "2"]}.get(view, [])
+
+
+def show(costs: list[Cost]) -> None:
+    """Print a row for each command and size."""
+    table = Table(title=f"Commands on runs of {CALLS_A_TURN} calls a turn", title_justify="left")
+    for heading in ("command", "calls"):
+        table.add_column(heading, justify="right" if heading == "calls" else "left", no_wrap=True)
+    for heading in ("s", "processor s", "after the run s", "us a call", "run / bare", "peak MiB", "disk B a call"):
+        table.add_column(heading, justify="right")
+    for cost in costs:
+        table.add_row(
+            cost.command,
+            f"{cost.calls:,}",
+            f"{cost.wall_s:.2f}",
+            f"{cost.processor_s:.2f}",
+            "" if cost.after_s is None else f"{cost.after_s:.2f}",
+            f"{cost.wall_s / cost.calls * 1e6:.2f}",
+            "" if cost.ratio is None else f"{cost.ratio:.2f}",
+            f"{cost.memory_bytes / (1 << 20):,.0f}",
+            f"{cost.disk_bytes / cost.calls:.0f}" if cost.disk_bytes else "",
+        )
+    Console(width=110).print(table)
+
+
+def draw(costs: list[Cost], path: Path) -> None:
+    """Draw seconds by number of calls, both logarithmic; does nothing if matplotlib is missing."""
+    figure = new_figure(7, 4.5)
+    if figure is None:
+        return
+    axes = figure.add_subplot()
+    for name in dict.fromkeys(cost.command for cost in costs):
+        mine = [cost for cost in costs if cost.command == name]
+        style = "--" if name in VIEWS else "-"
+        axes.plot([cost.calls for cost in mine], [cost.wall_s for cost in mine], style, marker="o", label=name)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("driver calls of the run")
+    axes.set_ylabel("seconds")
+    axes.legend(loc="upper left", fontsize="small", ncols=2)
+    figure.savefig(path)
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smallest", type=int, default=5, help="a power of ten")
+    parser.add_argument("--largest", type=int, default=6, help="a power of ten")
+    arguments = parser.parse_args()
+    if not 2 <= arguments.smallest <= arguments.largest:
+        parser.error("--smallest must be at least 2, and --largest at least that")
+    console = Console(stderr=True)
+    costs: list[Cost] = []
+    with watch_others() as others, tempfile.TemporaryDirectory(prefix="ffm-scale-") as place:
+        program = build("turns", Path(place))
+        for power in range(arguments.smallest, arguments.largest + 1):
+            folder = Path(place) / str(power)
+            folder.mkdir()
+            costs += measure(program, 10**power, folder, console)
+    show(costs)
+    print(others)
+    RESULTS.parent.mkdir(exist_ok=True)
+    rows: list[dict[str, Any]] = [asdict(cost) for cost in costs]
+    RESULTS.write_text(json.dumps({**description(arguments, others), "blocks": BLOCKS, "costs": rows}, indent=2) + "\n")
+    draw(costs, RESULTS.with_suffix(".svg"))
+    print(f"written to {RESULTS}")
+
+
+if __name__ == "__main__":
+    main()
