@@ -74,7 +74,7 @@ def run(
     settings |= {name: str(value) for name, value in given.items() if value is not None}
     if no_ordinary_memory:
         settings["ordinary_memory"] = "no"
-    _measure(settings, force)
+    _show_report(measure(settings, force))
 
 
 def _read(files: tuple[Path, ...]) -> dict[str, Any]:
@@ -95,8 +95,12 @@ def _read(files: tuple[Path, ...]) -> dict[str, Any]:
     return settings
 
 
-def _measure(settings: dict[str, Any], force: bool) -> None:
-    """Run the workflow with a display, then show the first screen of the report."""
+def measure(settings: dict[str, Any], force: bool) -> Path:
+    """Run the workflow with a display on standard error; return the folder with the results.
+
+    Raises:
+        FfmError: The settings are wrong, or a stage failed; the message is the stage's own sentence.
+    """
     from ffm.cli.run_screen import RunScreen, shown
     from ffm.cli.workflow import run_workflow
     from ffm.instrument.session.program import resolve_program
@@ -117,7 +121,7 @@ def _measure(settings: dict[str, Any], force: bool) -> None:
     if screen.ran_nothing:
         when = datetime.fromtimestamp(folder.document("analysis").stat().st_mtime).strftime("%Y-%m-%d %H:%M")
         click.echo(f"Nothing has changed since {words[0]} was measured ({when}); --force measures it again.", err=True)
-    _show_report(folder.root)
+    return folder.root
 
 
 def _last_walls(folder: Path, words: list[str]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,12 @@ def sarif(view: RemediesView, root: Path) -> dict[str, Any]:
     """Return the SARIF log of the remedies whose file and line are known; paths below `root` are relative to it."""
     shown = [remedy for remedy in view.remedies if remedy.where.line]
     kinds = sorted({remedy.kind for remedy in shown})
+    results = [_result(remedy, Scale(view.wall_s), view.estimator, root) for remedy in shown]
+    return log({_rule(kind): kind.capitalize() for kind in kinds}, results)
+
+
+def log(rules: Mapping[str, str], results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the SARIF log of some results; `rules` says what each rule is about."""
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -25,12 +32,10 @@ def sarif(view: RemediesView, root: Path) -> dict[str, Any]:
                     "driver": {
                         "name": "ffm",
                         "version": __version__,
-                        "rules": [
-                            {"id": _rule(kind), "shortDescription": {"text": kind.capitalize()}} for kind in kinds
-                        ],
+                        "rules": [{"id": rule, "shortDescription": {"text": text}} for rule, text in rules.items()],
                     }
                 },
-                "results": [_result(remedy, Scale(view.wall_s), view.estimator, root) for remedy in shown],
+                "results": results,
             }
         ],
     }
@@ -48,7 +53,7 @@ def _result(remedy: RemedyView, scale: Scale, estimator: Estimator, root: Path) 
         "ruleId": _rule(remedy.kind),
         "level": "warning",
         "message": {"text": message},
-        "locations": [_location(remedy.where.file, remedy.where.line, root)],
+        "locations": [location(remedy.where.file, remedy.where.line, root)],
         "relatedLocations": [_related(place, root) for place in related],
         "properties": {
             "benefitSeconds": remedy.saving.seconds(estimator),
@@ -61,10 +66,11 @@ def _result(remedy: RemedyView, scale: Scale, estimator: Estimator, root: Path) 
 
 def _related(place: RemedyPlace, root: Path) -> dict[str, Any]:
     text = f"{place.role} {place.buffer}: {place.where.call}" if place.buffer else f"{place.role}: {place.where.call}"
-    return {**_location(place.where.file, place.where.line, root), "message": {"text": text}}
+    return {**location(place.where.file, place.where.line, root), "message": {"text": text}}
 
 
-def _location(file: str, line: int, root: Path) -> dict[str, Any]:
+def location(file: str, line: int, root: Path) -> dict[str, Any]:
+    """Return a line of a file; a path below `root` is relative to it."""
     path = Path(file)
     inside = path.is_absolute() and path.is_relative_to(root)
     uri = path.relative_to(root).as_posix() if inside else (path.as_uri() if path.is_absolute() else path.as_posix())
