@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class FfmError(Exception):
     """Base of every error that the command line prints as one sentence with a non-zero exit status."""
+
+    exit_status: ClassVar[int] = 1
 
 
 class DocumentError(FfmError):

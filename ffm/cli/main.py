@@ -38,6 +38,7 @@ COMMANDS: dict[str, Entry] = {
     "doctor": Entry("ffm.cli.doctor", "doctor", "Check what this machine's driver, Frida and permissions allow."),
     "remedies": Entry("ffm.cli.remedies", "remedies", "Show what to change, where, and what it would save."),
     "apply-remedy": Entry("ffm.cli.apply_remedy", "apply_remedy", "Run the program with fixes applied, and compare."),
+    "check": Entry("ffm.cli.check", "check", "Fail if a program has unneeded waits or transfers that are not allowed."),
     "export": Entry("ffm.cli.exporting", "export", "Write results as one file for other tools."),
     "completion": Entry("ffm.cli.completion", "completion", "Print code for shell completion."),
     "import": Entry("ffm.cli.importing", "import_results", "Import results of other tools."),
@@ -109,7 +110,7 @@ def _run() -> int:
         raise_what_was_lost()
     except FfmError as error:
         click.echo(f"ffm: {plain_lines(str(error))}", err=True)
-        return 1
+        return error.exit_status
     except click.ClickException as error:
         error.show()
         return error.exit_code

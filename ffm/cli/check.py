@@ -1,0 +1,183 @@
+"""`ffm check`: the gate for continuous integration."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+from ffm.cli.options import chosen_folder, view_command
+from ffm.errors import FfmError
+
+if TYPE_CHECKING:
+    from ffm.report.check import CheckView
+    from ffm.report.gate.baseline import KnownSites
+    from ffm.report.gate.problems import ProblemCalls
+    from ffm.report.gate.rules import Rules
+    from ffm.results.stored import Results
+
+
+class CouldNotCheckError(FfmError):
+    """Nothing is known about whether the program passes."""
+
+    exit_status: ClassVar[int] = 2
+
+
+@click.command(cls=view_command("ffm.report.check:CheckView"), context_settings={"allow_interspersed_args": False})
+@click.option(
+    "--results",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Without COMMAND, the results to check. [default: the newest below ./results] With COMMAND, where they go.",
+)
+@click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="What is allowed. [default: ./ffm.toml, else [tool.ffm] in ./pyproject.toml]",
+)
+@click.option("--update", is_flag=True, help="Store what there is as the baseline: later, only what is new fails.")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["terminal", "json", "github", "sarif", "junit"]),
+    default="terminal",
+    show_default=True,
+    help="`github`: annotations of GitHub Actions.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. [default: standard output]")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop each run after this time."
+)
+@click.option(
+    "--accept-status",
+    type=click.IntRange(0, 255),
+    metavar="N",
+    help="The exit code that the program may have, beside 0.",
+)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def check(
+    context: click.Context,
+    folder: Path | None,
+    config: Path | None,
+    update: bool,
+    kind: str,
+    output: Path | None,
+    timeout: float | None,
+    accept_status: int | None,
+    command: tuple[str, ...],
+) -> None:
+    """Fail if a program has synchronizations or transfers that it does not need and that are not allowed.
+
+    COMMAND is the program with its arguments, which is measured first: ffm check ./app 1 2 3
+
+    The exit status is 0 if the program passes, 1 if it does not, and 2 if it could not be checked: the program failed
+    by itself, or the configuration is wrong.
+    """
+    with _otherwise_two():
+        from ffm.report.gate.rules_file import read_rules
+
+        rules, home = read_rules(config, Path.cwd())  # before a measurement that may take long
+        baseline = home / rules.baseline
+        known = None if update else _known(baseline)
+        if command:
+            folder = _measured(command, folder, timeout, accept_status)
+        view, sites = _judged(_opened(folder), rules, known)
+        if update:
+            from ffm.report.gate.baseline import write_baseline
+            from ffm.report.numbers import plural
+
+            write_baseline(baseline, (calls.site for calls in sites))
+            number = plural(len({calls.site.index for calls in sites}), "site")
+            click.echo(f"Wrote {baseline}: {number} with problems.")
+            return
+        _write(_formatted(view, kind), output)
+    context.exit(0 if view.passed else 1)
+
+
+@contextmanager
+def _otherwise_two() -> Iterator[None]:
+    """Make everything that keeps the program from being checked end with status 2."""
+    try:
+        yield
+    except FfmError as error:
+        raise CouldNotCheckError(str(error)) from error
+    except OSError as error:
+        from ffm.cli.system_errors import sentence
+
+        raise CouldNotCheckError(sentence(error)) from error
+    except MemoryError as error:
+        raise CouldNotCheckError("there is not enough memory for this. Use a machine that has more.") from error
+
+
+def _known(baseline: Path) -> list[KnownSites] | None:
+    from ffm.report.gate.baseline import read_baseline
+
+    return read_baseline(baseline)
+
+
+def _measured(command: tuple[str, ...], folder: Path | None, timeout: float | None, accept_status: int | None) -> Path:
+    """Measure the program anew: what is up to date for the workflow may rest on another library."""
+    from ffm.cli.run import measure
+
+    given = {"results": folder, "timeout": timeout, "accept_status": accept_status}
+    settings: dict[str, Any] = {name: str(value) for name, value in given.items() if value is not None}
+    return measure({"app": shlex.join(command), **settings}, force=True)
+
+
+def _opened(folder: Path | None) -> Results:
+    from ffm.results.stored import open_results
+
+    return open_results(chosen_folder(folder))
+
+
+def _judged(results: Results, rules: Rules, known: list[KnownSites] | None) -> tuple[CheckView, list[ProblemCalls]]:
+    """Return what the gate says, and the calls that are not allowed."""
+    from ffm.report.check import check_view
+    from ffm.report.gate.judgement import judge
+    from ffm.report.gate.problems import problem_calls
+    from ffm.results.stored import benefits_of_sites
+
+    judgement = judge(
+        problem_calls(results),
+        rules,
+        known,
+        lambda sites: benefits_of_sites(results, [sites])[0].expected_s,
+        results.document.wall_s,
+    )
+    return check_view(results.document, judgement, Path.cwd()), [*judgement.new, *judgement.known]
+
+
+def _formatted(view: CheckView, kind: str) -> bytes:
+    import orjson
+
+    from ffm.report import check_formats
+    from ffm.report.terminal.check import check_lines
+
+    if kind == "json":
+        return orjson.dumps(view, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    if kind == "sarif":
+        log = check_formats.sarif(view, Path.cwd())
+        return orjson.dumps(log, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    if kind == "junit":
+        return check_formats.junit(view)
+    text = check_formats.github(view) if kind == "github" else "".join(line + "\n" for line in check_lines(view))
+    return text.encode(errors="replace")
+
+
+def _write(content: bytes, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.buffer.write(content)
+        sys.stdout.flush()
+        return
+    from ffm.whole_file import named_output
+
+    with named_output(output) as file:
+        file.write(content)

@@ -1,0 +1,145 @@
+"""What the gate found, in words: one line for each violation, whatever shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ffm.plain_text import plain
+from ffm.report.gate.judgement import Exceeded, Judgement, TooMany
+from ffm.report.gate.problems import REFUSED, ProblemCalls
+from ffm.report.numbers import Scale, percent, plural
+from ffm.report.places import findings, place
+from ffm.results.analysis_document import Analysis
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Calls of one site, on one thread, that violate the rules.
+
+    `place` is the program's own line that makes them or leads to them, `src/solver.cu:57`, below the folder of the
+    command if it is there; without debug information, library and offset.
+    """
+
+    file: str
+    line: int
+    place: str
+    call: str
+    site: int
+    """Number of the site, for `ffm site`."""
+    thread: int
+    count: int
+    seconds: float
+    """What doing without them alone saves."""
+    percent: float
+    """The same in percent of the run."""
+    reason: str
+    """The verdicts on the site that are problems, with their reasons."""
+    rule: str
+    """`new`, or `count`: more calls than an entry of the allow-list allows."""
+    allowed: str
+    """That entry, in words; otherwise empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExceededLimit:
+    """A limit that is exceeded, by its key."""
+
+    limit: str
+    allowed: float
+    found: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckView:
+    """Everything that `ffm check` says.
+
+    `allowed` and `known` count the sites that the allow-list and the baseline cover.
+    """
+
+    application: str
+    wall_s: float
+    passed: bool
+    violations: list[Violation]
+    tolerated: list[Violation]
+    """New, but within the limits."""
+    exceeded: list[ExceededLimit]
+    allowed: int
+    known: int
+    warnings: list[str] = field(default_factory=list)
+
+
+def check_view(analysis: Analysis, judgement: Judgement, root: Path) -> CheckView:
+    """Lay out what the gate found; files below `root` are named relative to it."""
+    new = [_violation(analysis, calls, root) for calls in judgement.new]
+    count = [_violation(analysis, calls, root, many) for many in judgement.too_many for calls in many.calls]
+    warnings = [
+        f"an entry of the allow-list matches no call with a problem, and can go: {plain(str(entry))} "
+        f"({plain(entry.reason)})."
+        for entry in judgement.unused
+    ]
+    if judgement.gone:
+        are = "is" if judgement.gone == 1 else "are"
+        warnings.append(
+            f"{plural(judgement.gone, 'site')} of the baseline {are} no problem any more: `ffm check --update` stores "
+            "that, so that they cannot come back."
+        )
+    return CheckView(
+        application=analysis.application,
+        wall_s=analysis.wall_s,
+        passed=judgement.passed,
+        violations=[*count, *([] if judgement.tolerated else new)],
+        tolerated=new if judgement.tolerated else [],
+        exceeded=[_limit(one) for one in judgement.exceeded],
+        allowed=len({calls.site.index for calls, _ in judgement.allowed}),
+        known=len({calls.site.index for calls in judgement.known}),
+        warnings=warnings,
+    )
+
+
+def told(violation: Violation, scale: Scale) -> str:
+    """`cudaFree: 50 times on thread 1, 0.120 s (1.20 %): unnecessary synchronization, the CPU touches nothing …`."""
+    times = "once" if violation.count == 1 else f"{violation.count:,} times"
+    saving = f"{scale.seconds(violation.seconds)} ({percent(violation.percent)})"
+    text = f"{violation.call}: {times} on thread {violation.thread}, {saving}: {violation.reason}"
+    return f"{text}; {violation.allowed}" if violation.allowed else text
+
+
+def _violation(analysis: Analysis, calls: ProblemCalls, root: Path, many: TooMany | None = None) -> Violation:
+    where = place(analysis, calls.site.index)
+    file, line = calls.site.places[0]
+    known = bool(file and line)
+    shown = _below(file, root) if known else ""
+    allowed = ""
+    if many is not None:
+        limit = f"{many.entry.count:,}"
+        allowed = f"allowed are {limit} on a thread ({plain(many.entry.reason)}), and this has {many.count:,}"
+    return Violation(
+        file=file if known else "",
+        line=line if known else 0,
+        place=f"{shown}:{line}" if known else where.place,
+        call=where.call,
+        site=where.site,
+        thread=calls.thread + 1,
+        count=calls.count,
+        seconds=calls.benefit.expected_s,
+        percent=Scale(analysis.wall_s).share(calls.benefit.expected_s),
+        reason="; ".join(
+            f"{finding.verdict} {finding.issue}, {finding.reason}"
+            for finding in findings(analysis, calls.site.index)
+            if finding.verdict not in REFUSED
+        ),
+        rule="new" if many is None else "count",
+        allowed=allowed,
+    )
+
+
+def _limit(exceeded: Exceeded) -> ExceededLimit:
+    text = f"{exceeded.limit} is {exceeded.found:.6g}, and {exceeded.allowed:.6g} is allowed"
+    return ExceededLimit(exceeded.limit, exceeded.allowed, exceeded.found, text)
+
+
+def _below(file: str, root: Path) -> str:
+    path = Path(file)
+    return str(path.relative_to(root)) if path.is_absolute() and path.is_relative_to(root) else file
