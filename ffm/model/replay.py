@@ -335,6 +335,8 @@ def _leader(timeline: Timeline, work: DeviceWork, begins: NDArray[np.integer], t
 
     Soon means within a quarter of the mean time between that thread's waits: chance would give a quarter of the gaps.
     """
+    if begins[thread + 1] - begins[thread] <= FOLLOWED_OFTEN:
+        return -1  # it has at most one gap less than calls, and none without a call
     rows = slice(begins[thread], begins[thread + 1] - 1)
     waiting = timeline.gap[rows] > WORTH_FOLLOWING_NS
     goes_on = timeline.start[begins[thread] + 1 : begins[thread + 1]][waiting]

@@ -298,6 +298,15 @@ def test_threads_that_do_different_things_wait_for_the_one_that_becomes_faster()
     assert replay.selected(np.ones(10, bool)).likely_s == 5
 
 
+def test_threads_without_calls_change_nothing() -> None:
+    """A process whose first and last threads called nothing saves what it saves with the calling thread alone."""
+    timeline, work, gpu = traced(seconds([launch(1), wait(gap=5), wait(problem=Problem.NONE)] * 4))
+    timeline = dataclasses.replace(timeline, thread=timeline.thread + np.int32(1))
+    work = dataclasses.replace(work, process_of_thread=np.zeros(3, np.int32))
+    found = Replay(timeline, work, given_gpu_times(timeline, work, gpu)).selected(np.ones(len(timeline), bool))
+    assert found.likely_s == 4
+
+
 def test_a_program_without_calls_saves_nothing() -> None:
     timeline, work, _ = traced([])
     found = Replay(timeline, work, infer_gpu_times(timeline, work)).selected(np.zeros(0, bool))
