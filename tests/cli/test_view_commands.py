@@ -206,3 +206,13 @@ def test_a_stack_without_a_call_is_no_site(ffm: CommandLine, tmp_path: Path) -> 
     answer = ffm("site", "4")
     assert (answer.status, answer.output) == (1, "")
     assert "site 4 of solve is not a call" in answer.errors
+
+
+def test_two_measurements_are_compared(ffm: CommandLine, results: Path) -> None:
+    answer = ffm("compare", results, results, "--more-old", results, "--more-new", results)
+    assert (answer.status, answer.errors) == (0, "")
+    assert answer.output.startswith("before: solve, 0.0") and "2 sites with as many problems" in answer.output
+    content = orjson.loads(ffm("compare", results, results, "--json").output)
+    assert (content["same"], content["gone"]) == (2, [])
+    assert [key for key in content if key not in ffm("compare", "--help").output] == []
+    assert ffm("compare", results, "nowhere").status == 1

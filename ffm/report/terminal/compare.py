@@ -1,0 +1,53 @@
+"""The screen of `ffm compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from ffm.report.compare import CompareView, SiteChange
+from ffm.report.numbers import Scale, percent, plural
+
+
+def compare_lines(view: CompareView) -> Iterator[str]:
+    """Yield the lines: the run's time, the estimate beside it, and the sites."""
+    scale = Scale(max(*view.old_s, *view.new_s))
+    yield f"before: {view.old}, {_times(view.old_s, scale)}"
+    yield f"after:  {view.new}, {_times(view.new_s, scale)}"
+    yield _saved(view, scale)
+    if view.estimated is not None:
+        promise = view.estimated
+        between = (
+            ""
+            if promise.low_s is None or promise.high_s is None
+            else f", between {scale.seconds(promise.low_s)} and {scale.seconds(promise.high_s)}"
+        )
+        yield f"estimated before for the sites that are gone: {scale.seconds(promise.seconds)}{between}"
+    for title, sites in (("gone", view.gone), ("come", view.come), ("changed", view.changed)):
+        yield f"{plural(len(sites), 'site')} with problems {title}" + (":" if sites else "")
+        for one in sites:
+            yield f"  {_site(one, scale)}"
+    yield f"{plural(view.same, 'site')} with as many problems as before"
+
+
+def _times(seconds: list[float], scale: Scale) -> str:
+    if len(seconds) == 1:
+        return scale.seconds(seconds[0])
+    return f"{scale.seconds(min(seconds))} to {scale.seconds(max(seconds))} ({len(seconds)} measurements)"
+
+
+def _saved(view: CompareView, scale: Scale) -> str:
+    before = median(view.old_s)
+    share = f" ({percent(100 * abs(view.saved_s) / before)})" if before > 0 else ""
+    amount = f"{scale.seconds(abs(view.saved_s))} {'less' if view.saved_s >= 0 else 'more'}"
+    text = f"the run takes {amount}{share}"
+    if view.interval is None:
+        return f"{text}; one measurement of each does not tell how much runs vary: --more-old, --more-new"
+    low, high = scale.seconds(view.interval.low_s), scale.seconds(view.interval.high_s)
+    return f"{text}; it saves between {low} and {high} with {percent(100 * view.interval.confidence)} confidence"
+
+
+def _site(change: SiteChange, scale: Scale) -> str:
+    counts = f"{change.old_count:,} before, {change.new_count:,} after"
+    seconds = f"{scale.seconds(change.old_seconds)} before, {scale.seconds(change.new_seconds)} after"
+    return f"{change.place} {change.call}: {counts}; alone worth {seconds}"

@@ -1,0 +1,108 @@
+"""`ffm compare`: which sites are gone, come and changed, and what was estimated for those that are gone."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import msgspec
+import pytest
+from command_line import write_small_results
+from gate_calls import a_site
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ffm.report.compare import compare, paired
+from ffm.report.terminal.compare import compare_lines
+from ffm.results.analysis_document import Site
+from ffm.results.documents import Stack
+from ffm.results.stored import Results, benefits_of_sites, open_results
+
+SITES = st.lists(
+    st.builds(
+        a_site,
+        call=st.sampled_from(["cudaFree", "cudaMemcpy"]),
+        caller=st.sampled_from(["solve", "load"]),
+        line=st.integers(0, 3),
+    ),
+    max_size=6,
+).map(lambda sites: [dataclasses.replace(site, index=index) for index, site in enumerate(sites)])
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Results:
+    """Two frees without need, at lines 10 and 11 of `solve`, and a synchronization that is needed."""
+    write_small_results(tmp_path / "old")
+    return open_results(tmp_path / "old")
+
+
+def changed(results: Results, wall_s: float, **first: object) -> Results:
+    """The same with another first site, in a run of another length."""
+    document = results.document
+    sites = [msgspec.structs.replace(document.sites[0], **first), *document.sites[1:]]
+    return Results(results.folder, msgspec.structs.replace(document, sites=sites, wall_s=wall_s))
+
+
+def no_problem(site: Site) -> dict[str, object]:
+    return {"problem_count": 0, "synchronization": [], "benefit": msgspec.structs.replace(site.benefit, replay_s=0.0)}
+
+
+@given(SITES, SITES)
+def test_each_site_is_paired_once(old: list, new: list) -> None:  # type: ignore[type-arg]
+    pairs = paired(old, new)
+    assert sorted(first for first, _ in pairs if first is not None) == list(range(len(old)))
+    assert sorted(second for _, second in pairs if second is not None) == list(range(len(new)))
+    for first, second in pairs:
+        if first is not None and second is not None:
+            assert old[first].identity == new[second].identity
+
+
+def test_sites_at_the_same_line_are_paired_before_others() -> None:
+    old = [a_site(0, line=10), a_site(1, line=12)]
+    new = [a_site(0, line=12), a_site(1, line=14)]
+    assert sorted(paired(old, new), key=str) == [(0, 1), (1, 0)]
+
+
+def test_nothing_has_changed_between_a_measurement_and_itself(old: Results) -> None:
+    view = compare(old, old)
+    assert (view.gone, view.come, view.changed, view.same, view.saved_s) == ([], [], [], 2, 0.0)
+    assert view.estimated is None and view.interval is None
+
+
+def test_what_is_gone_is_told_with_its_estimate(old: Results) -> None:
+    wall_s = old.document.wall_s
+    view = compare(old, changed(old, wall_s - 0.001, **no_problem(old.document.sites[0])))
+    assert [(one.place, one.old_count, one.new_count) for one in view.gone] == [("solve.cu:10", 100, 0)]
+    assert (view.come, view.changed, view.same) == ([], [], 1)
+    assert view.saved_s == pytest.approx(0.001)
+    assert view.estimated is not None
+    assert view.estimated.seconds == benefits_of_sites(old, [[0]])[0].expected_s > 0
+    lines = list(compare_lines(view))
+    assert "the run takes 0.001" in lines[2] and " less (" in lines[2]
+    assert lines[3].startswith("estimated before for the sites that are gone: 0.00")
+
+
+def test_what_came_and_what_changed_are_told(old: Results) -> None:
+    without = changed(old, old.document.wall_s, **no_problem(old.document.sites[0]))
+    view = compare(without, old)
+    assert [(one.place, one.old_count, one.new_count) for one in view.come] == [("solve.cu:10", 0, 100)]
+    assert (view.gone, view.estimated) == ([], None)
+    view = compare(old, changed(old, old.document.wall_s, problem_count=40))
+    assert [(one.place, one.old_count, one.new_count) for one in view.changed] == [("solve.cu:10", 100, 40)]
+
+
+def test_a_site_in_another_function_is_gone_and_come(old: Results) -> None:
+    document = old.document
+    first = document.stacks[0]
+    frames = [*first.frames[:-1], msgspec.structs.replace(first.frames[-1], function="other")]
+    stacks = [Stack(key="f" * 32, frames=frames), *document.stacks[1:]]
+    view = compare(old, Results(old.folder, msgspec.structs.replace(document, stacks=stacks)))
+    assert [(one.old_site, one.new_site) for one in view.gone + view.come] == [(1, None), (None, 1)]
+
+
+def test_more_measurements_give_the_difference_an_interval(old: Results) -> None:
+    wall_s = old.document.wall_s
+    view = compare(old, changed(old, wall_s - 0.004), [wall_s] * 3, [wall_s - 0.004] * 3)
+    assert view.interval is not None
+    assert view.interval.low_s == pytest.approx(0.004) and view.interval.high_s == pytest.approx(0.004)
+    assert "it saves between 0.004" in list(compare_lines(view))[2]
