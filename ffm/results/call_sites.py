@@ -143,16 +143,21 @@ def own_frame(frames: Sequence[Frame], modules: Sequence[Module]) -> Frame | Non
 
     Not its own are headers and libraries of the system, of CUDA and of Python, and functions inlined from them.
     """
+    return next((frame for frame in own_frames(frames, modules) if frame.line and frame.file), None)
+
+
+def own_frames(frames: Sequence[Frame], modules: Sequence[Module]) -> list[Frame]:
+    """Return the frames of the program's own code, in their order, whether or not their lines are known."""
     foreign = runtime_modules(modules) | {
         number
         for number, module in enumerate(modules)
         if _SYSTEM_LIBRARY.search(module.path) or _INTERPRETER.match(PurePath(module.path).name)
     }
-    return next((frame for frame in frames if _is_own(frame, foreign)), None)
+    return [frame for frame in frames if _is_own(frame, foreign)]
 
 
 def _is_own(frame: Frame, foreign: frozenset[int]) -> bool:
-    if not frame.line or not frame.file or starts_a_thread(frame.function):
+    if starts_a_thread(frame.function):
         return False
     path = posixpath.normpath(frame.file)
     if _PYTHON_LIBRARY.search(path):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ffm.model.names import base_name, starts_a_thread
 from ffm.results.analysis_document import Analysis, Benefit, Site
-from ffm.results.call_sites import own_frame, source_file
+from ffm.results.call_sites import own_frame, own_frames, source_file
 from ffm.results.documents import Frame
 from ffm.results.stored import Results
 
@@ -33,7 +33,9 @@ class Identity:
     issues: tuple[str, ...]
     """`synchronization`, `transfer` or both."""
     functions: tuple[str, ...]
-    """Functions on its stack, innermost first, without template arguments; libraries where names are unknown."""
+    """The program's own functions on its stack, innermost first, without template arguments; libraries where names are
+    unknown. All functions, if none is its own.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,9 @@ def _identity(analysis: Analysis, site: Site) -> Identity:
         for name, verdicts in (("synchronization", site.synchronization), ("transfer", site.transfer))
         if any(verdict.kind not in REFUSED for verdict in verdicts)
     ]
-    return Identity(site.call, tuple(issues), tuple(_once_in_a_row(_stable_name(analysis, frame) for frame in outside)))
+    # What lies between in libraries and their headers changes with their versions and with the compiler's options.
+    named = own_frames(outside, analysis.modules) or outside
+    return Identity(site.call, tuple(issues), tuple(_once_in_a_row(_stable_name(analysis, frame) for frame in named)))
 
 
 def _stable_name(analysis: Analysis, frame: Frame) -> str:

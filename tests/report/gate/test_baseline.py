@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import orjson
 import pytest
 from gate_calls import a_site
@@ -46,7 +47,6 @@ def test_another_call_in_the_same_function_is_new_at_its_line() -> None:
 
 def elsewhere(analysis: Analysis, *, caller: str = "") -> Analysis:
     """The same program, built in another folder, at other addresses and lines, with another runtime's version."""
-    import msgspec
 
     def moved(frame: Frame) -> Frame:
         name = caller if caller and frame.function.startswith("doALS") else frame.function
@@ -77,9 +77,17 @@ def test_a_site_that_moves_to_another_function_is_new() -> None:
     assert call_site(first, 0).identity != call_site(second, 0).identity
 
 
-def test_the_depth_of_a_recursion_does_not_matter() -> None:
-    import msgspec
+def test_what_libraries_and_their_headers_call_between_does_not_matter() -> None:
+    analysis = sample_analysis()
+    header = Frame(module=0, offset=1, function="std::invoke<int>", file="/usr/include/c++/14/functional", line=9)
+    frames = analysis.stacks[0].frames
+    through = Stack(key="e" * 32, frames=[*frames[:3], header, Frame(module=2, offset=4), *frames[3:]])
+    modules = [*analysis.modules, Module(path="/usr/lib/x86_64-linux-gnu/libstdc++.so.6", build_id="")]
+    other = msgspec.structs.replace(analysis, stacks=[through, *analysis.stacks[1:]], modules=modules)
+    assert call_site(analysis, 0).identity == call_site(other, 0).identity
 
+
+def test_the_depth_of_a_recursion_does_not_matter() -> None:
     analysis = sample_analysis()
     frames = analysis.stacks[0].frames
     deeper = Stack(key="f" * 32, frames=[*frames[:3], frames[2], frames[2], *frames[3:]])
