@@ -56,11 +56,6 @@ def base_name(name: str) -> str:
     return short.replace("{anonymous namespace}", "(anonymous namespace)") or name
 
 
-def same_function(first: str, second: str) -> bool:
-    """Return whether two demangled names are one function in the source, apart from template arguments."""
-    return base_name(first) == base_name(second)
-
-
 def _without_brackets(text: str) -> str | None:
     """Replace outermost `<…>` by `<...>` and outermost `(…)` by `()`; keep `{…}`; None if brackets do not match."""
     kept: list[str] = []

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffm.model.names import base_name, same_function
+from ffm.model.names import base_name
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_base_name(name: str, base: str) -> None:
 
 
 def test_instances_of_a_template_are_one_function() -> None:
-    assert same_function("void f<int>(int)", "void f<float>(float)")
-    assert not same_function("void f<int>(int)", "void g<int>(int)")
+    assert base_name("void f<int>(int)") == base_name("void f<float>(float)")
+    assert base_name("void f<int>(int)") != base_name("void g<int>(int)")
 
 
 @given(st.text(alphabet="ab:<>(){}[]~&* ,", max_size=25))
