@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.actions import (
+from ffm.model.numbers import (
     ENQUEUE,
     ENQUEUE_AND_WAIT,
     RECORD_EVENT,

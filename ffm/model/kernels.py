@@ -12,6 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.numbers import (
+    FREE,
+    MISPLACED_SYNCHRONIZATION,
+    SYNCHRONIZATION,
+    SYNCHRONIZATION_PROBLEM,
+    TRANSFER,
+    UNNECESSARY_SYNCHRONIZATION,
+    UNNECESSARY_TRANSFER,
+)
+
 Integers = NDArray[Any]
 
 
@@ -36,7 +46,6 @@ def carry_groups(
     `pending` is the wait of a group's moved synchronizations that later time can still absorb, until `deadline`.
     `settled` is the time up to which it has been accounted for.
     """
-    synchronization, free = 1, 3
     work, own, waiting = 0, 1, 2
     saved = np.zeros(groups, np.int64)
     pending = np.zeros(groups, np.int64)
@@ -57,16 +66,16 @@ def carry_groups(
         flags = 0
         if group >= 0:
             flags = int(problem[row])
-        unnecessary = (flags & 1) != 0
-        misplaced = (flags & 2) != 0 and not unnecessary
-        is_free = kind[row] == free
+        unnecessary = (flags & UNNECESSARY_SYNCHRONIZATION) != 0
+        misplaced = (flags & MISPLACED_SYNCHRONIZATION) != 0 and not unnecessary
+        is_free = kind[row] == FREE
         launch_role = work
-        if (flags & 4) != 0 or (unnecessary and is_free):
+        if (flags & UNNECESSARY_TRANSFER) != 0 or (unnecessary and is_free):
             launch_role = own
         copied = 0  # the part of the wait that disappears with the call, as its own time does
-        if (flags & 4) != 0:
+        if (flags & UNNECESSARY_TRANSFER) != 0:
             copied = min(int(wait[row]), int(copy_time[site[row]]))
-        synchronizes = wait[row] > 0 or kind[row] == synchronization or (problem[row] & 3) != 0
+        synchronizes = wait[row] > 0 or kind[row] == SYNCHRONIZATION or (problem[row] & SYNCHRONIZATION_PROBLEM) != 0
         for part in range(3):
             role = work
             if part == 2:
@@ -147,7 +156,6 @@ def bound_totals(
     occurrences that are an unnecessary synchronization; occurrences that are an unnecessary transfer; occurrences with
     any problem; the kind of the first row. One pass from the end, because the next operation must be known.
     """
-    synchronization, transfer = 1, 2
     totals = np.zeros((groups, 8), np.int64)
     ahead = 0
     rows = len(thread)
@@ -159,9 +167,9 @@ def bound_totals(
             after = row + 1
             traced = (
                 wait[after] > 0
-                or kind[after] == synchronization
-                or kind[after] == transfer
-                or (problem[after] & 3) != 0
+                or kind[after] == SYNCHRONIZATION
+                or kind[after] == TRANSFER
+                or (problem[after] & SYNCHRONIZATION_PROBLEM) != 0
             )
             ahead = int(gap[row]) if traced else int(gap[row]) + int(duration[after]) + ahead
         if label[row] < 0:
@@ -173,9 +181,9 @@ def bound_totals(
         totals[group, 1] += duration[row]
         totals[group, 2] += wait[row]
         totals[group, 3] += ahead
-        if problem[row] & 1:
+        if problem[row] & UNNECESSARY_SYNCHRONIZATION:
             totals[group, 4] += occurrences[row]
-        if problem[row] & 4:
+        if problem[row] & UNNECESSARY_TRANSFER:
             totals[group, 5] += occurrences[row]
         if problem[row] != 0:
             totals[group, 6] += occurrences[row]
@@ -225,8 +233,10 @@ def find_sequences(
         while row < rows:
             new_thread = row > 0 and thread[row] != thread[row - 1]
             if length > 0:
-                synchronizes = wait[row] > 0 or kind[row] == 1 or (problem[row] & 3) != 0
-                if new_thread or (synchronizes and (problem[row] & 1) == 0):
+                synchronizes = (
+                    wait[row] > 0 or kind[row] == SYNCHRONIZATION or (problem[row] & SYNCHRONIZATION_PROBLEM) != 0
+                )
+                if new_thread or (synchronizes and (problem[row] & UNNECESSARY_SYNCHRONIZATION) == 0):
                     break
             lines[row] = -1
             if problem[row] != 0:

@@ -44,7 +44,7 @@ from ffm.model import replay_kernels
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.gpu_times import GpuTimes, Inference
-from ffm.model.timeline import Kind, Timeline
+from ffm.model.timeline import Kind, Problem, Timeline
 
 NANOSECONDS_IN_SECOND = 1e9
 
@@ -88,8 +88,7 @@ class Replay:
         self._timeline = timeline
         self._work = work
         self.inference = inference
-        self.planned = 1
-        """How many replays are planned: compiling pays for many."""
+        self._expected = 1
         self._family = _family(timeline, work, inference.order)
         self._place = np.empty(len(timeline), np.int64)
         self._place[inference.order] = np.arange(len(timeline))
@@ -120,6 +119,10 @@ class Replay:
             spare=inference.spare,
         )
 
+    def expect(self, replays: int) -> None:
+        """Say that about so many replays follow: compiling pays for many even if the table is small."""
+        self._expected = max(self._expected, replays)
+
     def selected(self, rows: NDArray[np.bool_]) -> Replayed:
         """Return the seconds that fixing the problems of the selected rows together saves; `rows` has shape (n,)."""
         label = rows.view(np.int8) - np.int8(1)
@@ -140,7 +143,7 @@ class Replay:
         """
         members = self._members(label, group_of, groups)
         numbers = range(groups) if wanted is None else wanted
-        self.planned = max(self.planned, len(numbers))
+        self.expect(len(numbers))
         return [
             self._replay(replay_kernels.Fix(members[number], label, group_of, number, needed=False))
             for number in numbers
@@ -158,7 +161,7 @@ class Replay:
         group[timeline.problem == 0] = -1
         served = np.flatnonzero((timeline.kind == Kind.ALLOCATION) & (partner >= 0))
         freed = partner[served]
-        group[served] = np.where(timeline.problem[freed] & 1, group[freed], -1)
+        group[served] = np.where(timeline.problem[freed] & Problem.UNNECESSARY_SYNCHRONIZATION, group[freed], -1)
         rows = np.flatnonzero(group >= 0)
         by_group = rows[np.lexsort((self._place[rows], group[rows]))]
         ends = np.searchsorted(group[by_group], np.arange(groups + 1))
@@ -218,7 +221,7 @@ class Replay:
         """Make one pass over about this many rows; return the nanoseconds by which each thread ends earlier."""
         early: NDArray[np.int64] = run(
             replay_kernels.replay_group,
-            4 * self.planned * visits,
+            4 * self._expected * visits,
             self._trace,
             replay_kernels.Gpu(times.gpu, times.ready, times.latency),
             self._family,

@@ -11,24 +11,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.actions import (
+from ffm.model.numbers import (
+    ALLOCATION,
     ENQUEUE,
     ENQUEUE_AND_WAIT,
+    FREE,
+    MISPLACED_SYNCHRONIZATION,
     RECORD_EVENT,
     SET_AND_WAIT,
     STREAM_WAIT_EVENT,
+    SYNCHRONIZATION,
+    UNNECESSARY_SYNCHRONIZATION,
+    UNNECESSARY_TRANSFER,
     WAIT_AND_ENQUEUE,
     WAIT_CONTEXT,
     WAIT_EVENT,
 )
-from ffm.model.timeline import Kind, Problem
 
 Columns = NDArray[Any]
-
-SYNCHRONIZATION, FREE, ALLOCATION = int(Kind.SYNCHRONIZATION), int(Kind.FREE), int(Kind.ALLOCATION)
-UNNECESSARY_SYNCHRONIZATION = int(Problem.UNNECESSARY_SYNCHRONIZATION)
-MISPLACED_SYNCHRONIZATION = int(Problem.MISPLACED_SYNCHRONIZATION)
-UNNECESSARY_TRANSFER = int(Problem.UNNECESSARY_TRANSFER)
 
 EVERYTHING = -1
 """What a wait for all streams of a process waits for; other waits have the stream's number, or the number of streams

@@ -46,7 +46,7 @@ def best_subsequences(results: Results, sequence: int, wanted: int, estimator: E
     promised = promise(np.where(goes, sums.total - sums.wait, 0.0), sums.wait, sums.gap)
     places = count_places([_places(document, operation.site) for operation in operations])
     if results.estimates.replay is not None:
-        results.estimates.replay.planned = min(lines * (lines + 1) // 2, ESTIMATED)
+        results.estimates.replay.expect(min(lines * (lines + 1) // 2, ESTIMATED))
     benefits: dict[tuple[int, int], Benefit] = {}
 
     def estimate(start: int, end: int) -> float:
