@@ -16,9 +16,9 @@ from ffm.errors import FfmError
 
 if TYPE_CHECKING:
     from ffm.report.check import CheckView
-    from ffm.report.gate.baseline import KnownSites
-    from ffm.report.gate.problems import ProblemCalls
-    from ffm.report.gate.rules import Rules
+    from ffm.gate.baseline import KnownSites
+    from ffm.gate.problems import ProblemCalls
+    from ffm.gate.rules import Rules
     from ffm.results.stored import Results
 
 
@@ -82,7 +82,7 @@ def check(
     by itself, or the configuration is wrong.
     """
     with _otherwise_two():
-        from ffm.report.gate.rules_file import read_rules
+        from ffm.gate.rules_file import read_rules
 
         rules, home = read_rules(config, Path.cwd())  # before a measurement that may take long
         baseline = home / rules.baseline
@@ -91,7 +91,7 @@ def check(
             folder = _measured(command, folder, timeout, accept_status)
         view, sites = _judged(_opened(folder), rules, known)
         if update:
-            from ffm.report.gate.baseline import write_baseline
+            from ffm.gate.baseline import write_baseline
             from ffm.report.numbers import plural
 
             write_baseline(baseline, (calls.site for calls in sites))
@@ -118,7 +118,7 @@ def _otherwise_two() -> Iterator[None]:
 
 
 def _known(baseline: Path) -> list[KnownSites] | None:
-    from ffm.report.gate.baseline import read_baseline
+    from ffm.gate.baseline import read_baseline
 
     return read_baseline(baseline)
 
@@ -141,8 +141,8 @@ def _opened(folder: Path | None) -> Results:
 def _judged(results: Results, rules: Rules, known: list[KnownSites] | None) -> tuple[CheckView, list[ProblemCalls]]:
     """Return what the gate says, and the calls that are not allowed."""
     from ffm.report.check import check_view
-    from ffm.report.gate.judgement import judge
-    from ffm.report.gate.problems import problem_calls
+    from ffm.gate.judgement import judge
+    from ffm.gate.problems import problem_calls
     from ffm.results.stored import benefits_of_sites
 
     judgement = judge(

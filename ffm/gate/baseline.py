@@ -12,7 +12,7 @@ import orjson
 
 from ffm.errors import DocumentError
 from ffm.regular_file import read_regular
-from ffm.report.gate.problems import CallSite, Identity
+from ffm.gate.problems import CallSite, Identity
 from ffm.results.documents import Number, Record
 from ffm.whole_file import named_output
 

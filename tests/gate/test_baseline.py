@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sample_analysis import sample_analysis
 
 from ffm.errors import DocumentError
-from ffm.report.gate.baseline import VERSION, known_sites, new_sites, read_baseline, write_baseline
-from ffm.report.gate.problems import call_site
+from ffm.gate.baseline import VERSION, known_sites, new_sites, read_baseline, write_baseline
+from ffm.gate.problems import call_site
 from ffm.results.analysis_document import Analysis
 from ffm.results.documents import Frame, Module, Stack
 

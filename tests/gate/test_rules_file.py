@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ffm.report.gate.rules import Limits
-from ffm.report.gate.rules_file import RulesError, line_of, read_rules
+from ffm.gate.rules import Limits
+from ffm.gate.rules_file import RulesError, line_of, read_rules
 
 GOOD = """\
 baseline = "known.json"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from gate_calls import a_site, calls_of
 
-from ffm.report.gate.baseline import known_sites
-from ffm.report.gate.judgement import Judgement, judge
-from ffm.report.gate.problems import ProblemCalls
-from ffm.report.gate.rules import Allowed, Limits, Rules
+from ffm.gate.baseline import known_sites
+from ffm.gate.judgement import Judgement, judge
+from ffm.gate.problems import ProblemCalls
+from ffm.gate.rules import Allowed, Limits, Rules
 
 NO_LIMITS = Limits()
 FREE, COPY = calls_of(a_site(0)), calls_of(a_site(1, "cudaMemcpy", "load", 20, "transfer"))

@@ -11,7 +11,7 @@ import msgspec
 
 from ffm.errors import FfmError
 from ffm.regular_file import read_regular
-from ffm.report.gate.rules import Rules
+from ffm.gate.rules import Rules
 
 OWN_FILE, PROJECT_FILE = "ffm.toml", "pyproject.toml"
 MOST_BYTES = 1 << 24

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from ffm.report.gate.problems import CallSite
+from ffm.gate.problems import CallSite
 from ffm.results.documents import Count, Number, Record
 
 Text = Annotated[str, msgspec.Meta(min_length=1)]

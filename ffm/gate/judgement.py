@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ffm.report.gate.baseline import KnownSites, new_sites
-from ffm.report.gate.problems import ProblemCalls
-from ffm.report.gate.rules import Allowed, Rules
+from ffm.gate.baseline import KnownSites, new_sites
+from ffm.gate.problems import ProblemCalls
+from ffm.gate.rules import Allowed, Rules
 
 
 @dataclass(frozen=True, slots=True)

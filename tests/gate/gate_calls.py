@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ffm.report.gate.problems import CallSite, Identity, ProblemCalls
+from ffm.gate.problems import CallSite, Identity, ProblemCalls
 from ffm.results.analysis_document import Benefit
 
 
