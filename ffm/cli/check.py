@@ -15,10 +15,10 @@ from ffm.cli.options import chosen_folder, view_command
 from ffm.errors import FfmError
 
 if TYPE_CHECKING:
-    from ffm.report.check import CheckView
     from ffm.gate.baseline import KnownSites
     from ffm.gate.problems import ProblemCalls
     from ffm.gate.rules import Rules
+    from ffm.report.check import CheckView
     from ffm.results.stored import Results
 
 
@@ -140,9 +140,9 @@ def _opened(folder: Path | None) -> Results:
 
 def _judged(results: Results, rules: Rules, known: list[KnownSites] | None) -> tuple[CheckView, list[ProblemCalls]]:
     """Return what the gate says, and the calls that are not allowed."""
-    from ffm.report.check import check_view
     from ffm.gate.judgement import judge
     from ffm.gate.problems import problem_calls
+    from ffm.report.check import check_view
     from ffm.results.stored import benefits_of_sites
 
     judgement = judge(

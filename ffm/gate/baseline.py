@@ -11,8 +11,8 @@ import msgspec
 import orjson
 
 from ffm.errors import DocumentError
-from ffm.regular_file import read_regular
 from ffm.gate.problems import CallSite, Identity
+from ffm.regular_file import read_regular
 from ffm.results.documents import Number, Record
 from ffm.whole_file import named_output
 

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from ffm.errors import FfmError
-from ffm.regular_file import read_regular
 from ffm.gate.rules import Rules
+from ffm.regular_file import read_regular
 
 OWN_FILE, PROJECT_FILE = "ffm.toml", "pyproject.toml"
 MOST_BYTES = 1 << 24

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ffm.plain_text import plain
 from ffm.gate.judgement import Exceeded, Judgement, TooMany
 from ffm.gate.problems import REFUSED, ProblemCalls
+from ffm.plain_text import plain
 from ffm.report.numbers import Scale, percent, plural
 from ffm.report.places import findings, place
 from ffm.results.analysis_document import Analysis

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from statistics import median
 
-from ffm.remedy.shift import shift_between
 from ffm.gate.problems import CallSite, call_site
+from ffm.remedy.shift import shift_between
 from ffm.report.places import place
 from ffm.results.analysis_document import Analysis, Benefit
 from ffm.results.stored import Results, benefits_of_sites
