@@ -14,9 +14,9 @@ from ffm.report.places import frame_place, told_apart
 from ffm.report.remedies import remedies_view
 from ffm.report.sequence import sequence, subsequence
 from ffm.report.site import site
-from ffm.report.terminal import render_fold, render_overview, render_site
+from ffm.report.terminal import render_first_screen, render_fold, render_overview, render_site
 from ffm.report.terminal.remedies import render_remedies
-from ffm.results.analysis_document import Benefit, Group, KeptWait
+from ffm.results.analysis_document import Benefit, Group, KeptWait, TimingWait
 from ffm.results.documents import Frame, Stack
 
 
@@ -33,11 +33,22 @@ def test_waits_that_another_process_may_need_are_shown_with_their_cost() -> None
     analysis = sample_analysis()
     waits = [KeptWait(site=2, occurrences=3, saving_s=0.5, low_s=0.25, high_s=0.75)]
     shared = msgspec.structs.replace(analysis, sharing=waits)
-    for screen in (render_overview(overview(shared)), render_remedies(remedies_view(shared))):
+    view = overview(shared)
+    for screen in (render_overview(view), render_first_screen(view), render_remedies(remedies_view(shared))):
         shown = " ".join(text_of(screen).split())
         assert "may be needed: device memory is shared with another process" in shown
         assert "calls may be needed; not to wait saves 0.500 s" in shown
     assert "may be needed" not in text_of(render_overview(overview(analysis)))
+
+
+def test_the_first_screen_shows_the_costliest_waits_for_timing_and_counts_the_others() -> None:
+    analysis = sample_analysis()
+    waits = [TimingWait(site=2, occurrences=3, certain=True, saving_s=0.5, low_s=0.25, high_s=0.75)] * 11
+    timed = msgspec.structs.replace(analysis, timing=waits)
+    shown = " ".join(text_of(render_first_screen(overview(timed))).split())
+    assert shown.count("needed only for timing") == 8
+    assert "and 3 more Without measuring times" in shown
+    assert "Waits for timing" not in text_of(render_first_screen(overview(analysis)))
 
 
 def test_rows_are_sorted_by_the_chosen_estimator() -> None:

@@ -63,12 +63,8 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
             parts += _section(section, shape, view, scale, width)
         parts += _together(view, scale)
         parts += _legend(view)
-    if view.timing:
-        parts += [heading(timing.HEADING), *(bullet(waits.told(scale)) for waits in view.timing)]
-        parts.append(paragraph(timing.ADVICE))
-    if view.sharing:
-        parts += [heading(sharing.HEADING), *(bullet(waits.told(scale)) for waits in view.sharing)]
-        parts.append(paragraph(sharing.ADVICE))
+    parts += _kept_waits(timing.HEADING, [waits.told(scale) for waits in view.timing], timing.ADVICE)
+    parts += _kept_waits(sharing.HEADING, [waits.told(scale) for waits in view.sharing], sharing.ADVICE)
     if view.downloads:
         parts.append(heading("Downloaded and not touched"))
         parts += [bullet(_untouched(one, scale)) for one in view.downloads]
@@ -107,6 +103,8 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
             if left > 0:
                 parts.append(paragraph(f"and {left} more"))
         parts += _together(view, scale)
+    parts += _kept_waits(timing.HEADING, [waits.told(scale) for waits in view.timing], timing.ADVICE, FIRST_ROWS)
+    parts += _kept_waits(sharing.HEADING, [waits.told(scale) for waits in view.sharing], sharing.ADVICE, FIRST_ROWS)
     following_commands = [(command("report", view.results), "all of this, with each single point")]
     if not nothing_found(view):
         following_commands.append(
@@ -114,6 +112,16 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
         )
     parts += [heading("Next"), following(*following_commands)]
     return Group(*parts)
+
+
+def _kept_waits(title: str, waits: list[str], advice: str, most: int | None = None) -> list[RenderableType]:
+    """Lay out waits that are no problems, but cost time; `most` limits how many are shown."""
+    if not waits:
+        return []
+    parts: list[RenderableType] = [heading(title), *map(bullet, waits[:most])]
+    if len(waits[:most]) < len(waits):
+        parts.append(paragraph(f"and {len(waits) - len(waits[:most])} more"))
+    return [*parts, paragraph(advice)]
 
 
 def _untouched(one: PartialDownload, scale: Scale) -> str:
