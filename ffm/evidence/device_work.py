@@ -7,19 +7,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Awaits, DefaultStream, Direction, DriverFunction, Effect, load_catalogue
+from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, load_catalogue
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import Memory as DriverMemory
+from ffm.evidence.handles import StreamTable, events_of, streams_of
 from ffm.instrument.recording.layout import constant
 from ffm.model.device import Action, DeviceWork
 from ffm.model.hoisting import reused_memory
+from ffm.model.necessity import StreamKind
 from ffm.results.columns import Columns
-
-LEGACY_STREAM, LEGACY_HANDLE, PER_THREAD_HANDLE = 0, 1, 2
-"""`CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD` in CUDA's `cuda.h`: handles of the default streams."""
-
-PER_THREAD_STREAMS = 1 << 60
-"""A thread's own default stream gets this number plus the thread's; no pointer is that large."""
 
 STAGED_SHARE = 0.5
 """If more than this share of an upload call is spent without waiting, the CPU itself copies the bytes."""
@@ -45,7 +41,7 @@ def device_work(columns: Columns, thread: NDArray[np.int32], measured: NDArray[n
     action = _actions(columns)
     process = columns["process"].astype(np.int64)
     stream, stream_process, legacy = _streams(columns, action)
-    event, events = _events(columns, action, process)
+    event, events = _events(columns, action)
     transfers = _of(lambda function: function.kind in (DriverKind.TRANSFER, DriverKind.SET))[columns["function"]]
     process_of_thread = np.zeros(int(thread.max(initial=-1)) + 1, np.int32)
     process_of_thread[thread] = process
@@ -110,35 +106,67 @@ def _staged(columns: Columns) -> NDArray[np.bool_]:
 def _streams(
     columns: Columns, action: NDArray[np.uint8]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Number the streams over all processes; also return each stream's process, and each process's legacy stream."""
-    per_thread = _of(lambda function: function.default_stream is DefaultStream.PER_THREAD)[columns["function"]]
-    handle = columns["stream"].astype(np.uint64)
-    own = (handle == PER_THREAD_HANDLE) | ((handle == LEGACY_STREAM) & per_thread)
-    handle = np.where(handle == LEGACY_HANDLE, np.uint64(LEGACY_STREAM), handle)
-    handle = np.where(own, np.uint64(PER_THREAD_STREAMS) + columns["thread"].astype(np.uint64), handle)
-    process = columns["process"].astype(np.int64)
-    processes = int(process.max(initial=-1)) + 1
+    """Number the streams over all processes; also return each stream's process, and each process's legacy stream.
+
+    The model has one legacy stream in each process: those of several contexts get the same number. So do streams that
+    had the same handle one after the other, unless the first may still have had work to do: the model's passes take
+    longer with each further stream.
+    """
+    number, streams = streams_of(columns)
     used = (action != Action.NONE) & (action != Action.WAIT_CONTEXT) & (action != Action.WAIT_EVENT)
-    stream = np.full(len(handle), -1, np.int32)
-    identity = np.empty(int(used.sum()), [("process", np.int64), ("handle", np.uint64)])
-    identity["process"], identity["handle"] = process[used], handle[used]
-    distinct, numbers = np.unique(identity, return_inverse=True)
+    is_legacy = streams.kind == StreamKind.LEGACY
+    follows = np.zeros(len(streams.kind), np.bool_)
+    follows[1:] = (streams.process[1:] == streams.process[:-1]) & is_legacy[1:] & is_legacy[:-1]
+    follows |= _over_before(columns, action, np.where(used, number, -1), streams)
+    lane = np.cumsum(~follows) - 1
+    distinct, numbers = np.unique(lane[number[used]], return_inverse=True)
+    stream = np.full(len(action), -1, np.int32)
     stream[used] = numbers
-    legacy = np.full(processes, -1, np.int32)
-    default = np.flatnonzero(distinct["handle"] == LEGACY_STREAM)
-    legacy[distinct["process"][default]] = default
-    return stream, distinct["process"].astype(np.int32), legacy
+    first = np.flatnonzero(~follows)[distinct]
+    legacy = np.full(int(columns["process"].max(initial=-1)) + 1, -1, np.int32)
+    legacy[streams.process[first[is_legacy[first]]]] = np.flatnonzero(is_legacy[first])
+    return stream, streams.process[first].astype(np.int32), legacy
 
 
-def _events(columns: Columns, action: NDArray[np.uint8], process: NDArray[np.int64]) -> tuple[NDArray[np.int32], int]:
+def _over_before(
+    columns: Columns, action: NDArray[np.uint8], stream: NDArray[np.int64], streams: StreamTable
+) -> NDArray[np.bool_]:
+    """Return the streams before whose first use the CPU had waited for all work of the one before with their handle.
+
+    Args:
+        columns: as in `device_work`.
+        action: as in `DeviceWork`.
+        stream: the stream that each row uses; -1 if none.
+        streams: numbered so that those with the same handle follow each other.
+    """
+    start, end = columns["start"], columns["start"] + columns["duration"]
+    after, before = slice(1, None), slice(None, -1)
+    again = (streams.process[after] == streams.process[before]) & (streams.handle[after] == streams.handle[before])
+    again &= streams.epoch[after] > streams.epoch[before]
+    over = np.zeros(len(streams.kind), np.bool_)
+    if not again.any():
+        return over
+    latest = np.iinfo(np.int64).max
+    first_use, last_work, last_wait = np.full((3, len(over)), -latest)
+    first_use[:] = latest
+    waits = np.isin(action, (Action.WAIT_STREAM, Action.ENQUEUE_AND_WAIT, Action.SET_AND_WAIT))
+    np.minimum.at(first_use, stream[stream >= 0], start[stream >= 0])
+    np.maximum.at(last_work, stream[(stream >= 0) & ~waits], end[(stream >= 0) & ~waits])
+    np.maximum.at(last_wait, stream[(stream >= 0) & waits], start[(stream >= 0) & waits])
+    for process in np.unique(streams.process[after][again]).tolist():
+        whole = np.flatnonzero((columns["process"] == process) & (action == Action.WAIT_CONTEXT))
+        whole = whole[np.argsort(end[whole], kind="stable")]
+        begun = np.append(np.maximum.accumulate(start[whole]), -latest)  # the last is for streams that no wait precedes
+        later = 1 + np.flatnonzero(again & (streams.process[after] == process))
+        waited = begun[np.searchsorted(end[whole], first_use[later], side="right") - 1]
+        over[later] = np.maximum(waited, last_wait[later - 1]) >= last_work[later - 1]
+    return over
+
+
+def _events(columns: Columns, action: NDArray[np.uint8]) -> tuple[NDArray[np.int32], int]:
     """Number the events over all processes, and count them."""
-    used = np.isin(action, (Action.RECORD_EVENT, Action.WAIT_EVENT, Action.STREAM_WAIT_EVENT))
-    event = np.full(len(action), -1, np.int32)
-    identity = np.empty(int(used.sum()), [("process", np.int64), ("handle", np.uint64)])
-    identity["process"], identity["handle"] = process[used], columns["handle"][used]
-    distinct, numbers = np.unique(identity, return_inverse=True)
-    event[used] = numbers
-    return event, len(distinct)
+    event = events_of(columns, np.isin(action, (Action.RECORD_EVENT, Action.WAIT_EVENT, Action.STREAM_WAIT_EVENT)))
+    return event.astype(np.int32), int(event.max(initial=-1)) + 1
 
 
 def _partners(columns: Columns) -> NDArray[np.int32]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, Kind, Memory, load_catalogue
+from ffm.evidence.handles import contexts_of, events_of, streams_of
 from ffm.instrument.recording.layout import constant
 from ffm.model.necessity import (
     FORKED_THREAD,
@@ -16,26 +17,13 @@ from ffm.model.necessity import (
     Operations,
     Role,
     Scope,
-    StreamKind,
     Streams,
     Uses,
 )
 from ffm.results.columns import Columns
 
-LEGACY_STREAM, LEGACY_HANDLE, PER_THREAD_HANDLE = 0, 1, 2
-"""`CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD` in CUDA's `cuda.h`: handles of the default streams."""
-
-PER_THREAD_STREAMS = 1 << 60
-"""A thread's own default stream gets this number plus the thread's; no pointer is that large."""
-
-NON_BLOCKING = 1
-"""`CU_STREAM_NON_BLOCKING` of `cuda.h`."""
-
 NOT_READY = 600
 """`CUDA_ERROR_NOT_READY` in `cuda.h`: the answer to a query for unfinished work."""
-
-CONTEXT_SHIFT = 8
-"""The high byte of an operation's flags is the number of its context; see `layout.h`."""
 
 _WAITS_ITSELF = frozenset({Memory.DEVICE, Memory.PINNED, Memory.REGISTERED, Memory.MANAGED})
 """Memory whose free waits for the work that may use it (CUDA Driver API, "API synchronization behavior")."""
@@ -58,7 +46,6 @@ def operations_of(columns: Columns) -> Operations:
     asynchronous = where([function for function in catalogue.functions if function.asynchronous])
     waited = columns["waits"] > 0
     done = columns["result"] == 0
-    context = (columns["flags"] >> CONTEXT_SHIFT).astype(np.int64)
     to_host = (columns["flags"] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
 
     scope = np.full(len(functions), Scope.NONE, np.uint8)
@@ -92,9 +79,9 @@ def operations_of(columns: Columns) -> Operations:
     action[waits_event & done] = Action.WAIT_EVENT
     waiting_frees = where([f for f in catalogue.of_kind(Kind.FREE) if f.memory in _WAITS_ITSELF])
     action[frees & ~asynchronous & ~waited & ~waiting_frees] = Action.RELEASE
-    stream, streams = _streams(columns, context)
+    stream, streams = streams_of(columns)
     elsewhere = effect[Effect.RECORD_CONTEXT]
-    event = _events(columns, records | elsewhere | awaits[Awaits.EVENT] | waits_event)
+    event = events_of(columns, records | elsewhere | awaits[Awaits.EVENT] | waits_event)
     recorded_unseen = _recorded_unseen(columns, event, records & done, elsewhere & done)
     scope[(scope == Scope.EVENT) & judged & recorded_unseen] = Scope.UNKNOWN
     return Operations(
@@ -104,10 +91,10 @@ def operations_of(columns: Columns) -> Operations:
         scope=scope,
         judged=judged,
         stream=stream,
-        context=context,
+        context=contexts_of(columns),
         event=event,
         action=action,
-        streams=streams,
+        streams=Streams(kind=streams.kind, context=streams.context),
     )
 
 
@@ -124,81 +111,6 @@ def _polled(columns: Columns, queries: NDArray[np.bool_]) -> NDArray[np.bool_]:
     again &= (columns["thread"][before] == columns["thread"][after]) & (columns["result"][after] == 0)
     polled[after[again]] = True
     return polled
-
-
-def epochs_of(
-    handle: NDArray[np.uint64], time: NDArray[np.int64], made: NDArray[np.uint64], made_time: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Count how often each handle had been created by a time: a handle that is created again names another object."""
-    count = len(handle)
-    handles = np.concatenate([made, handle])
-    times = np.concatenate([made_time, time])
-    making = np.repeat([1, 0], [len(made), count])
-    order = np.lexsort((making == 0, times, handles))
-    total = np.cumsum(making[order])
-    new = np.ones(len(order), np.bool_)
-    new[1:] = handles[order][1:] != handles[order][:-1]
-    before = (total - making[order])[np.flatnonzero(new)]
-    lengths = np.diff(np.append(np.flatnonzero(new), len(order)))
-    epoch = np.empty(len(order), np.int64)
-    epoch[order] = total - np.repeat(before, lengths)
-    return epoch[len(made) :]
-
-
-def _numbered(*identity: NDArray[np.generic]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number the distinct identities from 0; return the numbers, and the first row of each."""
-    table = np.column_stack([column.astype(np.uint64) for column in identity])
-    _, first, number = np.unique(table, axis=0, return_index=True, return_inverse=True)
-    return number.reshape(-1).astype(np.int64), first
-
-
-def _streams(columns: Columns, context: NDArray[np.int64]) -> tuple[NDArray[np.int64], Streams]:
-    """Return the stream of each operation, and what the streams are, including default streams."""
-    catalogue = load_catalogue()
-    per_thread = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, bool)
-    creates = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, bool)
-    for function in catalogue.functions:
-        per_thread[function.index] = function.default_stream == "per_thread"
-        creates[function.index] = function.kind is Kind.STREAM and function.result >= 0
-    key = columns["stream"].copy()
-    own = (key == PER_THREAD_HANDLE) | ((key == LEGACY_STREAM) & per_thread[columns["function"]])
-    key[key == LEGACY_HANDLE] = LEGACY_STREAM
-    key[own] = PER_THREAD_STREAMS + columns["thread"][own].astype(np.uint64)
-    created = np.flatnonzero(creates[columns["function"]] & (columns["result"] == 0))
-    default = own | (key == LEGACY_STREAM)
-    made, made_time = columns["destination"][created], columns["start"][created]
-    epoch = np.where(default, 0, epochs_of(key, columns["start"], made, made_time))
-    number, first = _numbered(np.where(default, context + 1, 0), key, epoch)
-
-    kind = np.full(len(first), StreamKind.INDEPENDENT, np.uint8)  # for a stream whose creation was not seen
-    kind[key[first] == LEGACY_STREAM] = StreamKind.LEGACY
-    kind[own[first]] = StreamKind.BLOCKING
-    of_context = context[first].copy()
-    order = created[np.lexsort((columns["start"][created], columns["destination"][created]))]
-    for stream in np.flatnonzero(~default[first] & (epoch[first] > 0)):
-        making = order[np.searchsorted(columns["destination"][order], key[first[stream]]) + epoch[first[stream]] - 1]
-        of_context[stream] = context[making]
-        if not columns["source"][making] & NON_BLOCKING:
-            kind[stream] = StreamKind.BLOCKING
-    return number, Streams(kind=kind, context=of_context)
-
-
-def _event_creations(columns: Columns) -> NDArray[np.int64]:
-    creating = [f.index for f in load_catalogue().of_kind(Kind.EVENT) if f.result >= 0]
-    return np.flatnonzero(np.isin(columns["function"], creating) & (columns["result"] == 0))
-
-
-def _events(columns: Columns, concerned: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the event of each operation that concerns one, numbered from 0; -1 for the others."""
-    created = _event_creations(columns)
-    event = np.full(len(columns["start"]), -1, np.int64)
-    rows = np.flatnonzero(concerned)
-    if len(rows):
-        epoch = epochs_of(
-            columns["handle"][rows], columns["start"][rows], columns["destination"][created], columns["start"][created]
-        )
-        event[rows], _ = _numbered(columns["handle"][rows], epoch)
-    return event
 
 
 def _recorded_unseen(

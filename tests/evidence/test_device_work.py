@@ -18,15 +18,15 @@ PRIVATE = constant("FFM_FUNCTION_PRIVATE")
 def work_of(*calls: dict[str, Any]) -> DeviceWork:
     """Describe calls; each names a `function` and the fields that differ from zero."""
     defaults = {
-        "start": 0, "duration": 100_000, "wait": 0, "waits": 0, "bytes": 0, "destination": 0, "stream": 0,
-        "handle": 0, "flags": 0, "result": 0, "process": 0, "thread": 0, "stack": 0,
+        "start": 0, "duration": 100_000, "wait": 0, "waits": 0, "bytes": 0, "destination": 0, "source": 0,
+        "stream": 0, "handle": 0, "flags": 0, "result": 0, "process": 0, "thread": 0, "stack": 0,
     }  # fmt: skip
     rows = [{**defaults, "start": 1_000_000 * place, "stack": place, **call} for place, call in enumerate(calls)]
     for row in rows:
         name = row["function"]
         row["function"] = PRIVATE if name == "private" else load_catalogue()[name].index
     columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    for name in ("destination", "stream", "handle"):
+    for name in ("destination", "source", "stream", "handle"):
         columns[name] = columns[name].astype(np.uint64)
     identity = columns["process"] * 100 + columns["thread"]
     _, threads = np.unique(identity, return_inverse=True)

@@ -15,7 +15,7 @@ def order_of(*calls: dict[str, Any]) -> Operations:
     """Describe calls of one thread; each names a `function` and the fields that differ from zero."""
     defaults = {
         "start": 0, "duration": 100, "wait": 0, "waits": 0, "destination": 0, "source": 0, "stream": 0, "handle": 0,
-        "flags": 0, "result": 0, "thread": 0, "stack": 0,
+        "flags": 0, "result": 0, "process": 0, "thread": 0, "stack": 0,
     }  # fmt: skip
     rows = [{**defaults, "start": 1_000 * place, "stack": place, **call} for place, call in enumerate(calls)]
     for row in rows:
