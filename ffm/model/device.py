@@ -70,6 +70,10 @@ class DeviceWork:
     """Shape (streams,): the process of each stream."""
     events: int
     """The number of events."""
+    began: NDArray[np.int64] | None = None
+    """When the GPU began the work that the row enqueued, as a profiler recorded it, on the timeline's clock; -1 if
+    there is no such work. None if no profiler did: then it is inferred.
+    """
 
     @property
     def processes(self) -> int:

@@ -44,6 +44,7 @@ from ffm.model import replay_kernels
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.gpu_times import GpuTimes, Inference
+from ffm.model.graph import Threads
 from ffm.model.timeline import Kind, Problem, Timeline
 
 NANOSECONDS_IN_SECOND = 1e9
@@ -118,6 +119,13 @@ class Replay:
             events=work.events,
             spare=inference.spare,
         )
+
+    @property
+    def threads(self) -> Threads:
+        """Which thread seems to have started and joined which."""
+        joined = self._family.joined
+        rows = self.inference.order[joined.clip(0)] if len(self._timeline) else joined
+        return Threads(self._family.parent, np.where(joined >= 0, rows, -1))
 
     def expect(self, replays: int) -> None:
         """Say that about so many replays follow: compiling pays for many even if the table is small."""

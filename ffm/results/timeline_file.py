@@ -19,13 +19,13 @@ from ffm.errors import DocumentError
 from ffm.model.device import Action, DeviceWork
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.analysis_document import Analysis
-from ffm.results.columns import MANY, Column, ColumnError, Columns, Table, duration, number_of, size, time
+from ffm.results.columns import LONGEST, MANY, Column, ColumnError, Columns, Table, duration, number_of, size, time
 from ffm.results.documents import Number, edited, make_anew
 
 if TYPE_CHECKING:
     from ffm.results.arrow_batches import Batches
 
-VERSION = b"3"
+VERSION = b"4"
 BATCH_ROWS = 1 << 20
 """Rows written at once: bounds the extra memory that compression needs."""
 
@@ -55,6 +55,7 @@ _WORK_COLUMNS = {
     "partner": number_of("rows", none=True),
     "copied": size(),
     "measured": duration(least=-1),
+    "began": Column(np.int64, least=-1, most=LONGEST),
 }
 """Columns of `DeviceWork`, in files of measured runs."""
 
@@ -85,7 +86,8 @@ def save_timeline(
     table = TIMELINE if work is None else TIMELINE_WITH_WORK
     metadata: dict[str | bytes, str | bytes] = {"ffm.timeline": VERSION, "rows": str(len(timeline))}
     if work is not None:
-        columns |= {name: getattr(work, name) for name in _WORK_COLUMNS}
+        began = np.full(len(timeline), -1, np.int64) if work.began is None else work.began
+        columns |= {name: getattr(work, name) for name in _WORK_COLUMNS} | {"began": began}
         tables = {name: getattr(work, name).tolist() for name in _WORK_TABLES}
         metadata["ffm.work"] = json.dumps(tables | {"events": work.events})
     types = {name: column.type for name, column in table.columns.items()}
@@ -148,6 +150,8 @@ def load_results_timeline(
     if described is None:
         return timeline, line, None
     given: dict[str, Any] = {name: columns[name] for name in _WORK_COLUMNS}
+    if columns["began"].max(initial=-1) < 0:
+        given["began"] = None
     given |= {name: np.array(getattr(described, name), np.int32) for name in _WORK_TABLES}
     return timeline, line, DeviceWork(**given, events=described.events)
 

@@ -39,7 +39,7 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
     meanings = [meaning(name) for name in profile.names]
     kinds = [MODEL_KINDS.get(one.kind, Kind.OTHER) if one is not None else Kind.OTHER for one in meanings]
     kind = np.array(kinds, np.uint8)[calls.name]
-    first, gpu, bytes_, stream = _work_of_calls(profile)
+    first, began, gpu, bytes_, stream = _work_of_calls(profile)
     action = _actions(profile, meanings, first)
     told = _Told(profile, stream)
     ends = _Ends(profile)
@@ -81,16 +81,17 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
             legacy=legacy,
             stream_process=owner,
             events=int(told.event.max(initial=-1)) + 1,
+            began=np.where(began >= 0, (began - calls.start.min(initial=0)).clip(0), -1),
         ),
     )
 
 
 def _work_of_calls(
     profile: Profile,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for each call, one piece of the GPU's work that it enqueued (-1: none), the nanoseconds that all of it
-    took (-1), its bytes and its stream (`NO_STREAM`). A graph's launch takes from the start of its first node to the
-    end of its last.
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return, for each call, one piece of the GPU's work that it enqueued (-1: none), when the first of it began (-1),
+    the nanoseconds that all of it took (-1), its bytes and its stream (`NO_STREAM`). A graph's launch takes from the
+    start of its first node to the end of its last.
     """
     calls, work = profile.calls, profile.work
     first = np.full(len(calls), -1, np.int64)
@@ -103,7 +104,7 @@ def _work_of_calls(
     has = first >= 0
     gpu = np.where(has, end - np.where(has, begin, 0), -1)
     stream = np.where(has, work.stream[first] if len(work) else NO_STREAM, NO_STREAM)
-    return first, gpu, bytes_, stream
+    return first, np.where(has, begin, -1), gpu, bytes_, stream
 
 
 def _actions(profile: Profile, meanings: list[DriverFunction | None], first: NDArray[np.int64]) -> NDArray[np.uint8]:

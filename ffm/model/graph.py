@@ -1,0 +1,140 @@
+"""The graph of a run: for each wait, and each piece of GPU work, the one row that it waited for.
+
+CASITA trims each wait to the one edge that ended it (Dietrich 2019, 5.4.1). So the graph needs no list of edges: it is
+columns beside the timeline, and whoever walks it backwards finds exactly one row at each step (`ffm.model.path`).
+
+The GPU's times are those that a profiler recorded, or as `ffm.model.gpu_times` infers them. The rest of a wait, after
+the work that it waited for was over, is overhead and no waiting (there, 4.1.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model import graph_kernels
+from ffm.model.compiled import run
+from ffm.model.device import DeviceWork
+from ffm.model.gpu_times import WAITED_NS, GpuTimes, Inference
+from ffm.model.timeline import Timeline
+
+
+class Reason(IntEnum):
+    """Why a piece of GPU work could not begin earlier."""
+
+    LAUNCH = graph_kernels.BY_LAUNCH
+    """The CPU put it on its stream only then."""
+    STREAM = graph_kernels.BY_STREAM
+    """Earlier work of its stream."""
+    EVENT = graph_kernels.BY_EVENT
+    """Work before an event that its stream had to wait for."""
+    LEGACY = graph_kernels.BY_LEGACY
+    """The legacy default stream, which orders all streams of a process."""
+    ENGINE = 4
+    """Work of another stream, launched before, that ended closer to its begin than anything else: both need the same
+    part of the GPU (there, 6.3.3). Told only where a profiler recorded when the work began.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Columns of the same length as a timeline's; times in nanoseconds on its clock."""
+
+    gpu_begin: NDArray[np.int64]
+    """When the GPU began the row's work; 0, like `gpu_end`, if there is none."""
+    gpu_end: NDArray[np.int64]
+    gpu_after: NDArray[np.int64]
+    """The row whose GPU work had to end first; -1 if the row's own call was what the work waited for."""
+    gpu_reason: NDArray[np.uint8]
+    """A value of `Reason`."""
+    cause: NDArray[np.int64]
+    """The row whose GPU work the row's wait was for; -1 if it did not wait, or for nothing known."""
+    waited: NDArray[np.int64]
+    """How long it waited until that work was over."""
+
+    @property
+    def works(self) -> NDArray[np.bool_]:
+        """Which rows have GPU work."""
+        return self.gpu_end > self.gpu_begin
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Which thread started and joined which; shape (threads,), -1 if it is unknown."""
+
+    parent: NDArray[np.int32]
+    joined: NDArray[np.int64]
+    """The row of the parent before which it joined the thread."""
+
+    @classmethod
+    def unrelated(cls, threads: int) -> Threads:
+        """Return threads of which nothing is known."""
+        return cls(np.full(threads, -1, np.int32), np.full(threads, -1, np.int64))
+
+
+def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, times: GpuTimes) -> Graph:
+    """Find what each row waited for, with one of the inference's timelines of the GPU. O(n log n), compiled."""
+    rows = len(timeline)
+    began = np.full(rows, -1, np.int64) if work.began is None else work.began
+    known = work.began is not None
+    graph = Graph(
+        gpu_begin=np.zeros(rows, np.int64),
+        gpu_end=np.zeros(rows, np.int64),
+        gpu_after=np.full(rows, -1, np.int64),
+        gpu_reason=np.zeros(rows, np.uint8),
+        cause=np.full(rows, -1, np.int64),
+        waited=np.zeros(rows, np.int64),
+    )
+    run(
+        graph_kernels.link,
+        rows,
+        inference.order,
+        timeline.thread,
+        timeline.start,
+        timeline.duration,
+        timeline.wait,
+        work.action,
+        work.stream,
+        work.event,
+        work.process_of_thread,
+        work.legacy,
+        work.streams,
+        work.events,
+        0 if known else WAITED_NS,
+        np.where(began >= 0, work.measured.clip(0), times.gpu),
+        began,
+        graph.gpu_begin,
+        graph.gpu_end,
+        graph.gpu_after,
+        graph.gpu_reason,
+        graph.cause,
+        graph.waited,
+    )
+    if known:
+        _find_shared_engines(graph, timeline, work, inference.order)
+    return graph
+
+
+def _find_shared_engines(graph: Graph, timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> None:
+    """Let work come after that of another stream of its process if that ended nearer to its begin, in place."""
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    rows = np.flatnonzero(graph.works)
+    process = work.process_of_thread[timeline.thread]
+    for number in np.unique(process[rows]).tolist():
+        mine = rows[process[rows] == number]
+        if len(np.unique(work.stream[mine])) < 2:
+            continue
+        by_end = mine[np.argsort(graph.gpu_end[mine], kind="stable")]
+        before = np.searchsorted(graph.gpu_end[by_end], graph.gpu_begin[mine], side="right") - 1
+        nearest = by_end[before.clip(0)]
+        after = graph.gpu_after[mine]
+        called = np.minimum(timeline.start[mine] + timeline.duration[mine], graph.gpu_begin[mine])
+        ready = np.where(after >= 0, graph.gpu_end[after], called)
+        closer = (before >= 0) & (graph.gpu_end[nearest] > ready) & (place[nearest] < place[mine])
+        closer &= work.stream[nearest] != work.stream[mine]
+        graph.gpu_after[mine[closer]] = nearest[closer]
+        graph.gpu_reason[mine[closer]] = Reason.ENGINE

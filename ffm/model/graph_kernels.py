@@ -1,0 +1,137 @@
+"""The pass that finds what each wait and each piece of GPU work waited for (`ffm.model.graph`), in the part of Python
+that Numba compiles.
+
+As in `ffm.model.kernels`, nothing is compiled here. Rows are visited in `order`: by process, then by time. Columns are
+those of `Timeline` and `DeviceWork`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.numbers import (
+    ENQUEUE,
+    ENQUEUE_AND_WAIT,
+    RECORD_EVENT,
+    SET_AND_WAIT,
+    STREAM_WAIT_EVENT,
+    WAIT_AND_ENQUEUE,
+    WAIT_CONTEXT,
+    WAIT_EVENT,
+)
+
+Columns = NDArray[Any]
+
+BY_LAUNCH = 0
+BY_STREAM = 1
+BY_EVENT = 2
+BY_LEGACY = 3
+"""Values of `ffm.model.graph.Reason`."""
+
+
+def link(
+    order: Columns,
+    thread: Columns,
+    start: Columns,
+    duration: Columns,
+    wait: Columns,
+    action: Columns,
+    stream: Columns,
+    event: Columns,
+    process_of_thread: Columns,
+    legacy: Columns,
+    streams: int,
+    events: int,
+    threshold: int,
+    gpu: Columns,
+    began: Columns,
+    gpu_begin: Columns,
+    gpu_end: Columns,
+    gpu_after: Columns,
+    gpu_reason: Columns,
+    cause: Columns,
+    waited: Columns,
+) -> None:
+    """Place the GPU's work, and fill in the columns of `ffm.model.graph.Graph`, which contain zeros, or -1 for
+    `gpu_after` and `cause`.
+
+    `gpu` contains the nanoseconds of each row's work, `began` when it began, or -1 if that follows from the order of
+    streams. A wait must last more than `threshold` nanoseconds to have waited for something.
+    """
+    processes = len(legacy)
+    over = np.zeros(streams + 1, np.int64)  # when each stream's work is done,
+    over_row = np.full(streams + 1, -1, np.int64)  # the last row of it,
+    over_reason = np.zeros(streams + 1, np.uint8)  # and why later work of the stream comes after that row
+    latest = np.zeros(processes, np.int64)  # likewise for all work of a process
+    latest_row = np.full(processes, -1, np.int64)
+    recorded = np.zeros(events + 1, np.int64)  # and for the work before each event
+    recorded_row = np.full(events + 1, -1, np.int64)
+    for place in range(len(order)):
+        row = order[place]
+        process = process_of_thread[thread[row]]
+        does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
+        lane = stream[row]
+        is_legacy = legacy[process] >= 0 and legacy[process] == lane
+        own = duration[row] - wait[row]
+        for part in range(2):
+            enqueues = does == WAIT_AND_ENQUEUE if part == 1 else does in (ENQUEUE, ENQUEUE_AND_WAIT)
+            if enqueues and lane >= 0 and gpu[row] > 0:
+                given = began[row] >= 0
+                earliest = start[row] if part == 0 else start[row] + duration[row]
+                # Work that began while its call lasted came when it began.
+                called = start[row] + (own if part == 0 else duration[row])
+                ready = min(called, began[row]) if given else earliest
+                after = np.int64(-1)
+                reason = BY_LAUNCH
+                for kind in range(2):
+                    if kind == 0:
+                        done, row_before, because = over[lane], over_row[lane], int(over_reason[lane])
+                    elif is_legacy:
+                        done, row_before, because = latest[process], latest_row[process], BY_LEGACY
+                    elif legacy[process] >= 0:
+                        done, row_before, because = over[legacy[process]], over_row[legacy[process]], BY_LEGACY
+                    else:
+                        continue
+                    # A dependency that was over only later was none: the profiler knows when the work began.
+                    if row_before >= 0 and done > ready and not (given and done > began[row]):
+                        ready = done
+                        after = row_before
+                        reason = because
+                first = began[row] if given else ready
+                gpu_begin[row] = first
+                gpu_end[row] = first + gpu[row]
+                gpu_after[row] = after
+                gpu_reason[row] = reason
+                if gpu_end[row] >= over[lane]:
+                    over[lane] = gpu_end[row]
+                    over_row[lane] = row
+                    over_reason[lane] = BY_STREAM
+                if gpu_end[row] >= latest[process]:
+                    latest[process] = gpu_end[row]
+                    latest_row[process] = row
+            if part == 1:
+                break
+            if does == RECORD_EVENT and event[row] >= 0:
+                everything = is_legacy or lane < 0
+                recorded[event[row]] = latest[process] if everything else over[lane]
+                recorded_row[event[row]] = latest_row[process] if everything else over_row[lane]
+            elif does == STREAM_WAIT_EVENT and event[row] >= 0 and lane >= 0:
+                if recorded[event[row]] > over[lane]:
+                    over[lane] = recorded[event[row]]
+                    over_row[lane] = recorded_row[event[row]]
+                    over_reason[lane] = BY_EVENT
+            elif ENQUEUE_AND_WAIT <= does <= WAIT_EVENT and wait[row] > threshold:
+                after_own = start[row] + own if does == ENQUEUE_AND_WAIT else start[row]
+                if does == WAIT_EVENT:
+                    number = event[row] if event[row] >= 0 else events
+                    target, target_row = recorded[number], recorded_row[number]
+                elif does == WAIT_CONTEXT or is_legacy or lane < 0:
+                    target, target_row = latest[process], latest_row[process]
+                else:
+                    target, target_row = over[lane], over_row[lane]
+                if target_row >= 0 and target > after_own:
+                    cause[row] = target_row
+                    waited[row] = min(target, after_own + wait[row]) - after_own

@@ -1,0 +1,151 @@
+"""The critical path: what the end of a run waited for, followed backwards to its begin (Dietrich 2019, 5.4.1).
+
+The walk starts at the last event of the run. On a thread it goes back to where the thread waited: for GPU work, whose
+end it then follows, or for a thread that it joined. From GPU work it goes on to what that work waited for: earlier GPU
+work, or the call that launched it. The path's stretches join without hole or overlap, so that their sum is the run's
+length. Shortening what lies beside the path does not end the run sooner.
+
+Only rows with a cause can be left, so the walk is a binary search for each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model import path_kernels
+from ffm.model.compiled import run
+from ffm.model.device import DeviceWork
+from ffm.model.gpu_times import WAITED_NS
+from ffm.model.graph import Graph, Threads
+from ffm.model.timeline import Timeline
+
+LATEST_LAUNCH_NS = 100_000
+"""If GPU work begins later than that after its cause, there is another cause, which is not known. On real GPUs it
+begins 1 to 13 microseconds after.
+"""
+
+
+class Part(IntEnum):
+    """What part of a row lies on the path."""
+
+    START = path_kernels.START
+    """The time before the first call of the row's thread."""
+    CALL = path_kernels.CALL
+    """The driver call, without waiting."""
+    WORK = path_kernels.WORK
+    """The CPU work between the call and the thread's next one."""
+    REST = path_kernels.REST
+    """Overhead of waiting and launching: from the end of the GPU's work until the CPU continued, or from the cause of
+    GPU work until it began.
+    """
+    UNKNOWN = path_kernels.UNKNOWN
+    """A wait for nothing that is known: of the CPU, or of GPU work that began long after its launch."""
+    GPU = path_kernels.GPU
+    """The work of the GPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The pieces of a path, in the order of time. Each begins where the one before it ended. Nanoseconds."""
+
+    row: NDArray[np.int64]
+    part: NDArray[np.uint8]
+    """A value of `Part`."""
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    lane: NDArray[np.int64]
+    """Where the piece is: a thread or, from the number of threads on, a stream."""
+
+    @property
+    def length(self) -> int:
+        """The nanoseconds from the begin of the run to its end."""
+        return int(self.end[-1] - self.begin[0]) if len(self.end) else 0
+
+
+def find_path(timeline: Timeline, work: DeviceWork, graph: Graph, threads: Threads | None = None) -> Path:
+    """Return the critical path of a run, from its first row to the last end of a row's gap or GPU work.
+
+    Without `threads`, no thread started another one.
+    """
+    number = len(work.process_of_thread)
+    related = Threads.unrelated(number) if threads is None else threads
+    if not len(timeline):
+        nothing = np.zeros(0, np.int64)
+        return Path(nothing, np.zeros(0, np.uint8), nothing, nothing, nothing)
+    begins = np.searchsorted(timeline.thread, np.arange(number + 1)).astype(np.int64)
+    end = timeline.start + timeline.duration
+    child = _last_children(timeline, related, begins, end)
+    jumps = np.sort(np.concatenate((2 * np.flatnonzero(child >= 0), 2 * np.flatnonzero(graph.cause >= 0) + 1)))
+    over = end + timeline.gap
+    last_call, last_work = int(np.argmax(over)), int(np.argmax(graph.gpu_end))
+    on_gpu = graph.gpu_end[last_work] > over[last_call]
+    stretches = run(
+        path_kernels.walk,
+        len(timeline),
+        timeline.start,
+        timeline.duration,
+        timeline.wait,
+        timeline.thread,
+        work.action,
+        graph.gpu_begin,
+        graph.gpu_end,
+        graph.gpu_after,
+        graph.cause,
+        begins,
+        jumps,
+        related.parent,
+        related.joined,
+        child,
+        int(timeline.start.min()),
+        int(max(over[last_call], graph.gpu_end[last_work])),
+        -1 if on_gpu else int(timeline.thread[last_call]),
+        last_work,
+    )
+    row, part, since, until = run(
+        path_kernels.cut,
+        len(timeline),
+        *(column[::-1].copy() for column in stretches),
+        timeline.start,
+        timeline.duration,
+        timeline.wait,
+        work.action,
+        graph.cause,
+        begins,
+        0 if work.began is not None else WAITED_NS,
+        LATEST_LAUNCH_NS,
+    )
+    lane = np.where(part == Part.GPU, number + work.stream[row], timeline.thread[row])
+    return Path(row, part, since, until, lane)
+
+
+def _last_children(
+    timeline: Timeline, threads: Threads, begins: NDArray[np.int64], end: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Return, for each row, the thread that ended last of those that are joined before it; -1 if there is none."""
+    child = np.full(len(timeline), -1, np.int32)
+    known = np.flatnonzero((threads.parent >= 0) & (begins[1:] > begins[:-1]))
+    ended = end[begins[known + 1] - 1]
+    ordered = known[np.argsort(ended, kind="stable")]
+    child[threads.joined[ordered]] = ordered  # the last assignment stays
+    return child
+
+
+def agreement(paths: Sequence[Path]) -> float:
+    """Return on which share of the time all paths are at the same place, 0 to 1; they are of the same run."""
+    if not paths or paths[0].length == 0:
+        return 1.0
+    first, last = paths[0].begin[0], min(path.end[-1] for path in paths)
+    bounds = np.unique(np.concatenate([path.begin for path in paths]))
+    bounds = np.append(bounds[(bounds >= first) & (bounds < last)], last)
+    places = []
+    for path in paths:
+        piece = np.searchsorted(path.begin, bounds[:-1], side="right") - 1
+        places.append(path.lane[piece])
+    same = np.all([one == places[0] for one in places[1:]], axis=0) if len(places) > 1 else np.ones(len(bounds) - 1)
+    longest = max(path.length for path in paths)
+    return float((np.diff(bounds) * same).sum() / longest)

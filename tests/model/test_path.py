@@ -1,0 +1,238 @@
+"""The graph of waits, and the critical path through it, on worked examples and on random programs."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from simulator import Call, Member, families, programs, traced, traced_together
+
+from ffm.model import graph_kernels, path_kernels
+from ffm.model.compiled import compiled
+from ffm.model.device import Action, DeviceWork
+from ffm.model.gpu_times import given_gpu_times, infer_gpu_times
+from ffm.model.graph import Graph, Reason, build_graph
+from ffm.model.path import LATEST_LAUNCH_NS, Part, Path, agreement, find_path
+from ffm.model.replay import Replay
+from ffm.model.timeline import Kind, Timeline
+
+MS = 1_000_000
+
+
+def launch(gpu: int, own: int = 0, gap: int = 0, stream: int = 1) -> Call:
+    return Call(Action.ENQUEUE, Kind.LAUNCH, own=own * MS, gpu=gpu * MS, gap=gap * MS, stream=stream)
+
+
+def wait(gap: int = 0, action: Action = Action.WAIT_CONTEXT, stream: int = 1, event: int = -1) -> Call:
+    return Call(action, Kind.SYNCHRONIZATION, gap=gap * MS, stream=stream, event=event)
+
+
+def followed(calls: list[Call], late: int = 0) -> tuple[Timeline, Graph, Path]:
+    """Return the path of a program with the true times of the GPU, as a profiler records them; its work begins `late`
+    nanoseconds later than it could, and so ends the last wait.
+    """
+    timeline, work, gpu = traced(calls)
+    graph = graph_of(timeline, work, gpu)
+    if late:
+        work = dataclasses.replace(work, measured=gpu, began=np.where(graph.works, graph.gpu_begin + late, -1))
+        waits = timeline.wait > 0
+        timeline = dataclasses.replace(
+            timeline, duration=timeline.duration + late * waits, wait=timeline.wait + late * waits
+        )
+        graph = graph_of(timeline, work, gpu)
+    return timeline, graph, find_path(timeline, work, graph)
+
+
+def graph_of(timeline: Timeline, work: DeviceWork, gpu: NDArray[np.int64]) -> Graph:
+    inference = given_gpu_times(timeline, work, gpu)
+    return build_graph(timeline, work, inference, inference.likely)
+
+
+def pieces(path: Path) -> list[tuple[int, str, int]]:
+    """Return each piece's row, its part and its milliseconds."""
+    lasting = (path.end - path.begin) // MS
+    return list(zip(path.row.tolist(), (Part(part).name for part in path.part.tolist()), lasting.tolist(), strict=True))
+
+
+def seconds(path: Path, part: Part) -> int:
+    return int((path.end - path.begin)[path.part == part].sum())
+
+
+def test_the_path_leaves_a_wait_for_the_work_that_ended_it() -> None:
+    """The CPU prepares 2 ms, launches 6 ms of work, does 3 ms of its own, and waits for the other 3."""
+    _, graph, path = followed([launch(1, gap=2), launch(6, own=1, gap=2), wait(gap=4)])
+    assert graph.cause.tolist() == [-1, -1, 1]
+    assert graph.waited.tolist() == [0, 0, 3 * MS]
+    assert pieces(path) == [(0, "WORK", 2), (1, "GPU", 6), (2, "WORK", 4)]
+
+
+def test_work_that_was_queued_leads_to_the_work_before_it() -> None:
+    _, graph, path = followed([launch(4), launch(5), wait()])
+    assert graph.gpu_after.tolist() == [-1, 0, -1]
+    assert Reason(graph.gpu_reason[1]) is Reason.STREAM
+    assert pieces(path) == [(0, "GPU", 4), (1, "GPU", 5)]
+
+
+def test_an_event_leads_to_the_work_before_it() -> None:
+    """Stream 2 waits for the event after the work of stream 1."""
+    record = Call(Action.RECORD_EVENT, Kind.OTHER, stream=1, event=0)
+    after = Call(Action.STREAM_WAIT_EVENT, Kind.OTHER, stream=2, event=0)
+    _, graph, path = followed([launch(4), record, after, launch(5, stream=2), wait()])
+    assert graph.gpu_after[3] == 0
+    assert Reason(graph.gpu_reason[3]) is Reason.EVENT
+    assert [row for row, part, _ in pieces(path) if part == "GPU"] == [0, 3]
+
+
+def test_the_default_stream_comes_after_all_others() -> None:
+    _, graph, _ = followed([launch(4), launch(5, stream=0), wait()])
+    assert graph.gpu_after[1] == 0
+    assert Reason(graph.gpu_reason[1]) is Reason.LEGACY
+
+
+def test_a_wait_for_an_event_does_not_lead_to_later_work() -> None:
+    record = Call(Action.RECORD_EVENT, Kind.OTHER, stream=1, event=0)
+    waiting = wait(gap=9, action=Action.WAIT_EVENT, event=0)
+    _, graph, path = followed([launch(4), record, launch(5), waiting])
+    assert graph.cause[3] == 0
+    assert pieces(path) == [(0, "GPU", 4), (3, "WORK", 9)]
+
+
+def test_a_wait_for_nothing_has_no_cause() -> None:
+    """CASITA calls it late."""
+    _, graph, path = followed([launch(1, gap=5), wait(gap=1)])
+    assert graph.cause.tolist() == [-1, -1]
+    assert seconds(path, Part.GPU) == 0
+
+
+def test_a_kernel_that_the_cpu_does_not_wait_for_ends_the_run() -> None:
+    _, _, path = followed([launch(1), launch(9, own=2)])
+    assert pieces(path) == [(0, "GPU", 1), (1, "GPU", 9)]
+
+
+def test_what_a_profiler_saw_between_launch_and_work_is_overhead() -> None:
+    """The work begins 10 us after its launch returned."""
+    _, graph, path = followed([launch(6, own=1), wait(gap=1)], late=MS + 10_000)
+    assert graph.gpu_after[0] == -1
+    assert seconds(path, Part.REST) == 10_000
+    assert seconds(path, Part.CALL) == MS
+    assert seconds(path, Part.GPU) == 6 * MS
+
+
+def test_work_that_begins_long_after_its_launch_waited_for_something_unknown() -> None:
+    """As in a trace that begins while the GPU is busy."""
+    _, _, path = followed([launch(6), wait(gap=1)], late=LATEST_LAUNCH_NS + 1)
+    assert seconds(path, Part.UNKNOWN) == LATEST_LAUNCH_NS + 1
+
+
+def test_work_waits_for_another_stream_that_has_the_engine() -> None:
+    """Nothing orders the streams, but the second work began when the first was over."""
+    timeline, work, gpu = traced([launch(4), launch(5, stream=2), wait()])
+    began = np.array([0, 4 * MS + 1_000, -1])
+    work = dataclasses.replace(work, measured=gpu, began=began)
+    graph = graph_of(timeline, work, gpu)
+    assert graph.gpu_after[1] == 0
+    assert Reason(graph.gpu_reason[1]) is Reason.ENGINE
+
+
+def test_a_kernel_and_the_host_after_it_share_the_path() -> None:
+    """Dietrich 2019, 6.5.1: twice a kernel of 0.6 s, 0.3 s of the CPU beside it, a wait, and 0.3 s of the CPU while the
+    GPU is idle. To the end of the last wait these are 1.5 s, of them 1.2 on the GPU.
+    """
+    _, graph, path = followed([launch(600, gap=300), wait(gap=300), launch(600, gap=300), wait()])
+    assert graph.waited.tolist() == [0, 300 * MS, 0, 300 * MS]
+    assert path.length == 1500 * MS
+    assert seconds(path, Part.GPU) == 1200 * MS
+    assert pieces(path)[1] == (1, "WORK", 300)
+
+
+def test_the_path_goes_through_the_thread_that_was_joined_last() -> None:
+    """The main thread calls once, then lets two threads work; the second needs longer."""
+    main = [Call(Action.NONE, Kind.OTHER, own=MS), Call(Action.NONE, Kind.OTHER, own=MS)]
+    short = [Call(Action.NONE, Kind.OTHER, own=2 * MS)]
+    long = [Call(Action.NONE, Kind.OTHER, own=2 * MS, gap=3 * MS), Call(Action.NONE, Kind.OTHER, own=2 * MS)]
+    timeline, work, gpu = traced_together([Member(0, 0, main), Member(0, 0, short, 0, 0), Member(0, 0, long, 0, 0)])
+    replay = Replay(timeline, work, given_gpu_times(timeline, work, gpu))
+    path = find_path(timeline, work, graph_of(timeline, work, gpu), replay.threads)
+    threads = timeline.thread[path.row].tolist()
+    assert threads == [0, 2, 2, 2, 0, 0]
+    assert path.length == 11 * MS
+
+
+def joins(path: Path, timeline: Timeline, graph: Graph) -> None:
+    """Assert that the pieces cover the run, each nanosecond once."""
+    if not len(timeline):
+        assert path.length == 0
+        return
+    over = max(int((timeline.start + timeline.duration + timeline.gap).max()), int(graph.gpu_end.max()))
+    lasting = over - int(timeline.start.min())
+    assert (path.begin[1:] == path.end[:-1]).all()
+    assert (path.end > path.begin).all()
+    assert path.length == lasting == int((path.end - path.begin).sum())
+    if lasting:
+        assert path.begin[0] == timeline.start.min()
+
+
+@given(programs(streams=3))
+def test_with_true_times_each_wait_has_its_cause_and_no_time_is_unexplained(calls: list[Call]) -> None:
+    timeline, work, gpu = traced(calls)
+    graph = graph_of(timeline, work, gpu)
+    waits = timeline.wait > 0
+    assert (graph.waited == timeline.wait).all()
+    assert (graph.cause[waits] >= 0).all()
+    path = find_path(timeline, work, graph)
+    joins(path, timeline, graph)
+    assert not np.isin(path.part, (Part.REST, Part.UNKNOWN)).any()
+
+
+@given(st.data(), families())
+def test_pieces_join_whatever_is_known_of_the_gpu(data: st.DataObject, members: list[Member]) -> None:
+    """Also with wrong times of the GPU, and with threads that start each other."""
+    timeline, work, gpu = traced_together(members)
+    wrong = np.array([data.draw(st.sampled_from([0.0, 0.5, 1.0, 3.0])) for _ in gpu])
+    told = (gpu * wrong).astype(np.int64)
+    for times in (infer_gpu_times(timeline, work, 5_000), given_gpu_times(timeline, work, told)):
+        threads = Replay(timeline, work, times).threads
+        paths = []
+        for one in (times.likely, times.slow, times.fast):
+            graph = build_graph(timeline, work, times, one)
+            path = find_path(timeline, work, graph, threads)
+            joins(path, timeline, graph)
+            paths.append(path)
+        assert 0 <= agreement(paths) <= 1
+        assert agreement([paths[0], paths[0]]) == 1
+
+
+@given(st.data(), programs(streams=3))
+def test_pieces_join_whatever_a_profiler_recorded(data: st.DataObject, calls: list[Call]) -> None:
+    timeline, work, gpu = traced(calls)
+    late = np.array([data.draw(st.integers(0, 12)) * 10_000 for _ in gpu], np.int64)
+    work = dataclasses.replace(work, measured=gpu, began=np.where(gpu > 0, timeline.start + late, -1))
+    graph = graph_of(timeline, work, gpu)
+    joins(find_path(timeline, work, graph), timeline, graph)
+    after = np.flatnonzero(graph.gpu_after >= 0)
+    assert (graph.gpu_end[graph.gpu_after[after]] <= graph.gpu_begin[after]).all()
+
+
+@settings(max_examples=20, deadline=None)
+@given(families())
+def test_compiled_passes_find_the_same(members: list[Member]) -> None:
+    timeline, work, gpu = traced_together(members)
+    graph = graph_of(timeline, work, gpu)
+    path = find_path(timeline, work, graph)
+    kernels = {}
+    for module, name in ((graph_kernels, "link"), (path_kernels, "walk"), (path_kernels, "cut")):
+        kernels[module, name] = getattr(module, name)
+        setattr(module, name, compiled(getattr(module, name)))
+    try:
+        again = graph_of(timeline, work, gpu)
+        same = find_path(timeline, work, again)
+    finally:
+        for (module, name), kernel in kernels.items():
+            setattr(module, name, kernel)
+    for field in dataclasses.fields(Graph):
+        assert (getattr(graph, field.name) == getattr(again, field.name)).all()
+    for field in dataclasses.fields(Path):
+        assert (getattr(path, field.name) == getattr(same, field.name)).all()
