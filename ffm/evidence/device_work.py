@@ -170,13 +170,19 @@ def _events(columns: Columns, action: NDArray[np.uint8]) -> tuple[NDArray[np.int
 
 
 def _partners(columns: Columns) -> NDArray[np.int32]:
-    """Return, for each free, the later allocation that could have used its memory, and the reverse; -1 for none."""
+    """Return, for each free, the later allocation that could have used its memory, and the reverse, as
+    `ffm.model.hoisting.reused_memory` does.
+    """
     allocates = _of(lambda function: function.kind is DriverKind.ALLOCATION and _kept(function))[columns["function"]]
     frees = _of(lambda function: function.kind is DriverKind.FREE and _kept(function))[columns["function"]]
     rows = np.flatnonzero((allocates | frees) & (columns["result"] == 0))
     rows = rows[np.lexsort((columns["start"][rows], columns["process"][rows]))]
     found = reused_memory(
-        columns["process"][rows], columns["stack"][rows], columns["destination"][rows], allocates[rows]
+        columns["process"][rows],
+        columns["stack"][rows],
+        columns["destination"][rows],
+        columns["bytes"][rows],
+        allocates[rows],
     )
     partner = np.full(len(allocates), -1, np.int32)
     partner[rows] = np.where(found >= 0, rows[np.maximum(found, 0)] if len(rows) else -1, -1)

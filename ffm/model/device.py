@@ -53,8 +53,8 @@ class DeviceWork:
     event: NDArray[np.int32]
     """The event that is recorded or waited for; -1 if there is none."""
     partner: NDArray[np.int32]
-    """For a free, the row of the later allocation that its memory could have served; for an allocation, the row of that
-    free; -1 if there is none (`ffm.model.hoisting`).
+    """For a free, the row of the later allocation that its memory could have served, or its own row if there is none,
+    but the process could keep the memory; for an allocation, the row of that free; otherwise -1 (`ffm.model.hoisting`).
     """
     copied: NDArray[np.int64]
     """Bytes that a transfer moves; 0 for everything else."""

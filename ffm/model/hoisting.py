@@ -1,48 +1,131 @@
 """Which frees and allocations disappear if memory is kept instead of freed (dissertation 5.4.1; 6.2).
 
 A `cudaFree` that waits for nothing useful cannot simply be deleted, or memory would leak. Instead, the buffer is kept
-for the next allocation at the same place. So a free saves its own time only if a later allocation at that place takes
-over its memory, and then that allocation disappears as well. As many frees stay as buffers were in use at once; for a
-loop, the last.
+for the next allocation at the same place that it is large enough for. So a free saves its own time only if a later
+allocation at that place takes over its memory, and then that allocation disappears as well. As many frees stay as
+buffers were in use at once; for a loop, the last. Where each round asks for more than the one before, all stay.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
 import numpy as np
 from numpy.typing import NDArray
+
+MOST_SURPLUS = 1 / 8
+"""How much larger than an allocation the memory may be that it takes over, as a share of the allocation. The pool of
+`ffm apply-remedy` keeps to it (`best_of` in `ffm/instrument/native/correction/order/pool.c`).
+"""
+
+LEAST_KEPT_BYTES = 64 << 20
+"""A process can keep this much memory without a taker beside what it held at its peak (`SLACK` in `pool.c`)."""
 
 
 def reused_memory(
     process: NDArray[np.integer],
     site: NDArray[np.integer],
     address: NDArray[np.integer],
+    size: NDArray[np.integer],
     allocates: NDArray[np.bool_],
 ) -> NDArray[np.int32]:
     """For each free, return the row of the allocation that could have used its memory, and the reverse.
 
     Rows are the successful allocations and frees of a run in order of time; all columns have shape (n,). A free gives
-    its memory to the next allocation of the process with the call stack that had allocated it; each free serves one
-    allocation. Returns shape (n,), with -1 if there is no partner. One pass.
+    its memory to the next allocation of the process with the call stack that had allocated it and about its size; each
+    free serves one allocation. Returns shape (n,), with -1 if there is no partner, and the row itself for a free whose
+    memory the process could keep to its end. One pass.
 
     Args:
         process: the process of each row.
         site: the call stack of each row.
         address: the address allocated or freed.
+        size: the bytes that an allocation asks for; not used for frees.
         allocates: True for allocations, False for frees.
     """
     partner = np.full(len(site), -1, np.int32)
-    living: dict[tuple[int, int], int] = {}  # process and address: the call stack that allocated it
-    kept: dict[tuple[int, int], list[int]] = {}  # process and that call stack: frees whose memory has no taker yet
-    rows = zip(process.tolist(), site.tolist(), address.tolist(), allocates.tolist(), strict=True)
-    for row, (owner, stack, where, allocation) in enumerate(rows):
+    processes: dict[int, _Memory] = {}
+    columns = (process, site, address, size, allocates)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for row, (owner, stack, where, asked, allocation) in enumerate(rows):
+        memory = processes.setdefault(owner, _Memory())
         if allocation:
-            waiting = kept.get((owner, stack))
-            if waiting:
-                free = waiting.pop()
+            free = memory.allocate(stack, where, asked)
+            if free is not None:
                 partner[row], partner[free] = free, row
-            living[owner, where] = stack
         else:
-            allocated_at = living.pop((owner, where), None)
-            if allocated_at is not None:
-                kept.setdefault((owner, allocated_at), []).append(row)
+            memory.free(where, row)
+    for memory in processes.values():
+        for row in memory.kept_to_the_end():
+            partner[row] = row
     return partner
+
+
+def without_keeping(partner: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the partners where memory without a taker is freed in the end, instead of left to the process's end."""
+    return np.where(partner == np.arange(len(partner)), np.int32(-1), partner)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Memory that calls with one stack had allocated, by size: the frees that could give it away, last one last."""
+
+    frees: dict[int, list[int]] = field(default_factory=dict)
+    sizes: list[int] = field(default_factory=list)
+    """Those with frees, in order."""
+
+    def put(self, size: int, row: int) -> None:
+        waiting = self.frees.setdefault(size, [])
+        if not waiting:
+            insort(self.sizes, size)
+        waiting.append(row)
+
+    def take(self, size: int) -> tuple[int, int] | None:
+        """Return the row of a free and the size of its memory, which is the smallest that fits."""
+        place = bisect_left(self.sizes, size)
+        if place == len(self.sizes) or self.sizes[place] - size > size * MOST_SURPLUS:
+            return None
+        found = self.sizes[place]
+        row = self.frees[found].pop()
+        if not self.frees[found]:
+            self.sizes.pop(place)
+        return row, found
+
+
+@dataclass(slots=True)
+class _Memory:
+    """The memory of a process, in use and kept."""
+
+    living: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """By address: the call stack that allocated it, and its size."""
+    kept: dict[int, _Kept] = field(default_factory=dict)
+    """By that call stack."""
+    held: int = 0
+    peak: int = 0
+
+    def allocate(self, stack: int, address: int, size: int) -> int | None:
+        """Return the row of the free that could serve an allocation."""
+        taken = self.kept[stack].take(size) if stack in self.kept else None
+        row, actual = taken or (None, size)
+        self.living[address] = stack, actual
+        self.held += actual
+        self.peak = max(self.peak, self.held)
+        return row
+
+    def free(self, address: int, row: int) -> None:
+        if address in self.living:
+            stack, size = self.living.pop(address)
+            self.held -= size
+            self.kept.setdefault(stack, _Kept()).put(size, row)
+
+    def kept_to_the_end(self) -> Iterator[int]:
+        """Yield the frees without a taker, last one first, as long as there is room for what they keep."""
+        room = self.peak + LEAST_KEPT_BYTES - self.held
+        left = ((row, size) for kept in self.kept.values() for size, rows in kept.frees.items() for row in rows)
+        for row, size in sorted(left, reverse=True):
+            room -= size
+            if room < 0:
+                return
+            yield row

@@ -11,8 +11,9 @@ What a fix does to a row:
   ended it, unless a later wait still has to wait for the same work: that one then wakes as late. For the lower end of
   the interval, it waits for as long as that latency again: what of it was the GPU's, and what was falling asleep and
   waking, cannot be seen.
-- **Free**: the memory is kept for the next allocation at its place (`ffm.model.hoisting`), and both calls disappear. If
-  no allocation follows, the free comes later: its wait disappears, its own time stays.
+- **Free**: the memory is kept for the next allocation at its place that it is large enough for (`ffm.model.hoisting`),
+  and both calls disappear. If no such allocation follows, the free comes later: its wait disappears, and so does its
+  own time if the memory is left to the process's end.
 - **Set** of memory that the CPU can access: the CPU does it, and neither waits nor keeps the GPU busy.
 - **Misplaced synchronization**: the CPU waits at the first use instead; nothing is saved if the work lasts that long.
 - **Unnecessary transfer**: the call and the GPU's copy disappear. So does its wait if that is unnecessary too;

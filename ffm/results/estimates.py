@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
@@ -18,6 +18,7 @@ from ffm.model.bound import Totals, bound_of_sequence, totals
 from ffm.model.carry import carry_by_group
 from ffm.model.device import DeviceWork
 from ffm.model.gpu_times import infer_gpu_times
+from ffm.model.hoisting import without_keeping
 from ffm.model.replay import Replay, Replayed
 from ffm.model.timeline import Timeline
 from ffm.results.analysis_document import Benefit, PinnedMemory, StageCost
@@ -91,6 +92,8 @@ class Estimates:
         latency: how long a wait takes beyond the GPU's work, if it was measured.
         variation: how certain the run's times are, which widens intervals.
         pinning: memory that must be pinned before transfers can do without their waits.
+        keeps_memory: whether freed memory that no allocation takes over is left to the process's end; otherwise it is
+            freed in the end.
     """
 
     def __init__(
@@ -102,7 +105,11 @@ class Estimates:
         latency: WaitLatency,
         variation: Variation = Variation(),
         pinning: Sequence[PinnedMemory] = (),
+        *,
+        keeps_memory: bool = False,
     ) -> None:
+        if work is not None and not keeps_memory:
+            work = replace(work, partner=without_keeping(work.partner))
         self._timeline, self._work, self._copy_time, self._wall_s = timeline, work, copy_time, wall_s
         self._latency, self._variation, self._pinning = latency, variation, pinning
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -56,6 +57,14 @@ class Results:
     @functools.cached_property
     def estimates(self) -> Estimates:
         """The estimators for this run."""
+        return self._estimates()
+
+    @functools.cached_property
+    def corrected(self) -> Estimates:
+        """The estimators for this run where memory is kept as `ffm apply-remedy` does: to the process's end."""
+        return self._estimates(keeps_memory=True)
+
+    def _estimates(self, *, keeps_memory: bool = False) -> Estimates:
         document = self.document
         probes_s = 0.0 if document.explained is None else document.explained.probes_s
         variation = Variation.of(document.costs, probes_s, self.work)
@@ -67,6 +76,7 @@ class Results:
             document.wait_latency,
             variation,
             document.pinning,
+            keeps_memory=keeps_memory,
         )
 
     @property
@@ -116,8 +126,24 @@ def open_results(folder: Path) -> Results:
 
 
 def benefit_of_correcting(results: Results, sites: Collection[int]) -> Benefit:
-    """Return what correcting these sites together saves: transfers go through memory that is pinned already."""
-    return results.estimates.of_sites([list(sites)], _bound_s(results, [list(sites)]), pinned=True)[0]
+    """Return what correcting these sites together saves: transfers go through memory that is pinned already, and memory
+    that nothing takes over is left to the process's end. What the driver needs to free it then is not known, so that
+    the interval begins where that takes as long as the calls.
+    """
+    bound_s = _bound_s(results, [list(sites)])
+    benefit = results.corrected.of_sites([list(sites)], bound_s, pinned=True)[0]
+    if not _any_kept(results, sites):
+        return benefit
+    freed = results.estimates.of_sites([list(sites)], bound_s, pinned=True)[0]
+    return msgspec.structs.replace(benefit, low_s=freed.low_s)
+
+
+def _any_kept(results: Results, sites: Collection[int]) -> bool:
+    """Return whether some of the sites free memory that nothing takes over."""
+    if results.work is None:
+        return False
+    kept = np.flatnonzero(results.work.partner == np.arange(len(results.work.partner)))
+    return bool(np.isin(results.timeline.site[kept], list(sites)).any())
 
 
 def benefits_of_sites(results: Results, groups: list[list[int]]) -> list[Benefit]:

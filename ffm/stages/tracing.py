@@ -58,9 +58,9 @@ def traced_functions(baseline: Baseline) -> list[str]:
 def run_tracing(request: Request) -> Tracing:
     """Run the program with all operations traced; write `tracing.json` and `tracing-events.arrow`.
 
-    DocumentError: Stage 1 is missing.
+    Raises:
+        DocumentError: Stage 1 is missing.
         ProgramError: The program could not be measured, or failed.
-        ProgramError: the program could not be measured, or failed.
     """
     baseline = read_latest(Baseline, request.folder, "baseline")
     measured = measure("tracing", request, on=baseline.runs, functions=traced_functions(baseline), mode=HOST)

@@ -108,10 +108,10 @@ def test_events_are_known_by_their_handles() -> None:
 def test_a_free_serves_the_next_allocation_of_its_place() -> None:
     allocation = {"function": "cuMemAlloc_v2", "destination": 0x500, "stack": 1}
     free = {"function": "cuMemFree_v2", "destination": 0x500, "stack": 2, "waits": 1}
-    assert work_of(allocation, free, allocation, free).partner.tolist() == [-1, 2, 1, -1]
+    assert work_of(allocation, free, allocation, free).partner.tolist() == [-1, 2, 1, 3]
 
 
 def test_a_failed_allocation_gives_no_memory() -> None:
     allocation = {"function": "cuMemAlloc_v2", "destination": 0x500, "stack": 1}
     free = {"function": "cuMemFree_v2", "destination": 0x500, "stack": 2, "waits": 1}
-    assert work_of(allocation, free, {**allocation, "result": 2}).partner.tolist() == [-1, -1, -1]
+    assert work_of(allocation, free, {**allocation, "result": 2}).partner.tolist() == [-1, 1, -1]

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ffm.model.hoisting import reused_memory
+from ffm.model.hoisting import LEAST_KEPT_BYTES, reused_memory, without_keeping
 
 
-def partners(*rows: tuple[str, int, int], process: list[int] | None = None) -> list[int]:
+def kept(
+    *rows: tuple[str, int, int], size: list[int] | None = None, process: list[int] | None = None
+) -> NDArray[np.int32]:
     """Rows are (`allocate` or `free`, call stack, address)."""
     return reused_memory(
         np.array(process or [0] * len(rows)),
         np.array([stack for _, stack, _ in rows]),
         np.array([address for _, _, address in rows], np.uint64),
+        np.array(size or [64] * len(rows)),
         np.array([what == "allocate" for what, _, _ in rows]),
-    ).tolist()
+    )
+
+
+def partners(*rows: tuple[str, int, int], size: list[int] | None = None, process: list[int] | None = None) -> list[int]:
+    found: list[int] = without_keeping(kept(*rows, size=size, process=process)).tolist()
+    return found
 
 
 def test_in_a_loop_each_free_serves_the_next_allocation_and_the_last_stays() -> None:
@@ -44,3 +53,29 @@ def test_processes_do_not_share_memory() -> None:
 
 def test_a_free_of_unknown_memory_serves_nobody() -> None:
     assert partners(("free", 2, 100), ("allocate", 1, 100)) == [-1, -1]
+
+
+LOOP = [("allocate", 1, 100), ("free", 2, 100)] * 3
+
+
+def test_memory_that_is_too_small_or_far_too_large_does_not_serve() -> None:
+    assert partners(*LOOP, size=[1000, 0, 1001, 0, 1002, 0]) == [-1] * 6
+    assert partners(*LOOP, size=[2000, 0, 1000, 0, 500, 0]) == [-1] * 6
+
+
+def test_memory_a_little_larger_serves_and_stays_as_large_as_it_is() -> None:
+    assert partners(*LOOP, size=[1000, 0, 900, 0, 1000, 0]) == [-1, 2, 1, 4, 3, -1]
+
+
+def test_the_smallest_memory_that_fits_serves() -> None:
+    rows = [("allocate", 1, 1), ("allocate", 1, 2), ("free", 2, 2), ("free", 2, 1), ("allocate", 1, 3)]
+    assert partners(*rows, size=[1100, 1010, 0, 0, 1000]) == [-1, -1, 4, -1, 2]
+
+
+def test_memory_without_a_taker_can_be_kept_to_the_end() -> None:
+    assert kept(*LOOP, size=[1000, 0, 2000, 0, 4000, 0]).tolist() == [-1, 1, -1, 3, -1, 5]
+
+
+def test_no_more_is_kept_to_the_end_than_the_process_once_held_and_some_slack() -> None:
+    large = LEAST_KEPT_BYTES
+    assert kept(*LOOP, size=[large, 0, 2 * large, 0, large // 2, 0]).tolist() == [-1, -1, -1, 3, -1, 5]

@@ -231,3 +231,17 @@ def test_pinning_is_subtracted_and_what_does_not_pay_is_not_advertised(
     assert site.staged_s == benefit_of_correcting(results, [0]).expected_s == pytest.approx(before)
     assert replayed(results.document.everything)[1] >= max(other.benefit.expected_s for other in results.document.sites)
     assert subsequence(results, 1, 1, 1).benefit.expected_s == pytest.approx(site.benefit.expected_s)
+
+
+def test_correcting_keeps_freed_memory_to_the_end_and_its_interval_begins_without_that(tmp_path: Path) -> None:
+    findings = measured()
+    assert findings.work is not None
+    frees = np.flatnonzero((findings.timeline.kind == Kind.FREE) & (findings.timeline.problem != 0))
+    findings.work.partner[frees] = frees
+    write_results(findings, tmp_path)
+    results = open_results(tmp_path)
+    sites = np.unique(results.timeline.site[frees]).tolist()
+    low, corrected_s, _ = replayed(benefit_of_correcting(results, sites))
+    by_hand_low, by_hand_s, _ = replayed(results.estimates.of_sites([sites])[0])
+    assert corrected_s > by_hand_s
+    assert low == by_hand_low
