@@ -25,10 +25,10 @@ import numpy as np
 from machine import description, watch_others
 from model import make_timeline
 
-from ffm.model.device import DeviceWork, simple_device_work
+from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import infer_gpu_times
 from ffm.model.replay import Replay
-from ffm.model.timeline import Timeline
+from ffm.model.timeline import Kind, Timeline
 
 RESULTS = Path(__file__).parent / "results" / "replaying.json"
 THREADS = (1, 8)
@@ -42,14 +42,26 @@ def parallel(timeline: Timeline, threads: int) -> tuple[Timeline, DeviceWork]:
     """Let the threads run at the same time, each with its own stream; return also what they do on the GPU."""
     first = np.searchsorted(timeline.thread, np.arange(threads))
     timeline = replace(timeline, start=timeline.start - timeline.start[first][timeline.thread])
-    work = simple_device_work(timeline)
-    stream = np.where(work.stream >= 0, timeline.thread, -1).astype(np.int32)
-    return timeline, replace(
-        work,
-        stream=stream,
+    kind = timeline.kind
+    action = np.full(len(timeline), Action.NONE, np.uint8)
+    action[kind == Kind.LAUNCH] = Action.ENQUEUE
+    action[kind == Kind.TRANSFER] = np.where(timeline.wait > 0, Action.ENQUEUE_AND_WAIT, Action.ENQUEUE)[
+        kind == Kind.TRANSFER
+    ]
+    action[kind == Kind.SYNCHRONIZATION] = Action.WAIT_CONTEXT
+    action[(kind == Kind.FREE) & ((timeline.wait > 0) | (timeline.problem != 0))] = Action.WAIT_CONTEXT
+    none = np.full(len(timeline), -1, np.int32)
+    return timeline, DeviceWork(
+        action=action,
+        stream=np.where(action != Action.NONE, timeline.thread, -1).astype(np.int32),
+        event=none,
+        partner=none,
+        copied=np.zeros(len(timeline), np.int64),
+        measured=none.astype(np.int64),
         process_of_thread=np.zeros(threads, np.int32),
-        stream_process=np.zeros(threads, np.int32),
         legacy=np.full(1, -1, np.int32),
+        stream_process=np.zeros(threads, np.int32),
+        events=0,
     )
 
 

@@ -103,11 +103,6 @@ def analyse(library: Library) -> DriverAnalysis:
     )
 
 
-def implementation_names(path: Path) -> tuple[Implementation, ...]:
-    """Return which ranges of the driver at `path` belong to which exported functions, sorted and disjoint."""
-    return tuple(analyse_driver(path).implementations)
-
-
 def identity_of(library: Library) -> str:
     """Return the name of this build: its build-id, or a hash of the file if it has none."""
     return library.build_id or "sha256-" + hashlib.sha256(library.path.read_bytes()).hexdigest()

@@ -12,8 +12,6 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.timeline import Kind, Timeline
-
 
 class Action(IntEnum):
     """What a driver call does on a stream, and whether it waits before or after that.
@@ -84,31 +82,3 @@ class DeviceWork:
     def streams(self) -> int:
         """The number of streams that all processes used."""
         return len(self.stream_process)
-
-
-def simple_device_work(timeline: Timeline) -> DeviceWork:
-    """Describe a program with one process and one stream, using only the kinds of its rows.
-
-    For results without a record of streams, and for tests. Uploads and downloads are not distinguished: a transfer that
-    waits is assumed to wait for its own copy.
-    """
-    action = np.full(len(timeline), Action.NONE, np.uint8)
-    kind, waits = timeline.kind, timeline.wait > 0
-    action[kind == Kind.LAUNCH] = Action.ENQUEUE
-    action[kind == Kind.TRANSFER] = Action.ENQUEUE
-    action[(kind == Kind.TRANSFER) & waits] = Action.ENQUEUE_AND_WAIT
-    action[kind == Kind.PRIVATE] = Action.ENQUEUE_AND_WAIT
-    action[(kind == Kind.FREE) & (waits | (timeline.problem != 0))] = Action.WAIT_CONTEXT
-    action[kind == Kind.SYNCHRONIZATION] = Action.WAIT_CONTEXT
-    return DeviceWork(
-        action=action,
-        stream=np.where(action != Action.NONE, 0, -1).astype(np.int32),
-        event=np.full(len(timeline), -1, np.int32),
-        partner=np.full(len(timeline), -1, np.int32),
-        copied=np.zeros(len(timeline), np.int64),
-        measured=np.full(len(timeline), -1, np.int64),
-        process_of_thread=np.zeros(int(timeline.thread.max(initial=-1)) + 1, np.int32),
-        legacy=np.zeros(1, np.int32),
-        stream_process=np.zeros(1, np.int32),
-        events=0,
-    )

@@ -20,8 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model import kernels
-from ffm.model.bound import bound_of_sequence, totals
-from ffm.model.carry import carry, carry_by_group
 from ffm.model.compiled import run
 from ffm.model.timeline import Problem, Timeline
 
@@ -142,33 +140,3 @@ def find_sequences(timeline: Timeline, sites: int) -> tuple[Sequence[FoundSequen
     )
     found = FoundSequences(offsets, (line_site, line_count, line_problem), recurrences, ends)
     return found, Membership(line, offsets)
-
-
-def sequence_benefits(
-    timeline: Timeline, membership: Membership, copy_time: NDArray[np.int64] | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the seconds that fixing each whole sequence saves: by `carry` (with `copy_time`), and by `bound`. Two
-    passes.
-    """
-    sequence, sequences = membership.sequence_of_line(), len(membership.offsets) - 1
-    return (
-        carry_by_group(timeline, membership.line, sequence, sequences, copy_time),
-        bound_of_sequence(totals(timeline, membership.line, sequence, sequences)),
-    )
-
-
-def benefit_of_subsequence(
-    timeline: Timeline,
-    membership: Membership,
-    sequence: int,
-    start: int,
-    end: int,
-    copy_time: NDArray[np.int64] | None = None,
-) -> tuple[float, float]:
-    """Return the seconds that fixing a part of a sequence saves: by `carry`, and by `bound`. Lines count from 0, both
-    included.
-    """
-    selected = membership.rows_of(sequence, start, end)
-    label = selected.view(np.int8) - np.int8(1)
-    operations = totals(timeline, label, np.zeros(1, np.int32), 1)
-    return carry(timeline, selected, copy_time), float(bound_of_sequence(operations)[0])

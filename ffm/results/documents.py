@@ -348,11 +348,6 @@ def missing(path: Path, stage: str) -> DocumentError:
     return DocumentError(f"{path} does not exist. Run `ffm stage {stage}` first.")
 
 
-def read_document(kind: type[DocumentType], path: Path) -> DocumentType:
-    """Read and check a document of the given kind. Raises `DocumentError` as `read_owned` does."""
-    return read_owned(kind, path)[0]
-
-
 def read_owned(kind: type[DocumentType], path: Path) -> tuple[DocumentType, bool]:
     """Read and check a document of the given kind; also return whether this user measured its content.
 

@@ -100,16 +100,6 @@ def save_timeline(
             writer.write_batch(pa.record_batch(arrays, schema=schema))
 
 
-def load_timeline(path: Path) -> tuple[Timeline, NDArray[np.int32]]:
-    """Read a timeline and its rows' lines. Columns are contiguous and writable.
-
-    Raises:
-        DocumentError: It is missing, truncated, or of another kind or version.
-    """
-    timeline, line, _ = load_results_timeline(path)
-    return timeline, line
-
-
 def load_results_timeline(
     path: Path, checksum: str | None = None, counts: Mapping[str, int] | None = None
 ) -> tuple[Timeline, NDArray[np.int32], DeviceWork | None]:

@@ -178,20 +178,6 @@ def published_folds(records: list[Record]) -> NDArray[np.float64]:
     return saved
 
 
-def published_points(records: list[Record]) -> dict[tuple[str, str, int], float]:
-    """Return Diogenes's list of single points: seconds by CUDA call, the file with the call, and its offset there."""
-    _, stacks = _stacks(records)
-    duplicates = np.array([record.duplicates > 0 for record in records])
-    seconds = np.where(duplicates, np.minimum(_waits(records), _totals(records)), published_folds(records))
-    points: dict[tuple[str, str, int], float] = {}
-    for record, stack, saved in zip(records, stacks, seconds, strict=True):
-        call = place_of_call(stack.frames, "").call
-        at = next((frame for frame in _outermost_first(record) if frame.funcname == call), record.stack[-1])
-        key = (call, at.libname, at.liboffset)
-        points[key] = points.get(key, 0.0) + float(saved)
-    return points
-
-
 def _totals(records: list[Record]) -> NDArray[np.float64]:
     return np.array([record.total if record.number != FIRST_RECORD else 0.0 for record in records])
 

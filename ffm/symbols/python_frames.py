@@ -37,11 +37,6 @@ class Python:
     index: int
 
 
-def is_evaluation(function: str) -> bool:
-    """Return whether a native function is CPython's evaluation function, or a part of it."""
-    return bool(_EVALUATION.fullmatch(function) or _TAIL_CALL.fullmatch(function))
-
-
 def join(functions: Sequence[str], entries: Sequence[bool], *, complete: bool = True) -> list[Native | Python] | None:
     """Replace the evaluation function's native frames by Python frames.
 

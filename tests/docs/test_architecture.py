@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -23,3 +24,34 @@ def test_the_order_on_the_page_is_the_one_that_is_checked() -> None:
     drawn = re.search(r"```text\n(cli\n.*?)```", PAGE, re.DOTALL)
     assert drawn is not None
     assert [line.split() for line in drawn[1].splitlines()] == [layer.split(" | ") for layer in layers[1:-1]]
+
+
+UNUSED = {
+    "LogHandler": "Snakemake looks for this name in its logger plugins",
+    "given_gpu_times": "tests of the replay give GPU times instead of inferring them",
+    "hold": "the workflow's Snakefile calls it",
+    "library_folder": "what is linked with the virtual GPU asks where it is",
+    "release_dead": "the workflow's Snakefile calls it",
+}
+"""Functions and classes that ffm's own modules do not name, and why each exists."""
+
+
+def test_only_what_ffm_itself_uses_is_defined() -> None:
+    """What only tests call is dead code. A method of a derived class may be called by its base; a command, by name."""
+    defined: set[str] = set()
+    used: set[str] = set()
+    for path in (ROOT / "ffm").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Module(body=body) | ast.ClassDef(body=body, bases=[]):
+                    definitions = [part for part in body if isinstance(part, ast.FunctionDef | ast.ClassDef)]
+                    defined |= {part.name for part in definitions if not _is_command(part)}
+                case ast.Name(id=name) | ast.Attribute(attr=name):
+                    used.add(name)
+                case ast.ImportFrom(names=names):
+                    used |= {alias.name for alias in names if alias.asname is not None}
+    assert {name for name in defined - used if not name.startswith("__")} == set(UNUSED)
+
+
+def _is_command(definition: ast.FunctionDef | ast.ClassDef) -> bool:
+    return any("command(" in ast.unparse(decorator) for decorator in definition.decorator_list)

@@ -11,7 +11,7 @@ import pytest
 from driver_shapes import shape, symbol_at
 from stub_library import WITHOUT_UNWIND_TABLES, Built, build
 
-from ffm.driver.analysis import DriverAnalysis, analyse, analyse_driver, implementation_names
+from ffm.driver.analysis import DriverAnalysis, analyse, analyse_driver
 from ffm.driver.library import DriverFileError, read_library
 
 BUILDS: dict[str, tuple[str, ...]] = {
@@ -125,7 +125,7 @@ def test_analysis_is_cached_by_build(tmp_path: Path, cache: Path) -> None:
     copy = tmp_path / "copy.so"
     copy.write_bytes(library.path.read_bytes())
     assert analyse_driver(copy).candidates == [1, 2, 3]
-    assert implementation_names(copy) == tuple(first.implementations)
+    assert analyse_driver(copy).implementations == first.implementations
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,12 @@ from pathlib import Path
 from ffm.errors import DocumentError, InstrumentError
 from ffm.instrument.recording.reader import read_recordings
 from ffm.results.analysis_document import Analysis
-from ffm.results.documents import Baseline, Document, Memory, SyncUse, Tracing, read_document
+from ffm.results.documents import Baseline, Document, Memory, SyncUse, Tracing, read_owned
 from ffm.results.folder import STAGES, ResultsFolder
 from ffm.results.identity import read_latest
 from ffm.results.lock import writing_to
 from ffm.results.tables import read_table
-from ffm.results.timeline_file import load_timeline
+from ffm.results.timeline_file import load_results_timeline
 from ffm.vgpu.paths import library_folder
 from ffm.whole_file import LEFTOVER
 from ffm.workflow import SNAKEFILE
@@ -87,7 +87,7 @@ class Ground:
             ended = ground.wait(ground.begin(stage, ground.measured, forked=server is not None))
             assert ended.code == 0, ended.errors
             ground.seconds[stage] = time.monotonic() - began
-            run = read_document(KINDS[stage], ground.measured / f"{stage}.json").run
+            run = read_owned(KINDS[stage], ground.measured / f"{stage}.json")[0].run
             ground.operations[stage] = 0 if run is None else sum(process.operations for process in run.processes)
         return ground
 
@@ -221,7 +221,7 @@ class Ground:
                 continue
             try:
                 if isinstance(document, Analysis):
-                    load_timeline(folder / document.timeline)
+                    load_results_timeline(folder / document.timeline)
                 else:
                     for name in document.tables:
                         read_table(folder / getattr(document, name))

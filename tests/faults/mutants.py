@@ -201,7 +201,7 @@ def _read_recordings(file: Path) -> tuple[int, str]:
     """Make the tables of stages 2 and 3 from recordings, as their stages do after the run."""
     from ffm.errors import FfmError, InstrumentError
     from ffm.instrument.recording.reader import read_recordings
-    from ffm.results.documents import Memory, Tracing, read_document
+    from ffm.results.documents import Memory, Tracing, read_owned
     from ffm.results.folder import ResultsFolder
     from ffm.stages import memory, tracing
     from ffm.stages.measure import Measurement, Request
@@ -210,7 +210,7 @@ def _read_recordings(file: Path) -> tuple[int, str]:
     request = Request(["./program"], folder, None)
     kind: type[Tracing | Memory] = Memory if file.parent.name == "memory" else Tracing
     try:
-        run = read_document(kind, folder.document(file.parent.name)).run
+        run = read_owned(kind, folder.document(file.parent.name))[0].run
         assert run is not None
         recordings = read_recordings(Path("results") / file.parent)
         if not recordings:  # `measure` refuses that, too
@@ -220,7 +220,7 @@ def _read_recordings(file: Path) -> tuple[int, str]:
             tracing.record_tracing(measured, request)
         else:
             memory.record_memory(measured, request)
-        read_document(kind, folder.document(file.parent.name))
+        read_owned(kind, folder.document(file.parent.name))
     except (InstrumentError, FfmError) as error:
         return 1, str(error)
     return 0, ""

@@ -19,7 +19,7 @@ from ffm.errors import FfmError
 from ffm.plain_text import plain, plain_document
 from ffm.report.source_lines import SourceLines
 from ffm.results.analysis_document import Analysis
-from ffm.results.documents import ExitStatus, Run, read_document, read_owned, working_directory, write_document
+from ffm.results.documents import ExitStatus, Run, read_owned, working_directory, write_document
 from ffm.results.ownership import own_secret
 from ffm.results.sealing import sealed, take_seal
 from ffm.results.stored import Results, open_results
@@ -45,7 +45,7 @@ def written(folder: Path, *, own: bool, command: Sequence[str] = ("./solve",)) -
         stage="tracing", command=list(command), working_directory=working_directory(), started="", wall_s=1000.0,
         preparation_s=0.0, user_s=1.0, system_s=1.0, status=ExitStatus(code=0), processes=[], hooks=[], driver=None,
     )  # fmt: skip
-    analysis = msgspec.structs.replace(read_document(Analysis, path), run=run, command=list(command))
+    analysis = msgspec.structs.replace(read_owned(Analysis, path)[0], run=run, command=list(command))
     write_document(analysis, path, own=own)
     return folder
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from command_line import write_small_results
 
-from ffm.results.documents import Baseline, Memory, SyncUse, Tracing, read_document
+from ffm.results.documents import Baseline, Memory, SyncUse, Tracing, read_owned
 from ffm.results.identity import agreeing, begin_run, latest
 from ffm.results.lock import LOCK_FILE, InUseError, exclusive, holder, writing_to
 from ffm.results.stored import open_results
@@ -153,7 +153,7 @@ def test_a_second_stage_in_a_folder_is_refused(
 
 def test_the_documents_of_a_measurement_carry_its_identity(measured: Path) -> None:
     kinds = zip(STAGES, (Baseline, Tracing, Memory, SyncUse), strict=True)
-    documents = {stage: read_document(kind, measured / f"{stage}.json") for stage, kind in kinds}
+    documents = {stage: read_owned(kind, measured / f"{stage}.json")[0] for stage, kind in kinds}
     runs = agreeing(measured, documents)
     assert sorted(runs) == sorted(STAGES)
     assert (

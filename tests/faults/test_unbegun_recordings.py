@@ -11,7 +11,7 @@ import pytest
 from ffm.errors import InstrumentError
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import MAGIC, read_recordings, unbegun_recordings
-from ffm.results.documents import Tracing, read_document
+from ffm.results.documents import Tracing, read_owned
 from ffm.stages.notes import unrecorded_notes
 from tests.conftest import Ffm
 
@@ -33,7 +33,7 @@ def test_a_child_that_was_killed_before_its_recording_began_is_told(ffm: Ffm, pr
     folder = tmp_path / "recordings" / "tracing"
     (left,) = unbegun_recordings(folder)
     assert left.stat().st_size == 0
-    document = read_document(Tracing, tmp_path / "tracing.json")
+    document = read_owned(Tracing, tmp_path / "tracing.json")[0]
     assert document.run is not None and document.run.unrecorded == 1
     (kept,) = document.run.processes
     assert [recording.process_id for recording in read_recordings(folder)] == [kept.process_id]

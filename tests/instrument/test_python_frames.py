@@ -23,7 +23,7 @@ from ffm.instrument.session.runner import Instruments, run_instrumented
 from ffm.results.analysis_document import Analysis
 from ffm.results.stored import open_results
 from ffm.symbols.named_stacks import name_stacks
-from ffm.symbols.python_frames import is_evaluation
+from ffm.symbols.python_frames import EVALUATION
 from ffm.symbols.symbolizer import Symbolizer
 from ffm.vgpu.paths import library_folder
 from tests.conftest import Ffm
@@ -173,7 +173,7 @@ def test_python_and_native_frames_are_joined(measured: Measured, interpreter: st
         python = [(frame.function, frame.file, frame.line) for frame in stack.frames if frame.python]
         assert python == functions_of(recorded)
         assert "python" not in {Path(named.modules[frame.module].path).name[:6] for frame in stack.frames}
-        assert not any(is_evaluation(frame.function) for frame in stack.frames)
+        assert not any(frame.function.startswith((EVALUATION, "_TAIL_CALL_")) for frame in stack.frames)
 
 
 def test_calls_from_a_cut_stack_say_so(measured: Measured) -> None:

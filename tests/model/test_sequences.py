@@ -9,18 +9,15 @@ import pytest
 import reference
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from timelines import DUPLICATE, MISPLACED, UNNECESSARY, Row, row_lists, timeline
 
 from ffm.model import kernels
-from ffm.model.bound import bound_by_stack, totals
-from ffm.model.carry import carry
+from ffm.model.bound import bound_by_stack, bound_of_sequence, totals
+from ffm.model.carry import carry, carry_by_group
 from ffm.model.compiled import compiled
-from ffm.model.sequences import (
-    benefit_of_subsequence,
-    find_sequences,
-    sequence_benefits,
-)
-from ffm.model.timeline import Kind
+from ffm.model.sequences import Membership, find_sequences
+from ffm.model.timeline import Kind, Timeline
 
 SYNC, TRANSFER, FREE, LAUNCH = Kind.SYNCHRONIZATION, Kind.TRANSFER, Kind.FREE, Kind.LAUNCH
 
@@ -30,6 +27,31 @@ LOOP_BODY = [
     Row(FREE, own=1, wait=3, gap=2, problem=UNNECESSARY, site=2),
     Row(SYNC, wait=4, gap=1, site=3),
 ]
+
+
+def sequence_benefits(timeline: Timeline, membership: Membership) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the seconds that fixing each whole sequence saves: by `carry`, and by `bound`."""
+    sequence, sequences = membership.sequence_of_line(), len(membership.offsets) - 1
+    return (
+        carry_by_group(timeline, membership.line, sequence, sequences),
+        bound_of_sequence(totals(timeline, membership.line, sequence, sequences)),
+    )
+
+
+def benefit_of_subsequence(
+    timeline: Timeline,
+    membership: Membership,
+    sequence: int,
+    start: int,
+    end: int,
+) -> tuple[float, float]:
+    """Return the seconds that fixing a part of a sequence saves: by `carry`, and by `bound`. Lines count from 0, both
+    included.
+    """
+    selected = membership.rows_of(sequence, start, end)
+    label = selected.view(np.int8) - np.int8(1)
+    operations = totals(timeline, label, np.zeros(1, np.int32), 1)
+    return carry(timeline, selected), float(bound_of_sequence(operations)[0])
 
 
 def test_a_sequence_runs_from_a_problem_to_the_next_necessary_synchronization() -> None:

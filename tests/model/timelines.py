@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
+from ffm.model.device import Action, DeviceWork
 from ffm.model.timeline import Kind, Problem, Timeline
 
 
@@ -41,6 +42,33 @@ def timeline(rows: list[Row]) -> Timeline:
         problem=np.array([row.problem for row in rows], np.uint8),
         first_use=np.array([row.first_use * second for row in rows], np.int64),
         occurrences=np.array([row.occurrences for row in rows], np.int64),
+    )
+
+
+def simple_device_work(timeline: Timeline) -> DeviceWork:
+    """Describe a program with one process and one stream, using only the kinds of its rows.
+
+    Uploads and downloads are not distinguished: a transfer that waits is assumed to wait for its own copy.
+    """
+    action = np.full(len(timeline), Action.NONE, np.uint8)
+    kind, waits = timeline.kind, timeline.wait > 0
+    action[kind == Kind.LAUNCH] = Action.ENQUEUE
+    action[kind == Kind.TRANSFER] = Action.ENQUEUE
+    action[(kind == Kind.TRANSFER) & waits] = Action.ENQUEUE_AND_WAIT
+    action[kind == Kind.PRIVATE] = Action.ENQUEUE_AND_WAIT
+    action[(kind == Kind.FREE) & (waits | (timeline.problem != 0))] = Action.WAIT_CONTEXT
+    action[kind == Kind.SYNCHRONIZATION] = Action.WAIT_CONTEXT
+    return DeviceWork(
+        action=action,
+        stream=np.where(action != Action.NONE, 0, -1).astype(np.int32),
+        event=np.full(len(timeline), -1, np.int32),
+        partner=np.full(len(timeline), -1, np.int32),
+        copied=np.zeros(len(timeline), np.int64),
+        measured=np.full(len(timeline), -1, np.int64),
+        process_of_thread=np.zeros(int(timeline.thread.max(initial=-1)) + 1, np.int32),
+        legacy=np.zeros(1, np.int32),
+        stream_process=np.zeros(1, np.int32),
+        events=0,
     )
 
 

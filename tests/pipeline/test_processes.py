@@ -10,7 +10,7 @@ import pytest
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.instrument.recording.reader import Recording, read_recordings
-from ffm.results.documents import Tracing, read_document
+from ffm.results.documents import Tracing, read_owned
 from tests.conftest import Ffm
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -43,7 +43,7 @@ def test_threads_are_told_apart(results: Path) -> None:
 
 
 def test_the_document_lists_the_processes(results: Path) -> None:
-    run = read_document(Tracing, results / "tracing.json").run
+    run = read_owned(Tracing, results / "tracing.json")[0].run
     assert run is not None
     assert len(run.processes) == 2
     assert all(process.lost == 0 for process in run.processes)
@@ -51,7 +51,7 @@ def test_the_document_lists_the_processes(results: Path) -> None:
 
 
 def test_essential_functions_are_hooked_without_a_break_in_the_stack(results: Path) -> None:
-    run = read_document(Tracing, results / "tracing.json").run
+    run = read_owned(Tracing, results / "tracing.json")[0].run
     assert run is not None
     how = {hook.function: hook.how for hook in run.hooks}
     for name in ("cuCtxSynchronize", "cuMemcpyHtoD_v2", "cuMemFree_v2", "cuLaunchKernel"):

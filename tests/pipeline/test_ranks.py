@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ffm.results.analysis_document import Analysis
-from ffm.results.documents import Tracing, read_document
+from ffm.results.documents import Tracing, read_owned
 from ffm.vgpu.paths import sample
 from tests.conftest import Ffm
 
@@ -53,7 +53,7 @@ def results(ffm: Ffm, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_each_rank_leaves_its_own_recording_in_order_of_ranks(results: Path) -> None:
-    run = read_document(Tracing, results / "tracing.json").run
+    run = read_owned(Tracing, results / "tracing.json")[0].run
     assert run is not None
     assert [process.rank for process in run.processes] == list(range(RANKS))
     assert len({process.recording for process in run.processes}) == RANKS
@@ -61,7 +61,7 @@ def test_each_rank_leaves_its_own_recording_in_order_of_ranks(results: Path) -> 
 
 
 def test_ranks_are_analysed_together_and_nothing_is_unmatched(results: Path) -> None:
-    analysis = read_document(Analysis, results / "analysis.json")
+    analysis = read_owned(Analysis, results / "analysis.json")[0]
     assert analysis.matching is not None and analysis.matching.unmatched_s == 0
     assert any(f"{RANKS} processes" in note for note in analysis.notes)
     counts = [site.count for site in analysis.sites if site.function == "cuCtxSynchronize"]

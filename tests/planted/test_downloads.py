@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ffm.results.documents import Memory, read_document
+from ffm.results.documents import Memory, read_owned
 from ffm.results.folder import ResultsFolder
 from ffm.results.tables import read_table
 from ffm.stages.measure import Request, Watch
@@ -34,7 +34,7 @@ def touched(
             MEASURING_STAGES["memory"](request)
     else:
         MEASURING_STAGES["memory"](request)
-    table = read_table(folder.root / read_document(Memory, folder.document("memory")).downloads)
+    table = read_table(folder.root / read_owned(Memory, folder.document("memory"))[0].downloads)
     assert set(table["bytes"].tolist()) <= {size}
     return list(zip(*(table[name].tolist() for name in ("touched", "first", "last")), strict=True))
 

@@ -15,7 +15,7 @@ from ffm.model.timeline import Timeline
 from ffm.results import arrow_batches, timeline_file
 from ffm.results.arrow_batches import BatchError, Batches
 from ffm.results.tables import read_table, write_table
-from ffm.results.timeline_file import load_timeline, save_timeline
+from ffm.results.timeline_file import load_results_timeline, save_timeline
 
 ROWS = 1001
 HUGE = 1 << 31
@@ -44,18 +44,18 @@ def replace_once(path: Path, before: bytes, after: bytes) -> None:
 @pytest.mark.parametrize("size", [1, 4, 8])
 @pytest.mark.parametrize("declared", [HUGE, 0, -2, -(1 << 63)])
 def test_a_buffer_that_unpacks_to_other_sizes_is_refused_before_it_does(path: Path, size: int, declared: int) -> None:
-    load_timeline(path)
+    load_results_timeline(path)
     replace_once(path, struct.pack("<q", size * ROWS), struct.pack("<q", declared))
     most = pa.default_memory_pool().max_memory()
     with pytest.raises(DocumentError, match=r"t\.arrow"):
-        load_timeline(path)
+        load_results_timeline(path)
     assert pa.default_memory_pool().max_memory() < most + HUGE / 2
 
 
 def test_a_compressed_batch_has_no_more_rows_than_are_ever_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeline_file, "BATCH_ROWS", ROWS - 1)
     with pytest.raises(DocumentError, match=r"t\.arrow"):
-        load_timeline(path)
+        load_results_timeline(path)
 
 
 def test_rows_are_counted_before_room_is_made_for_them(path: Path) -> None:

@@ -17,7 +17,7 @@ from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.analysis_document import DownloadUse, Verdict
 from ffm.results.documents import Frame, Module, Stack
 from ffm.results.stored import Results, open_results, subsequence
-from ffm.results.timeline_file import load_timeline, save_timeline
+from ffm.results.timeline_file import load_results_timeline, save_timeline
 from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings, SiteDescription, analyse, write_results
 
@@ -224,7 +224,7 @@ def test_timeline_survives_its_file(tmp_path: Path) -> None:
     table = loop_timeline()
     _, membership = analyse(loop_findings(table))
     save_timeline(table, tmp_path / "t.arrow", membership.line)
-    again, line = load_timeline(tmp_path / "t.arrow")
+    again, line, _ = load_results_timeline(tmp_path / "t.arrow")
     for field in dataclasses.fields(Timeline):
         before, after = getattr(table, field.name), getattr(again, field.name)
         assert before.dtype == after.dtype
@@ -236,7 +236,7 @@ def test_timeline_survives_its_file(tmp_path: Path) -> None:
 def test_timeline_of_several_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ffm.results.timeline_file.BATCH_ROWS", 7)
     save_timeline(loop_timeline(), tmp_path / "t.arrow")
-    again, line = load_timeline(tmp_path / "t.arrow")
+    again, line, _ = load_results_timeline(tmp_path / "t.arrow")
     assert (again.start == loop_timeline().start).all()
     assert (line == -1).all()
 

@@ -9,9 +9,10 @@ import msgspec
 import numpy as np
 import pytest
 from test_results import ITERATIONS, loop_findings, loop_timeline
+from timelines import simple_device_work
 
 from ffm.errors import FfmError
-from ffm.model.device import DeviceWork, simple_device_work
+from ffm.model.device import DeviceWork
 from ffm.model.gpu_times import given_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline

@@ -13,7 +13,7 @@ from ffm.errors import DocumentError
 from ffm.model.timeline import Kind, Problem
 from ffm.results.analysis_document import Analysis
 from ffm.results.stored import open_results, subsequence
-from ffm.sources.diogenes import import_diogenes, published_points, read_records
+from ffm.sources.diogenes import import_diogenes
 
 
 @pytest.fixture(scope="module")
@@ -80,13 +80,6 @@ def test_published_sequences(published: Path) -> None:
     assert operations(analysis, 1)[23:] == [("cublasSasum_v2", "als.cu", 990)]
     assert operations(analysis, 2)[8:] == [("cublasSasum_v2", "als.cu", 1018)]
     assert {first.recurrences, second.recurrences} == {5000}
-
-
-@needs_published_files
-def test_published_single_points() -> None:
-    points = {call: seconds for (call, _, _), seconds in published_points(read_records(PUBLISHED)).items()}
-    assert points["cudaFree"] == pytest.approx(214.026, abs=0.001)
-    assert points["cudaMemcpy"] == pytest.approx(30.130, abs=0.001)
 
 
 @pytest.fixture

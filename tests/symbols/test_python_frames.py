@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ffm.symbols.python_frames import Native, Python, cython_name, is_evaluation, join
+from ffm.symbols.python_frames import Native, Python, cython_name, join
 
 EVALUATION = "_PyEval_EvalFrameDefault"
 
@@ -54,9 +54,9 @@ def test_parts_of_the_evaluation_function_count_once() -> None:
 
 
 def test_evaluation_names() -> None:
-    assert is_evaluation(EVALUATION)
-    assert is_evaluation(f"{EVALUATION}.cold")
-    assert not is_evaluation("_PyEval_Vector")
+    assert shown(["1", EVALUATION], "A") == "1A"
+    assert shown(["1", f"{EVALUATION}.cold"], "A") == "1A"
+    assert shown(["1", "_PyEval_Vector"], "") == "1_PyEval_Vector"
 
 
 @pytest.mark.parametrize(
