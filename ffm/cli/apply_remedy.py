@@ -265,9 +265,9 @@ def _apply(
     from ffm.plain_text import plain
     from ffm.remedy.correct import compare_runs
     from ffm.remedy.outcome import outcome
-    from ffm.remedy.screen import lines
     from ffm.remedy.selection import plan
     from ffm.remedy.worth import worthwhile_in
+    from ffm.report.terminal.outcome import lines
 
     fitting = plan(results.document, remedies, among)
     if not any(site.remedies for site in fitting):

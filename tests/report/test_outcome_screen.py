@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from ffm.remedy.outcome import Found, Outcome, SiteCount
-from ffm.remedy.screen import lines
 from ffm.remedy.shift import Shift
+from ffm.report.terminal.outcome import lines
 
 OUTCOME = Outcome(
     application="solver",

@@ -6,14 +6,13 @@ import textwrap
 from collections.abc import Iterator
 
 from ffm.remedy.outcome import FALLBACKS, MEMORY, REMOVED, Found, Outcome, SiteCount
+from ffm.report.numbers import size
 
 WIDTH = 100
 """Columns of a sentence."""
 
 SHOWN = 5
 """How many of the sites that are left unchanged the screen shows."""
-
-UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def lines(outcome: Outcome) -> Iterator[str]:
@@ -48,7 +47,7 @@ def lines(outcome: Outcome) -> Iterator[str]:
     if outcome.memory:
         yield "Memory"
         for name, number in outcome.memory.items():
-            yield f"  {_bytes(number):>10}  {MEMORY[name]}"
+            yield f"  {size(number):>10}  {MEMORY[name]}"
     if outcome.left:
         yield "Left unchanged"
     for site in outcome.left[:SHOWN]:
@@ -106,10 +105,3 @@ def _interval(outcome: Outcome) -> str:
     if outcome.estimate_low_s is None or outcome.estimate_high_s is None:
         return ""
     return f", from {outcome.estimate_low_s:.3f} to {outcome.estimate_high_s:.3f} s"
-
-
-def _bytes(number: int) -> str:
-    for size, unit in UNITS:
-        if number >= size:
-            return f"{number / size:.1f} {unit}"
-    return f"{number} B"
