@@ -1,7 +1,7 @@
 /* The driver's entry points that the runtime uses, all obtained from cuGetProcAddress. */
 #pragma once
 
-#include "../driver/cuda_api.h"
+#include "../driver/foundation/cuda_api.h"
 
 namespace cudart
 {

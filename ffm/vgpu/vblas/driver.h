@@ -3,7 +3,7 @@
 
 #include <cuda.h>
 
-#include "../driver/private_table.h"
+#include "../driver/exports/private_table.h"
 
 namespace vblas
 {

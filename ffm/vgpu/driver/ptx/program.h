@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "../code_contents.h"
+#include "code_contents.h"
 #include "execution/launch.h"
 #include "machine/object.h"
 #include "syntax/syntax.h"

@@ -3,9 +3,9 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "../../configuration.h"
-#include "../../memory.h"
 #include "block_run.h"
+#include "foundation/configuration.h"
+#include "memory/memory.h"
 
 namespace vgpu::ptx
 {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "../../memory.h"
+#include "memory/memory.h"
 
 namespace vgpu::ptx
 {

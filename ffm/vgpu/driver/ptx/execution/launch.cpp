@@ -10,9 +10,9 @@
 #include <sys/prctl.h>
 #include <thread>
 
-#include "../../clock.h"
 #include "addresses.h"
 #include "block_run.h"
+#include "foundation/clock.h"
 
 namespace vgpu::ptx
 {

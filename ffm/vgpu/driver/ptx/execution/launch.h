@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "../../cuda_api.h"
-#include "../../launch_shape.h"
 #include "../translation/unit.h"
 #include "block.h"
+#include "foundation/cuda_api.h"
+#include "ptx/launch_shape.h"
 
 namespace vgpu::ptx
 {

@@ -4,13 +4,13 @@
 #include <map>
 #include <sched.h>
 
-#include "../../clock.h"
-#include "../../memory.h"
 #include "../machine/object.h"
 #include "../program.h"
 #include "addresses.h"
 #include "block_run.h"
+#include "foundation/clock.h"
 #include "mathematics.h"
+#include "memory/memory.h"
 #include "printing.h"
 #include "sampling.h"
 

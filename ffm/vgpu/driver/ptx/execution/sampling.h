@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "../../image.h"
+#include "memory/image.h"
 
 namespace vgpu::ptx
 {

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../configuration.h"
+#include "foundation/configuration.h"
 
 namespace vgpu::ptx
 {

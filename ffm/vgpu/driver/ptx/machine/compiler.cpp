@@ -5,8 +5,8 @@
 #include <mutex>
 #include <unistd.h>
 
-#include "../../configuration.h"
 #include "../syntax/syntax.h"
+#include "foundation/configuration.h"
 
 namespace vgpu::ptx
 {

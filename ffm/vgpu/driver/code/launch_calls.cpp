@@ -1,0 +1,187 @@
+/* cuLaunchKernel and cuLaunchKernelEx. */
+#include <algorithm>
+
+#include "foundation/configuration.h"
+#include "foundation/device_limits.h"
+#include "graphs/graph.h"
+#include "kernel_arguments.h"
+#include "launch.h"
+
+using namespace vgpu;
+
+namespace
+{
+
+constexpr std::uint32_t largest_grid[3] = {2147483647, 65535, 65535};
+constexpr std::uint32_t largest_block[3] = {1024, 1024, 64};
+
+/* Where each argument is in the packed buffer that `extra` names; false if `extra` is wrong or the buffer too short. */
+bool unpack(const KernelEntry &entry, void *const *extra, std::vector<void *> &values)
+{
+    char *buffer = nullptr;
+    std::size_t size = 0;
+    for (; extra[0] != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = static_cast<char *>(extra[1]);
+        else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            size = *static_cast<const std::size_t *>(extra[1]);
+        else
+            return false;
+    }
+    if (KernelArguments::packed_size(entry) > size || (entry.parameter_count > 0 && !buffer))
+        return false;
+    for (std::uint32_t index = 0; index < entry.parameter_count; ++index)
+        values.push_back(buffer + entry.parameters[index].offset);
+    return true;
+}
+
+CUresult launch_on(CUstream handle, DefaultStream default_stream, CUfunction function, const LaunchShape &shape,
+                   void **arguments, void **extra)
+{
+    Stream *stream;
+    CUresult result = enter(handle, default_stream, stream, Capturing::allowed);
+    if (result != CUDA_SUCCESS)
+        return result;
+    Kernel *kernel = find_kernel(function);
+    if (!kernel || stream->context != current_context())
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!extra)
+        return launch(*stream, *kernel, shape, arguments);
+    std::vector<void *> unpacked;
+    if (arguments || !unpack(*kernel->entry, extra, unpacked))
+        return CUDA_ERROR_INVALID_VALUE;
+    return launch(*stream, *kernel, shape, unpacked.data());
+}
+
+/* Attributes that change when and where blocks run, but not what they do. */
+bool is_hint(const CUlaunchAttribute &attribute)
+{
+    switch (attribute.id) {
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* the next kernel may start earlier */
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        return true;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: /* all blocks of a grid can always wait for each other */
+        return true;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        return attribute.value.clusterDim.x * attribute.value.clusterDim.y * attribute.value.clusterDim.z <= 1;
+    default:
+        return false;
+    }
+}
+
+CUresult launch_configured(const CUlaunchConfig *config, DefaultStream default_stream, CUfunction function,
+                           void **arguments, void **extra)
+{
+    if (!config)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUevent recorded[2];
+    unsigned events = 0;
+    for (unsigned index = 0; index < config->numAttrs; ++index) {
+        const CUlaunchAttribute &attribute = config->attrs[index];
+        if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT && events < 2)
+            recorded[events++] = attribute.value.programmaticEvent.event;
+        else if (attribute.id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT && events < 2)
+            recorded[events++] = attribute.value.launchCompletionEvent.event;
+        else if (!is_hint(attribute))
+            return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    const LaunchShape shape = {{config->gridDimX, config->gridDimY, config->gridDimZ},
+                               {config->blockDimX, config->blockDimY, config->blockDimZ},
+                               config->sharedMemBytes};
+    CUresult result = launch_on(config->hStream, default_stream, function, shape, arguments, extra);
+    for (unsigned index = 0; index < events && result == CUDA_SUCCESS; ++index) /* later than necessary */
+        result = record_event(recorded[index], config->hStream, default_stream);
+    return result;
+}
+
+/* What the kernel reads and writes: a copy of its arguments, with the GPU's own view of host memory. */
+std::function<void()> work_of(Context *context, Kernel &kernel, const LaunchShape &shape, void *const *arguments)
+{
+    auto copied = std::make_shared<KernelArguments>(*kernel.entry, arguments, Pointers::translated);
+    if (KernelRun run = kernel.entry->run)
+        return [run, copied, shape] { run(shape.grid, shape.block, copied->pointers()); };
+    const ptx::Code *code;
+    const std::uint64_t *variables = nullptr;
+    CUresult result = find_code(kernel, code);
+    if (result == CUDA_SUCCESS && code)
+        result = find_variables(*kernel.module, context->device, variables);
+    if (result != CUDA_SUCCESS)
+        context->error = result;
+    if (result != CUDA_SUCCESS || !code)
+        return nullptr;
+    return [context, code, variables, copied, shape] {
+        if (context->error != CUDA_SUCCESS)
+            return;
+        ptx::Arguments handed = {variables, copied->packed(), copied->size(), context->device};
+        CUresult outcome = ptx::run(*code, shape, handed, configuration().time_limit);
+        if (outcome != CUDA_SUCCESS)
+            context->error = outcome;
+    };
+}
+
+} // namespace
+
+CUresult vgpu::check_launch(Kernel &kernel, const LaunchShape &shape, void *const *arguments)
+{
+    double block_threads = 1;
+    for (int axis = 0; axis < 3; ++axis) {
+        if (shape.grid[axis] == 0 || shape.grid[axis] > largest_grid[axis] || shape.block[axis] == 0 ||
+            shape.block[axis] > largest_block[axis])
+            return CUDA_ERROR_INVALID_VALUE;
+        block_threads *= shape.block[axis];
+    }
+    if (block_threads > threads_per_block || (kernel.entry->parameter_count > 0 && !arguments))
+        return CUDA_ERROR_INVALID_VALUE;
+    const ptx::Code *code;
+    CUresult result = find_code(kernel, code);
+    if (result == CUDA_SUCCESS && code && code->shared_size + shape.dynamic_shared > shared_memory_per_block)
+        result = CUDA_ERROR_INVALID_VALUE;
+    return result;
+}
+
+OperationReference vgpu::launch_operation(Context *context, Kernel &kernel, const LaunchShape &shape,
+                                          void *const *arguments)
+{
+    double threads = 1;
+    for (int axis = 0; axis < 3; ++axis)
+        threads *= static_cast<double>(shape.grid[axis]) * shape.block[axis];
+    auto operation = std::make_shared<Operation>();
+    operation->engine = Engine::compute;
+    operation->duration = configuration().kernel(kernel.entry->name).of(threads);
+    operation->occupancy = std::min(1.0, threads / (configuration().multiprocessors * threads_per_multiprocessor));
+    operation->work = work_of(context, kernel, shape, arguments);
+    if (operation->work) {
+        operation->estimate = &kernel.run_time;
+        operation->size = static_cast<std::uint64_t>(threads);
+    }
+    return operation;
+}
+
+CUresult vgpu::launch(Stream &stream, Kernel &kernel, const LaunchShape &shape, void *const *arguments)
+{
+    CUresult valid = check_launch(kernel, shape, arguments);
+    if (valid != CUDA_SUCCESS)
+        return valid;
+    CallCost cost(microseconds(configuration().call_launch));
+    if (stream.capture)
+        return capture(stream, KernelNode(kernel, shape, arguments));
+    submit(stream, launch_operation(stream.context, kernel, shape, arguments));
+    return CUDA_SUCCESS;
+}
+
+DRIVER_CALL_PER_STREAM(cuLaunchKernel, ptsz,
+                       (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                        unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
+                        CUstream stream, void **arguments, void **extra),
+                       launch_on(stream, default_stream, function,
+                                 LaunchShape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes},
+                                 arguments, extra))
+DRIVER_CALL_PER_STREAM(cuLaunchKernelEx, ptsz,
+                       (const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra),
+                       launch_configured(config, default_stream, function, arguments, extra))

@@ -1,0 +1,45 @@
+/* Calls for features that this GPU lacks, so that programs that look them up can load. Each returns
+ * CUDA_ERROR_NOT_SUPPORTED. */
+#include "contexts/context.h"
+
+/* The arguments are ignored. */
+#define REFUSED(name)                                                                                                  \
+    extern "C" __attribute__((visibility("hidden"))) CUresult implementation_##name()                                  \
+    {                                                                                                                  \
+        const CUresult result = vgpu::enter();                                                                         \
+        return result == CUDA_SUCCESS ? CUDA_ERROR_NOT_SUPPORTED : result;                                             \
+    }
+
+/* Mipmapped arrays. */
+REFUSED(cuMipmappedArrayDestroy)
+REFUSED(cuMipmappedArrayGetLevel)
+
+/* Memory and semaphores of other interfaces. */
+REFUSED(cuDestroyExternalMemory)
+REFUSED(cuDestroyExternalSemaphore)
+REFUSED(cuExternalMemoryGetMappedBuffer)
+REFUSED(cuExternalMemoryGetMappedMipmappedArray)
+REFUSED(cuImportExternalMemory)
+REFUSED(cuImportExternalSemaphore)
+REFUSED(cuSignalExternalSemaphoresAsync)
+REFUSED(cuSignalExternalSemaphoresAsync_ptsz)
+REFUSED(cuWaitExternalSemaphoresAsync)
+REFUSED(cuWaitExternalSemaphoresAsync_ptsz)
+
+/* Images of OpenGL and EGL. */
+REFUSED(cuEGLStreamConsumerDisconnect)
+REFUSED(cuEGLStreamProducerConnect)
+REFUSED(cuEGLStreamProducerDisconnect)
+REFUSED(cuEGLStreamProducerPresentFrame)
+REFUSED(cuEGLStreamProducerReturnFrame)
+REFUSED(cuGLGetDevices_v2)
+REFUSED(cuGraphicsGLRegisterBuffer)
+REFUSED(cuGraphicsGLRegisterImage)
+REFUSED(cuGraphicsMapResources)
+REFUSED(cuGraphicsMapResources_ptsz)
+REFUSED(cuGraphicsResourceGetMappedPointer_v2)
+REFUSED(cuGraphicsResourceSetMapFlags_v2)
+REFUSED(cuGraphicsSubResourceGetMappedArray)
+REFUSED(cuGraphicsUnmapResources)
+REFUSED(cuGraphicsUnmapResources_ptsz)
+REFUSED(cuGraphicsUnregisterResource)

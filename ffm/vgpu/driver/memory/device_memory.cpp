@@ -1,0 +1,179 @@
+/* The devices' own memory: one reserved range of addresses for each, backed by this machine's memory on use. */
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <sys/mman.h>
+#include <vector>
+
+#include "foundation/configuration.h"
+#include "memory.h"
+
+namespace vgpu
+{
+
+namespace
+{
+
+/* Addresses of CUDA allocations are multiples of at least 256 (CUDA C++ Programming Guide, "Device Memory
+ * Accesses"); current drivers give 512. */
+constexpr std::size_t alignment = 512;
+constexpr std::size_t commit_unit = std::size_t{2} << 20;
+/* Larger blocks return their pages to the machine when they are freed. */
+constexpr std::size_t give_back_from = std::size_t{64} << 20;
+
+struct Arena {
+    std::mutex mutex;
+    std::uintptr_t base = 0;
+    std::size_t size = 0;
+    std::size_t used = 0;
+    std::map<std::size_t, std::size_t> holes; /* offset to size */
+    std::vector<bool> committed;              /* for each commit_unit */
+    std::vector<std::uint32_t> allocations;   /* likewise: how many lie there */
+    std::vector<std::uint8_t> present;        /* likewise: whether any does */
+
+    /* Reserves the addresses; false if this machine does not provide them. */
+    bool reserve()
+    {
+        if (base)
+            return true;
+        size = DeviceMemory::total();
+        void *range = mmap(nullptr, size + commit_unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (range == MAP_FAILED)
+            return false;
+        base = (reinterpret_cast<std::uintptr_t>(range) + commit_unit - 1) / commit_unit * commit_unit;
+        holes[0] = size;
+        committed.assign(size / commit_unit, false);
+        allocations.assign(size / commit_unit, 0);
+        present.assign(size / commit_unit, 0);
+        return true;
+    }
+
+    void count(std::size_t offset, std::size_t length, bool added)
+    {
+        for (std::size_t unit = offset / commit_unit; unit <= (offset + length - 1) / commit_unit; ++unit) {
+            allocations[unit] += added ? 1 : -1u;
+            present[unit] = allocations[unit] > 0;
+        }
+    }
+
+    bool commit(std::size_t offset, std::size_t length)
+    {
+        for (std::size_t unit = offset / commit_unit; unit <= (offset + length - 1) / commit_unit; ++unit) {
+            if (committed[unit])
+                continue;
+            if (mprotect(reinterpret_cast<void *>(base + unit * commit_unit), commit_unit, PROT_READ | PROT_WRITE) != 0)
+                return false;
+            committed[unit] = true;
+        }
+        return true;
+    }
+};
+
+Arena &arena(CUdevice device)
+{
+    static std::mutex *mutex = new std::mutex;
+    static auto *arenas = new std::map<CUdevice, Arena>;
+    std::lock_guard<std::mutex> lock(*mutex);
+    return (*arenas)[device];
+}
+
+std::size_t rounded(std::size_t size)
+{
+    return (size + alignment - 1) / alignment * alignment;
+}
+
+} // namespace
+
+CUresult DeviceMemory::allocate(CUdevice device, std::size_t size, std::uintptr_t &address)
+{
+    Arena &memory = arena(device);
+    std::lock_guard<std::mutex> lock(memory.mutex);
+    std::size_t length = rounded(size);
+    if (!memory.reserve() || length > memory.size - memory.used)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (auto hole = memory.holes.begin(); hole != memory.holes.end(); ++hole) {
+        if (hole->second < length)
+            continue;
+        std::size_t offset = hole->first;
+        if (!memory.commit(offset, length))
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        std::size_t rest = hole->second - length;
+        memory.holes.erase(hole);
+        if (rest > 0)
+            memory.holes[offset + length] = rest;
+        memory.used += length;
+        memory.count(offset, length, true);
+        address = memory.base + offset;
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void DeviceMemory::release(CUdevice device, std::uintptr_t address, std::size_t size)
+{
+    Arena &memory = arena(device);
+    std::lock_guard<std::mutex> lock(memory.mutex);
+    std::size_t length = rounded(size);
+    std::size_t offset = address - memory.base;
+    memory.used -= length;
+    memory.count(offset, length, false);
+    if (length >= give_back_from) {
+        std::uintptr_t first = (address + commit_unit - 1) / commit_unit * commit_unit;
+        std::uintptr_t behind = (address + length) / commit_unit * commit_unit;
+        if (behind > first)
+            madvise(reinterpret_cast<void *>(first), behind - first, MADV_DONTNEED);
+    }
+    auto next = memory.holes.upper_bound(offset);
+    if (next != memory.holes.end() && offset + length == next->first) {
+        length += next->second;
+        next = memory.holes.erase(next);
+    }
+    if (next != memory.holes.begin()) {
+        auto before = std::prev(next);
+        if (before->first + before->second == offset) {
+            before->second += length;
+            return;
+        }
+    }
+    memory.holes[offset] = length;
+}
+
+bool DeviceMemory::take(CUdevice device, std::size_t size)
+{
+    Arena &memory = arena(device);
+    std::lock_guard<std::mutex> lock(memory.mutex);
+    if (size > total() - memory.used)
+        return false;
+    memory.used += size;
+    return true;
+}
+
+void DeviceMemory::give_back(CUdevice device, std::size_t size)
+{
+    Arena &memory = arena(device);
+    std::lock_guard<std::mutex> lock(memory.mutex);
+    memory.used -= size;
+}
+
+DeviceMemory::Map DeviceMemory::map(CUdevice device)
+{
+    Arena &memory = arena(device);
+    std::lock_guard<std::mutex> lock(memory.mutex);
+    return {memory.base, memory.size, memory.present.data()};
+}
+
+std::size_t DeviceMemory::total()
+{
+    double bytes = configuration().device_memory * (std::size_t{1} << 30);
+    return std::max(static_cast<std::size_t>(bytes) / commit_unit, std::size_t{1}) * commit_unit;
+}
+
+std::size_t DeviceMemory::used(CUdevice device)
+{
+    Arena &memory = arena(device);
+    std::lock_guard<std::mutex> lock(memory.mutex);
+    return memory.used;
+}
+
+} // namespace vgpu
