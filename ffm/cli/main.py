@@ -35,6 +35,7 @@ COMMANDS: dict[str, Entry] = {
     "subsequence": Entry("ffm.cli.view", "subsequence", "Estimate the saving of a part of a sequence."),
     "fold": Entry("ffm.cli.view", "fold", "Show all calls of one function, by calling function."),
     "site": Entry("ffm.cli.view", "site", "Show one call site: stack, times, verdicts."),
+    "path": Entry("ffm.cli.path", "path", "Show what the run waits for, and what faster parts would save."),
     "doctor": Entry("ffm.cli.doctor", "doctor", "Check what this machine's driver, Frida and permissions allow."),
     "remedies": Entry("ffm.cli.remedies", "remedies", "Show what to change, where, and what it would save."),
     "apply-remedy": Entry("ffm.cli.apply_remedy", "apply_remedy", "Run the program with fixes applied, and compare."),

@@ -45,8 +45,8 @@ from ffm.model import replay_kernels
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.gpu_times import GpuTimes, Inference
-from ffm.model.graph import Threads
 from ffm.model.timeline import Kind, Problem, Timeline
+from ffm.model.waiting.graph import Threads
 
 NANOSECONDS_IN_SECOND = 1e9
 
@@ -194,6 +194,36 @@ class Replay:
         likely, slow, fast, recurring = savings
         certain = 0 if len(self._family.parent) > 1 else 1
         low = min(slow[certain], likely[certain], recurring[certain])
+        return Replayed(likely[1], max(low, 0.0), max(likely[2], fast[2], slow[1]))
+
+    def changed(self, saved: NDArray[np.int64], share: NDArray[np.float64]) -> Replayed:
+        """Return the seconds that the run saves if parts of it take less time; a negative saving counts as none.
+
+        Args:
+            saved: nanoseconds of the CPU that disappear between the row's begin and the thread's next row, shape (n,).
+            share: what share of its time the GPU's work of the row still takes, 0 to 1, shape (n,).
+        """
+        timeline = self._timeline
+        if not len(timeline):
+            return Replayed(0.0, 0.0, 0.0)
+        following = timeline.thread[1:] == timeline.thread[:-1]
+        before = np.zeros(len(timeline), np.int64)
+        before[1:] = np.where(following, saved[:-1], 0)
+        lasts = np.append(~following, True)
+        savings = []
+        for times, strict in (
+            (self.inference.likely, False),
+            (self.inference.slow, True),
+            (self.inference.fast, False),
+        ):
+            less = replace(times, gpu=(times.gpu * share).astype(np.int64))
+            probes = replay_kernels.Probes(before, timeline.start.copy(), timeline.wait.copy())
+            early = self._run(len(timeline), less, _NOTHING, strict=strict, jump=False, probes=probes)
+            np.add.at(early, timeline.thread[lasts], saved[lasts])
+            savings.append(self._groups.run_savings(self._ends, early))
+        likely, slow, fast = savings
+        certain = 0 if len(self._family.parent) > 1 else 1
+        low = min(slow[certain], likely[certain])
         return Replayed(likely[1], max(low, 0.0), max(likely[2], fast[2], slow[1]))
 
     def without_probes(self, probe: NDArray[np.int64]) -> Timeline:

@@ -287,6 +287,18 @@ class Estimates:
         replayed = self.replay.without(selected)
         return Replayed(min(replayed.likely_s, self._wall_s), self._at_least(replayed), self._at_most(replayed))
 
+    def changed(self, saved: NDArray[np.int64], share: NDArray[np.float64]) -> Replayed | None:
+        """Return what the run saves if parts of it take less time; arguments as for `ffm.model.replay.Replay.changed`.
+        None if there is no replay.
+        """
+        if self.replay is None:
+            return None
+        found = self.replay.changed(saved, share)
+        run_s = max(self._variation.run_s, VARIES * self._wall_s)
+        least = max(found.low_s * (1 - self._variation.share) - run_s, 0.0)
+        most = found.high_s * (1 + self._variation.share) + (run_s if found.high_s > 0 else 0.0)
+        return Replayed(min(found.likely_s, self._wall_s), min(least, self._wall_s), min(most, self._wall_s))
+
     def _at_least(self, replayed: Replayed) -> float:
         return min(max(replayed.low_s * (1 - self._variation.share) - self._variation.run_s, 0.0), self._wall_s)
 

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from simulator import Call, Member, families, programs, traced, traced_together
 
-from ffm.model import graph_kernels, path_kernels
 from ffm.model.compiled import compiled
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import given_gpu_times, infer_gpu_times
-from ffm.model.graph import Graph, Reason, build_graph
-from ffm.model.path import LATEST_LAUNCH_NS, Part, Path, agreement, find_path
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
+from ffm.model.waiting import graph_kernels, path_kernels
+from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph, Reason, build_graph
+from ffm.model.waiting.path import Part, Path, agreement, find_path
 
 MS = 1_000_000
 

@@ -13,6 +13,9 @@ from nsight_reports import DEVICE, OTHER, PAGEABLE, PINNED, PROCESS, TRACES, Rep
 
 from ffm.errors import DocumentError
 from ffm.model.device import Action
+from ffm.model.gpu_times import infer_gpu_times
+from ffm.model.waiting.graph import build_graph
+from ffm.model.waiting.path import find_path
 from ffm.results.analysis_document import Analysis
 from ffm.results.stored import open_results
 from ffm.sources.nsight import read_nsight
@@ -189,3 +192,18 @@ def test_outermost_calls_contain_all_others(rows: list[tuple[int, int, int]]) ->
     outer, holder = outermost(np.zeros(len(rows), np.int64), thread, start, end)
     assert (holder[outer] == np.arange(len(outer))).all()
     assert (thread[outer][holder] == thread).all() and (start[outer][holder] <= start).all()
+
+
+@needs_traces
+@pytest.mark.parametrize("report", ["nsys-cestwc-rtx3090/report2", "nsys-h100/h100_2gpu_1s"])
+def test_the_path_of_a_real_run_covers_each_nanosecond_once(report: str) -> None:
+    profile = read_nsight(TRACES / f"{report}.sqlite")
+    run = profiled_run(profile, profile.calls.name.astype(np.int32))
+    times = infer_gpu_times(run.timeline, run.work)
+    graph = build_graph(run.timeline, run.work, times, times.likely)
+    path = find_path(run.timeline, run.work, graph)
+    assert (path.begin[1:] == path.end[:-1]).all()
+    last = max((run.timeline.start + run.timeline.duration + run.timeline.gap).max(), graph.gpu_end.max())
+    assert path.length == last - run.timeline.start.min()
+    has_work = run.work.measured > 0
+    assert (graph.gpu_end - graph.gpu_begin)[has_work].tolist() == run.work.measured[has_work].tolist()

@@ -1,7 +1,8 @@
 """The graph of a run: for each wait, and each piece of GPU work, the one row that it waited for.
 
 CASITA trims each wait to the one edge that ended it (Dietrich 2019, 5.4.1). So the graph needs no list of edges: it is
-columns beside the timeline, and whoever walks it backwards finds exactly one row at each step (`ffm.model.path`).
+columns beside the timeline, and whoever walks it backwards finds exactly one row at each step
+(`ffm.model.waiting.path`).
 
 The GPU's times are those that a profiler recorded, or as `ffm.model.gpu_times` infers them. The rest of a wait, after
 the work that it waited for was over, is overhead and no waiting (there, 4.1.1).
@@ -15,11 +16,16 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model import graph_kernels
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.gpu_times import WAITED_NS, GpuTimes, Inference
 from ffm.model.timeline import Timeline
+from ffm.model.waiting import graph_kernels
+
+LATEST_LAUNCH_NS = 100_000
+"""If GPU work begins later than that after its cause, there is another cause, which is not known. On real GPUs it
+begins 1 to 13 microseconds after.
+"""
 
 
 class Reason(IntEnum):

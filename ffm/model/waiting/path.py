@@ -17,17 +17,12 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model import path_kernels
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.gpu_times import WAITED_NS
-from ffm.model.graph import Graph, Threads
 from ffm.model.timeline import Timeline
-
-LATEST_LAUNCH_NS = 100_000
-"""If GPU work begins later than that after its cause, there is another cause, which is not known. On real GPUs it
-begins 1 to 13 microseconds after.
-"""
+from ffm.model.waiting import path_kernels
+from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph, Threads
 
 
 class Part(IntEnum):

@@ -1,5 +1,5 @@
-"""The pass that finds what each wait and each piece of GPU work waited for (`ffm.model.graph`), in the part of Python
-that Numba compiles.
+"""The pass that finds what each wait and each piece of GPU work waited for (`ffm.model.waiting.graph`), in the part of
+Python that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here. Rows are visited in `order`: by process, then by time. Columns are
 those of `Timeline` and `DeviceWork`.
@@ -29,7 +29,7 @@ BY_LAUNCH = 0
 BY_STREAM = 1
 BY_EVENT = 2
 BY_LEGACY = 3
-"""Values of `ffm.model.graph.Reason`."""
+"""Values of `ffm.model.waiting.graph.Reason`."""
 
 
 def link(
@@ -55,7 +55,7 @@ def link(
     cause: Columns,
     waited: Columns,
 ) -> None:
-    """Place the GPU's work, and fill in the columns of `ffm.model.graph.Graph`, which contain zeros, or -1 for
+    """Place the GPU's work, and fill in the columns of `ffm.model.waiting.graph.Graph`, which contain zeros, or -1 for
     `gpu_after` and `cause`.
 
     `gpu` contains the nanoseconds of each row's work, `began` when it began, or -1 if that follows from the order of

@@ -1,5 +1,5 @@
-"""The passes that walk a graph backwards and cut the path by rows (`ffm.model.path`), in the part of Python that Numba
-compiles.
+"""The passes that walk a graph backwards and cut the path by rows (`ffm.model.waiting.path`), in the part of Python
+that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here. Columns are those of `Timeline`, `DeviceWork` and `Graph`.
 """
@@ -26,7 +26,7 @@ WORK = 2
 REST = 3
 UNKNOWN = 4
 GPU = 5
-"""Values of `ffm.model.path.Part`."""
+"""Values of `ffm.model.waiting.path.Part`."""
 
 
 def walk(

@@ -1,0 +1,167 @@
+"""Patterns of waiting in a run, after CASITA (Dietrich 2019, Table 4.1 and appendix): how often, and for how long.
+
+The GPU's idle time is that of a process, between its first and its last piece of GPU work: which device a stream
+belongs to is not recorded. Where definitions leave a choice, the dissertation counts and not CASITA's code: a wait
+lasts until the last task is over, not until the call returns, and work on kernels counts once, however many streams
+run kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.device import Action, DeviceWork
+from ffm.model.timeline import Kind, Timeline
+from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph
+
+Times = NDArray[np.int64]
+
+_PURE_WAITS = (Action.WAIT_CONTEXT, Action.WAIT_STREAM, Action.WAIT_EVENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """How often something occurred, and the nanoseconds that it took together."""
+
+    count: int
+    lasting: int
+
+
+@dataclass(frozen=True, slots=True)
+class GpuUse:
+    """How one process used the GPU between its first and last work there. Nanoseconds."""
+
+    process: int
+    lasting: int
+    """From the begin of the first work to the end of the last."""
+    idle: int
+    """Without any work."""
+    compute_idle: int
+    """Without a kernel."""
+    copy_overlap: int
+    """With a kernel and a transfer at once."""
+
+    @property
+    def unhidden(self) -> int:
+        """With transfers alone: compute idle time that is not idle."""
+        return self.compute_idle - self.idle
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """What CASITA would find in a run with one kind of device and no messages between processes."""
+
+    early: Pattern
+    """Waits for GPU work that was not yet over (early blocking synchronization)."""
+    early_on_kernels: int
+    """The nanoseconds of these during which a kernel ran."""
+    late: Pattern
+    """Synchronizations for work that was over already; the time that the calls took."""
+    late_transfer: Pattern
+    """Kernels that could only begin after a transfer that no kernel hid; from the transfer's begin to the kernel's."""
+    launch_delay: Pattern
+    """From the begin of a launch to the begin of its work, where the work waited for nothing else. Empty unless a
+    profiler recorded when work began.
+    """
+    gpu: list[GpuUse]
+
+
+def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph) -> Patterns:
+    """Find the patterns of a run. O(n log n)."""
+    caused = graph.cause >= 0
+    late = np.isin(work.action, _PURE_WAITS) & ~caused & (timeline.kind == Kind.SYNCHRONIZATION)
+    works = graph.works
+    transfer = works & (timeline.kind == Kind.TRANSFER)
+    kernel = works & ~transfer
+    process = work.process_of_thread[timeline.thread] if len(timeline) else np.zeros(0, np.int32)
+    own_first = np.isin(work.action, (Action.ENQUEUE_AND_WAIT, Action.SET_AND_WAIT))
+    begin = timeline.start + np.where(own_first, timeline.duration - timeline.wait, 0)
+    on_kernels, late_count, late_ns = 0, 0, 0
+    use: list[GpuUse] = []
+    for number in np.unique(process[works]).tolist():
+        mine = process == number
+        kernels = Union.of(graph.gpu_begin[kernel & mine], graph.gpu_end[kernel & mine])
+        waits = caused & mine
+        on_kernels += int(kernels.within(begin[waits], begin[waits] + graph.waited[waits]).sum())
+        use.append(_gpu_use(graph, number, kernels, transfer & mine, works & mine))
+        after = np.flatnonzero(kernel & mine & (graph.gpu_after >= 0))
+        before = graph.gpu_after[after]
+        since, until = graph.gpu_begin[before], graph.gpu_end[before]
+        delayed = transfer[before] & (kernels.within(since, until) < until - since)
+        late_count += int(delayed.sum())
+        late_ns += int((graph.gpu_begin[after] - since)[delayed].sum())
+    return Patterns(
+        early=Pattern(int(caused.sum()), int(graph.waited.sum())),
+        early_on_kernels=on_kernels,
+        late=Pattern(int(late.sum()), int(timeline.duration[late].sum())),
+        late_transfer=Pattern(late_count, late_ns),
+        launch_delay=launch_delay(timeline, work, graph),
+        gpu=use,
+    )
+
+
+def launch_delay(timeline: Timeline, work: DeviceWork, graph: Graph) -> Pattern:
+    """Return the time from launches to work that waited for nothing else: CASITA's kernel startup delay."""
+    if work.began is None:
+        return Pattern(0, 0)
+    delay = graph.gpu_begin - timeline.start
+    alone = graph.works & (graph.gpu_after < 0) & (work.action == Action.ENQUEUE) & (timeline.kind != Kind.TRANSFER)
+    alone &= delay <= timeline.duration + LATEST_LAUNCH_NS
+    return Pattern(int(alone.sum()), int(delay[alone].sum()))
+
+
+def _gpu_use(
+    graph: Graph, process: int, kernels: Union, transfer: NDArray[np.bool_], works: NDArray[np.bool_]
+) -> GpuUse:
+    transfers = Union.of(graph.gpu_begin[transfer], graph.gpu_end[transfer])
+    everything = Union.of(graph.gpu_begin[works], graph.gpu_end[works])
+    lasting = int(graph.gpu_end[works].max() - graph.gpu_begin[works].min())
+    return GpuUse(
+        process=process,
+        lasting=lasting,
+        idle=lasting - everything.length,
+        compute_idle=lasting - kernels.length,
+        copy_overlap=kernels.length + transfers.length - everything.length,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Intervals that do not touch, ascending, which cover what some intervals cover together."""
+
+    begin: Times
+    end: Times
+    before: Times
+    """How much the intervals before each one cover; one entry more than intervals."""
+
+    @classmethod
+    def of(cls, begin: Times, end: Times) -> Union:
+        """Join intervals, in any order."""
+        order = np.argsort(begin, kind="stable")
+        first, last = begin[order], np.maximum.accumulate(end[order]) if len(end) else end
+        starts = np.ones(len(first), bool)
+        starts[1:] = first[1:] > last[:-1]
+        whole = np.flatnonzero(starts)
+        ends = last[np.append(whole[1:], len(last)) - 1] if len(whole) else last
+        begins = first[whole]
+        return cls(begins, ends, np.concatenate(([0], np.cumsum(ends - begins))).astype(np.int64))
+
+    @property
+    def length(self) -> int:
+        """How much they cover."""
+        return int(self.before[-1])
+
+    def until(self, time: Times) -> Times:
+        """Return how much they cover before each moment."""
+        if not len(self.begin):
+            return np.zeros(len(time), np.int64)
+        index = np.searchsorted(self.begin, time, side="right") - 1
+        inside = np.minimum(time, self.end[index.clip(0)]) - self.begin[index.clip(0)]
+        return np.asarray(np.where(index >= 0, self.before[index.clip(0)] + inside, 0), np.int64)
+
+    def within(self, begin: Times, end: Times) -> Times:
+        """Return how much of each interval they cover."""
+        return self.until(end) - self.until(begin)

@@ -1,0 +1,179 @@
+"""The screens of `ffm path`."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from ffm.report.commands import command
+from ffm.report.numbers import Scale, count, percent, plural
+from ffm.report.terminal.layout import Column, bullet, following, heading, paragraph, table
+from ffm.report.waiting.path import (
+    SHARE_MEANINGS,
+    ChangeView,
+    Gain,
+    GpuRow,
+    PathView,
+    RegionRow,
+    RegionView,
+    Share,
+)
+
+LISTED_CHANGES = 8
+"""Changes that the screen of `--if` names."""
+
+
+def render_path(view: PathView, width: int = 80) -> RenderableType:
+    """Lay out the critical path of a run."""
+    scale = Scale(view.wall_s)
+    title = f"{view.application}: {scale.seconds(view.wall_s)} of wall time, {scale.seconds(view.length_s)} traced"
+    parts: list[RenderableType] = [Text(title, style="bold")]
+    if view.agreed_percent is None:
+        parts.append(paragraph(f"Imported from {view.origin}, which recorded the GPU's times."))
+    else:
+        parts.append(
+            paragraph(
+                f"{percent(view.agreed_percent)} of the critical path is the same whatever is inferred about the GPU."
+            )
+        )
+    parts += [heading("Critical path"), _shares(view.shares, scale, width)]
+    parts += _regions(view, scale, width)
+    if view.patterns:
+        parts.append(heading("Patterns of waiting"))
+        columns = [Column("seconds", right=True), Column("count", right=True), Column("pattern")]
+        rows = [[scale.seconds(row.seconds), count(row.count), row.name] for row in view.patterns]
+        parts.append(table(columns, rows, width))
+        parts += [bullet(f"{row.name}: {row.meaning}") for row in view.patterns]
+    if view.gpu:
+        parts.append(heading("The GPU, between its first and its last work"))
+        parts += [bullet(_gpu(row, scale, len(view.gpu))) for row in view.gpu]
+    if view.notes:
+        parts += [heading("Notes"), *(bullet(note) for note in view.notes)]
+    if view.regions:
+        parts += [
+            heading("Next"),
+            following(
+                (command("path 1", view.results), "one region, by its number or name"),
+                (command("path --if 1=2x", view.results), "what the run would save if it were twice as fast"),
+            ),
+        ]
+    return Group(*parts)
+
+
+def _shares(shares: list[Share], scale: Scale, width: int) -> RenderableType:
+    columns = [
+        Column("seconds", right=True),
+        Column("of run", right=True),
+        Column("kind", style="bold"),
+        Column("meaning", flexible=True),
+    ]
+    rows = [
+        [scale.seconds(share.seconds), percent(share.percent), share.name, SHARE_MEANINGS[share.name]]
+        for share in shares
+        if share.seconds > 0
+    ]
+    return table(columns, rows, width)
+
+
+def _regions(view: PathView, scale: Scale, width: int) -> list[RenderableType]:
+    title = heading("Regions")
+    title.append("  by their seconds on the path", style="not bold")
+    parts: list[RenderableType] = [title]
+    tried = any(row.twice_s is not None for row in view.regions)
+    columns = [
+        Column("on path", right=True, style="bold"),
+        Column("of run", right=True),
+        *([Column("2x saves", right=True)] if tried else []),
+        Column("number", right=True),
+        Column("region", flexible=True),
+    ]
+    rows = [
+        [
+            scale.seconds(row.path_s),
+            percent(row.path_percent),
+            *([scale.seconds(row.twice_s or 0.0)] if tried else []),
+            str(row.number),
+            region_name(row),
+        ]
+        for row in view.regions
+    ]
+    parts.append(table(columns, rows, width))
+    if view.hidden:
+        parts.append(paragraph(f"{plural(view.hidden, 'region')} with less on the path hidden (--all shows)"))
+    if tried:
+        parts.append(
+            paragraph(
+                "2x saves: what the run would save if the region were twice as fast, by replay; these do not add up"
+            )
+        )
+    return parts
+
+
+def region_name(row: RegionRow) -> str:
+    """Return `kernel solve als.cu:120`."""
+    return f"{row.kind} {row.name} {row.place}".rstrip()
+
+
+def _gpu(row: GpuRow, scale: Scale, processes: int) -> str:
+    def told(seconds: float) -> str:
+        share = 100 * seconds / row.lasting_s if row.lasting_s > 0 else 0.0
+        return f"{scale.seconds(seconds)} ({percent(share)})"
+
+    whose = f"process {row.process}: " if processes > 1 else ""
+    return (
+        f"{whose}idle for {told(row.idle_s)} of {scale.seconds(row.lasting_s)}; without a kernel for "
+        f"{told(row.compute_idle_s)}, of this {scale.seconds(row.unhidden_s)} in transfers that no kernel hid; "
+        f"{scale.seconds(row.copy_overlap_s)} of transfers beside kernels"
+    )
+
+
+def render_region(view: RegionView, width: int = 80) -> RenderableType:
+    """Lay out one region."""
+    scale, row = Scale(view.wall_s), view.region
+    parts: list[RenderableType] = [
+        Text(f"Region {row.number} of {view.application}: {region_name(row)}", style="bold"),
+        paragraph(
+            f"{plural(row.count, 'time')}, {scale.seconds(row.total_s)} in all; on the critical path "
+            f"{scale.seconds(row.path_s)} ({percent(row.path_percent)} of the run)"
+        ),
+        *(bullet(f"{part.name}: {scale.seconds(part.seconds)} ({percent(part.percent)})") for part in view.parts),
+        heading("If it were faster, the run would save"),
+        *(bullet(f"{_factor(gain)}: {_gain(gain, scale)}") for gain in view.gains),
+    ]
+    sites = [(where.command, "a call site of it") for where in view.sites[:3]]
+    parts += [heading("Next"), following((view.command, "any other factor"), *sites)]
+    return Group(*parts)
+
+
+def _factor(gain: Gain) -> str:
+    if gain.factor is None:
+        return "gone"
+    return "10 % faster" if gain.factor < 1.2 else f"{gain.factor:g}x as fast"
+
+
+def _gain(gain: Gain, scale: Scale) -> str:
+    between = f"{scale.seconds(gain.low_s)} to {scale.seconds(gain.high_s)}"
+    return f"{scale.seconds(gain.seconds)} ({percent(scale.share(gain.seconds))}), {between}"
+
+
+def render_change(view: ChangeView, width: int = 80) -> RenderableType:
+    """Lay out what changes would save."""
+    scale = Scale(view.wall_s)
+    parts: list[RenderableType] = [
+        Text(f"{view.application}: {scale.seconds(view.wall_s)} of wall time", style="bold"),
+    ]
+    shown = sorted(view.changes, key=lambda change: -change.region.path_s)
+    for change in shown[:LISTED_CHANGES]:
+        how = "gone" if change.factor is None else f"{change.factor:g}x as fast"
+        row = change.region
+        on_path = f"{scale.seconds(row.total_s)}, {scale.seconds(row.path_s)} on the critical path"
+        parts.append(bullet(f"{region_name(row)} {how} ({on_path})"))
+    if len(shown) > LISTED_CHANGES:
+        parts.append(paragraph(f"and {plural(len(shown) - LISTED_CHANGES, 'region')} with less on the path"))
+    saved = max(view.wall_s - view.gain.seconds, 0.0)
+    parts += [
+        heading(f"The run would save {_gain(view.gain, scale)}"),
+        paragraph(f"It would take {scale.seconds(saved)}."),
+        paragraph(f"The changes take {scale.seconds(view.path_s)} away from the path as it is."),
+    ]
+    return Group(*parts)

@@ -1,0 +1,1 @@
+"""What a run waits for: the critical path, its regions and patterns."""

@@ -1,0 +1,438 @@
+"""What a run waits for: the views of `ffm path`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.errors import FfmError
+from ffm.model.timeline import Kind
+from ffm.model.waiting.path import Part
+from ffm.model.waiting.patterns import GpuUse, Patterns, find_patterns
+from ffm.report.commands import command
+from ffm.report.numbers import HIDDEN_BELOW_PERCENT
+from ffm.report.waiting.regions import Region, Regions, find_regions
+from ffm.results.run_path import RunPath, run_path
+from ffm.results.stored import Results
+
+WHOLE_GPU = "GPU"
+"""The name for all of the GPU's work."""
+
+TRIED_ROWS = 3_000_000
+"""At most so many rows are replayed for the column of what regions twice as fast would save."""
+
+LISTED_REGIONS = 20
+"""Regions that are listed unless all are asked for."""
+
+_NS = 1e9
+_CHANGE = re.compile(r"(?P<region>.+)=(?P<factor>\d+(\.\d+)?)x?", re.DOTALL)
+_GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A kind of time on the path."""
+
+    name: str
+    seconds: float
+    percent: float
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """What the run would save if something became faster by a factor; None stands for its removal. Seconds."""
+
+    factor: float | None
+    seconds: float
+    low_s: float
+    high_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RegionRow:
+    """A region. `number` names it on the command line. `path_s` is the part of `total_s` on the path.
+
+    `kind` is `CPU`, `call`, `kernel` or `transfer`. `twice_s` is what the run would save if it were twice as fast; None
+    if that was not tried.
+    """
+
+    number: int
+    kind: str
+    name: str
+    place: str
+    count: int
+    total_s: float
+    path_s: float
+    path_percent: float
+    twice_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PatternRow:
+    """How often a pattern of waiting occurred, and for how long."""
+
+    name: str
+    meaning: str
+    count: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class GpuRow:
+    """How a process used the GPU from its first work there to its last. Seconds.
+
+    `idle_s` is without any work, `compute_idle_s` without a kernel, `unhidden_s` with transfers alone, and
+    `copy_overlap_s` with transfers beside kernels.
+    """
+
+    process: int
+    lasting_s: float
+    idle_s: float
+    compute_idle_s: float
+    unhidden_s: float
+    copy_overlap_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class PathView:
+    """What a run waits for. `length_s` is the time from the first traced call to the end of the run's last work.
+
+    `agreed_percent` is the share of the path that is the same whatever is inferred about the GPU; None if a profiler
+    recorded the GPU's times.
+    """
+
+    application: str
+    origin: str
+    wall_s: float
+    length_s: float
+    agreed_percent: float | None
+    shares: list[Share]
+    regions: list[RegionRow]
+    hidden: int
+    patterns: list[PatternRow]
+    gpu: list[GpuRow]
+    notes: list[str]
+    results: str
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """One call site of a region, by its number, and the command that shows it."""
+
+    site: int
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegionView:
+    """One region: how much of it is on the path, and what the run would save if it were faster or gone."""
+
+    application: str
+    wall_s: float
+    region: RegionRow
+    parts: list[Share]
+    """What its time on the path is; percent of the run."""
+    gains: list[Gain]
+    sites: list[Where]
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A region that becomes faster; `factor` None stands for its removal."""
+
+    region: RegionRow
+    factor: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeView:
+    """What the run would save if some regions were faster: replayed with all of these changes together. Seconds.
+
+    `path_s` is what the changes take away from the critical path as it is: at most that much, and usually less, because
+    another path becomes critical.
+    """
+
+    application: str
+    wall_s: float
+    changes: list[Change]
+    path_s: float
+    gain: Gain
+
+
+def path_view(results: Results, *, show_all: bool = False, words: str = "") -> PathView:
+    """Lay out the critical path of a run; `words` is the option that names its results, as the user gave it.
+
+    Raises:
+        FfmError: The results contain totals instead of single operations.
+        DocumentError: The timeline next to the document cannot be read.
+    """
+    document, run = results.document, run_path(results)
+    found = find_regions(document, run)
+    patterns = find_patterns(run.timeline, run.work, run.graph)
+    wall_s = document.wall_s
+    worth = [_percent(region.path_s, wall_s) >= HIDDEN_BELOW_PERCENT for region in found.regions]
+    shown = len(worth) if show_all else min(sum(worth), LISTED_REGIONS)
+    rows = [_row(found, index, wall_s, _twice(results, run, found, index, shown)) for index in range(shown)]
+    return PathView(
+        application=document.application,
+        origin=document.origin,
+        wall_s=wall_s,
+        length_s=run.path.length / _NS,
+        agreed_percent=None if run.agreed is None else 100 * run.agreed,
+        shares=path_shares(run, wall_s),
+        regions=rows,
+        hidden=len(found.regions) - shown,
+        patterns=_pattern_rows(patterns),
+        gpu=[_gpu_row(use) for use in patterns.gpu],
+        notes=_notes(run),
+        results=words,
+    )
+
+
+def region_view(results: Results, wanted: str, words: str = "") -> RegionView:
+    """Lay out one region, named by its number or its words.
+
+    Raises:
+        FfmError: No region, or more than one, has this name; or as for `path_view`.
+    """
+    document, run = results.document, run_path(results)
+    found = find_regions(document, run)
+    numbers = _matching(found, wanted)
+    if len(numbers) > 1:
+        raise FfmError(f"{wanted!r} is part of several regions' names: {_listed(found, numbers)}. Give a number.")
+    number = numbers[0]
+    region = found.regions[number]
+    pieces = found.of_piece == number
+    lasting = (run.path.end - run.path.begin)[pieces] / _NS
+    seconds = np.bincount(run.path.part[pieces], weights=lasting, minlength=max(Part) + 1)
+    return RegionView(
+        application=document.application,
+        wall_s=document.wall_s,
+        region=_row(found, number, document.wall_s, None),
+        parts=[
+            Share(name, float(seconds[part]), _percent(float(seconds[part]), document.wall_s))
+            for part, name in _PARTS.items()
+            if seconds[part] > 0
+        ],
+        gains=[_gain(results, run, found, [number], factor) for factor in (1 / 0.9, 2.0, math.inf)],
+        sites=[Where(site + 1, command(f"site {site + 1}", words)) for site in region.sites],
+        command=command(f"path --if {number + 1}=2x", words),
+    )
+
+
+def change_view(results: Results, changes: Sequence[str]) -> ChangeView:
+    """Replay a run with changes, each written as `REGION=FACTORx` or `REGION=gone`.
+
+    Raises:
+        FfmError: A change is not written like that, or names no region; or as for `path_view`.
+    """
+    wanted = [_change(text) for text in changes]
+    document, run = results.document, run_path(results)
+    found = find_regions(document, run)
+    saved = np.zeros(len(run.timeline), np.int64)
+    share = np.ones(len(run.timeline))
+    listed, path_s, taken = [], 0.0, set[int]()
+    for name, factor in wanted:
+        numbers = _matching(found, name)
+        if again := taken.intersection(numbers):
+            raise FfmError(f"{_listed(found, sorted(again))} is changed twice: name each region once.")
+        taken.update(numbers)
+        less, still = found.saved_by(numbers, factor, run)
+        saved, share = saved + less, np.minimum(share, still)
+        listed += [Change(_row(found, number, document.wall_s, None), _told(factor)) for number in numbers]
+        path_s += sum(found.regions[number].path_s for number in numbers) * (1 - 1 / factor)
+    only = wanted[0][1] if len({factor for _, factor in wanted}) == 1 else math.inf
+    gain = _replayed(results, saved, share, only, path_s)
+    return ChangeView(document.application, document.wall_s, listed, path_s, gain)
+
+
+def path_shares(run: RunPath, wall_s: float) -> list[Share]:
+    """Return the kinds of time on a path, with their shares of the run."""
+    path = run.path
+    seconds = (path.end - path.begin) / _NS
+    transfer = (path.part == Part.GPU) & (run.timeline.kind[path.row] == Kind.TRANSFER)
+    kinds = {
+        "CPU": np.isin(path.part, (Part.START, Part.WORK)),
+        "calls": path.part == Part.CALL,
+        "kernels": (path.part == Part.GPU) & ~transfer,
+        "transfers": transfer,
+        "overhead": path.part == Part.REST,
+        "unknown": path.part == Part.UNKNOWN,
+    }
+    sums = {name: float(seconds[chosen].sum()) for name, chosen in kinds.items()}
+    return [Share(name, total, _percent(total, wall_s)) for name, total in sums.items()]
+
+
+SHARE_MEANINGS = {
+    "CPU": "the program's own work between driver calls",
+    "calls": "driver calls, without their waits",
+    "kernels": "the GPU computes",
+    "transfers": "the GPU copies or sets memory",
+    "overhead": "waking the CPU, starting the GPU's work",
+    "unknown": "waits for nothing that the trace shows",
+}
+
+_PARTS = {
+    Part.START: "CPU work",
+    Part.WORK: "CPU work",
+    Part.CALL: "the call itself",
+    Part.GPU: "GPU work",
+    Part.REST: "overhead of waiting and launching",
+    Part.UNKNOWN: "waiting for something unknown",
+}
+
+
+def _row(found: Regions, number: int, wall_s: float, twice_s: float | None) -> RegionRow:
+    region = found.regions[number]
+    return RegionRow(
+        number=number + 1,
+        kind=region.kind,
+        name=region.name,
+        place=region.place,
+        count=region.count,
+        total_s=region.total_s,
+        path_s=region.path_s,
+        path_percent=_percent(region.path_s, wall_s),
+        twice_s=twice_s,
+    )
+
+
+def _percent(seconds: float, wall_s: float) -> float:
+    return 100 * seconds / wall_s if wall_s > 0 else 0.0
+
+
+def _told(factor: float) -> float | None:
+    return None if math.isinf(factor) else factor
+
+
+def _twice(results: Results, run: RunPath, found: Regions, number: int, shown: int) -> float | None:
+    if len(run.timeline) * shown > TRIED_ROWS:
+        return None
+    return _gain(results, run, found, [number], 2.0).seconds
+
+
+def _gain(results: Results, run: RunPath, found: Regions, numbers: list[int], factor: float) -> Gain:
+    on_path_s = sum(found.regions[number].path_s for number in numbers) * (1 - 1 / factor)
+    return _replayed(results, *found.saved_by(numbers, factor, run), factor, on_path_s)
+
+
+def _replayed(
+    results: Results,
+    saved: NDArray[np.int64],
+    share: NDArray[np.float64],
+    factor: float,
+    on_path_s: float,
+) -> Gain:
+    """Replay the run. What becomes faster, but stays, saves no more than it takes away from the path: the path is still
+    as long as the rest of it. Of several threads it is not known well enough who waits for whom to say so.
+    """
+    replayed = results.estimates.changed(saved, share)
+    assert replayed is not None and results.work is not None, "there is a path"
+    likely_s = replayed.likely_s
+    if len(results.work.process_of_thread) == 1 and not math.isinf(factor):
+        likely_s = min(likely_s, on_path_s)
+    return Gain(_told(factor), likely_s, min(replayed.low_s, likely_s), replayed.high_s)
+
+
+def _change(text: str) -> tuple[str, float]:
+    """Read `REGION=2x`."""
+    name, _, word = text.rpartition("=")
+    if name and word == _GONE:
+        return name, math.inf
+    match = _CHANGE.fullmatch(text)
+    if match is None or float(match["factor"]) <= 1:
+        raise FfmError(
+            f"{text!r} is no change: write REGION=2x for a region that is twice as fast, with a factor above 1, or "
+            "REGION=gone."
+        )
+    return match["region"], float(match["factor"])
+
+
+def _matching(found: Regions, wanted: str) -> list[int]:
+    """Return the regions with a number, else those with a name or place, else those whose names contain the words."""
+    regions = found.regions
+    if wanted == WHOLE_GPU:
+        numbers = [number for number, region in enumerate(regions) if region.kind in ("kernel", "transfer")]
+    elif wanted.isdecimal():
+        numbers = [int(wanted) - 1] if 1 <= int(wanted) <= len(regions) else []
+    else:
+        names = [_full_name(region) for region in regions]
+        exact = [number for number, region in enumerate(regions) if wanted in (region.name, region.place)]
+        exact = [number for number, name in enumerate(names) if name == wanted] or exact
+        numbers = exact or [number for number, name in enumerate(names) if wanted in name]
+    if not numbers:
+        raise FfmError(
+            f"no region has the number or name {wanted!r}: this run has {len(regions)} regions; `ffm path --all` lists "
+            "them."
+        )
+    return numbers
+
+
+def _full_name(region: Region) -> str:
+    return f"{region.kind} {region.name} {region.place}".rstrip()
+
+
+def _listed(found: Regions, numbers: Sequence[int]) -> str:
+    first = "; ".join(f"{number + 1} ({_full_name(found.regions[number])})" for number in numbers[:5])
+    return first + (f"; and {len(numbers) - 5} more" if len(numbers) > 5 else "")
+
+
+def _pattern_rows(found: Patterns) -> list[PatternRow]:
+    rows = [
+        PatternRow(
+            "early synchronization",
+            f"waited for GPU work that was not over; {found.early_on_kernels / _NS:.3f} s of it while kernels ran",
+            found.early.count,
+            found.early.lasting / _NS,
+        ),
+        PatternRow(
+            "late synchronization",
+            "a synchronization for work that was over",
+            found.late.count,
+            found.late.lasting / _NS,
+        ),
+        PatternRow(
+            "late transfer",
+            "a kernel could only begin after a transfer that no kernel hid",
+            found.late_transfer.count,
+            found.late_transfer.lasting / _NS,
+        ),
+        PatternRow(
+            "launch delay",
+            "from a launch to its kernel on an idle GPU",
+            found.launch_delay.count,
+            found.launch_delay.lasting / _NS,
+        ),
+    ]
+    return [row for row in rows if row.count]
+
+
+def _gpu_row(use: GpuUse) -> GpuRow:
+    return GpuRow(
+        process=use.process + 1,
+        lasting_s=use.lasting / _NS,
+        idle_s=use.idle / _NS,
+        compute_idle_s=use.compute_idle / _NS,
+        unhidden_s=use.unhidden / _NS,
+        copy_overlap_s=use.copy_overlap / _NS,
+    )
+
+
+def _notes(run: RunPath) -> list[str]:
+    notes = []
+    if run.work.processes > 1:
+        notes.append(
+            "The path is that of the process that ended last: what processes wait for from each other is not recorded."
+        )
+    if len(run.work.process_of_thread) > run.work.processes:
+        notes.append(
+            "Which thread started and joined which is inferred from their times. Locks and other waits between threads "
+            "count as CPU work."
+        )
+    return notes

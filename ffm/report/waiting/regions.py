@@ -1,0 +1,217 @@
+"""The regions of a run: its driver calls by site, its GPU work by site, and its CPU work between calls by function.
+
+CPU work between two calls belongs to the deepest function that is on the stacks of both: control stayed in it, or below
+it. It is named after the program's lines in that function that lead to the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.names import base_name, starts_a_thread
+from ffm.model.timeline import Kind
+from ffm.model.waiting.path import Part
+from ffm.report.places import frame_place, place, told_apart
+from ffm.results.analysis_document import Analysis
+from ffm.results.call_sites import source_file
+from ffm.results.documents import Frame
+from ffm.results.run_path import RunPath
+
+RegionKind = Literal["CPU", "call", "kernel", "transfer"]
+
+BEFORE = "before the first call"
+AFTER = "after the last call"
+_BESIDE = "beside "
+_NO_FRAMES = (_BESIDE, "before any kernel")
+"""What a profiler's trace without stacks has in place of frames."""
+_STUB = "__device_stub__"
+_NS = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of the program. Seconds; `path_s` is how many of them are on the critical path."""
+
+    kind: RegionKind
+    name: str
+    place: str
+    """`als.cu:120`, or `als.cu:120-188` for CPU work; empty if it is part of the name, or unknown."""
+    sites: tuple[int, ...]
+    """The sites of its calls or GPU work, from 0; for CPU work, of the calls before it."""
+    count: int
+    total_s: float
+    path_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """All regions of a run, those with most seconds on the path first, and which rows belong to which."""
+
+    regions: list[Region]
+    of_cpu: NDArray[np.int64]
+    """For each row, the region of the CPU work after it; -1 if there is none."""
+    of_call: NDArray[np.int64]
+    of_gpu: NDArray[np.int64]
+    of_piece: NDArray[np.int64]
+    """For each piece of the path, its region."""
+
+    def saved_by(
+        self, chosen: Sequence[int], factor: float, run: RunPath
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return what `Replay.changed` needs if some regions become faster by a factor; infinity removes them."""
+        timeline = run.timeline
+        less = 1.0 - 1.0 / factor
+        own = np.where(np.isin(self.of_call, chosen), timeline.duration - timeline.wait, 0)
+        own += np.where(np.isin(self.of_cpu, chosen), timeline.gap, 0)
+        share = np.where(np.isin(self.of_gpu, chosen), 1.0 - less, 1.0)
+        return (own * less).astype(np.int64), share
+
+
+def find_regions(analysis: Analysis, run: RunPath) -> Regions:
+    """Return the regions of a run with their times."""
+    timeline, path, graph = run.timeline, run.path, run.graph
+    rows, sites = len(timeline), len(analysis.sites)
+    site = timeline.site.astype(np.int64)
+    following = np.full(rows, sites, np.int64)
+    same = timeline.thread[1:] == timeline.thread[:-1]
+    following[:-1] = np.where(same, site[1:], sites)
+    pairs, pair = np.unique(site * (sites + 1) + following, return_inverse=True)
+    names = _Names(analysis)
+    found: dict[tuple[RegionKind, str, str], int] = {}
+    lines: dict[int, set[int]] = {}
+    members: list[set[int]] = []
+
+    def number(kind: RegionKind, name: str, where: str, at: int) -> int:
+        index = found.setdefault((kind, name, where), len(found))
+        if index == len(members):
+            members.append(set())
+        members[index].add(at)
+        return index
+
+    of_pair = np.empty(len(pairs), np.int64)
+    for index, one in enumerate(pairs.tolist()):
+        first, second = divmod(one, sites + 1)
+        name, file, touched = names.between(first, second if second < sites else None)
+        of_pair[index] = number("CPU", name, file, first)
+        lines.setdefault(int(of_pair[index]), set()).update(touched)
+    used = np.unique(site).tolist()
+    of_site, gpu_of_site = np.full(sites, -1, np.int64), np.full(sites, -1, np.int64)
+    working = set(np.unique(site[graph.works]).tolist())
+    transfers = set(np.unique(site[timeline.kind == Kind.TRANSFER]).tolist())
+    for one in used:
+        of_site[one] = number("call", *names.call(one), one)
+        if one in working:
+            gpu_of_site[one] = number("transfer" if one in transfers else "kernel", *names.work(one), one)
+    start = number("CPU", BEFORE, "", int(site[0])) if (path.part == Part.START).any() else -1
+    of_cpu, of_call = of_pair[pair.reshape(-1)], of_site[site]
+    of_gpu = np.where(graph.works, gpu_of_site[site], -1)
+    on_path = np.select(
+        [path.part == Part.GPU, path.part == Part.WORK, path.part == Part.START],
+        [of_gpu[path.row], of_cpu[path.row], start],
+        of_call[path.row],
+    )
+    count = len(found)
+    path_s = np.bincount(on_path, weights=(path.end - path.begin) / _NS, minlength=count)
+    total_s, counts = np.zeros(count), np.zeros(count, np.int64)
+    for owner, lasting in (
+        (of_cpu, timeline.gap),
+        (of_call, timeline.duration - graph.waited),
+        (of_gpu, graph.gpu_end - graph.gpu_begin),
+    ):
+        has = (owner >= 0) & (lasting > 0)
+        total_s += np.bincount(owner[has], weights=lasting[has] / _NS, minlength=count)
+        counts += np.bincount(owner[has], minlength=count)
+    if start >= 0:
+        total_s[start] += path_s[start]
+        counts[start] += 1
+    order = np.lexsort((-total_s, -path_s))
+    place_in = np.empty(count + 1, np.int64)
+    place_in[order], place_in[count] = np.arange(count), -1
+    keys = list(found)
+    regions = [
+        Region(
+            kind=keys[index][0],
+            name=keys[index][1],
+            place=_with_lines(keys[index][2], lines.get(index, set())),
+            sites=tuple(sorted(members[index])),
+            count=int(counts[index]),
+            total_s=float(total_s[index]),
+            path_s=float(path_s[index]),
+        )
+        for index in order.tolist()
+    ]
+    return Regions(regions, place_in[of_cpu], place_in[of_call], place_in[of_gpu], place_in[on_path])
+
+
+def _with_lines(file: str, lines: set[int]) -> str:
+    if not file or not lines:
+        return file
+    least, most = min(lines), max(lines)
+    return f"{file}:{least}" if least == most else f"{file}:{least}-{most}"
+
+
+class _Names:
+    """Names of calls, GPU work and CPU work, from the stacks of an analysis."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+        self._apart = {
+            index: way.removeprefix(" from ") for index, way in told_apart(analysis, range(len(analysis.sites))).items()
+        }
+        self._outer = [self._frames(index) for index in range(len(analysis.sites))]
+
+    def call(self, site: int) -> tuple[str, str]:
+        """Return the name and place of a site's call."""
+        where = place(self._analysis, site)
+        return where.call, self._apart.get(site, where.place)
+
+    def work(self, site: int) -> tuple[str, str]:
+        """Return the name and place of the GPU work of a site: the kernel's, if the stack shows it."""
+        where = place(self._analysis, site)
+        call, at = self.call(site)
+        if where.caller.startswith(_BESIDE) and self._analysis.sites[site].kind != "transfer":
+            return where.caller.removeprefix(_BESIDE), ""
+        frames = self._analysis.stacks[self._analysis.sites[site].stack].frames
+        stubs = [index for index, frame in enumerate(frames) if frame.function.startswith(_STUB)]
+        if not stubs or stubs[-1] + 1 >= len(frames):
+            return call, at
+        launcher = frames[stubs[-1] + 2 : stubs[-1] + 3]
+        if launcher and launcher[0].file and launcher[0].line:
+            at = frame_place(self._analysis, launcher[0])
+        return base_name(frames[stubs[-1] + 1].function), at
+
+    def between(self, first: int, second: int | None) -> tuple[str, str, set[int]]:
+        """Return the function, the file and the lines of the CPU work between two sites' calls; None is the end."""
+        if second is None:
+            return AFTER, "", set()
+        before, after = self._outer[first], self._outer[second]
+        common: tuple[Frame, Frame] | None = None
+        for one, other in zip(before, after, strict=False):
+            if one.function != other.function or one.module != other.module:
+                break
+            common = one, other
+            if (one.offset, one.line) != (other.offset, other.line):
+                break
+        if common is None or not common[0].function:
+            call, at = self.call(first)
+            return f"after {call}", at, set()
+        own, other = common
+        file = PurePath(source_file(own.file)).name
+        return base_name(own.function), file, {one.line for one in (own, other) if one.line}
+
+    def _frames(self, site: int) -> list[Frame]:
+        """Return the frames of the program on a site's stack, outermost first: from its start to the caller."""
+        described = self._analysis.sites[site]
+        frames = self._analysis.stacks[described.stack].frames
+        caller = next((index for index, frame in enumerate(frames) if frame.function == described.caller), 0)
+        return [
+            frame
+            for frame in reversed(frames[caller:])
+            if not starts_a_thread(frame.function) and not frame.function.startswith(_NO_FRAMES)
+        ]

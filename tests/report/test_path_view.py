@@ -1,0 +1,148 @@
+"""What `ffm path` says of a small program whose path is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simulator import Call, traced
+
+from ffm.errors import FfmError
+from ffm.model.device import Action
+from ffm.model.timeline import Kind
+from ffm.report.waiting.path import PathView, change_view, path_view, region_view
+from ffm.results.documents import Frame, Module, Stack
+from ffm.results.stored import Results, open_results
+from ffm.stages.findings import Findings, SiteDescription, write_results
+
+MS = 1_000_000
+TIMES = 10
+
+
+def frames(*lines: tuple[str, int], call: str) -> list[Frame]:
+    """A stack of the program's functions, innermost first, below a call of the runtime."""
+    own = [Frame(module=0, offset=line, function=name, file="/src/als.cu", line=line) for name, line in lines]
+    return [Frame(module=1, offset=1, function=call), *own]
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    """Ten times: a kernel of 6 ms beside 2 ms of the CPU, a wait, a download of 1 ms, and 3 ms of the CPU."""
+    once = [
+        Call(Action.ENQUEUE, Kind.LAUNCH, own=MS // 2, gpu=6 * MS, gap=2 * MS),
+        Call(Action.WAIT_CONTEXT, Kind.SYNCHRONIZATION),
+        Call(Action.ENQUEUE_AND_WAIT, Kind.TRANSFER, gpu=MS, gap=3 * MS),
+    ]
+    timeline, work, gpu = traced(once * TIMES)
+    object.__setattr__(timeline, "site", np.tile(np.arange(3, dtype=np.int32), TIMES))
+    object.__setattr__(work, "measured", np.where(gpu > 0, gpu, -1))
+    object.__setattr__(work, "began", np.where(gpu > 0, timeline.start, -1))
+    stub = "__device_stub__Z5solvePf(float*)"
+    launch = [
+        Frame(module=1, offset=1, function="cudaLaunchKernel"),
+        Frame(module=0, offset=5, function=stub),
+        Frame(module=0, offset=6, function="solve(float*)", file="/src/als.cu", line=9),
+        *frames(("step", 20), ("main", 50), call="")[1:],
+    ]
+    stacks = [
+        launch,
+        frames(("step", 24), ("main", 50), call="cudaDeviceSynchronize"),
+        frames(("read", 70), ("main", 51), call="cudaMemcpy"),
+    ]
+    functions = ("cuLaunchKernel", "cuCtxSynchronize", "cuMemcpyDtoH_v2")
+    write_results(
+        Findings(
+            application="als",
+            command=["./als"],
+            wall_s=0.1,
+            timeline=timeline,
+            sites=[SiteDescription(number, function) for number, function in enumerate(functions)],
+            stacks=[Stack(key=f"{number:032x}", frames=stack) for number, stack in enumerate(stacks)],
+            modules=[Module(path="/bin/als", build_id="aa"), Module(path="/lib/libcudart.so", build_id="bb")],
+            work=work,
+        ),
+        tmp_path,
+    )
+    return open_results(tmp_path)
+
+
+@pytest.fixture
+def view(results: Results) -> PathView:
+    return path_view(results)
+
+
+def test_the_shares_add_up_to_the_run(view: PathView) -> None:
+    shares = {share.name: share.seconds for share in view.shares if share.seconds}
+    assert shares == pytest.approx({"CPU": 0.030, "kernels": 0.060, "transfers": 0.010})
+    assert view.length_s == pytest.approx(0.1)
+    assert sum(share.percent for share in view.shares) == pytest.approx(100)
+    assert view.agreed_percent is None
+
+
+def test_regions_have_their_seconds_on_the_path(view: PathView) -> None:
+    regions = {(row.kind, row.name, row.place): (row.count, row.path_s) for row in view.regions}
+    assert regions == {
+        ("kernel", "solve", "als.cu:20"): (TIMES, pytest.approx(0.060)),
+        ("CPU", "main", "als.cu:50-51"): (TIMES - 1, pytest.approx(0.027)),
+        ("transfer", "cudaMemcpy", "als.cu:70"): (TIMES, pytest.approx(0.010)),
+        ("CPU", "after the last call", ""): (1, pytest.approx(0.003)),
+    }
+    assert [row.number for row in view.regions] == [1, 2, 3, 4]
+
+
+def test_cpu_work_beside_the_path_is_a_region_too(results: Results) -> None:
+    rows = {(row.name, row.place): row for row in path_view(results, show_all=True).regions if row.kind == "CPU"}
+    beside = rows["step", "als.cu:20-24"]
+    assert (beside.count, beside.path_s) == (TIMES, 0)
+    assert beside.total_s == pytest.approx(0.020)
+
+
+def test_a_faster_region_saves_what_the_wait_leaves(results: Results) -> None:
+    """A kernel of 3 ms still ends after the 2.5 ms of the CPU beside it; one of 1 ms would not."""
+    assert change_view(results, ["kernel solve=2x"]).gain.seconds == pytest.approx(0.030)
+    assert change_view(results, ["solve=6x"]).gain.seconds == pytest.approx(0.035)
+    assert change_view(results, ["solve=gone"]).gain.seconds == pytest.approx(0.035)
+    assert change_view(results, ["als.cu:20-24=2x"]).gain.seconds == pytest.approx(0.0, abs=1e-9)
+    together = change_view(results, ["solve=6x", "als.cu:20-24=gone"])
+    assert together.gain.seconds == pytest.approx(0.050)
+    assert change_view(results, ["GPU=2x"]).gain.seconds == pytest.approx(0.035)
+
+
+def test_an_answer_has_an_interval_with_the_differences_between_runs(results: Results) -> None:
+    gain = change_view(results, ["solve=2x"]).gain
+    assert gain.low_s <= gain.seconds - 0.001 <= gain.seconds + 0.001 <= gain.high_s
+
+
+def test_a_region_says_what_it_is_on_the_path(results: Results) -> None:
+    view = region_view(results, "solve")
+    assert [(part.name, round(part.seconds, 6)) for part in view.parts] == [("GPU work", 0.060)]
+    assert [gain.factor for gain in view.gains] == [pytest.approx(1 / 0.9), 2.0, None]
+    assert [round(gain.seconds, 6) for gain in view.gains] == [0.006, 0.030, 0.035]
+    assert [where.site for where in view.sites] == [1]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("solve", "is no change: write REGION=2x"),
+        ("solve=1x", "with a factor above 1"),
+        ("solve=-2x", "is no change"),
+        ("=2x", "is no change"),
+        ("nothing=2x", "no region has the number or name 'nothing'"),
+        ("99=2x", "no region has the number or name '99'"),
+    ],
+)
+def test_a_change_that_cannot_be_is_refused(results: Results, change: str, why: str) -> None:
+    with pytest.raises(FfmError, match=why):
+        change_view(results, [change])
+
+
+def test_a_region_is_changed_once(results: Results) -> None:
+    with pytest.raises(FfmError, match="is changed twice"):
+        change_view(results, ["solve=2x", "GPU=2x"])
+
+
+def test_an_ambiguous_name_is_refused(results: Results) -> None:
+    with pytest.raises(FfmError, match="part of several regions' names"):
+        region_view(results, "als.cu")
