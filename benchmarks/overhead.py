@@ -1,4 +1,4 @@
-"""What each stage costs: the program's time under each stage divided by its bare time, alternating in one run.
+"""What each stage and quick mode cost: the time under each divided by the bare time, alternating in one run.
 
     python benchmarks/overhead.py                                # all samples, 5 rounds
     python benchmarks/overhead.py --sample als --sample train --rounds 9
@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -36,19 +36,22 @@ from rich.table import Table
 from twins import ARGUMENTS, NAMES
 
 from ffm.errors import FfmError
+from ffm.results.documents import Document
 from ffm.results.folder import ResultsFolder
 from ffm.stages.measure import Request, Watch
+from ffm.stages.quick import run_quick
 from ffm.stages.registry import MEASURING_STAGES
 from ffm.vgpu.paths import sample
 
 RESULTS = Path(__file__).parent / "results"
-GOALS = {"baseline": 1.02, "tracing": 1.15, "memory": 2.0, "sync-use": 1.15}
+QUICK = "quick"
+GOALS = {"baseline": 1.02, "tracing": 1.15, "memory": 2.0, "sync-use": 1.15, QUICK: 1.15}
 """docs/architecture.md#goals. It has none for the trace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A stage in the form in which it is measured."""
+    """A stage in the form in which it is measured, or the quick mode."""
 
     stage: str
     watch: Watch = "pages"
@@ -60,9 +63,10 @@ class Pass:
 
 
 def passes_of(watches: list[Watch]) -> list[Pass]:
-    """Return every stage, with the one that watches memory once per watch."""
+    """Return every stage, with the one that watches memory once per watch, and the quick mode."""
     usual: list[Watch] = ["pages"]
-    return [Pass(name, watch) for name in MEASURING_STAGES for watch in (watches if name == "memory" else usual)]
+    stages = [Pass(name, watch) for name in MEASURING_STAGES for watch in (watches if name == "memory" else usual)]
+    return [*stages, Pass(QUICK)]
 
 
 @dataclass(slots=True)
@@ -90,9 +94,12 @@ def run_bare(command: list[str], output: Path) -> float:
 
 
 def run_stage(stage: str, request: Request, cost: StageCost) -> None:
-    """Run one stage and add its times."""
+    """Run one stage, or the quick mode in a folder of its own, and add its times."""
     began = time.monotonic()
-    document = MEASURING_STAGES[stage](request)
+    if stage == QUICK:
+        document: Document = run_quick(replace(request, folder=ResultsFolder(request.folder.root / QUICK)))
+    else:
+        document = MEASURING_STAGES[stage](request)
     total = time.monotonic() - began
     run = document.run
     if run is None:

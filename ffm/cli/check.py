@@ -16,7 +16,7 @@ from ffm.errors import FfmError
 
 if TYPE_CHECKING:
     from ffm.gate.baseline import KnownSites
-    from ffm.gate.problems import ProblemCalls
+    from ffm.gate.judgement import Judgement
     from ffm.gate.rules import Rules
     from ffm.report.check import CheckView
     from ffm.results.stored import Results
@@ -44,6 +44,12 @@ class CouldNotCheckError(FfmError):
 )
 @click.option("--update", is_flag=True, help="Store what there is as the baseline: later, only what is new fails.")
 @click.option(
+    "--quick",
+    is_flag=True,
+    help="Trace COMMAND once, and check what waits: nothing is proved to be unnecessary. [results: "
+    "results/<program>-quick]",
+)
+@click.option(
     "--format",
     "kind",
     type=click.Choice(["terminal", "json", "github", "sarif", "junit"]),
@@ -68,6 +74,7 @@ def check(
     folder: Path | None,
     config: Path | None,
     update: bool,
+    quick: bool,
     kind: str,
     output: Path | None,
     timeout: float | None,
@@ -81,23 +88,21 @@ def check(
     The exit status is 0 if the program passes, 1 if it does not, and 2 if it could not be checked: the program failed
     by itself, or the configuration is wrong.
     """
+    if quick and not command:
+        raise click.UsageError("--quick measures: name the program, as in `ffm check --quick ./program`.")
     with _otherwise_two():
         from ffm.gate.rules_file import read_rules
 
         rules, home = read_rules(config, Path.cwd())  # before a measurement that may take long
         baseline = home / rules.baseline
-        known = None if update else _known(baseline)
+        known = _known(baseline)
         if command:
-            folder = _measured(command, folder, timeout, accept_status)
-        view, sites = _judged(_opened(folder), rules, known)
+            folder = _measured(command, folder, timeout, accept_status, quick=quick)
+        results = _opened(folder)
         if update:
-            from ffm.gate.baseline import write_baseline
-            from ffm.report.numbers import plural
-
-            write_baseline(baseline, (calls.site for calls in sites))
-            number = plural(len({calls.site.index for calls in sites}), "site")
-            click.echo(f"Wrote {baseline}: {number} with problems.")
+            _update(baseline, results, rules, known or [])
             return
+        view = _judged(results, rules, known)
         _write(_formatted(view, kind), output)
     context.exit(0 if view.passed else 1)
 
@@ -123,13 +128,17 @@ def _known(baseline: Path) -> list[KnownSites] | None:
     return read_baseline(baseline)
 
 
-def _measured(command: tuple[str, ...], folder: Path | None, timeout: float | None, accept_status: int | None) -> Path:
+def _measured(
+    command: tuple[str, ...], folder: Path | None, timeout: float | None, accept_status: int | None, *, quick: bool
+) -> Path:
     """Measure the program anew: what is up to date for the workflow may rest on another library."""
+    from ffm.cli.quick import measure_quickly
     from ffm.cli.run import measure
 
     given = {"results": folder, "timeout": timeout, "accept_status": accept_status}
     settings: dict[str, Any] = {name: str(value) for name, value in given.items() if value is not None}
-    return measure({"app": shlex.join(command), **settings}, force=True)
+    settings = {"app": shlex.join(command), **settings}
+    return measure_quickly(settings) if quick else measure(settings, force=True)
 
 
 def _opened(folder: Path | None) -> Results:
@@ -138,21 +147,34 @@ def _opened(folder: Path | None) -> Results:
     return open_results(chosen_folder(folder))
 
 
-def _judged(results: Results, rules: Rules, known: list[KnownSites] | None) -> tuple[CheckView, list[ProblemCalls]]:
-    """Return what the gate says, and the calls that are not allowed."""
-    from ffm.gate.judgement import judge
-    from ffm.gate.problems import problem_calls
-    from ffm.report.check import check_view
-    from ffm.results.stored import benefits_of_sites
+def _update(baseline: Path, results: Results, rules: Rules, known: list[KnownSites]) -> None:
+    """Store what there is and is not allowed; keep what the baseline says of the other way of measuring."""
+    from ffm.gate.baseline import of_kind, write_baseline
+    from ffm.report.numbers import plural
 
-    judgement = judge(
-        problem_calls(results),
-        rules,
-        known,
-        lambda sites: benefits_of_sites(results, [sites])[0].expected_s,
-        results.document.wall_s,
-    )
-    return check_view(results.document, judgement, Path.cwd()), [*judgement.new, *judgement.known]
+    proved = results.document.proves
+    judgement = _judgement(results, rules, None)
+    sites = {calls.site.index: calls.site for calls in (*judgement.new, *judgement.known)}
+    write_baseline(baseline, sites.values(), of_kind(known, proved=not proved))
+    click.echo(f"Wrote {baseline}: {plural(len(sites), 'site')} {'with problems' if proved else 'that wait'}.")
+
+
+def _judged(results: Results, rules: Rules, known: list[KnownSites] | None) -> CheckView:
+    """Return what the gate says."""
+    from ffm.gate.baseline import of_kind
+    from ffm.report.check import check_view
+
+    if known is not None:
+        known = of_kind(known, proved=results.document.proves)
+    return check_view(results.document, _judgement(results, rules, known), Path.cwd())
+
+
+def _judgement(results: Results, rules: Rules, known: list[KnownSites] | None) -> Judgement:
+    from ffm.gate.judgement import judge
+    from ffm.gate.problems import problem_calls, saved_together
+
+    calls = problem_calls(results)
+    return judge(calls, rules, known, lambda sites: saved_together(results, sites), results.document.wall_s)
 
 
 def _formatted(view: CheckView, kind: str) -> bytes:

@@ -67,9 +67,9 @@ def _found(document: Document, folder: Path) -> str:
 
 @contextmanager
 def running(stage: str, subject: str) -> Iterator[StageLine]:
-    """Show on standard error that a stage is running; print its line when it is done."""
+    """Show on standard error that a stage, or the quick mode, is running; print its line when it is done."""
     console = Console(stderr=True, highlight=False)
-    line = StageLine(TITLES[stage])
+    line = StageLine(TITLES.get(stage, stage))
     events = EventSink(stage)
     events.begin()
     began = time.monotonic()

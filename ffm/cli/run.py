@@ -43,6 +43,12 @@ from ffm.errors import FfmError
     help="Read settings from this file; options given here take precedence. `ffm init` writes one to start from.",
 )
 @click.option("--force", is_flag=True, help="Measure everything again, even what is up to date.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Trace one run instead: what doing without each wait or transfer would save at most. [results: "
+    "results/<program>-quick]",
+)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def run(
     sample: str | None,
@@ -53,6 +59,7 @@ def run(
     no_ordinary_memory: bool,
     files: tuple[Path, ...],
     force: bool,
+    quick: bool,
     command: tuple[str, ...],
 ) -> None:
     """Measure a program with all five stages, and show what could be saved.
@@ -74,6 +81,13 @@ def run(
     settings |= {name: str(value) for name, value in given.items() if value is not None}
     if no_ordinary_memory:
         settings["ordinary_memory"] = "no"
+    if quick and (watch is not None or no_ordinary_memory):
+        raise click.UsageError("--quick watches no memory: leave out --watch and --no-ordinary-memory.")
+    if quick:
+        from ffm.cli.quick import measure_quickly
+
+        _show_report(measure_quickly(settings))
+        return
     _show_report(measure(settings, force))
 
 

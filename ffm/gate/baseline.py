@@ -11,7 +11,7 @@ import msgspec
 import orjson
 
 from ffm.errors import DocumentError
-from ffm.gate.problems import CallSite, Identity
+from ffm.gate.problems import UNPROVED, CallSite, Identity
 from ffm.regular_file import read_regular
 from ffm.results.documents import Number, Record
 from ffm.whole_file import named_output
@@ -87,9 +87,18 @@ def new_sites(sites: Iterable[CallSite], known: Iterable[KnownSites]) -> tuple[l
     return new, gone
 
 
-def write_baseline(path: Path, sites: Iterable[CallSite]) -> None:
-    """Store the baseline, completely or not at all. Raises `OSError` if it cannot be written."""
-    content = {"format": FORMAT, "version": VERSION, "known": msgspec.to_builtins(known_sites(sites))}
+def of_kind(known: Iterable[KnownSites], *, proved: bool) -> list[KnownSites]:
+    """Return what a baseline says of sites that are proved to be problems; or else of those that wait in one trace."""
+    return [one for one in known if (UNPROVED in one.issues) != proved]
+
+
+def write_baseline(path: Path, sites: Iterable[CallSite], others: Iterable[KnownSites] = ()) -> None:
+    """Store the baseline, completely or not at all; `others` is what it says besides the sites.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    content = {"format": FORMAT, "version": VERSION, "known": msgspec.to_builtins([*known_sites(sites), *others])}
     with named_output(path) as file:
         file.write(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 

@@ -13,13 +13,17 @@ from ffm.model.names import base_name, starts_a_thread
 from ffm.results.analysis_document import Analysis, Benefit, Site
 from ffm.results.call_sites import own_frame, own_frames, source_file
 from ffm.results.documents import Frame
-from ffm.results.stored import Results
+from ffm.results.presumed import waiting
+from ffm.results.stored import Results, benefits_of_sites
 
 _CLONE = re.compile(r"\s*\[clone [^\]]*\]|\.(cold|isra|part|constprop|lto_priv)(\.\d+)*\b")
 """What compilers append to the names of parts and copies of a function."""
 
 _LIBRARY_VERSION = re.compile(r"(?<=\.so)[.\d]+$|-[0-9a-f]{8}(?=[.]so)")
 """Versions, and the hashes that `auditwheel` adds."""
+
+UNPROVED = "wait"
+"""The issue of a site in results that prove nothing."""
 
 REFUSED = frozenset({"required", "needed"})
 """Kinds of verdicts that are no problems."""
@@ -31,7 +35,7 @@ class Identity:
 
     call: str
     issues: tuple[str, ...]
-    """`synchronization`, `transfer` or both."""
+    """`synchronization`, `transfer` or both; or `UNPROVED` alone."""
     functions: tuple[str, ...]
     """The program's own functions on its stack, innermost first, without template arguments; libraries where names are
     unknown. All functions, if none is its own.
@@ -56,7 +60,10 @@ class CallSite:
 
 @dataclass(frozen=True, slots=True)
 class ProblemCalls:
-    """The calls of one site on one thread that have a problem. `benefit` is what fixing them alone saves."""
+    """The calls of one site on one thread that have a problem, or wait if nothing is proved.
+
+    `benefit` is what fixing them alone saves.
+    """
 
     site: CallSite
     thread: int
@@ -66,28 +73,38 @@ class ProblemCalls:
 
 
 def problem_calls(results: Results) -> list[ProblemCalls]:
-    """Return all calls with problems, by site and thread, largest saving first.
+    """Return all calls with problems, by site and thread, largest saving first; all that wait, if nothing is proved.
 
     Raises:
         DocumentError: The timeline next to the document cannot be read.
     """
     timeline = results.timeline
+    proved = results.document.proves
     sites = len(results.document.sites)
     pair = timeline.thread.astype(np.int64) * max(sites, 1) + timeline.site
-    wrong = timeline.problem != 0
+    wrong = timeline.problem != 0 if proved else waiting(timeline, results.work)
     pairs, number = np.unique(pair[wrong], return_inverse=True)
     counts = np.bincount(number, timeline.occurrences[wrong], len(pairs)).astype(np.int64)
     label = np.searchsorted(pairs, pair).astype(np.int32)
     known = label < len(pairs)
     known[known] = pairs[label[known]] == pair[known]
     label[~known] = -1
-    benefits = results.estimates.of_groups(label, np.arange(len(pairs), dtype=np.int32), len(pairs))
+    estimates = results.estimates if proved else results.presumed
+    benefits = estimates.of_groups(label, np.arange(len(pairs), dtype=np.int32), len(pairs))
     described = {index: call_site(results.document, index) for index in np.unique(pairs % max(sites, 1)).tolist()}
     found = [
         ProblemCalls(described[one % sites], one // sites, count, benefit)
         for one, count, benefit in zip(pairs.tolist(), counts.tolist(), benefits, strict=True)
     ]
     return sorted(found, key=lambda calls: (-calls.benefit.expected_s, calls.site.index, calls.thread))
+
+
+def saved_together(results: Results, sites: list[int]) -> float:
+    """Return the seconds that fixing some sites together saves, or saves at most if nothing is proved."""
+    if results.document.proves:
+        return benefits_of_sites(results, [sites])[0].expected_s
+    benefit = results.presumed.of_sites([sites])[0]
+    return max(benefit.expected_s, benefit.high_s or 0.0)
 
 
 def call_site(analysis: Analysis, index: int) -> CallSite:
@@ -135,6 +152,8 @@ def _identity(analysis: Analysis, site: Site) -> Identity:
     ]
     # What lies between in libraries and their headers changes with their versions and with the compiler's options.
     named = own_frames(outside, analysis.modules) or outside
+    if not analysis.proves:
+        issues = [UNPROVED]
     return Identity(site.call, tuple(issues), tuple(_once_in_a_row(_stable_name(analysis, frame) for frame in named)))
 
 

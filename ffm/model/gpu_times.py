@@ -110,6 +110,10 @@ class Inference:
     """The usual time in this run from the end of the GPU's work until the CPU continues."""
     spare: NDArray[np.int64]
     """How much longer each launch takes the CPU than a launch for a busy GPU."""
+    waking_ns: int
+    """How much of a latency at most is the waking of the thread, in the fast timeline. During the rest, the GPU may not
+    have been done yet.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +127,14 @@ class _Expected:
     sure: NDArray[np.bool_]
 
 
-def infer_gpu_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -> Inference:
+def infer_gpu_times(
+    timeline: Timeline, work: DeviceWork, latency_ns: int = 0, *, anything_late: bool = False
+) -> Inference:
     """Infer the GPU's times of a whole run. O(n log n).
 
-    `latency_ns` is the minimum time that a wait for an idle GPU lasts beyond the GPU's work, as far as it is known.
+    `latency_ns` is the minimum time that a wait for an idle GPU lasts beyond the GPU's work, as far as it is known. If
+    `anything_late`, the fast timeline is the fastest that a trace without measured times allows: any wait may have
+    ended late, so the GPU needs the shortest time that the same work took, and none if it occurs too seldom to tell.
     """
     order = _order(timeline, work)
     segment = np.full(len(timeline), -1, np.int32)
@@ -174,13 +182,21 @@ def infer_gpu_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -
     late = _often_late(timeline, likeliest.latency, ALIKE_TIMES * usual)
     if late.any():
         likeliest = _fit(timeline, work, order, expected, usual, allowed, np.where(late, usual, ENDLESS_NS))
+    if anything_late:
+        least = np.where(same.often, same.least - latency_ns, 0).clip(0)
+        seen = _expect(timeline, work, enqueues, segment, least, same, size).gpu.clip(0)
+        fastest = _fit(timeline, work, order, np.minimum(shorter, seen), most, np.full(len(timeline), ENDLESS_NS))
+    else:
+        late_by = np.where(likely.sure, ENDLESS_NS, most)
+        fastest = _fit(timeline, work, order, np.where(unknown, 0, shorter), most, late_by)
     return Inference(
         order,
         likeliest,
         slowest,
-        _fit(timeline, work, order, np.where(unknown, 0, shorter), most, np.where(likely.sure, ENDLESS_NS, most)),
+        fastest,
         usual,
         _spare_time(timeline),
+        ENDLESS_NS if anything_late else usual,
     )
 
 
@@ -222,7 +238,7 @@ def given_gpu_times(timeline: Timeline, work: DeviceWork, gpu: NDArray[np.int64]
     """Use times given by a driver or a simulation: shape (n,), nanoseconds, 0 for rows that enqueue nothing."""
     order = _order(timeline, work)
     times = _fit(timeline, work, order, gpu, 0, np.full(len(timeline), ENDLESS_NS))
-    return Inference(order, times, times, times, 0, np.zeros(len(timeline), np.int64))
+    return Inference(order, times, times, times, 0, np.zeros(len(timeline), np.int64), 0)
 
 
 def _spare_time(timeline: Timeline) -> NDArray[np.int64]:
@@ -259,6 +275,8 @@ class _Same:
     """Whether they are the same work."""
     sure: NDArray[np.bool_]
     """And hardly any lasts much longer than the others."""
+    often: NDArray[np.bool_]
+    """Whether there are enough to compare."""
     usual: int
     """Nanoseconds by which a segment usually exceeds the shortest of its kind."""
 
@@ -266,7 +284,7 @@ class _Same:
 def _compare(length: NDArray[np.int64], key: NDArray[np.int64]) -> _Same:
     if not len(length):
         empty, nothing = np.zeros(0, np.int64), np.zeros(0, bool)
-        return _Same(empty, empty, nothing, nothing, 0)
+        return _Same(empty, empty, nothing, nothing, nothing, 0)
     _, which = np.unique(key, return_inverse=True)
     by_key = np.lexsort((length, which))
     counts = np.bincount(which)
@@ -282,7 +300,7 @@ def _compare(length: NDArray[np.int64], key: NDArray[np.int64]) -> _Same:
     late = np.bincount(which, weights=length > (least + allowed)[which])
     sure = alike & (late <= SELDOM * counts)
     usual = int(np.average(excess[alike], weights=counts[alike])) if alike.any() else 0
-    return _Same(least[which], median[which], alike[which], sure[which], usual)
+    return _Same(least[which], median[which], alike[which], sure[which], often[which], usual)
 
 
 def _expect(

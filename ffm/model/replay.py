@@ -183,13 +183,15 @@ class Replay:
         # A jump visits a few rows for each changed one.
         visits = min(len(self._timeline), 20 * len(fix.members)) if self._jump else len(self._timeline)
         savings = []
-        for times, strict, recurs in (
-            (inference.likely, False, False),
-            (inference.slow, True, False),
-            (inference.fast, False, False),
-            (inference.fast, True, True),
+        usual = inference.latency_ns
+        for times, strict, recurs, waking in (
+            (inference.likely, False, False, usual),
+            (inference.slow, True, False, usual),
+            (inference.fast, False, False, inference.waking_ns),
+            (inference.fast, True, True, usual),
         ):
-            early = self._run(visits, times, fix, strict=strict, jump=self._jump, recurs=recurs)
+            manner = self._manner(strict=strict, jump=self._jump, recurs=recurs, waking=waking)
+            early = self._run(visits, times, fix, manner)
             savings.append(self._groups.run_savings(self._ends, early))
         likely, slow, fast, recurring = savings
         certain = 0 if len(self._family.parent) > 1 else 1
@@ -218,7 +220,8 @@ class Replay:
         ):
             less = replace(times, gpu=(times.gpu * share).astype(np.int64))
             probes = replay_kernels.Probes(before, timeline.start.copy(), timeline.wait.copy())
-            early = self._run(len(timeline), less, _NOTHING, strict=strict, jump=False, probes=probes)
+            manner = self._manner(strict=strict, jump=False, recurs=False, waking=self.inference.latency_ns)
+            early = self._run(len(timeline), less, _NOTHING, manner, probes)
             np.add.at(early, timeline.thread[lasts], saved[lasts])
             savings.append(self._groups.run_savings(self._ends, early))
         likely, slow, fast = savings
@@ -238,7 +241,8 @@ class Replay:
         alone = (np.bincount(process)[process] == 1)[timeline.thread]
         start, wait = timeline.start.copy(), timeline.wait.copy()
         probes = replay_kernels.Probes(np.where(alone, probe, 0), start, wait)
-        self._run(len(timeline), self.inference.likely, _NOTHING, strict=False, jump=False, probes=probes)
+        manner = self._manner(strict=False, jump=False, recurs=False, waking=self.inference.latency_ns)
+        self._run(len(timeline), self.inference.likely, _NOTHING, manner, probes)
         duration = timeline.duration - timeline.wait + wait
         gap = timeline.gap.copy()
         following = timeline.thread[1:] == timeline.thread[:-1]
@@ -246,15 +250,16 @@ class Replay:
         gap[:-1] = np.where(following, np.maximum(between, 0), gap[:-1])
         return replace(timeline, start=start, wait=wait, duration=duration, gap=gap)
 
+    @staticmethod
+    def _manner(*, strict: bool, jump: bool, recurs: bool, waking: int) -> replay_kernels.Manner:
+        return replay_kernels.Manner(strict, jump, SET_BYTES_A_NANOSECOND, waking, recurs)
+
     def _run(
         self,
         visits: int,
         times: GpuTimes,
         fix: replay_kernels.Fix,
-        *,
-        strict: bool,
-        jump: bool,
-        recurs: bool = False,
+        manner: replay_kernels.Manner,
         probes: replay_kernels.Probes = _PROBES_STAY,
     ) -> NDArray[np.int64]:
         """Make one pass over about this many rows; return the nanoseconds by which each thread ends earlier."""
@@ -265,7 +270,7 @@ class Replay:
             replay_kernels.Gpu(times.gpu, times.ready, times.latency),
             self._family,
             fix,
-            replay_kernels.Manner(strict, jump, SET_BYTES_A_NANOSECOND, self.inference.latency_ns, recurs),
+            manner,
             probes,
         )
         return early

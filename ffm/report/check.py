@@ -12,6 +12,9 @@ from ffm.report.numbers import Scale, percent, plural
 from ffm.report.places import findings, place
 from ffm.results.analysis_document import Analysis
 
+SAVINGS = ("unnecessary_seconds", "unnecessary_percent")
+"""Limits of what doing without calls saves, which is known as an upper limit alone if nothing is proved."""
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:
@@ -30,13 +33,14 @@ class Violation:
     thread: int
     count: int
     seconds: float
-    """What doing without them alone saves."""
+    """What doing without them alone saves; at most, if nothing is proved."""
     percent: float
     """The same in percent of the run."""
     reason: str
     """The verdicts on the site that are problems, with their reasons."""
+    proved: bool
     rule: str
-    """`new`, or `count`: more calls than an entry of the allow-list allows."""
+    """`new`; `wait` if nothing is proved; or `count`: more calls than an entry of the allow-list allows."""
     allowed: str
     """That entry, in words; otherwise empty."""
 
@@ -60,6 +64,8 @@ class CheckView:
 
     application: str
     wall_s: float
+    proved: bool
+    """Whether violations are proved to be unnecessary; false in quick mode."""
     passed: bool
     violations: list[Violation]
     tolerated: list[Violation]
@@ -74,24 +80,26 @@ def check_view(analysis: Analysis, judgement: Judgement, root: Path) -> CheckVie
     """Lay out what the gate found; files below `root` are named relative to it."""
     new = [_violation(analysis, calls, root) for calls in judgement.new]
     count = [_violation(analysis, calls, root, many) for many in judgement.too_many for calls in many.calls]
+    what = "with a problem" if analysis.proves else "that waits"
     warnings = [
-        f"an entry of the allow-list matches no call with a problem, and can go: {plain(str(entry))} "
-        f"({plain(entry.reason)})."
+        f"an entry of the allow-list matches no call {what}, and can go: {plain(str(entry))} ({plain(entry.reason)})."
         for entry in judgement.unused
     ]
     if judgement.gone:
         are = "is" if judgement.gone == 1 else "are"
+        gone = "no problem" if analysis.proves else "not there"
         warnings.append(
-            f"{plural(judgement.gone, 'site')} of the baseline {are} no problem any more: `ffm check --update` stores "
+            f"{plural(judgement.gone, 'site')} of the baseline {are} {gone} any more: `ffm check --update` stores "
             "that, so that they cannot come back."
         )
     return CheckView(
         application=analysis.application,
         wall_s=analysis.wall_s,
+        proved=analysis.proves,
         passed=judgement.passed,
         violations=[*count, *([] if judgement.tolerated else new)],
         tolerated=new if judgement.tolerated else [],
-        exceeded=[_limit(one) for one in judgement.exceeded],
+        exceeded=[_limit(one, proved=analysis.proves) for one in judgement.exceeded],
         allowed=len({calls.site.index for calls, _ in judgement.allowed}),
         known=len({calls.site.index for calls in judgement.known}),
         warnings=warnings,
@@ -102,7 +110,8 @@ def told(violation: Violation, scale: Scale) -> str:
     """`cudaFree: 50 times on thread 1, 0.120 s (1.20 %): unnecessary synchronization, the CPU touches nothing …`."""
     times = "once" if violation.count == 1 else f"{violation.count:,} times"
     saving = f"{scale.seconds(violation.seconds)} ({percent(violation.percent)})"
-    text = f"{violation.call}: {times} on thread {violation.thread}, {saving}: {violation.reason}"
+    most = "" if violation.proved else "at most "
+    text = f"{violation.call}: {times} on thread {violation.thread}, {most}{saving}: {violation.reason}"
     return f"{text}; {violation.allowed}" if violation.allowed else text
 
 
@@ -115,6 +124,8 @@ def _violation(analysis: Analysis, calls: ProblemCalls, root: Path, many: TooMan
     if many is not None:
         limit = f"{many.entry.count:,}"
         allowed = f"allowed are {limit} on a thread ({plain(many.entry.reason)}), and this has {many.count:,}"
+    benefit = calls.benefit
+    seconds = benefit.expected_s if analysis.proves else max(benefit.expected_s, benefit.high_s or 0.0)
     return Violation(
         file=file if known else "",
         line=line if known else 0,
@@ -123,20 +134,34 @@ def _violation(analysis: Analysis, calls: ProblemCalls, root: Path, many: TooMan
         site=where.site,
         thread=calls.thread + 1,
         count=calls.count,
-        seconds=calls.benefit.expected_s,
-        percent=Scale(analysis.wall_s).share(calls.benefit.expected_s),
-        reason="; ".join(
-            f"{finding.verdict} {finding.issue}, {finding.reason}"
-            for finding in findings(analysis, calls.site.index)
-            if finding.verdict not in REFUSED
-        ),
-        rule="new" if many is None else "count",
+        seconds=seconds,
+        percent=Scale(analysis.wall_s).share(seconds),
+        reason=_reason(analysis, calls.site.index),
+        proved=analysis.proves,
+        rule=_rule(analysis, many),
         allowed=allowed,
     )
 
 
-def _limit(exceeded: Exceeded) -> ExceededLimit:
-    text = f"{exceeded.limit} is {exceeded.found:.6g}, and {exceeded.allowed:.6g} is allowed"
+def _rule(analysis: Analysis, many: TooMany | None) -> str:
+    if many is not None:
+        return "count"
+    return "new" if analysis.proves else "wait"
+
+
+def _reason(analysis: Analysis, site: int) -> str:
+    if not analysis.proves:
+        return "it waits for the GPU, and nothing proves that the program needs that, or does not"
+    return "; ".join(
+        f"{finding.verdict} {finding.issue}, {finding.reason}"
+        for finding in findings(analysis, site)
+        if finding.verdict not in REFUSED
+    )
+
+
+def _limit(exceeded: Exceeded, *, proved: bool) -> ExceededLimit:
+    may_be = "is" if proved or exceeded.limit not in SAVINGS else "may be up to"
+    text = f"{exceeded.limit} {may_be} {exceeded.found:.6g}, and {exceeded.allowed:.6g} is allowed"
     return ExceededLimit(exceeded.limit, exceeded.allowed, exceeded.found, text)
 
 

@@ -11,7 +11,8 @@ from ffm.report.numbers import Scale
 from ffm.report.sarif import location, log
 
 RULES = {
-    "new": "Synchronizations or transfers without need that are neither allowed nor known",
+    "new": "Synchronizations or transfers that are neither needed, nor allowed, nor known",
+    "wait": "Waits that are neither allowed nor known",
     "count": "More calls than the allow-list allows",
     "limit": "A limit is exceeded",
 }

@@ -11,7 +11,7 @@ from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale
 from ffm.report.places import Place, place, told_apart
 from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.timing import TimingWaits, timing_waits
-from ffm.report.unproved import UnprovedWaits, unproved_waits
+from ffm.report.unproved import UnprovedWaits, unproved_waits, worth_proving
 from ffm.results.analysis_document import Analysis, Group, Matching
 
 
@@ -91,8 +91,11 @@ class Overview:
     timing: list[TimingWaits]
     """Sites that wait only to measure times, or may do so."""
     sharing: list[SharingWaits]
-    unproved: list[UnprovedWaits]
     """Sites that only another process may need to wait."""
+    unproved: list[UnprovedWaits]
+    """Sites of a single trace, of which nothing is proved."""
+    unproved_hidden: int
+    """How many more save less than the limit even at most."""
     notes: list[str]
     results: str
     """The option that names these results, as the user gave it, for the commands; otherwise empty."""
@@ -109,6 +112,8 @@ def overview(
         shown = [row for row in ordered if show_all or scale.shows(row.saving, estimator)]
         return Section(title, meaning, shown, len(ordered) - len(shown))
 
+    unproved = unproved_waits(analysis)
+    shown = unproved if show_all else worth_proving(unproved, scale)
     apart = told_apart(analysis, (point.sites[0] for point in analysis.points))
     folds = [
         Row(
@@ -147,7 +152,8 @@ def overview(
         downloads=_partial_downloads(analysis),
         timing=timing_waits(analysis),
         sharing=sharing_waits(analysis),
-        unproved=unproved_waits(analysis),
+        unproved=shown,
+        unproved_hidden=len(unproved) - len(shown),
         notes=[*analysis.notes, *watch_notes(analysis, results)],
         results=results,
     )

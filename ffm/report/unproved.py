@@ -1,30 +1,47 @@
-"""Waits of a profiler's trace, for the screens: what each would save at most, if it proves unnecessary."""
+"""Waits and transfers that nothing is proved of, for the screens: what doing without each would save at most.
+
+They come from a profiler's trace, or from quick mode, which traces one run.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ffm.report.numbers import Scale, count, percent
+from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Scale, count, percent
 from ffm.report.places import Place, place
 from ffm.results.analysis_document import Analysis
 
-HEADING = "What doing without these waits saves at most, if they prove unnecessary"
-ADVICE = (
-    "A profiler's trace does not show whether the program needs a wait: `ffm run ./program` finds out. Look at the "
-    "first of these first. A long wait may save little, because the next one then takes longer. These savings do not "
-    "add up."
-)
-
+HEADING = "What doing without these saves at most, if they prove unnecessary"
 NOT_FOUND = "No unnecessary or misplaced synchronization and no unneeded transfer was found."
 NOT_PROVED = (
-    "Nothing is proved unnecessary, because a profiler recorded the run. `ffm report` shows what doing without each "
-    "wait saves at most."
+    "Nothing is proved unnecessary, because one trace does not show what the program needs. `ffm report` shows what "
+    "doing without each wait saves at most."
 )
+
+
+def advice(origin: str) -> str:
+    """Return what to do next, given where the results come from."""
+    trace = "One traced run" if origin == "quick" else "A profiler's trace"
+    return (
+        f"{trace} does not show whether the program needs these: `ffm run ./program` finds out. The first of them are "
+        "worth proving. A long wait may save little, because the next one then takes longer. These savings do not add "
+        "up."
+    )
+
+
+def recorded(origin: str) -> str:
+    """Return how the results came about; empty for a measurement by all stages."""
+    if origin == "quick":
+        return "Quick mode: one traced run."
+    return "" if origin == "ffm" else f"Imported from {origin}."
 
 
 @dataclass(frozen=True, slots=True)
 class UnprovedWaits:
-    """A site that waits, with what the run would save without its waits. Seconds."""
+    """A site that waits or transfers, with what the run would save without its waits or transfers. Seconds.
+
+    `high_s` is what that saves at most.
+    """
 
     where: Place
     occurrences: int
@@ -35,10 +52,11 @@ class UnprovedWaits:
 
     def told(self, scale: Scale) -> str:
         """Return it in a sentence."""
-        saved = f"{scale.seconds(self.saving_s)} ({percent(scale.share(self.saving_s))})"
-        between = f"{scale.seconds(self.low_s)} to {scale.seconds(self.high_s)}"
+        saved = f"{scale.seconds(self.high_s)} ({percent(scale.share(self.high_s))})"
+        likely = scale.seconds(self.saving_s)
+        times = "once" if self.occurrences == 1 else f"{count(self.occurrences)} times"
         return (
-            f"{self.where}: at most {saved}, {between}; {count(self.occurrences)} calls, which waited for "
+            f"{self.where}: at most {saved}, likely {likely}; called {times}, in which it waited for "
             f"{scale.seconds(self.waited_s)}."
         )
 
@@ -49,7 +67,7 @@ def why_nothing(analysis: Analysis) -> str:
 
 
 def unproved_waits(analysis: Analysis) -> list[UnprovedWaits]:
-    """Return the sites that wait in a profiler's trace, largest saving first."""
+    """Return the sites that nothing is proved of, largest saving first."""
     return [
         UnprovedWaits(
             place(analysis, wait.site),
@@ -61,3 +79,8 @@ def unproved_waits(analysis: Analysis) -> list[UnprovedWaits]:
         )
         for wait in analysis.unproved
     ]
+
+
+def worth_proving(waits: list[UnprovedWaits], scale: Scale) -> list[UnprovedWaits]:
+    """Leave out the sites that save next to nothing even at most."""
+    return [one for one in waits if scale.share(one.high_s) >= HIDDEN_BELOW_PERCENT]

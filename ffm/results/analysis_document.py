@@ -282,8 +282,8 @@ class Analysis(Document, frozen=True, kw_only=True):
     tables: ClassVar[tuple[str, ...]] = ("timeline",)
     version: int = written
     application: str
-    origin: Annotated[str, one_of("ffm", "diogenes", "nsys")]
-    """`ffm`, or the tool whose measurements were imported."""
+    origin: Annotated[str, one_of("ffm", "quick", "diogenes", "nsys")]
+    """`ffm`; `quick` for one traced run, which proves nothing; or the tool whose measurements were imported."""
     command: list[Argument]
     wall_s: Seconds
     timeline: TableFile
@@ -307,7 +307,9 @@ class Analysis(Document, frozen=True, kw_only=True):
     sharing: list[KeptWait] = msgspec.field(default_factory=list)
     """Likewise, the most expensive sites that wait for nothing known but device memory that another process shares."""
     unproved: list[KeptWait] = msgspec.field(default_factory=list)
-    """Likewise, the most expensive waits of a profiler's trace, which does not show who relies on them."""
+    """The most expensive waits of a profiler's trace, which does not show who relies on them; in quick mode, all sites
+    that wait or transfer. `high_s` is what doing without them saves at most.
+    """
     allocations: list[AllocationLink] = msgspec.field(default_factory=list)
     pinning: list[PinnedMemory] = msgspec.field(default_factory=list)
     """What the benefits of synchronous transfers already allow for."""
@@ -315,6 +317,11 @@ class Analysis(Document, frozen=True, kw_only=True):
     """How stage 3 watched memory, `pages` or `trace`; empty if it did not."""
     notes: list[str] = msgspec.field(default_factory=list)
     """Sentences that a reader must know: what could not be measured, and what that means."""
+
+    @property
+    def proves(self) -> bool:
+        """Whether it says what the program needs; a single trace does not show that."""
+        return self.origin not in ("quick", "nsys")
 
     def references(self) -> Iterator[Reference]:
         """As in `Document`.
@@ -351,7 +358,7 @@ class Analysis(Document, frozen=True, kw_only=True):
         holders: list[Site | Group | Sequence] = [*self.sites, *_all_groups(self), *self.sequences]
         benefits = [holder.benefit for holder in holders]
         most = max((_most(benefit) for benefit in benefits), default=0.0)
-        limit = self.wall_s * (1 if self.origin == "ffm" else MOST_OVERESTIMATED)
+        limit = self.wall_s * (1 if self.origin in ("ffm", "quick") else MOST_OVERESTIMATED)
         if most > limit * 1.000001:
             raise ValueError(f"a fix saves {most:g} s of {self.wall_s:g} s")
 

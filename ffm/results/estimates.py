@@ -94,6 +94,7 @@ class Estimates:
         pinning: memory that must be pinned before transfers can do without their waits.
         keeps_memory: whether freed memory that no allocation takes over is left to the process's end; otherwise it is
             freed in the end.
+        proved: whether the problems are; otherwise intervals end at what they save at most.
     """
 
     def __init__(
@@ -107,18 +108,21 @@ class Estimates:
         pinning: Sequence[PinnedMemory] = (),
         *,
         keeps_memory: bool = False,
+        proved: bool = True,
     ) -> None:
         if work is not None and not keeps_memory:
             work = replace(work, partner=without_keeping(work.partner))
         self._timeline, self._work, self._copy_time, self._wall_s = timeline, work, copy_time, wall_s
-        self._latency, self._variation, self._pinning = latency, variation, pinning
+        self._latency, self._variation, self._pinning, self._proved = latency, variation, pinning, proved
 
     @functools.cached_property
     def replay(self) -> Replay | None:
         """The replay of the run; None if nothing is known about the GPU."""
         if self._work is None:
             return None
-        return Replay(self._timeline, self._work, infer_gpu_times(self._timeline, self._work, self._latency.least))
+        late = not self._proved
+        inference = infer_gpu_times(self._timeline, self._work, self._latency.least, anything_late=late)
+        return Replay(self._timeline, self._work, inference)
 
     @functools.cached_property
     def _rests_on(self) -> str:

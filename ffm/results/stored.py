@@ -24,6 +24,7 @@ from ffm.results.analysis_document import Analysis, Benefit, SequenceOperation
 from ffm.results.estimates import Estimates, Variation
 from ffm.results.folder import ResultsFolder
 from ffm.results.identity import read_latest_owned
+from ffm.results.presumed import Presumed
 from ffm.results.timeline_file import load_results_timeline
 
 ANALYSIS_FILE = "analysis.json"
@@ -66,18 +67,29 @@ class Results:
 
     def _estimates(self, *, keeps_memory: bool = False) -> Estimates:
         document = self.document
-        probes_s = 0.0 if document.explained is None else document.explained.probes_s
-        variation = Variation.of(document.costs, probes_s, self.work)
         return Estimates(
             self.timeline,
             self.work,
             self.copy_time,
             document.wall_s,
             document.wait_latency,
-            variation,
+            self._variation,
             document.pinning,
             keeps_memory=keeps_memory,
         )
+
+    @functools.cached_property
+    def presumed(self) -> Estimates:
+        """The same for every wait and transfer: what doing without them would save at most."""
+        document = self.document
+        return Presumed(
+            self.timeline, self.work, self.copy_time, document.wall_s, document.wait_latency, self._variation
+        )
+
+    @property
+    def _variation(self) -> Variation:
+        explained = self.document.explained
+        return Variation.of(self.document.costs, 0.0 if explained is None else explained.probes_s, self.work)
 
     @property
     def work(self) -> DeviceWork | None:
@@ -164,12 +176,13 @@ def doing_without(results: Results, site: int) -> Replayed | None:
     if results.work is None or not 0 <= site < len(results.document.sites):
         return None
     found = results.document.sites[site]
+    for wait in results.document.unproved:
+        if wait.site == site:
+            return Replayed(wait.saving_s, wait.low_s, wait.high_s)
     needed = any(verdict.kind in ("required", "misplaced") for verdict in found.synchronization)
-    if not (needed and found.wait_s > 0) and all(wait.site != site for wait in results.document.unproved):
+    if not (needed and found.wait_s > 0):
         return None
-    rows = results.timeline.site == site
-    whole = results.document.unproved and found.kind == "synchronization"
-    return results.estimates.without(rows if whole else rows & (results.timeline.wait > 0))
+    return results.estimates.without((results.timeline.site == site) & (results.timeline.wait > 0))
 
 
 @dataclass(frozen=True, slots=True)

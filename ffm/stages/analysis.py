@@ -39,6 +39,7 @@ from ffm.stages.notes import (
     unrecorded_notes,
 )
 from ffm.stages.sync_use import FIRST_USES
+from ffm.stages.timelines import in_order, longer_by, numbered_threads, traced_timeline
 from ffm.symbols.buffer_names import BufferNames
 from ffm.symbols.named_stacks import name_stacks, unread_python
 from ffm.symbols.symbolizer import Symbolizer
@@ -113,10 +114,10 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
     host_memory = stored_table(tracing, "host_memory", HOST_MEMORY, folder.root)
     joined = _join(columns, tracing, memory, sync_use, folder)
     wall_s = baseline.run.wall_s if baseline.run else 0.0
-    order = np.lexsort((columns["start"], columns["thread"], columns["process"]))
+    order = in_order(columns)
     measured = _gpu_times(columns, tracing, memory, folder)
     work = device_work(
-        {name: column[order] for name, column in columns.items()}, _threads(columns, order), measured[order]
+        {name: column[order] for name, column in columns.items()}, numbered_threads(columns, order), measured[order]
     )
     traced = _timeline(columns, joined, order, wall_s)
     inference = infer_gpu_times(traced, work, tracing.wait_latency.least)
@@ -208,38 +209,21 @@ def _gpu_times(columns: Columns, tracing: Tracing, memory: Memory, folder: Resul
 
 def _timeline(columns: Columns, joined: _Joined, order: NDArray[np.int64], wall_s: float) -> Timeline:
     """Return the model's table, sorted by `order` (process, thread, start): times as measured, problems flagged."""
-    part = {name: column[order] for name, column in columns.items()}
-    reason, first_use = joined.reason[order], joined.first_use[order]
-    thread = _threads(columns, order)
-    end = part["start"] + part["duration"]
-    same = thread[1:] == thread[:-1]
-    gap = np.zeros(len(end), np.int64)
-    gap[:-1] = np.where(same, part["start"][1:] - end[:-1], 0)
-    problem = np.zeros(len(end), np.uint8)
+    timeline = traced_timeline(columns, order)
+    reason, first_use, stack = joined.reason[order], joined.first_use[order], timeline.site
+    problem = timeline.problem
     unnecessary = np.isin(reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
-    unnecessary &= _share(unnecessary, reason != 0, part["stack"])[part["stack"]] > MOSTLY
+    unnecessary &= _share(unnecessary, reason != 0, stack)[stack] > MOSTLY
     repeated = np.isin(joined.repetition[order], REPEATED)
-    problem[unnecessary | (repeated & (part["waits"] > 0))] |= np.uint8(Problem.UNNECESSARY_SYNCHRONIZATION)
-    misplaced = (
-        np.isin(reason, list(REQUIRED)) & ~repeated & (first_use > WORTH_MOVING_NS) & (part["wait"] > WORTH_MOVING_NS)
-    )
-    misplaced &= _share(misplaced, reason != 0, part["stack"])[part["stack"]] > MOSTLY
-    movable = np.bincount(part["stack"], weights=np.where(misplaced, np.minimum(first_use, part["wait"]), 0))
-    misplaced &= movable[part["stack"]] >= WORTH_MOVING_SHARE * wall_s * 1e9
+    problem[unnecessary | (repeated & (columns["waits"][order] > 0))] |= np.uint8(Problem.UNNECESSARY_SYNCHRONIZATION)
+    wait = columns["wait"][order]
+    misplaced = np.isin(reason, list(REQUIRED)) & ~repeated & (first_use > WORTH_MOVING_NS) & (wait > WORTH_MOVING_NS)
+    misplaced &= _share(misplaced, reason != 0, stack)[stack] > MOSTLY
+    movable = np.bincount(stack, weights=np.where(misplaced, np.minimum(first_use, wait), 0))
+    misplaced &= movable[stack] >= WORTH_MOVING_SHARE * wall_s * 1e9
     problem[misplaced] |= np.uint8(Problem.MISPLACED_SYNCHRONIZATION)
     problem[repeated] |= np.uint8(Problem.UNNECESSARY_TRANSFER)
-    return Timeline(
-        thread=thread,
-        start=part["start"],
-        duration=part["duration"],
-        wait=np.minimum(part["wait"], part["duration"]),
-        gap=np.maximum(gap, 0),
-        site=part["stack"].astype(np.int32),
-        kind=part["kind"],
-        problem=problem,
-        first_use=np.where(misplaced, first_use, 0),
-        occurrences=np.ones(len(end), np.int64),
-    )
+    return dataclasses.replace(timeline, problem=problem, first_use=np.where(misplaced, first_use, 0))
 
 
 def _timing(reason: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -267,30 +251,11 @@ def _add_downloads(
         sites[site] = dataclasses.replace(sites[site], download=use)
 
 
-def _threads(columns: Columns, order: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Number the threads of all processes, for each row in `order` (by process, thread, start)."""
-    process, thread = columns["process"][order], columns["thread"][order]
-    if not len(process):
-        return np.empty(0, np.int32)
-    new = (process[1:] != process[:-1]) | (thread[1:] != thread[:-1])
-    return np.concatenate(([0], np.cumsum(new))).astype(np.int32)
-
-
 def _misplaced(timeline: Timeline, order: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which operations are misplaced synchronizations, in the order of the events' table."""
     misplaced = np.empty(len(order), np.bool_)
     misplaced[order] = (timeline.problem & Problem.MISPLACED_SYNCHRONIZATION) != 0
     return misplaced
-
-
-def longer_by(traced: Timeline, timeline: Timeline) -> float:
-    """Return the seconds, over all threads, by which the probes lengthened calls and the time between them.
-
-    This is less than the probes' own time if the GPU was busy meanwhile, because then the CPU waits longer without
-    them.
-    """
-    with_probes = traced.duration.sum() + traced.gap.sum()
-    return float(with_probes - timeline.duration.sum() - timeline.gap.sum()) / 1e9
 
 
 def _name_buffers(

@@ -42,6 +42,7 @@ from ffm.results.analysis_document import (
 from ffm.results.call_sites import Place, place_of_allocation, place_of_call, runtime_modules
 from ffm.results.documents import NOT_MEASURED, Module, Run, Stack, WaitLatency, write_document
 from ffm.results.estimates import Estimates, Variation
+from ffm.results.presumed import Presumed, presumed
 from ffm.results.stored import ANALYSIS_FILE, TIMELINE_FILE
 from ffm.results.timeline_file import save_timeline
 
@@ -110,6 +111,10 @@ class Findings:
     """For each row of a profiler's timeline, whether it waits, or would if there were work; whether the program needs
     that is unknown. None for measured runs.
     """
+    presumed: bool = False
+    """Whether one traced run is all that there is: then every wait and transfer is presumed unnecessary, to say what
+    doing without it would save at most.
+    """
     wait_latency: WaitLatency = NOT_MEASURED
     watch: str = ""
     """As in `analysis_document.Analysis`."""
@@ -150,6 +155,11 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         for site in findings.sites
     ]
     waits = timeline.wait > 0
+    unproved = (
+        _presumed(findings, copy_time, variation)
+        if findings.presumed
+        else _kept(timeline, findings.unproved, estimates)
+    )
     timed = None if findings.timing is None else (findings.timing > 0) & waits
     sharing = None if findings.sharing is None else findings.sharing & waits
     sites = _sites(findings, places, sums, benefits, copy_time, estimates.before_pinning)
@@ -172,7 +182,7 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         matching=findings.matching,
         timing=_timing(findings, _kept(timeline, timed, estimates)),
         sharing=_kept(timeline, sharing, estimates),
-        unproved=_kept(timeline, findings.unproved, estimates),
+        unproved=unproved,
         allocations=findings.allocations,
         pinning=findings.pinning,
         estimator="carry" if estimates.replay is None else "replay",
@@ -225,6 +235,26 @@ def _kept(timeline: Timeline, kept: NDArray[np.bool_] | None, estimates: Estimat
             )
         )
     return sorted(found, key=lambda wait: -wait.saving_s)
+
+
+def _presumed(findings: Findings, copy_time: NDArray[np.int64], variation: Variation) -> list[KeptWait]:
+    """Return all sites that wait or transfer, with what doing without each would save, largest saving first."""
+    timeline = presumed(findings.timeline, findings.work)
+    count = np.bincount(timeline.site, weights=timeline.problem != 0, minlength=len(findings.sites)).astype(np.int64)
+    sites = np.flatnonzero(count).tolist()
+    estimates = Presumed(findings.timeline, findings.work, copy_time, findings.wall_s, findings.wait_latency, variation)
+    benefits = estimates.of_sites([[site] for site in sites])
+    kept = [
+        KeptWait(
+            site=site,
+            occurrences=int(count[site]),
+            saving_s=benefit.expected_s,
+            low_s=0.0,
+            high_s=benefit.high_s or 0.0,
+        )
+        for site, benefit in zip(sites, benefits, strict=True)
+    ]
+    return sorted(kept, key=lambda wait: (-wait.saving_s, -wait.high_s))
 
 
 def _explained(findings: Findings, estimates: Estimates) -> Explained | None:

@@ -93,7 +93,7 @@ def run_memory(request: Request) -> Memory:
         "memory",
         request,
         on=baseline.runs,
-        functions=[*traced_functions(baseline), *ends],
+        functions=[*traced_functions(baseline.functions), *ends],
         mode=CONTENTS | WATCH | GPU_TIMES | (0 if request.ordinary_memory else NO_ORDINARY),
         own_pages=not trace,
         trace=trace,

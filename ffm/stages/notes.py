@@ -72,16 +72,22 @@ def measurement_notes(baseline: Baseline, tracing: Tracing) -> list[str]:
             f"hooked. In {run.held_beside_s:.2f} s of these, other processes were free: if they did not wait for the "
             "held ones, the run took up to that much longer."
         )
+    if run is not None and tracing.run is not None and tracing.run.wall_s > COSTLY_TRACING * run.wall_s > 0:
+        notes.append(
+            f"Stage 2 took {tracing.run.wall_s / run.wall_s:.1f} times the program's time. What the probes took is "
+            "subtracted, but they also disturb caches and other threads: the intervals of all estimates are wider."
+        )
+    return notes + tracing_notes(tracing)
+
+
+def tracing_notes(tracing: Tracing) -> list[str]:
+    """Return a sentence for each thing that tracing could not measure as it should."""
+    notes: list[str] = []
     if tracing.wait_latency.unknown:
         notes.append(
             f"The latency of a wait beyond the GPU's work could not be measured on this machine "
             f"({tracing.wait_latency.unknown}): unless events timed the GPU, a whole wait counts as its work, and "
             "removing the wait seems to save less than it does."
-        )
-    if run is not None and tracing.run is not None and tracing.run.wall_s > COSTLY_TRACING * run.wall_s > 0:
-        notes.append(
-            f"Stage 2 took {tracing.run.wall_s / run.wall_s:.1f} times the program's time. What the probes took is "
-            "subtracted, but they also disturb caches and other threads: the intervals of all estimates are wider."
         )
     driver = tracing.run.driver if tracing.run else None
     if driver is not None and driver.wait_function is None:

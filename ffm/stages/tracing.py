@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -47,11 +48,11 @@ NEWEST_CAPABILITY = 9999
 """A GPU newer than all: code that must be compiled even for it is PTX."""
 
 
-def traced_functions(baseline: Baseline) -> list[str]:
-    """Return the exported names to hook: the kinds above, and every function that was seen to wait."""
+def traced_functions(waited: Iterable[str] = ()) -> list[str]:
+    """Return the exported names to hook: the kinds above, and the functions that were seen to wait."""
     catalogue = load_catalogue()
     names = {function.name: None for function in catalogue.of_kind(*TRACED_KINDS)}
-    names.update({name: None for name in baseline.functions if name in catalogue})
+    names.update({name: None for name in waited if name in catalogue})
     return list(names)
 
 
@@ -63,7 +64,7 @@ def run_tracing(request: Request) -> Tracing:
         ProgramError: The program could not be measured, or failed.
     """
     baseline = read_latest(Baseline, request.folder, "baseline")
-    measured = measure("tracing", request, on=baseline.runs, functions=traced_functions(baseline), mode=HOST)
+    measured = measure("tracing", request, on=baseline.runs, functions=traced_functions(baseline.functions), mode=HOST)
     return record_tracing(measured, request)
 
 

@@ -40,10 +40,18 @@ class Settings:
     """
     results: str
     """The folder."""
-    limits: list[str]
-    """Options of each run."""
+    timeout_s: float | None
+    """After how many seconds each run is stopped."""
+    accepted_status: int
+    """The exit code with which the program may end instead of 0."""
     memory_options: list[str]
     """Further options of stage 3."""
+
+    @property
+    def limits(self) -> list[str]:
+        """Options of each run."""
+        timeout = [] if self.timeout_s is None else ["--timeout", f"{self.timeout_s:g}"]
+        return timeout + (["--accept-status", str(self.accepted_status)] if self.accepted_status else [])
 
 
 def read_settings(given: Mapping[str, Any]) -> Settings:
@@ -66,7 +74,8 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
         command,
         _files(command),
         _results(given, command),
-        _limits(given) + _accepted(given),
+        _timeout(given),
+        _accepted(given),
         ["--watch", watch] * (watch != "pages") + ["--no-ordinary-memory"] * (not ordinary),
     )
 
@@ -124,9 +133,9 @@ def _results(given: Mapping[str, Any], command: list[str]) -> str:
     return folder
 
 
-def _limits(given: Mapping[str, Any]) -> list[str]:
+def _timeout(given: Mapping[str, Any]) -> float | None:
     if "timeout" not in given:
-        return []
+        return None
     value = given["timeout"]
     try:
         seconds = math.nan if isinstance(value, bool) else float(value)
@@ -134,13 +143,13 @@ def _limits(given: Mapping[str, Any]) -> list[str]:
         seconds = math.nan
     if not 0 < seconds < math.inf:
         raise SettingsError(f"timeout is a number of seconds above 0, not {value}.")
-    return ["--timeout", f"{seconds:g}"]
+    return seconds
 
 
-def _accepted(given: Mapping[str, Any]) -> list[str]:
+def _accepted(given: Mapping[str, Any]) -> int:
     if "accept_status" not in given:
-        return []
+        return 0
     value = given["accept_status"]
     if isinstance(value, bool) or not str(value).isdecimal() or int(value) > LARGEST_STATUS:
         raise SettingsError(f"accept_status is an exit code from 0 to {LARGEST_STATUS}, not {value}.")
-    return ["--accept-status", str(int(value))]
+    return int(value)

@@ -19,6 +19,7 @@ from ffm.results.stored import open_results
 from ffm.vgpu.paths import sample
 from tests.conftest import ROOT, Ffm
 from tests.processes import run_to_end
+from tests.quick_law import below_proof
 
 ITERATIONS = 8
 TRUTH = ROOT / "ffm" / "vgpu" / "samples" / "als.truth.toml"
@@ -52,6 +53,10 @@ def test_what_is_up_to_date_is_not_measured_again_but_named(results: Path) -> No
     assert "Nothing has changed since" in printed
     assert f"ffm report --results {results}" in printed
     assert (results / "analysis.json").stat().st_mtime_ns == measured
+
+
+def test_quick_mode_promises_at_least_what_is_proved(results: Path, analysis: Analysis) -> None:
+    assert below_proof(analysis, results) == []
 
 
 def line_of(site: Site) -> tuple[str, int]:

@@ -16,6 +16,7 @@ from ffm.stages.measure import Request, Watch
 from ffm.stages.registry import MEASURING_STAGES
 from tests.planted.building import SECONDS, Programs
 from tests.planted.labels import SYNCHRONIZATION_KINDS, Case, Expected, Label
+from tests.quick_law import below_proof
 
 BEFORE_WATCHING = ("baseline", "tracing")
 
@@ -76,6 +77,10 @@ class Answer:
         )
 
 
+class TooLittleError(Exception):
+    """Quick mode promises less than the full measurement proves."""
+
+
 def answers_for(
     case: Case, programs: Programs, results: Path, watches: Sequence[Watch], timeout_s: float = SECONDS
 ) -> list[Answer]:
@@ -86,6 +91,7 @@ def answers_for(
 
     Raises:
         FfmError: A stage failed; the program ends correctly without ffm.
+        TooLittleError: What quick mode says that doing without a call saves at most is less than what is proved.
     """
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
@@ -99,7 +105,10 @@ def answers_for(
         with programs.very_slow_gpu() if watch == "trace" else nullcontext():
             MEASURING_STAGES["memory"](request)
         MEASURING_STAGES["sync-use"](request)
-        answers += _compare(case, run_analysis(folder), watch)
+        analysis = run_analysis(folder)
+        answers += _compare(case, analysis, watch)
+        if found := below_proof(analysis, results):
+            raise TooLittleError("; ".join(found))
     if all(answer.agrees for answer in answers):
         shutil.rmtree(results)
     return answers

@@ -22,8 +22,8 @@ from ffm.results.best_parts import best_subsequences
 from ffm.results.stored import Results, benefit_of_correcting, doing_without, open_results, subsequence
 from ffm.results.timeline_file import load_results_timeline, save_timeline
 from ffm.results.vocabulary import Because
-from ffm.stages.analysis import longer_by
 from ffm.stages.findings import Findings, analyse, write_results
+from ffm.stages.timelines import longer_by
 
 
 def measured(timeline: Timeline | None = None) -> Findings:

@@ -48,14 +48,13 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
     ]
     if view.command:
         parts.append(paragraph(shlex.join(view.command), style="dim"))
-    if view.origin != "ffm":
-        parts.append(paragraph(f"Imported from {view.origin}."))
+    if unproved.recorded(view.origin):
+        parts.append(paragraph(unproved.recorded(view.origin)))
     if view.stages:
         costs = "; ".join(f"{c.stage} {scale.seconds(c.wall_s)} ({c.ratio:.2f}x)" for c in view.stages)
         parts.append(paragraph(f"Runs: {costs}."))
-    if view.unproved:
-        parts += [heading(unproved.HEADING), *(bullet(waits.told(scale)) for waits in view.unproved)]
-        parts.append(paragraph(unproved.ADVICE))
+    if view.unproved or view.unproved_hidden:
+        parts += _unproved(view, scale, len(view.unproved))
     elif nothing_found(view):
         parts += [heading(unproved.NOT_FOUND)]
     else:
@@ -94,7 +93,9 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
     parts: list[RenderableType] = [
         Text(f"{view.application}: {scale.seconds(view.wall_s)} of wall time", style="bold"),
     ]
-    if nothing_found(view):
+    if view.unproved or view.unproved_hidden:
+        parts += [paragraph(unproved.recorded(view.origin)), *_unproved(view, scale, FIRST_ROWS)]
+    elif nothing_found(view):
         parts += [heading(unproved.NOT_FOUND)]
     else:
         for section, shape in ((view.folds, FOLDS), (view.sequences, SEQUENCES)):
@@ -122,6 +123,19 @@ def _kept_waits(title: str, waits: list[str], advice: str, most: int | None = No
     if len(waits[:most]) < len(waits):
         parts.append(paragraph(f"and {len(waits) - len(waits[:most])} more"))
     return [*parts, paragraph(advice)]
+
+
+def _unproved(view: Overview, scale: Scale, most: int) -> list[RenderableType]:
+    """Show the sites that nothing is proved of, at most so many."""
+    parts: list[RenderableType] = [heading(unproved.HEADING)]
+    parts += [bullet(waits.told(scale)) for waits in view.unproved[:most]]
+    if len(view.unproved) > most:
+        parts.append(paragraph(f"and {len(view.unproved) - most} more"))
+    if view.unproved_hidden:
+        limit = percent(view.hidden_below_percent)
+        parts.append(paragraph(f"{plural(view.unproved_hidden, 'site')} below {limit} hidden (--all shows)"))
+    parts.append(paragraph(unproved.advice(view.origin)))
+    return parts
 
 
 def _untouched(one: PartialDownload, scale: Scale) -> str:

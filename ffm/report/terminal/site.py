@@ -17,7 +17,7 @@ NEEDED = (
     "The program needs these waits as it is written. If it read what they protect later, or ordered streams by events, "
     "removing them would save:"
 )
-UNPROVED = "If they prove unnecessary, removing all of them saves at most:"
+UNPROVED = "If they prove unnecessary, doing without all of them saves:"
 
 
 def render_site(view: SiteView, width: int = 80) -> RenderableType:
@@ -31,7 +31,7 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
         return Group(title, within, outside, *_stack(view, width))
     parts: list[RenderableType] = [
         title,
-        recoverable("Time recoverable", scale, view.saving, view.estimator),
+        *([] if view.unproved else [recoverable("Time recoverable", scale, view.saving, view.estimator)]),
         within,
         paragraph(_called(view)),
         Text(),
@@ -41,7 +41,7 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
     if view.findings:
         parts += [bullet(finding_text(finding)) for finding in view.findings]
     elif view.unproved:
-        parts.append(paragraph("A profiler's trace does not show whether the program needs these waits."))
+        parts.append(paragraph("One trace does not show whether the program needs these waits and transfers."))
     else:
         parts.append(paragraph("No problem was found at this site."))
     if view.without is not None:

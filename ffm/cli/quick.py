@@ -1,0 +1,35 @@
+"""Quick mode: one traced run instead of the workflow of five stages."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+SUFFIX = "-quick"
+"""Of the folder for its results, beside that of a measurement by all stages."""
+
+
+def measure_quickly(settings: dict[str, Any]) -> Path:
+    """Trace one run of the program that some settings name, and analyse it; return the folder with the results.
+
+    Raises:
+        FfmError: The settings are wrong, or the program could not be measured, or failed.
+    """
+    from ffm.cli.progress import running
+    from ffm.report.numbers import plural
+    from ffm.results.folder import ResultsFolder
+    from ffm.stages.measure import Request
+    from ffm.stages.quick import run_quick
+    from ffm.workflow.settings import read_settings
+
+    checked = read_settings(settings)
+    folder = Path(checked.results if "results" in settings else checked.results + SUFFIX)
+    request = Request(
+        checked.command, ResultsFolder(folder), checked.timeout_s, accepted_status=checked.accepted_status
+    )
+    with running("quick", shlex.join(checked.command)) as line:
+        analysis = run_quick(request)
+        line.wall_s = analysis.wall_s
+        line.say(f"ran {analysis.wall_s:.2f} s, {plural(len(analysis.unproved), 'site')} that wait or transfer")
+    return folder

@@ -1,0 +1,109 @@
+"""Quick mode: one traced run, which shows what doing without each wait or transfer would save at most.
+
+Nothing is proved: what the program needs, only the stages after tracing find out. The results say which sites are worth
+proving.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ffm.errors import DocumentError, ProgramError
+from ffm.evidence.device_work import device_work
+from ffm.evidence.operations import EVENTS, function_name
+from ffm.model.gpu_times import infer_gpu_times
+from ffm.model.replay import Replay
+from ffm.results.analysis_document import Analysis
+from ffm.results.columns import Columns
+from ffm.results.documents import Stack, Tracing, read_owned
+from ffm.results.folder import ResultsFolder, application_name
+from ffm.results.identity import begin_run
+from ffm.results.lock import writing_to
+from ffm.results.tables import stored_table
+from ffm.stages.findings import Findings, SiteDescription, write_results
+from ffm.stages.measure import Request, measure, require_program
+from ffm.stages.notes import host_function_notes, stack_notes, tracing_notes, unrecorded_notes
+from ffm.stages.timelines import in_order, longer_by, numbered_threads, traced_timeline
+from ffm.stages.tracing import record_tracing, traced_functions
+from ffm.symbols.named_stacks import name_stacks, unread_python
+from ffm.symbols.symbolizer import Symbolizer
+
+
+def run_quick(request: Request) -> Analysis:
+    """Trace one run of the program, and write `tracing.json` and `analysis.json`, with the quick mode as its origin.
+
+    Raises:
+        DocumentError: The folder holds a measurement by all stages, or another process writes there.
+        ProgramError: The program could not be measured, or failed.
+    """
+    if request.folder.document("baseline").exists():
+        raise DocumentError(
+            f"{request.folder.root} holds a measurement by all stages, which one run cannot replace. Choose another "
+            "folder with --results."
+        )
+    require_program(request)
+    request.folder.make()
+    with writing_to(request.folder.root, "ffm run --quick"):
+        measured = measure("tracing", request, on={}, functions=traced_functions())
+        record_tracing(measured, request)
+        return analyse_trace(request.folder, request.folder)
+
+
+def analyse_trace(source: ResultsFolder, target: ResultsFolder) -> Analysis:
+    """Write the quick mode's results into `target`, from the traced run in `source`.
+
+    Raises:
+        DocumentError: The traced run is missing or damaged.
+        ProgramError: The program did not use the GPU.
+    """
+    tracing, own = read_owned(Tracing, source.document("tracing"))
+    columns = stored_table(tracing, "events", EVENTS, source.root)
+    run = tracing.run
+    if run is None or not len(columns["start"]):
+        program = run.command[0] if run is not None and run.command else "The program"
+        raise ProgramError(
+            f"{program} loaded a CUDA driver but did not use the GPU: it allocated, copied and launched nothing. There "
+            "is nothing to measure."
+        )
+    runs = begin_run(target.root, "analysis", tracing.runs)
+    order = in_order(columns)
+    ordered = {name: column[order] for name, column in columns.items()}
+    traced = traced_timeline(columns, order)
+    work = device_work(ordered, numbered_threads(columns, order), np.full(len(order), -1, np.int64))
+    inference = infer_gpu_times(traced, work, tracing.wait_latency.least)
+    timeline = Replay(traced, work, inference).without_probes(ordered["probe"])
+    named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
+    findings = Findings(
+        application=application_name(run.command),
+        command=run.command,
+        wall_s=run.wall_s,
+        timeline=timeline,
+        sites=_sites(columns, named.stacks),
+        stacks=named.stacks,
+        modules=named.modules,
+        origin="quick",
+        runs=runs,
+        run=run,
+        notes=named.notes
+        + unread_python(run)
+        + unrecorded_notes([tracing])
+        + tracing_notes(tracing)
+        + host_function_notes(columns)
+        + stack_notes(tracing.stacks, columns),
+        work=work,
+        presumed=True,
+        wait_latency=tracing.wait_latency,
+        probes_s=longer_by(traced, timeline),
+    )
+    return write_results(findings, target.root, own=own)
+
+
+def _sites(columns: Columns, stacks: list[Stack]) -> list[SiteDescription]:
+    """Describe each stack, without verdicts."""
+    function = np.full(len(stacks), -1, np.int64)
+    function[columns["stack"]] = columns["function"]
+    moved = np.bincount(columns["stack"], weights=columns["bytes"], minlength=len(stacks))
+    return [
+        SiteDescription(stack, function_name(int(function[stack])) if function[stack] >= 0 else "", int(moved[stack]))
+        for stack in range(len(stacks))
+    ]

@@ -1,0 +1,100 @@
+"""Quick mode on programs: one traced run, and a gate that says nothing of what it cannot prove."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.conftest import Ffm, Finished
+
+PROGRAM = Path(__file__).parent / "programs" / "gated.cu"
+LINES = PROGRAM.read_text().splitlines()
+BY_THREADS = next(number for number, line in enumerate(LINES, 1) if "/* by the threads */" in line)
+BY_MAIN = next(number for number, line in enumerate(LINES, 1) if "/* by main */" in line)
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A program that quick mode traced, in a folder."""
+
+    folder: Path
+    first: Finished
+
+
+@pytest.fixture(scope="module")
+def traced(ffm: Ffm, build_program: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory) -> Traced:
+    folder = tmp_path_factory.mktemp("quick")
+    return Traced(folder, ffm("check", "--quick", "--format", "json", build_program(PROGRAM), folder=folder))
+
+
+def test_every_wait_is_told_by_line_and_thread_and_none_is_called_unnecessary(ffm: Ffm, traced: Traced) -> None:
+    assert traced.first.code == 1, traced.first.err
+    found = orjson.loads(traced.first.out)
+    where = [
+        (Path(one["file"]).name, one["line"], one["call"], one["count"], one["rule"]) for one in found["violations"]
+    ]
+    assert sorted(where) == [
+        ("gated.cu", BY_THREADS, "cudaDeviceSynchronize", 5, "wait"),
+        ("gated.cu", BY_THREADS, "cudaDeviceSynchronize", 7, "wait"),
+        ("gated.cu", BY_MAIN, "cudaDeviceSynchronize", 2, "wait"),
+    ]
+    assert len({one["thread"] for one in found["violations"]}) == 3
+    assert not found["proved"]
+    screens = [ffm(*words, folder=traced.folder).out for words in (["check"], ["report", "--all"], ["site", "4"])]
+    assert not any("unnecessary synchronization" in screen or "is unnecessary" in screen for screen in screens)
+    assert all("at most" in screen for screen in screens)
+
+
+def test_the_report_ranks_waits_and_transfers(ffm: Ffm, traced: Traced) -> None:
+    view = orjson.loads(ffm("report", "--all", "--json", folder=traced.folder).out)
+    assert view["origin"] == "quick"
+    savings = [one["saving_s"] for one in view["unproved"]]
+    assert savings == sorted(savings, reverse=True)
+    assert {one["where"]["call"] for one in view["unproved"]} == {"cudaDeviceSynchronize", "cudaMemsetAsync"}
+    assert all(one["saving_s"] <= one["high_s"] for one in view["unproved"])
+
+
+def test_a_baseline_keeps_what_the_other_way_of_measuring_found(ffm: Ffm, traced: Traced) -> None:
+    baseline = traced.folder / "ffm-baseline.json"
+    proved = {"call": "cudaFree", "issues": ["synchronization"], "functions": ["main"], "sites": 1, "lines": {}}
+    baseline.write_bytes(orjson.dumps({"format": "ffm.gate-baseline", "version": 1, "known": [proved]}))
+    assert ffm("check", folder=traced.folder).code == 1
+    assert ffm("check", "--update", folder=traced.folder).out.endswith(": 3 sites that wait.\n")
+    assert proved in orjson.loads(baseline.read_bytes())["known"]
+    done = ffm("check", folder=traced.folder)
+    assert (done.code, done.out) == (0, "gated passes: 0 sites against the rules, 3 in the baseline\n")
+    baseline.unlink()
+
+
+def test_limits_of_what_is_unnecessary_hold_if_even_the_most_is_within_them(ffm: Ffm, traced: Traced) -> None:
+    config = traced.folder / "limits.toml"
+    for percent, code, said in ((100, 0, "within the limits"), (0, 1, "unnecessary_percent may be up to")):
+        config.write_text(f"[limits]\nunnecessary_percent = {percent}\n")
+        done = ffm("check", "--config", config, folder=traced.folder)
+        assert (done.code, said in done.out) == (code, True)
+
+
+def test_a_measurement_by_all_stages_is_not_replaced(ffm: Ffm, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "baseline.json").write_text("{}")
+    done = ffm("run", "--quick", "--results", "full", "/bin/true", folder=tmp_path)
+    assert (done.code, done.out) == (1, "")
+    assert "holds a measurement by all stages" in done.err
+
+
+def test_a_program_that_fails_by_itself_is_told_apart(
+    ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    done = ffm("check", "--quick", build_program(PROGRAM), 1, folder=tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert "exited with code 1" in done.err
+
+
+def test_quick_mode_measures(ffm: Ffm, tmp_path: Path) -> None:
+    done = ffm("check", "--quick", folder=tmp_path)
+    assert done.code == 2
+    assert "name the program" in done.err

@@ -1,0 +1,39 @@
+"""What doing without unproved waits and transfers saves at most."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from test_results import loop_timeline
+from timelines import simple_device_work
+
+from ffm.model.timeline import Kind, Problem
+from ffm.results.documents import NOT_MEASURED
+from ffm.results.estimates import Estimates, Variation
+from ffm.results.presumed import Presumed, waiting
+
+WALL_S = 10.0
+
+
+@given(st.data())
+def test_no_proof_exceeds_it(data: st.DataObject) -> None:
+    """Whatever turns out to be a problem, and whatever the GPU turns out to need of the time that was waited for."""
+    timeline = loop_timeline()
+    share = data.draw(st.floats(0, 1))
+    waits = data.draw(st.lists(st.integers(0, 4_000_000), min_size=len(timeline), max_size=len(timeline)))
+    wait = np.minimum(np.array(waits), timeline.duration)
+    timeline = replace(timeline, wait=np.where(timeline.kind == Kind.SYNCHRONIZATION, wait, timeline.wait))
+    work = simple_device_work(timeline)
+    proved = data.draw(st.lists(st.booleans(), min_size=len(timeline), max_size=len(timeline)))
+    flags = np.where(waiting(timeline, work) & proved, np.uint8(Problem.UNNECESSARY_SYNCHRONIZATION), np.uint8(0))
+    measured = np.where(timeline.kind == Kind.LAUNCH, share * 3_000_000, -1).astype(np.int64)
+    sites = int(timeline.site.max()) + 1
+    copies, groups = np.zeros(sites, np.int64), [[site] for site in range(sites)]
+    full = Estimates(replace(timeline, problem=flags), replace(work, measured=measured), copies, WALL_S, NOT_MEASURED)
+    quick = Presumed(timeline, work, copies, WALL_S, NOT_MEASURED, Variation())
+    for found, most in zip(full.of_sites(groups), quick.of_sites(groups), strict=True):
+        assert most.high_s is not None
+        assert found.expected_s <= most.high_s + 1e-9
