@@ -41,8 +41,18 @@ def run_sync_use(request: Request) -> SyncUse:
     numbers = np.unique(accesses["stack"]).tolist()
     write_watch_plan([bytes.fromhex(memory.stacks[number].key) for number in numbers], plan)
     functions = _functions(accesses)
-    mode = WATCH | PLAN | (0 if memory.ordinary_memory else NO_ORDINARY)
-    measured = measure("sync-use", request, on=memory.runs, functions=functions, mode=mode, plan=plan, own_pages=True)
+    # Where nothing uses what waits protect, there is nothing to watch, which would cost a signal for each system call.
+    watches = bool(numbers)
+    mode = WATCH | PLAN | (0 if memory.ordinary_memory else NO_ORDINARY) if watches else 0
+    measured = measure(
+        "sync-use",
+        request,
+        on=memory.runs,
+        functions=functions,
+        mode=mode,
+        plan=plan if watches else None,
+        own_pages=watches,
+    )
     stacks = StackTable()
     columns = operation_columns(measured.recordings, stacks)
     table = _first_uses(measured, columns, stacks.stacks, memory.stacks, accesses)
