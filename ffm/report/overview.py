@@ -12,6 +12,7 @@ from ffm.report.places import Place, place, told_apart
 from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.timing import TimingWaits, timing_waits
 from ffm.report.unproved import UnprovedWaits, unproved_waits, worth_proving
+from ffm.report.waiting.shares import Share, shares_of
 from ffm.results.analysis_document import Analysis, Group, Matching
 
 
@@ -86,6 +87,8 @@ class Overview:
     """What fixing all problems together saves; no row, and no sum of rows, saves more."""
     explained_percent: float | None
     """How much of the time of the threads that called the driver stage 2 explains; None without a trace."""
+    path: list[Share]
+    """The critical path by kind of time; empty without a trace."""
     downloads: list[PartialDownload]
     """Sites that download far more than the CPU touches."""
     timing: list[TimingWaits]
@@ -149,6 +152,7 @@ def overview(
         matching=_matching(analysis.matching),
         everything=None if analysis.everything is None else scale.saving(analysis.everything),
         explained_percent=None if analysis.explained is None else 100 * analysis.explained.share,
+        path=[] if analysis.path is None else shares_of(analysis.path, analysis.wall_s),
         downloads=_partial_downloads(analysis),
         timing=timing_waits(analysis),
         sharing=sharing_waits(analysis),

@@ -274,6 +274,22 @@ class Explained(Record, frozen=True, kw_only=True):
         return min(known / self.run_s, 1.0) if self.run_s > 0 else 0.0
 
 
+class PathShares(Record, frozen=True, kw_only=True):
+    """The run's critical path (`ffm.model.waiting.path`), by kind of time."""
+
+    cpu_s: Seconds
+    """The program's own work between driver calls."""
+    calls_s: Seconds
+    """Driver calls, without their waits."""
+    kernels_s: Seconds
+    transfers_s: Seconds
+    """The GPU copies or sets memory."""
+    overhead_s: Seconds
+    """From the end of the GPU's work until the CPU continued, and from a launch until the work began."""
+    unknown_s: Seconds
+    """Waits for nothing that the trace shows."""
+
+
 class Analysis(Document, frozen=True, kw_only=True):
     """Stage 5 (dissertation 4.5): problems, benefits and groups. `timeline` names the columnar file of the model."""
 
@@ -300,6 +316,8 @@ class Analysis(Document, frozen=True, kw_only=True):
     wait_latency: WaitLatency = NOT_MEASURED
     explained: Explained | None = None
     """None for imported results, which have no trace."""
+    path: PathShares | None = None
+    """None for imported totals, which have no trace."""
     timing: list[TimingWait] = msgspec.field(default_factory=list)
     """The most expensive sites that wait only for timing, or may do so, largest saving first. They are no problems: the
     program as it is written needs them.

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ffm.errors import FfmError
 from ffm.model.device import DeviceWork
-from ffm.model.timeline import Timeline
+from ffm.model.replay import Replay
+from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.graph import Graph, build_graph
-from ffm.model.waiting.path import Path, agreement, find_path
+from ffm.model.waiting.path import Part, Path, agreement, find_path
+from ffm.results.analysis_document import PathShares
 from ffm.results.stored import Results
 
 
@@ -20,15 +24,46 @@ class RunPath:
     work: DeviceWork
     graph: Graph
     path: Path
-    agreed: float | None
-    """On which share of the path all timelines of the GPU agree, 0 to 1; None if its times were recorded."""
+
+    @property
+    def shares(self) -> PathShares:
+        """The path's seconds by kind of time."""
+        path = self.path
+        seconds = (path.end - path.begin) / 1e9
+        transfer = (path.part == Part.GPU) & (self.timeline.kind[path.row] == Kind.TRANSFER)
+        return PathShares(
+            cpu_s=float(seconds[np.isin(path.part, (Part.START, Part.WORK))].sum()),
+            calls_s=float(seconds[path.part == Part.CALL].sum()),
+            kernels_s=float(seconds[(path.part == Part.GPU) & ~transfer].sum()),
+            transfers_s=float(seconds[transfer].sum()),
+            overhead_s=float(seconds[path.part == Part.REST].sum()),
+            unknown_s=float(seconds[path.part == Part.UNKNOWN].sum()),
+        )
 
 
-def run_path(results: Results) -> RunPath:
-    """Find the critical path of a run, with the likely timeline of the GPU.
+def path_of(timeline: Timeline, work: DeviceWork, replay: Replay) -> RunPath:
+    """Find the critical path with the likely timeline of the GPU."""
+    graph = build_graph(timeline, work, replay.inference, replay.inference.likely)
+    return RunPath(timeline, work, graph, find_path(timeline, work, graph, replay.threads))
+
+
+def agreed(run: RunPath, replay: Replay) -> float | None:
+    """Return on which share of the path all timelines of the GPU agree, 0 to 1; None if its times were recorded."""
+    if run.work.began is not None:
+        return None
+    inference, threads = replay.inference, replay.threads
+    others = [
+        find_path(run.timeline, run.work, build_graph(run.timeline, run.work, inference, times), threads)
+        for times in (inference.slow, inference.fast)
+    ]
+    return agreement([run.path, *others])
+
+
+def run_path(results: Results) -> tuple[RunPath, Replay]:
+    """Find the critical path of a run, and return the run's replay as well.
 
     Raises:
-        FfmError: The results contain totals instead of single operations.
+        FfmError: The results contain totals instead of single operations, or none.
         DocumentError: The timeline next to the document cannot be read.
     """
     work, replay = results.work, results.estimates.replay
@@ -37,16 +72,6 @@ def run_path(results: Results) -> RunPath:
             f"{results.folder} contains totals per call stack, not single operations, so nothing shows what waited for "
             "what. Measure the program with `ffm run`."
         )
-    timeline, inference, threads = results.timeline, replay.inference, replay.threads
-    if not len(timeline):
+    if not len(results.timeline):
         raise FfmError(f"{results.document.application} made no traced call, so there is no path to show.")
-    graph = build_graph(timeline, work, inference, inference.likely)
-    path = find_path(timeline, work, graph, threads)
-    agreed = None
-    if work.began is None:
-        others = [
-            find_path(timeline, work, build_graph(timeline, work, inference, times), threads)
-            for times in (inference.slow, inference.fast)
-        ]
-        agreed = agreement([path, *others])
-    return RunPath(timeline, work, graph, path, agreed)
+    return path_of(results.timeline, work, replay), replay

@@ -11,7 +11,9 @@ from simulator import Call, traced
 from ffm.errors import FfmError
 from ffm.model.device import Action
 from ffm.model.timeline import Kind
+from ffm.report.overview import overview
 from ffm.report.waiting.path import PathView, change_view, path_view, region_view
+from ffm.report.waiting.shares import in_one_line
 from ffm.results.documents import Frame, Module, Stack
 from ffm.results.stored import Results, open_results
 from ffm.stages.findings import Findings, SiteDescription, write_results
@@ -146,3 +148,13 @@ def test_a_region_is_changed_once(results: Results) -> None:
 def test_an_ambiguous_name_is_refused(results: Results) -> None:
     with pytest.raises(FfmError, match="part of several regions' names"):
         region_view(results, "als.cu")
+
+
+def test_the_report_opens_with_the_path(results: Results) -> None:
+    shares = overview(results.document).path
+    assert [(share.name, round(share.percent, 6)) for share in shares if share.seconds] == [
+        ("CPU", 30),
+        ("kernels", 60),
+        ("transfers", 10),
+    ]
+    assert in_one_line(shares) == "kernels 60.00 %, CPU 30.00 %, transfers 10.00 %"

@@ -25,6 +25,7 @@ from ffm.report.terminal.layout import (
     saving_columns,
     table,
 )
+from ffm.report.waiting.shares import in_one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
     if view.stages:
         costs = "; ".join(f"{c.stage} {scale.seconds(c.wall_s)} ({c.ratio:.2f}x)" for c in view.stages)
         parts.append(paragraph(f"Runs: {costs}."))
+    parts += _path(view)
     if view.unproved or view.unproved_hidden:
         parts += _unproved(view, scale, len(view.unproved))
     elif nothing_found(view):
@@ -92,6 +94,7 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
     scale = Scale(view.wall_s)
     parts: list[RenderableType] = [
         Text(f"{view.application}: {scale.seconds(view.wall_s)} of wall time", style="bold"),
+        *_path(view),
     ]
     if view.unproved or view.unproved_hidden:
         parts += [paragraph(unproved.recorded(view.origin)), *_unproved(view, scale, FIRST_ROWS)]
@@ -123,6 +126,14 @@ def _kept_waits(title: str, waits: list[str], advice: str, most: int | None = No
     if len(waits[:most]) < len(waits):
         parts.append(paragraph(f"and {len(waits) - len(waits[:most])} more"))
     return [*parts, paragraph(advice)]
+
+
+def _path(view: Overview) -> list[RenderableType]:
+    """Show what the run waits for, in one line."""
+    if not view.path:
+        return []
+    opens = command("path", view.results)
+    return [paragraph(f"Critical path: {in_one_line(view.path)}; `{opens}` shows it.")]
 
 
 def _unproved(view: Overview, scale: Scale, most: int) -> list[RenderableType]:

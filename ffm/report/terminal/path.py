@@ -9,15 +9,14 @@ from ffm.report.commands import command
 from ffm.report.numbers import Scale, count, percent, plural
 from ffm.report.terminal.layout import Column, bullet, following, heading, paragraph, table
 from ffm.report.waiting.path import (
-    SHARE_MEANINGS,
     ChangeView,
     Gain,
     GpuRow,
     PathView,
     RegionRow,
     RegionView,
-    Share,
 )
+from ffm.report.waiting.shares import MEANINGS, Share
 
 LISTED_CHANGES = 8
 """Changes that the screen of `--if` names."""
@@ -68,7 +67,7 @@ def _shares(shares: list[Share], scale: Scale, width: int) -> RenderableType:
         Column("meaning", flexible=True),
     ]
     rows = [
-        [scale.seconds(share.seconds), percent(share.percent), share.name, SHARE_MEANINGS[share.name]]
+        [scale.seconds(share.seconds), percent(share.percent), share.name, MEANINGS[share.name]]
         for share in shares
         if share.seconds > 0
     ]

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.errors import FfmError
-from ffm.model.timeline import Kind
 from ffm.model.waiting.path import Part
 from ffm.model.waiting.patterns import GpuUse, Patterns, find_patterns
 from ffm.report.commands import command
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT
 from ffm.report.waiting.regions import Region, Regions, find_regions
-from ffm.results.run_path import RunPath, run_path
+from ffm.report.waiting.shares import Share, shares_of
+from ffm.results.run_path import RunPath, agreed, run_path
 from ffm.results.stored import Results
 
 WHOLE_GPU = "GPU"
@@ -32,15 +32,6 @@ LISTED_REGIONS = 20
 _NS = 1e9
 _CHANGE = re.compile(r"(?P<region>.+)=(?P<factor>\d+(\.\d+)?)x?", re.DOTALL)
 _GONE = "gone"
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A kind of time on the path."""
-
-    name: str
-    seconds: float
-    percent: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +163,9 @@ def path_view(results: Results, *, show_all: bool = False, words: str = "") -> P
         FfmError: The results contain totals instead of single operations.
         DocumentError: The timeline next to the document cannot be read.
     """
-    document, run = results.document, run_path(results)
+    document = results.document
+    run, replay = run_path(results)
+    share = agreed(run, replay)
     found = find_regions(document, run)
     patterns = find_patterns(run.timeline, run.work, run.graph)
     wall_s = document.wall_s
@@ -184,8 +177,8 @@ def path_view(results: Results, *, show_all: bool = False, words: str = "") -> P
         origin=document.origin,
         wall_s=wall_s,
         length_s=run.path.length / _NS,
-        agreed_percent=None if run.agreed is None else 100 * run.agreed,
-        shares=path_shares(run, wall_s),
+        agreed_percent=None if share is None else 100 * share,
+        shares=shares_of(run.shares, wall_s),
         regions=rows,
         hidden=len(found.regions) - shown,
         patterns=_pattern_rows(patterns),
@@ -201,7 +194,8 @@ def region_view(results: Results, wanted: str, words: str = "") -> RegionView:
     Raises:
         FfmError: No region, or more than one, has this name; or as for `path_view`.
     """
-    document, run = results.document, run_path(results)
+    document = results.document
+    run, _ = run_path(results)
     found = find_regions(document, run)
     numbers = _matching(found, wanted)
     if len(numbers) > 1:
@@ -233,7 +227,8 @@ def change_view(results: Results, changes: Sequence[str]) -> ChangeView:
         FfmError: A change is not written like that, or names no region; or as for `path_view`.
     """
     wanted = [_change(text) for text in changes]
-    document, run = results.document, run_path(results)
+    document = results.document
+    run, _ = run_path(results)
     found = find_regions(document, run)
     saved = np.zeros(len(run.timeline), np.int64)
     share = np.ones(len(run.timeline))
@@ -251,32 +246,6 @@ def change_view(results: Results, changes: Sequence[str]) -> ChangeView:
     gain = _replayed(results, saved, share, only, path_s)
     return ChangeView(document.application, document.wall_s, listed, path_s, gain)
 
-
-def path_shares(run: RunPath, wall_s: float) -> list[Share]:
-    """Return the kinds of time on a path, with their shares of the run."""
-    path = run.path
-    seconds = (path.end - path.begin) / _NS
-    transfer = (path.part == Part.GPU) & (run.timeline.kind[path.row] == Kind.TRANSFER)
-    kinds = {
-        "CPU": np.isin(path.part, (Part.START, Part.WORK)),
-        "calls": path.part == Part.CALL,
-        "kernels": (path.part == Part.GPU) & ~transfer,
-        "transfers": transfer,
-        "overhead": path.part == Part.REST,
-        "unknown": path.part == Part.UNKNOWN,
-    }
-    sums = {name: float(seconds[chosen].sum()) for name, chosen in kinds.items()}
-    return [Share(name, total, _percent(total, wall_s)) for name, total in sums.items()]
-
-
-SHARE_MEANINGS = {
-    "CPU": "the program's own work between driver calls",
-    "calls": "driver calls, without their waits",
-    "kernels": "the GPU computes",
-    "transfers": "the GPU copies or sets memory",
-    "overhead": "waking the CPU, starting the GPU's work",
-    "unknown": "waits for nothing that the trace shows",
-}
 
 _PARTS = {
     Part.START: "CPU work",
