@@ -51,7 +51,8 @@ class Variation:
 
     run_s: float = 0.0
     """By how much runs differ: stage 2 without its probes and the bare run do, and so does a saving that is measured.
-    So does what stage 2 lost to other programs, which lies in its times.
+    So does how long they waited for a processor. A program whose threads outnumber the processors waits for itself, in
+    each run about as long: that is part of its times, and makes none of them less certain.
     """
     share: float = DIFFERS
     """Of an estimate: what is due to differences between runs and to tracing."""
@@ -70,7 +71,7 @@ class Variation:
         ratio = traced.wall_s / bare.wall_s if bare.wall_s > 0 else 1.0
         differ_s = abs(traced.wall_s - probes_s / threads - bare.wall_s)
         return cls(
-            max(differ_s, VARIES * bare.wall_s) + traced.delayed_s,
+            max(differ_s, VARIES * bare.wall_s) + abs(traced.delayed_s - bare.delayed_s),
             DIFFERS + (1 - 1 / ratio if ratio > COSTLY_TRACING else 0.0),
         )
 

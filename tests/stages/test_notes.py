@@ -32,9 +32,11 @@ def test_that_waits_for_functions_of_the_host_are_not_seen_is_said() -> None:
     assert host_function_notes({"function": np.array(functions[1:2])}) == []
 
 
-def variation(bare_s: float, traced_s: float, probes_s: float, delayed_s: float = 0.0) -> Variation:
-    bare = StageCost(stage="baseline", wall_s=bare_s, ratio=1.0)
-    traced = StageCost(stage="tracing", wall_s=traced_s, ratio=traced_s / bare_s, delayed_s=delayed_s)
+def variation(
+    bare_s: float, traced_s: float, probes_s: float, delayed_s: tuple[float, float] = (0.0, 0.0)
+) -> Variation:
+    bare = StageCost(stage="baseline", wall_s=bare_s, ratio=1.0, delayed_s=delayed_s[0])
+    traced = StageCost(stage="tracing", wall_s=traced_s, ratio=traced_s / bare_s, delayed_s=delayed_s[1])
     return Variation.of([bare, traced], probes_s, None)
 
 
@@ -50,4 +52,8 @@ def test_costly_tracing_makes_an_estimate_less_certain() -> None:
 
 
 def test_an_interval_covers_the_time_that_others_had_the_processor() -> None:
-    assert variation(1.0, 1.125, 0.0, delayed_s=0.5) == Variation(0.625, DIFFERS)
+    assert variation(1.0, 1.125, 0.0, delayed_s=(0.0, 0.5)) == Variation(0.625, DIFFERS)
+
+
+def test_what_threads_of_a_program_take_from_each_other_in_every_run_is_certain() -> None:
+    assert variation(1.0, 1.125, 0.0, delayed_s=(0.5, 0.5)) == Variation(0.125, DIFFERS)
