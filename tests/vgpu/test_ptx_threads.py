@@ -349,6 +349,33 @@ def test_lanes_reduce_without_synchronizing_and_the_others_go_on() -> None:
     assert (found == 32 * 63).all()
 
 
+def test_threads_whose_accesses_lie_far_apart_catch_up_with_each_other() -> None:
+    """Each thread adds up every 96th word, lanes make different numbers of turns, and then exchange what they have."""
+    given = np.arange(5000, dtype=np.uint32)
+    body = """
+        .shared .u32 slots[96];
+        mov.u32 %r0, %tid.x; mov.u32 %r1, %r0; mov.u32 %r2, 0; mov.u32 %r6, %ntid.x;
+        mul.lo.u32 %r7, %r0, 52; sub.u32 %r7, 5000, %r7;
+    again:
+        setp.ge.s32 %p, %r1, %r7; @%p bra over;
+        mad.wide.u32 %w1, %r1, 4, %a1; ld.global.u32 %r3, [%w1];
+        add.u32 %r2, %r2, %r3; add.u32 %r1, %r1, %r6;
+        bra again;
+    over:
+        mul.lo.u32 %r4, %r0, 4; mov.u32 %r5, slots; add.u32 %r4, %r5, %r4; st.volatile.shared.u32 [%r4], %r2;
+        and.b32 %r3, %r0, 31; setp.eq.u32 %q, %r3, 31; @%q bra last;
+        ld.volatile.shared.u32 %r3, [%r4+4]; add.u32 %r2, %r2, %r3;
+    last:
+        mad.wide.u32 %w0, %r0, 4, %a0; st.global.u32 [%w0], %r2;
+    """
+    with quick_gpu():
+        sums = upload(np.zeros(96, np.uint32))
+        assert Program(kernel("k", 2, body)).launch("k", 1, 96, sums, upload(given)) == 0
+        found = download(sums, np.zeros(96, np.uint32))
+    own = [int(given[thread : max(5000 - 52 * thread, thread) : 96].sum()) for thread in range(96)]
+    assert found.tolist() == [own[lane] + (own[lane + 1] if lane % 32 < 31 else 0) for lane in range(96)]
+
+
 def test_barrier_objects_complete_phases_as_the_expected_threads_arrive() -> None:
     # Each phase, every thread reads what its neighbour wrote in that phase; half wait by state, half by parity.
     found = run(

@@ -54,7 +54,7 @@ BlockRun::BlockRun(Launch &launched, StackPool &stacks, std::uint64_t number) : 
     for (int index = 0; index < warp_count_; ++index) {
         Warp &warp = warps_[static_cast<std::size_t>(index)];
         int lanes = std::min(thread_count_ - index * warp_size, warp_size);
-        warp.ready = warp.yielded = warp.meeting = warp.asking = 0;
+        warp.ready = warp.yielded = warp.ahead = warp.meeting = warp.asking = 0;
         warp.alive = ~std::uint32_t{0} >> (warp_size - lanes);
         warp.turns_left = 0;
     }
@@ -222,7 +222,7 @@ int BlockRun::take(int index)
     Warp &warp = warps_[static_cast<std::size_t>(index)];
     if (started_ < thread_count_ && started_ / warp_size == index)
         return started_;
-    if (!warp.ready && warp.asking)
+    if (!warp.ready && warp.asking && !warp.ahead)
         come_together(warp);
     if (!warp.ready)
         return -1;
@@ -231,6 +231,19 @@ int BlockRun::take(int index)
     if (warp.ready) /* its stack has to be there when its turn comes */
         __builtin_prefetch(fibers_[static_cast<std::size_t>(index * warp_size + __builtin_ctz(warp.ready))].place);
     return thread;
+}
+
+/* Whether threads that others were to catch up with can run now. */
+bool BlockRun::next_round()
+{
+    std::uint32_t any = 0;
+    for (int index = 0; index < warp_count_; ++index) {
+        Warp &warp = warps_[static_cast<std::size_t>(index)];
+        any |= warp.ahead;
+        warp.ready |= warp.ahead;
+        warp.ahead = 0;
+    }
+    return any != 0;
 }
 
 /* The thread that runs next: started_ for one that has not begun, -1 for none. */
@@ -244,6 +257,8 @@ int BlockRun::choose()
         for (int index = 0; index < first; ++index)
             if (int thread = take(index); thread >= 0)
                 return thread;
+        if (next_round())
+            continue;
         bool any = false;
         for (int index = 0; index < warp_count_; ++index) {
             Warp &warp = warps_[static_cast<std::size_t>(index)];
@@ -319,6 +334,13 @@ bool BlockRun::take_turns()
     if (launch.stop)
         abandon();
     warps_[static_cast<std::size_t>(current_ / warp_size)].yielded |= lane_bit(current_ % warp_size);
+    return suspend();
+}
+
+/* The thread could go on, but goes on when all others of the block have come as far as they can. */
+bool BlockRun::let_others_catch_up()
+{
+    warps_[static_cast<std::size_t>(current_ / warp_size)].ahead |= lane_bit(current_ % warp_size);
     return suspend();
 }
 

@@ -39,6 +39,7 @@ class BlockRun
 
     /* True tells a coroutine to suspend itself; a fiber has waited on return. The result is in Thread then. */
     bool take_turns();
+    bool let_others_catch_up();
     bool wait_at_barrier(std::uint32_t barrier, std::uint32_t count, int how, bool holds);
     bool meet(Meeting meeting, int how, std::uint64_t value, std::uint32_t lane, std::uint32_t clamp,
               std::uint32_t mask);
@@ -54,7 +55,7 @@ class BlockRun
         char *stack;
     };
     struct Warp {
-        std::uint32_t ready, yielded, alive, meeting, asking;
+        std::uint32_t ready, yielded, ahead, alive, meeting, asking;
         int turns_left; /* by lanes that ask, to those that watch memory */
         struct Lane {
             std::uint64_t value;
@@ -77,6 +78,7 @@ class BlockRun
     void run_warp(int warp);
     bool suspend();
     void leave(); /* the current thread is over */
+    bool next_round();
     int choose();
     void change_to(int thread);
     void begin(Thread &thread);

@@ -82,6 +82,11 @@ std::uint32_t vgpu_turn(Block *block, Thread *)
     return block->run->take_turns();
 }
 
+std::uint32_t vgpu_stride(Block *block, Thread *)
+{
+    return block->run->let_others_catch_up();
+}
+
 /* Longer sleeps give the processor to others too: it may be that which is waited for. */
 std::uint32_t vgpu_sleep(Block *block, Thread *, std::uint32_t)
 {
@@ -231,6 +236,7 @@ void *runtime_function(const std::string &name)
         ENTRY(vgpu_fault),
         ENTRY(vgpu_exit),
         ENTRY(vgpu_turn),
+        ENTRY(vgpu_stride),
         ENTRY(vgpu_sleep),
         ENTRY(vgpu_barrier),
         ENTRY(vgpu_warp_barrier),

@@ -37,6 +37,8 @@ void Emitter::branch_to(const Instruction &instruction)
         throw Error("the label '" + label + "' is not there");
     if (is_backward(label))
         poll();
+    if (is_coroutine() && unit_.strided.count(place_))
+        wait("stride", ", ptr %turns");
     jump(label);
 }
 

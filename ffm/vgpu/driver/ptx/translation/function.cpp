@@ -124,6 +124,10 @@ void Emitter::emit_slots()
     line("%carry = alloca i1");
     line("%image = alloca i128");
     line("store i1 false, ptr %carry");
+    if (is_coroutine() && !unit_.strided.empty()) {
+        line("%turns = alloca i32");
+        line("store i32 8, ptr %turns");
+    }
 }
 
 std::string Emitter::emit(std::set<std::string> &declared)

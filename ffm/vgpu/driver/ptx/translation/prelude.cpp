@@ -22,6 +22,7 @@ declare void @vgpu_exit(ptr, ptr) noreturn nounwind
 
 ; what threads wait in; not 0 tells a coroutine to suspend itself
 declare i32 @vgpu_turn(ptr, ptr) nounwind
+declare i32 @vgpu_stride(ptr, ptr) nounwind
 declare i32 @vgpu_sleep(ptr, ptr, i32) nounwind
 declare i32 @vgpu_barrier(ptr, ptr, i32, i32, i32, i32) nounwind
 declare i32 @vgpu_warp_barrier(ptr, ptr, i32) nounwind
@@ -161,6 +162,22 @@ define internal i32 @spin(ptr %block, ptr %thread) alwaysinline nounwind {
   br i1 %go, label %done, label %turn, !prof !1
 turn:
   %waits = call i32 @vgpu_turn(ptr %block, ptr %thread)
+  br label %done
+done:
+  %suspends = phi i32 [ 0, %0 ], [ %waits, %turn ]
+  ret i32 %suspends
+}
+
+; in a loop whose accesses lie far apart: lets the block's other threads use the lines of the cache that this one fetched
+define internal i32 @stride(ptr %block, ptr %thread, ptr %turns) alwaysinline nounwind {
+  %before = load i32, ptr %turns
+  %left = sub i32 %before, 1
+  %go = icmp sgt i32 %left, 0
+  %next = select i1 %go, i32 %left, i32 8
+  store i32 %next, ptr %turns
+  br i1 %go, label %done, label %turn
+turn:
+  %waits = call i32 @vgpu_stride(ptr %block, ptr %thread)
   br label %done
 done:
   %suspends = phi i32 [ 0, %0 ], [ %waits, %turn ]

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "../analysis/lockstep.h"
+#include "../analysis/strides.h"
 #include "indirect.h"
-#include "lockstep.h"
 
 namespace vgpu::ptx
 {
@@ -37,19 +38,6 @@ bool may_spin(const Instruction &instruction)
         return instruction.has("test_wait");
     return instruction.words.front() == "ld" &&
            (instruction.has("volatile") || instruction.has("acquire") || instruction.has("relaxed"));
-}
-
-/* The names of all labels that an instruction may go to. */
-std::vector<std::string> targets(const Function &function, const Instruction &instruction)
-{
-    if (instruction.words.empty() || instruction.operands.empty())
-        return {};
-    if (instruction.words.front() == "bra")
-        return {instruction.operands.front().name};
-    if (instruction.words.front() != "brx" || instruction.operands.size() < 2)
-        return {};
-    auto found = function.branch_targets.find(instruction.operands[1].name);
-    return found == function.branch_targets.end() ? std::vector<std::string>{} : found->second;
 }
 
 /* For each instruction, whether it lies in a loop: between a label and a branch back to it. */
@@ -145,15 +133,6 @@ void reach(const Module &module, const Function &function, std::set<std::string>
     unit.functions.push_back(&function);
 }
 
-/* Whether the instruction makes its thread wait for others of the block. */
-bool waits(const Instruction &instruction)
-{
-    static const std::set<std::string> *names = new std::set<std::string>{
-        "bar", "barrier", "shfl", "vote", "match", "redux", "activemask", "elect", "nanosleep"};
-    return !instruction.words.empty() && (names->count(instruction.words.front()) ||
-                                          (instruction.words.front() == "mbarrier" && instruction.has("try_wait")));
-}
-
 bool calls_addresses(const Unit &unit)
 {
     return std::any_of(unit.functions.begin(), unit.functions.end(), [](const Function *function) {
@@ -168,6 +147,8 @@ Schedule schedule_of(const Unit &unit)
     bool waits_inside = false, waits_outside = false;
     for (const Function *function : unit.functions) {
         bool meets = unit.exchanges.count(function) > 0 || unit.spins.count(function) > 0;
+        if (function->entry)
+            waits_inside |= !unit.strided.empty();
         (function->entry ? waits_inside : waits_outside) |= meets;
         for (const Instruction &instruction : function->body) {
             (function->entry ? waits_inside : waits_outside) |= waits(instruction);
@@ -213,6 +194,7 @@ Unit unit_of(const Module &module, const std::string &kernel)
     for (auto &shared : unit.shared_place)
         if (shared.second == SIZE_MAX)
             shared.second = unit.shared_size;
+    unit.strided = strided_loops(*unit.kernel);
     unit.schedule = schedule_of(unit);
     return unit;
 }

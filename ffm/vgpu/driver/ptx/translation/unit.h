@@ -22,8 +22,9 @@ struct Unit {
     const Module *module = nullptr;
     const Function *kernel = nullptr;
     std::vector<const Function *> functions;                     /* what the kernel reaches, itself last */
-    std::map<const Function *, std::set<std::size_t>> exchanges; /* `lockstep.h`; none for other functions */
+    std::map<const Function *, std::set<std::size_t>> exchanges; /* `analysis/lockstep.h`; none for other functions */
     std::map<const Function *, std::set<std::size_t>> spins;     /* where a thread may wait for what another one does */
+    std::set<std::size_t> strided;                               /* `analysis/strides.h`: branches of the kernel */
     std::map<std::string, std::size_t> variable_index;           /* in the table of global and constant variables */
     std::map<std::string, std::size_t> shared_place;             /* static shared variables: offsets in bytes */
     std::map<std::string, std::size_t> parameter_place;          /* of the kernel */
