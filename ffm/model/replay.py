@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 from ffm.model import replay_kernels
 from ffm.model.compiled import run
-from ffm.model.device import DeviceWork
+from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import GpuTimes, Inference
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.waiting.graph import Threads
@@ -212,6 +212,11 @@ class Replay:
         before = np.zeros(len(timeline), np.int64)
         before[1:] = np.where(following, saved[:-1], 0)
         lasts = np.append(~following, True)
+        waits = (self._work.action >= Action.ENQUEUE_AND_WAIT) & (self._work.action <= Action.WAIT_EVENT)
+        # What a thread saves last moves its end, which whoever joins it must see; a wait would swallow it.
+        ending = lasts & ~waits & (self._work.action != Action.SET_AND_WAIT)
+        before += np.where(ending, saved, 0)
+        lasts &= ~ending
         savings = []
         for times, strict in (
             (self.inference.likely, False),

@@ -100,6 +100,12 @@ def test_cpu_work_beside_the_path_is_a_region_too(results: Results) -> None:
     assert beside.total_s == pytest.approx(0.020)
 
 
+def test_blame_is_told_with_the_regions(view: PathView) -> None:
+    """Of each kernel's 6 ms the CPU waits for 3.5, and for each download's millisecond; the GPU then idles for 3 ms."""
+    assert [(row.name, round(row.blamed_s, 6)) for row in view.waited_for] == [("solve", 0.035), ("cudaMemcpy", 0.01)]
+    assert [(row.name, round(row.blamed_s, 6)) for row in view.idle_for] == [("main", 0.027)]
+
+
 def test_a_faster_region_saves_what_the_wait_leaves(results: Results) -> None:
     """A kernel of 3 ms still ends after the 2.5 ms of the CPU beside it; one of 1 ms would not."""
     assert change_view(results, ["kernel solve=2x"]).gain.seconds == pytest.approx(0.030)

@@ -101,10 +101,41 @@ def find_path(timeline: Timeline, work: DeviceWork, graph: Graph, threads: Threa
         -1 if on_gpu else int(timeline.thread[last_call]),
         last_work,
     )
+    return _cut(timeline, work, graph, begins, *(column[::-1].copy() for column in stretches))
+
+
+def path_on_threads(
+    timeline: Timeline,
+    work: DeviceWork,
+    graph: Graph,
+    thread: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+) -> Path:
+    """Return what threads did in some stretches of time, which need not join; the arguments have one entry for each."""
+    begins = np.searchsorted(timeline.thread, np.arange(len(work.process_of_thread) + 1)).astype(np.int64)
+    kind = np.full(len(thread), path_kernels.ON_HOST, np.uint8)
+    return _cut(timeline, work, graph, begins, kind, thread.astype(np.int64), begin, end)
+
+
+def _cut(
+    timeline: Timeline,
+    work: DeviceWork,
+    graph: Graph,
+    begins: NDArray[np.int64],
+    kind: NDArray[np.uint8],
+    where: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+) -> Path:
+    """Cut stretches by rows; arguments as for the kernel."""
     row, part, since, until = run(
         path_kernels.cut,
         len(timeline),
-        *(column[::-1].copy() for column in stretches),
+        kind,
+        where,
+        begin,
+        end,
         timeline.start,
         timeline.duration,
         timeline.wait,
@@ -114,6 +145,7 @@ def find_path(timeline: Timeline, work: DeviceWork, graph: Graph, threads: Threa
         0 if work.began is not None else WAITED_NS,
         LATEST_LAUNCH_NS,
     )
+    number = len(work.process_of_thread)
     lane = np.where(part == Part.GPU, number + work.stream[row], timeline.thread[row])
     return Path(row, part, since, until, lane)
 

@@ -37,6 +37,7 @@ def render_path(view: PathView, width: int = 80) -> RenderableType:
         )
     parts += [heading("Critical path"), _shares(view.shares, scale, width)]
     parts += _regions(view, scale, width)
+    parts += _blame(view, scale, width)
     if view.patterns:
         parts.append(heading("Patterns of waiting"))
         columns = [Column("seconds", right=True), Column("count", right=True), Column("pattern")]
@@ -108,6 +109,17 @@ def _regions(view: PathView, scale: Scale, width: int) -> list[RenderableType]:
     return parts
 
 
+def _blame(view: PathView, scale: Scale, width: int) -> list[RenderableType]:
+    """Show who is most to blame for waiting."""
+    parts: list[RenderableType] = []
+    columns = [Column("seconds", right=True), Column("number", right=True), Column("region", flexible=True)]
+    for title, rows in (("The CPU waited for", view.waited_for), ("The GPU was idle during", view.idle_for)):
+        if rows:
+            cells = [[scale.seconds(row.blamed_s), str(row.number), region_name(row)] for row in rows]
+            parts += [heading(title), table(columns, cells, width)]
+    return parts
+
+
 def region_name(row: RegionRow) -> str:
     """Return `kernel solve als.cu:120`."""
     return f"{row.kind} {row.name} {row.place}".rstrip()
@@ -135,6 +147,7 @@ def render_region(view: RegionView, width: int = 80) -> RenderableType:
             f"{plural(row.count, 'time')}, {scale.seconds(row.total_s)} in all; on the critical path "
             f"{scale.seconds(row.path_s)} ({percent(row.path_percent)} of the run)"
         ),
+        *([paragraph(_blamed(row, scale))] if row.blamed_s > 0 else []),
         *(bullet(f"{part.name}: {scale.seconds(part.seconds)} ({percent(part.percent)})") for part in view.parts),
         heading("If it were faster, the run would save"),
         *(bullet(f"{_factor(gain)}: {_gain(gain, scale)}") for gain in view.gains),
@@ -142,6 +155,12 @@ def render_region(view: RegionView, width: int = 80) -> RenderableType:
     sites = [(where.command, "a call site of it") for where in view.sites[:3]]
     parts += [heading("Next"), following((view.command, "any other factor"), *sites)]
     return Group(*parts)
+
+
+def _blamed(row: RegionRow, scale: Scale) -> str:
+    if row.kind in ("kernel", "transfer"):
+        return f"the CPU waited {scale.seconds(row.blamed_s)} for it"
+    return f"the GPU was idle for {scale.seconds(row.blamed_s)} meanwhile"
 
 
 def _factor(gain: Gain) -> str:

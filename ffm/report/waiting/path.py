@@ -29,6 +29,9 @@ TRIED_ROWS = 3_000_000
 LISTED_REGIONS = 20
 """Regions that are listed unless all are asked for."""
 
+LISTED_BLAMED = 3
+"""Regions that are listed as those most to blame."""
+
 _NS = 1e9
 _CHANGE = re.compile(r"(?P<region>.+)=(?P<factor>\d+(\.\d+)?)x?", re.DOTALL)
 _GONE = "gone"
@@ -49,7 +52,8 @@ class RegionRow:
     """A region. `number` names it on the command line. `path_s` is the part of `total_s` on the path.
 
     `kind` is `CPU`, `call`, `kernel` or `transfer`. `twice_s` is what the run would save if it were twice as fast; None
-    if that was not tried.
+    if that was not tried. `blamed_s` is, for GPU work, how long the CPU waited for it, otherwise how long the GPU was
+    idle meanwhile.
     """
 
     number: int
@@ -60,6 +64,7 @@ class RegionRow:
     total_s: float
     path_s: float
     path_percent: float
+    blamed_s: float
     twice_s: float | None
 
 
@@ -105,6 +110,10 @@ class PathView:
     shares: list[Share]
     regions: list[RegionRow]
     hidden: int
+    waited_for: list[RegionRow]
+    """The GPU work that the CPU waited for longest."""
+    idle_for: list[RegionRow]
+    """What the CPU did longest while the GPU was idle."""
     patterns: list[PatternRow]
     gpu: list[GpuRow]
     notes: list[str]
@@ -181,6 +190,8 @@ def path_view(results: Results, *, show_all: bool = False, words: str = "") -> P
         shares=shares_of(run.shares, wall_s),
         regions=rows,
         hidden=len(found.regions) - shown,
+        waited_for=_blamed(found, wall_s, ("kernel", "transfer")),
+        idle_for=_blamed(found, wall_s, ("CPU", "call")),
         patterns=_pattern_rows(patterns),
         gpu=[_gpu_row(use) for use in patterns.gpu],
         notes=_notes(run),
@@ -268,8 +279,16 @@ def _row(found: Regions, number: int, wall_s: float, twice_s: float | None) -> R
         total_s=region.total_s,
         path_s=region.path_s,
         path_percent=_percent(region.path_s, wall_s),
+        blamed_s=region.blamed_s,
         twice_s=twice_s,
     )
+
+
+def _blamed(found: Regions, wall_s: float, kinds: tuple[str, ...]) -> list[RegionRow]:
+    """Return the regions of some kinds that are most to blame."""
+    numbers = [number for number, one in enumerate(found.regions) if one.kind in kinds and one.blamed_s > 0]
+    ordered = sorted(numbers, key=lambda number: -found.regions[number].blamed_s)
+    return [_row(found, number, wall_s, None) for number in ordered[:LISTED_BLAMED]]
 
 
 def _percent(seconds: float, wall_s: float) -> float:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from ffm.model.names import base_name, starts_a_thread
 from ffm.model.timeline import Kind
-from ffm.model.waiting.path import Part
+from ffm.model.waiting.blame import find_blame
+from ffm.model.waiting.path import Part, Path
 from ffm.report.places import frame_place, place, told_apart
 from ffm.results.analysis_document import Analysis
 from ffm.results.call_sites import source_file
@@ -47,6 +48,10 @@ class Region:
     count: int
     total_s: float
     path_s: float
+    blamed_s: float
+    """GPU work: how long the CPU waited for it. Others: how long the GPU was idle meanwhile, until the same thread gave
+    it work.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,78 +80,105 @@ class Regions:
 
 def find_regions(analysis: Analysis, run: RunPath) -> Regions:
     """Return the regions of a run with their times."""
-    timeline, path, graph = run.timeline, run.path, run.graph
-    rows, sites = len(timeline), len(analysis.sites)
-    site = timeline.site.astype(np.int64)
-    following = np.full(rows, sites, np.int64)
-    same = timeline.thread[1:] == timeline.thread[:-1]
-    following[:-1] = np.where(same, site[1:], sites)
-    pairs, pair = np.unique(site * (sites + 1) + following, return_inverse=True)
-    names = _Names(analysis)
-    found: dict[tuple[RegionKind, str, str], int] = {}
-    lines: dict[int, set[int]] = {}
-    members: list[set[int]] = []
-
-    def number(kind: RegionKind, name: str, where: str, at: int) -> int:
-        index = found.setdefault((kind, name, where), len(found))
-        if index == len(members):
-            members.append(set())
-        members[index].add(at)
-        return index
-
-    of_pair = np.empty(len(pairs), np.int64)
-    for index, one in enumerate(pairs.tolist()):
-        first, second = divmod(one, sites + 1)
-        name, file, touched = names.between(first, second if second < sites else None)
-        of_pair[index] = number("CPU", name, file, first)
-        lines.setdefault(int(of_pair[index]), set()).update(touched)
-    used = np.unique(site).tolist()
-    of_site, gpu_of_site = np.full(sites, -1, np.int64), np.full(sites, -1, np.int64)
-    working = set(np.unique(site[graph.works]).tolist())
-    transfers = set(np.unique(site[timeline.kind == Kind.TRANSFER]).tolist())
-    for one in used:
-        of_site[one] = number("call", *names.call(one), one)
-        if one in working:
-            gpu_of_site[one] = number("transfer" if one in transfers else "kernel", *names.work(one), one)
-    start = number("CPU", BEFORE, "", int(site[0])) if (path.part == Part.START).any() else -1
-    of_cpu, of_call = of_pair[pair.reshape(-1)], of_site[site]
-    of_gpu = np.where(graph.works, gpu_of_site[site], -1)
-    on_path = np.select(
-        [path.part == Part.GPU, path.part == Part.WORK, path.part == Part.START],
-        [of_gpu[path.row], of_cpu[path.row], start],
-        of_call[path.row],
-    )
-    count = len(found)
+    path, graph, blame = run.path, run.graph, find_blame(run.timeline, run.work, run.graph)
+    table = _Table(analysis, run)
+    count = len(table.keys)
+    on_path, idle = table.of_pieces(path), table.of_pieces(blame.idle)
     path_s = np.bincount(on_path, weights=(path.end - path.begin) / _NS, minlength=count)
-    total_s, counts = np.zeros(count), np.zeros(count, np.int64)
-    for owner, lasting in (
-        (of_cpu, timeline.gap),
-        (of_call, timeline.duration - graph.waited),
-        (of_gpu, graph.gpu_end - graph.gpu_begin),
-    ):
-        has = (owner >= 0) & (lasting > 0)
-        total_s += np.bincount(owner[has], weights=lasting[has] / _NS, minlength=count)
-        counts += np.bincount(owner[has], minlength=count)
-    if start >= 0:
-        total_s[start] += path_s[start]
-        counts[start] += 1
+    blamed_s = np.bincount(idle, weights=(blame.idle.end - blame.idle.begin) / _NS, minlength=count)
+    blamed_s += np.bincount(table.of_gpu[graph.works], weights=blame.work[graph.works] / _NS, minlength=count)
+    total_s, counts = table.totals()
+    total_s[table.before] += path_s[table.before]
     order = np.lexsort((-total_s, -path_s))
     place_in = np.empty(count + 1, np.int64)
     place_in[order], place_in[count] = np.arange(count), -1
-    keys = list(found)
     regions = [
         Region(
-            kind=keys[index][0],
-            name=keys[index][1],
-            place=_with_lines(keys[index][2], lines.get(index, set())),
-            sites=tuple(sorted(members[index])),
+            kind=table.keys[index][0],
+            name=table.keys[index][1],
+            place=_with_lines(table.keys[index][2], table.lines[index]),
+            sites=tuple(sorted(table.sites[index])),
             count=int(counts[index]),
             total_s=float(total_s[index]),
             path_s=float(path_s[index]),
+            blamed_s=float(blamed_s[index]),
         )
         for index in order.tolist()
+        if total_s[index] > 0 or path_s[index] > 0
     ]
-    return Regions(regions, place_in[of_cpu], place_in[of_call], place_in[of_gpu], place_in[on_path])
+    return Regions(regions, place_in[table.of_cpu], place_in[table.of_call], place_in[table.of_gpu], place_in[on_path])
+
+
+class _Table:
+    """Numbers for the regions of a run, in the order in which they are found, and the regions of its rows."""
+
+    def __init__(self, analysis: Analysis, run: RunPath) -> None:
+        self._run = run
+        self._names = _Names(analysis)
+        self._found: dict[tuple[RegionKind, str, str], int] = {}
+        self.lines: list[set[int]] = []
+        self.sites: list[set[int]] = []
+        site, works = run.timeline.site.astype(np.int64), run.graph.works
+        self.of_cpu = self._between_calls(site, len(analysis.sites))
+        of_site = np.full((2, len(analysis.sites)), -1, np.int64)
+        working = set(np.unique(site[works]).tolist())
+        transfers = set(np.unique(site[run.timeline.kind == Kind.TRANSFER]).tolist())
+        for one in np.unique(site).tolist():
+            of_site[0, one] = self._number("call", *self._names.call(one), one)
+            if one in working:
+                kind: RegionKind = "transfer" if one in transfers else "kernel"
+                of_site[1, one] = self._number(kind, *self._names.work(one), one)
+        self.of_call = of_site[0, site]
+        self.of_gpu = np.where(works, of_site[1, site], -1)
+        self.before = self._number("CPU", BEFORE, "", int(site[0]))
+
+    @property
+    def keys(self) -> list[tuple[RegionKind, str, str]]:
+        """The regions' kinds, names, and places without lines."""
+        return list(self._found)
+
+    def of_pieces(self, path: Path) -> NDArray[np.int64]:
+        """Return the region of each piece of a path."""
+        region = np.where(path.part == Part.GPU, self.of_gpu[path.row], self.of_call[path.row])
+        region = np.where(path.part == Part.WORK, self.of_cpu[path.row], region)
+        return np.asarray(np.where(path.part == Part.START, self.before, region), np.int64)
+
+    def totals(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the seconds of each region, whether or not on the path, and how often it occurs."""
+        timeline, graph, count = self._run.timeline, self._run.graph, len(self._found)
+        total_s, counts = np.zeros(count), np.zeros(count, np.int64)
+        for owner, lasting in (
+            (self.of_cpu, timeline.gap),
+            (self.of_call, timeline.duration - graph.waited),
+            (self.of_gpu, graph.gpu_end - graph.gpu_begin),
+        ):
+            has = (owner >= 0) & (lasting > 0)
+            total_s += np.bincount(owner[has], weights=lasting[has] / _NS, minlength=count)
+            counts += np.bincount(owner[has], minlength=count)
+        return total_s, counts
+
+    def _between_calls(self, site: NDArray[np.int64], sites: int) -> NDArray[np.int64]:
+        """Number the CPU work after each row, by the pair of sites around it."""
+        timeline = self._run.timeline
+        following = np.full(len(site), sites, np.int64)
+        following[:-1] = np.where(timeline.thread[1:] == timeline.thread[:-1], site[1:], sites)
+        pairs, pair = np.unique(site * (sites + 1) + following, return_inverse=True)
+        of_pair = np.empty(len(pairs), np.int64)
+        for index, one in enumerate(pairs.tolist()):
+            first, second = divmod(one, sites + 1)
+            name, file, lines = self._names.between(first, second if second < sites else None)
+            of_pair[index] = self._number("CPU", name, file, first)
+            self.lines[of_pair[index]] |= lines
+        of_row: NDArray[np.int64] = of_pair[pair.reshape(-1)]
+        return of_row
+
+    def _number(self, kind: RegionKind, name: str, where: str, site: int) -> int:
+        index = self._found.setdefault((kind, name, where), len(self._found))
+        if index == len(self.sites):
+            self.sites.append(set())
+            self.lines.append(set())
+        self.sites[index].add(site)
+        return index
 
 
 def _with_lines(file: str, lines: set[int]) -> str:

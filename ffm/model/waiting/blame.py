@@ -1,0 +1,68 @@
+"""Whose fault waiting is: GPU work that the CPU waited for, and CPU work while the GPU was idle (Dietrich 2019, 5.4.2).
+
+The CPU's waiting is shared among the work that it waited for, by how long each piece ran. The GPU's idle time is that
+of the thread whose launch ended it, by what that thread did meanwhile. CASITA blames each thread for all of it, so that
+its blame exceeds the idle time; here both kinds of blame add up to what was found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.compiled import run
+from ffm.model.device import DeviceWork
+from ffm.model.timeline import Timeline
+from ffm.model.waiting import blame_kernels
+from ffm.model.waiting.graph import Graph
+from ffm.model.waiting.path import Path, path_on_threads
+from ffm.model.waiting.patterns import Union
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """Blame in nanoseconds."""
+
+    work: NDArray[np.int64]
+    """How much waiting of the CPU each row's GPU work is to blame for; shape (n,)."""
+    idle: Path
+    """What threads did while the GPU was idle. Not a path: pieces do not join where the GPU worked."""
+
+
+def find_blame(timeline: Timeline, work: DeviceWork, graph: Graph) -> Blame:
+    """Share the CPU's waiting and the GPU's idle time among their causes. O(n log n), compiled."""
+    blamed = np.zeros(len(timeline), np.int64)
+    run(
+        blame_kernels.blame_work,
+        len(timeline),
+        timeline.thread,
+        graph.gpu_begin,
+        graph.gpu_end,
+        graph.gpu_after,
+        graph.cause,
+        graph.waited,
+        blamed,
+    )
+    threads, begins, ends = [], [], []
+    works = graph.works
+    process = work.process_of_thread[timeline.thread] if len(timeline) else np.zeros(0, np.int32)
+    for number in np.unique(process[works]).tolist():
+        rows = np.flatnonzero(works & (process == number))
+        busy = Union.of(graph.gpu_begin[rows], graph.gpu_end[rows])
+        ordered = rows[np.argsort(graph.gpu_begin[rows], kind="stable")]
+        ending = ordered[np.searchsorted(graph.gpu_begin[ordered], busy.begin[1:])]
+        threads.append(timeline.thread[ending])
+        begins.append(busy.end[:-1])
+        ends.append(busy.begin[1:])
+    nothing = np.zeros(0, np.int64)
+    idle = path_on_threads(
+        timeline,
+        work,
+        graph,
+        np.concatenate([nothing, *threads]),
+        np.concatenate([nothing, *begins]),
+        np.concatenate([nothing, *ends]),
+    )
+    return Blame(blamed, idle)
