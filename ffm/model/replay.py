@@ -69,6 +69,10 @@ class Replayed:
     likely_s: float
     low_s: float
     high_s: float
+    touched_s: float = np.inf
+    """What the changed calls, and their work on the GPU, took in all. Nothing comes earlier by more than that, whatever
+    the times of everything else are: each only waits for the last of what comes before it.
+    """
 
 
 _NO_ROWS = np.zeros(0, np.int64)
@@ -178,7 +182,7 @@ class Replay:
 
     def _replay(self, fix: replay_kernels.Fix) -> Replayed:
         if not len(fix.members):
-            return Replayed(0.0, 0.0, 0.0)
+            return Replayed(0.0, 0.0, 0.0, 0.0)
         inference = self.inference
         # A jump visits a few rows for each changed one.
         visits = min(len(self._timeline), 20 * len(fix.members)) if self._jump else len(self._timeline)
@@ -196,7 +200,12 @@ class Replay:
         likely, slow, fast, recurring = savings
         certain = 0 if len(self._family.parent) > 1 else 1
         low = min(slow[certain], likely[certain], recurring[certain])
-        return Replayed(likely[1], max(low, 0.0), max(likely[2], fast[2], slow[1]))
+        return Replayed(likely[1], max(low, 0.0), max(likely[2], fast[2], slow[1]), self._touched_s(fix))
+
+    def _touched_s(self, fix: replay_kernels.Fix) -> float:
+        rows, inference = self.inference.order[fix.members], self.inference
+        work = np.maximum.reduce([times.gpu[rows] for times in (inference.likely, inference.slow, inference.fast)])
+        return float((self._timeline.duration[rows] + work).sum() / NANOSECONDS_IN_SECOND)
 
     def changed(self, saved: NDArray[np.int64], share: NDArray[np.float64]) -> Replayed:
         """Return the seconds that the run saves if parts of it take less time; a negative saving counts as none.

@@ -308,8 +308,12 @@ class Estimates:
         return min(max(replayed.low_s * (1 - self._variation.share) - self._variation.run_s, 0.0), self._wall_s)
 
     def _at_most(self, replayed: Replayed) -> float:
-        most = replayed.high_s * (1 + self._variation.share)
-        return min(most + (self._variation.run_s if most > 0 else 0.0), self._wall_s)
+        if replayed.high_s <= 0:
+            return 0.0
+        share = 1 + self._variation.share
+        most = replayed.high_s * share + self._variation.run_s
+        touched = replayed.touched_s * share + VARIES * self._wall_s
+        return min(max(min(most, touched), replayed.likely_s), self._wall_s)
 
     def of_everything(self) -> Benefit:
         """Return what fixing all problems of the run saves; no group, and no sum of groups, saves more."""

@@ -17,8 +17,9 @@ from ffm.model.gpu_times import given_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.report.site import site
-from ffm.results.analysis_document import Benefit, Group, PinnedMemory, Verdict
+from ffm.results.analysis_document import Benefit, Group, PinnedMemory, StageCost, Verdict
 from ffm.results.best_parts import best_subsequences
+from ffm.results.estimates import DIFFERS, VARIES
 from ffm.results.stored import Results, benefit_of_correcting, doing_without, open_results, subsequence
 from ffm.results.timeline_file import load_results_timeline, save_timeline
 from ffm.results.vocabulary import Because
@@ -246,3 +247,19 @@ def test_correcting_keeps_freed_memory_to_the_end_and_its_interval_begins_withou
     by_hand_low, by_hand_s, _ = replayed(results.estimates.of_sites([sites])[0])
     assert corrected_s > by_hand_s
     assert low == by_hand_low
+
+
+def test_a_fix_saves_at_most_what_its_calls_and_their_work_took_however_much_runs_differ(tmp_path: Path) -> None:
+    walls = {"baseline": 1.0, "tracing": 3.0}
+    costs = [StageCost(stage=stage, wall_s=wall_s, ratio=wall_s) for stage, wall_s in walls.items()]
+    write_results(dataclasses.replace(measured(), costs=costs, probes_s=2.0), tmp_path)
+    results = open_results(tmp_path)
+    timeline, replay = results.timeline, results.estimates.replay
+    assert replay is not None
+    times = (replay.inference.likely, replay.inference.slow, replay.inference.fast)
+    took_ns = timeline.duration + np.maximum.reduce([one.gpu for one in times])
+    widest = 1 + DIFFERS + 1 - walls["baseline"] / walls["tracing"]
+    for number in np.unique(timeline.site[timeline.problem != 0]).tolist():
+        took_s = took_ns[timeline.site == number].sum() / 1e9
+        _, likely, high = replayed(results.estimates.of_sites([[number]])[0])
+        assert likely <= high <= took_s * widest + VARIES * results.document.wall_s + 1e-9
