@@ -16,6 +16,7 @@ from ffm.errors import FfmError
 
 if TYPE_CHECKING:
     from ffm.gate.baseline import KnownSites
+    from ffm.gate.iterations import IteratedRun
     from ffm.gate.judgement import Judgement
     from ffm.gate.rules import Rules
     from ffm.report.check import CheckView
@@ -50,6 +51,13 @@ class CouldNotCheckError(FfmError):
     "results/<program>-quick]",
 )
 @click.option(
+    "--iterations",
+    "how",
+    metavar="auto|PLACE",
+    help="Tell waits by the iteration, which begins where the calls recur (auto), or at a function or FILE:LINE; "
+    "PLACE@10 for every tenth.",
+)
+@click.option(
     "--format",
     "kind",
     type=click.Choice(["terminal", "json", "github", "sarif", "junit"]),
@@ -75,6 +83,7 @@ def check(
     config: Path | None,
     update: bool,
     quick: bool,
+    how: str | None,
     kind: str,
     output: Path | None,
     timeout: float | None,
@@ -102,7 +111,7 @@ def check(
         if update:
             _update(baseline, results, rules, known or [])
             return
-        view = _judged(results, rules, known)
+        view = _judged(results, rules, known, rules.iterations if how is None else how)
         _write(_formatted(view, kind), output)
     context.exit(0 if view.passed else 1)
 
@@ -159,22 +168,29 @@ def _update(baseline: Path, results: Results, rules: Rules, known: list[KnownSit
     click.echo(f"Wrote {baseline}: {plural(len(sites), 'site')} {'with problems' if proved else 'that wait'}.")
 
 
-def _judged(results: Results, rules: Rules, known: list[KnownSites] | None) -> CheckView:
-    """Return what the gate says."""
+def _judged(results: Results, rules: Rules, known: list[KnownSites] | None, how: str | None) -> CheckView:
+    """Return what the gate says; `how` is where iterations begin."""
     from ffm.gate.baseline import of_kind
+    from ffm.gate.iterations import AUTO, IteratedRun
     from ffm.report.check import check_view
 
+    if how is None and rules.counts_iterations:
+        how = AUTO
+    iterated = None if how is None else IteratedRun(results, how)
     if known is not None:
         known = of_kind(known, proved=results.document.proves)
-    return check_view(results.document, _judgement(results, rules, known), Path.cwd())
+    judgement = _judgement(results, rules, known, iterated)
+    return check_view(results.document, judgement, Path.cwd(), [] if iterated is None else iterated.threads)
 
 
-def _judgement(results: Results, rules: Rules, known: list[KnownSites] | None) -> Judgement:
+def _judgement(
+    results: Results, rules: Rules, known: list[KnownSites] | None, iterated: IteratedRun | None = None
+) -> Judgement:
     from ffm.gate.judgement import judge
     from ffm.gate.problems import problem_calls, saved_together
 
     calls = problem_calls(results)
-    return judge(calls, rules, known, lambda sites: saved_together(results, sites), results.document.wall_s)
+    return judge(calls, rules, known, lambda sites: saved_together(results, sites), results.document.wall_s, iterated)
 
 
 def _formatted(view: CheckView, kind: str) -> bytes:

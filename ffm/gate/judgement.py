@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ffm.gate.baseline import KnownSites, new_sites
+from ffm.gate.iterations import IteratedRun
 from ffm.gate.problems import ProblemCalls
 from ffm.gate.rules import Allowed, Rules
 
@@ -17,6 +18,9 @@ class TooMany:
     entry: Allowed
     calls: list[ProblemCalls]
     count: int
+    """On the thread, or in one of its iterations."""
+    allowed: int
+    by_iteration: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ def judge(
     known: Sequence[KnownSites] | None,
     together_s: Callable[[list[int]], float],
     wall_s: float,
+    iterated: IteratedRun | None = None,
 ) -> Judgement:
     """Judge the calls of a run.
 
@@ -67,19 +72,22 @@ def judge(
         known: the baseline, if there is one.
         together_s: returns what fixing some sites together saves, in seconds, by their indices.
         wall_s: the run's time, for limits in percent.
+        iterated: its iterations; needed if the rules count by them.
     """
     by_entry: dict[int, list[ProblemCalls]] = {}
     others: list[ProblemCalls] = []
     for one in calls:
         entry = next((number for number, entry in enumerate(rules.allow) if entry.matches(one.site)), None)
         (others if entry is None else by_entry.setdefault(entry, [])).append(one)
-    too_many = [found for number, group in by_entry.items() for found in _too_many(rules.allow[number], group)]
+    too_many = [
+        found for number, group in by_entry.items() for found in _too_many(rules.allow[number], group, iterated)
+    ]
     refused = {id(one) for found in too_many for one in found.calls}
     sites = list({one.site.index: one.site for one in others}.values())
     unknown, gone = (sites, 0) if known is None else new_sites(sites, known)
     indices = {site.index for site in unknown}
     new = [one for one in others if one.site.index in indices]
-    exceeded = _exceeded(rules, sorted(indices), together_s, wall_s)
+    exceeded = _exceeded(rules, sorted(indices), together_s, wall_s, iterated)
     return Judgement(
         new=new,
         too_many=too_many,
@@ -94,18 +102,28 @@ def judge(
     )
 
 
-def _too_many(entry: Allowed, calls: list[ProblemCalls]) -> list[TooMany]:
-    if entry.count is None:
-        return []
+def _too_many(entry: Allowed, calls: list[ProblemCalls], iterated: IteratedRun | None) -> list[TooMany]:
     threads: dict[int, list[ProblemCalls]] = {}
     for one in calls:
         threads.setdefault(one.thread, []).append(one)
-    counts = {thread: sum(one.count for one in group) for thread, group in threads.items()}
-    return [TooMany(entry, group, counts[thread]) for thread, group in threads.items() if counts[thread] > entry.count]
+    found = []
+    for thread, group in threads.items():
+        count = sum(one.count for one in group)
+        if entry.count is not None and count > entry.count:
+            found.append(TooMany(entry, group, count, entry.count, by_iteration=False))
+        elif entry.count_per_iteration is not None and iterated is not None:
+            most = iterated.most({one.site.index for one in group}).get(thread, 0)
+            if most > entry.count_per_iteration:
+                found.append(TooMany(entry, group, most, entry.count_per_iteration, by_iteration=True))
+    return found
 
 
 def _exceeded(
-    rules: Rules, sites: list[int], together_s: Callable[[list[int]], float], wall_s: float
+    rules: Rules,
+    sites: list[int],
+    together_s: Callable[[list[int]], float],
+    wall_s: float,
+    iterated: IteratedRun | None,
 ) -> list[Exceeded]:
     limits = rules.limits
     timed = limits.unnecessary_seconds is not None or limits.unnecessary_percent is not None
@@ -114,6 +132,7 @@ def _exceeded(
         "new_sites": float(len(sites)),
         "unnecessary_seconds": seconds,
         "unnecessary_percent": 100 * seconds / wall_s if wall_s > 0 else 0.0,
+        "waits_per_iteration": max((one.waits.most for one in iterated.threads), default=0.0) if iterated else 0.0,
     }
     return [
         Exceeded(name, allowed, value)

@@ -32,6 +32,8 @@ class Allowed(Record, frozen=True, kw_only=True):
     """Functions, files or libraries on the call stack, innermost first; others may stand between them."""
     count: Count | None = None
     """How many calls are allowed on each thread, over all sites that match; any number if it is not given."""
+    count_per_iteration: Count | None = None
+    """The same for each iteration."""
 
     def __post_init__(self) -> None:
         if all(key is None for key in (self.call, self.function, self.file, self.stack)):
@@ -70,6 +72,8 @@ class Limits(Record, frozen=True, kw_only=True):
     """The same in percent of the run."""
     new_sites: Number | None = None
     """Call sites."""
+    waits_per_iteration: Number | None = None
+    """Calls that wait in any iteration of any thread, whether or not they are allowed or needed."""
 
     @property
     def none(self) -> bool:
@@ -84,6 +88,14 @@ class Rules(Record, frozen=True, kw_only=True):
     limits: Limits = Limits()
     baseline: Text = "ffm-baseline.json"
     """Where `ffm check --update` stores what is known; relative to the folder of the configuration."""
+    iterations: Text | None = None
+    """Where iterations begin: `auto`, a function, or a file and its line."""
+
+    @property
+    def counts_iterations(self) -> bool:
+        """Whether anything is allowed by the iteration."""
+        by_iteration = any(entry.count_per_iteration is not None for entry in self.allow)
+        return by_iteration or self.limits.waits_per_iteration is not None
 
 
 def _in_order(patterns: list[str], frames: tuple[tuple[str, ...], ...]) -> bool:

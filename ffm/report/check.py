@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ffm.gate.iterations import Spread, ThreadIterations
 from ffm.gate.judgement import Exceeded, Judgement, TooMany
-from ffm.gate.problems import REFUSED, ProblemCalls
+from ffm.gate.problems import REFUSED, CallSite, ProblemCalls, call_site
 from ffm.plain_text import plain
 from ffm.report.numbers import Scale, percent, plural
 from ffm.report.places import findings, place
@@ -56,6 +58,21 @@ class ExceededLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class IteratedThread:
+    """The iterations of a thread. What is counted for each is told by least, median and most."""
+
+    thread: int
+    place: str
+    """Where the first one begins."""
+    iterations: int
+    left_out: int
+    """How many more are warm-up, or the end of the thread."""
+    waits: Spread
+    wait_s: Spread
+    seconds: Spread
+
+
+@dataclass(frozen=True, slots=True)
 class CheckView:
     """Everything that `ffm check` says.
 
@@ -73,10 +90,13 @@ class CheckView:
     exceeded: list[ExceededLimit]
     allowed: int
     known: int
+    iterations: list[IteratedThread] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
-def check_view(analysis: Analysis, judgement: Judgement, root: Path) -> CheckView:
+def check_view(
+    analysis: Analysis, judgement: Judgement, root: Path, iterations: Sequence[ThreadIterations] = ()
+) -> CheckView:
     """Lay out what the gate found; files below `root` are named relative to it."""
     new = [_violation(analysis, calls, root) for calls in judgement.new]
     count = [_violation(analysis, calls, root, many) for many in judgement.too_many for calls in many.calls]
@@ -102,6 +122,18 @@ def check_view(analysis: Analysis, judgement: Judgement, root: Path) -> CheckVie
         exceeded=[_limit(one, proved=analysis.proves) for one in judgement.exceeded],
         allowed=len({calls.site.index for calls, _ in judgement.allowed}),
         known=len({calls.site.index for calls in judgement.known}),
+        iterations=[
+            IteratedThread(
+                one.thread + 1,
+                _own_place(call_site(analysis, one.begins_at), root) or place(analysis, one.begins_at).place,
+                one.iterations,
+                one.left_out,
+                one.waits,
+                one.wait_s,
+                one.seconds,
+            )
+            for one in iterations
+        ],
         warnings=warnings,
     )
 
@@ -115,21 +147,34 @@ def told(violation: Violation, scale: Scale) -> str:
     return f"{text}; {violation.allowed}" if violation.allowed else text
 
 
+def told_iterations(one: IteratedThread, scale: Scale) -> str:
+    """`thread 1: 40 iterations from als.cu:115 on (3 left out): 5 waits each, for 0.002 s of 0.011 s ...`."""
+    waits = one.waits
+    spread = "each" if waits.least == waits.most else f"each, least {waits.least:.0f}, most {waits.most:.0f}"
+    number = "1 wait" if waits.median == 1 else f"{waits.median:g} waits"
+    longest = f"longest {scale.seconds(one.wait_s.most)} of {scale.seconds(one.seconds.most)}"
+    return (
+        f"thread {one.thread}: {plural(one.iterations, 'iteration')} from {one.place} on ({one.left_out:,} "
+        f"left out): {number} {spread}, for {scale.seconds(one.wait_s.median)} of "
+        f"{scale.seconds(one.seconds.median)} ({longest})"
+    )
+
+
 def _violation(analysis: Analysis, calls: ProblemCalls, root: Path, many: TooMany | None = None) -> Violation:
     where = place(analysis, calls.site.index)
     file, line = calls.site.places[0]
     known = bool(file and line)
-    shown = _below(file, root) if known else ""
     allowed = ""
     if many is not None:
-        limit = f"{many.entry.count:,}"
-        allowed = f"allowed are {limit} on a thread ({plain(many.entry.reason)}), and this has {many.count:,}"
+        one, has = ("in an iteration", "one") if many.by_iteration else ("on a thread", "this")
+        reason = plain(many.entry.reason)
+        allowed = f"allowed are {many.allowed:,} {one} ({reason}), and {has} has {many.count:,}"
     benefit = calls.benefit
     seconds = benefit.expected_s if analysis.proves else max(benefit.expected_s, benefit.high_s or 0.0)
     return Violation(
         file=file if known else "",
         line=line if known else 0,
-        place=f"{shown}:{line}" if known else where.place,
+        place=_own_place(calls.site, root) or where.place,
         call=where.call,
         site=where.site,
         thread=calls.thread + 1,
@@ -163,6 +208,12 @@ def _limit(exceeded: Exceeded, *, proved: bool) -> ExceededLimit:
     may_be = "is" if proved or exceeded.limit not in SAVINGS else "may be up to"
     text = f"{exceeded.limit} {may_be} {exceeded.found:.6g}, and {exceeded.allowed:.6g} is allowed"
     return ExceededLimit(exceeded.limit, exceeded.allowed, exceeded.found, text)
+
+
+def _own_place(site: CallSite, root: Path) -> str:
+    """Return the program's own line that leads to a site, `src/solver.cu:57`; empty if it is unknown."""
+    file, line = site.places[0]
+    return f"{_below(file, root)}:{line}" if file and line else ""
 
 
 def _below(file: str, root: Path) -> str:

@@ -78,6 +78,54 @@ def test_limits_of_what_is_unnecessary_hold_if_even_the_most_is_within_them(ffm:
         assert (done.code, said in done.out) == (code, True)
 
 
+def test_iterations_are_counted_on_each_thread(ffm: Ffm, traced: Traced) -> None:
+    """The threads make 5 and 7 turns, of which the first is warm-up; main makes too few to recur."""
+    view = orjson.loads(ffm("check", "--iterations", "auto", "--format", "json", folder=traced.folder).out)
+    found = [(one["thread"], one["iterations"], one["left_out"], one["waits"]) for one in view["iterations"]]
+    one_each = {"least": 1.0, "median": 1.0, "most": 1.0}
+    assert found == [(2, 4, 1, one_each), (3, 6, 1, one_each)]
+    assert all(one["place"].endswith(f"gated.cu:{BY_THREADS - 1}") for one in view["iterations"])
+    for how in (f"gated.cu:{BY_THREADS}@2", "work@2"):
+        chosen = ffm("check", "--iterations", how, folder=traced.folder).out
+        assert "thread 2: 1 iteration from " in chosen
+        assert "thread 3: 2 iterations from " in chosen
+        assert "(2 left out): 2 waits each, for" in chosen
+
+
+@pytest.mark.parametrize(
+    ("rules", "code", "said"),
+    [
+        ('[[allow]]\nfile = "gated.cu"\ncount_per_iteration = 1', 0, "gated passes"),
+        (
+            '[[allow]]\nfile = "gated.cu"\ncount_per_iteration = 0',
+            1,
+            "allowed are 0 in an iteration (told), and one has 1",
+        ),
+        ("[limits]\nwaits_per_iteration = 1", 0, "3 new sites within the limits"),
+        ("[limits]\nwaits_per_iteration = 0", 1, "waits_per_iteration is 1, and 0 is allowed"),
+    ],
+)
+def test_rules_can_count_by_the_iteration(ffm: Ffm, traced: Traced, rules: str, code: int, said: str) -> None:
+    config = traced.folder / "rules.toml"
+    config.write_text(rules + ('\nreason = "told"\n' if "allow" in rules else "\n"))
+    done = ffm("check", "--config", config, folder=traced.folder)
+    assert (done.code, said in done.out) == (code, True)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("nowhere", "no call of the driver is made from nowhere"),
+        (f"gated.cu:{BY_MAIN}@2", "is passed too seldom"),
+        ("", "this is empty"),
+    ],
+)
+def test_iterations_that_do_not_exist_end_with_two(ffm: Ffm, traced: Traced, how: str, said: str) -> None:
+    done = ffm("check", "--iterations", how, folder=traced.folder)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
 def test_a_measurement_by_all_stages_is_not_replaced(ffm: Ffm, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "baseline.json").write_text("{}")

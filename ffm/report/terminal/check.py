@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ffm.report.check import CheckView, told
+from ffm.report.check import CheckView, told, told_iterations
 from ffm.report.numbers import Scale, plural
 
 
@@ -17,6 +17,8 @@ def check_lines(view: CheckView) -> Iterator[str]:
         yield f"{one.place}: within the limits: {told(one, scale)}"
     for limit in view.exceeded:
         yield limit.text
+    for thread in view.iterations:
+        yield told_iterations(thread, scale)
     for warning in view.warnings:
         yield f"warning: {warning}"
     parts = [plural(len({one.site for one in view.violations}), "site") + " against the rules"]
