@@ -23,10 +23,18 @@ from ffm.cli.options import json_option, open_chosen, results_option, results_wo
     help="Replay the run with a region twice as fast, or by another factor; `=gone` removes it. REGION is a number, "
     "words of names, or GPU for all work there. Can be repeated.",
 )
+@click.option("--fixed", is_flag=True, help="Show the path as it would be after all fixes of `ffm remedies`.")
 @results_option
 @json_option
 @click.option("--all", "show_all", is_flag=True, help="Show all regions, also those beside the path.")
-def path(region: str | None, changes: tuple[str, ...], folder: Path | None, as_json: bool, show_all: bool) -> None:
+def path(
+    region: str | None,
+    changes: tuple[str, ...],
+    fixed: bool,
+    folder: Path | None,
+    as_json: bool,
+    show_all: bool,
+) -> None:
     """Show what the run waits for: the critical path, its regions, and what making them faster would save.
 
     REGION, by its number or words of its name, shows one of them.
@@ -35,10 +43,10 @@ def path(region: str | None, changes: tuple[str, ...], folder: Path | None, as_j
 
     from ffm.report.terminal.path import render_change, render_path, render_region
     from ffm.report.terminal.printing import print_screen
-    from ffm.report.waiting.path import change_view, path_view, region_view
+    from ffm.report.waiting.path import change_view, fixed_view, path_view, region_view
 
-    if region is not None and changes:
-        raise click.UsageError("name a REGION or ask with --if, not both.")
+    if (region is not None) + bool(changes) + fixed > 1:
+        raise click.UsageError("name a REGION, or ask with --if or with --fixed: one of them.")
     results, words = open_chosen(folder), results_words(folder)
     if changes:
         changed = change_view(results, changes)
@@ -49,5 +57,5 @@ def path(region: str | None, changes: tuple[str, ...], folder: Path | None, as_j
         one = region_view(results, region, words)
         click.echo(orjson.dumps(one, option=orjson.OPT_INDENT_2)) if as_json else print_screen(render_region, one)
     else:
-        view = path_view(results, show_all=show_all, words=words)
+        view = (fixed_view if fixed else path_view)(results, show_all=show_all, words=words)
         click.echo(orjson.dumps(view, option=orjson.OPT_INDENT_2)) if as_json else print_screen(render_path, view)

@@ -46,12 +46,10 @@ from ffm.model.compiled import run
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import GpuTimes, Inference
 from ffm.model.timeline import Kind, Problem, Timeline
+from ffm.model.waiting.fixed import SET_BYTES_A_NANOSECOND, Fixed, fixed_run
 from ffm.model.waiting.graph import Threads
 
 NANOSECONDS_IN_SECOND = 1e9
-
-SET_BYTES_A_NANOSECOND = 10
-"""Approximate speed at which a CPU sets memory: one core of a server from 2017 or later."""
 
 WORTH_FOLLOWING_NS = 20_000
 """Shorter gaps and waits do not show which thread waits for which: waking a thread takes about as long."""
@@ -242,6 +240,21 @@ class Replay:
         certain = 0 if len(self._family.parent) > 1 else 1
         low = min(slow[certain], likely[certain])
         return Replayed(likely[1], max(low, 0.0), max(likely[2], fast[2], slow[1]))
+
+    def fixed(self) -> Fixed:
+        """Return the run as it would be if all of its problems were fixed, with the likely timeline of the GPU."""
+        timeline = self._timeline
+        if not len(timeline):
+            return fixed_run(timeline, self._work, self.inference, timeline.start, timeline.wait)
+        label = (timeline.problem != 0).view(np.int8) - np.int8(1)
+        group_of = np.zeros(1, np.int32)
+        [members] = self._members(label, group_of, 1)
+        start, wait = timeline.start.copy(), timeline.wait.copy()
+        probes = replay_kernels.Probes(np.zeros(len(timeline), np.int64), start, wait)
+        fix = replay_kernels.Fix(members, label, group_of, 0, needed=False)
+        manner = self._manner(strict=False, jump=False, recurs=False, waking=self.inference.latency_ns)
+        self._run(len(timeline), self.inference.likely, fix, manner, probes)
+        return fixed_run(timeline, self._work, self.inference, start, wait)
 
     def without_probes(self, probe: NDArray[np.int64]) -> Timeline:
         """Return the timeline as it would be if the probes had taken no time.

@@ -10,6 +10,7 @@ from ffm.errors import FfmError
 from ffm.model.device import DeviceWork
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
+from ffm.model.waiting.fixed import Fixed
 from ffm.model.waiting.graph import Graph, build_graph
 from ffm.model.waiting.path import Part, Path, agreement, find_path
 from ffm.results.analysis_document import PathShares
@@ -41,9 +42,12 @@ class RunPath:
         )
 
 
-def path_of(timeline: Timeline, work: DeviceWork, replay: Replay) -> RunPath:
-    """Find the critical path with the likely timeline of the GPU."""
-    graph = build_graph(timeline, work, replay.inference, replay.inference.likely)
+def path_of(timeline: Timeline, work: DeviceWork, replay: Replay, fixed: Fixed | None = None) -> RunPath:
+    """Find the critical path with the likely timeline of the GPU, or with that of the `fixed` run, whose columns these
+    then are.
+    """
+    inference = replay.inference if fixed is None else fixed.inference
+    graph = build_graph(timeline, work, inference, inference.likely if fixed is None else fixed.times)
     return RunPath(timeline, work, graph, find_path(timeline, work, graph, replay.threads))
 
 

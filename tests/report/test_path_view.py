@@ -10,9 +10,9 @@ from simulator import Call, traced
 
 from ffm.errors import FfmError
 from ffm.model.device import Action
-from ffm.model.timeline import Kind
+from ffm.model.timeline import Kind, Problem
 from ffm.report.overview import overview
-from ffm.report.waiting.path import PathView, change_view, path_view, region_view
+from ffm.report.waiting.path import PathView, change_view, fixed_view, path_view, region_view
 from ffm.report.waiting.shares import in_one_line
 from ffm.results.documents import Frame, Module, Stack
 from ffm.results.stored import Results, open_results
@@ -154,6 +154,43 @@ def test_a_region_is_changed_once(results: Results) -> None:
 def test_an_ambiguous_name_is_refused(results: Results) -> None:
     with pytest.raises(FfmError, match="part of several regions' names"):
         region_view(results, "als.cu")
+
+
+def test_the_path_after_all_fixes_has_the_same_numbers(tmp_path: Path) -> None:
+    """Without the unneeded wait, each 5 ms of the CPU run beside 6 ms of the GPU."""
+    unneeded = Call(Action.WAIT_CONTEXT, Kind.SYNCHRONIZATION, gap=5 * MS, problem=Problem.UNNECESSARY_SYNCHRONIZATION)
+    once = [Call(Action.ENQUEUE, Kind.LAUNCH, gpu=6 * MS), unneeded, Call(Action.WAIT_CONTEXT, Kind.SYNCHRONIZATION)]
+    timeline, work, gpu = traced(once * TIMES)
+    object.__setattr__(timeline, "site", np.tile(np.arange(3, dtype=np.int32), TIMES))
+    object.__setattr__(work, "measured", np.where(gpu > 0, gpu, -1))
+    stacks = [frames(("step", line), call=call) for line, call in ((1, "cudaLaunchKernel"), (2, "cudaS"), (3, "cudaT"))]
+    described = [SiteDescription(number, "cuCtxSynchronize") for number in range(3)]
+    found = Findings(
+        application="als",
+        command=["./als"],
+        wall_s=0.110,
+        timeline=timeline,
+        sites=described,
+        stacks=[Stack(key=f"{number:032x}", frames=stack) for number, stack in enumerate(stacks)],
+        modules=[Module(path="/bin/als", build_id="aa"), Module(path="/lib/libcudart.so", build_id="bb")],
+        work=work,
+    )
+    write_results(found, tmp_path)
+    results = open_results(tmp_path)
+    before, after = path_view(results), fixed_view(results)
+    assert before.length_s == pytest.approx(0.110)
+    assert after.length_s == pytest.approx(0.060)
+    assert after.saved_s == pytest.approx(0.050)
+    assert after.wall_s == pytest.approx(0.060)
+    numbers = {(row.kind, row.name, row.place): row.number for row in before.regions}
+    assert [(row.kind, row.number) for row in after.regions] == [
+        ("kernel", numbers["kernel", "cudaLaunchKernel", "als.cu:1"])
+    ]
+
+
+def test_a_run_without_problems_has_no_path_after_fixes(results: Results) -> None:
+    with pytest.raises(FfmError, match="has no problem that could be fixed"):
+        fixed_view(results)
 
 
 def test_the_report_opens_with_the_path(results: Results) -> None:

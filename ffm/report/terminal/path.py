@@ -27,7 +27,10 @@ def render_path(view: PathView, width: int = 80) -> RenderableType:
     scale = Scale(view.wall_s)
     title = f"{view.application}: {scale.seconds(view.wall_s)} of wall time, {scale.seconds(view.length_s)} traced"
     parts: list[RenderableType] = [Text(title, style="bold")]
-    if view.agreed_percent is None:
+    if view.saved_s is not None:
+        parts[0] = Text(f"{view.application} after all fixes: {scale.seconds(view.wall_s)}", style="bold")
+        parts.append(paragraph(f"The fixes of `ffm remedies` together save {scale.seconds(view.saved_s)}, by replay."))
+    elif view.agreed_percent is None:
         parts.append(paragraph(f"Imported from {view.origin}, which recorded the GPU's times."))
     else:
         parts.append(
@@ -49,7 +52,7 @@ def render_path(view: PathView, width: int = 80) -> RenderableType:
         parts += [bullet(_gpu(row, scale, len(view.gpu))) for row in view.gpu]
     if view.notes:
         parts += [heading("Notes"), *(bullet(note) for note in view.notes)]
-    if view.regions:
+    if view.regions and view.saved_s is None:
         parts += [
             heading("Next"),
             following(

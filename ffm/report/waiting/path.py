@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from ffm.report.commands import command
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT
 from ffm.report.waiting.regions import Region, Regions, find_regions
 from ffm.report.waiting.shares import Share, shares_of
-from ffm.results.run_path import RunPath, agreed, run_path
+from ffm.results.run_path import RunPath, agreed, path_of, run_path
 from ffm.results.stored import Results
 
 WHOLE_GPU = "GPU"
@@ -28,6 +28,11 @@ TRIED_ROWS = 3_000_000
 
 LISTED_REGIONS = 20
 """Regions that are listed unless all are asked for."""
+
+NOT_SUBTRACTED = (
+    "What pinning memory costs is not subtracted. A synchronization that comes later waits within the CPU work before "
+    "the first use, and counts as that."
+)
 
 LISTED_BLAMED = 3
 """Regions that are listed as those most to blame."""
@@ -99,13 +104,15 @@ class PathView:
     """What a run waits for. `length_s` is the time from the first traced call to the end of the run's last work.
 
     `agreed_percent` is the share of the path that is the same whatever is inferred about the GPU; None if a profiler
-    recorded the GPU's times.
+    recorded the GPU's times. With `--fixed` everything is as after all fixes: `saved_s` is what they save together, and
+    `wall_s` what the run would then take.
     """
 
     application: str
     origin: str
     wall_s: float
     length_s: float
+    saved_s: float | None
     agreed_percent: float | None
     shares: list[Share]
     regions: list[RegionRow]
@@ -172,24 +179,74 @@ def path_view(results: Results, *, show_all: bool = False, words: str = "") -> P
         FfmError: The results contain totals instead of single operations.
         DocumentError: The timeline next to the document cannot be read.
     """
-    document = results.document
     run, replay = run_path(results)
     share = agreed(run, replay)
-    found = find_regions(document, run)
-    patterns = find_patterns(run.timeline, run.work, run.graph)
-    wall_s = document.wall_s
-    worth = [_percent(region.path_s, wall_s) >= HIDDEN_BELOW_PERCENT for region in found.regions]
-    shown = len(worth) if show_all else min(sum(worth), LISTED_REGIONS)
+    found = find_regions(results.document, run)
+    wall_s = results.document.wall_s
+    shown = _shown(found, wall_s, show_all)
     rows = [_row(found, index, wall_s, _twice(results, run, found, index, shown)) for index in range(shown)]
+    view = _laid_out(results, run, found, rows, wall_s, words)
+    return replace(view, agreed_percent=None if share is None else 100 * share)
+
+
+def fixed_view(results: Results, *, show_all: bool = False, words: str = "") -> PathView:
+    """Lay out the critical path of a run as it would be if all of its problems were fixed. Regions have the numbers
+    that they have in `path_view`.
+
+    Raises:
+        FfmError: The run has no problems; or as for `path_view`.
+    """
+    document = results.document
+    before, replay = run_path(results)
+    if not before.timeline.problem.any():
+        raise FfmError(f"{document.application} has no problem that could be fixed: `ffm path` shows its path.")
+    fixed = replay.fixed()
+    run = path_of(fixed.timeline, fixed.work, replay, fixed)
+    found = find_regions(document, run)
+    saved_s = (before.path.length - run.path.length) / _NS
+    wall_s = max(document.wall_s - saved_s, 0.0)
+    numbers = {_key(region): number for number, region in enumerate(find_regions(document, before).regions, 1)}
+
+    def numbered(rows: list[RegionRow]) -> list[RegionRow]:
+        return [replace(row, number=numbers.get((row.kind, row.name, row.place), 0)) for row in rows]
+
+    rows = [_row(found, index, wall_s, None) for index in range(_shown(found, wall_s, show_all))]
+    view = _laid_out(results, run, found, numbered(rows), wall_s, words)
+    return replace(
+        view,
+        saved_s=saved_s,
+        waited_for=numbered(view.waited_for),
+        idle_for=numbered(view.idle_for),
+        notes=[NOT_SUBTRACTED, *view.notes],
+    )
+
+
+def _key(region: Region) -> tuple[str, str, str]:
+    return region.kind, region.name, region.place
+
+
+def _shown(found: Regions, wall_s: float, show_all: bool) -> int:
+    """Return how many regions are listed."""
+    if show_all:
+        return len(found.regions)
+    worth = [_percent(region.path_s, wall_s) >= HIDDEN_BELOW_PERCENT for region in found.regions]
+    return min(sum(worth), LISTED_REGIONS)
+
+
+def _laid_out(
+    results: Results, run: RunPath, found: Regions, rows: list[RegionRow], wall_s: float, words: str
+) -> PathView:
+    patterns = find_patterns(run.timeline, run.work, run.graph)
     return PathView(
-        application=document.application,
-        origin=document.origin,
+        application=results.document.application,
+        origin=results.document.origin,
         wall_s=wall_s,
         length_s=run.path.length / _NS,
-        agreed_percent=None if share is None else 100 * share,
+        saved_s=None,
+        agreed_percent=None,
         shares=shares_of(run.shares, wall_s),
         regions=rows,
-        hidden=len(found.regions) - shown,
+        hidden=len(found.regions) - len(rows),
         waited_for=_blamed(found, wall_s, ("kernel", "transfer")),
         idle_for=_blamed(found, wall_s, ("CPU", "call")),
         patterns=_pattern_rows(patterns),

@@ -85,8 +85,8 @@ def find_regions(analysis: Analysis, run: RunPath) -> Regions:
     count = len(table.keys)
     on_path, idle = table.of_pieces(path), table.of_pieces(blame.idle)
     path_s = np.bincount(on_path, weights=(path.end - path.begin) / _NS, minlength=count)
-    blamed_s = np.bincount(idle, weights=(blame.idle.end - blame.idle.begin) / _NS, minlength=count)
-    blamed_s += np.bincount(table.of_gpu[graph.works], weights=blame.work[graph.works] / _NS, minlength=count)
+    blamed_s = np.bincount(table.of_gpu[graph.works], weights=blame.work[graph.works] / _NS, minlength=count)
+    blamed_s = blamed_s + np.bincount(idle, weights=(blame.idle.end - blame.idle.begin) / _NS, minlength=count)
     total_s, counts = table.totals()
     total_s[table.before] += path_s[table.before]
     order = np.lexsort((-total_s, -path_s))
