@@ -4,7 +4,7 @@ Format: TrackEvent of the Perfetto trace (perfetto.dev/docs/reference/synthetic-
 on the track of its thread, with its wait as a slice inside. Next to a thread with problems, a second track shows only
 these, with verdict and benefit. Streams have tracks of their own; arrows lead from each call to its work. The GPU's
 times come from `ffm.model.gpu_times`: how long work took is measured where events timed it, and when it ran is
-inferred.
+inferred. One more track shows the critical path (`ffm.model.waiting.path`), whose slices join.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from ffm.errors import FfmError
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_spans import gpu_spans
 from ffm.model.timeline import Problem, Timeline
+from ffm.model.waiting.path import Part
 from ffm.report.numbers import Estimator, Scale
 from ffm.report.places import findings, place, site_saving
 from ffm.results.analysis_document import Analysis
+from ffm.results.run_path import run_path
 from ffm.results.stored import Results
 
 WAIT = "wait for the GPU"
 FIRST_USE = "first use"
 
-_PROCESS, _THREAD, _PROBLEMS, _STREAM = (kind << 32 for kind in range(1, 5))
+_PROCESS, _THREAD, _PROBLEMS, _STREAM, _PATH = (kind << 32 for kind in range(1, 6))
 """Added to a number, these give the identity of a track."""
 _SEQUENCE = 1
 _PACKETS = 10_000
@@ -62,6 +64,7 @@ def _packets(results: Results, work: DeviceWork, estimator: Estimator) -> Iterat
     yield from _calls(results, work, writer)
     yield from _problems(results, writer, estimator)
     yield from _streams(results, work, writer)
+    yield from _path(results, writer)
 
 
 @dataclass(slots=True)
@@ -130,6 +133,33 @@ def _track(identity: int, name: str = "", parent: int | None = None) -> TracePac
     if parent is not None:
         packet.track_descriptor.parent_uuid = parent
     return packet
+
+
+_ON_PATH = {
+    Part.START: "CPU work before the first call",
+    Part.WORK: "CPU work after {}",
+    Part.CALL: "{}",
+    Part.GPU: "GPU work of {}",
+    Part.REST: "overhead of {}",
+    Part.UNKNOWN: "unknown wait at {}",
+}
+"""What a slice of the critical path is called, given the call of its row."""
+
+
+def _path(results: Results, writer: _Writer) -> Iterator[TracePacket]:
+    """Yield the pieces of the critical path, on a track of their own."""
+    if not len(results.timeline):
+        return
+    run, _ = run_path(results)
+    path, sites = run.path, results.document.sites
+    yield _track(_PATH, "critical path")
+    pieces = zip(path.row.tolist(), path.part.tolist(), path.begin.tolist(), path.end.tolist(), strict=True)
+    for row, part, begin, end in pieces:
+        site = int(results.timeline.site[row])
+        packet = writer.slice(begin, _PATH, _ON_PATH[Part(part)].format(sites[site].call), "critical path")
+        _annotate(packet, site=site + 1)
+        yield packet
+        yield writer.end(end, _PATH)
 
 
 def _calls(results: Results, work: DeviceWork, writer: _Writer) -> Iterator[TracePacket]:

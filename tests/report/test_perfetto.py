@@ -124,7 +124,7 @@ def test_calls_waits_problems_and_work_lie_on_their_tracks(tmp_path: Path) -> No
     timeline.problem[1] = Problem.MISPLACED_SYNCHRONIZATION
     timeline.first_use[1] = 33_000
     found = slices(b"".join(perfetto_chunks(results_of(tmp_path, timeline, work), "carry")))
-    assert found.keys() == {"CPU thread 1", "problems of thread 1", "GPU stream 1 (inferred)"}
+    assert found.keys() == {"CPU thread 1", "problems of thread 1", "GPU stream 1 (inferred)", "critical path"}
     assert [row[:3] for row in found["CPU thread 1"]] == [
         ("cudaFree", 0, 10_000),
         (WAIT, 25_000, 100_000),
@@ -139,6 +139,9 @@ def test_calls_waits_problems_and_work_lie_on_their_tracks(tmp_path: Path) -> No
     [(name, begin, end, _)] = found["GPU stream 1 (inferred)"]
     assert (name, begin) == ("cudaFree", 0)
     assert 90_000 < end <= 100_000
+    path = [row[:3] for row in found["critical path"]]
+    assert [name for name, _, _ in path] == ["GPU work of cudaFree", "cudaFree"]
+    assert (path[0][1], path[0][2], path[1][2]) == (0, path[1][1], 100_000)
 
 
 def test_imported_totals_are_no_trace(tmp_path: Path) -> None:
