@@ -25,10 +25,13 @@ class GpuSpans:
 def gpu_spans(timeline: Timeline, work: DeviceWork, inference: Inference) -> GpuSpans:
     """Place the likely work on its streams: in order, not before it was enqueued, and not before what it depends on.
 
+    A call enqueues its work when its own work is done: before it waits, or after that if it waits for earlier work.
     Work depends on the events that its stream was made to wait for. It also depends on the legacy default stream: all
     later work of a process comes after that stream's work, which in turn comes after all earlier work.
     """
     lasting = inference.likely.gpu
+    waits_first = work.action == Action.WAIT_AND_ENQUEUE
+    enqueued = timeline.start + timeline.duration - np.where(waits_first, 0, timeline.wait)
     free = np.zeros(work.streams, np.int64)  # when each stream has finished all its work so far
     reached = np.zeros(work.events, np.int64)  # when each event happens
     ordered = {process: stream for process, stream in enumerate(work.legacy.tolist()) if stream >= 0}
@@ -46,7 +49,7 @@ def gpu_spans(timeline: Timeline, work: DeviceWork, inference: Inference) -> Gpu
         elif action == Action.STREAM_WAIT_EVENT and event >= 0:
             free[stream] = max(free[stream], reached[event])
         elif lasting[row] > 0:
-            begin = max(int(free[stream]), int(timeline.start[row]))
+            begin = max(int(free[stream]), int(enqueued[row]))
             free[stream] = begin + int(lasting[row])
             rows.append(row)
             begins.append(begin)

@@ -31,7 +31,7 @@ from ffm.model import gpu_times_kernels
 from ffm.model.compiled import run
 from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import Action, DeviceWork
-from ffm.model.timeline import Kind, Timeline
+from ffm.model.timeline import Timeline
 
 WAITED_NS = 2_000
 """A longer wait really waited for the GPU; a shorter one only queried it. (Entering the driver's wait function for an
@@ -108,8 +108,6 @@ class Inference:
     fast: GpuTimes
     latency_ns: int
     """The usual time in this run from the end of the GPU's work until the CPU continues."""
-    spare: NDArray[np.int64]
-    """How much longer each launch takes the CPU than a launch for a busy GPU."""
     waking_ns: int
     """How much of a latency at most is the waking of the thread, in the fast timeline. During the rest, the GPU may not
     have been done yet.
@@ -195,7 +193,6 @@ def infer_gpu_times(
         slowest,
         fastest,
         usual,
-        _spare_time(timeline),
         ENDLESS_NS if anything_late else usual,
     )
 
@@ -238,23 +235,7 @@ def given_gpu_times(timeline: Timeline, work: DeviceWork, gpu: NDArray[np.int64]
     """Use times given by a driver or a simulation: shape (n,), nanoseconds, 0 for rows that enqueue nothing."""
     order = _order(timeline, work)
     times = _fit(timeline, work, order, gpu, 0, np.full(len(timeline), ENDLESS_NS))
-    return Inference(order, times, times, times, 0, np.zeros(len(timeline), np.int64), 0)
-
-
-def _spare_time(timeline: Timeline) -> NDArray[np.int64]:
-    """Return how much longer each launch takes than a launch needs; shape (n,), nanoseconds.
-
-    The first launch for an idle GPU takes longer than later ones because it must wake whatever feeds the GPU. What a
-    launch needs is the time within which a quarter of the launches stay.
-    """
-    launches = np.flatnonzero(timeline.kind == Kind.LAUNCH)
-    spare = np.zeros(len(timeline), np.int64)
-    if not len(launches):
-        return spare
-    own = (timeline.duration - timeline.wait)[launches]
-    quick = int(np.quantile(own, 0.25))
-    spare[launches] = np.maximum(own - quick, 0)
-    return spare
+    return Inference(order, times, times, times, 0, 0)
 
 
 def _order(timeline: Timeline, work: DeviceWork) -> NDArray[np.int64]:

@@ -73,7 +73,7 @@ def find_segments(
         does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
         waits_first = does in (WAIT_AND_ENQUEUE, WAIT_CONTEXT, WAIT_STREAM)
         if does in (ENQUEUE, ENQUEUE_AND_WAIT):
-            arrival = start[row]
+            arrival = start[row] + duration[row] - wait[row]
             if count == 0:
                 pending_stream = stream[row]
             elif pending_stream != stream[row]:
@@ -178,7 +178,7 @@ def fit(
         waited += wait[row]
         for part in range(2):
             if does == WAIT_AND_ENQUEUE if part == 1 else does in (ENQUEUE, ENQUEUE_AND_WAIT):
-                arrival = begin if part == 0 else begin + duration[row]
+                arrival = begin + own if part == 0 else begin + duration[row]
                 first = max(arrival, over[lane])
                 if is_legacy:
                     first = max(first, latest[process])

@@ -120,7 +120,6 @@ class Replay:
             legacy=work.legacy,
             stream_process=work.stream_process,
             events=work.events,
-            spare=inference.spare,
         )
 
     @property

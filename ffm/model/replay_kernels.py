@@ -56,7 +56,6 @@ class Trace(NamedTuple):
     legacy: Columns
     stream_process: Columns
     events: int
-    spare: Columns
     """How much longer a row's call takes because the GPU was idle; disappears if the GPU is idle no more."""
 
 
@@ -244,10 +243,10 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
             no_work = True
         elif no_call:
             own = 0
-        elif trace.spare[row] > 0 and ready[row] <= start[row] and latest[process] > now:
-            own -= trace.spare[row]
         for part in range(2):
             if does == WAIT_AND_ENQUEUE if part == 1 else does in (ENQUEUE, ENQUEUE_AND_WAIT):
+                if part == 0:
+                    now += own
                 if not no_work:
                     first = max(now, over[lane])
                     if is_legacy:
@@ -257,8 +256,6 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
                     first = max(first, ordered[process])
                     over[lane] = first + times.gpu[row]
                     latest[process] = max(latest[process], over[lane])
-                if part == 0:
-                    now += own
             if part == 1:
                 break
             if not ENQUEUE_AND_WAIT <= does <= WAIT_EVENT:

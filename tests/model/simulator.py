@@ -84,9 +84,9 @@ def live(calls: list[Call], fixed: list[bool]) -> Lived:
         own = 0 if without_call else call.own
         began, waited = now, 0
         if call.action in (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT):
+            work(own)
             if not (repaired and call.problem & TRANSFER):
                 enqueue(call)
-            work(own)
         if call.action in (Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.WAIT_STREAM):
             target = everything() if call.stream == LEGACY else over.get(call.stream, 0)
         elif call.action == Action.WAIT_CONTEXT:

@@ -62,11 +62,11 @@ def seconds(path: Path, part: Part) -> int:
 
 
 def test_the_path_leaves_a_wait_for_the_work_that_ended_it() -> None:
-    """The CPU prepares 2 ms, launches 6 ms of work, does 3 ms of its own, and waits for the other 3."""
+    """The CPU prepares 2 ms, launches 6 ms of work in 1 ms, does 2 ms of its own, and waits for the other 4."""
     _, graph, path = followed([launch(1, gap=2), launch(6, own=1, gap=2), wait(gap=4)])
     assert graph.cause.tolist() == [-1, -1, 1]
-    assert graph.waited.tolist() == [0, 0, 3 * MS]
-    assert pieces(path) == [(0, "WORK", 2), (1, "GPU", 6), (2, "WORK", 4)]
+    assert graph.waited.tolist() == [0, 0, 4 * MS]
+    assert pieces(path) == [(0, "WORK", 2), (1, "CALL", 1), (1, "GPU", 6), (2, "WORK", 4)]
 
 
 def test_work_that_was_queued_leads_to_the_work_before_it() -> None:
@@ -109,12 +109,12 @@ def test_a_wait_for_nothing_has_no_cause() -> None:
 
 def test_a_kernel_that_the_cpu_does_not_wait_for_ends_the_run() -> None:
     _, _, path = followed([launch(1), launch(9, own=2)])
-    assert pieces(path) == [(0, "GPU", 1), (1, "GPU", 9)]
+    assert pieces(path) == [(1, "CALL", 2), (1, "GPU", 9)]
 
 
 def test_what_a_profiler_saw_between_launch_and_work_is_overhead() -> None:
     """The work begins 10 us after its launch returned."""
-    _, graph, path = followed([launch(6, own=1), wait(gap=1)], late=MS + 10_000)
+    _, graph, path = followed([launch(6, own=1), wait(gap=1)], late=10_000)
     assert graph.gpu_after[0] == -1
     assert seconds(path, Part.REST) == 10_000
     assert seconds(path, Part.CALL) == MS

@@ -65,9 +65,9 @@ def spans(timeline: Timeline, work: DeviceWork, gpu: list[int]) -> dict[int, tup
     }
 
 
-def test_work_of_a_stream_comes_in_order_and_not_before_its_call() -> None:
+def test_work_of_a_stream_comes_in_order_and_not_before_its_call_is_over() -> None:
     rows = [(0, 5, 0, Action.ENQUEUE, 0, -1), (10, 5, 0, Action.ENQUEUE, 0, -1), (900, 5, 0, Action.ENQUEUE, 1, -1)]
-    assert spans(*run(rows), [100, 50, 7]) == {0: (0, 100), 1: (100, 150), 2: (900, 907)}
+    assert spans(*run(rows), [100, 50, 7]) == {0: (5, 105), 1: (105, 155), 2: (905, 912)}
 
 
 def test_a_stream_waits_for_the_event_of_another() -> None:
@@ -77,12 +77,12 @@ def test_a_stream_waits_for_the_event_of_another() -> None:
         (20, 1, 0, Action.STREAM_WAIT_EVENT, 1, 0),
         (30, 5, 0, Action.ENQUEUE, 1, -1),
     ]
-    assert spans(*run(rows), [100, 0, 0, 50]) == {0: (0, 100), 3: (100, 150)}
+    assert spans(*run(rows), [100, 0, 0, 50]) == {0: (5, 105), 3: (105, 155)}
 
 
 def test_the_legacy_stream_orders_all_streams_of_its_process() -> None:
     rows = [(time, 5, 0, Action.ENQUEUE, stream, -1) for time, stream in [(0, 1), (10, 0), (20, 1)]]
-    assert spans(*run(rows, legacy=0), [100, 50, 7]) == {0: (0, 100), 1: (100, 150), 2: (150, 157)}
+    assert spans(*run(rows, legacy=0), [100, 50, 7]) == {0: (5, 105), 1: (105, 155), 2: (155, 162)}
 
 
 Slices = dict[str, list[tuple[str, int, int, dict[str, Any]]]]
@@ -137,7 +137,7 @@ def test_calls_waits_problems_and_work_lie_on_their_tracks(tmp_path: Path) -> No
     assert "the CPU touches nothing" in problem[3]["verdicts"]
     assert first_use[:3] == (FIRST_USE, 133_000, -1)
     [(name, begin, end, _)] = found["GPU stream 1 (inferred)"]
-    assert (name, begin) == ("cudaFree", 0)
+    assert (name, begin) == ("cudaFree", 10_000)
     assert 90_000 < end <= 100_000
     path = [row[:3] for row in found["critical path"]]
     assert [name for name, _, _ in path] == ["GPU work of cudaFree", "cudaFree"]

@@ -80,10 +80,9 @@ def link(
             enqueues = does == WAIT_AND_ENQUEUE if part == 1 else does in (ENQUEUE, ENQUEUE_AND_WAIT)
             if enqueues and lane >= 0 and gpu[row] > 0:
                 given = began[row] >= 0
-                earliest = start[row] if part == 0 else start[row] + duration[row]
-                # Work that began while its call lasted came when it began.
+                # The work comes when the call is over; if it began while the call lasted, then.
                 called = start[row] + (own if part == 0 else duration[row])
-                ready = min(called, began[row]) if given else earliest
+                ready = min(called, began[row]) if given else called
                 after = np.int64(-1)
                 reason = BY_LAUNCH
                 for kind in range(2):
