@@ -9,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "foundation/configuration.h"
 #include "times.h"
 
 namespace vgpu
@@ -39,6 +40,13 @@ void block_asynchronous_signals(sigset_t *previous)
     pthread_sigmask(SIG_SETMASK, &blocked, previous);
 }
 
+/* When the device can begin the operation after one that it was queued behind. */
+Nanoseconds ready_behind(const Operation &operation, Nanoseconds end)
+{
+    Nanoseconds gap = operation.engine == Engine::compute ? microseconds(configuration().start_gap) : 0;
+    return std::max(operation.ready, end + gap);
+}
+
 } // namespace
 
 Scheduler &scheduler()
@@ -57,7 +65,9 @@ bool Scheduler::MoreUrgent::operator()(const OperationReference &left, const Ope
 void Scheduler::submit(const OperationReference &operation, const std::vector<OperationReference> &predecessors)
 {
     operation->sequence = next_sequence_++;
-    operation->submitted = operation->ready = now();
+    operation->submitted = now();
+    operation->ready =
+        std::max(operation->submitted, CallCost::work_done()) + microseconds(configuration().start_latency);
     for (const OperationReference &predecessor : predecessors) {
         if (predecessor && !predecessor->complete.load(std::memory_order_relaxed)) {
             predecessor->successors.push_back(operation);
@@ -89,7 +99,7 @@ void Scheduler::finish(const OperationReference &operation, Nanoseconds end)
         done->complete.store(true, std::memory_order_release);
         done->work = nullptr;
         for (OperationReference &successor : done->successors) {
-            successor->ready = std::max(successor->ready, done->end);
+            successor->ready = ready_behind(*successor, done->end);
             if (--successor->unfinished_predecessors > 0)
                 continue;
             if (successor->engine == Engine::none) {

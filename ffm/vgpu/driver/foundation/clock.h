@@ -15,20 +15,41 @@ Nanoseconds now();
 void sleep_until(Nanoseconds moment);
 
 /* Makes a driver call last at least as long as it does on the modelled machine: the destructor keeps the
- * calling thread busy until `duration` has passed since construction. */
+ * calling thread busy until `duration` has passed since construction. What the call waits for comes on top of that, if
+ * it calls `spend` before it waits. */
 class CallCost
 {
   public:
-    explicit CallCost(Nanoseconds duration) : end_(now() + duration) {}
+    explicit CallCost(Nanoseconds duration) : end_(now() + duration), outer_(work_done_)
+    {
+        work_done_ = end_ > outer_ ? end_ : outer_;
+    }
     ~CallCost()
     {
         sleep_until(end_);
+        work_done_ = outer_;
     }
+
+    /* When the work of the calling thread's current driver calls is done, without waiting; may have passed. */
+    static Nanoseconds work_done()
+    {
+        return work_done_;
+    }
+
+    /* Does the rest of that work now. */
+    static void spend()
+    {
+        sleep_until(work_done_);
+    }
+
     CallCost(const CallCost &) = delete;
     CallCost &operator=(const CallCost &) = delete;
 
   private:
+    static inline thread_local Nanoseconds work_done_ = 0;
+
     Nanoseconds end_;
+    Nanoseconds outer_;
 };
 
 } // namespace vgpu

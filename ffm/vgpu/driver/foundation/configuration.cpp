@@ -1,4 +1,4 @@
-#include "configuration.h"
+#include "foundation/configuration.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -48,8 +48,12 @@ const Number numbers[] = {
     {"copy.latency", &Configuration::copy_latency, 0},
     {"copy.staging_size", &Configuration::staging_size, 0.001},
     {"copy.staging_chunk", &Configuration::staging_chunk, 0.001},
+    {"start.latency", &Configuration::start_latency, 0},
+    {"start.gap", &Configuration::start_gap, 0},
+    {"wait.latency", &Configuration::wait_latency, 0},
     {"call.launch", &Configuration::call_launch, 0},
     {"call.copy", &Configuration::call_copy, 0},
+    {"call.read_back", &Configuration::call_read_back, 0},
     {"call.set", &Configuration::call_set, 0},
     {"call.synchronize", &Configuration::call_synchronize, 0},
     {"call.event", &Configuration::call_event, 0},
@@ -107,7 +111,8 @@ void stretch(Settings &target)
 {
     for (const Number &number : numbers) {
         double &value = target.*(number.value);
-        if (begins_with(number.key, "call.") || begins_with(number.key, "copy.latency"))
+        if (begins_with(number.key, "call.") || begins_with(number.key, "start.") || begins_with(number.key, "wait.") ||
+            begins_with(number.key, "copy.latency"))
             value /= target.speed;
         else if (begins_with(number.key, "copy.") && !begins_with(number.key, "copy.staging_")) /* those are sizes */
             value *= target.speed;

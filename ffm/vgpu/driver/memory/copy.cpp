@@ -186,6 +186,7 @@ void download_pageable(Stream &stream, const CopySide &destination, const CopySi
             start(index);
         if (index + 1 < batches.size())
             start(index + 1);
+        CallCost::spend();
         wait_for_gpu({operations[index]});
         if (stream.context->error != CUDA_SUCCESS)
             return;
@@ -270,7 +271,9 @@ CUresult copy(Stream &stream, const CopySide &destination, const CopySide &sourc
     CUresult valid = check_copy(destination, source, shape);
     if (valid != CUDA_SUCCESS)
         return valid;
-    CallCost cost(microseconds(configuration().call_copy));
+    const Configuration &settings = configuration();
+    bool reads_back = !on_device(destination) && on_device(source) && (synchronous || pageable(destination));
+    CallCost cost(microseconds(reads_back ? settings.call_read_back : settings.call_copy));
     if (stream.capture) {
         if (synchronous)
             return refuse_capture(stream);
@@ -287,8 +290,10 @@ CUresult copy(Stream &stream, const CopySide &destination, const CopySide &sourc
     } else {
         OperationReference operation = copy_operation(stream.context, destination, source, shape);
         submit(stream, operation);
-        if (synchronous && !(on_device(destination) && on_device(source)))
+        if (synchronous && !(on_device(destination) && on_device(source))) {
+            CallCost::spend();
             wait_for_gpu({operation});
+        }
     }
     return stream.context->error;
 }

@@ -59,8 +59,10 @@ CUresult set(CUstream handle, DefaultStream default_stream, CUDA_MEMSET_NODE_PAR
         return synchronous ? refuse_capture(*stream) : capture(*stream, SetNode{set});
     OperationReference operation = set_operation(stream->context, set);
     submit(*stream, operation);
-    if (synchronous && gpu_range(set.dst).kind != MemoryKind::device)
+    if (synchronous && gpu_range(set.dst).kind != MemoryKind::device) {
+        CallCost::spend();
         wait_for_gpu({operation});
+    }
     return stream->context->error;
 }
 
