@@ -37,7 +37,9 @@ UNUSED = {
 
 
 def test_only_what_ffm_itself_uses_is_defined() -> None:
-    """What only tests call is dead code. A method of a derived class may be called by its base; a command, by name."""
+    """What only tests call is dead code. A method of a derived class may be called by its base; a command and a hook of
+    pytest, by name.
+    """
     defined: set[str] = set()
     used: set[str] = set()
     for path in (ROOT / "ffm").rglob("*.py"):
@@ -50,7 +52,7 @@ def test_only_what_ffm_itself_uses_is_defined() -> None:
                     used.add(name)
                 case ast.ImportFrom(names=names):
                     used |= {alias.name for alias in names if alias.asname is not None}
-    assert {name for name in defined - used if not name.startswith("__")} == set(UNUSED)
+    assert {name for name in defined - used if not name.startswith(("__", "pytest_"))} == set(UNUSED)
 
 
 def _is_command(definition: ast.FunctionDef | ast.ClassDef) -> bool:

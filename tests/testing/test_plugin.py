@@ -1,0 +1,158 @@
+"""The marker `gpu_waits` of pytest, on tests that call the virtual GPU."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from ffm.vgpu.paths import library_folder
+
+TESTS = """
+import ctypes
+import threading
+
+import pytest
+
+driver = ctypes.CDLL("libcuda.so.1")
+
+
+@pytest.fixture
+def memory():
+    context, address = ctypes.c_void_p(), ctypes.c_uint64()
+    assert driver.cuInit(0) == 0
+    assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+    assert driver.cuCtxSetCurrent(context) == 0
+    assert driver.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(64)) == 0
+    wait(address, 5)  # the fixture's own
+    return context, address
+
+
+def wait(address, times):
+    for time in range(times):
+        driver.cuMemsetD8Async(address, ctypes.c_ubyte(time), ctypes.c_size_t(64), None)
+        driver.cuCtxSynchronize()  # in the loop
+
+
+def work(context, address, times):
+    driver.cuCtxSetCurrent(context)
+    wait(address, times)
+
+
+@pytest.mark.gpu_waits(max=3)
+def test_few(memory):
+    wait(memory[1], 3)
+
+
+@pytest.mark.gpu_waits(max=3)
+def test_many(memory):
+    wait(memory[1], 4)
+
+
+@pytest.mark.gpu_waits(max=3)
+def test_threads(memory):
+    wait(memory[1], 2)
+    for times in (3, 4):
+        thread = threading.Thread(target=work, args=(*memory, times))
+        thread.start()
+        thread.join()
+
+
+@pytest.mark.gpu_waits(max=3)
+def test_fails(memory):
+    assert wait(memory[1], 4) == "no"
+
+
+@pytest.mark.gpu_waits(max=3)
+def test_skipped():
+    pytest.skip("told")
+
+
+@pytest.mark.gpu_waits(3)
+def test_wrong():
+    pass
+
+
+def test_other(memory):
+    wait(memory[1], 9)
+"""
+IN_THE_LOOP = next(number for number, line in enumerate(TESTS.splitlines(), 1) if "# in the loop" in line)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What pytest said."""
+
+    output: str
+
+    def of(self, test: str) -> str:
+        """Return what it said about the failure of a test."""
+        match = re.search(rf"^_+ {test} _+$(.*?)(?=^[_=]+ )", self.output, re.MULTILINE | re.DOTALL)
+        return match[1] if match else ""
+
+
+def run(folder: Path, *options: str) -> Ran:
+    installed = any(entry.value == "ffm.testing.plugin" for entry in entry_points(group="pytest11"))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *([] if installed else ["-p", "ffm.testing.plugin"]), "-rA", *options],
+        cwd=folder,
+        env={**os.environ, "LD_LIBRARY_PATH": str(library_folder())},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    return Ran(done.stdout + done.stderr)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("marked")
+    (folder / "test_marked.py").write_text(TESTS)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    return run(folder)
+
+
+def test_each_test_has_its_own_outcome(ran: Ran) -> None:
+    outcomes = {name: how for how, name in re.findall(r"^(\w+) test_marked.py::(\w+)", ran.output, re.MULTILINE)}
+    assert outcomes == {
+        "test_few": "PASSED",
+        "test_other": "PASSED",
+        "test_many": "FAILED",
+        "test_threads": "FAILED",
+        "test_fails": "FAILED",
+        "test_wrong": "FAILED",
+    }
+    assert "1 skipped" in ran.output
+
+
+def test_a_failure_names_the_line_and_the_thread(ran: Ran) -> None:
+    assert "thread 1 waits for the GPU 4 times, and 3 are allowed:" in ran.of("test_many")
+    assert f"test_marked.py:{IN_THE_LOOP}: cuCtxSynchronize, 4x" in ran.of("test_many")
+
+
+def test_threads_are_counted_apart(ran: Ran) -> None:
+    assert re.findall(r"thread (\d) waits for the GPU (\d) times", ran.of("test_threads")) == [("3", "4")]
+
+
+def test_a_test_that_fails_by_itself_says_so(ran: Ran) -> None:
+    assert "assert None == 'no'" in ran.of("test_fails")
+    assert "waits for the GPU" not in ran.of("test_fails")
+
+
+def test_a_wrong_marker_is_explained(ran: Ran) -> None:
+    assert "gpu_waits(max=3)" in ran.of("test_wrong")
+
+
+def test_what_the_rules_allow_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "test_marked.py").write_text(TESTS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "ffm.toml").write_text('[[allow]]\nfunction = "wait"\nreason = "told"\n')
+    assert "1 passed" in run(tmp_path, "-k", "many").output
+    assert "4 passed" in run(tmp_path, "--no-gpu-waits", "-k", "few or many or threads or other").output
