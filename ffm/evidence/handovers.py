@@ -1,12 +1,14 @@
-"""Which thread is ordered after what another one did, by semaphores and joins that were recorded.
+"""Which thread is ordered after what another one did, by semaphores, barriers and joins that were recorded.
 
 Only what holds however the threads are scheduled counts. So a semaphore orders only if a single thread posts to it, and
-no other process can: what another thread takes from it for the k-th time is at least the k-th post. Locks order
-nothing: who gets one first is chance.
+no other process can: what another thread takes from it for the k-th time is at least the k-th post. A barrier orders
+only if no more threads than it waits for come to it: then each comes for the k-th time before any of them leaves for
+the k-th time. Locks order nothing: who gets one first is chance.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,45 +21,101 @@ from ffm.model.necessity import Handovers
 EVER = np.iinfo(np.int64).max
 NEVER = np.iinfo(np.int64).min
 
+KINDS = ("INITIAL", "POST", "TAKE", "JOIN", "BARRIER", "ARRIVE", "LEAVE")
+
+Known = NDArray[np.int64]
+"""For each thread, up to when what it did is known; shape (threads,)."""
+
 
 def handovers_of(recording: Recording, threads: int) -> Handovers:
     """Return what each thread knows of the others, from each time on at which it learns more."""
-    kinds = {name: constant(f"FFM_ACCESS_{name}") for name in ("INITIAL", "POST", "TAKE", "JOIN")}
-    rows = recording.accesses[np.isin(recording.accesses["kind"], list(kinds.values()))]
+    kinds = {constant(f"FFM_ACCESS_{name}"): name for name in KINDS}
+    rows = recording.accesses[np.isin(recording.accesses["kind"], list(kinds))]
     rows = rows[np.argsort(rows["time"], kind="stable")]
-    posters = _posters(rows[rows["kind"] == kinds["POST"]])
+    semaphores = _Semaphores(_posters(rows[rows["kind"] == constant("FFM_ACCESS_POST")]))
+    barriers = _Barriers()
     known = np.full((threads, threads), NEVER, np.int64)
-    posts: dict[int, list[NDArray[np.int64]]] = {}
-    initial: dict[int, int] = {}
-    taken: dict[tuple[int, int], int] = {}
-    learned: list[tuple[int, int, NDArray[np.int64]]] = []
+    learned: list[tuple[int, int, Known]] = []
     columns = (rows[name].tolist() for name in ("kind", "operation_thread", "time", "address", "operation"))
-    for kind, thread, time, address, operation in zip(*columns, strict=True):
+    for number, thread, time, address, operation in zip(*columns, strict=True):
         if thread >= threads:
             continue
-        if kind == kinds["INITIAL"]:
-            initial[address], posts[address] = operation, []
-            taken = {key: count for key, count in taken.items() if key[0] != address}
-            continue
-        if kind == kinds["POST"]:
-            now = known[thread].copy()
-            now[thread] = time
-            posts.setdefault(address, []).append(now)
-            continue
-        if kind == kinds["TAKE"]:
-            count = taken[address, thread] = taken.get((address, thread), 0) + 1
-            place = count - initial.get(address, EVER) - 1
-            if posters.get(address) == 1 and 0 <= place < len(posts.get(address, [])):
-                known[thread] = np.maximum(known[thread], posts[address][place])
-        elif address < threads:
-            known[thread] = np.maximum(known[thread], known[address])
-            known[thread, address] = EVER
-        learned.append((thread, time, known[thread].copy()))
+        kind = kinds[number]
+        now = known[thread].copy()
+        now[thread] = time
+        if kind == "INITIAL":
+            semaphores.begin(address, operation)
+        elif kind == "POST":
+            semaphores.posts.setdefault(address, []).append(now)
+        elif kind == "BARRIER":
+            barriers.begin(address, operation)
+        elif kind == "ARRIVE":
+            barriers.arrive(address, thread, now)
+        else:
+            if kind == "TAKE":
+                told = semaphores.take(address, thread)
+            elif kind == "LEAVE":
+                told = barriers.leave(address, thread)
+            else:
+                told = [known[address]] if address < threads else []
+            for state in told:
+                known[thread] = np.maximum(known[thread], state)
+            if kind == "JOIN" and address < threads:
+                known[thread, address] = EVER
+            learned.append((thread, time, known[thread].copy()))
     return Handovers(
         thread=np.array([thread for thread, _, _ in learned], np.int64),
         time=np.array([time for _, time, _ in learned], np.int64),
         known=np.array([state for _, _, state in learned], np.int64).reshape(len(learned), threads),
     )
+
+
+@dataclass(slots=True)
+class _Semaphores:
+    """What the poster of each semaphore knew at each post."""
+
+    posters: dict[int, int]
+    posts: dict[int, list[Known]] = field(default_factory=dict)
+    initial: dict[int, int] = field(default_factory=dict)
+    taken: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def begin(self, address: int, value: int) -> None:
+        self.initial[address], self.posts[address] = value, []
+        self.taken = {key: count for key, count in self.taken.items() if key[0] != address}
+
+    def take(self, address: int, thread: int) -> list[Known]:
+        """Return what a thread learns by taking from a semaphore once more."""
+        count = self.taken[address, thread] = self.taken.get((address, thread), 0) + 1
+        place = count - self.initial.get(address, EVER) - 1
+        posts = self.posts.get(address, [])
+        return [posts[place]] if self.posters.get(address) == 1 and 0 <= place < len(posts) else []
+
+
+@dataclass(slots=True)
+class _Barriers:
+    """What each thread knew whenever it came to a barrier."""
+
+    size: dict[int, int] = field(default_factory=dict)
+    arrivals: dict[int, dict[int, list[Known]]] = field(default_factory=dict)
+    left: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def begin(self, address: int, threads: int) -> None:
+        self.size[address], self.arrivals[address] = threads, {}
+        self.left = {key: count for key, count in self.left.items() if key[0] != address}
+
+    def arrive(self, address: int, thread: int, known: Known) -> None:
+        self.arrivals.setdefault(address, {}).setdefault(thread, []).append(known)
+
+    def leave(self, address: int, thread: int) -> list[Known]:
+        """Return what a thread learns by leaving a barrier: what all knew when they came as many times.
+
+        Nothing once more threads came than it waits for: which of them passed together is chance.
+        """
+        count = self.left[address, thread] = self.left.get((address, thread), 0) + 1
+        came = self.arrivals.get(address, {})
+        if len(came) != self.size.get(address):
+            return []
+        return [states[count - 1] for states in came.values() if len(states) >= count]
 
 
 def _posters(posts: NDArray[Any]) -> dict[int, int]:

@@ -189,14 +189,18 @@ enum {
     FFM_ACCESS_UNWATCHED = 6, /* could not be watched: counts as used */
     FFM_ACCESS_CLOCK = 7,     /* not an access to memory: the program or a library read a clock */
     /* Not accesses to memory either, but what orders threads; `operation_thread` does it: */
-    FFM_ACCESS_INITIAL = 8, /* initialises the semaphore at `address` with `operation`, or opens it */
-    FFM_ACCESS_POST = 9,    /* is about to post it */
-    FFM_ACCESS_TAKE = 10,   /* has waited for it */
-    FFM_ACCESS_JOIN = 11,   /* has joined the thread with the number `address` */
-    FFM_ACCESS_OTHER = 12   /* reads or writes the memory of the process `address`, or may from now on */
+    FFM_ACCESS_INITIAL = 8,  /* initialises the semaphore at `address` with `operation`, or opens it */
+    FFM_ACCESS_POST = 9,     /* is about to post it */
+    FFM_ACCESS_TAKE = 10,    /* has waited for it */
+    FFM_ACCESS_JOIN = 11,    /* has joined the thread with the number `address` */
+    FFM_ACCESS_OTHER = 12,   /* reads or writes the memory of the process `address`, or may from now on */
+    FFM_ACCESS_BARRIER = 13, /* initialises the barrier at `address` for `operation` threads */
+    FFM_ACCESS_ARRIVE = 14,  /* is about to wait at it */
+    FFM_ACCESS_LEAVE = 15    /* has waited there */
 };
 
-/* In place of a semaphore's first value, and more than any: other processes can post it, which is not seen. */
+/* In place of a semaphore's first value or of a barrier's threads, and more than any: other processes can post it or
+ * arrive there, which is not seen. */
 #define FFM_POSTED_UNSEEN 0xFFFFFFFF
 
 /* Flags of an access. */

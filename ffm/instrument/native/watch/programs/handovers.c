@@ -1,6 +1,7 @@
 #include "handovers.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <semaphore.h>
 
 #include "accesses.h"
@@ -25,6 +26,8 @@ enum { MOST = 1 << 16, THREADS = 1 << 10 };
     X(sem_trywait)                                                                                                     \
     X(sem_timedwait)                                                                                                   \
     X(sem_clockwait)                                                                                                   \
+    X(pthread_barrier_init)                                                                                            \
+    X(pthread_barrier_wait)                                                                                            \
     X(pthread_join)
 
 #define PLACE(name) PLACE_##name,
@@ -139,6 +142,28 @@ TAKING(sem_wait)
 TAKING(sem_trywait)
 TAKING(sem_timedwait)
 TAKING(sem_clockwait)
+
+static word wrap_pthread_barrier_init(word barrier, word attributes, word count, word r)
+{
+    if (wanted(__builtin_return_address(0))) {
+        int shared = PTHREAD_PROCESS_PRIVATE;
+        if (attributes != 0)
+            pthread_barrierattr_getpshared((const pthread_barrierattr_t *)attributes, &shared);
+        record(FFM_ACCESS_BARRIER, barrier, shared == PTHREAD_PROCESS_PRIVATE ? (uint32_t)count : FFM_POSTED_UNSEEN);
+    }
+    return ORIGINAL(pthread_barrier_init)(barrier, attributes, count, r);
+}
+
+static word wrap_pthread_barrier_wait(word barrier, word p, word q, word r)
+{
+    const bool recorded_here = wanted(__builtin_return_address(0));
+    if (recorded_here)
+        record(FFM_ACCESS_ARRIVE, barrier, 0);
+    const word result = ORIGINAL(pthread_barrier_wait)(barrier, p, q, r);
+    if (recorded_here && ((int)result == 0 || (int)result == PTHREAD_BARRIER_SERIAL_THREAD))
+        record(FFM_ACCESS_LEAVE, barrier, 0);
+    return result;
+}
 
 static word wrap_pthread_join(word name, word p, word q, word r)
 {

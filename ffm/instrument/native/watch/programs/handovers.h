@@ -1,4 +1,4 @@
-/* By which one thread hands something to another: semaphores, and the joining of threads. */
+/* By which one thread hands something to another: semaphores, barriers, and the joining of threads. */
 #ifndef FFM_HANDOVERS_H
 #define FFM_HANDOVERS_H
 

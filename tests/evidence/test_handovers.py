@@ -1,0 +1,58 @@
+"""Which thread is ordered after what another one did."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+
+from ffm.evidence.handovers import NEVER, handovers_of
+from ffm.instrument.recording.layout import constant, record_type
+from ffm.instrument.recording.reader import Recording
+
+SEMAPHORE, BARRIER = 0x100, 0x200
+
+
+def learned(threads: int, *rows: tuple[int, str, int, int]) -> list[tuple[int, list[int]]]:
+    """Rows are (thread, what it does, address, value), one a nanosecond from 1 on. Returns (thread, what it knows)."""
+    accesses = np.zeros(len(rows), record_type("ffm_access"))
+    for time, (thread, kind, address, value) in enumerate(rows, 1):
+        accesses[time - 1]["time"], accesses[time - 1]["operation_thread"] = time, thread
+        accesses[time - 1]["kind"] = constant(f"FFM_ACCESS_{kind}")
+        accesses[time - 1]["address"], accesses[time - 1]["operation"] = address, value
+    found: Any = handovers_of(cast("Recording", SimpleNamespace(accesses=accesses)), threads)
+    known = np.where(found.known == NEVER, 0, found.known)
+    return list(zip(found.thread.tolist(), known.tolist(), strict=True))
+
+
+def meeting(*threads: int) -> list[tuple[int, str, int, int]]:
+    return [(one, what, BARRIER, 0) for what in ("ARRIVE", "LEAVE") for one in threads]
+
+
+def test_who_leaves_a_barrier_knows_what_all_did_before_they_came() -> None:
+    rows = [(0, "BARRIER", BARRIER, 2), *meeting(0, 1), *meeting(1, 0)]
+    assert learned(2, *rows) == [(0, [2, 3]), (1, [2, 3]), (1, [7, 6]), (0, [7, 6])]
+
+
+def test_a_barrier_that_more_threads_use_than_it_waits_for_orders_nothing_from_then_on() -> None:
+    rows = [(0, "BARRIER", BARRIER, 2), *meeting(0, 1), *meeting(0, 2)]
+    assert learned(3, *rows)[2:] == [(0, [2, 3, 0]), (2, [0, 0, 0])]
+
+
+def test_a_barrier_orders_nothing_while_somebody_came_unseen_or_its_size_is_unknown() -> None:
+    assert learned(2, (0, "BARRIER", BARRIER, 3), *meeting(0, 1)) == [(0, [0, 0]), (1, [0, 0])]
+    assert learned(2, *meeting(0, 1)) == [(0, [0, 0]), (1, [0, 0])]
+    unseen = constant("FFM_POSTED_UNSEEN")
+    assert learned(2, (0, "BARRIER", BARRIER, unseen), *meeting(0, 1)) == [(0, [0, 0]), (1, [0, 0])]
+
+
+def test_what_is_known_passes_on() -> None:
+    rows = [
+        (0, "BARRIER", BARRIER, 2),
+        (0, "INITIAL", SEMAPHORE, 0),
+        *meeting(0, 1),
+        (1, "POST", SEMAPHORE, 0),
+        (2, "TAKE", SEMAPHORE, 0),
+    ]
+    assert learned(3, *rows)[-1] == (2, [3, 7, 0])
