@@ -7,6 +7,7 @@ commands must answer quickly. Both ways run the same source.
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -37,9 +38,26 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     parts = {name: compiled(function) for name, function in named.items() if hasattr(function, _INNER)}
     whole = FunctionType(kernel.__code__, kernel.__globals__ | parts, kernel.__name__)
     whole.__module__ = kernel.__module__
+    whole.__qualname__ = f"{kernel.__name__}-{_constants(kernel)}"  # names the file on disk
     compile_it = numba.njit(cache=keep, inline="always") if hasattr(kernel, _INNER) else numba.njit(cache=keep)
     dispatcher: Callable[..., Any] = compile_it(whole)
     return dispatcher
+
+
+def _constants(kernel: Callable[..., Any]) -> str:
+    """Return a digest of the plain values that a kernel, and those compiled into it, take from other files.
+
+    They become part of the compiled code, which Numba renews only when the kernel's own file changes.
+    """
+    assert isinstance(kernel, FunctionType)
+    parts = []
+    for name in sorted(kernel.__code__.co_names):
+        value: Any = kernel.__globals__.get(name)
+        if hasattr(value, _INNER):
+            parts.append(_constants(value))
+        elif isinstance(value, bool | int | float | str | tuple):
+            parts.append(f"{name}={value!r}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 
 def inner(function: Function) -> Function:

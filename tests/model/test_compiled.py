@@ -103,3 +103,21 @@ def test_no_cache_is_believed_that_another_user_could_have_made(tmp_path: Path, 
 
 def sources() -> list[Path]:
     return [path for path in Path(kernels.__file__).parent.glob("*.py") if path.name != "__init__.py"]
+
+
+def test_compiled_code_is_renewed_when_a_constant_of_another_file_changes(tmp_path: Path) -> None:
+    (tmp_path / "limits.py").write_text("LIMIT = 1\n")
+    (tmp_path / "passes.py").write_text("from limits import LIMIT\n\n\ndef double(): return 2 * LIMIT\n")
+    script = "from ffm.model.compiled import compiled; import passes; print(compiled(passes.double)())"
+
+    def run() -> str:
+        environment = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        command = [sys.executable, "-B", "-c", script]
+        return subprocess.run(
+            command, env=os.environ | environment, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    assert run() == "2"
+    assert list((tmp_path / "cache").rglob("*.nbc"))
+    (tmp_path / "limits.py").write_text("LIMIT = 21\n")
+    assert run() == "42"
