@@ -174,6 +174,21 @@ static bool in_the_way(const download *earlier, const download *of)
     return earlier->to < of->to + of->bytes && of->to < earlier->to + earlier->bytes;
 }
 
+/* Change a place of the list. Locked; any() reads three of its members without the lock. */
+static void put(uint32_t place, const download *it)
+{
+    download *at = &late.list[place];
+    __atomic_store_n(&at->to, it->to, __ATOMIC_RELAXED);
+    __atomic_store_n(&at->bytes, it->bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&at->source, it->source, __ATOMIC_RELAXED);
+    at->direct = it->direct;
+    at->piece = it->piece;
+    at->into = it->into;
+    at->done = it->done;
+    at->stream = it->stream;
+    at->unit = it->unit;
+}
+
 /* Whether some download is related to another in the given way. Without the lock and its system calls, because this is
  * called often. */
 static bool any(bool (*related)(const download *, const download *), const download *to)
@@ -215,7 +230,7 @@ bool ffm_late_add(const download *it)
     bool may = !late.off && late.forks == 0 && late.waiting == 0 && ffm_downloads_late < LATE;
     bool closed = may && protect(it, it->source ? PROT_READ : PROT_NONE);
     if (closed) {
-        late.list[ffm_downloads_late] = *it;
+        put(ffm_downloads_late, it);
         __atomic_store_n(&ffm_downloads_late, ffm_downloads_late + 1, __ATOMIC_RELEASE);
     }
     change();
@@ -295,7 +310,7 @@ static uint32_t deliver_chosen(uint8_t *chosen)
             memcpy((void *)late.list[i - 1].to, late.list[i - 1].into, late.list[i - 1].bytes);
         ffm_staging_release(&late.list[i - 1].piece);
         charge(&late.list[i - 1], &began_ns);
-        late.list[i - 1] = late.list[ffm_downloads_late - 1];
+        put(i - 1, &late.list[ffm_downloads_late - 1]);
         chosen[i - 1] = chosen[ffm_downloads_late - 1];
         __atomic_store_n(&ffm_downloads_late, ffm_downloads_late - 1, __ATOMIC_RELEASE);
         FFM_COUNT(deliveries);

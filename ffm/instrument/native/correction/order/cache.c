@@ -146,8 +146,8 @@ static bool fill(const ffm_content_key *content, uint64_t address, uint64_t from
 
 void ffm_cache_keep(const ffm_content_key *content, uint64_t from, uint64_t stream, bool at_once)
 {
-    if (cache.limit == 0)
-        cache.limit = ffm_allowance_device(ffm_free_device_memory());
+    if (__atomic_load_n(&cache.limit, __ATOMIC_RELAXED) == 0)
+        __atomic_store_n(&cache.limit, ffm_allowance_device(ffm_free_device_memory()), __ATOMIC_RELAXED);
     bool possible;
     uint64_t old;
     while ((old = make_room(rounded(content->bytes), at_once, &possible)) != 0)

@@ -18,6 +18,12 @@ static struct {
     uint64_t losses; /* written without the lock */
 } held;
 
+/* Locked; others look at it without the lock. */
+static void shorten(uint32_t count)
+{
+    __atomic_store_n(&held.count, count, __ATOMIC_RELAXED);
+}
+
 /* Another thread may be noting an upload before or after this work. Either this function sees the upload, or the thread
  * sees that something was lost. */
 void ffm_held_lost(void)
@@ -26,7 +32,7 @@ void ffm_held_lost(void)
     if (__atomic_load_n(&held.count, __ATOMIC_SEQ_CST) == 0)
         return;
     pthread_mutex_lock(&ffm_lock);
-    held.count = 0;
+    shorten(0);
     pthread_mutex_unlock(&ffm_lock);
 }
 
@@ -35,8 +41,10 @@ static void forget(uint64_t to, size_t bytes)
 {
     for (uint32_t i = held.count; i > 0; i--) {
         const held_range *range = &held.ranges[i - 1];
-        if (range->to < to + bytes && to < range->to + range->content.bytes)
-            held.ranges[i - 1] = held.ranges[--held.count];
+        if (range->to < to + bytes && to < range->to + range->content.bytes) {
+            held.ranges[i - 1] = held.ranges[held.count - 1];
+            shorten(held.count - 1);
+        }
     }
 }
 
@@ -54,7 +62,7 @@ void ffm_held_unknowable(void)
 {
     pthread_mutex_lock(&ffm_lock);
     held.unknowable = true;
-    held.count = 0;
+    shorten(0);
     pthread_mutex_unlock(&ffm_lock);
 }
 
