@@ -20,7 +20,7 @@ export UV_PYTHON_DOWNLOADS := never
 # The demo and the tests start hundreds of interpreters, each of which would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup system demo test lint unit faults search docs docs-links test-newest wheel test-wheel changelog drivers pythons clients lock format clean
+.PHONY: help setup system demo test lint unit sanitize faults search docs docs-links test-newest wheel test-wheel changelog drivers pythons clients lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -60,6 +60,18 @@ PYTEST = -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 # `make test COVERAGE=1` takes longer, and fails below the floor in pyproject.toml.
 unit: setup
 	$(BIN)/python $(PYTEST) --durations 25 $(if $(COVERAGE),--cov --cov-report=)
+
+# The libraries that enter programs, with checks for undefined behaviour, in programs that ffm measures and corrects.
+# tests/native compiles them with AddressSanitizer and ThreadSanitizer as well.
+SANITIZED := build/sanitized
+SANITIZED_TESTS := tests/native tests/planted/test_downloads.py tests/pipeline/test_threads.py \
+	tests/remedy/test_safety.py
+sanitize: setup ## run tests of the code that enters programs under sanitizers
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B $(SANITIZED) -G Ninja -DFFM_CHECK_BEHAVIOUR=ON > $(SANITIZED).log
+	@cmake --build $(SANITIZED) --target ffm_recorder ffm_remedy ffm_gate ffm_pages ffm_heap >> $(SANITIZED).log
+	@mkdir -p $(SANITIZED)/instrument && ln -sfn ../ffm/instrument/native $(SANITIZED)/instrument/lib
+	FFM_SANITIZED=$(CURDIR)/$(SANITIZED)/instrument PYTHONPATH=$(CURDIR)/tests/native/sanitized \
+		$(BIN)/python $(PYTEST) $(SANITIZED_TESTS)
 
 KILLS := 1000
 MUTATIONS := 20000

@@ -186,7 +186,7 @@ static uint32_t add(uint64_t hash, uint32_t slot, const uint64_t *words, uint32_
         if (python_words > 0)
             stacks.by_key[key_slot] = fresh;
     }
-    stacks.used++;
+    __atomic_store_n(&stacks.used, stacks.used + 1, __ATOMIC_RELAXED);
     __atomic_store_n(&stacks.slots[slot], fresh, __ATOMIC_RELEASE);
     return fresh->number;
 }
@@ -299,7 +299,8 @@ __attribute__((constructor)) static void use_unwinder(void)
 
 void ffm_stacks_open(void)
 {
-    intern_as_it_is(NULL, 0, 0, false, WHOLE);
+    const uint64_t nothing = 0; /* memcmp may not be given a null pointer, even for no bytes */
+    intern_as_it_is(&nothing, 0, 0, false, WHOLE);
 }
 
 uint32_t ffm_stack_here(int skip, bool *truncated)
