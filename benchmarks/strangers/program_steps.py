@@ -69,15 +69,23 @@ def bare(record: Found, place: Place) -> Found:
     """Run a program as it is, with the largest arguments that are tried and end in time."""
     command = Command(Path(record["build"]["folder"]), record["build"]["words"])
     tried: dict[int, Found] = {}
-    level = FIRST_LEVEL
-    while level not in tried and 0 <= level <= LAST_LEVEL:
+    level: int | None = FIRST_LEVEL
+    while level is not None:
         tried[level] = _run(command, level, place)
-        if tried[level]["ok"] or scaled(command.words, level) == command.words:
+        if tried[level]["ok"]:
             break
         # Too large for the limit, or so small that the program does not work.
-        level = level + 1 if tried[level]["status"] is None else level - 1
+        level = _next(command.words, level, 1 if tried[level]["status"] is None else -1)
+        if level in tried:
+            break
     best = min(tried.values(), key=lambda found: (not found["ok"], found["status"] is None, -found["level"]))
     return {**best, "tried": sorted(tried)}
+
+
+def _next(words: list[str], level: int, step: int) -> int | None:
+    """Return the next level at which the arguments differ."""
+    ahead = range(level + step, LAST_LEVEL + 1 if step > 0 else -1, step)
+    return next((other for other in ahead if scaled(words[1:], other) != scaled(words[1:], level)), None)
 
 
 def _run(command: Command, level: int, place: Place) -> Found:

@@ -7,6 +7,11 @@ import re
 SIZES = (1000, 64, 32)
 """Numbers above this are taken for sizes that can be reduced: from level 2 on, once more from level 3 on, and so on."""
 
+EXPONENTS = range(20, 32)
+"""Numbers from level 3 on that are taken for logarithms of sizes: there, they become smaller by LESS with each level."""
+
+LESS = 4
+
 LAST_LEVEL = len(SIZES) + 1
 
 _NUMBER = re.compile(r"(?<![\w./])(\d+)(?![\w./])")
@@ -29,6 +34,8 @@ def _scaled(word: str, level: int, *, last: bool) -> str:
 def _smaller(value: int, level: int, *, last: bool) -> int:
     if last and value <= 100_000 and value & (value - 1):
         return min(value, max(value // int(10**level), 2))
+    if value in EXPONENTS:
+        return value - LESS * max(level - 2, 0)
     for least in SIZES[: max(level - 1, 0)]:
         if value > least:
             value //= 10 if value & (value - 1) else 16
