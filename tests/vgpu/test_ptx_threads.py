@@ -349,6 +349,36 @@ def test_lanes_reduce_without_synchronizing_and_the_others_go_on() -> None:
     assert (found == 32 * 63).all()
 
 
+def test_lanes_that_take_no_part_in_an_exchange_do_not_overtake() -> None:
+    """The first store clears what other lanes' second stores fill; even lanes skip a load and store again at once."""
+    found = run(
+        """
+        .shared .u32 slots[64];
+        .reg .u32 %n;
+        mul.lo.u32 %r2, %r0, 4; mov.u32 %r1, slots; add.u32 %r2, %r1, %r2;
+        st.shared.u32 [%r2], 0;
+        add.u32 %r3, %r0, 1; mov.u32 %r6, 0; mov.u32 %n, 3;
+        and.b32 %r7, %r0, 1; setp.eq.u32 %p, %r7, 0;
+    again:
+        st.shared.u32 [%r2+64], %r3;
+        ld.shared.u32 %r4, [%r2+60]; add.u32 %r3, %r3, %r4; st.shared.u32 [%r2+64], %r3;
+        @%p bra even;
+        ld.shared.u32 %r5, [%r2+60]; add.u32 %r6, %r6, %r5;
+    even:
+        mul.lo.u32 %r3, %r3, 3; sub.u32 %n, %n, 1;
+        setp.ne.u32 %q, %n, 0; @%q bra again;
+        st.global.u32 [%w0], %r6;
+        """,
+        32,
+    )
+    values, sums = np.arange(1, 33), np.zeros(32, np.int64)
+    for _ in range(3):
+        values = values + np.append(0, values[:-1])
+        sums[1::2] += values[:-1][::2]
+        values = 3 * values
+    assert found.tolist() == sums.tolist()
+
+
 def test_threads_whose_accesses_lie_far_apart_catch_up_with_each_other() -> None:
     """Each thread adds up every 96th word, lanes make different numbers of turns, and then exchange what they have."""
     given = np.arange(5000, dtype=np.uint32)

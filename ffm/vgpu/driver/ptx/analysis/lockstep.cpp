@@ -101,13 +101,15 @@ class Analysis
         }
     }
 
-    /* Whether a lane that comes later may still have to load what the store overwrites. Lanes come in the order of
-     * their numbers, and their addresses grow with these. */
+    /* Whether a lane that comes later may still have to load what the store overwrites, or to store there before it.
+     * Lanes come in the order of their numbers, and their addresses grow with these. */
     static bool is_awaited(const Address &stored, const Accesses &now)
     {
-        return std::any_of(now.loaded.begin(), now.loaded.end(), [&stored](const Address &loaded) {
-            return loaded.first != stored.first || loaded.second < stored.second;
-        });
+        auto comes_before = [&stored](const Address &earlier) {
+            return earlier.first != stored.first || earlier.second < stored.second;
+        };
+        return std::any_of(now.loaded.begin(), now.loaded.end(), comes_before) ||
+               std::any_of(now.stored.begin(), now.stored.end(), comes_before);
     }
 
     void follow(const Instruction &instruction, Accesses &now)
@@ -133,6 +135,25 @@ class Analysis
     bool changed_ = false;
 };
 
+/* The ends of branches over an exchange: lanes that go around it wait there for those that take part, as they would be
+ * together again on a GPU. */
+std::set<std::size_t> joins(const Function &function, const std::set<std::size_t> &exchanged)
+{
+    std::map<std::string, std::size_t> branches; /* the first to each label that has not come yet */
+    std::set<std::size_t> found;
+    for (std::size_t place = 0; place < function.body.size(); ++place) {
+        const Instruction &instruction = function.body[place];
+        if (!instruction.label.empty()) {
+            auto branch = branches.find(instruction.label);
+            if (branch != branches.end() && exchanged.upper_bound(branch->second) != exchanged.lower_bound(place))
+                found.insert(place);
+        } else if (instruction.words.front() == "bra" && !instruction.guard.empty() && !instruction.operands.empty()) {
+            branches.emplace(instruction.operands.front().name, place);
+        }
+    }
+    return found;
+}
+
 } // namespace
 
 std::set<std::size_t> exchanges(const Function &function)
@@ -144,7 +165,11 @@ std::set<std::size_t> exchanges(const Function &function)
         return {};
     Analysis analysis(function);
     std::set<std::size_t> loads = analysis.run(false);
-    return loads.empty() ? loads : analysis.run(true);
+    if (loads.empty())
+        return loads;
+    std::set<std::size_t> found = analysis.run(true);
+    found.merge(joins(function, found));
+    return found;
 }
 
 } // namespace vgpu::ptx

@@ -1,6 +1,9 @@
 /* How threads of a block wait for each other: barriers, and the meetings of a warp. */
 #include "block_run.h"
 
+#include <algorithm>
+#include <climits>
+
 namespace vgpu::ptx
 {
 
@@ -233,7 +236,8 @@ void BlockRun::come_together(Warp &warp)
 void BlockRun::answer(Warp &warp)
 {
     std::uint32_t group = 0;
-    int site = warp.lanes[__builtin_ctz(warp.asking)].site;
+    int site = INT_MAX; /* the first in the program's text: from there, lanes come to where others wait for them */
+    for_each_lane(warp.asking, [&](int lane) { site = std::min(site, warp.lanes[lane].site); });
     for_each_lane(warp.asking, [&](int lane) { group |= warp.lanes[lane].site == site ? lane_bit(lane) : 0; });
     for_each_lane(group, [&](int lane) { result(warp, lane) = group; });
     warp.asking &= ~group;

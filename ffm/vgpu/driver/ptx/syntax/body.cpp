@@ -130,6 +130,7 @@ class BodyReader
         }
         Instruction instruction;
         instruction.label = label;
+        instruction.line = words_.line();
         add(instruction);
     }
 

@@ -146,13 +146,12 @@ std::string Emitter::emit(std::set<std::string> &declared)
     auto together = unit_.exchanges.find(&function_);
     for (place_ = 0; place_ < function_.body.size(); ++place_) {
         const Instruction &instruction = function_.body[place_];
-        if (!instruction.label.empty()) {
+        if (!instruction.label.empty())
             begin(instruction.label);
-            continue;
-        }
         if (together != unit_.exchanges.end() && together->second.count(place_))
             wait("vgpu_active", ", i32 " + std::to_string(instruction.line));
-        emit(instruction);
+        if (instruction.label.empty())
+            emit(instruction);
     }
     if (is_coroutine())
         emit_coroutine_end();
