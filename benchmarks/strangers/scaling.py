@@ -8,7 +8,7 @@ SIZES = (1000, 64, 32)
 """Numbers above this are taken for sizes that can be reduced: from level 2 on, once more from level 3 on, and so on."""
 
 EXPONENTS = range(20, 32)
-"""Numbers from level 3 on that are taken for logarithms of sizes: there, they become smaller by LESS with each level."""
+"""Numbers that are taken for logarithms of sizes: from level 3 on, they become smaller by LESS with each level."""
 
 LESS = 4
 
