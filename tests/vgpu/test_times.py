@@ -10,6 +10,20 @@ from pathlib import Path
 from ffm.vgpu.paths import sample
 
 
+def lengths_of_operations(folder: Path, settings: str) -> list[int]:
+    """Run a small elimination with these settings, and return how long each operation lasted, in nanoseconds."""
+    configuration = folder / "given.vgpu"
+    configuration.write_text(settings)
+    subprocess.run(
+        [sample("gaussian"), "6"],
+        env={**os.environ, "VGPU_CONFIGURATION": str(configuration), "VGPU_TIMES": str(folder / "times")},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    (written,) = folder.glob("times.*")
+    return [int(end) - int(start) for _, start, end in map(str.split, written.read_text().splitlines())]
+
+
 def test_each_operation_is_written_down_in_the_order_of_time(tmp_path: Path) -> None:
     unknowns = 6
     subprocess.run(
@@ -27,16 +41,29 @@ def test_each_operation_is_written_down_in_the_order_of_time(tmp_path: Path) -> 
 
 
 def test_speed_stretches_kernels_and_copies_alike(tmp_path: Path) -> None:
-    unknowns = 6
-    configuration = tmp_path / "slow.vgpu"
-    configuration.write_text("speed = 0.1\nkernel.default = 400\ncopy.latency = 50\n")
-    subprocess.run(
-        [sample("gaussian"), str(unknowns)],
-        env={**os.environ, "VGPU_CONFIGURATION": str(configuration), "VGPU_TIMES": str(tmp_path / "times")},
-        stdout=subprocess.DEVNULL,
-        check=True,
-    )
-    (written,) = tmp_path.glob("times.*")
-    lengths = [int(end) - int(start) for _, start, end in map(str.split, written.read_text().splitlines())]
-    assert sum(length >= 4_000_000 for length in lengths) == 2 * (unknowns - 1)
+    lengths = lengths_of_operations(tmp_path, "speed = 0.1\nkernel.default = 400\ncopy.latency = 50\n")
+    assert sum(length >= 4_000_000 for length in lengths) == 10
     assert all(length >= 500_000 for length in lengths if length > 0)
+
+
+def test_kernels_last_as_configured_or_as_measured(tmp_path: Path) -> None:
+    long = {}
+    for choice in ("model", "measured"):
+        (tmp_path / choice).mkdir()
+        lengths = lengths_of_operations(tmp_path / choice, f"kernel.default = 100000\ndevice.time = {choice}\n")
+        long[choice] = sum(length >= 100_000_000 for length in lengths)
+    assert long["model"] == 10
+    assert long["measured"] < 10
+
+
+def test_a_wrong_choice_names_those_there_are(tmp_path: Path) -> None:
+    configuration = tmp_path / "wrong.vgpu"
+    configuration.write_text("device.time = guessed\n")
+    ended = subprocess.run(
+        [sample("gaussian"), "6"],
+        env={**os.environ, "VGPU_CONFIGURATION": str(configuration)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "'guessed' is none of 'measured', 'model'" in ended.stderr

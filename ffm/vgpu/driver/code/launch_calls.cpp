@@ -153,9 +153,10 @@ OperationReference vgpu::launch_operation(Context *context, Kernel &kernel, cons
         threads *= static_cast<double>(shape.grid[axis]) * shape.block[axis];
     auto operation = std::make_shared<Operation>();
     operation->engine = Engine::compute;
-    operation->duration = configuration().kernel(kernel.entry->name).of(threads);
     operation->occupancy = std::min(1.0, threads / (configuration().multiprocessors * threads_per_multiprocessor));
     operation->work = work_of(context, kernel, shape, arguments);
+    bool measured = operation->work && configuration().device_time == DeviceTime::measured;
+    operation->duration = measured ? 0 : configuration().kernel(kernel.entry->name).of(threads);
     if (operation->work) {
         operation->estimate = &kernel.run_time;
         operation->size = static_cast<std::uint64_t>(threads);

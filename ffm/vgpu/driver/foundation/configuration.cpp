@@ -141,6 +141,21 @@ bool read_kernel_duration(const std::string &text, KernelDuration &duration)
            std::strcmp(cursor, "per thread") == 0;
 }
 
+/* Stores what the value names; the cause where it names nothing. */
+template <typename Choice>
+std::string read_choice(const std::string &value, const std::map<std::string, Choice> &choices, Choice &target)
+{
+    auto found = choices.find(value);
+    if (found != choices.end()) {
+        target = found->second;
+        return "";
+    }
+    std::string names;
+    for (const auto &choice : choices)
+        names += (names.empty() ? "'" : ", '") + choice.first + "'";
+    return "'" + value + "' is none of " + names;
+}
+
 /* Stores one setting; returns an empty text on success, otherwise the cause. */
 std::string apply(Settings &target, const std::string &key, const std::string &value)
 {
@@ -162,11 +177,12 @@ std::string apply(Settings &target, const std::string &key, const std::string &v
                                                                {"run or pass", DeviceCode::run_or_pass},
                                                                {"pass", DeviceCode::pass},
                                                                {"refuse", DeviceCode::refuse}};
-        auto found = ways.find(value);
-        if (found == ways.end())
-            return "'" + value + "' is none of 'run', 'run or pass', 'pass' and 'refuse'";
-        target.device_code = found->second;
-        return "";
+        return read_choice(value, ways, target.device_code);
+    }
+    if (key == "device.time") {
+        static const std::map<std::string, DeviceTime> ways = {{"model", DeviceTime::model},
+                                                               {"measured", DeviceTime::measured}};
+        return read_choice(value, ways, target.device_time);
     }
     if (key == "device.llvm" || key == "device.cache") {
         (key == "device.llvm" ? target.llvm : target.cache) = value;

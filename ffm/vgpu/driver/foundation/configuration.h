@@ -30,10 +30,17 @@ enum class DeviceCode {
     refuse,      /* they cannot be had */
 };
 
+/* How long kernels last that compute on this machine. */
+enum class DeviceTime {
+    model,    /* as configured, or as long as this machine's processors take, if that is longer */
+    measured, /* as long as these take */
+};
+
 struct Configuration {
     std::string device_name = "Virtual H200";
     int devices = 1;
     DeviceCode device_code = DeviceCode::run;
+    DeviceTime device_time = DeviceTime::model;
     std::string llvm;                  /* the path of libllvmlite.so; empty: beside ffm */
     std::string cache;                 /* a folder for compiled kernels, `none`, or empty: the user's cache folder */
     double time_limit = 300;           /* seconds for one kernel on this machine; 0: none */
