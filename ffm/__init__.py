@@ -5,4 +5,8 @@ synchronizations and transfers it did not need, and models what fixing each woul
 (Welton, "The Feed-Forward Measurement Model").
 """
 
+from ffm.marks import iteration
+
+__all__ = ["iteration"]
+
 __version__ = "0.1.0"

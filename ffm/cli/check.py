@@ -55,7 +55,7 @@ class CouldNotCheckError(FfmError):
     "how",
     metavar="auto|PLACE",
     help="Tell waits by the iteration, which begins where the calls recur (auto), or at a function or FILE:LINE; "
-    "PLACE@10 for every tenth.",
+    "PLACE@10 for every tenth. Or the name that a Python program gives `ffm.iteration`.",
 )
 @click.option(
     "--format",

@@ -57,7 +57,8 @@ class IteratedRun:
     """The iterations of a run's threads. `threads` are those that have some, in their order."""
 
     def __init__(self, results: Results, how: str) -> None:
-        """Find the iterations: `auto`, or where each begins, as `Solver::step`, `train.py:57` or `train.py:57@10`.
+        """Find the iterations: `auto`, a name with which the program marks them, or where each begins, as
+        `Solver::step`, `train.py:57` or `train.py:57@10`.
 
         Raises:
             FfmError: There are none.
@@ -74,8 +75,7 @@ class IteratedRun:
         found = 0
         for rows in np.split(np.arange(len(timeline)), edges):
             site = timeline.site[rows]
-            starts, whole = begins.of_thread(site, waits[rows])
-            iterations = iterations_from(starts, site, whole=whole)
+            iterations = begins.of_thread(int(timeline.thread[rows[0]]), int(rows[0]), site, waits[rows])
             if not len(iterations):
                 continue
             inside = _numbers(iterations, len(rows))
@@ -88,7 +88,7 @@ class IteratedRun:
             self.threads.append(
                 ThreadIterations(
                     thread=int(timeline.thread[rows[0]]),
-                    begins_at=int(site[iterations.begin[0]]),
+                    begins_at=int(site[min(iterations.begin[0], len(site) - 1)]),
                     iterations=number,
                     left_out=iterations.left_out,
                     waits=_spread(np.bincount(inside[chosen], waits[rows][chosen], number)),
@@ -121,7 +121,8 @@ class _Beginnings:
         self._how = how
         self._begins: NDArray[np.bool_] | None = None
         self._every = 1
-        if how == AUTO:
+        self._marked = [one for one in analysis.marked if one.name == how]
+        if how == AUTO or self._marked:
             return
         match = _PLACE.fullmatch(how)
         if match is None:
@@ -130,18 +131,22 @@ class _Beginnings:
         frames = [analysis.stacks[site.stack].frames for site in analysis.sites]
         self._begins = np.array([any(_is_at(frame, match["place"]) for frame in stack) for stack in frames], bool)
 
-    def of_thread(self, site: NDArray[np.int32], waits: NDArray[np.bool_]) -> tuple[NDArray[np.int64], bool]:
-        """Return the rows of a thread at which iterations begin, given the site of each, and whether it waits; and
-        whether the last iteration may be complete.
-        """
+    def of_thread(self, thread: int, first: int, site: NDArray[np.int32], waits: NDArray[np.bool_]) -> Iterations:
+        """Return the iterations of a thread, given its first row, the site of each, and whether it waits."""
+        if self._marked:
+            found = next((one for one in self._marked if one.thread == thread), None)
+            begin, end = ([], []) if found is None else (found.begin, found.end)
+            return Iterations(
+                np.array(begin[1:], np.int64) - first, np.array(end[1:], np.int64) - first, len(begin[:1])
+            )
         if self._begins is None:
-            return recurring_starts(site, waits), True
+            return iterations_from(recurring_starts(site, waits), site)
         inside = self._begins[site]
         entered = inside & ~np.append(False, inside[:-1])
         # A function or line that is passed again at once: its first call tells.
         latest = np.maximum.accumulate(np.where(entered, np.arange(len(site)), 0))
         passed = np.flatnonzero(inside & (site == site[latest]))
-        return passed[:: self._every], len(passed) % self._every == 0
+        return iterations_from(passed[:: self._every], site, whole=len(passed) % self._every == 0)
 
     def why_none(self) -> str:
         """Return why there is no iteration."""

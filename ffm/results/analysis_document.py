@@ -290,6 +290,19 @@ class PathShares(Record, frozen=True, kw_only=True):
     """Waits for nothing that the trace shows."""
 
 
+class MarkedIterations(Record, frozen=True, kw_only=True):
+    """The iterations that the program marked with a name, on one thread: rows of the timeline.
+
+    Iteration i has the rows `begin[i]` to before `end[i]`.
+    """
+
+    name: str
+    thread: Number
+    """As in the timeline, from 0."""
+    begin: list[Count]
+    end: list[Count]
+
+
 class Analysis(Document, frozen=True, kw_only=True):
     """Stage 5 (dissertation 4.5): problems, benefits and groups. `timeline` names the columnar file of the model."""
 
@@ -333,6 +346,8 @@ class Analysis(Document, frozen=True, kw_only=True):
     """What the benefits of synchronous transfers already allow for."""
     watch: Watch = ""
     """How stage 3 watched memory, `pages` or `trace`; empty if it did not."""
+    marked: list[MarkedIterations] = msgspec.field(default_factory=list)
+    """Iterations that the program marked."""
     notes: list[str] = msgspec.field(default_factory=list)
     """Sentences that a reader must know: what could not be measured, and what that means."""
 

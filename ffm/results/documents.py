@@ -274,6 +274,17 @@ class WaitLatency(Record, frozen=True, kw_only=True):
 NOT_MEASURED = WaitLatency(least=0, unknown="it was not measured")
 
 
+class Marked(Record, frozen=True, kw_only=True):
+    """An iteration that the program marked (`ffm.iteration`). Times are those of the events' table, nanoseconds."""
+
+    name: str
+    process: Number
+    thread: Number
+    """Within the process."""
+    begin: Count
+    end: Count
+
+
 class Tracing(Document, frozen=True, kw_only=True):
     """Stage 2 (dissertation 4.2): every operation. `events` names the columnar file (`ffm.evidence.operations`)."""
 
@@ -287,6 +298,8 @@ class Tracing(Document, frozen=True, kw_only=True):
     compute_capability: Number = 0
     """Of the first GPU, 10 * major + minor; 0 if it was not queried because the program contains no device code."""
     wait_latency: WaitLatency = NOT_MEASURED
+    marked: list[Marked] = []
+    """The iterations that the program marked, in order of their begin."""
 
 
 class Memory(Document, frozen=True, kw_only=True):

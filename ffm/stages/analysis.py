@@ -14,6 +14,7 @@ from ffm.evidence.compiling import compilation_notes
 from ffm.evidence.device_work import device_work
 from ffm.evidence.downloads import DOWNLOADS, download_uses
 from ffm.evidence.host_memory import HOST_MEMORY, functions_of_stacks
+from ffm.evidence.marked_iterations import rows_of_marked
 from ffm.evidence.matching import match, translate
 from ffm.evidence.operations import EVENTS, function_name
 from ffm.evidence.pinning import memory_to_pin
@@ -146,6 +147,7 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         sharing=joined.reason[order] == Reason.SHARED_MEMORY,
         work=work,
         wait_latency=tracing.wait_latency,
+        marked=rows_of_marked(tracing.marked, columns, order, traced.thread),
         watch=memory.watch,
         probes_s=longer_by(traced, timeline),
         notes=named.notes

@@ -30,6 +30,7 @@ from ffm.results.analysis_document import (
     Explained,
     Group,
     KeptWait,
+    MarkedIterations,
     Matching,
     PinnedMemory,
     Sequence,
@@ -117,6 +118,8 @@ class Findings:
     doing without it would save at most.
     """
     wait_latency: WaitLatency = NOT_MEASURED
+    marked: list[MarkedIterations] = field(default_factory=list)
+    """As in `analysis_document.Analysis`."""
     watch: str = ""
     """As in `analysis_document.Analysis`."""
     probes_s: float = 0.0
@@ -193,6 +196,7 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         everything=estimates.of_everything(),
         wait_latency=findings.wait_latency,
         watch=findings.watch,
+        marked=findings.marked,
         explained=_explained(findings, estimates),
         notes=findings.notes + note + _process_note(findings),
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from ffm.errors import DocumentError, ProgramError
 from ffm.evidence.device_work import device_work
+from ffm.evidence.marked_iterations import rows_of_marked
 from ffm.evidence.operations import EVENTS, function_name
 from ffm.model.gpu_times import infer_gpu_times
 from ffm.model.replay import Replay
@@ -93,6 +94,7 @@ def analyse_trace(source: ResultsFolder, target: ResultsFolder) -> Analysis:
         work=work,
         presumed=True,
         wait_latency=tracing.wait_latency,
+        marked=rows_of_marked(tracing.marked, columns, order, traced.thread),
         probes_s=longer_by(traced, timeline),
     )
     return write_results(findings, target.root, own=own)

@@ -10,6 +10,7 @@ import numpy as np
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.evidence.compiling import compiled_modules
 from ffm.evidence.host_memory import host_memory_columns
+from ffm.evidence.marked_iterations import marked_iterations
 from ffm.evidence.operations import operation_columns
 from ffm.evidence.stack_table import StackTable
 from ffm.instrument.probing.device import compute_capability
@@ -101,6 +102,7 @@ def record_tracing(measured: Measurement, request: Request) -> Tracing:
         probe_cost_ns=cost,
         compute_capability=_capability(measured, stacks),
         wait_latency=_latency(measured),
+        marked=marked_iterations(measured.recordings, request.folder.recordings(measured.run.stage)),
     )
     document = write_document(document, request.folder.document("tracing"), own=True)
     require_sound(measured.run, request)

@@ -30,6 +30,7 @@ UNUSED = {
     "LogHandler": "Snakemake looks for this name in its logger plugins",
     "given_gpu_times": "tests of the replay give GPU times instead of inferring them",
     "hold": "the workflow's Snakefile calls it",
+    "iteration": "measured programs call it",
     "library_folder": "what is linked with the virtual GPU asks where it is",
     "release_dead": "the workflow's Snakefile calls it",
 }

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from ffm import marks
 from ffm.driver.catalogue import DefaultStream, load_catalogue
 from ffm.driver.library import read_library
 from ffm.driver.versions import newest, since
@@ -177,7 +178,10 @@ def run_instrumented(
             program = subprocess.Popen(
                 command,
                 executable=resolved,
-                env=gate.environment(outer_environment(), instruments.preloaded),
+                env={
+                    **gate.environment(outer_environment(), instruments.preloaded),
+                    marks.VARIABLE: str(instruments.folder.resolve()),
+                },
                 stdout=sink,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # so that the time limit can stop everything it started

@@ -1,0 +1,65 @@
+"""Marks that a Python program leaves for its measurement: `with ffm.iteration("train"):`.
+
+Only the standard library is used, because the program pays for what it imports. A measured process finds the folder for
+its marks in the environment. `CLOCK_MONOTONIC` is also the clock of recordings.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from types import TracebackType
+from typing import Final
+
+VARIABLE: Final = "FFM_ITERATIONS"
+"""The folder for marks, in the environment of measured programs."""
+
+PREFIX: Final = "iterations-"
+"""Of the files with marks; the process's number follows. A line has thread, begin, end (nanoseconds) and name."""
+
+_folder = os.environ.get(VARIABLE)
+
+
+class _Nothing:
+    """Marks nothing: nobody measures."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+class _Iteration:
+    """Writes a mark at its end."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._begin = time.monotonic_ns()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        end = time.monotonic_ns()
+        line = f"{threading.get_native_id()} {self._begin} {end} {' '.join(self._name.split())}\n"
+        file = os.open(f"{_folder}/{PREFIX}{os.getpid()}", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(file, line.encode(errors="replace"))
+        finally:
+            os.close(file)
+
+
+_NOTHING = _Nothing()
+
+
+def iteration(name: str) -> _Nothing | _Iteration:
+    """Mark an iteration of a loop: a context manager, which does nothing unless ffm measures the program.
+
+    `ffm check --iterations NAME` then tells the waits of each. Iterations of one name on one thread follow each other.
+    """
+    return _NOTHING if _folder is None else _Iteration(name)
