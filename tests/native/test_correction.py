@@ -34,7 +34,7 @@ def test_corrected_calls_give_what_uncorrected_ones_do(tmp_path: Path, sanitizer
     sources = [source for source in sources_of("correction/calls") if source.name != "bypasses.c"]
     subprocess.run(
         [
-            "gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O0", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-tsan",
+            "gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-tsan",
             f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all", "-fno-optimize-sibling-calls", f"-I{tmp_path}",
             *includes_of("correction/calls"), "-isystem", str(cuda_include()), "-o", str(program),
             str(HERE / "correction_test.c"), *map(str, sources), "-lunwind", "-lpthread", "-ldl",
