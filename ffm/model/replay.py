@@ -47,12 +47,9 @@ from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import GpuTimes, Inference
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.waiting.fixed import SET_BYTES_A_NANOSECOND, Fixed, fixed_run
-from ffm.model.waiting.graph import Threads
+from ffm.model.waiting.graph import WORTH_FOLLOWING_NS, Threads
 
 NANOSECONDS_IN_SECOND = 1e9
-
-WORTH_FOLLOWING_NS = 20_000
-"""Shorter gaps and waits do not show which thread waits for which: waking a thread takes about as long."""
 
 FOLLOWED_OFTEN = 10
 """This many gaps must end with another thread's waits before that is more than chance."""
@@ -124,10 +121,10 @@ class Replay:
 
     @property
     def threads(self) -> Threads:
-        """Which thread seems to have started and joined which."""
+        """Which thread seems to have started, joined and followed which."""
         joined = self._family.joined
         rows = self.inference.order[joined.clip(0)] if len(self._timeline) else joined
-        return Threads(self._family.parent, np.where(joined >= 0, rows, -1))
+        return Threads(self._family.parent, np.where(joined >= 0, rows, -1), self._family.follows)
 
     def expect(self, replays: int) -> None:
         """Say that about so many replays follow: compiling pays for many even if the table is small."""
@@ -223,6 +220,10 @@ class Replay:
         ending = lasts & ~waits & (self._work.action != Action.SET_AND_WAIT)
         before += np.where(ending, saved, 0)
         lasts &= ~ending
+        # No problem is fixed, but whoever follows a thread must know that it changed.
+        touched = ((before > 0) | (share < 1)) & (timeline.kind != Kind.ALLOCATION)
+        members = np.sort(self._place[touched])
+        fix = replay_kernels.Fix(members, np.full(len(timeline), -1, np.int8), np.zeros(1, np.int32), 0, needed=False)
         savings = []
         for times, strict in (
             (self.inference.likely, False),
@@ -232,7 +233,7 @@ class Replay:
             less = replace(times, gpu=(times.gpu * share).astype(np.int64))
             probes = replay_kernels.Probes(before, timeline.start.copy(), timeline.wait.copy())
             manner = self._manner(strict=strict, jump=False, recurs=False, waking=self.inference.latency_ns)
-            early = self._run(len(timeline), less, _NOTHING, manner, probes)
+            early = self._run(len(timeline), less, fix, manner, probes)
             np.add.at(early, timeline.thread[lasts], saved[lasts])
             savings.append(self._groups.run_savings(self._ends, early))
         likely, slow, fast = savings

@@ -152,7 +152,7 @@ def overview(
         matching=_matching(analysis.matching),
         everything=None if analysis.everything is None else scale.saving(analysis.everything),
         explained_percent=None if analysis.explained is None else 100 * analysis.explained.share,
-        path=[] if analysis.path is None else shares_of(analysis.path, analysis.wall_s),
+        path=[] if analysis.path is None else shares_of(analysis.path),
         downloads=_partial_downloads(analysis),
         timing=timing_waits(analysis),
         sharing=sharing_waits(analysis),

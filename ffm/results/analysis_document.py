@@ -288,6 +288,8 @@ class PathShares(Record, frozen=True, kw_only=True):
     """From the end of the GPU's work until the CPU continued, and from a launch until the work began."""
     unknown_s: Seconds
     """Waits for nothing that the trace shows."""
+    agreed: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    """On which share of it all timelines of the GPU agree; None if the GPU's times were recorded."""
 
 
 class MarkedIterations(Record, frozen=True, kw_only=True):

@@ -26,9 +26,8 @@ class RunPath:
     graph: Graph
     path: Path
 
-    @property
-    def shares(self) -> PathShares:
-        """The path's seconds by kind of time."""
+    def shares(self, agreed: float | None = None) -> PathShares:
+        """Return the path's seconds by kind of time; `agreed` as there."""
         path = self.path
         seconds = (path.end - path.begin) / 1e9
         transfer = (path.part == Part.GPU) & (self.timeline.kind[path.row] == Kind.TRANSFER)
@@ -39,6 +38,7 @@ class RunPath:
             transfers_s=float(seconds[transfer].sum()),
             overhead_s=float(seconds[path.part == Part.REST].sum()),
             unknown_s=float(seconds[path.part == Part.UNKNOWN].sum()),
+            agreed=agreed,
         )
 
 
@@ -51,7 +51,13 @@ def path_of(timeline: Timeline, work: DeviceWork, replay: Replay, fixed: Fixed |
     return RunPath(timeline, work, graph, find_path(timeline, work, graph, replay.threads))
 
 
-def agreed(run: RunPath, replay: Replay) -> float | None:
+def path_shares(timeline: Timeline, work: DeviceWork, replay: Replay) -> PathShares:
+    """Return the shares of the critical path, and how much of it is certain."""
+    run = path_of(timeline, work, replay)
+    return run.shares(_agreed(run, replay))
+
+
+def _agreed(run: RunPath, replay: Replay) -> float | None:
     """Return on which share of the path all timelines of the GPU agree, 0 to 1; None if its times were recorded."""
     if run.work.began is not None:
         return None

@@ -44,7 +44,7 @@ from ffm.results.call_sites import Place, place_of_allocation, place_of_call, ru
 from ffm.results.documents import NOT_MEASURED, Module, Run, Stack, WaitLatency, write_document
 from ffm.results.estimates import Estimates, Variation
 from ffm.results.presumed import Presumed, presumed
-from ffm.results.run_path import path_of
+from ffm.results.run_path import path_shares
 from ffm.results.stored import ANALYSIS_FILE, TIMELINE_FILE
 from ffm.results.timeline_file import save_timeline
 
@@ -186,7 +186,7 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         matching=findings.matching,
         path=None
         if estimates.replay is None or findings.work is None or not len(timeline)
-        else path_of(timeline, findings.work, estimates.replay).shares,
+        else path_shares(timeline, findings.work, estimates.replay),
         timing=_timing(findings, _kept(timeline, timed, estimates)),
         sharing=_kept(timeline, sharing, estimates),
         unproved=unproved,

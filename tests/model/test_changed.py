@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulator import Call, live, programs, traced
+from simulator import Call, Member, live, programs, traced, traced_together
 
 from ffm.model.device import Action
 from ffm.model.gpu_times import given_gpu_times
@@ -44,6 +44,21 @@ def test_a_faster_kernel_beside_slower_cpu_work_saves_nothing() -> None:
     wait = Call(Action.WAIT_CONTEXT, Kind.SYNCHRONIZATION)
     assert saved([launch, wait], [1, 1], [0.5, 1]) == 0
     assert saved([launch, wait], [0.5, 1], [1, 1]) == pytest.approx(0.002)
+
+
+def test_who_follows_a_faster_thread_is_earlier_too() -> None:
+    """One thread waits 0.4 ms for each kernel; the other goes on when that is over, and ends last."""
+    ms = MS // 10
+    leader = [
+        Call(Action.ENQUEUE, Kind.LAUNCH, gpu=4 * ms),
+        Call(Action.WAIT_STREAM, Kind.SYNCHRONIZATION, gap=6 * ms),
+    ] * 20
+    follower = [Call(Action.NONE, Kind.OTHER, own=ms, gap=9 * ms)] * 20
+    timeline, work, gpu = traced_together([Member(0, 0, leader), Member(0, 4 * ms + 1000, follower)])
+    replay = Replay(timeline, work, given_gpu_times(timeline, work, gpu))
+    assert replay.threads.follows.tolist() == [-1, 0]
+    faster = replay.changed(np.zeros(len(timeline), np.int64), np.where(gpu > 0, 0.5, 1.0))
+    assert faster.likely_s == pytest.approx(20 * 0.0002, rel=0.1)
 
 
 def test_the_last_cpu_work_counts() -> None:

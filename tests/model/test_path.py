@@ -16,7 +16,7 @@ from ffm.model.gpu_times import given_gpu_times, infer_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting import graph_kernels, path_kernels
-from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph, Reason, build_graph
+from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph, Reason, Threads, build_graph
 from ffm.model.waiting.path import Part, Path, agreement, find_path
 
 MS = 1_000_000
@@ -159,6 +159,20 @@ def test_the_path_goes_through_the_thread_that_was_joined_last() -> None:
     threads = timeline.thread[path.row].tolist()
     assert threads == [0, 2, 2, 2, 0, 0]
     assert path.length == 11 * MS
+
+
+def test_the_path_of_a_thread_that_follows_another_goes_through_its_waits() -> None:
+    """The first thread waits 4 ms for a kernel, then the second, which did nothing for 4 of its 5 ms, goes on."""
+    leader = [launch(4), wait(gap=1)]
+    follower = [Call(Action.NONE, Kind.OTHER, gap=5 * MS), Call(Action.NONE, Kind.OTHER, own=2 * MS)]
+    timeline, work, gpu = traced_together([Member(0, 0, leader), Member(0, 0, follower)])
+    follows = Threads(*(np.full(2, -1) for _ in range(2)), np.array([-1, 0], np.int32))
+    path = find_path(timeline, work, graph_of(timeline, work, gpu), follows)
+    assert [(int(timeline.thread[row]), part, lasting) for row, part, lasting in pieces(path)] == [
+        (0, "GPU", 4),
+        (1, "WORK", 1),
+        (1, "CALL", 2),
+    ]
 
 
 def joins(path: Path, timeline: Timeline, graph: Graph) -> None:

@@ -27,6 +27,9 @@ LATEST_LAUNCH_NS = 100_000
 begins 1 to 13 microseconds after.
 """
 
+WORTH_FOLLOWING_NS = 20_000
+"""Shorter gaps and waits do not show which thread waits for which: waking a thread takes about as long."""
+
 
 class Reason(IntEnum):
     """Why a piece of GPU work could not begin earlier."""
@@ -74,11 +77,14 @@ class Threads:
     parent: NDArray[np.int32]
     joined: NDArray[np.int64]
     """The row of the parent before which it joined the thread."""
+    follows: NDArray[np.int32]
+    """The thread whose waits end most of its gaps."""
 
     @classmethod
     def unrelated(cls, threads: int) -> Threads:
         """Return threads of which nothing is known."""
-        return cls(np.full(threads, -1, np.int32), np.full(threads, -1, np.int64))
+        nothing = np.full(threads, -1, np.int32)
+        return cls(nothing, nothing.astype(np.int64), nothing)
 
 
 def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, times: GpuTimes) -> Graph:

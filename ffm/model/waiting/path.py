@@ -22,7 +22,7 @@ from ffm.model.device import DeviceWork
 from ffm.model.gpu_times import WAITED_NS
 from ffm.model.timeline import Timeline
 from ffm.model.waiting import path_kernels
-from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph, Threads
+from ffm.model.waiting.graph import LATEST_LAUNCH_NS, WORTH_FOLLOWING_NS, Graph, Threads
 
 
 class Part(IntEnum):
@@ -74,8 +74,8 @@ def find_path(timeline: Timeline, work: DeviceWork, graph: Graph, threads: Threa
         return Path(nothing, np.zeros(0, np.uint8), nothing, nothing, nothing)
     begins = np.searchsorted(timeline.thread, np.arange(number + 1)).astype(np.int64)
     end = timeline.start + timeline.duration
-    child = _last_children(timeline, related, begins, end)
-    jumps = np.sort(np.concatenate((2 * np.flatnonzero(child >= 0), 2 * np.flatnonzero(graph.cause >= 0) + 1)))
+    leads = _leads(timeline, related, begins, end)
+    jumps = np.sort(np.concatenate((2 * np.flatnonzero(leads >= 0), 2 * np.flatnonzero(graph.cause >= 0) + 1)))
     over = end + timeline.gap
     last_call, last_work = int(np.argmax(over)), int(np.argmax(graph.gpu_end))
     on_gpu = graph.gpu_end[last_work] > over[last_call]
@@ -95,7 +95,7 @@ def find_path(timeline: Timeline, work: DeviceWork, graph: Graph, threads: Threa
         jumps,
         related.parent,
         related.joined,
-        child,
+        leads,
         int(timeline.start.min()),
         int(max(over[last_call], graph.gpu_end[last_work])),
         -1 if on_gpu else int(timeline.thread[last_call]),
@@ -150,29 +150,39 @@ def _cut(
     return Path(row, part, since, until, lane)
 
 
-def _last_children(
+def _leads(
     timeline: Timeline, threads: Threads, begins: NDArray[np.int64], end: NDArray[np.int64]
-) -> NDArray[np.int32]:
-    """Return, for each row, the thread that ended last of those that are joined before it; -1 if there is none."""
-    child = np.full(len(timeline), -1, np.int32)
+) -> NDArray[np.int64]:
+    """Return, for each row, the row of another thread for whose end its thread waited before it; -1 if there is none.
+
+    That is the last wait of the thread that it follows, if it ended within the gap before the row, or else the last row
+    of the thread that ended last of those that are joined there.
+    """
+    leads = np.full(len(timeline), -1, np.int64)
     known = np.flatnonzero((threads.parent >= 0) & (begins[1:] > begins[:-1]))
-    ended = end[begins[known + 1] - 1]
-    ordered = known[np.argsort(ended, kind="stable")]
-    child[threads.joined[ordered]] = ordered  # the last assignment stays
-    return child
+    ended = begins[known + 1] - 1
+    order = np.argsort(end[ended], kind="stable")
+    leads[threads.joined[known[order]]] = ended[order]  # the last assignment stays
+    for thread in np.flatnonzero(threads.follows >= 0).tolist():
+        rows = np.arange(begins[thread] + 1, begins[thread + 1])
+        leader = np.arange(*begins[threads.follows[thread] :][:2])
+        waits = leader[timeline.wait[leader] > WORTH_FOLLOWING_NS]
+        if not len(rows) or not len(waits):
+            continue
+        last = waits[(np.searchsorted(end[waits], timeline.start[rows], side="right") - 1).clip(0)]
+        within = (end[last] <= timeline.start[rows]) & (end[last] >= end[rows - 1])
+        within &= timeline.start[rows] - end[rows - 1] > WORTH_FOLLOWING_NS
+        leads[rows[within]] = last[within]
+    return leads
 
 
 def agreement(paths: Sequence[Path]) -> float:
     """Return on which share of the time all paths are at the same place, 0 to 1; they are of the same run."""
     if not paths or paths[0].length == 0:
         return 1.0
-    first, last = paths[0].begin[0], min(path.end[-1] for path in paths)
-    bounds = np.unique(np.concatenate([path.begin for path in paths]))
-    bounds = np.append(bounds[(bounds >= first) & (bounds < last)], last)
-    places = []
-    for path in paths:
-        piece = np.searchsorted(path.begin, bounds[:-1], side="right") - 1
-        places.append(path.lane[piece])
-    same = np.all([one == places[0] for one in places[1:]], axis=0) if len(places) > 1 else np.ones(len(bounds) - 1)
-    longest = max(path.length for path in paths)
-    return float((np.diff(bounds) * same).sum() / longest)
+    offsets = np.cumsum([0, *(len(path.begin) for path in paths)])
+    begin = np.concatenate([path.begin for path in paths])
+    lane = np.concatenate([path.lane for path in paths]).astype(np.int64)
+    last = min(int(path.end[-1]) for path in paths)
+    same = run(path_kernels.shared, len(begin), begin, lane, offsets, last)
+    return float(same) / max(path.length for path in paths)

@@ -43,7 +43,7 @@ def walk(
     jumps: Columns,
     parent: Columns,
     joined: Columns,
-    child: Columns,
+    leads: Columns,
     first: int,
     last: int,
     last_thread: int,
@@ -52,8 +52,9 @@ def walk(
     """Walk from the end of the run, `last`, to its begin, `first`.
 
     It starts on the thread `last_thread` or, if that is -1, with the GPU work of `last_row`. `begins`, shape (threads +
-    1,), is where each thread's rows begin. `jumps` contains, ascending, 2 * row for each row before which the thread
-    `child[row]` is joined, and 2 * row + 1 for each row whose wait has a cause: only there the path leaves a thread.
+    1,), is where each thread's rows begin. `jumps` contains, ascending, 2 * row for each row before which its thread
+    waited for the end of the row `leads[row]`, of another thread, and 2 * row + 1 for each row whose wait has a cause:
+    only there the path leaves a thread.
 
     Returns the stretches, latest first: what each is, its thread (`ON_HOST`) or row, its begin and its end. They join,
     and every step leads to a row that was visited earlier, or to an earlier time.
@@ -90,10 +91,10 @@ def walk(
                 row = cause[waiting]
                 then = min(gpu_end[row], start[waiting] + duration[waiting], now)
             else:
-                following = child[jumps[index] // 2]
-                ended = begins[following + 1] - 1
+                ended = leads[jumps[index] // 2]
+                following = thread[ended]
                 then = min(start[ended] + duration[ended], now)
-                limit = 2 * begins[following + 1]
+                limit = 2 * ended + 2
             if then < now:
                 kind[found], where[found], begin[found], end[found] = ON_HOST, on, then, now
                 found += 1
@@ -193,3 +194,29 @@ def cut(
                     now = last
             row += 1
     return row_of[:found], part[:found], since[:found], until[:found]
+
+
+def shared(begin: Columns, lane: Columns, offsets: Columns, last: int) -> int:
+    """Return for how many nanoseconds before `last` several paths are in the same lane.
+
+    The paths' pieces lie one path after the other; `offsets`, shape (paths + 1,), is where each path begins.
+    """
+    paths = len(offsets) - 1
+    at = offsets[:-1].copy()
+    now = begin[at[0]]
+    same = 0
+    while now < last:
+        until = last
+        alike = True
+        for number in range(paths):
+            if lane[at[number]] != lane[at[0]]:
+                alike = False
+            if at[number] + 1 < offsets[number + 1]:
+                until = min(until, begin[at[number] + 1])
+        if alike:
+            same += until - now
+        now = until
+        for number in range(paths):
+            if at[number] + 1 < offsets[number + 1] and begin[at[number] + 1] <= now:
+                at[number] += 1
+    return same

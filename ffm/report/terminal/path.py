@@ -30,9 +30,9 @@ def render_path(view: PathView, width: int = 80) -> RenderableType:
     if view.saved_s is not None:
         parts[0] = Text(f"{view.application} after all fixes: {scale.seconds(view.wall_s)}", style="bold")
         parts.append(paragraph(f"The fixes of `ffm remedies` together save {scale.seconds(view.saved_s)}, by replay."))
-    elif view.agreed_percent is None:
+    elif view.origin not in ("ffm", "quick"):
         parts.append(paragraph(f"Imported from {view.origin}, which recorded the GPU's times."))
-    else:
+    elif view.agreed_percent is not None:
         parts.append(
             paragraph(
                 f"{percent(view.agreed_percent)} of the critical path is the same whatever is inferred about the GPU."
@@ -66,7 +66,7 @@ def render_path(view: PathView, width: int = 80) -> RenderableType:
 def _shares(shares: list[Share], scale: Scale, width: int) -> RenderableType:
     columns = [
         Column("seconds", right=True),
-        Column("of run", right=True),
+        Column("of path", right=True),
         Column("kind", style="bold"),
         Column("meaning", flexible=True),
     ]
@@ -85,7 +85,7 @@ def _regions(view: PathView, scale: Scale, width: int) -> list[RenderableType]:
     tried = any(row.twice_s is not None for row in view.regions)
     columns = [
         Column("on path", right=True, style="bold"),
-        Column("of run", right=True),
+        Column("of path", right=True),
         *([Column("2x saves", right=True)] if tried else []),
         Column("number", right=True),
         Column("region", flexible=True),
@@ -148,7 +148,7 @@ def render_region(view: RegionView, width: int = 80) -> RenderableType:
         Text(f"Region {row.number} of {view.application}: {region_name(row)}", style="bold"),
         paragraph(
             f"{plural(row.count, 'time')}, {scale.seconds(row.total_s)} in all; on the critical path "
-            f"{scale.seconds(row.path_s)} ({percent(row.path_percent)} of the run)"
+            f"{scale.seconds(row.path_s)} ({percent(row.path_percent)} of it)"
         ),
         *([paragraph(_blamed(row, scale))] if row.blamed_s > 0 else []),
         *(bullet(f"{part.name}: {scale.seconds(part.seconds)} ({percent(part.percent)})") for part in view.parts),

@@ -17,7 +17,7 @@ from ffm.report.commands import command
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT
 from ffm.report.waiting.regions import Region, Regions, find_regions
 from ffm.report.waiting.shares import Share, shares_of
-from ffm.results.run_path import RunPath, agreed, path_of, run_path
+from ffm.results.run_path import RunPath, path_of, run_path
 from ffm.results.stored import Results
 
 WHOLE_GPU = "GPU"
@@ -143,7 +143,7 @@ class RegionView:
     wall_s: float
     region: RegionRow
     parts: list[Share]
-    """What its time on the path is; percent of the run."""
+    """What its time on the path is; percent of the path."""
     gains: list[Gain]
     sites: list[Where]
     command: str
@@ -179,13 +179,13 @@ def path_view(results: Results, *, show_all: bool = False, words: str = "") -> P
         FfmError: The results contain totals instead of single operations.
         DocumentError: The timeline next to the document cannot be read.
     """
-    run, replay = run_path(results)
-    share = agreed(run, replay)
+    run, _ = run_path(results)
+    path = results.document.path
+    share = None if path is None else path.agreed
     found = find_regions(results.document, run)
-    wall_s = results.document.wall_s
-    shown = _shown(found, wall_s, show_all)
-    rows = [_row(found, index, wall_s, _twice(results, run, found, index, shown)) for index in range(shown)]
-    view = _laid_out(results, run, found, rows, wall_s, words)
+    shown = _shown(found, show_all)
+    rows = [_row(found, index, _twice(results, run, found, index, shown)) for index in range(shown)]
+    view = _laid_out(results, run, found, rows, results.document.wall_s, words)
     return replace(view, agreed_percent=None if share is None else 100 * share)
 
 
@@ -210,7 +210,7 @@ def fixed_view(results: Results, *, show_all: bool = False, words: str = "") -> 
     def numbered(rows: list[RegionRow]) -> list[RegionRow]:
         return [replace(row, number=numbers.get((row.kind, row.name, row.place), 0)) for row in rows]
 
-    rows = [_row(found, index, wall_s, None) for index in range(_shown(found, wall_s, show_all))]
+    rows = [_row(found, index, None) for index in range(_shown(found, show_all))]
     view = _laid_out(results, run, found, numbered(rows), wall_s, words)
     return replace(
         view,
@@ -225,11 +225,11 @@ def _key(region: Region) -> tuple[str, str, str]:
     return region.kind, region.name, region.place
 
 
-def _shown(found: Regions, wall_s: float, show_all: bool) -> int:
+def _shown(found: Regions, show_all: bool) -> int:
     """Return how many regions are listed."""
     if show_all:
         return len(found.regions)
-    worth = [_percent(region.path_s, wall_s) >= HIDDEN_BELOW_PERCENT for region in found.regions]
+    worth = [found.percent(region.path_s) >= HIDDEN_BELOW_PERCENT for region in found.regions]
     return min(sum(worth), LISTED_REGIONS)
 
 
@@ -244,11 +244,11 @@ def _laid_out(
         length_s=run.path.length / _NS,
         saved_s=None,
         agreed_percent=None,
-        shares=shares_of(run.shares, wall_s),
+        shares=shares_of(run.shares()),
         regions=rows,
         hidden=len(found.regions) - len(rows),
-        waited_for=_blamed(found, wall_s, ("kernel", "transfer")),
-        idle_for=_blamed(found, wall_s, ("CPU", "call")),
+        waited_for=_blamed(found, ("kernel", "transfer")),
+        idle_for=_blamed(found, ("CPU", "call")),
         patterns=_pattern_rows(patterns),
         gpu=[_gpu_row(use) for use in patterns.gpu],
         notes=_notes(run),
@@ -276,9 +276,9 @@ def region_view(results: Results, wanted: str, words: str = "") -> RegionView:
     return RegionView(
         application=document.application,
         wall_s=document.wall_s,
-        region=_row(found, number, document.wall_s, None),
+        region=_row(found, number, None),
         parts=[
-            Share(name, float(seconds[part]), _percent(float(seconds[part]), document.wall_s))
+            Share(name, float(seconds[part]), found.percent(float(seconds[part])))
             for part, name in _PARTS.items()
             if seconds[part] > 0
         ],
@@ -308,7 +308,7 @@ def change_view(results: Results, changes: Sequence[str]) -> ChangeView:
         taken.update(numbers)
         less, still = found.saved_by(numbers, factor, run)
         saved, share = saved + less, np.minimum(share, still)
-        listed += [Change(_row(found, number, document.wall_s, None), _told(factor)) for number in numbers]
+        listed += [Change(_row(found, number, None), _told(factor)) for number in numbers]
         path_s += sum(found.regions[number].path_s for number in numbers) * (1 - 1 / factor)
     only = wanted[0][1] if len({factor for _, factor in wanted}) == 1 else math.inf
     gain = _replayed(results, saved, share, only, path_s)
@@ -325,7 +325,7 @@ _PARTS = {
 }
 
 
-def _row(found: Regions, number: int, wall_s: float, twice_s: float | None) -> RegionRow:
+def _row(found: Regions, number: int, twice_s: float | None) -> RegionRow:
     region = found.regions[number]
     return RegionRow(
         number=number + 1,
@@ -335,21 +335,17 @@ def _row(found: Regions, number: int, wall_s: float, twice_s: float | None) -> R
         count=region.count,
         total_s=region.total_s,
         path_s=region.path_s,
-        path_percent=_percent(region.path_s, wall_s),
+        path_percent=found.percent(region.path_s),
         blamed_s=region.blamed_s,
         twice_s=twice_s,
     )
 
 
-def _blamed(found: Regions, wall_s: float, kinds: tuple[str, ...]) -> list[RegionRow]:
+def _blamed(found: Regions, kinds: tuple[str, ...]) -> list[RegionRow]:
     """Return the regions of some kinds that are most to blame."""
     numbers = [number for number, one in enumerate(found.regions) if one.kind in kinds and one.blamed_s > 0]
     ordered = sorted(numbers, key=lambda number: -found.regions[number].blamed_s)
-    return [_row(found, number, wall_s, None) for number in ordered[:LISTED_BLAMED]]
-
-
-def _percent(seconds: float, wall_s: float) -> float:
-    return 100 * seconds / wall_s if wall_s > 0 else 0.0
+    return [_row(found, number, None) for number in ordered[:LISTED_BLAMED]]
 
 
 def _told(factor: float) -> float | None:
@@ -477,7 +473,7 @@ def _notes(run: RunPath) -> list[str]:
         )
     if len(run.work.process_of_thread) > run.work.processes:
         notes.append(
-            "Which thread started and joined which is inferred from their times. Locks and other waits between threads "
+            "Which thread started, joined and followed which is inferred from their times. Other waits between threads "
             "count as CPU work."
         )
     return notes

@@ -66,6 +66,11 @@ class Regions:
     of_piece: NDArray[np.int64]
     """For each piece of the path, its region."""
 
+    def percent(self, seconds: float) -> float:
+        """Return what percentage of the path some seconds are."""
+        length_s = sum(region.path_s for region in self.regions)
+        return 100 * seconds / length_s if length_s > 0 else 0.0
+
     def saved_by(
         self, chosen: Sequence[int], factor: float, run: RunPath
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -27,10 +27,10 @@ MEANINGS = {
 }
 
 
-def shares_of(path: PathShares, wall_s: float) -> list[Share]:
-    """Return the kinds of time with their shares of the run, in the order of `MEANINGS`."""
-    scale = Scale(wall_s)
+def shares_of(path: PathShares) -> list[Share]:
+    """Return the kinds of time with their shares of the path, in the order of `MEANINGS`."""
     seconds = (path.cpu_s, path.calls_s, path.kernels_s, path.transfers_s, path.overhead_s, path.unknown_s)
+    scale = Scale(sum(seconds))
     return [Share(name, each, scale.share(each)) for name, each in zip(MEANINGS, seconds, strict=True)]
 
 
