@@ -183,10 +183,20 @@ def _partners(columns: Columns) -> NDArray[np.int32]:
         columns["destination"][rows],
         columns["bytes"][rows],
         allocates[rows],
+        _memory_kinds()[columns["function"][rows]],
     )
     partner = np.full(len(allocates), -1, np.int32)
     partner[rows] = np.where(found >= 0, rows[np.maximum(found, 0)] if len(rows) else -1, -1)
     return partner
+
+
+def _memory_kinds() -> NDArray[np.int32]:
+    """Return a table over recorded function indices that numbers the kinds of memory that functions are about."""
+    table = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, np.int32)
+    kinds = list(DriverMemory)
+    for function in load_catalogue().functions:
+        table[function.index] = kinds.index(function.memory)
+    return table
 
 
 def _kept(function: DriverFunction) -> bool:

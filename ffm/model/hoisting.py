@@ -9,8 +9,10 @@ buffers were in use at once; for a loop, the last. Where each round asks for mor
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +23,9 @@ MOST_SURPLUS = 1 / 8
 """
 
 LEAST_KEPT_BYTES = 64 << 20
-"""A process can keep this much memory without a taker beside what it held at its peak (`SLACK` in `pool.c`)."""
+"""A process can keep this much of a kind of memory without a taker beside what it held of it at its peak (`SLACK` in
+`pool.c`).
+"""
 
 
 def reused_memory(
@@ -30,6 +34,7 @@ def reused_memory(
     address: NDArray[np.integer],
     size: NDArray[np.integer],
     allocates: NDArray[np.bool_],
+    kind: NDArray[np.integer],
 ) -> NDArray[np.int32]:
     """For each free, return the row of the allocation that could have used its memory, and the reverse.
 
@@ -44,15 +49,16 @@ def reused_memory(
         address: the address allocated or freed.
         size: the bytes that an allocation asks for; not used for frees.
         allocates: True for allocations, False for frees.
+        kind: what kind of memory an allocation is of; not used for frees.
     """
     partner = np.full(len(site), -1, np.int32)
     processes: dict[int, _Memory] = {}
-    columns = (process, site, address, size, allocates)
+    columns = (process, site, address, size, allocates, kind)
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    for row, (owner, stack, where, asked, allocation) in enumerate(rows):
+    for row, (owner, stack, where, asked, allocation, of) in enumerate(rows):
         memory = processes.setdefault(owner, _Memory())
         if allocation:
-            free = memory.allocate(stack, where, asked)
+            free = memory.allocate(_Place(of, stack), where, asked)
             if free is not None:
                 partner[row], partner[free] = free, row
         else:
@@ -94,38 +100,49 @@ class _Kept:
         return row, found
 
 
+class _Place(NamedTuple):
+    """The kind of memory that is allocated, and the call stack that does it."""
+
+    kind: int
+    stack: int
+
+
 @dataclass(slots=True)
 class _Memory:
     """The memory of a process, in use and kept."""
 
-    living: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """By address: the call stack that allocated it, and its size."""
-    kept: dict[int, _Kept] = field(default_factory=dict)
-    """By that call stack."""
-    held: int = 0
-    peak: int = 0
+    living: dict[int, tuple[_Place, int]] = field(default_factory=dict)
+    """By address: where it was allocated, and its size."""
+    kept: dict[_Place, _Kept] = field(default_factory=dict)
+    held: Counter[int] = field(default_factory=Counter)
+    """Bytes in use of each kind."""
+    peak: Counter[int] = field(default_factory=Counter)
 
-    def allocate(self, stack: int, address: int, size: int) -> int | None:
+    def allocate(self, place: _Place, address: int, size: int) -> int | None:
         """Return the row of the free that could serve an allocation."""
-        taken = self.kept[stack].take(size) if stack in self.kept else None
+        taken = self.kept[place].take(size) if place in self.kept else None
         row, actual = taken or (None, size)
-        self.living[address] = stack, actual
-        self.held += actual
-        self.peak = max(self.peak, self.held)
+        self.living[address] = place, actual
+        self.held[place.kind] += actual
+        self.peak[place.kind] = max(self.peak[place.kind], self.held[place.kind])
         return row
 
     def free(self, address: int, row: int) -> None:
         if address in self.living:
-            stack, size = self.living.pop(address)
-            self.held -= size
-            self.kept.setdefault(stack, _Kept()).put(size, row)
+            place, size = self.living.pop(address)
+            self.held[place.kind] -= size
+            self.kept.setdefault(place, _Kept()).put(size, row)
 
     def kept_to_the_end(self) -> Iterator[int]:
         """Yield the frees without a taker, last one first, as long as there is room for what they keep."""
-        room = self.peak + LEAST_KEPT_BYTES - self.held
-        left = ((row, size) for kept in self.kept.values() for size, rows in kept.frees.items() for row in rows)
-        for row, size in sorted(left, reverse=True):
-            room -= size
-            if room < 0:
-                return
-            yield row
+        room = {kind: peak + LEAST_KEPT_BYTES - self.held[kind] for kind, peak in self.peak.items()}
+        left = (
+            (row, size, place.kind)
+            for place, kept in self.kept.items()
+            for size, rows in kept.frees.items()
+            for row in rows
+        )
+        for row, size, kind in sorted(left, reverse=True):
+            room[kind] -= size
+            if room[kind] >= 0:
+                yield row

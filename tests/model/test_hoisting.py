@@ -11,13 +11,14 @@ from ffm.model.hoisting import LEAST_KEPT_BYTES, reused_memory, without_keeping
 def kept(
     *rows: tuple[str, int, int], size: list[int] | None = None, process: list[int] | None = None
 ) -> NDArray[np.int32]:
-    """Rows are (`allocate` or `free`, call stack, address)."""
+    """Rows are (`allocate` or `free`, call stack, address); stacks from 10 on allocate another kind of memory."""
     return reused_memory(
         np.array(process or [0] * len(rows)),
         np.array([stack for _, stack, _ in rows]),
         np.array([address for _, _, address in rows], np.uint64),
         np.array(size or [64] * len(rows)),
         np.array([what == "allocate" for what, _, _ in rows]),
+        np.array([stack // 10 for _, stack, _ in rows]),
     )
 
 
@@ -79,3 +80,9 @@ def test_memory_without_a_taker_can_be_kept_to_the_end() -> None:
 def test_no_more_is_kept_to_the_end_than_the_process_once_held_and_some_slack() -> None:
     large = LEAST_KEPT_BYTES
     assert kept(*LOOP, size=[large, 0, 2 * large, 0, large // 2, 0]).tolist() == [-1, -1, -1, 3, -1, 5]
+
+
+def test_each_kind_of_memory_has_room_of_its_own() -> None:
+    rows = [("allocate", 1, 100), ("free", 2, 100), ("allocate", 11, 200), ("free", 2, 200)]
+    most = 2 * LEAST_KEPT_BYTES
+    assert kept(*rows, size=[most, 0, most, 0]).tolist() == [-1, 1, -1, 3]
