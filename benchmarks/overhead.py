@@ -9,9 +9,9 @@ and their quotient is one sample. What a stage needs besides the program's run i
 (injection and hooks, while the program waits at the gate) and the work after it (reading recordings, writing documents
 and tables). Programs run at real-time priority where that is permitted (root). A first pass of all stages is not
 counted: it fills the driver's cache, and gives each stage its input. `--watch trace` makes stage 3 follow every load
-and store; with both watches, it runs once with each in every round. Prints a table for each sample; writes
-`benchmarks/results/overhead.json`, or `overhead_trace.json` if the trace is among the watches, and a picture next to
-it.
+and store; with both watches, it runs once with each in every round. `--quick` measures quick mode alone. Prints a table
+for each sample; writes `benchmarks/results/overhead.json`, or `overhead_trace.json` if the trace is among the watches,
+or `overhead_quick.json`, and a picture next to it.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def draw(samples: list[dict[str, Any]], path: Path) -> None:
         return
     names = [" ".join([sample["sample"], *sample["arguments"]]) for sample in samples]
     stages = samples[0]["stages"]
-    columns = figure.subplots(1, len(stages), sharey=True)
+    columns = figure.subplots(1, len(stages), sharey=True, squeeze=False)[0]
     for place, (axes, stage) in enumerate(zip(columns, stages, strict=True)):
         found = [sample["stages"][place] for sample in samples]
         middles = [one["ratio_median"] for one in found]
@@ -222,6 +222,7 @@ def main() -> None:
     parser.add_argument(
         "--watch", dest="watches", action="append", choices=["pages", "trace"], help="watch of stage 3 [pages]"
     )
+    parser.add_argument("--quick", action="store_true", help="measure quick mode alone")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of every stage, besides the first pass [5]")
     arguments = parser.parse_args()
     if arguments.rounds < 1:
@@ -233,6 +234,8 @@ def main() -> None:
     else:
         runs = [(name, ARGUMENTS.get(name, [])) for name in arguments.samples or NAMES]
     passes = passes_of(list(dict.fromkeys(arguments.watches or ["pages"])))
+    if arguments.quick:
+        passes = [Pass(QUICK)]
     samples = []
     failed: list[str] = []
     with watch_others() as others:
@@ -247,7 +250,8 @@ def main() -> None:
             samples.append({"sample": name, "arguments": words, "stages": stages})
     explain()
     print(others)
-    results = RESULTS / ("overhead_trace.json" if any(one.watch == "trace" for one in passes) else "overhead.json")
+    kind = "_trace" if any(one.watch == "trace" for one in passes) else "_quick" if arguments.quick else ""
+    results = RESULTS / f"overhead{kind}.json"
     results.parent.mkdir(exist_ok=True)
     results.write_text(json.dumps({**description(arguments, others), "samples": samples}, indent=2) + "\n")
     draw(samples, results.with_suffix(".svg"))
