@@ -169,6 +169,43 @@ def test_atomics_lose_nothing_under_contention() -> None:
     assert found[5:7].tolist() == [77, 12800]
 
 
+def test_atomics_in_shared_memory_compute_what_they_name() -> None:
+    steps = [("add.u32", 7), ("min.s32", -5), ("max.s32", 3), ("max.u32", 9), ("min.u32", 8), ("inc.u32", 8),
+             ("inc.u32", 8), ("dec.u32", 6), ("dec.u32", 6), ("dec.u32", 6), ("or.b32", 48), ("and.b32", 39),
+             ("xor.b32", 5), ("exch.b32", 64)]  # fmt: skip
+    after = [7, -5, 3, 9, 8, 0, 1, 0, 6, 5, 53, 37, 32, 64]
+    code = "".join(
+        f"atom.shared.{name} %r2, [slot], {value}; st.global.u32 [%w0+{4 * place}], %r2;\n"
+        for place, (name, value) in enumerate(steps)
+    )
+    found = run(
+        f"""
+        .shared .u32 slot; st.shared.u32 [slot], 0;
+        {code}
+        atom.shared.cas.b32 %r2, [slot], 65, 1; st.global.u32 [%w0+56], %r2;
+        atom.shared.cas.b32 %r2, [slot], 64, 0x3f800000; st.global.u32 [%w0+60], %r2;
+        mov.f32 %f1, 1.5; red.shared.add.f32 [slot], %f1; ld.shared.f32 %f1, [slot];
+        mul.f32 %f1, %f1, 2.0; cvt.rni.u32.f32 %r2, %f1; st.global.u32 [%w0+64], %r2;
+        """,
+        1,
+        words=17,
+    )
+    assert found.view(np.int32).tolist() == [0, *after, 64, 5]
+
+
+def test_atomics_in_loops_need_no_more_of_the_stack() -> None:
+    found = run(
+        """
+        mov.u32 %r1, 100000; mov.b16 %h1, 0x3c00;
+    again:
+        atom.global.add.noftz.f16 %h2, [%a0], %h1;
+        sub.u32 %r1, %r1, 1; setp.ne.u32 %p, %r1, 0; @%p bra again;
+        """,
+        1,
+    )
+    assert found.view(np.float16)[0] == 2048  # where adding 1 no longer changes the sum
+
+
 def test_atomics_of_128_bits_are_whole() -> None:
     found = run(
         """

@@ -12,24 +12,58 @@ std::string Emitter::compare_loop(Type kind, const std::string &pointer,
                                   const std::function<std::string(const std::string &)> &next)
 {
     std::string in = kind.integer(), align = ", align " + std::to_string(kind.bytes());
-    std::string slot = operation("alloca " + in);
-    line("store " + in + " " + operation("load atomic " + in + ", ptr " + pointer + " monotonic" + align) + ", ptr " +
-         slot);
-    std::string again = fresh_label(), done = fresh_label();
+    std::string first = fresh_label(), again = fresh_label(), last = fresh_label(), done = fresh_label();
+    begin(first);
+    std::string looked = operation("load atomic " + in + ", ptr " + pointer + " monotonic" + align);
     begin(again);
-    std::string before = operation("load " + in + ", ptr " + slot);
+    std::string found = "%" + fresh_label();
+    std::string before = operation("phi " + in + " [ " + looked + ", %" + quoted(first) + " ], [ " + found + ", %" +
+                                   quoted(last) + " ]");
     std::string after = next(before);
+    begin(last);
     std::string pair = operation("cmpxchg ptr " + pointer + ", " + in + " " + before + ", " + in + " " + after +
                                  " seq_cst seq_cst" + align);
-    line("store " + in + " " + operation("extractvalue { " + in + ", i1 } " + pair + ", 0") + ", ptr " + slot);
+    line(found + " = extractvalue { " + in + ", i1 } " + pair + ", 0");
     branch(operation("extractvalue { " + in + ", i1 } " + pair + ", 1"), done, again);
     begin(done);
     return before;
 }
 
+/* The same where no other thread of the processor comes to. */
+std::string Emitter::replace_alone(Type kind, const std::string &pointer,
+                                   const std::function<std::string(const std::string &)> &next)
+{
+    std::string in = kind.integer(), align = ", align " + std::to_string(kind.bytes());
+    std::string before = operation("load " + in + ", ptr " + pointer + align);
+    line("store " + in + " " + next(before) + ", ptr " + pointer + align);
+    return before;
+}
+
+/* What an integer becomes. */
+std::string Emitter::combined(const std::string &name, Type kind, const std::string &before, const std::string &given)
+{
+    std::string in = kind.integer();
+    if (name == "exch")
+        return given;
+    if (name == "min" || name == "max")
+        return intrinsic((kind.kind == Kind::sign ? "s" : "u") + name, in, {before, given});
+    if (name == "inc") {
+        std::string more = operation("add " + in + " " + before + ", 1");
+        std::string over = operation("icmp uge " + in + " " + before + ", " + given);
+        return operation("select i1 " + over + ", " + in + " 0, " + in + " " + more);
+    }
+    if (name == "dec") { /* less than 0 is more than any */
+        std::string less = operation("sub " + in + " " + before + ", 1");
+        std::string over = operation("icmp uge " + in + " " + less + ", " + given);
+        return operation("select i1 " + over + ", " + in + " " + given + ", " + in + " " + less);
+    }
+    return operation(name + " " + in + " " + before + ", " + given);
+}
+
 /* One value's atomic operation; yields what was there, as an integer. */
 std::string Emitter::exchange(const Instruction &instruction, Type kind, const std::string &pointer)
 {
+    bool alone = space(instruction) == Space::shared;
     static const std::map<std::string, std::string> *operations = new std::map<std::string, std::string>{
         {"add", "add"}, {"and", "and"}, {"or", "or"},         {"xor", "xor"},      {"exch", "xchg"},
         {"min", "min"}, {"max", "max"}, {"inc", "uinc_wrap"}, {"dec", "udec_wrap"}};
@@ -43,22 +77,26 @@ std::string Emitter::exchange(const Instruction &instruction, Type kind, const s
     std::string value = read(operand(instruction, first), kind), in = kind.llvm();
     std::string align = ", align " + std::to_string(kind.bytes());
     if (kind.is_float() && name != "exch") {
-        if (kind.bits >= 32 && name == "add")
+        if (kind.bits >= 32 && name == "add" && !alone)
             return cast(operation("atomicrmw fadd ptr " + pointer + ", " + in + " " + value + " seq_cst" + align), in,
                         kind.integer());
-        return compare_loop(kind, pointer, [&](const std::string &before) {
+        auto next = [&](const std::string &before) {
             std::string result =
                 lanes(kind, {cast(before, kind.integer(), in), value}, [&](Type lane, const Values &parts) {
                     return lane.bits == 16 ? narrow_operation(instruction, name, lane, parts)
                                            : real_operation(instruction, name, lane, parts);
                 });
             return cast(result, in, kind.integer());
-        });
+        };
+        return alone ? replace_alone(kind, pointer, next) : compare_loop(kind, pointer, next);
     }
+    std::string given = cast(value, in, kind.integer());
+    if (alone)
+        return replace_alone(kind, pointer,
+                             [&](const std::string &before) { return combined(name, kind, before, given); });
     std::string how = operations->at(name);
     if ((name == "min" || name == "max") && kind.kind != Kind::sign)
         how = "u" + how;
-    std::string given = cast(value, in, kind.integer());
     return operation("atomicrmw " + how + " ptr " + pointer + ", " + kind.integer() + " " + given + " seq_cst" + align);
 }
 
@@ -79,9 +117,17 @@ void Emitter::atomic(const Instruction &instruction)
         std::string in = kind.integer();
         std::string expected = cast(read(operand(instruction, 2), kind), kind.llvm(), in);
         std::string desired = cast(read(operand(instruction, 3), kind), kind.llvm(), in);
-        std::string pair = operation("cmpxchg ptr " + at + ", " + in + " " + expected + ", " + in + " " + desired +
-                                     " seq_cst seq_cst, align " + std::to_string(kind.bytes()));
-        before = operation("extractvalue { " + in + ", i1 } " + pair + ", 0");
+        auto swapped = [&](const std::string &found) {
+            std::string same = operation("icmp eq " + in + " " + found + ", " + expected);
+            return operation("select i1 " + same + ", " + in + " " + desired + ", " + in + " " + found);
+        };
+        if (space(instruction) == Space::shared)
+            before = replace_alone(kind, at, swapped);
+        else
+            before = operation("extractvalue { " + in + ", i1 } " +
+                               operation("cmpxchg ptr " + at + ", " + in + " " + expected + ", " + in + " " + desired +
+                                         " seq_cst seq_cst, align " + std::to_string(kind.bytes())) +
+                               ", 0");
     } else {
         before = exchange(instruction, kind, at);
     }

@@ -166,6 +166,9 @@ class Emitter
     std::string exchange(const Instruction &, Type type, const std::string &pointer);
     std::string compare_loop(Type type, const std::string &pointer,
                              const std::function<std::string(const std::string &)> &next);
+    std::string replace_alone(Type type, const std::string &pointer,
+                              const std::function<std::string(const std::string &)> &next);
+    std::string combined(const std::string &name, Type type, const std::string &before, const std::string &given);
 
     /* mbarrier.cpp */
     void barrier_object(const Instruction &);
