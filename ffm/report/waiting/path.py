@@ -198,6 +198,11 @@ def fixed_view(results: Results, *, show_all: bool = False, words: str = "") -> 
     """
     document = results.document
     before, replay = run_path(results)
+    if document.unproved:
+        raise FfmError(
+            f"nothing is proved about the waits of {document.application}, so no fixes are known. "
+            "Measure the program with `ffm run`, or ask with `ffm path --if`."
+        )
     if not before.timeline.problem.any():
         raise FfmError(f"{document.application} has no problem that could be fixed: `ffm path` shows its path.")
     fixed = replay.fixed()
