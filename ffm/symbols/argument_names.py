@@ -28,6 +28,8 @@ class ArgumentNames:
         self._path = path
         self._elf: Any = None
         self._variables: Variables | None = None
+        self._calls: dict[tuple[int, int], _Call | None] = {}
+        self._codes: dict[int, Code] = {}
 
     def pointed_to(self, return_address: int, argument: int, line: int = 0) -> str:
         """Return the name of the variable whose address is passed; empty if it is unknown.
@@ -43,7 +45,9 @@ class ArgumentNames:
 
     def _ask(self, return_address: int, argument: int, line: int, *, of_address: bool) -> str:
         try:
-            call = self._call(return_address, line)
+            if (return_address, line) not in self._calls:
+                self._calls[return_address, line] = self._call(return_address, line)
+            call = self._calls[return_address, line]
             value = None if call is None else call.code.argument(argument)
             if call is None or value is None:
                 return ""
@@ -61,8 +65,10 @@ class ArgumentNames:
         function = self._variables.function_at(return_address - 1, line)
         if function is None:
             return None
-        code = Code(self._content(function.start, return_address), function.start)
-        return _Call(self._elf, self._variables, function, code)
+        code = self._codes.setdefault(function.start, Code(b"", function.start))
+        if code.end < return_address:  # functions are decoded once, as far as calls in them are named
+            code.extend(self._content(code.end, return_address))
+        return _Call(self._elf, self._variables, function, code.until(return_address))
 
     def _content(self, start: int, end: int) -> bytes:
         for segment in self._elf.iter_segments("PT_LOAD"):

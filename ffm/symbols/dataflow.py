@@ -5,6 +5,7 @@ Only straight-line code before the call is followed, where compilers put a call'
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import capstone
@@ -57,14 +58,33 @@ class Code:
     """The instructions of part of a function, from its start at a link-time address up to the end of a call."""
 
     def __init__(self, content: bytes, start: int) -> None:
+        self.end = start
+        self._instructions: list[capstone.CsInsn] = []
+        self._jumps: list[tuple[int, int]] = []
+        self._targets: set[int] = set()
+        self.extend(content)
+
+    def extend(self, content: bytes) -> None:
+        """Decode the bytes that follow."""
         decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
         decoder.detail = True
-        self._instructions = list(decoder.disasm(content, start))
-        self._targets = {
-            instruction.operands[0].imm
-            for instruction in self._instructions
+        decoded = list(decoder.disasm(content, self.end))
+        self.end += len(content)
+        self._instructions += decoded
+        self._jumps += [
+            (instruction.address, instruction.operands[0].imm)
+            for instruction in decoded
             if instruction.group(capstone.CS_GRP_JUMP) and instruction.operands[0].type == x86.X86_OP_IMM
-        }
+        ]
+        self._targets = {target for _, target in self._jumps}
+
+    def until(self, end: int) -> Code:
+        """Return the part before a link-time address."""
+        part = Code(b"", end)
+        part._instructions = self._instructions[: bisect_left(self._instructions, end, key=lambda one: one.address)]
+        part._jumps = [jump for jump in self._jumps if jump[0] < end]
+        part._targets = {target for _, target in part._jumps}
+        return part
 
     def argument(self, place: int) -> Value | None:
         """Return the argument with an index from 0 that the last instruction, a call, receives; None if it is not a
