@@ -146,6 +146,39 @@ def test_lanes_that_ask_together_are_active_together() -> None:
     assert found.tolist() == [0xFFF] * 12 + [0xFFFFF000] * 20
 
 
+def test_one_lane_is_elected_and_others_may_leave() -> None:
+    found = run(
+        """
+        membar.gl; nanosleep.u32 20; barrier.sync 0;
+        and.b32 %r4, %r0, 31; setp.lt.u32 %q, %r4, 3; mov.u32 %r1, 5; setp.ne.u32 %p, %r0, %r0;
+        @!%q elect.sync %r1|%p, 0xfffffff8;
+        selp.u32 %r2, 100, 0, %p; add.u32 %r1, %r1, %r2;
+        ldu.global.u32 %r3, [%w0]; add.u32 %r1, %r1, %r3;
+        st.global.u32 [%w0], %r1;
+        setp.gt.u32 %q, %r0, 8; @%q exit;
+        st.global.u32 [%w0], 7;
+        """,
+        64,
+    )
+    assert found.tolist() == [7] * 9 + [3] * 23 + [5] * 3 + [103] + [3] * 28
+
+
+def test_addresses_tell_their_space() -> None:
+    found = run(
+        """
+        .shared .u32 slot;
+        mov.u32 %r1, slot; cvt.u64.u32 %w1, %r1; cvta.shared.u64 %w1, %w1;
+        isspacep.shared %p, %w1; isspacep.global %q, %w1;
+        selp.u32 %r2, 1, 0, %p; selp.u32 %r3, 2, 0, %q; add.u32 %r2, %r2, %r3;
+        isspacep.shared %p, %w0; isspacep.global %q, %w0;
+        selp.u32 %r3, 4, 0, %p; add.u32 %r2, %r2, %r3; selp.u32 %r3, 8, 0, %q; add.u32 %r2, %r2, %r3;
+        st.global.u32 [%w0], %r2;
+        """,
+        2,
+    )
+    assert found.tolist() == [1 + 8] * 2
+
+
 def test_atomics_lose_nothing_under_contention() -> None:
     found = run(
         """
