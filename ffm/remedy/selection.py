@@ -75,8 +75,13 @@ def plan(analysis: Analysis, remedies: Collection[Remedy], among: Collection[int
     """From all problem sites, or from the sites `among`, choose those that the remedies fit.
 
     Raises:
-        FfmError: The results were imported, so their stacks cannot be recognized.
+        FfmError: The results prove nothing, or were imported, so that their stacks cannot be recognized.
     """
+    if analysis.origin == "quick":
+        raise FfmError(
+            "these results are of one traced run, which proves nothing that could be corrected. Measure the program "
+            "with `ffm run ./program` first."
+        )
     if analysis.origin != "ffm":
         raise FfmError(
             f"these results were imported from {analysis.origin}: their stacks cannot be recognized in a running "

@@ -150,7 +150,7 @@ def told(violation: Violation, scale: Scale) -> str:
 def told_iterations(one: IteratedThread, scale: Scale) -> str:
     """`thread 1: 40 iterations from als.cu:115 on (3 left out): 5 waits each, for 0.002 s of 0.011 s ...`."""
     waits = one.waits
-    spread = "each" if waits.least == waits.most else f"each, least {waits.least:.0f}, most {waits.most:.0f}"
+    spread = "each" if waits.least == waits.most else f"(least {waits.least:.0f}, most {waits.most:.0f})"
     number = "1 wait" if waits.median == 1 else f"{waits.median:g} waits"
     longest = f"longest {scale.seconds(one.wait_s.most)} of {scale.seconds(one.seconds.most)}"
     return (

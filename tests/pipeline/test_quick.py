@@ -142,6 +142,12 @@ def test_a_program_that_fails_by_itself_is_told_apart(
     assert "exited with code 1" in done.err
 
 
+def test_nothing_is_corrected_that_is_not_proved(ffm: Ffm, traced: Traced) -> None:
+    done = ffm("apply-remedy", "--all", folder=traced.folder)
+    assert (done.code, done.out) == (1, "")
+    assert "one traced run, which proves nothing" in done.err
+
+
 def test_quick_mode_measures(ffm: Ffm, tmp_path: Path) -> None:
     done = ffm("check", "--quick", folder=tmp_path)
     assert done.code == 2
