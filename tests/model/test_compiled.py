@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from ffm.model import kernels
 from ffm.model.compiled import PLAIN_ROWS
 
 ROOT = Path(__file__).parents[2]
@@ -55,9 +54,8 @@ def test_compiled_code_has_a_place_where_package_and_home_cannot_be_written(tmp_
     """As in an installation owned by another account. Files instead of folders stop even the superuser."""
     package = tmp_path / "installed" / "ffm"
     (package / "model").mkdir(parents=True)
-    needed = ("__init__.py", "cache.py", "whole_file.py", "model/__init__.py")
-    for name in (*needed, *(f"model/{path.name}" for path in sources())):
-        (package / name).write_bytes((ROOT / "ffm" / name).read_bytes())
+    for path in (*(ROOT / "ffm").glob("*.py"), *(ROOT / "ffm/model").glob("*.py")):
+        (package / path.relative_to(ROOT / "ffm")).write_bytes(path.read_bytes())
     (package / "model" / "__pycache__").write_text("a file where a folder should be")
     (tmp_path / "home").write_text("a file where a folder should be")
     temporary = tmp_path / "temporary"
@@ -99,10 +97,6 @@ def test_no_cache_is_believed_that_another_user_could_have_made(tmp_path: Path, 
         check=True,
     )
     assert asked.stdout.strip() == "None"
-
-
-def sources() -> list[Path]:
-    return [path for path in Path(kernels.__file__).parent.glob("*.py") if path.name != "__init__.py"]
 
 
 def test_compiled_code_is_renewed_when_a_constant_of_another_file_changes(tmp_path: Path) -> None:
