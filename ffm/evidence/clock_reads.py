@@ -51,6 +51,10 @@ _MEASURES = re.compile(r"<timeit|.*/(timeit|benchmark|pytest_benchmark|pyperf)[/
 """Python files that measure for their caller."""
 
 
+_MARKS = ("ffm", "marks.py")
+"""The end of the file whose functions mark iterations for us; their reads are no concern of the program."""
+
+
 def clocks_of(recording: Recording, wait_ends: NDArray[np.int64]) -> Clocks:
     """Return the reads of clocks that the program may compare with others, and those that only separate such reads.
 
@@ -126,6 +130,8 @@ def _reader_in_python(stack: RecordedStack) -> Reader:
     file = next((frame.file for frame in stack.python if frame.file), None)
     if file is None:
         return Reader.UNKNOWN
+    if PurePath(file).parts[-2:] == _MARKS:
+        return Reader.OTHER
     if _MEASURES.match(file):
         return Reader.PROGRAM
     return Reader.OTHER if _STANDARD_LIBRARY.match(file) or _INSTALLED.match(file) else Reader.PROGRAM

@@ -61,6 +61,7 @@ def test_an_interpreter_reads_for_a_script_only_if_that_asks() -> None:
     for flag, script, expected in (
         (ASKED, "/home/user/train.py", [Comparison.NOT_COMPARED, Comparison.COMPARED]),
         (ASKED, "/usr/lib/python3.11/threading.py", []),
+        (ASKED, "/home/user/checkout/ffm/marks.py", []),  # the program marks its iterations
         ("", "/home/user/train.py", []),
     ):
         of = recording((1, stack, flag), (9, stack, flag), executable="/usr/bin/python3.11", script=script)
