@@ -67,6 +67,15 @@ class Benefit(Record, frozen=True, kw_only=True):
     rests_on: str = ""
     """What the interval is based on, in words."""
 
+    def __post_init__(self) -> None:
+        """Refuse half an interval.
+
+        Raises:
+            ValueError: Only one end of the interval is there.
+        """
+        if (self.low_s is None) != (self.high_s is None):
+            raise ValueError("an interval needs both low_s and high_s")
+
     @property
     def expected_s(self) -> float:
         """The seconds that are shown and sorted by unless requested otherwise: by replay, or else by carry."""

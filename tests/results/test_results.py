@@ -258,7 +258,7 @@ def test_a_damaged_timeline_is_refused_in_one_sentence(results: Results, damage:
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("damage", ["missing", "truncated", "version", "shape"])
+@pytest.mark.parametrize("damage", ["missing", "truncated", "version", "shape", "half an interval"])
 def test_a_damaged_document_is_refused_in_one_sentence(results: Results, damage: str) -> None:
     path = results.folder / "analysis.json"
     content = orjson.loads(path.read_bytes())
@@ -268,6 +268,9 @@ def test_a_damaged_document_is_refused_in_one_sentence(results: Results, damage:
         os.truncate(path, path.stat().st_size // 2)
     elif damage == "version":
         path.write_bytes(orjson.dumps(content | {"version": 999}))
+    elif damage == "half an interval":
+        del content["everything"]["high_s"]
+        path.write_bytes(orjson.dumps(content))
     else:
         path.write_bytes(orjson.dumps(content | {"sites": 3}))
     with pytest.raises(DocumentError, match=r"analysis\.json") as error:
