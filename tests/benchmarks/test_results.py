@@ -108,11 +108,13 @@ def test_what_cannot_be_measured_is_refused(command: list[str], sentence: str) -
 
 @of("gpu_defaults")
 def test_times_are_those_of_the_virtual_gpu(script: ModuleType) -> None:
-    driver = BENCHMARKS.parent / "ffm" / "vgpu" / "driver"
-    keys = re.findall(r'\{"([\w.]+)", &Configuration::(\w+),', (driver / "configuration.cpp").read_text())
-    values = dict(re.findall(r"^    double (\w+) = ([\d.']+);", (driver / "configuration.h").read_text(), re.MULTILINE))
+    foundation = BENCHMARKS.parent / "ffm" / "vgpu" / "driver" / "foundation"
+    keys = re.findall(r'\{"([\w.]+)", &Configuration::(\w+),', (foundation / "configuration.cpp").read_text())
+    values = dict(
+        re.findall(r"^    double (\w+) = ([\d.']+);", (foundation / "configuration.h").read_text(), re.MULTILINE)
+    )
     own = {key: float(values[member].replace("'", "")) for key, member in keys}
-    assert {key: value for key, value in own.items() if key.startswith(("copy.", "call."))} == {
+    assert {key: value for key, value in own.items() if key.startswith(("copy.", "call.", "start.", "wait."))} == {
         **script.TIMES,
         **script.SIZES,
     }
@@ -124,7 +126,7 @@ def test_a_perturbed_gpu_has_each_time_between_half_and_twice(script: ModuleType
     drawn = dict(line.split(" = ") for line in script.perturbed(given, Random(1)).splitlines())
     assert (drawn["devices"], drawn["copy.staging_chunk"]) == ("2", "2")
     assert drawn["call.free"] != "280" and 140 <= float(drawn["call.free"]) <= 560
-    assert 1.1 <= float(drawn["call.launch"]) <= 4.4
+    assert 2 <= float(drawn["call.launch"]) <= 8
     whole, each = drawn["kernel.step"].removesuffix(" per thread").split(" + ")
     assert float(whole) / float(each) == pytest.approx(4620 / 430, rel=1e-3)
     assert (

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <thread>
 
-#include "wait.h"
+#include "contexts/wait.h"
 
 namespace vgpu
 {

@@ -15,4 +15,4 @@
         ".popsection\n");
 
 #define ENTRY(symbol, name, version, flavour) STUB(symbol)
-#include "exports.def"
+#include "exports/exports.def"

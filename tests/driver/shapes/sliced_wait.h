@@ -1,7 +1,7 @@
 /* Included before a source of the driver: it looks again and again, and sleeps for a moment in between. */
 #pragma once
 
-#include "wait.h"
+#include "contexts/wait.h"
 
 namespace vgpu
 {
