@@ -165,7 +165,7 @@ CONFINED = [
     Bad("kills_allocation", "before", refused="(seccomp) may have ended it", stages=("baseline",)),
     *_both("traced_by_parent traced_by_child"),
     Bad("traces_child", "before"),
-    Bad("traces_child", "between", waits=2 * TURNS, limits=dict.fromkeys(("memory", "sync-use"), "child -1 0")),
+    Bad("traces_child", "between", waits=2 * TURNS, limits={"memory": "child -1 0"}),
     *_between("no_opening"),
     *(
         Bad("strict", when, limits={"baseline": "exceeded the time limit"}, stages=("baseline",))
