@@ -3,8 +3,8 @@
 Format: TrackEvent of the Perfetto trace (perfetto.dev/docs/reference/synthetic-track-event). Each operation is a slice
 on the track of its thread, with its wait as a slice inside. Next to a thread with problems, a second track shows only
 these, with verdict and benefit. Streams have tracks of their own; arrows lead from each call to its work. The GPU's
-times come from `ffm.model.gpu_times`: how long work took is measured where events timed it, and when it ran is
-inferred. One more track shows the critical path (`ffm.model.waiting.path`), whose slices join.
+times are those of `ffm.model.waiting.graph`: a profiler's, or inferred from how long work took and what it waited for.
+One more track shows the critical path (`ffm.model.waiting.path`), whose slices join.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket
 
 from ffm.errors import FfmError
 from ffm.model.device import Action, DeviceWork
-from ffm.model.gpu_spans import gpu_spans
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.waiting.path import Part
 from ffm.report.numbers import Estimator, Scale
 from ffm.report.places import findings, place, site_saving
 from ffm.results.analysis_document import Analysis
-from ffm.results.run_path import run_path
+from ffm.results.run_path import RunPath, run_path
 from ffm.results.stored import Results
 
 WAIT = "wait for the GPU"
@@ -63,8 +62,10 @@ def _packets(results: Results, work: DeviceWork, estimator: Estimator) -> Iterat
     yield from _tracks(results.document, results.timeline, work)
     yield from _calls(results, work, writer)
     yield from _problems(results, writer, estimator)
-    yield from _streams(results, work, writer)
-    yield from _path(results, writer)
+    if len(results.timeline):
+        run, _ = run_path(results)
+        yield from _streams(results, run, writer)
+        yield from _path(results, run, writer)
 
 
 @dataclass(slots=True)
@@ -120,9 +121,10 @@ def _tracks(analysis: Analysis, timeline: Timeline, work: DeviceWork) -> Iterato
         yield _track(_THREAD + number, f"CPU thread {number + 1}", _PROCESS + process)
         if number in troubled:
             yield _track(_PROBLEMS + number, f"problems of thread {number + 1}", _PROCESS + process)
+    inferred = " (inferred)" if work.began is None else ""
     for number, process in enumerate(work.stream_process.tolist()):
         name = "default stream" if number == work.legacy[process] else f"stream {number + 1}"
-        yield _track(_STREAM + number, f"GPU {name} (inferred)", _PROCESS + process)
+        yield _track(_STREAM + number, f"GPU {name}{inferred}", _PROCESS + process)
 
 
 def _track(identity: int, name: str = "", parent: int | None = None) -> TracePacket:
@@ -146,11 +148,8 @@ _ON_PATH = {
 """What a slice of the critical path is called, given the call of its row."""
 
 
-def _path(results: Results, writer: _Writer) -> Iterator[TracePacket]:
+def _path(results: Results, run: RunPath, writer: _Writer) -> Iterator[TracePacket]:
     """Yield the pieces of the critical path, on a track of their own."""
-    if not len(results.timeline):
-        return
-    run, _ = run_path(results)
     path, sites = run.path, results.document.sites
     yield _track(_PATH, "critical path")
     pieces = zip(path.row.tolist(), path.part.tolist(), path.begin.tolist(), path.end.tolist(), strict=True)
@@ -216,14 +215,14 @@ def _name(problem: Problem) -> str:
     return " and ".join(words)
 
 
-def _streams(results: Results, work: DeviceWork, writer: _Writer) -> Iterator[TracePacket]:
-    """Yield what the GPU did for each operation, as the model infers it."""
-    replay = results.estimates.replay
-    assert replay is not None, "there is work"
-    spans = gpu_spans(results.timeline, work, replay.inference)
-    sites = results.document.sites
-    for row, begin, end in zip(spans.row.tolist(), spans.begin.tolist(), spans.end.tolist(), strict=True):
-        track, site = _STREAM + int(work.stream[row]), int(results.timeline.site[row])
+def _streams(results: Results, run: RunPath, writer: _Writer) -> Iterator[TracePacket]:
+    """Yield what the GPU did for each operation, in the order of its begin."""
+    graph, sites = run.graph, results.document.sites
+    rows = np.flatnonzero(graph.works)
+    rows = rows[np.argsort(graph.gpu_begin[rows], kind="stable")]
+    spans = zip(rows.tolist(), graph.gpu_begin[rows].tolist(), graph.gpu_end[rows].tolist(), strict=True)
+    for row, begin, end in spans:
+        track, site = _STREAM + int(run.work.stream[row]), int(results.timeline.site[row])
         packet = writer.slice(begin, track, sites[site].call, "GPU")
         packet.track_event.terminating_flow_ids.append(row + 1)
         _annotate(packet, site=site + 1)

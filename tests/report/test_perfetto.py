@@ -13,9 +13,9 @@ from sample_analysis import sample_analysis
 
 from ffm.errors import FfmError
 from ffm.model.device import Action, DeviceWork
-from ffm.model.gpu_spans import gpu_spans
 from ffm.model.gpu_times import given_gpu_times
 from ffm.model.timeline import Kind, Problem, Timeline
+from ffm.model.waiting.graph import build_graph
 from ffm.report.perfetto import FIRST_USE, WAIT, perfetto_chunks
 from ffm.results.documents import write_document
 from ffm.results.stored import Results
@@ -58,10 +58,11 @@ def run(
 
 
 def spans(timeline: Timeline, work: DeviceWork, gpu: list[int]) -> dict[int, tuple[int, int]]:
-    found = gpu_spans(timeline, work, given_gpu_times(timeline, work, np.array(gpu, np.int64)))
+    inference = given_gpu_times(timeline, work, np.array(gpu, np.int64))
+    graph = build_graph(timeline, work, inference, inference.likely)
     return {
-        row: (begin - BEGIN, end - BEGIN)
-        for row, begin, end in zip(found.row.tolist(), found.begin.tolist(), found.end.tolist(), strict=True)
+        row: (int(graph.gpu_begin[row]) - BEGIN, int(graph.gpu_end[row]) - BEGIN)
+        for row in np.flatnonzero(graph.works).tolist()
     }
 
 

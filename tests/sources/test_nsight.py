@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nsight_reports import DEVICE, OTHER, PAGEABLE, PINNED, PROCESS, TRACES, Report, needs_traces
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
 from ffm.errors import DocumentError
 from ffm.model.device import Action
 from ffm.model.gpu_times import infer_gpu_times
 from ffm.model.waiting.graph import build_graph
 from ffm.model.waiting.path import find_path
+from ffm.report.perfetto import perfetto_chunks
 from ffm.results.analysis_document import Analysis
 from ffm.results.stored import open_results
 from ffm.sources.nsight import read_nsight
@@ -51,6 +53,20 @@ def test_calls_work_and_waits_become_rows(tmp_path: Path) -> None:
     assert run.timeline.gap.tolist() == [1000, 43000] * 3 + [0]
     assert run.work.measured.tolist() == [50000, -1] * 3 + [-1]
     assert run.work.action.tolist() == [Action.ENQUEUE, Action.WAIT_CONTEXT] * 3 + [Action.NONE]
+
+
+def test_perfetto_shows_work_when_the_profiler_saw_it(tmp_path: Path) -> None:
+    results_of(loop(2).write(tmp_path / "loop.sqlite"), tmp_path)
+    trace = Trace()
+    trace.ParseFromString(b"".join(perfetto_chunks(open_results(tmp_path / "results"), "replay")))
+    streams = {
+        packet.track_descriptor.uuid: packet.track_descriptor.name
+        for packet in trace.packet
+        if packet.track_descriptor.name.startswith("GPU")
+    }
+    assert list(streams.values()) == ["GPU default stream"]
+    times = [packet.timestamp for packet in trace.packet if packet.track_event.track_uuid in streams]
+    assert times == [6_000, 56_000, 106_000, 156_000]
 
 
 def test_a_wait_without_outstanding_work_did_not_wait(tmp_path: Path) -> None:
