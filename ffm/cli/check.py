@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from ffm.cli.options import chosen_folder, view_command
+from ffm.cli.options import chosen_folder, limit_options, view_command
 from ffm.errors import FfmError
 
 if TYPE_CHECKING:
@@ -66,15 +66,7 @@ class CouldNotCheckError(FfmError):
     help="`github`: annotations of GitHub Actions.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. [default: standard output]")
-@click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop each run after this time."
-)
-@click.option(
-    "--accept-status",
-    type=click.IntRange(0, 255),
-    metavar="N",
-    help="The exit code that the program may have, beside 0.",
-)
+@limit_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def check(

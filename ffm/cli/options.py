@@ -1,4 +1,4 @@
-"""Options that the viewing commands share, and the help text for their JSON."""
+"""Options that several commands share, and the help text for their JSON."""
 
 from __future__ import annotations
 
@@ -46,6 +46,22 @@ def estimator_option(command: Decorated) -> Decorated:
 def json_option(command: Decorated) -> Decorated:
     """`--json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print what the screen shows, as JSON.")(command)
+
+
+def limit_options(command: Decorated) -> Decorated:
+    """`--timeout SECONDS` and `--accept-status N`, for commands that run the program several times."""
+    command = click.option(
+        "--accept-status",
+        type=click.IntRange(0, 255),
+        metavar="N",
+        help="The exit code that the program may have, beside 0.",
+    )(command)
+    return click.option(
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help="Stop each run after this time.",
+    )(command)
 
 
 def open_chosen(folder: Path | None) -> Results:

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ffm.cli.options import limit_options
 from ffm.errors import FfmError
 
 
@@ -21,15 +22,7 @@ from ffm.errors import FfmError
     metavar="FOLDER",
     help="Where the results go. [default: results/<program>]",
 )
-@click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop each run after this time."
-)
-@click.option(
-    "--accept-status",
-    type=click.IntRange(0, 255),
-    metavar="N",
-    help="The exit code that the program may have, beside 0.",
-)
+@limit_options
 @click.option("--watch", type=click.Choice(["pages", "trace"]), help="How stage 3 observes accesses. [default: pages]")
 @click.option(
     "--no-ordinary-memory", is_flag=True, help="Assume that no kernel accesses ordinary host memory by its address."
