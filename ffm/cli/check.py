@@ -188,17 +188,17 @@ def _judgement(
 def _formatted(view: CheckView, kind: str) -> bytes:
     import orjson
 
-    from ffm.report import check_formats
+    from ffm.report.formats import check as formats
     from ffm.report.terminal.check import check_lines
 
     if kind == "json":
         return orjson.dumps(view, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     if kind == "sarif":
-        log = check_formats.sarif(view, Path.cwd())
+        log = formats.sarif(view, Path.cwd())
         return orjson.dumps(log, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     if kind == "junit":
-        return check_formats.junit(view)
-    text = check_formats.github(view) if kind == "github" else "".join(line + "\n" for line in check_lines(view))
+        return formats.junit(view)
+    text = formats.github(view) if kind == "github" else "".join(line + "\n" for line in check_lines(view))
     return text.encode(errors="replace")
 
 

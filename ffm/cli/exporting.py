@@ -45,7 +45,7 @@ def export(folder: Path | None, kind: str, stage: str | None, output: Path | Non
     with their waits, a track below it with the thread's problems, verdicts and expected benefits, and what each stream
     did on the GPU, as far as events and waits reveal it.
     """
-    from ffm.report.export import json_chunks, speedscope
+    from ffm.report.formats.export import json_chunks, speedscope
 
     if stage is not None:
         if kind != "json":
@@ -58,8 +58,8 @@ def export(folder: Path | None, kind: str, stage: str | None, output: Path | Non
     elif kind == "speedscope":
         _write([speedscope(results.document)], output)
     else:
+        from ffm.report.formats.perfetto import perfetto_chunks
         from ffm.report.numbers import chosen_estimator
-        from ffm.report.perfetto import perfetto_chunks
 
         if output is None and sys.stdout.isatty():
             raise click.UsageError("a Perfetto trace is binary: name a file with -o FILE")
@@ -69,7 +69,7 @@ def export(folder: Path | None, kind: str, stage: str | None, output: Path | Non
 def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
     """Return a stage's document with its tables."""
     from ffm.plain_text import plain_document
-    from ffm.report.export import stage_chunks
+    from ffm.report.formats.export import stage_chunks
     from ffm.results.documents import Baseline, Document, Memory, SyncUse, Tracing
     from ffm.results.folder import ResultsFolder
     from ffm.results.identity import read_latest

@@ -34,7 +34,7 @@ def remedies(
     opened = open_chosen(folder)
     view = remedies_view(opened.document, estimator, show_all=show_all, results=results_words(folder), own=opened.own)
     if sarif is not None:
-        from ffm.report.sarif import sarif as sarif_log
+        from ffm.report.formats.sarif import sarif as sarif_log
         from ffm.whole_file import named_output
 
         log = sarif_log(view, Path.cwd())

@@ -56,7 +56,7 @@ def report(
         _show(lines(opened, chosen, show_all=show_all, results=results_words(folder)), render_lines, as_json)
         return
     if html is not None:
-        from ffm.report.html import write_html
+        from ffm.report.formats.html import write_html
         from ffm.report.remedies import remedies_view
 
         words = results_words(folder)

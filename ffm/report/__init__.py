@@ -1,1 +1,1 @@
-"""Results for people and other tools: terminal, HTML, exported traces."""
+"""Views of the results; `formats` and `terminal` lay them out."""

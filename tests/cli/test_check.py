@@ -9,7 +9,7 @@ import orjson
 import pytest
 from command_line import CommandLine, write_small_results
 
-from ffm.report.sarif import SCHEMA
+from ffm.report.formats.sarif import SCHEMA
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import msgspec
 from rich.console import Console, RenderableType
 from sample_analysis import sample_analysis
 
-from ffm.report.html import html
+from ffm.report.formats.html import html
+from ffm.report.formats.sarif import sarif
 from ffm.report.overview import overview
 from ffm.report.remedies import remedies_view
-from ffm.report.sarif import sarif
 from ffm.report.site import site
 from ffm.report.terminal import render_overview, render_site
 from ffm.report.terminal.remedies import render_remedies

@@ -11,8 +11,8 @@ import pytest
 from sample_analysis import sample_analysis
 
 from ffm.model.timeline import Timeline
-from ffm.report import export
-from ffm.report.export import json_chunks, speedscope
+from ffm.report.formats import export
+from ffm.report.formats.export import json_chunks, speedscope
 
 
 def timeline(rows: int) -> Timeline:

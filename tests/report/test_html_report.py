@@ -12,8 +12,8 @@ import msgspec
 import pytest
 from sample_analysis import benefit, sample_analysis
 
-from ffm.report.html import html, write_html
-from ffm.report.pictures import BARS, LABEL, MOST_ROWS, WIDTH, calls_picture, run_picture, sequence_picture
+from ffm.report.formats.html import html, write_html
+from ffm.report.formats.pictures import BARS, LABEL, MOST_ROWS, WIDTH, calls_picture, run_picture, sequence_picture
 from ffm.report.remedies import remedies_view
 
 VOID = {"meta"}

@@ -16,7 +16,7 @@ from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import given_gpu_times
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.waiting.graph import build_graph
-from ffm.report.perfetto import FIRST_USE, WAIT, perfetto_chunks
+from ffm.report.formats.perfetto import FIRST_USE, WAIT, perfetto_chunks
 from ffm.results.documents import write_document
 from ffm.results.stored import Results
 from ffm.results.timeline_file import save_timeline

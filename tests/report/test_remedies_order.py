@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from ffm.report.formats.sarif import sarif
 from ffm.report.numbers import Estimator
 from ffm.report.overview import overview
 from ffm.report.remedies import remedies_view
-from ffm.report.sarif import sarif
 from ffm.results.analysis_document import Analysis, Group
 from tests.report.sample_analysis import sample_analysis
 

@@ -17,7 +17,7 @@ from ffm.model.device import Action
 from ffm.model.gpu_times import infer_gpu_times
 from ffm.model.waiting.graph import build_graph
 from ffm.model.waiting.path import find_path
-from ffm.report.perfetto import perfetto_chunks
+from ffm.report.formats.perfetto import perfetto_chunks
 from ffm.results.analysis_document import Analysis
 from ffm.results.stored import open_results
 from ffm.sources.nsight import read_nsight

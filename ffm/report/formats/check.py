@@ -7,8 +7,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from ffm.report.check import CheckView, Violation, told
+from ffm.report.formats.sarif import location, log
 from ffm.report.numbers import Scale
-from ffm.report.sarif import location, log
 
 RULES = {
     "new": "Synchronizations or transfers that are neither needed, nor allowed, nor known",

@@ -9,10 +9,12 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
-from ffm.report import pictures, sharing, timing, unproved
+from ffm.report import sharing, timing, unproved
 from ffm.report.commands import command
 from ffm.report.downloads import is_partial
 from ffm.report.fold import fold
+from ffm.report.formats import pictures
+from ffm.report.formats.pictures import Picture, calls_picture, run_picture, sequence_picture
 from ffm.report.names import cut_middle, shorten
 from ffm.report.numbers import (
     ESTIMATOR_MEANINGS,
@@ -26,7 +28,6 @@ from ffm.report.numbers import (
     size,
 )
 from ffm.report.overview import nothing_found, overview
-from ffm.report.pictures import Picture, calls_picture, run_picture, sequence_picture
 from ffm.report.remedies import RemediesView
 from ffm.report.sequence import SequenceView, sequence
 from ffm.report.site import site
@@ -76,7 +77,7 @@ def html(
     """
     scale = Scale(analysis.wall_s)
     environment = Environment(
-        loader=PackageLoader("ffm.report"),
+        loader=PackageLoader("ffm.report.formats"),
         autoescape=select_autoescape(["html.j2"]),
         undefined=StrictUndefined,
         trim_blocks=True,
