@@ -13,30 +13,6 @@ from test_ptx_values import check, values
 pytestmark = pytest.mark.virtual_gpu
 
 
-def test_products_of_24_bits_and_of_bytes() -> None:
-    x, y, z = (values("u4", 96, seed) for seed in (31, 32, 33))
-    signed, other = ((v.astype("i8") << 40) >> 40 for v in (x, y))
-    plain = (x & 0xFFFFFF).astype("u8") * (y & 0xFFFFFF)
-    bytes_of = {kind: (x.view(kind).reshape(-1, 4).astype("i8"), y.view(kind).reshape(-1, 4)) for kind in ("i1", "u1")}
-    halves = x.view("i2").reshape(-1, 2).astype("i8")
-    check(
-        "products",
-        {
-            "mul24.lo.s32 %o, %x, %y;": ("u4", signed * other & 0xFFFFFFFF),
-            "mul24.hi.s32 %o, %x, %y;": ("u4", signed * other >> 16 & 0xFFFFFFFF),
-            "mul24.hi.u32 %o, %x, %y;": ("u4", plain >> 16 & 0xFFFFFFFF),
-            "mad24.lo.u32 %o, %x, %y, %z;": ("u4", plain + z & 0xFFFFFFFF),
-            "dp4a.s32.s32 %o, %x, %y, %z;": ("u4", (bytes_of["i1"][0] * bytes_of["i1"][1]).sum(1) + z & 0xFFFFFFFF),
-            "dp4a.u32.s32 %o, %x, %y, %z;": ("u4", (bytes_of["u1"][0] * bytes_of["i1"][1]).sum(1) + z & 0xFFFFFFFF),
-            "dp2a.lo.s32.u32 %o, %x, %y, %z;": ("u4", (halves * bytes_of["u1"][1][:, :2]).sum(1) + z & 0xFFFFFFFF),
-            "dp2a.hi.s32.s32 %o, %x, %y, %z;": ("u4", (halves * bytes_of["i1"][1][:, 2:]).sum(1) + z & 0xFFFFFFFF),
-        },
-        x,
-        y,
-        z,
-    )
-
-
 def nth_set_bit(mask: int, base: int, offset: int) -> int:
     """The place of a set bit, counted from a place upwards or downwards; all ones if there is none."""
     if offset == 0:
@@ -138,7 +114,7 @@ def test_declarations_need_no_blanks() -> None:
 
 
 def test_approximate_functions_are_within_their_bounds() -> None:
-    # The bounds are ours, not the PTX ISA's: the C library, which computes these, keeps well within them.
+    """The bounds are those of the PTX ISA, in the section of each instruction."""
     x = np.random.default_rng(42).uniform(0.001, 6.28, 400).astype("f4")
     wide = x.astype("f8")
     relative = {
@@ -151,9 +127,11 @@ def test_approximate_functions_are_within_their_bounds() -> None:
     absolute = {
         "sin.approx.f32": (np.sin(wide), 2.0**-20.5),
         "cos.approx.f32": (np.cos(wide), 2.0**-20.5),
-        "lg2.approx.f32": (np.log2(wide), 2.0**-22 * 10),
+        "lg2.approx.f32": (np.log2(wide), 2.0**-22),
     }
     found = evaluate([(f"{name} %o, %x;", "f4") for name in (*relative, *absolute)], x)
     for (name, (expected, bound)), result in zip((relative | absolute).items(), found, strict=True):
-        scale = np.abs(expected) if name in relative else 1
+        scale = np.abs(expected) if name in relative else np.ones_like(wide)
+        if name.startswith("lg2"):  # an absolute bound from 0.5 to 2 only
+            scale = np.where((wide > 0.5) & (wide < 2), 1, np.abs(expected))
         assert (np.abs(result - expected) <= bound * scale).all(), name

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cubins import container
 from cuda.bindings import driver
 from ptx import HEAD, Program, Status, download, kernel, quick_gpu, upload
 from virtual_gpu import checked
@@ -95,6 +96,37 @@ def test_linked_modules_share_functions_and_variables() -> None:
         assert download(address, word)[0] == 4
 
 
+NEWER = b"""
+.version 8.7
+.target sm_120
+.address_size 64
+.visible .entry k(.param .u64 k_0) {
+    .reg .b64 %w<2>;
+    ld.param.u64 %w0, [k_0];
+    st.global.u32 [%w0], 120;
+    ret;
+}
+"""
+PTX_CODE, MACHINE_CODE = 1, 2
+
+
+@pytest.mark.virtual_gpu
+def test_ptx_for_a_newer_gpu_stands_in_for_machine_code_and_the_kernel_says_so() -> None:
+    """Of CUB's kernels in CuPy, there is machine code for each GPU, and PTX for the newest one only."""
+    newer = (PTX_CODE, 120, 0, NEWER, 0)
+    with quick_gpu():
+        program = Program.__new__(Program)
+        program.module = checked(driver.cuModuleLoadData(container((MACHINE_CODE, 90, 0, b"?", 0), newer)))
+        function = checked(driver.cuModuleGetFunction(program.module, b"k"))
+        version = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_PTX_VERSION
+        assert checked(driver.cuFuncGetAttribute(version, function)) == 120
+        word = np.zeros(1, np.uint32)
+        address = upload(word)
+        assert program.launch("k", 1, 1, address) == Status.CUDA_SUCCESS
+        assert download(address, word)[0] == 120
+        assert driver.cuModuleLoadData(container(newer))[0] == Status.CUDA_ERROR_NO_BINARY_FOR_GPU
+
+
 FAULTS = {
     "st.global.u32 [16], 1;": Status.CUDA_ERROR_ILLEGAL_ADDRESS,
     "shl.b64 %w1, %a0, 8; ld.global.u32 %r1, [%w1]; st.global.u32 [%a0], %r1;": Status.CUDA_ERROR_ILLEGAL_ADDRESS,
@@ -176,7 +208,17 @@ def test_without_a_compiler_the_load_says_so() -> None:
     assert "VGPU_LLVM" in ended.stderr
 
 
-@pytest.mark.parametrize("statement", ["wgmma.fence.sync.aligned", ".unheard_of .b32 x"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "wgmma.fence.sync.aligned",
+        "tex.cube.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%w1, {%f1, %f2, %f3, %f4}]",
+        "tex.level.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%w1, {%f1, %f2}], %f3",
+        "tex.grad.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%w1, {%f1, %f2}], {%f1, %f2}, {%f1, %f2}",
+        "tld4.r.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%w1, {%f1, %f2}]",
+        ".unheard_of .b32 x",
+    ],
+)
 def test_the_message_names_kernel_and_instruction(statement: str) -> None:
     ended = launch_apart(kernel("k", 0, f"{statement};"))
     assert ended.stdout == "before\n801\n"

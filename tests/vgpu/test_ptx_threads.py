@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from ptx import Program, Status, download, kernel, quick_gpu, upload
@@ -536,7 +538,123 @@ def test_barrier_objects_count_arrivals() -> None:
     assert found.tolist() == [5, 2, 0, 1, 0, 4, 5, 0]
 
 
-def test_barrier_objects_refuse_what_counts_bytes() -> None:
-    body = ".shared .b64 object; mbarrier.arrive.expect_tx.shared.b64 %w1, [object], 16;"
+def test_barrier_objects_wait_for_bytes_too() -> None:
+    # Arrivals alone, and bytes alone, end no phase; bytes may come before they are expected.
+    state = "mbarrier.test_wait.shared.b64 %p, [object], %w1; selp.u32 %r1, 1, 0, %p; st.global.u32 [%a0+{}], %r1;"
+    found = run(
+        f"""
+        .shared .b64 object;
+        mbarrier.init.shared.b64 [object], 2;
+        mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 %w1, [object], 48;
+        mbarrier.pending_count.b64 %r1, %w1; st.global.u32 [%a0], %r1;
+        mbarrier.arrive.shared::cta.b64 _, [object]; {state.format(4)}
+        mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [object], 32; {state.format(8)}
+        mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [object], 16; {state.format(12)}
+        mbarrier.complete_tx.shared.b64 [object], 1000000;
+        mbarrier.arrive.shared.b64 %w1, [object], 1;
+        mbarrier.arrive.expect_tx.shared.b64 _, [object], 999999; {state.format(16)}
+        mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [object], 1; {state.format(20)}
+        mbarrier.arrive.shared.b64 %w1, [object]; mbarrier.pending_count.b64 %r1, %w1; st.global.u32 [%a0+24], %r1;
+    """,
+        1,
+        words=7,
+    )
+    assert found.tolist() == [2, 0, 0, 1, 0, 1, 2]
+
+
+def test_bulk_copies_arrive_with_their_bytes() -> None:
+    found = run(
+        """
+        .shared .align 128 .b8 buffer[128]; .shared .align 8 .b64 object;
+        mbarrier.init.shared.b64 [object], 1;
+        st.global.v4.u32 [%a0], {1, 2, 3, 4}; st.global.v4.u32 [%a0+16], {5, 6, 7, 8};
+        st.shared.u32 [buffer+64], 9;
+        mov.u32 %r1, 32;
+        cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [buffer+32], [%a0], %r1, [object];
+        mbarrier.arrive.expect_tx.shared.b64 %w1, [object], %r1;
+        mbarrier.test_wait.shared.b64 %p, [object], %w1; selp.u32 %r1, 1, 0, %p; st.global.u32 [%a0], %r1;
+        fence.proxy.async.shared::cta;
+        cp.async.bulk.global.shared::cta.bulk_group [%a0+32], [buffer+48], 32;
+        cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;
+    """,
+        1,
+        words=16,
+    )
+    assert found[:8].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert found[8:13].tolist() == [5, 6, 7, 8, 9]
+
+
+@pytest.mark.virtual_gpu(fresh=True)
+@pytest.mark.parametrize(
+    ("copy", "error"),
+    [
+        ("[buffer], [%a0+8], 16", Status.CUDA_ERROR_MISALIGNED_ADDRESS),
+        ("[buffer+64], [%a0], 4096", Status.CUDA_ERROR_ILLEGAL_ADDRESS),
+    ],
+)
+def test_bulk_copies_check_every_address(copy: str, error: Any) -> None:
+    body = f""".shared .align 128 .b8 buffer[128]; .shared .b64 object;
+        cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes {copy}, [object];"""
     with quick_gpu():
-        assert Program(kernel("k", 1, body)).launch("k", 1, 1, 0) == Status.CUDA_ERROR_NOT_SUPPORTED
+        assert Program(kernel("k", 1, body)).launch("k", 1, 1, upload(np.zeros(4096, "u4"))) == error
+
+
+def test_asynchronous_copies_fill_up_with_zeros_or_ignore_their_source() -> None:
+    found = run(
+        """
+        .shared .align 16 .b8 buffer[64];
+        st.global.v4.u32 [%a0], {1, 2, 3, 4}; mov.u64 %w5, 0;
+        setp.eq.u32 %p, %r0, 0; setp.ne.u32 %q, %r0, 0;
+        cp.async.cg.shared.global [buffer], [%a0], 16;
+        cp.async.cg.shared.global.L2::cache_hint [buffer+16], [%a0], 16, 6, %w5;
+        cp.async.cg.shared.global [buffer+32], [16], 16, %p;
+        cp.async.ca.shared.global.L2::cache_hint [buffer+48], [%a0+4], 4, %q, %w5;
+        cp.async.ca.shared.global.L2::cache_hint [buffer+56], [%a0+8], 8, %w5;
+        cp.async.wait_all;
+        ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [buffer+16]; st.global.v4.u32 [%a0+16], {%r1, %r2, %r3, %r4};
+        ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [buffer+32]; st.global.v4.u32 [%a0+32], {%r1, %r2, %r3, %r4};
+        ld.shared.u32 %r1, [buffer+48]; ld.shared.v2.u32 {%r2, %r3}, [buffer+56];
+        st.global.u32 [%a0+48], %r1; st.global.v2.u32 [%a0+56], {%r2, %r3};
+        ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [buffer]; st.global.v4.u32 [%a0], {%r1, %r2, %r3, %r4};
+    """,
+        1,
+        words=16,
+    )
+    assert found[:4].tolist() == [1, 2, 3, 4]
+    assert found[4:8].tolist() == [1, 2, 0, 0]
+    assert found[8:12].tolist() == [0] * 4
+    assert found[12:].tolist() == [2, 0, 3, 4]
+
+
+def test_shared_addresses_wrap_around_in_32_bits() -> None:
+    # `tile[threadIdx.x + j - 1]` with an unsigned index becomes a register below 0 and an offset.
+    found = run(
+        """
+        .shared .u32 tile[64]; mov.u32 %r1, tile; mad.lo.u32 %r1, %r0, 4, %r1; st.shared.u32 [%r1], %r0;
+        sub.u32 %r1, %r1, 16; ld.shared.u32 %r2, [%r1+16]; st.global.u32 [%w0], %r2;
+    """,
+        4,
+    )
+    assert found.tolist() == [0, 1, 2, 3]
+
+
+def test_atomics_on_vectors_work_on_each_element() -> None:
+    found = run(
+        """
+        cvt.rn.f32.u32 %f1, %r0; mov.f32 %f2, 1.0; mov.b32 %r1, 0x3c004000; mov.b16 %h1, 0x3f80; mov.b16 %h2, 0xc000;
+        red.global.add.v4.f32 [%a0], {%f1, %f2, %f1, %f2};
+        atom.global.add.v2.f32 {%f3, %f4}, [%a0+16], {%f2, %f1};
+        atom.global.add.noftz.v2.f16x2 {%r2, %r3}, [%a0+24], {%r1, %r1};
+        red.global.max.noftz.v4.bf16 [%a0+32], {%h1, %h2, %h2, %h1};
+        atom.global.add.v2.f32 _, [%a0+40], {%f2, %f2};
+    """,
+        64,
+        blocks=10,
+        words=12,
+    )
+    sums, halves, brains = found.view("f4"), found.view("f2"), found.view("u2")
+    total = 10 * sum(range(64))
+    assert sums[:6].tolist() == [total, 640, total, 640, 640, total]
+    assert halves[12:16].tolist() == [1280, 640] * 2
+    assert brains[16:20].tolist() == [0x3F80, 0, 0, 0x3F80]
+    assert sums[10:].tolist() == [640, 640]

@@ -100,6 +100,7 @@ WAITING: dict[str, Callable[[Scene], Any]] = {
     "cuMemFree(managed)": lambda s: checked(driver.cuMemFree(s.managed)),
     "cuMemFreeHost": lambda s: checked(driver.cuMemFreeHost(s.pinned.address)),
     "cuMemHostUnregister": lambda s: checked(driver.cuMemHostUnregister(s.registered)),
+    "cuModuleLoadData": lambda s: checked(driver.cuModuleLoadData(ctypes.addressof(s.image))),
     "cuModuleUnload": lambda s: checked(driver.cuModuleUnload(s.module)),
     "private fetch": private_fetch,
 }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <elf.h>
+#include <limits>
 #include <string>
 
 #include "compressed_code.h"
@@ -51,6 +52,14 @@ std::uint32_t suitability(const BinaryEntry &entry)
     return 2 * entry.architecture + ((entry.flags & architecture_specific) ? 1 : 0);
 }
 
+/* The same for PTX that stands in for machine code: the older, the better. What only one architecture has is none. */
+std::uint32_t suitability_of_newer(const BinaryEntry &entry)
+{
+    if (entry.kind != portable_kind || entry.architecture <= capability || (entry.flags & architecture_specific))
+        return 0;
+    return std::numeric_limits<std::uint32_t>::max() - entry.architecture;
+}
+
 bool extract(const BinaryEntry &entry, const char *bytes, std::string &plain)
 {
     if (!(entry.flags & (compressed_lz4 | compressed_zstandard))) {
@@ -62,8 +71,10 @@ bool extract(const BinaryEntry &entry, const char *bytes, std::string &plain)
     return entry.compressed_size <= entry.size && decompress(compression, bytes, entry.compressed_size, plain);
 }
 
-/* The container's code of one kind that suits this device best. */
-bool select(const void *image, std::uint16_t kind, std::string &plain)
+using Suitability = std::uint32_t (*)(const BinaryEntry &);
+
+/* The container's code of one kind that suits best. */
+bool select(const void *image, std::uint16_t kind, std::string &plain, Suitability suits = suitability)
 {
     const char *place = static_cast<const char *>(image);
     Container container;
@@ -76,7 +87,7 @@ bool select(const void *image, std::uint16_t kind, std::string &plain)
         std::memcpy(&entry, place, sizeof entry);
         if (entry.header_size < sizeof entry)
             break;
-        if (entry.kind == kind && suitability(entry) > 0 && (!best_code || suitability(entry) > suitability(best))) {
+        if (entry.kind == kind && suits(entry) > 0 && (!best_code || suits(entry) > suits(best))) {
             best = entry;
             best_code = place + entry.header_size;
         }
@@ -138,6 +149,7 @@ CUresult take_portable_code(const std::string &text, Found &found)
         return CUDA_ERROR_INVALID_PTX;
     }
     found.program->describe(found.contents);
+    found.contents.architecture = target_of(text);
     return CUDA_SUCCESS;
 }
 
@@ -156,7 +168,12 @@ CUresult take_container(const void *image, Found &found)
     std::string plain;
     if (runs_portable_code(configuration()) && select(image, portable_kind, plain))
         return take_portable_code(plain, found);
-    if (passes_other_code(configuration()) && select(image, machine_kind, plain))
+    bool has_machine_code = select(image, machine_kind, plain);
+    /* A GPU would run the machine code. PTX of the same source computes the same, whichever device it is for. */
+    if (runs_portable_code(configuration()) && has_machine_code &&
+        select(image, portable_kind, plain, suitability_of_newer))
+        return take_portable_code(plain, found);
+    if (passes_other_code(configuration()) && has_machine_code)
         return take_machine_code(plain.data(), plain.size(), found);
     return select(image, portable_kind, plain) ? take_portable_code(plain, found) : refuse_machine_code();
 }

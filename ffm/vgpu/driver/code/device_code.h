@@ -31,6 +31,11 @@ class CompiledCode
         return contents_.variables;
     }
 
+    int architecture() const
+    {
+        return contents_.architecture;
+    }
+
     /* Null where the kernels change nothing. */
     ptx::Program *program() const
     {
@@ -44,8 +49,8 @@ class CompiledCode
     KernelImage image_;
 };
 
-/* Takes the image's PTX where it is to run, else machine code for this device where kernels are to pass
- * (`device.code`).
+/* Takes the image's PTX where it is to run, also PTX for a newer device where the image has machine code for this one;
+ * else machine code for this device where kernels are to pass (`device.code`).
  *
  * Errors, of which the ones of PTX are told on standard error: CUDA_ERROR_JIT_COMPILER_NOT_FOUND where PTX is to run
  * and there is no LLVM; CUDA_ERROR_NO_BINARY_FOR_GPU where neither is for this device (or PTX for an older one);

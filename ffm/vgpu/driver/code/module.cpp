@@ -149,7 +149,9 @@ CUresult get_attribute(int *value, CUfunction_attribute attribute, const void *h
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
         *value = static_cast<int>(properties.constant_size);
         return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION: /* templates choose a launch's shape by this, as the code was compiled for it */
+        *value = kernel->module->compiled ? kernel->module->compiled->architecture() : 90;
+        return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
         *value = 90;
         return CUDA_SUCCESS;
@@ -204,11 +206,15 @@ CUresult get_parameter(const void *handle, size_t index, size_t *offset, size_t 
     return CUDA_SUCCESS;
 }
 
+/* Waits for all earlier work of the context before it loads, as drivers were seen to do on real GPUs. */
 CUresult load_module(CUmodule *module, const void *image)
 {
     Context *context;
     CUresult result = enter(context);
-    return result != CUDA_SUCCESS ? result : load(reinterpret_cast<Module **>(module), image);
+    if (result != CUDA_SUCCESS)
+        return result;
+    wait_for_context(*context);
+    return load(reinterpret_cast<Module **>(module), image);
 }
 
 } // namespace

@@ -26,6 +26,7 @@ struct CodeVariable {
 struct CodeContents {
     std::vector<CodeKernel> kernels;
     std::vector<CodeVariable> variables;
+    int architecture = 90; /* that it was compiled for: 10 * major + minor */
 };
 
 /* Reads machine code (a cubin, which is an ELF file of machine 190) of at most `size` bytes; false if it is not a cubin

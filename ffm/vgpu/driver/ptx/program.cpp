@@ -119,9 +119,6 @@ void Program::build(const std::string &name, Kernel &kernel)
     kernel.code.entry = reinterpret_cast<Code::Entry>(entry);
     kernel.code.schedule = unit.schedule;
     if (unit.schedule == Schedule::coroutines) {
-        kernel.code.resume = reinterpret_cast<Code::Entry>(kernel.object->find("vgpu_continue"));
-        if (!kernel.code.resume)
-            throw Error("compiled code that cannot continue");
         Block block{};
         Thread thread{};
         kernel.code.entry(&block, &thread); /* tells the size of its frame */

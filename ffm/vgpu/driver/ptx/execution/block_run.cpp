@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "memory/memory.h"
-
 namespace vgpu::ptx
 {
 
@@ -15,6 +13,13 @@ constexpr int spins_per_turn = 64;
 constexpr int idle_rounds_until_stalled = 8;
 constexpr std::size_t shared_alignment = 1024;
 
+/* A coroutine's frame begins with the function that continues it (LLVM, "Coroutines in LLVM", switched-resume
+ * lowering); C++ compilers rely on that too. */
+void resume(char *frame)
+{
+    (*reinterpret_cast<void (**)(char *)>(frame))(frame);
+}
+
 } // namespace
 
 BlockRun::BlockRun(Launch &launched, StackPool &stacks, std::uint64_t number) : launch(launched), stacks_(stacks)
@@ -23,12 +28,13 @@ BlockRun::BlockRun(Launch &launched, StackPool &stacks, std::uint64_t number) : 
     thread_count_ = static_cast<int>(shape.block[0] * shape.block[1] * shape.block[2]);
     warp_count_ = (thread_count_ + warp_size - 1) / warp_size;
     std::size_t shared_size = launch.code.shared_size + shape.dynamic_shared;
-    shared_ = std::make_unique<char[]>(shared_size + shared_alignment);
-    DeviceMemory::Map memory = DeviceMemory::map(launch.arguments.device);
-    block.memory_first = memory.first;
-    block.memory_size = memory.size;
-    block.present = memory.present;
-    std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(shared_.get());
+    if (shared_size > 0)
+        shared_ = std::make_unique<char[]>(shared_size + shared_alignment);
+    block.memory_first = launch.memory.first;
+    block.memory_size = launch.memory.size;
+    block.present = launch.memory.present;
+    alignas(shared_alignment) static char nothing[1];
+    std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(shared_ ? shared_.get() : nothing);
     block.shared = reinterpret_cast<char *>((begin + shared_alignment - 1) / shared_alignment * shared_alignment);
     block.shared_size = shared_size;
     block.parameters = launch.arguments.parameters;
@@ -46,15 +52,17 @@ BlockRun::BlockRun(Launch &launched, StackPool &stacks, std::uint64_t number) : 
     block.run = this;
     if (launch.code.schedule == Schedule::loop)
         thread_count_ = warp_count_ = 1; /* one that runs all */
+    else
+        barriers_ = std::make_unique<Barrier[]>(barrier_count);
     alive_ = thread_count_;
     /* Most of their bytes are written before they are read: zeros would cost more than many a block's work. */
     fibers_.reset(new Fiber[static_cast<std::size_t>(thread_count_)]);
     warps_.reset(new Warp[static_cast<std::size_t>(warp_count_)]);
-    barriers_ = std::make_unique<Barrier[]>(barrier_count);
     for (int index = 0; index < warp_count_; ++index) {
         Warp &warp = warps_[static_cast<std::size_t>(index)];
         int lanes = std::min(thread_count_ - index * warp_size, warp_size);
-        warp.ready = warp.yielded = warp.ahead = warp.meeting = warp.asking = 0;
+        warp.ready = warp.yielded = warp.ahead = warp.meeting = warp.asking = warp.mask = 0;
+        warp.masks_are_one = false;
         warp.alive = ~std::uint32_t{0} >> (warp_size - lanes);
         warp.turns_left = 0;
     }
@@ -176,7 +184,7 @@ void BlockRun::run_coroutine(int index)
         thread.over = 0;
         code.entry(&block, &thread);
     } else {
-        code.resume(&block, &thread);
+        resume(thread.frame);
     }
     if (thread.over)
         leave();
@@ -208,12 +216,6 @@ void BlockRun::leave()
         if (barrier.expected == 0 && static_cast<int>(barrier.arrived) >= alive_)
             release(barrier);
     }
-}
-
-std::uint64_t &BlockRun::result(const Warp &warp, int lane)
-{
-    std::size_t first = static_cast<std::size_t>(&warp - warps_.get()) * warp_size;
-    return fibers_[first + static_cast<std::size_t>(lane)].thread.result;
 }
 
 /* A thread of the warp that can run; -1 for none. */

@@ -16,7 +16,10 @@ constexpr int largest_block = 1024;
 constexpr int barrier_count = 16;
 
 /* What threads of a warp meet for, with the mask that says who takes part. */
-enum class Meeting { barrier, shuffle, vote, match, reduce };
+enum class Meeting : std::uint8_t { barrier, shuffle, vote, match, reduce };
+
+/* As the translation numbers them. */
+enum class Shuffle { up, down, butterfly, index };
 
 class BlockRun
 {
@@ -56,11 +59,14 @@ class BlockRun
     };
     struct Warp {
         std::uint32_t ready, yielded, ahead, alive, meeting, asking;
-        int turns_left; /* by lanes that ask, to those that watch memory */
+        std::uint32_t mask; /* of the lane that came last to a meeting */
+        bool masks_are_one; /* all lanes that meet have it */
+        int turns_left;     /* by lanes that ask, to those that watch memory */
         struct Lane {
             std::uint64_t value;
             std::uint32_t mask, lane, clamp;
-            int how, site;
+            int site;
+            std::uint8_t how;
             Meeting meeting;
         } lanes[warp_size];
     };
@@ -82,10 +88,15 @@ class BlockRun
     int choose();
     void change_to(int thread);
     void begin(Thread &thread);
-    std::uint64_t &result(const Warp &warp, int lane);
+    std::uint64_t &result(const Warp &warp, int lane)
+    {
+        std::size_t first = static_cast<std::size_t>(&warp - warps_.get()) * warp_size;
+        return fibers_[first + static_cast<std::size_t>(lane)].thread.result;
+    }
     int take(int warp);
     bool is_complete(const Warp &warp, std::uint32_t mask) const;
     void finish_meeting(Warp &warp, std::uint32_t group);
+    template <Shuffle mode> void exchange(Warp &warp, std::uint32_t group);
     void release(Barrier &barrier);
     void recheck(Warp &warp);
     void come_together(Warp &warp);

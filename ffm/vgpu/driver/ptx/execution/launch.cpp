@@ -235,7 +235,7 @@ std::size_t stack_size(const Code &code)
 }
 
 Launch::Launch(const Code &launched, const LaunchShape &given, const Arguments &handed)
-    : code(launched), shape(given), arguments(handed),
+    : code(launched), shape(given), arguments(handed), memory(DeviceMemory::map(handed.device)),
       block_count(std::uint64_t{given.grid[0]} * given.grid[1] * given.grid[2]), id(next_id()),
       workspace(workspace_words)
 {

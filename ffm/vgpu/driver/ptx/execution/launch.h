@@ -10,6 +10,7 @@
 #include "../translation/unit.h"
 #include "block.h"
 #include "foundation/cuda_api.h"
+#include "memory/memory.h"
 #include "ptx/launch_shape.h"
 
 namespace vgpu::ptx
@@ -21,7 +22,6 @@ struct Code {
 
     std::string name;
     Entry entry = nullptr;
-    Entry resume = nullptr; /* of coroutines */
     Schedule schedule = Schedule::loop;
     std::size_t shared_size = 0; /* bytes of static shared variables */
     std::size_t local_size = 0;
@@ -68,6 +68,7 @@ class Launch
     const Code &code;
     const LaunchShape shape;
     const Arguments arguments;
+    const DeviceMemory::Map memory; /* as it was when the launch began; slower ways find what came later */
     std::atomic<std::uint64_t> next_block{0};
     const std::uint64_t block_count;
     volatile std::int32_t stop = 0;

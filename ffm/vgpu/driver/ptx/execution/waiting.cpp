@@ -13,31 +13,20 @@ namespace
 constexpr int turns_of_patience = 4;
 
 /* shfl: the lane whose value `lane` gets (PTX ISA, "shfl.sync"); its own where there is none, and then false. */
-bool source_lane(int mode, int lane, std::uint32_t b, std::uint32_t c, int &source)
+template <Shuffle mode> bool source_lane(int lane, std::uint32_t b, std::uint32_t c, int &source)
 {
     int segment = static_cast<int>(c >> 8 & 31), clamp = static_cast<int>(c & 31), offset = static_cast<int>(b & 31);
     int highest = (lane & segment) | (clamp & ~segment), lowest = lane & segment;
-    bool inside;
-    switch (mode) {
-    case 0:
+    if (mode == Shuffle::up)
         source = lane - offset;
-        inside = source >= highest;
-        break;
-    case 1:
+    else if (mode == Shuffle::down)
         source = lane + offset;
-        inside = source <= highest;
-        break;
-    case 2:
+    else if (mode == Shuffle::butterfly)
         source = lane ^ offset;
-        inside = source <= highest;
-        break;
-    default:
+    else
         source = lowest | (offset & ~segment);
-        inside = source <= highest;
-        break;
-    }
-    if (!inside)
-        source = lane;
+    bool inside = mode == Shuffle::up ? source >= highest : source <= highest;
+    source = inside ? source : lane;
     return inside;
 }
 
@@ -84,7 +73,8 @@ bool BlockRun::wait_at_barrier(std::uint32_t number, std::uint32_t count, int ho
     ++barrier.arrived;
     barrier.holding += holds;
     Warp &warp = warps_[static_cast<std::size_t>(current_ / warp_size)];
-    warp.lanes[current_ % warp_size].how = how;
+    if (how > 1)
+        warp.lanes[current_ % warp_size].how = static_cast<std::uint8_t>(how);
     if (how != 1)
         barrier.waiting[current_ / warp_size] |= lane_bit(current_ % warp_size);
     std::uint32_t arrived = barrier.arrived;
@@ -103,7 +93,7 @@ void BlockRun::release(Barrier &barrier)
         warp.ready |= barrier.waiting[index];
         if (barrier.counts)
             for_each_lane(barrier.waiting[index], [&](int lane) {
-                int how = warp.lanes[lane].how;
+                int how = warp.lanes[lane].how; /* of a plain wait, nobody asks */
                 result(warp, lane) = how == 3   ? barrier.holding == barrier.arrived
                                      : how == 4 ? barrier.holding > 0
                                                 : barrier.holding;
@@ -121,6 +111,8 @@ bool BlockRun::is_complete(const Warp &warp, std::uint32_t mask) const
     std::uint32_t group = mask & warp.alive;
     if ((warp.meeting & group) != group)
         return false;
+    if (warp.masks_are_one)
+        return true;
     bool same = true;
     for_each_lane(group, [&](int lane) { same &= warp.lanes[lane].mask == mask; });
     return same;
@@ -137,15 +129,31 @@ bool BlockRun::meet(Meeting meeting, int how, std::uint64_t value, std::uint32_t
     own.mask = mask;
     own.lane = lane;
     own.clamp = clamp;
-    own.how = how;
+    own.how = static_cast<std::uint8_t>(how);
     own.meeting = meeting;
+    warp.masks_are_one = !warp.meeting || (warp.masks_are_one && mask == warp.mask);
+    warp.mask = mask;
     warp.meeting |= lane_bit(self);
-    if (is_complete(warp, mask)) {
-        finish_meeting(warp, mask & warp.alive);
+    std::uint32_t group = mask & warp.alive;
+    if (warp.masks_are_one ? (warp.meeting & group) == group : is_complete(warp, mask)) {
+        finish_meeting(warp, group);
         warp.ready &= ~lane_bit(self);
         return false;
     }
     return suspend();
+}
+
+/* A lane that takes no part has no defined value: who asks for it gets its own. */
+template <Shuffle mode> void BlockRun::exchange(Warp &warp, std::uint32_t group)
+{
+    for_each_lane(group, [&](int lane) {
+        const Warp::Lane &own = warp.lanes[lane];
+        int source;
+        bool inside = source_lane<mode>(lane, own.lane, own.clamp, source);
+        source = group & lane_bit(source) ? source : lane;
+        result(warp, lane) =
+            (inside ? std::uint64_t{1} << 32 : 0) | static_cast<std::uint32_t>(warp.lanes[source].value);
+    });
 }
 
 /* Gives every lane of the group its result, and lets it continue. */
@@ -157,15 +165,20 @@ void BlockRun::finish_meeting(Warp &warp, std::uint32_t group)
     case Meeting::barrier:
         break;
     case Meeting::shuffle:
-        for_each_lane(group, [&](int lane) {
-            const Warp::Lane &own = warp.lanes[lane];
-            int source;
-            bool inside = source_lane(how, lane, own.lane, own.clamp, source);
-            if (!(group & lane_bit(source)))
-                source = lane; /* a lane that takes no part has no defined value */
-            result(warp, lane) =
-                (inside ? std::uint64_t{1} << 32 : 0) | static_cast<std::uint32_t>(warp.lanes[source].value);
-        });
+        switch (static_cast<Shuffle>(how)) {
+        case Shuffle::up:
+            exchange<Shuffle::up>(warp, group);
+            break;
+        case Shuffle::down:
+            exchange<Shuffle::down>(warp, group);
+            break;
+        case Shuffle::butterfly:
+            exchange<Shuffle::butterfly>(warp, group);
+            break;
+        case Shuffle::index:
+            exchange<Shuffle::index>(warp, group);
+            break;
+        }
         break;
     case Meeting::vote: {
         std::uint32_t holding = 0;
@@ -237,8 +250,11 @@ void BlockRun::answer(Warp &warp)
 {
     std::uint32_t group = 0;
     int site = INT_MAX; /* the first in the program's text: from there, lanes come to where others wait for them */
-    for_each_lane(warp.asking, [&](int lane) { site = std::min(site, warp.lanes[lane].site); });
-    for_each_lane(warp.asking, [&](int lane) { group |= warp.lanes[lane].site == site ? lane_bit(lane) : 0; });
+    for_each_lane(warp.asking, [&](int lane) {
+        int own = warp.lanes[lane].site;
+        group = own < site ? lane_bit(lane) : own == site ? group | lane_bit(lane) : group;
+        site = std::min(site, own);
+    });
     for_each_lane(group, [&](int lane) { result(warp, lane) = group; });
     warp.asking &= ~group;
     warp.ready |= group;

@@ -61,7 +61,8 @@ std::string Emitter::combined(const std::string &name, Type kind, const std::str
 }
 
 /* One value's atomic operation; yields what was there, as an integer. */
-std::string Emitter::exchange(const Instruction &instruction, Type kind, const std::string &pointer)
+std::string Emitter::exchange(const Instruction &instruction, Type kind, const std::string &pointer,
+                              const Operand &operand)
 {
     bool alone = space(instruction) == Space::shared;
     static const std::map<std::string, std::string> *operations = new std::map<std::string, std::string>{
@@ -73,8 +74,7 @@ std::string Emitter::exchange(const Instruction &instruction, Type kind, const s
             name = word;
     if (name.empty())
         unsupported(instruction);
-    std::size_t first = instruction.words.front() == "atom" ? 2 : 1;
-    std::string value = read(operand(instruction, first), kind), in = kind.llvm();
+    std::string value = read(operand, kind), in = kind.llvm();
     std::string align = ", align " + std::to_string(kind.bytes());
     if (kind.is_float() && name != "exch") {
         if (kind.bits >= 32 && name == "add" && !alone)
@@ -100,6 +100,24 @@ std::string Emitter::exchange(const Instruction &instruction, Type kind, const s
     return operation("atomicrmw " + how + " ptr " + pointer + ", " + kind.integer() + " " + given + " seq_cst" + align);
 }
 
+/* atom.cas */
+std::string Emitter::swap_if_equal(const Instruction &instruction, Type kind, const std::string &pointer)
+{
+    std::string in = kind.integer();
+    std::string expected = cast(read(operand(instruction, 2), kind), kind.llvm(), in);
+    std::string desired = cast(read(operand(instruction, 3), kind), kind.llvm(), in);
+    if (space(instruction) == Space::shared)
+        return replace_alone(kind, pointer, [&](const std::string &found) {
+            std::string same = operation("icmp eq " + in + " " + found + ", " + expected);
+            return operation("select i1 " + same + ", " + in + " " + desired + ", " + in + " " + found);
+        });
+    return operation("extractvalue { " + in + ", i1 } " +
+                     operation("cmpxchg ptr " + pointer + ", " + in + " " + expected + ", " + in + " " + desired +
+                               " seq_cst seq_cst, align " + std::to_string(kind.bytes())) +
+                     ", 0");
+}
+
+/* Of a vector, each element's operation is atomic, and the whole is not: so the ISA says. */
 void Emitter::atomic(const Instruction &instruction)
 {
     Type kind = type(instruction);
@@ -108,31 +126,24 @@ void Emitter::atomic(const Instruction &instruction)
         unsupported(instruction);
     if (yields)
         spin();
-    int length = instruction.has("v8") ? 8 : instruction.has("v4") ? 4 : instruction.has("v2") ? 2 : 1;
-    if (length > 1)
-        unsupported(instruction);
     const Operand &address = operand(instruction, yields ? 1 : 0);
-    std::string at = pointer(address, space(instruction), kind.bytes()), before;
     if (instruction.has("cas")) {
-        std::string in = kind.integer();
-        std::string expected = cast(read(operand(instruction, 2), kind), kind.llvm(), in);
-        std::string desired = cast(read(operand(instruction, 3), kind), kind.llvm(), in);
-        auto swapped = [&](const std::string &found) {
-            std::string same = operation("icmp eq " + in + " " + found + ", " + expected);
-            return operation("select i1 " + same + ", " + in + " " + desired + ", " + in + " " + found);
-        };
-        if (space(instruction) == Space::shared)
-            before = replace_alone(kind, at, swapped);
-        else
-            before = operation("extractvalue { " + in + ", i1 } " +
-                               operation("cmpxchg ptr " + at + ", " + in + " " + expected + ", " + in + " " + desired +
-                                         " seq_cst seq_cst, align " + std::to_string(kind.bytes())) +
-                               ", 0");
-    } else {
-        before = exchange(instruction, kind, at);
+        std::string at = pointer(address, space(instruction), kind.bytes());
+        std::string before = swap_if_equal(instruction, kind, at);
+        return write(operand(instruction, 0), kind, cast(before, kind.integer(), kind.llvm()));
     }
-    if (yields)
-        write(operand(instruction, 0), kind, cast(before, kind.integer(), kind.llvm()));
+    int length = vector_length(instruction);
+    std::string at = pointer(address, space(instruction), length * kind.bytes());
+    const Operand &given = operand(instruction, yields ? 2 : 1), &taken = operand(instruction, 0);
+    for (int index = 0; index < length; ++index) {
+        std::size_t member = static_cast<std::size_t>(index);
+        std::string place = at;
+        if (index > 0)
+            place = operation("getelementptr i8, ptr " + at + ", i64 " + std::to_string(index * kind.bytes()));
+        std::string before = exchange(instruction, kind, place, length == 1 ? given : given.members.at(member));
+        if (yields && taken.form != Operand::Form::discarded)
+            write(length == 1 ? taken : taken.members.at(member), kind, cast(before, kind.integer(), kind.llvm()));
+    }
 }
 
 void Emitter::fence(const Instruction &)

@@ -194,13 +194,8 @@ void Emitter::convert(const Instruction &instruction)
         result = real_to_integer(instruction, to, from, value);
     else
         result = integer_to_integer(instruction, to, from, value);
-    if (to.is_float() && to.bits == 64 && instruction.has("sat"))
-        unsupported(instruction);
-    if (to.is_float() && to.bits == 16 && instruction.has("sat")) {
-        std::string clamped = call("float", "saturate_f32", "float " + widened(to, result));
-        result = to.kind == Kind::brain ? call("i16", "narrow_bf16", "float " + clamped)
-                                        : operation("fptrunc float " + clamped + " to half");
-    }
+    if (to.is_float() && to.bits != 32 && instruction.has("sat"))
+        result = saturated(to, result);
     write(operand(instruction, 0), to, to.is_float() ? finish_real(instruction, to, result) : result);
 }
 

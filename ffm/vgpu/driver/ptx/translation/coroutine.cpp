@@ -10,14 +10,7 @@ const char *const coroutine_over = "thread.over";
 std::string coroutine_entry(const std::string &body)
 {
     return "\ndefine void @vgpu_entry(ptr %block, ptr %thread) nounwind {\n  call void @\"" + body +
-           "\"(ptr %block, ptr %thread)\n  ret void\n}\n" + R"IR(
-define void @vgpu_continue(ptr %block, ptr %thread) nounwind {
-  %framep = getelementptr %Thread, ptr %thread, i32 0, i32 5
-  %frame = load ptr, ptr %framep
-  call void @llvm.coro.resume(ptr %frame)
-  ret void
-}
-)IR";
+           "\"(ptr %block, ptr %thread)\n  ret void\n}\n";
 }
 
 bool Emitter::is_coroutine() const

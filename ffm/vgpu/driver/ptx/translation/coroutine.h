@@ -10,7 +10,7 @@ namespace vgpu::ptx
 /* The label where a thread that comes to its end goes. No label of PTX has a dot. */
 extern const char *const coroutine_over;
 
-/* `vgpu_entry`, which starts a thread or, without a frame, says how large that has to be; `vgpu_continue`. */
+/* `vgpu_entry`, which starts a thread or, without a frame, says how large that has to be. */
 std::string coroutine_entry(const std::string &body);
 
 } // namespace vgpu::ptx

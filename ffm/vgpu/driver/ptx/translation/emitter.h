@@ -21,6 +21,9 @@ inline std::string quoted(const std::string &name)
 /* The direction of rounding: 0 nearest even, 1 towards zero, 2 down, 3 up; `i` marks rounding to an integer. */
 int rounding_direction(const Instruction &instruction);
 
+/* How many values the instruction works on: of `.v2`, `.v4`, `.v8`; else 1. */
+int vector_length(const Instruction &instruction);
+
 class Emitter
 {
   public:
@@ -123,6 +126,8 @@ class Emitter
     std::string real_extremum(const Instruction &, const std::string &name, Type type, const Values &values);
     std::string finish_real(const Instruction &, Type type, const std::string &value);
     std::string flushed(const Instruction &, Type type, const std::string &value);
+    std::string flushed_half(const Instruction &, Type type, const std::string &value);
+    std::string saturated(Type type, const std::string &value);
 
     /* conversion.cpp */
     void convert(const Instruction &);
@@ -155,15 +160,19 @@ class Emitter
     void store(const Instruction &);
     void nothing(const Instruction &);
     void copy_async(const Instruction &);
+    void copy_bulk(const Instruction &);
     Space space(const Instruction &) const;
     std::string pointer(const Operand &operand, Space space, int bytes); /* checked */
+    std::string checked(const std::string &address, Space space, int bytes);
+    static Space space_of(const std::string &word);
     std::string parameter_pointer(const Operand &operand);
     std::string unchecked_address(const Operand &operand);
 
     /* atomic.cpp */
     void atomic(const Instruction &);
     void fence(const Instruction &);
-    std::string exchange(const Instruction &, Type type, const std::string &pointer);
+    std::string exchange(const Instruction &, Type type, const std::string &pointer, const Operand &operand);
+    std::string swap_if_equal(const Instruction &, Type type, const std::string &pointer);
     std::string compare_loop(Type type, const std::string &pointer,
                              const std::function<std::string(const std::string &)> &next);
     std::string replace_alone(Type type, const std::string &pointer,
@@ -174,6 +183,8 @@ class Emitter
     void barrier_object(const Instruction &);
     void wait_at_object(const Instruction &);
     void arrive_after_copies(const Instruction &);
+    void settle(const std::string &object, const std::string &counted);
+    void count_bytes(const std::string &object, const std::string &bytes, bool fewer);
     std::string arrive_at(const std::string &object, const std::string &arrivals, bool drops);
     std::string phase_is_over(const std::string &object, const std::string &given, bool by_parity);
 

@@ -1,8 +1,10 @@
 /* mbarrier: barriers that are objects in shared memory (PTX ISA, "mbarrier").
  *
  * The ISA leaves the layout open. Here the lowest 20 bits count the pending arrivals, the next 20 those that each phase
- * expects, and the highest 24 the phases. What an arrival yields is the object as it was before, so that waiting for
- * its phase means that the phases differ. Threads of a block share one thread of the processor: no access is atomic. */
+ * expects, the next 21 the bytes that copies still have to bring (negative where they came before they were expected),
+ * and the highest 3 the phases. What an arrival yields is the object as it was before, so that waiting for its phase
+ * means that the phases differ: only the current phase and the one before may be waited for. Threads of a block share
+ * one thread of the processor: no access is atomic. */
 #include "emitter.h"
 
 namespace vgpu::ptx
@@ -13,26 +15,51 @@ namespace
 
 constexpr std::int64_t count_bits = 20;
 constexpr std::int64_t count_mask = (std::int64_t{1} << count_bits) - 1;
-constexpr std::int64_t phase_place = 2 * count_bits;
+constexpr std::int64_t bytes_place = 2 * count_bits;
+constexpr std::int64_t phase_place = 61;
+constexpr std::uint64_t bytes_mask = (std::uint64_t{1} << phase_place) - (std::uint64_t{1} << bytes_place);
+
+/* As LLVM's assembly language writes a word of 64 bits. */
+std::string word(std::uint64_t value)
+{
+    return std::to_string(static_cast<std::int64_t>(value));
+}
 
 } // namespace
+
+/* Stores what the object becomes; the next phase begins where neither arrivals nor bytes are missing. */
+void Emitter::settle(const std::string &object, const std::string &counted)
+{
+    std::string missing = operation("and i64 " + counted + ", " + word(count_mask | bytes_mask));
+    std::string expected =
+        operation("and i64 " + operation("lshr i64 " + counted + ", " + word(count_bits)) + ", " + word(count_mask));
+    std::string advanced = operation("add i64 " + counted + ", " + word(std::uint64_t{1} << phase_place));
+    std::string next = operation("or i64 " + advanced + ", " + expected);
+    std::string completes = operation("icmp eq i64 " + missing + ", 0");
+    std::string after = operation("select i1 " + completes + ", i64 " + next + ", i64 " + counted);
+    line("store volatile i64 " + after + ", ptr " + object);
+}
 
 /* Counts `arrivals` (an i64), which with `drops` are expected in no later phase either; yields the object as it was. */
 std::string Emitter::arrive_at(const std::string &object, const std::string &arrivals, bool drops)
 {
-    const std::string mask = std::to_string(count_mask), width = std::to_string(count_bits);
     std::string before = operation("load volatile i64, ptr " + object);
     std::string counted = operation("sub i64 " + before + ", " + arrivals);
     if (drops)
-        counted = operation("sub i64 " + counted + ", " + operation("shl i64 " + arrivals + ", " + width));
-    std::string pending = operation("and i64 " + counted + ", " + mask);
-    std::string expected = operation("and i64 " + operation("lshr i64 " + counted + ", " + width) + ", " + mask);
-    std::string advanced = operation("add i64 " + counted + ", " + std::to_string(std::int64_t{1} << phase_place));
-    std::string next = operation("or i64 " + advanced + ", " + expected);
-    std::string completes = operation("icmp eq i64 " + pending + ", 0");
-    std::string after = operation("select i1 " + completes + ", i64 " + next + ", i64 " + counted);
-    line("store volatile i64 " + after + ", ptr " + object);
+        counted = operation("sub i64 " + counted + ", " + operation("shl i64 " + arrivals + ", " + word(count_bits)));
+    settle(object, counted);
     return before;
+}
+
+/* Has the current phase wait for `bytes` more, an i32, or for fewer. */
+void Emitter::count_bytes(const std::string &object, const std::string &bytes, bool fewer)
+{
+    std::string before = operation("load volatile i64, ptr " + object);
+    std::string change = operation("shl i64 " + extend(bytes, 32, 64, false) + ", " + word(bytes_place));
+    std::string changed = operation(std::string(fewer ? "sub" : "add") + " i64 " + before + ", " + change);
+    std::string differs = operation("and i64 " + operation("xor i64 " + before + ", " + changed) + ", " +
+                                    word(bytes_mask)); /* but not what is carried from there */
+    settle(object, operation("xor i64 " + before + ", " + differs));
 }
 
 /* Whether the phase is over that is given by an arrival's state, or by whether its number is odd; an i1. */
@@ -68,8 +95,9 @@ void Emitter::barrier_object(const Instruction &instruction)
 {
     const std::string &what = instruction.words.at(1);
     Type count = bits_type(32), whole = bits_type(64);
-    if (instruction.has("expect_tx") || what == "expect_tx" || what == "complete_tx")
-        unsupported(instruction, "it counts the bytes of bulk copies");
+    if (what == "expect_tx" || what == "complete_tx")
+        return count_bytes(pointer(operand(instruction, 0), space(instruction), 8),
+                           read(operand(instruction, 1), count), what == "complete_tx");
     if (what == "test_wait" || what == "try_wait")
         return wait_at_object(instruction);
     if (what == "pending_count") {
@@ -88,7 +116,9 @@ void Emitter::barrier_object(const Instruction &instruction)
     if (what != "arrive" && what != "arrive_drop")
         unsupported(instruction);
     std::string object = pointer(operand(instruction, 1), space(instruction), 8), arrivals = "1";
-    if (instruction.operands.size() > 2)
+    if (instruction.has("expect_tx"))
+        count_bytes(object, read(operand(instruction, 2), count), false);
+    else if (instruction.operands.size() > 2)
         arrivals = extend(read(operand(instruction, 2), count), 32, 64, false);
     std::string before = arrive_at(object, arrivals, what == "arrive_drop");
     if (operand(instruction, 0).form != Operand::Form::discarded)

@@ -12,11 +12,6 @@ int logarithm(int bytes)
     return bytes <= 1 ? 0 : 31 - __builtin_clz(static_cast<unsigned>(bytes));
 }
 
-int vector_length(const Instruction &instruction)
-{
-    return instruction.has("v8") ? 8 : instruction.has("v4") ? 4 : instruction.has("v2") ? 2 : 1;
-}
-
 /* How LLVM is to order the access; empty for ordinary ones. */
 std::string ordering(const Instruction &instruction, bool load)
 {
@@ -28,23 +23,29 @@ std::string ordering(const Instruction &instruction, bool load)
 
 } // namespace
 
+int vector_length(const Instruction &instruction)
+{
+    return instruction.has("v8") ? 8 : instruction.has("v4") ? 4 : instruction.has("v2") ? 2 : 1;
+}
+
+/* What a modifier names. A cluster is one block here, so that its shared memory is the block's own. */
+Space Emitter::space_of(const std::string &word)
+{
+    static const std::map<std::string, Space> *spaces = new std::map<std::string, Space>{{"global", Space::global},
+                                                                                         {"shared", Space::shared},
+                                                                                         {"local", Space::local},
+                                                                                         {"const", Space::constant},
+                                                                                         {"param", Space::parameter}};
+    auto found = spaces->find(word.substr(0, word.find("::")));
+    return found == spaces->end() ? Space::none : found->second;
+}
+
 /* The state space that is written as a modifier; none: generic. */
 Space Emitter::space(const Instruction &instruction) const
 {
-    for (const std::string &word : instruction.words) {
-        std::string stem = word.substr(0, word.find("::"));
-        if (word == "shared::cluster")
-            unsupported(instruction);
-        static const std::map<std::string, Space> *spaces =
-            new std::map<std::string, Space>{{"global", Space::global},
-                                             {"shared", Space::shared},
-                                             {"local", Space::local},
-                                             {"const", Space::constant},
-                                             {"param", Space::parameter}};
-        auto found = spaces->find(stem);
-        if (found != spaces->end())
-            return found->second;
-    }
+    for (const std::string &word : instruction.words)
+        if (Space found = space_of(word); found != Space::none)
+            return found;
     return Space::none;
 }
 
@@ -56,7 +57,10 @@ std::string Emitter::unchecked_address(const Operand &operand)
         Operand whole = operand;
         whole.form = Operand::Form::name;
         Type kind = {Kind::unsign, found->second->type.bits, 1};
-        base = cast(read(whole, kind), kind.integer(), "i64");
+        std::string start = read(whole, kind);
+        if (operand.value != 0) /* an address of 32 bits wraps around there */
+            start = operation("add " + kind.integer() + " " + start + ", " + std::to_string(operand.value));
+        return cast(start, kind.integer(), "i64");
     } else if (!operand.name.empty()) {
         base = address_of(operand.name);
     }
@@ -85,9 +89,14 @@ std::string Emitter::pointer(const Operand &operand, Space space, int bytes)
         if (!direct.empty())
             return direct;
     }
+    return checked(unchecked_address(operand), space, bytes);
+}
+
+std::string Emitter::checked(const std::string &address, Space space, int bytes)
+{
     std::string name = space == Space::shared ? "at_shared" : space == Space::local ? "at_local" : "at";
-    std::string arguments = "ptr %block, ptr %thread, i64 " + unchecked_address(operand) + ", i64 " +
-                            std::to_string(logarithm(bytes)) + ", i64 " + std::to_string(bytes);
+    std::string arguments = "ptr %block, ptr %thread, i64 " + address + ", i64 " + std::to_string(logarithm(bytes)) +
+                            ", i64 " + std::to_string(bytes);
     if (name == "at")
         arguments += ", i1 " + std::string(space == Space::global ? "false" : "true");
     return operation("inttoptr i64 " + call("i64", name, arguments) + " to ptr");
@@ -156,8 +165,10 @@ void Emitter::nothing(const Instruction &instruction)
 /* cp.async copies at once, so that there is nothing to wait for. */
 void Emitter::copy_async(const Instruction &instruction)
 {
-    if (instruction.words.size() < 2 || instruction.words[1] != "async" || instruction.has("bulk"))
+    if (instruction.words.size() < 2 || instruction.words[1] != "async")
         unsupported(instruction);
+    if (instruction.has("bulk"))
+        return copy_bulk(instruction);
     if (instruction.has("mbarrier"))
         return arrive_after_copies(instruction);
     if (instruction.has("commit_group") || instruction.has("wait_group") || instruction.has("wait_all"))
@@ -166,12 +177,14 @@ void Emitter::copy_async(const Instruction &instruction)
     if (size != 4 && size != 8 && size != 16)
         unsupported(instruction, "the size of the copy");
     std::string to = pointer(operand(instruction, 0), Space::shared, size), kept = std::to_string(size);
-    if (instruction.operands.size() > 3 && operand(instruction, 3).form == Operand::Form::name &&
-        variables_.count(operand(instruction, 3).name) &&
-        variables_[operand(instruction, 3).name]->type.kind == Kind::predicate)
-        unsupported(instruction, "ignoring the source");
-    if (instruction.operands.size() > 3) { /* fewer bytes, and zeros behind them */
-        kept = intrinsic("umin", "i32", {read(operand(instruction, 3), bits_type(32)), std::to_string(size)});
+    bool has_policy = instruction.has("L2::cache_hint");
+    if (instruction.operands.size() > (has_policy ? 4 : 3)) { /* fewer bytes, and zeros behind them */
+        const Operand &fewer = operand(instruction, 3);
+        auto named = variables_.find(fewer.name);
+        if (named != variables_.end() && named->second->type.kind == Kind::predicate)
+            kept = operation("select i1 " + read(fewer, type_of("pred")) + ", i32 0, i32 " + kept);
+        else
+            kept = intrinsic("umin", "i32", {read(fewer, bits_type(32)), kept});
         line("store " + bits_type(8 * size).integer() + " 0, ptr " + to + ", align " + std::to_string(size));
         kept = extend(kept, 32, 64, false);
         std::string copies = operation("icmp ne i64 " + kept + ", 0");
@@ -185,6 +198,38 @@ void Emitter::copy_async(const Instruction &instruction)
     }
     std::string from = pointer(operand(instruction, 1), Space::global, size);
     line("call void @llvm.memcpy.p0.p0.i64(ptr " + to + ", ptr " + from + ", i64 " + kept + ", i1 false)");
+}
+
+/* cp.async.bulk copies at once too, units of 16 bytes; a barrier object is told of the bytes. */
+void Emitter::copy_bulk(const Instruction &instruction)
+{
+    if (instruction.has("commit_group") || instruction.has("wait_group"))
+        return;
+    bool tells = instruction.has("mbarrier::complete_tx::bytes");
+    if (instruction.words[2] == "tensor" || instruction.words[2] == "prefetch" ||
+        instruction.has("multicast::cluster") || instruction.has("cp_mask") ||
+        (!tells && !instruction.has("bulk_group")))
+        unsupported(instruction);
+    std::string size = read(operand(instruction, 2), bits_type(32));
+    std::string to = unchecked_address(operand(instruction, 0)), from = unchecked_address(operand(instruction, 1));
+    std::string behind = extend(size, 32, 64, false);
+    std::string before = fresh_label(), again = fresh_label(), inside = fresh_label(), next = fresh_label(),
+                done = fresh_label(), following = "%" + fresh_label();
+    begin(before);
+    begin(again);
+    std::string offset =
+        operation("phi i64 [ 0, %" + quoted(before) + " ], [ " + following + ", %" + quoted(next) + " ]");
+    branch(operation("icmp ult i64 " + offset + ", " + behind), inside, done);
+    begin(inside);
+    std::string source = checked(operation("add i64 " + from + ", " + offset), space_of(instruction.words[4]), 16);
+    std::string target = checked(operation("add i64 " + to + ", " + offset), space_of(instruction.words[3]), 16);
+    line("store i128 " + operation("load i128, ptr " + source + ", align 16") + ", ptr " + target + ", align 16");
+    begin(next);
+    line(following + " = add i64 " + offset + ", 16");
+    jump(again);
+    begin(done);
+    if (tells)
+        count_bytes(pointer(operand(instruction, 3), Space::shared, 8), size, true);
 }
 
 void Emitter::add_memory(std::map<std::string, Handler> &handlers)

@@ -62,7 +62,6 @@ declare ptr @llvm.coro.begin(token, ptr)
 declare i8 @llvm.coro.suspend(token, i1)
 declare ptr @llvm.coro.free(token, ptr)
 declare void @llvm.coro.end(ptr, i1, token)
-declare void @llvm.coro.resume(ptr)
 
 ; where the GPU finds `a`, an address of `w` bytes, of which `k` is the logarithm
 define internal i64 @at(ptr %block, ptr %thread, i64 %a, i64 %k, i64 %w, i1 %generic) alwaysinline nounwind {
@@ -263,6 +262,13 @@ define internal float @saturate_f32(float %x) alwaysinline nounwind {
   %high = fcmp olt float %positive, 1.0
   %result = select i1 %high, float %positive, float 1.0
   ret float %result
+}
+define internal double @saturate_f64(double %x) alwaysinline nounwind {
+  %low = fcmp ogt double %x, 0.0
+  %positive = select i1 %low, double %x, double 0.0
+  %high = fcmp olt double %positive, 1.0
+  %result = select i1 %high, double %positive, double 1.0
+  ret double %result
 }
 define internal float @widen_bf16(i16 %x) alwaysinline nounwind {
   %wide = zext i16 %x to i32

@@ -3,6 +3,8 @@
  * Sums, products and quotients of 16-bit numbers are computed in single precision and rounded once more, which gives
  * the correctly rounded result (24 >= 2 * 11 + 2 bits); fused products of them need the driver's help. What PTX calls
  * approximate is computed as precisely as the C library does. */
+#include <utility>
+
 #include "emitter.h"
 
 namespace vgpu::ptx
@@ -27,12 +29,32 @@ std::string Emitter::flushed(const Instruction &instruction, Type kind, const st
     return flushes ? call("float", "flush_f32", "float " + value) : value;
 }
 
+/* The same for f16, where it is an option of arithmetic alone. */
+std::string Emitter::flushed_half(const Instruction &instruction, Type kind, const std::string &value)
+{
+    if (kind.kind != Kind::real || kind.bits != 16 || !instruction.has("ftz"))
+        return value;
+    std::string size = intrinsic("fabs", "half", {value});
+    std::string subnormal = operation("fcmp olt half " + size + ", 0xH0400");
+    return operation("select i1 " + subnormal + ", half " + intrinsic("copysign", "half", {"0.0", value}) + ", half " +
+                     value);
+}
+
+/* From 0 to 1, and 0 of what is no number. */
+std::string Emitter::saturated(Type kind, const std::string &value)
+{
+    if (kind.bits == 16) {
+        std::string wide = call("float", "saturate_f32", "float " + widened(kind, value));
+        return kind.kind == Kind::brain ? call("i16", "narrow_bf16", "float " + wide)
+                                        : operation("fptrunc float " + wide + " to half");
+    }
+    return call(kind.llvm(), kind.bits == 64 ? "saturate_f64" : "saturate_f32", kind.llvm() + " " + value);
+}
+
 std::string Emitter::finish_real(const Instruction &instruction, Type kind, const std::string &value)
 {
     std::string result = flushed(instruction, kind, value);
-    if (instruction.has("sat") && kind.bits == 32)
-        result = call("float", "saturate_f32", "float " + result);
-    return result;
+    return instruction.has("sat") && kind.bits == 32 ? saturated(kind, result) : result;
 }
 
 /* On values of f32 or f64; a missing third value of an operation is not used. */
@@ -78,14 +100,30 @@ std::string Emitter::directed(const std::string &name, int direction, const Valu
     return call("float", "directed_f32", arguments);
 }
 
+/* -0 is less than +0, and a number goes before what is none, unless `.NaN` says otherwise. */
 std::string Emitter::real_extremum(const Instruction &instruction, const std::string &name, Type kind,
                                    const Values &values)
 {
-    if (instruction.has("xorsign"))
-        unsupported(instruction);
-    std::string how = (name == "min" ? "minimum" : "maximum") + std::string(instruction.has("NaN") ? "" : "num");
-    std::string result = intrinsic(how, kind.llvm(), {values[0], values[1]});
-    return values.size() > 2 ? intrinsic(how, kind.llvm(), {result, values[2]}) : result;
+    std::string in = kind.llvm(), bits = kind.integer(), sign;
+    Values given = values;
+    if (instruction.has("xorsign")) {
+        std::string differs =
+            operation("xor " + bits + " " + cast(values[0], in, bits) + ", " + cast(values[1], in, bits));
+        sign = cast(differs, bits, in);
+        for (std::string &value : given)
+            value = intrinsic("fabs", in, {value});
+    }
+    std::string result = given[0];
+    for (std::size_t index = 1; index < given.size(); ++index) {
+        std::string before = result, other = given[index];
+        result = intrinsic(name == "min" ? "minimum" : "maximum", in, {before, other});
+        if (instruction.has("NaN"))
+            continue;
+        for (auto [none, number] : {std::pair(before, other), std::pair(other, before)})
+            result = operation("select i1 " + operation("fcmp uno " + in + " " + none + ", 0.0") + ", " + in + " " +
+                               number + ", " + in + " " + result);
+    }
+    return sign.empty() ? result : intrinsic("copysign", in, {result, sign});
 }
 
 /* On values of f16 or bf16. */
@@ -94,28 +132,29 @@ std::string Emitter::narrow_operation(const Instruction &instruction, const std:
 {
     bool brain = kind.kind == Kind::brain;
     Type single = type_of("f32");
+    Values given;
+    for (const std::string &value : values)
+        given.push_back(flushed_half(instruction, kind, value));
     std::string result;
     if (name == "fma") {
         std::string arguments = "i32 " + std::to_string(brain);
-        for (const std::string &value : values)
+        for (const std::string &value : given)
             arguments += ", i16 " + cast(value, kind.llvm(), "i16");
         result = cast(call("i16", "vgpu_fma_16", arguments), "i16", kind.llvm());
     } else {
         Values wide;
-        for (const std::string &value : values)
+        for (const std::string &value : given)
             wide.push_back(widened(kind, value));
         result = real_operation(instruction, name, single, wide);
         result =
             brain ? call("i16", "narrow_bf16", "float " + result) : operation("fptrunc float " + result + " to half");
     }
-    bool clamps = instruction.has("sat"), rectifies = instruction.has("relu");
-    if (!clamps && !rectifies)
+    result = flushed_half(instruction, kind, result);
+    if (instruction.has("sat"))
+        return saturated(kind, result);
+    if (!instruction.has("relu"))
         return result;
-    std::string wide = widened(kind, result);
-    if (clamps)
-        wide = call("float", "saturate_f32", "float " + wide);
-    else
-        wide = intrinsic("maximum", "float", {wide, "0.0"});
+    std::string wide = intrinsic("maximum", "float", {widened(kind, result), "0.0"});
     return brain ? call("i16", "narrow_bf16", "float " + wide) : operation("fptrunc float " + wide + " to half");
 }
 
@@ -151,9 +190,9 @@ void Emitter::real_one_operand(const Instruction &instruction)
             return operation((name == "neg" ? "xor i16 " : "and i16 ") + parts[0] +
                              (name == "neg" ? ", -32768" : ", 32767"));
         if (name == "neg")
-            return operation("fneg " + lane.llvm() + " " + parts[0]);
+            return operation("fneg " + lane.llvm() + " " + flushed_half(instruction, lane, parts[0]));
         if (name == "abs")
-            return intrinsic("fabs", lane.llvm(), parts);
+            return intrinsic("fabs", lane.llvm(), {flushed_half(instruction, lane, parts[0])});
         if (name == "sqrt")
             return real_operation(instruction, name, lane, parts);
         return real_operation(instruction, "div", lane, {"1.0", parts[0]});
