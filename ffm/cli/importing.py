@@ -58,6 +58,39 @@ def nsys(report: Path, results_folder: Path | None) -> None:
     _tell(write_profile(read_nsight(report), "nsys", target), target)
 
 
+@import_results.command()
+@click.argument("traces", type=click.Path(path_type=Path), nargs=-1, required=True)
+@_results_option("name of the first trace")
+def pytorch(traces: tuple[Path, ...], results_folder: Path | None) -> None:
+    """Import TRACES of PyTorch's profiler (`.json` or `.json.gz`): one, or those of all ranks of one program.
+
+    The GPU's times are then the profiler's. Which waits the program needs is not known: the screens show what doing
+    without each would save at most.
+    """
+    from ffm.sources.profiled_results import write_profile
+    from ffm.sources.pytorch import read_pytorch
+
+    profile = read_pytorch(traces)
+    target = results_folder or RESULTS / profile.application
+    _tell(write_profile(profile, "pytorch", target), target)
+
+
+@import_results.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@_results_option("name of the folder")
+def otf2(folder: Path, results_folder: Path | None) -> None:
+    """Import FOLDER, an archive of OTF2 as Score-P writes it. Needs the extra `ffm[otf2]`.
+
+    `ffm path` then also shows what ranks of MPI and threads of OpenMP wait for from each other.
+    """
+    from ffm.sources.profiled_results import write_profile
+    from ffm.sources.scorep import read_otf2
+
+    profile = read_otf2(folder)
+    target = results_folder or RESULTS / profile.application
+    _tell(write_profile(profile, "otf2", target), target)
+
+
 def _tell(analysis: Analysis, target: Path) -> None:
     click.echo(
         f"Imported {len(analysis.sites)} sites of {analysis.application} into {target}. "

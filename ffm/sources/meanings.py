@@ -27,8 +27,15 @@ _RENAMED = {
     "cudaLaunchKernelExC": "cuLaunchKernelEx",
     "cudaLaunchHostFunc": "cuLaunchHostFunc",
     "cudaMemPrefetchAsync": "cuMemPrefetchAsync",
+    "clFinish": "cuStreamSynchronize",
+    "clWaitForEvents": "cuEventSynchronize",
+    "clEnqueueNDRangeKernel": "cuLaunchKernel",
+    "clEnqueueReadBuffer": "cuMemcpyDtoHAsync",
+    "clEnqueueWriteBuffer": "cuMemcpyHtoDAsync",
 }
-"""The runtime's functions whose driver functions have other names (the pages of both in CUDA's API references)."""
+"""The runtime's functions whose driver functions have other names (the pages of both in CUDA's API references), and
+those of OpenCL that do the same.
+"""
 
 _COPY = re.compile(r"cudaMemcpy\w*?(Async)?(_ptsz|_ptds)?")
 _SET = re.compile(r"cudaMemset\w*?(Async)?(_ptsz|_ptds)?")

@@ -7,6 +7,7 @@ or was not asked for, are absent.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,12 +17,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.errors import DocumentError
-from ffm.sources.profile import NO_STREAM, Calls, Chain, Place, Profile, Stream, Waits, Work, outermost, plain_name
+from ffm.sources.nesting import Spans, chains_of_calls
+from ffm.sources.profile import (
+    NO_STREAM,
+    Calls,
+    Chain,
+    Place,
+    Profile,
+    Stream,
+    Unlaunched,
+    Waits,
+    Work,
+    outermost,
+    plain_name,
+)
 
 CALLS, KERNELS, COPIES, SETS = (f"CUPTI_ACTIVITY_KIND_{name}" for name in ("RUNTIME", "KERNEL", "MEMCPY", "MEMSET"))
 WAITS, EVENTS = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
 CHAINS, STRINGS = "CUDA_CALLCHAINS", "StringIds"
 CONTEXTS, STREAMS = "TARGET_INFO_CUDA_CONTEXT_INFO", "TARGET_INFO_CUDA_STREAM"
+
+RANGES = "NVTX_EVENTS"
+_CHANGING = re.compile(r", (?:op_id|seq) = \d+.*", re.DOTALL)
+"""What PyTorch appends to the names of its operators (`emit_nvtx`). It differs from call to call."""
+
+PUSHED = 59
+"""`eventType` of a range that was pushed and popped on one thread."""
 
 NONE = (1 << 32) - 1
 """Stream or event of a row that has none."""
@@ -36,6 +57,8 @@ PLACES = {0: Place.PAGEABLE, 1: Place.PINNED, 2: Place.DEVICE, 3: Place.DEVICE, 
 """By `ENUM_CUDA_MEM_KIND`."""
 
 LONGEST_NS = 1 << 60
+
+NO_STACKS = "Record with `nsys profile --cudabacktrace=all` to see lines of the program."
 
 Rows = dict[str, NDArray[np.int64]]
 
@@ -82,10 +105,17 @@ class _Report:
         chosen, holder = outermost(process, thread, rows["start"], rows["end"])
         names, name = self._names(rows["nameId"][chosen])
         chains, chain = self._chains(rows["callchainId"][chosen])
+        ranges = self._ranges()
+        if ranges is not None:
+            spans, texts = ranges
+            around, found = chains_of_calls(spans, process[chosen], thread[chosen], rows["start"][chosen])
+            chains, chain = _within(
+                chains, chain, [Chain(tuple((texts[n], "", "", 0) for n in one)) for one in found], around
+            )
         calls = Calls(process[chosen], thread[chosen], rows["start"][chosen], rows["end"][chosen], name, chain)
         by_correlation = _Lookup(process, rows["correlationId"], holder)
         streams = _Streams(self._legacy_streams())
-        work, lost = self._work(by_correlation, streams, names)
+        work, unlaunched = self._work(by_correlation, streams, names)
         return Profile(
             application=self._path.stem,
             recorded_by="Nsight Systems",
@@ -95,7 +125,8 @@ class _Report:
             waits=self._waits(by_correlation, streams),
             streams=streams.found,
             chains=chains,
-            notes=[f"{lost:,} pieces of the GPU's work belong to no recorded call, and are left out."] if lost else [],
+            unlaunched=unlaunched,
+            no_stacks="" if chains else NO_STACKS,
         )
 
     def _rows(self, table: str, needed: Sequence[str], further: Sequence[str] = ()) -> Rows:
@@ -152,6 +183,32 @@ class _Report:
         place = {number: chains.setdefault(Chain(tuple(one)), len(chains)) for number, one in frames.items()}
         return list(chains), np.array([place.get(number, -1) for number in numbers.tolist()], np.int64)
 
+    def _ranges(self) -> tuple[Spans, list[str]] | None:
+        """Return the ranges that the program marked on its threads, and their names; None if there are none."""
+        if RANGES not in self._tables:
+            return None
+        rows = self._rows(RANGES, ("start", "end", "globalTid"), ("eventType", "textId"))
+        inline = self._inline_texts()
+        chosen = np.flatnonzero((rows["eventType"] == PUSHED) & (rows["end"] >= rows["start"]))
+        if not len(chosen):
+            return None
+        texts = self._strings(np.unique(rows["textId"][chosen]))
+        names: dict[str, int] = {}
+        told = ((inline[row] if inline else None) or texts[int(rows["textId"][row])] for row in chosen.tolist())
+        name = np.array([names.setdefault(_CHANGING.sub("", text), len(names)) for text in told], np.int64)
+        thread = rows["globalTid"][chosen]
+        spans = Spans(thread >> 24, thread & 0xFFFFFF, rows["start"][chosen], rows["end"][chosen], name)
+        return spans, list(names)
+
+    def _inline_texts(self) -> list[str | None]:
+        """Return the names of ranges that are not among the strings, in the order of `_rows`; empty if there is no
+        such column.
+        """
+        if "text" not in {row[1] for row in self._database.execute(f'pragma table_info("{RANGES}")')}:
+            return []
+        values = self._database.execute(f'select text from "{RANGES}"').fetchall()
+        return [None if value is None else str(value) for (value,) in values]
+
     def _legacy_streams(self) -> set[tuple[int, int, int]]:
         """Return (process, context, stream) of the default streams, as far as they are told."""
         found: set[tuple[int, int, int]] = set()
@@ -166,8 +223,8 @@ class _Report:
             found |= set(zip(*columns, strict=True))
         return found
 
-    def _work(self, calls: _Lookup, streams: _Streams, names: list[str]) -> tuple[Work, int]:
-        """Return the GPU's work; also how many rows belong to no call."""
+    def _work(self, calls: _Lookup, streams: _Streams, names: list[str]) -> tuple[Work, Unlaunched]:
+        """Return the GPU's work, that of recorded calls and the rest."""
         parts: list[Rows] = []
         for table in (KERNELS, COPIES, SETS):
             if table not in self._tables:
@@ -203,7 +260,9 @@ class _Report:
             source=np.array(kinds["srcKind"], np.uint8),
             destination=np.array(kinds["dstKind"], np.uint8),
         )
-        return work, len(call) - len(known)
+        rest = np.flatnonzero(call < 0)
+        stream = streams.numbers(process[rest], rows["contextId"][rest], rows["streamId"][rest])
+        return work, Unlaunched(process[rest], stream, rows["end"][rest])
 
     def _waits(self, calls: _Lookup, streams: _Streams) -> Waits:
         parts = []
@@ -228,6 +287,19 @@ class _Report:
         return Waits(call[known], stream, np.where(has, number.reshape(-1), -1))
 
 
+def _within(
+    chains: list[Chain], chain: NDArray[np.int64], ranges: list[Chain], around: NDArray[np.int64]
+) -> tuple[list[Chain], NDArray[np.int64]]:
+    """Return the call stacks with the ranges around them, which come last, and the place of each call's among them."""
+    pairs, place = np.unique(np.column_stack((chain, around)), axis=0, return_inverse=True)
+    whole = [
+        Chain((chains[own].frames if own >= 0 else ()) + (ranges[outer].frames if outer >= 0 else ()))
+        for own, outer in pairs.tolist()
+    ]
+    nothing = np.array([not one.frames for one in whole])
+    return whole, np.where(nothing[place.reshape(-1)], -1, place.reshape(-1))
+
+
 class _Lookup:
     """Finds the outermost call with a correlation number in a process."""
 
@@ -242,7 +314,7 @@ class _Lookup:
         wanted = np.empty(len(process), self._key.dtype)
         wanted["process"], wanted["correlation"] = process, correlation
         place = np.searchsorted(self._key, wanted).clip(max=len(self._key) - 1)
-        return np.where(self._key[place] == wanted, self._holder[self._order[place]], -1)
+        return np.where((self._key[place] == wanted) & (correlation >= 0), self._holder[self._order[place]], -1)
 
 
 class _Streams:

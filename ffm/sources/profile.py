@@ -13,6 +13,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.sources.partners import Partners
+
 _VERSION = re.compile(r"_(?:v\d+|ptsz|ptds)+$")
 
 NO_STREAM = -1
@@ -78,6 +80,34 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
+class Unlaunched:
+    """What the GPU did for calls that were not recorded, such as those before the profiler began. It is no row of the
+    timeline, but waits may be for it.
+    """
+
+    process: NDArray[np.int64]
+    stream: NDArray[np.int64]
+    """Index into `Profile.streams`."""
+    end: NDArray[np.int64]
+
+    @classmethod
+    def none(cls) -> Unlaunched:
+        """Return that all of the GPU's work belongs to calls."""
+        nothing = np.zeros(0, np.int64)
+        return cls(nothing, nothing, nothing)
+
+    def __len__(self) -> int:
+        return len(self.end)
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what a reader must know of it."""
+        if not len(self):
+            return []
+        return [f"{len(self):,} pieces of the GPU's work belong to no recorded call. Only waits for them are shown."]
+
+
+@dataclass(frozen=True, slots=True)
 class Stream:
     """A stream, which belongs to a process (its number in the file)."""
 
@@ -86,12 +116,15 @@ class Stream:
     """Whether it is the default stream, which orders all others of its process."""
 
 
+FrameRow = tuple[str, str, str, int]
+"""A frame of a call stack: function, module, file and line, as far as they are known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A call stack: functions and their modules, innermost first, and source lines where they are known."""
+    """A call stack, innermost first."""
 
-    frames: tuple[tuple[str, str, str, int], ...]
-    """(function, module, file, line)."""
+    frames: tuple[FrameRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +139,12 @@ class Profile:
     waits: Waits
     streams: list[Stream]
     chains: list[Chain] = field(default_factory=list)
+    unlaunched: Unlaunched = field(default_factory=Unlaunched.none)
+    partners: Partners | None = None
+    """What calls waited for from other threads; None if the profiler does not tell."""
     notes: list[str] = field(default_factory=list)
+    no_stacks: str = ""
+    """What to do for call stacks, if there are none."""
 
 
 def plain_name(name: str) -> str:
@@ -130,7 +168,9 @@ def outermost(
     changes = np.flatnonzero((np.diff(process[order]) != 0) | (np.diff(thread[order]) != 0)) + 1
     for rows in np.split(np.arange(len(order)), changes):
         ends = end[order[rows]]
-        outer[rows[1:]] = ends[1:] > np.maximum.accumulate(ends)[:-1]
+        before = np.maximum.accumulate(ends)[:-1]
+        # In whole microseconds, a call can seem to take no time, at the end of the one before it.
+        outer[rows[1:]] = (ends[1:] > before) | (start[order[rows[1:]]] >= before)
     holder = np.empty(len(order), np.int64)
     holder[order] = np.cumsum(outer) - 1
     return order[outer], holder

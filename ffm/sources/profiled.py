@@ -44,6 +44,10 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
     told = _Told(profile, stream)
     ends = _Ends(profile)
     wait = _waits(profile, action, told, ends, first)
+    partners = profile.partners
+    if partners is not None:
+        wait = np.where(partners.awaits >= 0, partners.waited, wait)
+        action[partners.waited > 0] = Action.WAIT_THREAD
     process, number = np.unique(calls.process, return_inverse=True)
     _, numbers = np.unique(np.column_stack((calls.process, calls.thread)), axis=0, return_inverse=True)
     thread: NDArray[np.int32] = numbers.reshape(-1).astype(np.int32)
@@ -56,9 +60,10 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
         if one.legacy and one.process in place:
             legacy[place[one.process]] = index
     transfers = np.array([one is not None and one.kind in _COPIES for one in meanings])[calls.name]
+    begin = int(calls.start.min()) if len(calls) else 0
     timeline = Timeline(
         thread=thread,
-        start=calls.start - calls.start.min(initial=0) if len(calls) else calls.start,
+        start=calls.start - begin,
         duration=calls.end - calls.start,
         wait=wait,
         gap=_gaps(profile, thread),
@@ -81,7 +86,8 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
             legacy=legacy,
             stream_process=owner,
             events=int(told.event.max(initial=-1)) + 1,
-            began=np.where(began >= 0, (began - calls.start.min(initial=0)).clip(0), -1),
+            began=np.where(gpu >= 0, (began - begin).clip(0), -1),
+            awaits=None if partners is None else partners.awaits.astype(np.int32),
         ),
     )
 
@@ -155,10 +161,13 @@ class _Ends:
 
     def __init__(self, profile: Profile) -> None:
         work, calls = profile.work, profile.calls
-        called = calls.start[work.call]
-        process = calls.process[work.call]
-        self._of_stream = _latest(work.stream, called, work.end)
-        self._of_process = _latest(process, called, work.end)
+        earlier = profile.unlaunched
+        before_all = np.full(len(earlier), calls.start.min(initial=0) - 1)
+        called = np.concatenate((before_all, calls.start[work.call]))
+        process = np.concatenate((earlier.process, calls.process[work.call]))
+        end = np.concatenate((earlier.end, work.end))
+        self._of_stream = _latest(np.concatenate((earlier.stream, work.stream)), called, end)
+        self._of_process = _latest(process, called, end)
 
     def stream(self, stream: int, before: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return when the stream's work was over that was enqueued before each moment; -1 if there was none."""

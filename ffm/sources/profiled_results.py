@@ -19,6 +19,9 @@ from ffm.sources.profile import Profile
 from ffm.sources.profiled import profiled_run
 from ffm.stages.findings import Findings, SiteDescription, write_results
 
+_PYTHON_FILES = (".py", ".pyx", ">")
+"""How the names of Python's sources end; `<string>` is code from the command line."""
+
 
 def write_profile(profile: Profile, origin: str, results_folder: Path) -> Analysis:
     """Analyse a profile and write the results; `origin` is the name of the reader."""
@@ -37,11 +40,19 @@ def findings(profile: Profile, origin: str) -> Findings:
     run = profiled_run(profile, site)
     begin = int(profile.calls.start.min(initial=np.iinfo(np.int64).max))
     end = max(int(profile.calls.end.max(initial=0)), int(profile.work.end.max(initial=0)))
+    partners = profile.partners
+    on_gpu = np.ones(len(profile.calls), bool) if partners is None else partners.awaits < 0
     has_stacks = bool((profile.calls.chain >= 0).any())
     notes = [
         f"Recorded by {profile.recorded_by}: the GPU's times are the profiler's, and the run's time includes the "
         "profiler's own.",
-        *([] if has_stacks else [NO_STACKS]),
+        *(
+            []
+            if has_stacks
+            else ["The trace has no call stacks, so a call is told by the kernel that its thread launched last."]
+        ),
+        *([profile.no_stacks] if profile.no_stacks else []),
+        *profile.unlaunched.notes,
         *profile.notes,
     ]
     return Findings(
@@ -55,14 +66,8 @@ def findings(profile: Profile, origin: str) -> Findings:
         origin=origin,
         notes=notes,
         work=run.work,
-        unproved=(run.timeline.wait > 0) | (run.timeline.kind == Kind.SYNCHRONIZATION),
+        unproved=((run.timeline.wait > 0) | (run.timeline.kind == Kind.SYNCHRONIZATION)) & on_gpu,
     )
-
-
-NO_STACKS = (
-    "The trace has no call stacks, so a call is told by the kernel that its thread launched last. Record with "
-    "`nsys profile --cudabacktrace=all` to see lines of the program."
-)
 
 
 def _sites(profile: Profile) -> tuple[NDArray[np.int32], list[SiteDescription], list[Stack], list[Module]]:
@@ -80,7 +85,12 @@ def _sites(profile: Profile) -> tuple[NDArray[np.int32], list[SiteDescription], 
         if chain >= 0:
             frames += [
                 Frame(
-                    module=modules.setdefault(module, len(modules)), offset=0, function=function, file=file, line=line
+                    module=modules.setdefault(module, len(modules)),
+                    offset=0,
+                    function=function,
+                    file=file,
+                    line=line,
+                    python=file.endswith(_PYTHON_FILES),
                 )
                 for function, module, file, line in profile.chains[chain].frames
                 if function != profile.names[name]
@@ -88,11 +98,18 @@ def _sites(profile: Profile) -> tuple[NDArray[np.int32], list[SiteDescription], 
         else:
             where = f"beside {profile.names[kernel]}" if kernel >= 0 else "before any kernel"
             frames.append(Frame(module=0, offset=0, function=where))
-        function = meaning(profile.names[name])
-        descriptions.append(SiteDescription(number, "" if function is None else function.name, int(moved[number])))
+        descriptions.append(SiteDescription(number, _function(profile.names[name]), int(moved[number])))
         key = hashlib.blake2b(repr([(f.function, f.file, f.line) for f in frames]).encode(), digest_size=16)
         stacks.append(Stack(key=key.hexdigest(), frames=frames))
     return site.astype(np.int32), descriptions, stacks, [Module(path=path, build_id="") for path in modules]
+
+
+def _function(name: str) -> str:
+    """Return the driver function that a call of CUDA stands for; other interfaces' calls stand for themselves."""
+    if not name.startswith("cu"):
+        return name
+    function = meaning(name)
+    return "" if function is None else function.name
 
 
 def _kernel_before(profile: Profile) -> NDArray[np.int64]:

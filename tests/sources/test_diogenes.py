@@ -98,6 +98,14 @@ def test_a_sequence_misses_the_first_operation_of_the_loop_as_diogenes_does(impo
     ]
 
 
+def test_what_was_used_ends_a_sequence_though_its_transfer_repeats(tmp_path: Path) -> None:
+    """As in cuIBM: the sequence that Diogenes printed with 80.535 s ends before a copy of a repeated value, used."""
+    records = loop_records()
+    records[5]["Transfer Count"], records[5]["TransferCollisions"] = 10, [6] * 10
+    analysis = import_diogenes(write_folder(tmp_path / "solver", records), tmp_path / "results")
+    assert [line for _, _, line in operations(analysis, 1)] == [20, 30]
+
+
 def test_folds_by_hand(imported: Analysis) -> None:
     folds = {fold.name: fold for fold in imported.folds}
     # Line 10: wait 1 and call 2 of a total of 3. Line 30: wait 3, less than the gap of 4, and call 2.

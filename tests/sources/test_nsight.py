@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nsight_reports import DEVICE, OTHER, PAGEABLE, PINNED, PROCESS, TRACES, Report, needs_traces
+from nsight_reports import DEVICE, OTHER, PAGEABLE, PINNED, PROCESS, THREAD, TRACES, Report, needs_traces
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
 from ffm.errors import DocumentError
@@ -128,6 +128,24 @@ def test_correlation_numbers_of_two_processes_do_not_clash(tmp_path: Path) -> No
     run = run_of(report, tmp_path)
     assert run.work.measured.tolist() == [10000, 20000]
     assert run.work.processes == 2 and run.work.streams == 2
+
+
+def test_ranges_of_the_program_are_around_its_calls(tmp_path: Path) -> None:
+    """NVTX: pushed and popped on a thread. Such ranges tell alike calls apart, and are regions of the path."""
+    report = loop(4)
+    forward, backward = report.name("forward"), report.name("backward")
+    path = report.write(tmp_path / "loop.sqlite")
+    with sqlite3.connect(path) as database:
+        database.execute("create table NVTX_EVENTS (start, end, eventType, textId, globalTid)")
+        rows = [
+            (0, 150_000, 59, forward, PROCESS << 24 | THREAD),
+            (150_000, 390_000, 59, backward, PROCESS << 24 | THREAD),
+        ]
+        database.executemany("insert into NVTX_EVENTS values (?, ?, ?, ?, ?)", [*rows, (0, None, 34, forward, 1)])
+    database.close()
+    analysis = results_of(path, tmp_path)
+    found = {(site.call, site.caller): site.count for site in analysis.sites if site.call == "cudaDeviceSynchronize"}
+    assert found == {("cudaDeviceSynchronize", "forward"): 2, ("cudaDeviceSynchronize", "backward"): 2}
 
 
 def test_calls_within_calls_belong_to_the_outer_one(tmp_path: Path) -> None:

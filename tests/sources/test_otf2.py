@@ -1,0 +1,213 @@
+"""Archives of OTF2 that were published with CASITA, and CASITA's own figures of them (README of the references)."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from nsight_reports import TRACES
+
+from ffm.errors import DocumentError, FfmError
+from ffm.model.gpu_times import infer_gpu_times
+from ffm.model.waiting.graph import Graph, build_graph
+from ffm.model.waiting.meeting_blame import share_meetings
+from ffm.model.waiting.meetings import Meetings, told_meetings
+from ffm.model.waiting.path import Path as CriticalPath
+from ffm.model.waiting.path import find_path
+from ffm.sources import scorep
+from ffm.sources.profile import Profile
+from ffm.sources.profiled import ProfiledRun, profiled_run
+from ffm.sources.scorep import read_archive, read_otf2
+
+CASITA = TRACES.parent / "casita"
+needs_archives = pytest.mark.skipif(not CASITA.is_dir(), reason="the archives published with CASITA are not here")
+MICROSECONDS = 1e-6
+"""CASITA prints so many digits."""
+
+
+@pytest.fixture(autouse=True)
+def reader() -> None:
+    pytest.importorskip("otf2", reason="the extra `otf2` is not installed")
+
+
+def casita(name: str) -> dict[str, Any]:
+    figures: dict[str, Any] = json.loads((CASITA / f"{name}.json").read_text())
+    return figures
+
+
+@cache
+def profile_of(name: str) -> Profile:
+    return read_otf2(CASITA / "traces" / name)
+
+
+def graph_of(run: ProfiledRun) -> Graph:
+    times = infer_gpu_times(run.timeline, run.work)
+    return build_graph(run.timeline, run.work, times, times.likely)
+
+
+@cache
+def run_of(name: str) -> tuple[ProfiledRun, Meetings, CriticalPath]:
+    profile = profile_of(name)
+    run = profiled_run(profile, profile.calls.name.astype(np.int32))
+    assert run.work.awaits is not None
+    graph = graph_of(run)
+    meetings = told_meetings(run.timeline, run.work.awaits)
+    return run, meetings, find_path(run.timeline, run.work, graph, meetings=meetings)
+
+
+def waited(name: str) -> dict[str, tuple[float, int]]:
+    """Return the seconds that calls waited for other threads, and how many did, by the calls' names."""
+    profile = profile_of(name)
+    assert profile.partners is not None
+    found: dict[str, tuple[float, int]] = {}
+    rows = np.flatnonzero(profile.partners.waited)
+    for row in rows.tolist():
+        call = profile.names[profile.calls.name[row]]
+        seconds, count = found.get(call, (0.0, 0))
+        found[call] = seconds + profile.partners.waited[row] / 1e9, count + 1
+    return found
+
+
+@needs_archives
+@pytest.mark.parametrize(
+    ("name", "pattern", "calls", "ties"),
+    [
+        ("4_mpi_ls_barr", "Late sender", ("MPI_Recv",), 0),
+        ("4_mpi_ls_barr", "Wait in MPI collective", ("MPI_Init", "MPI_Barrier", "MPI_Finalize"), 0),
+        ("10_scorep_mpi_tags", "Late sender", ("MPI_Recv",), 0),
+        ("10_scorep_mpi_tags", "Wait in MPI collective", ("MPI_Init", "MPI_Finalize"), 0),
+        ("2_cuda_simple", "Wait in MPI_Sendrecv", ("MPI_Sendrecv",), 0),
+        ("2_cuda_simple", "Wait in MPI collective", ("MPI_Init", "MPI_Barrier", "MPI_Allreduce", "MPI_Finalize"), 0),
+        ("2_cuda_simple", "Wait in OpenMP barrier", ("!$omp",), 0),
+        ("2_jacobi_blame_cpu_050", "Wait in MPI_Sendrecv", ("MPI_Sendrecv",), 0),
+        (
+            "2_jacobi_blame_cpu_050",
+            "Wait in MPI collective",
+            ("MPI_Init", "MPI_Barrier", "MPI_Allreduce", "MPI_Fin"),
+            0,
+        ),
+        ("2_jacobi_blame_cpu_050", "Wait in OpenMP barrier", ("!$omp",), 1),
+    ],
+)
+def test_waiting_of_ranks_and_threads_is_casitas(name: str, pattern: str, calls: tuple[str, ...], ties: int) -> None:
+    """CASITA counts everyone but the last; of two that come in the same nanosecond, neither waits."""
+    expected = casita(name)["casita"]["waiting"]["patterns"][pattern]
+    mine = [value for call, value in waited(name).items() if call.startswith(calls)]
+    assert sum(seconds for seconds, _ in mine) == pytest.approx(expected["value"], abs=MICROSECONDS)
+    assert sum(count for _, count in mine) == expected["occurrences"] - ties
+
+
+@needs_archives
+@pytest.mark.parametrize("name", ["1_ocl_deps", "1_sptc", "2_cuda_simple", "2_jacobi_blame_cpu_050"])
+def test_what_gpus_did_is_casitas(name: str) -> None:
+    """Kernels and transfers, by a second program that CASITA's figures were checked with."""
+    expected = casita(name)["independent"]["patterns"]["offload_total"]
+    profile = profile_of(name)
+    lasting = profile.work.end - profile.work.start
+    kernel = profile.work.name >= 0
+    assert (int(kernel.sum()), int((~kernel).sum())) == (expected["kernels"], expected["transfers"])
+    assert lasting[kernel].sum() / 1e9 == pytest.approx(expected["kernel_sum_s"], abs=MICROSECONDS)
+    assert lasting[~kernel].sum() / 1e9 == pytest.approx(expected["transfer_sum_s"], abs=MICROSECONDS)
+    assert not len(profile.unlaunched)
+
+
+@needs_archives
+@pytest.mark.parametrize("name", ["4_mpi_ls_barr", "10_scorep_mpi_tags"])
+def test_all_waiting_is_blamed(name: str) -> None:
+    """CASITA loses the blame that falls before a rank's first event: waiting for the last one to call `MPI_Init`."""
+    run, meetings, _ = run_of(name)
+    assert meetings.waited.sum() / 1e9 == pytest.approx(
+        casita(name)["casita"]["total_waiting_time_host_s"], abs=MICROSECONDS
+    )
+    shared = share_meetings(run.timeline, run.work, graph_of(run), meetings)
+    assert shared.blame.sum() + shared.on_meeting.sum() == pytest.approx(meetings.waited.sum())
+
+
+def on_path(name: str, folder: Path) -> dict[str, float]:
+    """Return the seconds on the path of each region, without the regions within it."""
+    profile, (run, _, path) = profile_of(name), run_of(name)
+    archive = read_archive(CASITA / "traces" / name / "traces.otf2", folder / "columns.npz")
+    begin = int(profile.calls.start.min())
+    location = dict(zip(run.timeline.thread.tolist(), profile.calls.thread.tolist(), strict=True))
+    rows = np.column_stack([archive.tables["interval"][one] for one in ("location", "start", "end", "region")])
+    found: dict[str, float] = {}
+    for lane, since, until in zip(path.lane.tolist(), path.begin + begin, path.end + begin, strict=True):
+        mine = rows[(rows[:, 0] == location[lane]) & (rows[:, 1] < until) & (rows[:, 2] > since)]
+        cuts = np.unique(np.clip(np.append(mine[:, 1:3], (since, until)), since, until))
+        for left, right in itertools.pairwise(cuts):
+            around = mine[(mine[:, 1] <= left) & (mine[:, 2] >= right)]
+            region = archive.names.regions[around[-1, 3]].name if len(around) else ""
+            found[region] = found.get(region, 0.0) + (right - left) / 1e9
+    return found
+
+
+@needs_archives
+@pytest.mark.parametrize(
+    ("name", "region", "mangled"),
+    [
+        ("4_mpi_ls_barr", "foo", "foo"),
+        ("4_mpi_ls_barr", "late_sender", "late_sender"),
+        ("4_mpi_ls_barr", "MPI_Init", "MPI_Init"),
+        ("10_scorep_mpi_tags", "sleep(double)", "_Z5sleepd"),
+        ("10_scorep_mpi_tags", "latesender(int, int)", "_Z10latesenderii"),
+    ],
+)
+def test_the_path_through_ranks_is_casitas(tmp_path: Path, name: str, region: str, mangled: str) -> None:
+    expected = {row["region"]: row["time_on_cp_s"] for row in casita(name)["casita"]["critical_path"]["top20"]}
+    assert on_path(name, tmp_path)[region] == pytest.approx(expected[mangled], abs=MICROSECONDS)
+
+
+@needs_archives
+@pytest.mark.parametrize("name", ["4_mpi_ls_barr", "10_scorep_mpi_tags", "1_ocl_deps", "1_sptc", "2_cuda_simple"])
+def test_the_path_covers_each_nanosecond_once(name: str) -> None:
+    run, _, path = run_of(name)
+    assert (path.begin[1:] == path.end[:-1]).all()
+    end = (run.timeline.start + run.timeline.duration + run.timeline.gap).max()
+    assert path.length == end - run.timeline.start.min()
+
+
+@needs_archives
+def test_lost_records_are_counted() -> None:
+    """CASITA's data quality: of each rank 20 kernels and 38 copies."""
+    notes = " ".join(profile_of("2_jacobi_blame_cpu_050").notes)
+    assert "116 launches and copies have no record" in notes
+
+
+@needs_archives
+def test_a_damaged_archive_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    def copy(name: str) -> Path:
+        shutil.copytree(CASITA / "traces" / "4_mpi_ls_barr", tmp_path / name, copy_function=shutil.copyfile)
+        for folder in (tmp_path / name, tmp_path / name / "traces"):
+            folder.chmod(0o755)
+        return tmp_path / name
+
+    for name, file, content in (
+        ("cut-events", "traces/1.evt", lambda whole: whole[: len(whole) // 2]),
+        ("no-events", "traces/1.evt", lambda whole: b""),
+        ("cut-definitions", "traces.def", lambda whole: whole[: len(whole) // 2]),
+        ("another-kind", "traces.otf2", lambda whole: b"GIF89a"),
+    ):
+        folder = copy(name)
+        path = folder / file
+        path.write_bytes(content(path.read_bytes()))
+        with pytest.raises(DocumentError, match="cannot be read") as refused:
+            read_otf2(folder)
+        assert "\n" not in str(refused.value)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DocumentError, match=r"contains 0 files named"):
+        read_otf2(tmp_path / "empty")
+    with pytest.raises(DocumentError, match="is missing"):
+        read_otf2(tmp_path / "nowhere")
+
+
+def test_without_the_library_the_answer_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "traces.otf2").write_bytes(b"")
+    monkeypatch.setattr(scorep.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(FfmError, match=r"pip install 'ffm\[otf2\]'"):
+        read_otf2(tmp_path)

@@ -1,0 +1,202 @@
+"""Traces of PyTorch's profiler: their calls and Python stacks, and several processes kept apart."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from nsight_reports import TRACES, needs_traces
+from pytorch_traces import PROCESS, Trace, loop
+
+from ffm.model.device import Action
+from ffm.results.analysis_document import Analysis
+from ffm.results.stored import open_results
+from ffm.sources.profile import Place
+from ffm.sources.profiled import ProfiledRun, profiled_run
+from ffm.sources.profiled_results import write_profile
+from ffm.sources.pytorch import read_pytorch
+
+
+def run_of(trace: Trace, folder: Path) -> ProfiledRun:
+    profile = read_pytorch([trace.write(folder / "trace.json")])
+    return profiled_run(profile, np.arange(len(profile.calls), dtype=np.int32))
+
+
+def results_of(paths: list[Path], folder: Path) -> Analysis:
+    return write_profile(read_pytorch(paths), "pytorch", folder / "results")
+
+
+@pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
+def test_calls_work_and_waits_become_rows(tmp_path: Path, name: str) -> None:
+    profile = read_pytorch([loop(3).write(tmp_path / name)])
+    run = profiled_run(profile, np.zeros(len(profile.calls), np.int32))
+    assert run.timeline.start.tolist() == [0, 6000, 100000, 106000, 200000, 206000, 300000]
+    assert run.timeline.wait.tolist() == [0, 51000] * 3 + [0]
+    assert run.work.measured.tolist() == [50000, -1] * 3 + [-1]
+    assert run.work.action.tolist() == [Action.ENQUEUE, Action.WAIT_CONTEXT] * 3 + [Action.NONE]
+
+
+def test_times_keep_their_nanoseconds(tmp_path: Path) -> None:
+    trace = Trace()
+    begin = 1419116104994.671  # since the base; exact to a nanosecond in a double
+    trace.kernel("step", begin + 10, begin + 10.032, trace.call("cudaLaunchKernel", begin, begin + 5))
+    trace.call("cudaDeviceSynchronize", begin + 11.5, begin + 12)
+    run = run_of(trace, tmp_path)
+    assert run.timeline.start.tolist() == [0, 11500] and run.work.measured.tolist() == [32, -1]
+
+
+def test_what_is_around_a_call_in_time_is_its_stack(tmp_path: Path) -> None:
+    trace = Trace()
+    trace.span("user_annotation", "ProfilerStep#6", 0, 100)
+    trace.span("python_function", "app/train.py(12): step", 1, 90)
+    trace.span("python_function", "<built-in method to of Tensor object at 0x7ce279c59e00>", 2, 80)
+    trace.span("python_function", "torch/utils/_device.py(100): __torch_function__", 3, 79)
+    trace.span("cpu_op", "aten::to", 4, 70)
+    trace.span("cpu_op", "aten::copy_", 75, 78)
+    trace.copy("HtoD (Pageable -> Device)", 20, 30, trace.call("cudaMemcpyAsync", 5, 25), 4096)
+    trace.call("cudaStreamSynchronize", 26, 31)
+    analysis = results_of([trace.write(tmp_path / "trace.json")], tmp_path)
+    copy = next(site for site in analysis.sites if site.call == "cudaMemcpyAsync")
+    assert (copy.caller, copy.file, copy.line) == ("step", "app/train.py", 12)
+    assert [frame.function for frame in analysis.stacks[copy.stack].frames] == [
+        "cudaMemcpyAsync",
+        "aten::to",
+        "__torch_function__",
+        "<built-in method to of Tensor object>",
+        "step",
+        "ProfilerStep",
+    ]
+
+
+def test_a_range_that_a_function_left_open_is_not_within_the_function(tmp_path: Path) -> None:
+    trace = Trace()
+    trace.span("python_function", "run.py(1): main", 0, 100)
+    trace.span("python_function", "torch/profiler/profiler.py(821): step", 1, 5)
+    trace.span("user_annotation", "ProfilerStep#1", 4, 99)
+    trace.kernel("k", 20, 30, trace.call("cudaLaunchKernel", 10, 15))
+    (site,) = (analysis := results_of([trace.write(tmp_path / "trace.json")], tmp_path)).sites
+    frames = [frame.function for frame in analysis.stacks[site.stack].frames]
+    assert frames == ["cudaLaunchKernel", "ProfilerStep", "main"]
+
+
+def test_steps_and_layers_of_one_kind_share_a_site(tmp_path: Path) -> None:
+    trace = Trace()
+    for turn in range(3):
+        begin = 100 * turn
+        trace.span("user_annotation", f"ProfilerStep#{turn}", begin, begin + 90)
+        trace.span("python_function", f"nn.Module: Linear_{turn}", begin + 1, begin + 80)
+        trace.kernel("k", begin + 20, begin + 30, trace.call("cudaLaunchKernel", begin + 10, begin + 15))
+    (site,) = results_of([trace.write(tmp_path / "trace.json")], tmp_path).sites
+    assert site.count == 3
+
+
+def test_an_event_is_recorded_on_the_stream_that_its_wait_names(tmp_path: Path) -> None:
+    trace = Trace()
+    trace.kernel("first", 6, 100, trace.call("cudaLaunchKernel", 0, 5), stream=20)
+    record = trace.call("cudaEventRecord", 6, 7)
+    trace.kernel("second", 101, 900, trace.call("cudaLaunchKernel", 8, 13), stream=20)
+    trace.wait("Event Sync", trace.call("cudaEventSynchronize", 20, 101), event=9, on=20, record=record)
+    trace.wait("Stream Wait Event", trace.call("cudaStreamWaitEvent", 110, 111), stream=24, event=9, on=20)
+    run = run_of(trace, tmp_path)
+    assert run.timeline.wait.tolist() == [0, 0, 0, 81000, 0]
+    assert run.work.event.tolist() == [-1, 0, -1, 0, 0]
+    assert run.work.stream.tolist() == [0, 0, 0, -1, 1]
+    actions = [Action.ENQUEUE, Action.RECORD_EVENT, Action.ENQUEUE, Action.WAIT_EVENT, Action.STREAM_WAIT_EVENT]
+    assert run.work.action.tolist() == actions
+
+
+def test_copies_tell_their_memory(tmp_path: Path) -> None:
+    trace = Trace()
+    trace.copy("DtoH (Device -> Pageable)", 20, 30, trace.call("cudaMemcpyAsync", 0, 40), 4096)
+    trace.copy("HtoD (Pinned -> Device)", 60, 70, trace.call("cudaMemcpyAsync", 50, 55), 8)
+    profile = read_pytorch([trace.write(tmp_path / "trace.json")])
+    assert profile.work.source.tolist() == [Place.DEVICE, Place.PINNED]
+    assert profile.work.destination.tolist() == [Place.PAGEABLE, Place.DEVICE]
+    assert profile.work.bytes.tolist() == [4096, 8]
+
+
+def test_the_files_of_two_ranks_are_kept_apart(tmp_path: Path) -> None:
+    """Each container numbers its processes anew, and its trace tells its own base of time."""
+    for rank, base in enumerate((1_000_000, 1_500_000)):
+        trace = Trace(about={"baseTimeNanoseconds": base, "distributedInfo": {"rank": rank}})
+        trace.kernel("step", 6, 16 + 10 * rank, trace.call("cudaLaunchKernel", 0, 5))
+        trace.call("cudaDeviceSynchronize", 6, 30)
+        trace.write(tmp_path / f"{rank}.json")
+    profile = read_pytorch([tmp_path / "0.json", tmp_path / "1.json"])
+    run = profiled_run(profile, np.zeros(len(profile.calls), np.int32))
+    assert run.work.measured.tolist() == [10000, -1, 20000, -1]
+    assert run.timeline.start.tolist() == [0, 6000, 500000, 506000]
+    assert run.work.processes == 2 and run.work.streams == 2
+
+
+def test_processes_of_one_file_are_told_apart_by_their_devices(tmp_path: Path) -> None:
+    trace = Trace()
+    for device, process in enumerate((PROCESS, PROCESS + 1)):
+        number = trace.call("cudaLaunchKernel", 0, 5, process=process)
+        trace.kernel("own", 6, 7, number, device=device)
+    for device, process in enumerate((PROCESS, PROCESS + 1)):
+        trace.call("cudaLaunchKernel", 10, 15, process=process, number=1000)
+        trace.kernel("clash", 20, 30 + 10 * device, 1000, device=device)
+    trace.kernel("anyone's", 20, 90, 1000, device=5)
+    profile = read_pytorch([trace.write(tmp_path / "trace.json")])
+    run = profiled_run(profile, np.zeros(len(profile.calls), np.int32))
+    assert run.work.measured.tolist() == [1000, 10000, 1000, 20000]
+    (note,) = profile.notes
+    assert note.startswith("1 pieces of the GPU's work could be of several processes")
+
+
+def test_a_wait_for_work_from_before_the_trace_is_a_wait(tmp_path: Path) -> None:
+    trace = Trace()
+    trace.kernel("earlier", 0, 80, 999)
+    trace.call("cudaDeviceSynchronize", 10, 81)
+    profile = read_pytorch([trace.write(tmp_path / "trace.json")])
+    run = profiled_run(profile, np.zeros(len(profile.calls), np.int32))
+    assert run.timeline.wait.tolist() == [71000]
+    assert len(profile.unlaunched) == 1 and not len(profile.work)
+
+
+def test_what_doing_without_a_wait_saves_is_shown_as_a_limit(tmp_path: Path) -> None:
+    analysis = results_of([loop(50).write(tmp_path / "loop.json")], tmp_path)
+    (wait,) = analysis.unproved
+    site = analysis.sites[wait.site]
+    assert (site.call, site.caller, site.file, wait.occurrences) == ("cudaDeviceSynchronize", "step", "train.py", 50)
+    assert wait.saving_s == pytest.approx(50 * 51e-6, rel=0.05)
+    assert not open_results(tmp_path / "results").document.proves
+
+
+@needs_traces
+@pytest.mark.parametrize(
+    ("trace", "within"),
+    [
+        ("kineto-h100/owlv2", 0),
+        ("kineto-h100/qwen1.5-0.5b", 0),
+        ("kineto-a100/alexnet_cuda_sync", 0),
+        ("kineto-a100/event_sync_multi_stream", 0),
+    ],
+)
+def test_all_that_a_real_trace_contains_is_found(trace: str, within: int) -> None:
+    """Counted and summed once more from the file's events. Calls `within` others are no rows of their own."""
+    path = TRACES / f"{trace}.json.gz"
+    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    called = {e["args"]["correlation"] for e in events if e.get("cat") in ("cuda_runtime", "cuda_driver")}
+    work = [e for e in events if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
+    mine = [e for e in work if e["args"]["correlation"] in called]
+    profile = read_pytorch([path])
+    assert len(profile.calls) == len(called) - within
+    assert (len(profile.work), len(profile.unlaunched)) == (len(mine), len(work) - len(mine))
+    nanoseconds = [round(1000 * e["dur"]) for e in mine]
+    assert (profile.work.end - profile.work.start).sum() == sum(nanoseconds)
+    assert profile.work.bytes.sum() == sum(e["args"].get("bytes", 0) for e in mine)
+
+
+@needs_traces
+def test_a_long_wait_of_a_real_run_saves_little(tmp_path: Path) -> None:
+    """OWLv2 waits five times for 30 % of its run, at one line; doing without gives back less than a percent."""
+    analysis = results_of([TRACES / "kineto-h100" / "owlv2.json.gz"], tmp_path)
+    waits = {(analysis.sites[one.site].line, analysis.sites[one.site].caller): one for one in analysis.unproved}
+    wait = waits[1421, "box_predictor"]
+    assert wait.occurrences == 5 and analysis.sites[wait.site].wait_s == pytest.approx(0.3585, abs=1e-4)
+    assert wait.high_s is not None and wait.high_s < 0.01 * analysis.wall_s
