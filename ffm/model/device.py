@@ -38,6 +38,8 @@ class Action(IntEnum):
     """Makes a stream wait for an event; the CPU continues."""
     SET_AND_WAIT = 9
     """Sets memory that the CPU can access, and waits for it. The CPU could set it without (dissertation 5.4.1, AMG)."""
+    WAIT_THREAD = 10
+    """Waits for another thread, of this process or another one (`DeviceWork.awaits`), then does its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,11 @@ class DeviceWork:
     began: NDArray[np.int64] | None = None
     """When the GPU began the work that the row enqueued, as a profiler recorded it, on the timeline's clock; -1 if
     there is no such work. None if no profiler did: then it is inferred.
+    """
+
+    awaits: NDArray[np.int32] | None = None
+    """The row of another thread whose begin the row came after, -1 if there is none. If the row waits, it waited for
+    that, as at a barrier; else the other one started it. None if no profiler told.
     """
 
     @property

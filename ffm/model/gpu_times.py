@@ -31,6 +31,7 @@ from ffm.model import gpu_times_kernels
 from ffm.model.compiled import run
 from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import Action, DeviceWork
+from ffm.model.grouping import numbered, sorted_within
 from ffm.model.timeline import Timeline
 
 WAITED_NS = 2_000
@@ -266,11 +267,10 @@ def _compare(length: NDArray[np.int64], key: NDArray[np.int64]) -> _Same:
     if not len(length):
         empty, nothing = np.zeros(0, np.int64), np.zeros(0, bool)
         return _Same(empty, empty, nothing, nothing, nothing, 0)
-    _, which = np.unique(key, return_inverse=True)
-    by_key = np.lexsort((length, which))
+    which, _ = numbered(key)
     counts = np.bincount(which)
     first = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    ordered = length[by_key]
+    ordered = sorted_within(which, length, len(counts))
     least, median = ordered[first + (FEW * counts).astype(np.int64)], ordered[first + counts // 2]
     excess = median - least
     often = counts >= OFTEN
@@ -300,8 +300,7 @@ def _expect(
     if not len(rows):
         return _Expected(gpu, firm, sure)
     # Equal operations: the same call stack moving the same number of bytes.
-    pair = timeline.site[rows].astype(np.int64) * 1_000_003 + work.copied[rows]
-    _, equal = np.unique(pair, return_inverse=True)
+    equal, _ = numbered(timeline.site[rows], work.copied[rows])
     part = segment[rows]
     inside = part >= 0
     number = np.where(inside, part, 0)
@@ -359,15 +358,15 @@ def _share_out(
     return shared
 
 
-def _medians(group: NDArray[np.integer], value: NDArray[np.number], total: NDArray[np.integer]) -> NDArray[np.float64]:
+def _medians(group: NDArray[np.int64], value: NDArray[np.number], total: NDArray[np.integer]) -> NDArray[np.float64]:
     """Return the median of each group's values; -1 if a group has few of its `total` rows (shape (groups,))."""
     groups = len(total)
-    order = np.lexsort((value, group))
+    ordered = sorted_within(group, value, groups)
     counts = np.bincount(group, minlength=groups)
     first = np.concatenate(([0], np.cumsum(counts)[:-1]))
     medians = np.full(groups, -1.0)
     present = counts >= np.maximum(1, SEEN_SHARE * total)
-    medians[present] = value[order][(first + counts // 2)[present]]
+    medians[present] = ordered[(first + counts // 2)[present]]
     return medians
 
 

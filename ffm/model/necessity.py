@@ -95,8 +95,6 @@ class Comparison(IntEnum):
 
 
 UNKNOWN_THREAD = -1
-FORKED_THREAD = -2
-"""A thread of a forked child: the parent had waited before the fork."""
 
 
 class Reason(IntEnum):
@@ -121,6 +119,8 @@ class Reason(IntEnum):
     MAYBE_TIMER = 15
     HANDED_OVER = 16
     SHARED_MEMORY = 17
+    OUTSIDE_PORTION = 18
+    """Only a portion of the run was measured, and what lies outside of it may rely on the wait."""
 
 
 REQUIRED = frozenset(Reason) - {Reason.NOT_A_SYNCHRONIZATION, Reason.NOTHING_RELIES, Reason.LATER_COVERS}
@@ -193,7 +193,9 @@ class Uses:
     role: NDArray[np.uint8]
     """A value of `Role`."""
     thread: NDArray[np.int64]
-    """The thread that accesses, `UNKNOWN_THREAD` if it is unknown or never called the driver, or `FORKED_THREAD`."""
+    """The thread that accesses; for a forked child, the one that forked it. `UNKNOWN_THREAD` if it is unknown or never
+    called the driver.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,13 +331,13 @@ def _first_uses(
     return first
 
 
-def _knowledge(uses: Uses, handovers: Handovers) -> NDArray[np.int64]:
-    """Return, for each use, the row of the handovers with what its thread knows then; -1 for nothing."""
-    found = np.full(len(uses.time), -1, np.int64)
+def _knowledge(threads: NDArray[np.int64], times: NDArray[np.int64], handovers: Handovers) -> NDArray[np.int64]:
+    """Return, for each thread at a time, the row of the handovers with what it knows then; -1 for nothing."""
+    found = np.full(len(times), -1, np.int64)
     for thread in np.unique(handovers.thread):
         rows = np.flatnonzero(handovers.thread == thread)
-        mine = np.flatnonzero(uses.thread == thread)
-        place = np.searchsorted(handovers.time[rows], uses.time[mine], side="right") - 1
+        mine = np.flatnonzero(threads == thread)
+        place = np.searchsorted(handovers.time[rows], times[mine], side="right") - 1
         found[mine] = np.where(place >= 0, rows[np.maximum(place, 0)], -1)
     return found
 
@@ -359,7 +361,8 @@ class _Sweep:
             slots=len(distinct),
             comparison=np.concatenate([np.zeros(len(uses.time), np.uint8), clocks.comparison]),
             accessor=np.where(uses.thread < self.threads, uses.thread, UNKNOWN_THREAD),
-            knowledge=_knowledge(uses, handovers),
+            knowledge=_knowledge(uses.thread, uses.time, handovers),
+            knowledge_at_start=_knowledge(operations.thread, operations.start, handovers),
             known=handovers.known if len(handovers.time) else np.empty((0, self.threads), np.int64),
             always=rows,
             always_start=start,

@@ -38,18 +38,15 @@ OF_USES, OF_ORDER, OF_CLOCKS = 0, 1, 2
 NOT_COMPARED, MAYBE_COMPARED, COMPARED = 0, 1, 2
 """Values of `ffm.model.necessity.Comparison`."""
 
-FORKED_THREAD = -2
-"""As in `ffm.model.necessity`."""
-
 USE, RELIED_ON, WAITED_BY, RELIED_AT, USED_STREAM, USED = 0, 1, 2, 3, 4, 5
 """Columns of the needs: the use (or a `NEED_...`; what is always used is numbered after the uses and clocks), the
 synchronization that it relies on, the host thread of that, the time of the use, and the work that it needs, as a stream
 and a number up to which.
 """
 
-SYNCHRONIZATION, COVERED_STREAM, COVERED, BELOW, PREVIOUS, ENDED_AT = 0, 1, 2, 3, 4, 5
+SYNCHRONIZATION, COVERED_STREAM, COVERED, BELOW, PREVIOUS, ENDED_AT, BEFORE = 0, 1, 2, 3, 4, 5, 6
 """Columns of the covers: who covers, which stream, its work up to which number, the next cover on the stack, the
-previous cover of the same thread and stream, and when it ended.
+previous cover of the same thread and stream, when it ended, and up to which number the thread had waited before.
 """
 
 FIRST_ROOM = 1024
@@ -96,6 +93,8 @@ class Reliance(NamedTuple):
     """For uses, the thread that accesses, as `ffm.model.necessity.Uses` has it."""
     knowledge: Integers
     """For uses, a row of `known`, or -1 if the thread knows nothing of others."""
+    knowledge_at_start: Integers
+    """The same for operations, when they start."""
     known: Integers
     """Shape (k, threads): up to which time what a thread did comes before, however threads are scheduled. Nothing is
     known of threads beyond its last column.
@@ -156,7 +155,7 @@ def sweep(
 
     `required` are the synchronizations that stay in any case. `needs_of` is `OF_USES`, `OF_ORDER` or `OF_CLOCKS`.
 
-    Returns the needs and the covers, both of shape (count, 6).
+    Returns the needs and the covers, of shapes (count, 6) and (count, 7).
     """
     streams = len(program.stream_kind)
     threads = program.threads
@@ -173,6 +172,8 @@ def sweep(
     )
     syncs_ended = 0
     ordered_at = np.zeros(streams, np.int64)
+    covers_at = np.zeros(streams, np.int64)  # how many covers there were at that time
+    covers_at_release = 0
     clock = np.zeros((2 * threads, streams), np.int64)  # known at the last read by each thread; by the program's own
     released = np.zeros(streams, np.int64)
     always_next = np.zeros((threads, streams), np.int64)
@@ -183,7 +184,7 @@ def sweep(
     satisfied = np.zeros((reliance.slots, 2 * threads), np.bool_)
     needs = np.empty((FIRST_ROOM, 6), np.int64)
     count = 0
-    covers = np.empty((FIRST_ROOM, 6), np.int64)
+    covers = np.empty((FIRST_ROOM, 7), np.int64)
     cover_count = 0
 
     kinds, rows, times = event.kind, event.row, event.time
@@ -209,21 +210,34 @@ def sweep(
                             if upto <= known or (number != mine and upto <= waited.most[mine, one]):
                                 continue
                             order.behind[own, one] = max(order.behind[own, one], upto)
-                            if waited.stays[number, one] < upto:
+                            if number != mine:
+                                needs, count = rely_on_others(
+                                    needs, count, covers, order, waited, reliance, NEED_ORDER, row, mine, number, one,
+                                    max(known, waited.most[mine, one]), covers_at[own], time,
+                                )  # fmt: skip
+                            elif waited.stays[number, one] < upto:
                                 kept = rely(needs, count, covers, waited, NEED_ORDER, number, one, upto, time)
                                 waited.stays[number, one] = kept
                                 count += 1
+                    covers_at[own] = cover_count
                 put_on_stream(order, program, row)
             if action == RELEASE and needs_of == OF_ORDER:
+                mine = program.thread[row]
                 for one in range(streams):
                     for number in range(threads):
                         upto = work_waited_for(order, waited, number, one)
-                        if upto > released[one] and waited.stays[number, one] < upto:
+                        if upto > released[one] and number != mine:
+                            needs, count = rely_on_others(
+                                needs, count, covers, order, waited, reliance, NEED_RELEASE, row, mine, number, one,
+                                max(released[one], waited.most[mine, one]), covers_at_release, time,
+                            )  # fmt: skip
+                        elif upto > released[one] and waited.stays[number, one] < upto:
                             kept = rely(needs, count, covers, waited, NEED_RELEASE, number, one, upto, time)
                             waited.stays[number, one] = kept
                             count += 1
                     for number in range(threads):
                         released[one] = max(released[one], waited.most[number, one])
+                covers_at_release = cover_count
             if program.scope[row] != SCOPE_NONE:
                 begin_wait(waited.covering, order, program, row)
 
@@ -239,6 +253,7 @@ def sweep(
                 covers[cover_count, COVERED] = upto
                 covers[cover_count, ENDED_AT] = time
                 covers[cover_count, PREVIOUS] = waited.latest[mine, one]
+                covers[cover_count, BEFORE] = waited.most[mine, one]
                 waited.latest[mine, one] = cover_count
                 push(waited.top, covers, cover_count, mine)
                 cover_count += 1
@@ -269,14 +284,15 @@ def sweep(
             own = accessor >= 0 and waited.most[accessor, one] >= used
             for number in range(threads):
                 place = number if number == accessor else threads + number
-                if satisfied[reliance.slot[row], place] or waited.most[number, one] < used:
+                if waited.most[number, one] < used:
                     continue
-                satisfied[reliance.slot[row], place] = True
-                if count == len(needs):  # handovers may have taken the room of this event
-                    needs = larger(needs, count)
-                rely(needs, count, covers, waited, row, number, one, used, time)
-                count += 1
-                if own or accessor == FORKED_THREAD:
+                if not satisfied[reliance.slot[row], place]:
+                    satisfied[reliance.slot[row], place] = True
+                    if count == len(needs):  # handovers may have taken the room of this event
+                        needs = larger(needs, count)
+                    rely(needs, count, covers, waited, row, number, one, used, time)
+                    count += 1
+                if own:
                     continue
                 # Which of the waits the accessing thread is ordered after may be unknown: then it may be any.
                 told = knowledge >= 0 and number < reliance.known.shape[1]
@@ -470,6 +486,53 @@ def rely(
     needs[count, USED_STREAM] = stream
     needs[count, USED] = upto
     return int(covers[cover, COVERED])
+
+
+@inner
+def rely_on_others(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    order: Order,
+    waited: Waited,
+    reliance: Reliance,
+    need: int,
+    row: int,
+    mine: int,
+    thread: int,
+    stream: int,
+    over: int,
+    first: int,
+    time: int,
+) -> tuple[Integers, int]:
+    """Credit what an operation relies on beyond a stream's work `over` to the waits of another thread, `thread`.
+
+    `mine` may come after any of them. So each counts that was that thread's first one for some work, from the cover
+    `first` on; of those that `mine` is known to come after, the last one is enough.
+
+    Returns the needs, which may have grown, and their number.
+    """
+    knowledge = reliance.knowledge_at_start[row]
+    known = reliance.known[knowledge, thread] if knowledge >= 0 and thread < reliance.known.shape[1] else -1
+    place = order.before_stream[stream]
+    cover = waited.latest[thread, stream]
+    while cover >= first:
+        upto = order.last_work[place + covers[cover, COVERED]]
+        certain = covers[cover, ENDED_AT] <= known
+        if upto > over and (certain or upto > covers[cover, BEFORE]):
+            if count == len(needs):
+                needs = larger(needs, count)
+            needs[count, USE] = need
+            needs[count, RELIED_ON] = covers[cover, SYNCHRONIZATION]
+            needs[count, WAITED_BY] = thread
+            needs[count, RELIED_AT] = time
+            needs[count, USED_STREAM] = stream
+            needs[count, USED] = upto
+            count += 1
+            if certain:
+                over = upto
+        cover = covers[cover, PREVIOUS]
+    return needs, count
 
 
 @inner

@@ -19,11 +19,9 @@ What a fix does to a row:
 - **Unnecessary transfer**: the call and the GPU's copy disappear. So does its wait if that is unnecessary too;
   otherwise it remains as a wait for the stream's earlier work.
 
-The trace does not show which thread waits for which on the CPU. If all calls of a thread are within one gap of another
-thread, the other is assumed to have started it there and joined it. It then starts earlier by as much as its parent
-does, and the parent continues earlier by as much as the joined threads do. If most of a thread's gaps end with a wait
-of another thread, it is assumed to wait for that one in its gaps. The lower end of the interval assumes neither: there,
-each thread keeps its pace.
+The trace does not show which thread waits for which on the CPU; `ffm.model.thread_relations` infers it. A thread starts
+earlier by as much as the one that started it does, and who joined threads continues earlier by as much as these do. The
+lower end of the interval assumes neither: there, each thread keeps its pace.
 
 How much earlier several threads end together depends on what they do. Threads that share a call site run the same code
 side by side: the last of them to end counts, as it does for ranks of a program. Threads without one do different things
@@ -36,6 +34,7 @@ need were met otherwise, such as by an event that orders streams, or by reading 
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,14 +44,13 @@ from ffm.model import replay_kernels
 from ffm.model.compiled import run
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import GpuTimes, Inference
+from ffm.model.grouping import grouped
+from ffm.model.thread_relations import find_family, sharing_sites
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.waiting.fixed import SET_BYTES_A_NANOSECOND, Fixed, fixed_run
-from ffm.model.waiting.graph import WORTH_FOLLOWING_NS, Threads
+from ffm.model.waiting.graph import Threads
 
 NANOSECONDS_IN_SECOND = 1e9
-
-FOLLOWED_OFTEN = 10
-"""This many gaps must end with another thread's waits before that is more than chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +68,20 @@ class Replayed:
     """
 
 
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What takes less time, as the replay needs it."""
+
+    fix: replay_kernels.Fix
+    before: NDArray[np.int64]
+    """Nanoseconds of the CPU that disappear before each row."""
+    last: NDArray[np.int64]
+    """Those after a thread's last row."""
+    share: NDArray[np.float64]
+
+
 _NO_ROWS = np.zeros(0, np.int64)
-_NOTHING = replay_kernels.Fix(_NO_ROWS, np.zeros(0, np.int8), np.zeros(0, np.int32), group=0, needed=False)
+_NOTHING = replay_kernels.Fix(_NO_ROWS, fixes=False, needed=False)
 """Changes no row."""
 _PROBES_STAY = replay_kernels.Probes(_NO_ROWS, _NO_ROWS, _NO_ROWS)
 
@@ -90,7 +100,8 @@ class Replay:
         self._work = work
         self.inference = inference
         self._expected = 1
-        self._family = _family(timeline, work, inference.order)
+        self._known: dict[tuple[bytes, bool], Replayed] = {}
+        self._family = find_family(timeline, work, inference.order)
         self._place = np.empty(len(timeline), np.int64)
         self._place[inference.order] = np.arange(len(timeline))
         self._ends = _thread_ends(timeline, len(work.process_of_thread))
@@ -137,9 +148,7 @@ class Replay:
 
     def without(self, rows: NDArray[np.bool_]) -> Replayed:
         """Return the seconds that removing the selected rows' waits would save although they are needed; shape (n,)."""
-        label = rows.view(np.int8) - np.int8(1)
-        members = np.sort(self._place[rows])
-        return self._replay(replay_kernels.Fix(members, label, np.zeros(1, np.int32), group=0, needed=True))
+        return self._replay(replay_kernels.Fix(np.sort(self._place[rows]), fixes=True, needed=True))
 
     def by_group(
         self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int, wanted: list[int] | None = None
@@ -151,32 +160,39 @@ class Replay:
         members = self._members(label, group_of, groups)
         numbers = range(groups) if wanted is None else wanted
         self.expect(len(numbers))
-        return [
-            self._replay(replay_kernels.Fix(members[number], label, group_of, number, needed=False))
-            for number in numbers
-        ]
+        return [self._replay(replay_kernels.Fix(members[number], fixes=True, needed=False)) for number in numbers]
 
     def _members(
         self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int
     ) -> list[NDArray[np.int64]]:
         """For each group, return the positions in `order` of the rows that its fix changes, including allocations."""
         timeline, partner = self._timeline, self._work.partner
-        if len(group_of):
-            group = np.where(label >= 0, group_of[np.maximum(label, 0)], -1).astype(np.int64)
-        else:
-            group = np.full(len(timeline), -1, np.int64)
-        group[timeline.problem == 0] = -1
-        served = np.flatnonzero((timeline.kind == Kind.ALLOCATION) & (partner >= 0))
-        freed = partner[served]
-        group[served] = np.where(timeline.problem[freed] & Problem.UNNECESSARY_SYNCHRONIZATION, group[freed], -1)
-        rows = np.flatnonzero(group >= 0)
-        by_group = rows[np.lexsort((self._place[rows], group[rows]))]
-        ends = np.searchsorted(group[by_group], np.arange(groups + 1))
-        return [self._place[by_group[ends[number] : ends[number + 1]]] for number in range(groups)]
+        takes_over = (timeline.kind == Kind.ALLOCATION) & (partner >= 0)
+        served = np.flatnonzero(takes_over)
+        served = served[(timeline.problem[partner[served]] & Problem.UNNECESSARY_SYNCHRONIZATION) != 0]
+        fixed = np.flatnonzero((timeline.problem != 0) & ~takes_over)
+        rows = np.concatenate([fixed, served])
+        of = label[np.concatenate([fixed, partner[served]])]
+        group = np.where(of >= 0, group_of[np.maximum(of, 0)], -1) if len(group_of) else np.full(len(rows), -1)
+        place = self._place[rows[group >= 0]]
+        group = group[group >= 0].astype(np.int64)
+        if (place[1:] < place[:-1]).any():
+            order = np.argsort(place)
+            place, group = place[order], group[order]
+        place = place[grouped(group, groups)]
+        ends = np.cumsum(np.bincount(group, minlength=groups))
+        return np.split(place, ends[:-1]) if groups else []
 
     def _replay(self, fix: replay_kernels.Fix) -> Replayed:
+        """Replay a fix, unless the same was before: a site, a fold, a sequence may all be the same rows."""
         if not len(fix.members):
             return Replayed(0.0, 0.0, 0.0, 0.0)
+        key = hashlib.blake2b(fix.members.tobytes(), digest_size=16).digest(), fix.needed
+        if key not in self._known:
+            self._known[key] = self._replayed(fix)
+        return self._known[key]
+
+    def _replayed(self, fix: replay_kernels.Fix) -> Replayed:
         inference = self.inference
         # A jump visits a few rows for each changed one.
         visits = min(len(self._timeline), 20 * len(fix.members)) if self._jump else len(self._timeline)
@@ -208,9 +224,24 @@ class Replay:
             saved: nanoseconds of the CPU that disappear between the row's begin and the thread's next row, shape (n,).
             share: what share of its time the GPU's work of the row still takes, 0 to 1, shape (n,).
         """
-        timeline = self._timeline
-        if not len(timeline):
+        if not len(self._timeline):
             return Replayed(0.0, 0.0, 0.0)
+        change = self._change(saved, share)
+        likely = self._changed(change, self.inference.likely, strict=False)
+        slow = self._changed(change, self.inference.slow, strict=True)
+        fast = self._changed(change, self.inference.fast, strict=False)
+        certain = 0 if len(self._family.parent) > 1 else 1
+        low = min(slow[certain], likely[certain])
+        return Replayed(likely[1], max(low, 0.0), max(likely[2], fast[2], slow[1]))
+
+    def likely_change(self, saved: NDArray[np.int64], share: NDArray[np.float64]) -> float:
+        """Return the likely seconds of `changed` alone, which takes a third of the time."""
+        if not len(self._timeline):
+            return 0.0
+        return self._changed(self._change(saved, share), self.inference.likely, strict=False)[1]
+
+    def _change(self, saved: NDArray[np.int64], share: NDArray[np.float64]) -> _Change:
+        timeline = self._timeline
         following = timeline.thread[1:] == timeline.thread[:-1]
         before = np.zeros(len(timeline), np.int64)
         before[1:] = np.where(following, saved[:-1], 0)
@@ -223,23 +254,18 @@ class Replay:
         # No problem is fixed, but whoever follows a thread must know that it changed.
         touched = ((before > 0) | (share < 1)) & (timeline.kind != Kind.ALLOCATION)
         members = np.sort(self._place[touched])
-        fix = replay_kernels.Fix(members, np.full(len(timeline), -1, np.int8), np.zeros(1, np.int32), 0, needed=False)
-        savings = []
-        for times, strict in (
-            (self.inference.likely, False),
-            (self.inference.slow, True),
-            (self.inference.fast, False),
-        ):
-            less = replace(times, gpu=(times.gpu * share).astype(np.int64))
-            probes = replay_kernels.Probes(before, timeline.start.copy(), timeline.wait.copy())
-            manner = self._manner(strict=strict, jump=False, recurs=False, waking=self.inference.latency_ns)
-            early = self._run(len(timeline), less, fix, manner, probes)
-            np.add.at(early, timeline.thread[lasts], saved[lasts])
-            savings.append(self._groups.run_savings(self._ends, early))
-        likely, slow, fast = savings
-        certain = 0 if len(self._family.parent) > 1 else 1
-        low = min(slow[certain], likely[certain])
-        return Replayed(likely[1], max(low, 0.0), max(likely[2], fast[2], slow[1]))
+        fix = replay_kernels.Fix(members, fixes=False, needed=False)
+        return _Change(fix, before, np.where(lasts, saved, 0), share)
+
+    def _changed(self, change: _Change, times: GpuTimes, *, strict: bool) -> tuple[float, float, float]:
+        """Replay a change with one timeline of the GPU; return the seconds of `_Groups.run_savings`."""
+        timeline = self._timeline
+        less = replace(times, gpu=(times.gpu * change.share).astype(np.int64))
+        probes = replay_kernels.Probes(change.before, timeline.start.copy(), timeline.wait.copy())
+        manner = self._manner(strict=strict, jump=False, recurs=False, waking=self.inference.latency_ns)
+        early = self._run(len(timeline), less, change.fix, manner, probes)
+        np.add.at(early, timeline.thread[change.last > 0], change.last[change.last > 0])
+        return self._groups.run_savings(self._ends, early)
 
     def fixed(self) -> Fixed:
         """Return the run as it would be if all of its problems were fixed, with the likely timeline of the GPU."""
@@ -251,7 +277,7 @@ class Replay:
         [members] = self._members(label, group_of, 1)
         start, wait = timeline.start.copy(), timeline.wait.copy()
         probes = replay_kernels.Probes(np.zeros(len(timeline), np.int64), start, wait)
-        fix = replay_kernels.Fix(members, label, group_of, 0, needed=False)
+        fix = replay_kernels.Fix(members, fixes=True, needed=False)
         manner = self._manner(strict=False, jump=False, recurs=False, waking=self.inference.latency_ns)
         self._run(len(timeline), self.inference.likely, fix, manner, probes)
         return fixed_run(timeline, self._work, self.inference, start, wait)
@@ -307,14 +333,16 @@ class _Groups:
     """Which threads, and which processes, run the same code side by side: those that share a call site."""
 
     def __init__(self, timeline: Timeline, work: DeviceWork, family: replay_kernels.Family) -> None:
-        self._threads = [np.flatnonzero(work.process_of_thread == number) for number in range(work.processes)]
-        roots = family.parent < 0
-        self._roots = [
-            [threads[roots[threads] & (family.alike[threads] == one)] for one in np.unique(family.alike[threads])]
-            for threads in self._threads
-        ]
-        process = work.process_of_thread[timeline.thread] if len(timeline) else np.empty(0, np.int32)
-        self._processes = _alike(process, timeline.site, work.processes)
+        of_thread = work.process_of_thread.astype(np.int64)
+        threads = np.arange(len(of_thread))
+        self._by_process = _Sets(threads, of_thread)
+        roots = threads[family.parent < 0]
+        self._roots = _Sets(roots, of_thread[roots] * (len(threads) + 1) + family.alike[roots])
+        self._process_of_set = of_thread[self._roots.first]
+        process = of_thread[timeline.thread] if len(timeline) else np.empty(0, np.int64)
+        processes = np.arange(work.processes)
+        self._together = _Sets(processes, sharing_sites(process, timeline.site, work.processes).astype(np.int64))
+        self._processes = work.processes
 
     def run_savings(self, ends: NDArray[np.int64], early: NDArray[np.int64]) -> tuple[float, float, float]:
         """Return the seconds by which the run ends earlier (at least, likely, at most), given for each thread when it
@@ -323,114 +351,38 @@ class _Groups:
         At least: determined by each process's last thread to end and, among processes, by the slowest. Likely: the
         largest saving of any threads, or processes, that run the same code. At most: the largest of any thread.
         """
-        at_least, likely, over = [], [], []
-        for threads, sets in zip(self._threads, self._roots, strict=True):
-            if not len(threads):  # a process that made no call, such as the parent of the one that did
-                likely.append(0)
-                over.append(0)
-                continue
-            at_least.append(_sooner(ends[threads], early[threads]))
-            likely.append(max(_sooner(ends[one], early[one]) for one in sets if len(one)))
-            over.append(int(ends[threads].max()))
-        by_process, ended = np.array(likely), np.array(over)
-        together = [self._processes == one for one in np.unique(self._processes)]
-        most = max(_sooner(ended[one], by_process[one]) for one in together)
+        at_least = self._by_process.sooner(ends, early)
+        least = np.iinfo(np.int64).min
+        likely, over = np.full(self._processes, least), np.zeros(self._processes, np.int64)
+        np.maximum.at(likely, self._process_of_set, self._roots.sooner(ends, early))
+        likely[likely == least] = 0  # a process that made no call, such as the parent of the one that did
+        over[self._by_process.number] = self._by_process.latest(ends)
+        most = int(self._together.sooner(over, likely).max())
         return (
-            max(min(at_least), 0) / NANOSECONDS_IN_SECOND,
+            max(int(at_least.min()), 0) / NANOSECONDS_IN_SECOND,
             max(most, 0) / NANOSECONDS_IN_SECOND,
             max(int(early.max()), most, 0) / NANOSECONDS_IN_SECOND,
         )
 
 
-def _sooner(ends: NDArray[np.int64], early: NDArray[np.int64]) -> int:
-    """Return how much earlier the last of some threads ends if each ends earlier by its own time."""
-    return int(ends.max() - (ends - early).max())
+class _Sets:
+    """Sets of threads or processes: `members`, shape (n,), and the number of each one's set."""
 
+    def __init__(self, members: NDArray[np.int64], number: NDArray[np.int64]) -> None:
+        order = np.argsort(number, kind="stable")
+        self._members = members[order]
+        self._begins = np.flatnonzero(np.diff(number[order], prepend=-1))
+        self.first = self._members[self._begins]
+        """A member of each set."""
+        self.number = number[order][self._begins]
 
-def _alike(owner: NDArray[np.integer], site: NDArray[np.integer], owners: int) -> NDArray[np.int32]:
-    """Number the sets of threads or processes that share sites, directly or through others; shape (owners,).
+    def latest(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the latest time in each set."""
+        return np.asarray(np.maximum.reduceat(time[self._members], self._begins), np.int64)
 
-    `owner` and `site` are the columns of a timeline, shape (n,).
-    """
-    number = np.arange(owners, dtype=np.int32)
-    if owners == 1:
-        return number
-    sites = int(site.max(initial=-1)) + 1
-    user, used = np.divmod(np.unique(owner.astype(np.int64) * sites + site), max(sites, 1))
-    while True:
-        least = np.full(sites, owners, np.int32)
-        np.minimum.at(least, used, number[user])
-        shared = number.copy()
-        np.minimum.at(shared, user, least[used])
-        if (shared == number).all():
-            return number
-        number = shared
-
-
-def _family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> replay_kernels.Family:
-    """Find threads that lived within one gap between two calls of another thread of the process, and those alike."""
-    threads = len(work.process_of_thread)
-    parent = np.full(threads, -1, np.int32)
-    forked = np.full(threads, -1, np.int64)
-    joined = np.full(threads, -1, np.int64)
-    follows = np.full(threads, -1, np.int32)
-    alike = np.arange(threads, dtype=np.int32)
-    if threads == work.processes:
-        return replay_kernels.Family(parent, forked, joined, follows, alike)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    begins = np.searchsorted(timeline.thread, np.arange(threads + 1))
-    end = timeline.start + timeline.duration
-    for thread in range(threads):
-        first, last = begins[thread], begins[thread + 1] - 1
-        if first > last:
-            continue
-        forked[thread] = place[first]
-        for other in range(threads):
-            if other == thread or work.process_of_thread[other] != work.process_of_thread[thread]:
-                continue
-            rows = slice(begins[other], begins[other + 1])
-            after = int(np.searchsorted(timeline.start[rows], timeline.start[first])) + begins[other]
-            inside = begins[other] < after < begins[other + 1] and end[after - 1] <= timeline.start[first]
-            if inside and end[last] <= timeline.start[after]:
-                parent[thread], joined[thread] = other, place[after]
-                break
-    for thread in range(threads):
-        follows[thread] = _leader(timeline, work, begins, thread)
-    # A call site of each process is one of its own.
-    sites = int(timeline.site.max(initial=-1)) + 1
-    own_site = timeline.site + sites * work.process_of_thread[timeline.thread].astype(np.int64)
-    alike = _alike(timeline.thread, own_site, threads)
-    return replay_kernels.Family(parent, forked, joined, follows, alike)
-
-
-def _leader(timeline: Timeline, work: DeviceWork, begins: NDArray[np.integer], thread: int) -> int:
-    """Return the thread that this one's gaps wait for, because most of them end soon after one of its waits; else -1.
-
-    Soon means within a quarter of the mean time between that thread's waits: chance would give a quarter of the gaps.
-    """
-    if begins[thread + 1] - begins[thread] <= FOLLOWED_OFTEN:
-        return -1  # it has at most one gap less than calls, and none without a call
-    rows = slice(begins[thread], begins[thread + 1] - 1)
-    waiting = timeline.gap[rows] > WORTH_FOLLOWING_NS
-    goes_on = timeline.start[begins[thread] + 1 : begins[thread + 1]][waiting]
-    if len(goes_on) < FOLLOWED_OFTEN:
-        return -1
-    best, leader = 0.5, -1
-    for other in range(len(begins) - 1):
-        if other == thread or work.process_of_thread[other] != work.process_of_thread[thread]:
-            continue
-        theirs = slice(begins[other], begins[other + 1])
-        waits = timeline.wait[theirs] > WORTH_FOLLOWING_NS
-        ends = (timeline.start[theirs] + timeline.duration[theirs])[waits]
-        if len(ends) < FOLLOWED_OFTEN:
-            continue
-        last = np.searchsorted(ends, goes_on) - 1
-        since = goes_on - ends[np.maximum(last, 0)]
-        share = float((since[last >= 0] < np.diff(ends).mean() / 4).mean()) if (last >= 0).any() else 0.0
-        if share > best:
-            best, leader = share, other
-    return leader
+    def sooner(self, ends: NDArray[np.int64], early: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how much earlier the last of each set ends if each ends earlier by its own time."""
+        return self.latest(ends) - self.latest(ends - early)
 
 
 def _thread_ends(timeline: Timeline, threads: int) -> NDArray[np.int64]:

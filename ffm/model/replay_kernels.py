@@ -80,16 +80,19 @@ class Family(NamedTuple):
     """The thread with whose waits its gaps end."""
     alike: Columns
     """The number of the set of threads of its process that run the same code."""
+    children: Columns
+    """The threads that were joined, by where, then by `alike`; shape (joined,)."""
 
 
 class Fix(NamedTuple):
-    """What is fixed: the problems of the rows whose label is in the group."""
+    """What is fixed."""
 
     members: Columns
-    """Positions in `order` of the rows that the fix changes, ascending."""
-    label: Columns
-    group_of: Columns
-    group: int
+    """Positions in `order` of the rows that the fix changes, ascending: those with problems, and the allocations whose
+    memory a free leaves to them.
+    """
+    fixes: bool
+    """Whether the rows' problems are fixed; otherwise they only count as changed."""
     needed: bool
     """Whether the rows' waits disappear although they are needed; what follows on other streams then waits for the same
     work.
@@ -157,6 +160,10 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
     if len(members) == 0 and not timed:
         return early
     member = 0
+    child = 0  # the next of the joined threads
+    alike = -1
+    last = np.int64(0)
+    sooner = np.int64(0)
     place = members[0] if manner.jump else 0
     fresh = manner.jump
     while place < rows:
@@ -168,26 +175,26 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
         if family.joined[lane_thread] >= 0 or threads > processes:
             if family.forked[lane_thread] == place and family.parent[lane_thread] >= 0:
                 early[lane_thread] = early[family.parent[lane_thread]]
-            gain = -1
-            least = -1
-            for other in range(threads):
-                if family.parent[other] != lane_thread or family.joined[other] != place:
-                    continue
+            gain = np.int64(-1)
+            least = np.int64(-1)
+            while child < len(family.children) and family.joined[family.children[child]] <= place:
+                other = family.children[child]
+                if child == 0 or family.joined[family.children[child - 1]] < place:
+                    alike = -1
+                # Those that run the same code are over when the last of them is.
+                if family.alike[other] != alike:
+                    alike = family.alike[other]
+                    last = ended[other]
+                    sooner = ended[other] - early[other]
+                last = max(last, ended[other])
+                sooner = max(sooner, ended[other] - early[other])
                 touched[lane_thread] |= touched[other]
                 if least < 0 or early[other] < least:
                     least = early[other]
-                # Those that run the same code are over when the last of them is.
-                last = ended[other]
-                sooner = ended[other] - early[other]
-                for same in range(threads):
-                    if (
-                        family.parent[same] == lane_thread
-                        and family.joined[same] == place
-                        and family.alike[same] == family.alike[other]
-                    ):
-                        last = max(last, ended[same])
-                        sooner = max(sooner, ended[same] - early[same])
-                gain = max(gain, last - sooner)
+                child += 1
+                following = family.children[child] if child < len(family.children) else -1
+                if following < 0 or family.joined[following] > place or family.alike[following] != alike:
+                    gain = max(gain, last - sooner)
             if manner.strict:
                 gain = least
             early[lane_thread] = max(early[lane_thread], gain)
@@ -224,14 +231,13 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
         if member < len(members) and members[member] == place:
             touched[lane_thread] = 1
             flags = problem[row]
-            chosen = fix.label[row] >= 0 and fix.group_of[fix.label[row]] == fix.group
             if kind[row] == ALLOCATION:
                 no_call = True
                 no_wait = True
-            elif chosen and needed:
+            elif fix.fixes and needed:
                 no_wait = True
                 no_call = kind[row] == SYNCHRONIZATION
-            elif chosen:
+            elif fix.fixes:
                 no_wait = (flags & UNNECESSARY_SYNCHRONIZATION) != 0
                 later = (flags & MISPLACED_SYNCHRONIZATION) != 0 and not no_wait
                 no_work = (flags & UNNECESSARY_TRANSFER) != 0

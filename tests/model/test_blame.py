@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
-import numpy as np
 import pytest
 from hypothesis import given
 from simulator import Call, Member, families, traced, traced_together
@@ -15,7 +12,8 @@ from ffm.model.replay import Replay
 from ffm.model.timeline import Kind
 from ffm.model.waiting.blame import Blame, find_blame
 from ffm.model.waiting.graph import Graph, build_graph
-from ffm.model.waiting.path import Part, find_path
+from ffm.model.waiting.meetings import Meetings, joined_teams
+from ffm.model.waiting.path import Part
 from ffm.model.waiting.patterns import find_patterns
 
 MS = 1_000_000
@@ -33,7 +31,7 @@ def blamed(calls: list[Call]) -> tuple[Graph, Blame]:
     timeline, work, gpu = traced(calls)
     times = given_gpu_times(timeline, work, gpu)
     graph = build_graph(timeline, work, times, times.likely)
-    return graph, find_blame(timeline, work, graph)
+    return graph, find_blame(timeline, work, graph, Meetings.none())
 
 
 def idle(blame: Blame) -> list[tuple[int, str, int]]:
@@ -70,39 +68,16 @@ def test_work_of_which_a_part_was_waited_for_before_is_blamed_for_the_rest() -> 
     assert blame.work.tolist() == [5 * MS, 4 * MS, 0, 0]
 
 
-def test_the_slowest_of_four_threads_is_the_path() -> None:
-    """6.5.1: four threads work 5, 5, 5 and 10 ms, and the run goes on when all are done. The path is the slow one's 10
-    ms. To bring it to 5 ms saves 5, which is also Equation 5.3: at most the waiting of the next slowest.
-    """
-    main = [Call(Action.NONE, Kind.OTHER, own=MS), Call(Action.NONE, Kind.OTHER, own=MS)]
-    works = (5, 5, 5, 10)
-    workers = [Member(0, 0, [Call(Action.NONE, Kind.OTHER, own=lasting * MS)], 0, 0) for lasting in works]
-    timeline, work, gpu = traced_together([Member(0, 0, main), *workers])
-    side_by_side = dataclasses.replace(
-        timeline,
-        start=np.array([0, 11, 1, 1, 1, 1]) * MS,
-        gap=np.array([10, 0, 0, 0, 0, 0]) * MS,
-        site=np.array([0, 1, 2, 2, 2, 2], np.int32),
-    )
-    replay = Replay(side_by_side, work, given_gpu_times(side_by_side, work, gpu))
-    times = replay.inference
-    path = find_path(side_by_side, work, build_graph(side_by_side, work, times, times.likely), replay.threads)
-    lasting = dict(zip(side_by_side.thread[path.row].tolist(), ((path.end - path.begin) // MS).tolist(), strict=True))
-    assert path.length == 12 * MS
-    assert lasting[4] == 10
-    assert set(lasting) == {0, 4}
-    saved = np.where(timeline.thread == 4, timeline.duration // 2, 0)
-    assert replay.changed(saved, np.ones(len(timeline))).likely_s == pytest.approx(0.005)
-
-
 @given(families())
 def test_blame_adds_up_to_what_was_found(members: list[Member]) -> None:
     timeline, work, gpu = traced_together(members)
     times = given_gpu_times(timeline, work, gpu)
     graph = build_graph(timeline, work, times, times.likely)
-    blame = find_blame(timeline, work, graph)
+    teams = joined_teams(timeline, Replay(timeline, work, times).threads)
+    blame = find_blame(timeline, work, graph, teams)
     assert int(blame.work.sum()) == int(graph.waited.sum())
     assert (blame.work >= 0).all()
     assert not blame.work[~graph.works].any()
-    found = sum(use.idle for use in find_patterns(timeline, work, graph).gpu)
-    assert int((blame.idle.end - blame.idle.begin).sum()) == found
+    found = find_patterns(timeline, work, graph, teams)
+    assert int((blame.idle.end - blame.idle.begin).sum()) == sum(use.idle for use in found.gpu)
+    assert blame.threads.blame.sum() + blame.threads.on_meeting.sum() == pytest.approx(found.uneven.lasting)

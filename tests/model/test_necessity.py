@@ -197,6 +197,30 @@ def test_a_thread_may_rely_on_more_waits_of_several_threads_than_a_table_has_roo
     assert reasons(found) == [*[Reason.HANDED_OVER] * (len(waits) - 1), Reason.RESULT_USED, Reason.RESULT_USED]
 
 
+def test_work_of_another_thread_may_come_after_any_wait_that_was_the_first_for_some_work() -> None:
+    rows: list[Row] = [*HANDED, ("stream", FIRST, 0), ("work", SECOND, 1)]
+    ordered, again = Reason.ORDERS_STREAMS, Reason.NOTHING_RELIES
+    assert reasons(needed_synchronizations(program(*rows), used()))[:2] == [ordered, ordered]
+    for upto, expected in (
+        (46, [again, Reason.LATER_COVERS, ordered]),
+        (36, [again, ordered, again]),
+        (16, [ordered, ordered, again]),
+    ):
+        known = Handovers(np.array([1]), np.array([48]), np.array([[upto, 0]]))
+        assert reasons(needed_synchronizations(program(*rows), used(), handovers=known)) == expected
+
+
+def test_a_second_thread_that_uses_a_result_may_rely_on_an_earlier_wait_than_the_first_one() -> None:
+    first, second = used((0, 40, Role.RESULT)), used((0, 50, Role.RESULT), thread=1)
+    both = Uses(*(np.concatenate(pair) for pair in zip(
+        (first.operation, first.time, first.role, first.thread),
+        (second.operation, second.time, second.role, second.thread),
+        strict=True,
+    )))  # fmt: skip
+    assert reasons(needed_synchronizations(program(*HANDED), first)) == [Reason.LATER_COVERS, Reason.RESULT_USED]
+    assert reasons(needed_synchronizations(program(*HANDED), both)) == [Reason.HANDED_OVER, Reason.RESULT_USED]
+
+
 def test_nothing_is_known_of_a_thread_that_handed_nothing_over() -> None:
     rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 2), ("stream", FIRST, 2)]
     known = Handovers(np.array([1]), np.array([38]), np.array([[36, 0]]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given, settings
@@ -16,8 +17,9 @@ from ffm.model.gpu_times import given_gpu_times, infer_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting import graph_kernels, path_kernels
+from ffm.model.waiting import path as path_module
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph, Reason, Threads, build_graph
-from ffm.model.waiting.path import Part, Path, agreement, find_path
+from ffm.model.waiting.path import Part, Path, agreement, cut_in_parts, find_path, find_stretches
 
 MS = 1_000_000
 
@@ -209,13 +211,20 @@ def test_pieces_join_whatever_is_known_of_the_gpu(data: st.DataObject, members: 
     told = (gpu * wrong).astype(np.int64)
     for times in (infer_gpu_times(timeline, work, 5_000), given_gpu_times(timeline, work, told)):
         threads = Replay(timeline, work, times).threads
-        paths = []
+        paths, stretches = [], []
         for one in (times.likely, times.slow, times.fast):
             graph = build_graph(timeline, work, times, one)
             path = find_path(timeline, work, graph, threads)
             joins(path, timeline, graph)
             paths.append(path)
+            stretches.append(find_stretches(timeline, work, graph, threads))
+            with patch.object(path_module, "STRETCHES_AT_ONCE", 2):
+                parts = list(cut_in_parts(timeline, work, graph, stretches[-1]))
+            for name in ("row", "part", "begin", "end", "lane"):
+                joined = [value for part in parts for value in getattr(part, name).tolist()]
+                assert joined == getattr(path, name).tolist()
         assert 0 <= agreement(paths) <= 1
+        assert agreement(stretches) == agreement(paths)
         assert agreement([paths[0], paths[0]]) == 1
 
 

@@ -14,6 +14,7 @@ from ffm.model.device import Action
 from ffm.model.gpu_times import given_gpu_times
 from ffm.model.timeline import Kind
 from ffm.model.waiting.graph import build_graph
+from ffm.model.waiting.meetings import Meetings
 from ffm.model.waiting.patterns import GpuUse, Pattern, Patterns, Union, find_patterns
 
 MS = 1_000_000
@@ -25,7 +26,7 @@ def patterns(calls: list[Call], began: list[int] | None = None) -> Patterns:
     if began is not None:
         work = dataclasses.replace(work, measured=gpu, began=np.array(began, np.int64))
     inference = given_gpu_times(timeline, work, gpu)
-    return find_patterns(timeline, work, build_graph(timeline, work, inference, inference.likely))
+    return find_patterns(timeline, work, build_graph(timeline, work, inference, inference.likely), Meetings.none())
 
 
 def kernel(gpu: int, gap: int = 0, stream: int = 1) -> Call:

@@ -1,8 +1,10 @@
-"""Whose fault waiting is: GPU work that the CPU waited for, and CPU work while the GPU was idle (Dietrich 2019, 5.4.2).
+"""Whose fault waiting is: GPU work that the CPU waited for, CPU work while the GPU was idle, and what threads did that
+others waited for (Dietrich 2019, 5.4.2).
 
 The CPU's waiting is shared among the work that it waited for, by how long each piece ran. The GPU's idle time is that
 of the thread whose launch ended it, by what that thread did meanwhile. CASITA blames each thread for all of it, so that
-its blame exceeds the idle time; here both kinds of blame add up to what was found.
+its blame exceeds the idle time; here each kind of blame adds up to what was found. Waiting for threads is shared by
+`ffm.model.waiting.meeting_blame`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from ffm.model.device import DeviceWork
 from ffm.model.timeline import Timeline
 from ffm.model.waiting import blame_kernels
 from ffm.model.waiting.graph import Graph
+from ffm.model.waiting.meeting_blame import Shared, share_meetings
+from ffm.model.waiting.meetings import Meetings
 from ffm.model.waiting.path import Path, path_on_threads
 from ffm.model.waiting.patterns import Union
 
@@ -29,22 +33,22 @@ class Blame:
     """How much waiting of the CPU each row's GPU work is to blame for; shape (n,)."""
     idle: Path
     """What threads did while the GPU was idle. Not a path: pieces do not join where the GPU worked."""
+    threads: Shared
+    """What threads did that others waited for."""
+    passed_on: Shared
+    """The same, with blame for waiting passed on to what was waited for."""
+    work_passed_on: NDArray[np.int64]
+    """As `work`, with what is passed on to it."""
 
 
-def find_blame(timeline: Timeline, work: DeviceWork, graph: Graph) -> Blame:
-    """Share the CPU's waiting and the GPU's idle time among their causes. O(n log n), compiled."""
-    blamed = np.zeros(len(timeline), np.int64)
-    run(
-        blame_kernels.blame_work,
-        len(timeline),
-        timeline.thread,
-        graph.gpu_begin,
-        graph.gpu_end,
-        graph.gpu_after,
-        graph.cause,
-        graph.waited,
-        blamed,
-    )
+def find_blame(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: Meetings) -> Blame:
+    """Share waiting and the GPU's idle time among their causes. O(n log n), compiled."""
+    blamed = _of_work(timeline, graph, graph.waited)
+    shared = share_meetings(timeline, work, graph, meetings)
+    passed_on = share_meetings(timeline, work, graph, meetings, pass_on=True) if len(meetings.number) else shared
+    indirect = blamed
+    if passed_on.on_wait.any():
+        indirect = _of_work(timeline, graph, graph.waited + passed_on.on_wait.astype(np.int64))
     threads, begins, ends = [], [], []
     works = graph.works
     process = work.process_of_thread[timeline.thread] if len(timeline) else np.zeros(0, np.int32)
@@ -65,4 +69,21 @@ def find_blame(timeline: Timeline, work: DeviceWork, graph: Graph) -> Blame:
         np.concatenate([nothing, *begins]),
         np.concatenate([nothing, *ends]),
     )
-    return Blame(blamed, idle)
+    return Blame(blamed, idle, shared, passed_on, indirect)
+
+
+def _of_work(timeline: Timeline, graph: Graph, waited: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Share what each row waited among the GPU work that it was for; shape (n,)."""
+    blamed = np.zeros(len(timeline), np.int64)
+    run(
+        blame_kernels.blame_work,
+        len(timeline),
+        timeline.thread,
+        graph.gpu_begin,
+        graph.gpu_end,
+        graph.gpu_after,
+        graph.cause,
+        waited,
+        blamed,
+    )
+    return blamed

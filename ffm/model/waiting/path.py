@@ -10,7 +10,7 @@ Only rows with a cause can be left, so the walk is a binary search for each step
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -23,6 +23,10 @@ from ffm.model.gpu_times import WAITED_NS
 from ffm.model.timeline import Timeline
 from ffm.model.waiting import path_kernels
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, WORTH_FOLLOWING_NS, Graph, Threads
+from ffm.model.waiting.meetings import Meetings
+
+STRETCHES_AT_ONCE = 1 << 16
+"""How many stretches of a long path are cut at once."""
 
 
 class Part(IntEnum):
@@ -62,23 +66,76 @@ class Path:
         return int(self.end[-1] - self.begin[0]) if len(self.end) else 0
 
 
-def find_path(timeline: Timeline, work: DeviceWork, graph: Graph, threads: Threads | None = None) -> Path:
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """A path before it is cut by rows: the stretches on one thread, or in one piece of GPU work, earliest first."""
+
+    kind: NDArray[np.uint8]
+    """A thread, GPU work, or the time from a cause until GPU work began: as in `path_kernels`."""
+    where: NDArray[np.int64]
+    """The thread, or the row of the GPU work."""
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    lane: NDArray[np.int64]
+    """As in `Path`."""
+
+    @property
+    def length(self) -> int:
+        """As in `Path`."""
+        return int(self.end[-1] - self.begin[0]) if len(self.end) else 0
+
+    def some(self, rows: slice) -> Stretches:
+        """Return some of them."""
+        return Stretches(self.kind[rows], self.where[rows], self.begin[rows], self.end[rows], self.lane[rows])
+
+
+def find_path(
+    timeline: Timeline,
+    work: DeviceWork,
+    graph: Graph,
+    threads: Threads | None = None,
+    meetings: Meetings | None = None,
+) -> Path:
     """Return the critical path of a run, from its first row to the last end of a row's gap or GPU work.
 
-    Without `threads`, no thread started another one.
+    Without `threads`, no thread started another one; without `meetings`, none waited for another in any other way.
     """
+    return _cut(timeline, work, graph, find_stretches(timeline, work, graph, threads, meetings))
+
+
+def cut_in_parts(timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches) -> Iterator[Path]:
+    """Yield a path part by part, so that no more than a part of a long run's is in memory."""
+    for begin in range(0, len(stretches.kind), STRETCHES_AT_ONCE):
+        yield _cut(timeline, work, graph, stretches.some(slice(begin, begin + STRETCHES_AT_ONCE)))
+
+
+def find_stretches(
+    timeline: Timeline,
+    work: DeviceWork,
+    graph: Graph,
+    threads: Threads | None = None,
+    meetings: Meetings | None = None,
+) -> Stretches:
+    """Return the critical path as `find_path` does, not yet cut by rows."""
     number = len(work.process_of_thread)
     related = Threads.unrelated(number) if threads is None else threads
     if not len(timeline):
         nothing = np.zeros(0, np.int64)
-        return Path(nothing, np.zeros(0, np.uint8), nothing, nothing, nothing)
+        return Stretches(np.zeros(0, np.uint8), nothing, nothing, nothing, nothing)
     begins = np.searchsorted(timeline.thread, np.arange(number + 1)).astype(np.int64)
     end = timeline.start + timeline.duration
-    leads = _leads(timeline, related, begins, end)
+    leads, led = _leads(timeline, related, begins, end)
+    if meetings is not None:
+        _lead_from_meetings(timeline, meetings, begins, leads, led)
+    if work.awaits is not None:
+        started = np.flatnonzero((work.awaits >= 0) & (timeline.wait == 0))
+        started = started[timeline.start[work.awaits[started]] < timeline.start[started]]
+        leads[started] = work.awaits[started]
+        led[started] = timeline.start[leads[started]]
     jumps = np.sort(np.concatenate((2 * np.flatnonzero(leads >= 0), 2 * np.flatnonzero(graph.cause >= 0) + 1)))
     over = end + timeline.gap
     last_call, last_work = int(np.argmax(over)), int(np.argmax(graph.gpu_end))
-    on_gpu = graph.gpu_end[last_work] > over[last_call]
+    ends_on_gpu = graph.gpu_end[last_work] > over[last_call]
     stretches = run(
         path_kernels.walk,
         len(timeline),
@@ -96,12 +153,17 @@ def find_path(timeline: Timeline, work: DeviceWork, graph: Graph, threads: Threa
         related.parent,
         related.joined,
         leads,
+        led,
         int(timeline.start.min()),
         int(max(over[last_call], graph.gpu_end[last_work])),
-        -1 if on_gpu else int(timeline.thread[last_call]),
+        -1 if ends_on_gpu else int(timeline.thread[last_call]),
         last_work,
     )
-    return _cut(timeline, work, graph, begins, *(column[::-1].copy() for column in stretches))
+    kind, where, begin, until = (column[::-1] for column in stretches)
+    host, row = kind == path_kernels.ON_HOST, np.where(kind == path_kernels.ON_HOST, 0, where)
+    on_gpu = kind == path_kernels.ON_GPU
+    lane = np.where(host, where, np.where(on_gpu, number + work.stream[row], timeline.thread[row]))
+    return Stretches(kind.copy(), where.copy(), begin.copy(), until.copy(), lane)
 
 
 def path_on_threads(
@@ -113,29 +175,22 @@ def path_on_threads(
     end: NDArray[np.int64],
 ) -> Path:
     """Return what threads did in some stretches of time, which need not join; the arguments have one entry for each."""
-    begins = np.searchsorted(timeline.thread, np.arange(len(work.process_of_thread) + 1)).astype(np.int64)
     kind = np.full(len(thread), path_kernels.ON_HOST, np.uint8)
-    return _cut(timeline, work, graph, begins, kind, thread.astype(np.int64), begin, end)
+    where = thread.astype(np.int64)
+    return _cut(timeline, work, graph, Stretches(kind, where, begin, end, where))
 
 
-def _cut(
-    timeline: Timeline,
-    work: DeviceWork,
-    graph: Graph,
-    begins: NDArray[np.int64],
-    kind: NDArray[np.uint8],
-    where: NDArray[np.int64],
-    begin: NDArray[np.int64],
-    end: NDArray[np.int64],
-) -> Path:
-    """Cut stretches by rows; arguments as for the kernel."""
+def _cut(timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches) -> Path:
+    """Cut stretches by rows."""
+    number = len(work.process_of_thread)
+    begins = np.searchsorted(timeline.thread, np.arange(number + 1)).astype(np.int64)
     row, part, since, until = run(
         path_kernels.cut,
         len(timeline),
-        kind,
-        where,
-        begin,
-        end,
+        stretches.kind,
+        stretches.where,
+        stretches.begin,
+        stretches.end,
         timeline.start,
         timeline.duration,
         timeline.wait,
@@ -145,15 +200,15 @@ def _cut(
         0 if work.began is not None else WAITED_NS,
         LATEST_LAUNCH_NS,
     )
-    number = len(work.process_of_thread)
     lane = np.where(part == Part.GPU, number + work.stream[row], timeline.thread[row])
     return Path(row, part, since, until, lane)
 
 
 def _leads(
     timeline: Timeline, threads: Threads, begins: NDArray[np.int64], end: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return, for each row, the row of another thread for whose end its thread waited before it; -1 if there is none.
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return, for each row, the row of another thread for whose end its thread waited before it, and that end; -1 if
+    there is none.
 
     That is the last wait of the thread that it follows, if it ended within the gap before the row, or else the last row
     of the thread that ended last of those that are joined there.
@@ -173,10 +228,34 @@ def _leads(
         within = (end[last] <= timeline.start[rows]) & (end[last] >= end[rows - 1])
         within &= timeline.start[rows] - end[rows - 1] > WORTH_FOLLOWING_NS
         leads[rows[within]] = last[within]
-    return leads
+    return leads, np.where(leads >= 0, end[leads], -1)
 
 
-def agreement(paths: Sequence[Path]) -> float:
+def _lead_from_meetings(
+    timeline: Timeline,
+    meetings: Meetings,
+    begins: NDArray[np.int64],
+    leads: NDArray[np.int64],
+    led: NDArray[np.int64],
+) -> None:
+    """Let the rows after meetings, for which their threads waited, be led by the last one that came, in place."""
+    last = meetings.last[meetings.number]
+    by_first: dict[int, tuple[int, int]] = {}
+    for entry in np.flatnonzero(meetings.waited > 0).tolist():
+        thread, leader, came = meetings.thread[entry], meetings.thread[last[entry]], meetings.came[last[entry]]
+        row = begins[thread] + np.searchsorted(timeline.start[begins[thread] : begins[thread + 1]], came)
+        before = begins[leader] + np.searchsorted(timeline.start[begins[leader] : begins[leader + 1]], came) - 1
+        if row < begins[thread + 1] and before >= begins[leader]:
+            leads[row], led[row] = before, came
+        elif row < begins[thread + 1] and begins[leader] < begins[leader + 1]:
+            by_first[int(row)] = int(begins[leader]), int(came)
+    # The first row of a thread can lead if nothing leads it: there the path ends.
+    for row, (first, came) in by_first.items():
+        if leads[first] < 0 and first not in by_first:
+            leads[row], led[row] = first, came
+
+
+def agreement(paths: Sequence[Path | Stretches]) -> float:
     """Return on which share of the time all paths are at the same place, 0 to 1; they are of the same run."""
     if not paths or paths[0].length == 0:
         return 1.0

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.numbers import ENQUEUE_AND_WAIT, SET_AND_WAIT, WAIT_AND_ENQUEUE, WAIT_EVENT
+from ffm.model.numbers import ENQUEUE_AND_WAIT, SET_AND_WAIT, WAIT_AND_ENQUEUE, WAIT_EVENT, WAIT_THREAD
 
 Columns = NDArray[Any]
 
@@ -44,6 +44,7 @@ def walk(
     parent: Columns,
     joined: Columns,
     leads: Columns,
+    led: Columns,
     first: int,
     last: int,
     last_thread: int,
@@ -53,8 +54,8 @@ def walk(
 
     It starts on the thread `last_thread` or, if that is -1, with the GPU work of `last_row`. `begins`, shape (threads +
     1,), is where each thread's rows begin. `jumps` contains, ascending, 2 * row for each row before which its thread
-    waited for the end of the row `leads[row]`, of another thread, and 2 * row + 1 for each row whose wait has a cause:
-    only there the path leaves a thread.
+    waited, until `led[row]`, for the row `leads[row]` of another thread or the work after it, and 2 * row + 1 for each
+    row whose wait has a cause: only there the path leaves a thread.
 
     Returns the stretches, latest first: what each is, its thread (`ON_HOST`) or row, its begin and its end. They join,
     and every step leads to a row that was visited earlier, or to an earlier time.
@@ -93,7 +94,7 @@ def walk(
             else:
                 ended = leads[jumps[index] // 2]
                 following = thread[ended]
-                then = min(start[ended] + duration[ended], now)
+                then = min(led[jumps[index] // 2], now)
                 limit = 2 * ended + 2
             if then < now:
                 kind[found], where[found], begin[found], end[found] = ON_HOST, on, then, now
@@ -174,7 +175,7 @@ def cut(
                 found += 1
                 break
             does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
-            waits_first = does != ENQUEUE_AND_WAIT and WAIT_AND_ENQUEUE <= does <= WAIT_EVENT
+            waits_first = does == WAIT_THREAD or WAIT_AND_ENQUEUE <= does <= WAIT_EVENT
             own = duration[row] - wait[row]
             following = end[number] if row + 1 == begins[on + 1] else start[row + 1]
             stalled = REST if cause[row] >= 0 or wait[row] <= threshold else UNKNOWN

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ffm.model.device import Action, DeviceWork
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph
+from ffm.model.waiting.meetings import Meetings
 
 Times = NDArray[np.int64]
 
@@ -66,10 +67,12 @@ class Patterns:
     """From the begin of a launch to the begin of its work, where the work waited for nothing else. Empty unless a
     profiler recorded when work began.
     """
+    uneven: Pattern
+    """Threads that came to a meeting before the last one; how long they waited for that."""
     gpu: list[GpuUse]
 
 
-def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph) -> Patterns:
+def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: Meetings) -> Patterns:
     """Find the patterns of a run. O(n log n)."""
     caused = graph.cause >= 0
     late = np.isin(work.action, _PURE_WAITS) & ~caused & (timeline.kind == Kind.SYNCHRONIZATION)
@@ -99,6 +102,7 @@ def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph) -> Pattern
         late=Pattern(int(late.sum()), int(timeline.duration[late].sum())),
         late_transfer=Pattern(late_count, late_ns),
         launch_delay=launch_delay(timeline, work, graph),
+        uneven=Pattern(int((meetings.waited > 0).sum()), int(meetings.waited.sum())),
         gpu=use,
     )
 

@@ -1,0 +1,144 @@
+"""Numbers equal rows of columns, and orders rows by such numbers, in linear time wherever the values allow it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.compiled import PLAIN_ROWS, compiled, inner
+
+CHUNK = 1 << 20
+"""Rows that are looked at together: bounds temporary memory."""
+
+SPARE = 1 << 16
+"""Values are looked up in a table if that has at most this many places more than there are rows."""
+
+RADIX_GROUPS = 1 << 16
+"""NumPy sorts 16-bit integers in linear time."""
+
+Integers = NDArray[Any]
+
+
+def numbered(*columns: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number the distinct rows of some columns from 0, in their order: by the first column, then by the second, ...
+
+    Columns have shape (n,), and numbers or truth values. Returns the number of each row, shape (n,), and the first row
+    with each number, shape (groups,).
+    """
+    count = len(columns[0])
+    number = np.zeros(count, np.int64)
+    first = np.zeros(min(1, count), np.int64)
+    for column in columns:
+        place, of_value = _numbered(column)
+        if len(of_value) <= 1:
+            continue
+        if len(first) <= 1:
+            number, first = place, of_value
+        else:
+            number *= len(of_value)
+            number += place
+            number, first = _numbered(number)
+    return number, first
+
+
+def _numbered(column: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number the distinct values of a column in their order; return the numbers and the first row of each."""
+    count = len(column)
+    if column.dtype == bool:
+        column = column.view(np.uint8)
+    if count <= PLAIN_ROWS:
+        _, first, number = np.unique(column, return_index=True, return_inverse=True)
+        return number.reshape(-1).astype(np.int64, copy=False), first.astype(np.int64, copy=False)
+    least, most = int(column.min()), int(column.max())
+    if most - least < count + SPARE:
+        if column.dtype == np.uint64:
+            return _by_table((column - np.uint64(least)).astype(np.int64), most - least + 1)
+        return _by_table(column.astype(np.int64) - least, most - least + 1)
+    number, first = compiled(_by_hash)(column.astype(np.uint64))
+    order = np.argsort(column[first], kind="stable")
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[number], first[order]
+
+
+def _by_table(places: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number values from 0 to below `size`, in place."""
+    row_of = np.full(size, -1, np.int64)
+    for begin in range((len(places) - 1) // CHUNK * CHUNK, -1, -CHUNK):
+        part = places[begin : begin + CHUNK]
+        row_of[part[::-1]] = np.arange(begin + len(part) - 1, begin - 1, -1)  # of equal places, the last one stays
+    present = row_of >= 0
+    if not present.all():
+        rank = np.cumsum(present) - 1
+        for begin in range(0, len(places), CHUNK):
+            part = places[begin : begin + CHUNK]
+            part[:] = rank[part]
+    return places, row_of[present]
+
+
+def _by_hash(column: Integers) -> tuple[Integers, Integers]:
+    """Number the distinct values of a column in the order of their first rows; also return those rows."""
+    table = np.full(1 << 12, -1, np.int64)
+    first = np.empty(1 << 11, np.int64)
+    number = np.empty(len(column), np.int64)
+    found = 0
+    for row in range(len(column)):
+        value = column[row]
+        slot = _slot(value, len(table))
+        while table[slot] >= 0 and column[first[table[slot]]] != value:
+            slot = (slot + 1) & (len(table) - 1)
+        if table[slot] < 0:
+            if found == len(first):
+                first = np.concatenate((first, np.empty(found, np.int64)))
+                table = np.full(2 * len(table), -1, np.int64)
+                for known in range(found):
+                    slot = _slot(column[first[known]], len(table))
+                    while table[slot] >= 0:
+                        slot = (slot + 1) & (len(table) - 1)
+                    table[slot] = known
+                slot = _slot(value, len(table))
+                while table[slot] >= 0:
+                    slot = (slot + 1) & (len(table) - 1)
+            table[slot] = found
+            first[found] = row
+            found += 1
+        number[row] = table[slot]
+    return number, first[:found]
+
+
+@inner
+def _slot(value: Any, size: int) -> Any:
+    """Return where a search for a value starts in a table whose size is a power of two (Fibonacci hashing)."""
+    mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64(mixed >> np.uint64(32)) & (size - 1)
+
+
+def grouped(number: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
+    """Return the rows by group, those of a group in their order."""
+    if groups <= 1:
+        return np.arange(len(number))
+    return np.argsort(number.astype(np.uint16) if groups <= RADIX_GROUPS else number, kind="stable")
+
+
+def ranks_within(number: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
+    """Return how many earlier rows of its group each row has."""
+    if groups <= 1:
+        return np.arange(len(number))
+    counts = np.bincount(number, minlength=groups)
+    ranks = np.empty(len(number), np.int64)
+    ranks[grouped(number, groups)] = np.arange(len(number)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return ranks
+
+
+def sorted_within(number: NDArray[np.int64], value: NDArray[Any], groups: int) -> NDArray[Any]:
+    """Return the values by group, sorted within each."""
+    if groups > RADIX_GROUPS:
+        return value[np.lexsort((value, number))]
+    ordered = value[grouped(number, groups)]
+    end = 0
+    for count in np.bincount(number, minlength=groups).tolist():
+        begin, end = end, end + count
+        ordered[begin:end].sort()
+    return ordered

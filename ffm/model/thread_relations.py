@@ -1,0 +1,170 @@
+"""Which threads of a run belong together, as far as their times show: who started, joined and follows whom.
+
+The trace does not show that. If all calls of a thread are within one gap of another thread, the other is assumed to
+have started it there and joined it. If most of a thread's gaps end with a wait of another thread, it is assumed to wait
+for that one in its gaps. Threads that share a call site run the same code.
+
+No step compares all threads with all others, so a run may have ten thousand.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model import replay_kernels, thread_relations_kernels
+from ffm.model.compiled import run
+from ffm.model.device import DeviceWork
+from ffm.model.timeline import Timeline
+from ffm.model.waiting.graph import WORTH_FOLLOWING_NS
+
+FOLLOWED_OFTEN = 10
+"""This many gaps must end with another thread's waits before that is more than chance."""
+
+LEADERS_TRIED = 16
+"""If more threads of a process could lead a thread, these are tried: those whose waits most often end shortly before
+its gaps do.
+"""
+
+
+def find_family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> replay_kernels.Family:
+    """Find threads that lived within one gap between two calls of another thread of the process, those that follow one,
+    and those alike. O(n log n).
+    """
+    threads = len(work.process_of_thread)
+    parent = np.full(threads, -1, np.int32)
+    forked = np.full(threads, -1, np.int64)
+    joined = np.full(threads, -1, np.int64)
+    follows = np.full(threads, -1, np.int32)
+    alike = np.arange(threads, dtype=np.int32)
+    if threads == work.processes:
+        return replay_kernels.Family(parent, forked, joined, follows, alike, np.zeros(0, np.int64))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    begins = np.searchsorted(timeline.thread, np.arange(threads + 1))
+    lived = np.flatnonzero(begins[1:] > begins[:-1])
+    forked[lived] = place[begins[lived]]
+    for members in _by_process(work, lived):
+        if len(members) > 1:
+            _find_parents(timeline, begins, members, place, parent, joined)
+            _find_leaders(timeline, begins, members, follows)
+    # A call site of each process is one of its own.
+    sites = int(timeline.site.max(initial=-1)) + 1
+    own_site = timeline.site + sites * work.process_of_thread[timeline.thread].astype(np.int64)
+    alike = sharing_sites(timeline.thread, own_site, threads)
+    children = np.flatnonzero(joined >= 0)
+    children = children[np.lexsort((alike[children], joined[children]))]
+    return replay_kernels.Family(parent, forked, joined, follows, alike, children)
+
+
+def _by_process(work: DeviceWork, threads: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    process = work.process_of_thread[threads]
+    ordered = threads[np.argsort(process, kind="stable")]
+    return np.split(ordered, np.flatnonzero(np.diff(np.sort(process))) + 1) if len(threads) else []
+
+
+def _find_parents(
+    timeline: Timeline,
+    begins: NDArray[np.int64],
+    members: NDArray[np.int64],
+    place: NDArray[np.int64],
+    parent: NDArray[np.int32],
+    joined: NDArray[np.int64],
+) -> None:
+    """Fill in the parents of a process's threads, and where these joined them; of several, the first thread."""
+    start, end = timeline.start, timeline.start + timeline.duration
+    born, died = start[begins[members]], end[begins[members + 1] - 1]
+    rows = np.concatenate([np.arange(begins[one], begins[one + 1] - 1) for one in members.tolist()])
+    rows = rows[start[rows + 1] - end[rows] >= (died - born).min()]
+    if not len(rows):
+        return
+    by_end = np.argsort(-start[rows + 1], kind="stable")
+    rank = np.empty(len(rows), np.int64)
+    rank[by_end] = np.arange(len(rows))
+    opens = np.maximum(end[rows], start[rows] + 1)  # a thread is started after the call before it has begun
+    by_opening, by_birth = np.argsort(opens, kind="stable"), np.argsort(born, kind="stable")
+    reaching = np.searchsorted(-start[rows + 1][by_end], -died, side="right")
+    found = run(
+        thread_relations_kernels.first_enclosing,
+        len(rows) + len(members),
+        opens[by_opening],
+        rank[by_opening],
+        rows[by_opening],
+        born[by_birth],
+        reaching[by_birth],
+    )
+    within = found >= 0
+    inside = members[by_birth][within]
+    parent[inside] = timeline.thread[found[within]]
+    joined[inside] = place[found[within] + 1]
+
+
+def _find_leaders(
+    timeline: Timeline, begins: NDArray[np.int64], members: NDArray[np.int64], follows: NDArray[np.int32]
+) -> None:
+    """Fill in which thread each thread of a process follows: the one with whose waits most of its gaps end.
+
+    They end soon after one of its waits: within a quarter of the mean time between these. By chance, a quarter of the
+    gaps would.
+    """
+    end = timeline.start + timeline.duration
+    ends: dict[int, NDArray[np.int64]] = {}
+    for thread in members.tolist():
+        rows = slice(begins[thread], begins[thread + 1])
+        over = end[rows][timeline.wait[rows] > WORTH_FOLLOWING_NS]
+        if len(over) >= FOLLOWED_OFTEN:
+            ends[thread] = over
+    if not ends:
+        return
+    leaders = np.array(list(ends), np.int64)
+    every = np.concatenate(list(ends.values()))
+    whose = np.repeat(leaders, [len(over) for over in ends.values()])
+    by_end = np.argsort(every, kind="stable")
+    every, whose = every[by_end], whose[by_end]
+    for thread in members.tolist():
+        rows = slice(begins[thread], begins[thread + 1] - 1)
+        waiting = timeline.gap[rows] > WORTH_FOLLOWING_NS
+        goes_on = timeline.start[begins[thread] + 1 : begins[thread + 1]][waiting]
+        if len(goes_on) < FOLLOWED_OFTEN:
+            continue
+        tried = leaders if len(leaders) <= LEADERS_TRIED else _nearest(every, whose, goes_on)
+        follows[thread] = _leader({other: ends[other] for other in tried.tolist() if other != thread}, goes_on)
+
+
+def _nearest(every: NDArray[np.int64], whose: NDArray[np.int64], goes_on: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the threads, ascending, whose waits are most often among the last to end before some moments."""
+    places = np.searchsorted(every, goes_on)[:, None] - 1 - np.arange(LEADERS_TRIED)
+    threads, times = np.unique(whose[places[places >= 0]], return_counts=True)
+    return np.sort(threads[np.argsort(-times, kind="stable")[:LEADERS_TRIED]])
+
+
+def _leader(ends: dict[int, NDArray[np.int64]], goes_on: NDArray[np.int64]) -> int:
+    """Return the thread soon after whose waits' ends most of the moments are, -1 if none; ascending threads."""
+    best, leader = 0.5, -1
+    for other, over in ends.items():
+        last = np.searchsorted(over, goes_on) - 1
+        since = goes_on - over[np.maximum(last, 0)]
+        share = float((since[last >= 0] < np.diff(over).mean() / 4).mean()) if (last >= 0).any() else 0.0
+        if share > best:
+            best, leader = share, other
+    return leader
+
+
+def sharing_sites(owner: NDArray[np.integer], site: NDArray[np.integer], owners: int) -> NDArray[np.int32]:
+    """Number the sets of threads or processes that share sites, directly or through others; shape (owners,).
+
+    `owner` and `site` are the columns of a timeline, shape (n,).
+    """
+    number = np.arange(owners, dtype=np.int32)
+    if owners == 1:
+        return number
+    sites = int(site.max(initial=-1)) + 1
+    user, used = np.divmod(np.unique(owner.astype(np.int64) * sites + site), max(sites, 1))
+    while True:
+        least = np.full(sites, owners, np.int32)
+        np.minimum.at(least, used, number[user])
+        shared = number.copy()
+        np.minimum.at(shared, user, least[used])
+        if (shared == number).all():
+            return number
+        number = shared

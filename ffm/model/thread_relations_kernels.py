@@ -1,0 +1,45 @@
+"""The pass that finds who started a thread (`ffm.model.thread_relations`), in the part of Python that Numba compiles.
+
+As in `ffm.model.kernels`, nothing is compiled here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Columns = NDArray[Any]
+
+
+def first_enclosing(opens: Columns, rank: Columns, row: Columns, born: Columns, reaching: Columns) -> Columns:
+    """Return, for each life, the first row whose gap encloses it; -1 if there is none. O(n log n).
+
+    Args:
+        opens: when each gap begins, ascending.
+        rank: how many gaps close later.
+        row: the row before the gap.
+        born: when each life begins, ascending.
+        reaching: how many gaps close when the life ends or later: those with the lowest ranks.
+    """
+    none = np.iinfo(np.int64).max
+    size = len(opens)
+    least = np.full(size + 1, none, np.int64)  # a Fenwick tree: the least row among the gaps with the lowest ranks
+    found = np.full(len(born), -1, np.int64)
+    gap = 0
+    for life in range(len(born)):
+        while gap < size and opens[gap] <= born[life]:
+            node = rank[gap] + 1
+            while node <= size:
+                least[node] = min(least[node], row[gap])
+                node += node & -node
+            gap += 1
+        node = reaching[life]
+        first = none
+        while node > 0:
+            first = min(first, least[node])
+            node -= node & -node
+        if first != none:
+            found[life] = first
+    return found

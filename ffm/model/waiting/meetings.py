@@ -1,0 +1,88 @@
+"""Where threads wait for each other until all have come: barriers, collective operations, the end of a parallel region.
+
+Whoever comes early waits for the last (Dietrich 2019, 3.3.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.timeline import Timeline
+from ffm.model.waiting.graph import Threads
+
+
+@dataclass(frozen=True, slots=True)
+class Meetings:
+    """One entry for each thread that came to a meeting; times in nanoseconds on the timeline's clock."""
+
+    number: NDArray[np.int64]
+    """Which meeting, from 0, ascending. Of those that end at the same time, later ones wait for earlier ones."""
+    thread: NDArray[np.int64]
+    since: NDArray[np.int64]
+    """From when on what the thread did counts: it left its meeting before."""
+    came: NDArray[np.int64]
+
+    @classmethod
+    def none(cls) -> Meetings:
+        """Return no meeting."""
+        nothing = np.zeros(0, np.int64)
+        return cls(nothing, nothing, nothing, nothing)
+
+    @property
+    def last(self) -> NDArray[np.int64]:
+        """The entry of the last one to come, for each meeting; of several, the one that is listed last."""
+        order = np.lexsort((self.came, self.number))
+        return order[np.append(self.number[order][1:] != self.number[order][:-1], True)] if len(order) else order
+
+    @property
+    def waited(self) -> NDArray[np.int64]:
+        """How long each entry's thread waited for the last."""
+        return np.asarray(self.came[self.last][self.number] - self.came, np.int64)
+
+
+def told_meetings(timeline: Timeline, awaits: NDArray[np.int32]) -> Meetings:
+    """Return where rows waited for the begin of rows of other threads (`DeviceWork.awaits`). O(n log n).
+
+    All that wait for one row meet there, if it begins while they last. What a thread does counts from the end of its
+    row of the meeting before.
+    """
+    comes = timeline.start[awaits.clip(0)] if len(awaits) else timeline.start
+    within = (timeline.start < comes) & (comes < timeline.start + timeline.duration)
+    waiting = np.flatnonzero((awaits >= 0) & (timeline.wait > 0) & within)
+    late = np.unique(awaits[waiting]).astype(np.int64)
+    by_time = late[np.lexsort((late, timeline.start[late]))]
+    place = np.empty(len(timeline), np.int64)
+    place[by_time] = np.arange(len(by_time))
+    row = np.concatenate((waiting, by_time))
+    number = np.concatenate((place[awaits[waiting]], np.arange(len(by_time))))
+    order = np.lexsort((row, number))
+    row, number = row[order], number[order]
+    meets = np.unique(row)
+    before = np.searchsorted(meets, row) - 1
+    own = (before >= 0) & (timeline.thread[meets[before.clip(0)]] == timeline.thread[row])
+    first = timeline.start[np.searchsorted(timeline.thread, timeline.thread[row])]
+    left = (timeline.start + timeline.duration)[meets[before.clip(0)]] if len(meets) else first
+    since = np.minimum(np.where(own, left, first), timeline.start[row])
+    return Meetings(number, timeline.thread[row].astype(np.int64), since, timeline.start[row])
+
+
+def joined_teams(timeline: Timeline, threads: Threads) -> Meetings:
+    """Return where threads that were started and joined together met: at the end of the last of them."""
+    begins = np.searchsorted(timeline.thread, np.arange(len(threads.parent) + 1))
+    known = np.flatnonzero((threads.parent >= 0) & (begins[1:] > begins[:-1]))
+    _, team, size = np.unique(threads.joined[known], return_inverse=True, return_counts=True)
+    together = size[team.reshape(-1)] > 1
+    members = known[together]
+    _, number = np.unique(team.reshape(-1)[together], return_inverse=True)
+    order = np.argsort(number.reshape(-1), kind="stable")
+    members = members[order].astype(np.int64)
+    end = timeline.start + timeline.duration
+    return Meetings(
+        number=number.reshape(-1)[order].astype(np.int64),
+        thread=members,
+        since=end[threads.joined[members] - 1],
+        came=end[begins[members + 1] - 1],
+    )

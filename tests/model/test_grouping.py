@@ -1,0 +1,54 @@
+"""Rows are numbered and ordered as by sorting, whichever way is taken: small tables, tables of places, hashing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ffm.model.compiled import PLAIN_ROWS
+from ffm.model.grouping import RADIX_GROUPS, numbered, ranks_within, sorted_within
+
+WIDE = [0, 1, 5, 2**40, 2**63 + 1]
+
+
+def expected(*columns: NDArray[np.generic]) -> tuple[list[int], list[int]]:
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    distinct = sorted(set(rows))
+    place = {row: number for number, row in enumerate(distinct)}
+    return [place[row] for row in rows], [rows.index(row) for row in distinct]
+
+
+@pytest.mark.parametrize("times", [1, 1 + PLAIN_ROWS // 4])
+@given(rows=st.lists(st.tuples(st.integers(-3, 3), st.sampled_from(WIDE), st.booleans()), min_size=4, max_size=12))
+def test_numbers_follow_the_order_of_the_rows(times: int, rows: list[tuple[int, int, bool]]) -> None:
+    small, wide, flag = (np.array(column) for column in zip(*rows, strict=True))
+    columns = [np.tile(small, times), np.tile(wide.astype(np.uint64), times), np.tile(flag, times)]
+    number, first = numbered(*columns)
+    numbers, firsts = expected(small, wide, flag)
+    assert number.tolist() == numbers * times
+    assert first.tolist() == firsts
+
+
+@pytest.mark.parametrize("count", [3, PLAIN_ROWS + 1])
+def test_many_wide_values_keep_apart(count: int) -> None:
+    values = np.random.default_rng(1).permutation(count).astype(np.uint64) << np.uint64(44)
+    number, first = numbered(values)
+    assert (number == np.argsort(np.argsort(values))).all()
+    assert (values[first] == np.sort(values)).all()
+
+
+def test_no_rows_have_no_numbers() -> None:
+    number, first = numbered(np.empty(0, np.int32), np.empty(0, np.uint64))
+    assert len(number) == len(first) == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-9, 9)), min_size=1, max_size=40))
+def test_ranks_and_sorted_values(rows: list[tuple[int, int]]) -> None:
+    number, value = (np.array(column) for column in zip(*rows, strict=True))
+    earlier = [sum(other == one for other, _ in rows[:place]) for place, (one, _) in enumerate(rows)]
+    assert ranks_within(number, 5).tolist() == earlier
+    for groups in (5, RADIX_GROUPS + 1):
+        assert sorted_within(number, value, groups).tolist() == [value for _, value in sorted(rows)]
