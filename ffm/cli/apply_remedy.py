@@ -114,6 +114,11 @@ def apply_remedy(
     from ffm.remedy.selection import Remedy
 
     results = open_chosen(folder)
+    if results.document.portion is not None:
+        raise FfmError(
+            "these results are of a portion of the run: whether the program needs its calls elsewhere is not known, "
+            "so none is corrected automatically. Measure the whole run, or change the program by hand: `ffm remedies`."
+        )
     named = zip(Remedy, (hoist, skip, asynchronous, reuse), strict=True)
     remedies = [remedy for remedy, wanted in named if wanted or everything]
     part, command = _split(arguments, sequence)

@@ -55,7 +55,7 @@ class CouldNotCheckError(FfmError):
     "how",
     metavar="auto|PLACE",
     help="Tell waits by the iteration, which begins where the calls recur (auto), or at a function or FILE:LINE; "
-    "PLACE@10 for every tenth. Or the name that a Python program gives `ffm.iteration`.",
+    "PLACE@10 for every tenth. Or the name of an NVTX range, or of `ffm.iteration` in a Python program.",
 )
 @click.option(
     "--format",
@@ -145,7 +145,19 @@ def _measured(
 def _opened(folder: Path | None) -> Results:
     from ffm.results.stored import open_results
 
-    return open_results(chosen_folder(folder))
+    results = open_results(chosen_folder(folder))
+    if results.document.not_measured:
+        raise FfmError(
+            f"{len(results.document.not_measured)} sites of {results.document.application} were not measured "
+            "(--sites), and the gate cannot pass what it does not know. Check a measurement of all sites, or one by "
+            "quick mode."
+        )
+    if results.document.portion is not None:
+        raise FfmError(
+            f"{chosen_folder(folder)} is a measurement of a portion of the run, and the gate cannot pass what it "
+            "does not know. Check a measurement of a whole run, which may be a short one."
+        )
+    return results
 
 
 def _update(baseline: Path, results: Results, rules: Rules, known: list[KnownSites]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ffm.cli.options import json_option, open_chosen, view_command
+from ffm.errors import FfmError
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -24,8 +25,18 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option(
     "--more-new", type=_FOLDER, multiple=True, metavar="FOLDER", help="Likewise, of the program after the change."
 )
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["terminal", "json", "github", "sarif", "junit"]),
+    default="terminal",
+    show_default=True,
+    help="Those other than the first two tell what is worse than before.",
+)
 @json_option
-def compare(old: Path, new: Path, more_old: tuple[Path, ...], more_new: tuple[Path, ...], as_json: bool) -> None:
+def compare(
+    old: Path, new: Path, more_old: tuple[Path, ...], more_new: tuple[Path, ...], kind: str, as_json: bool
+) -> None:
     """Show what a change brought: the run's time, sites that are gone, come and changed, and what was estimated.
 
     OLD and NEW are folders with the results of the program before and after the change.
@@ -33,12 +44,31 @@ def compare(old: Path, new: Path, more_old: tuple[Path, ...], more_new: tuple[Pa
     import orjson
 
     from ffm.report.compare import compare as lay_out
+    from ffm.report.formats import compare as formats
     from ffm.report.terminal.compare import compare_lines
 
+    for folder in (old, new):
+        if open_chosen(folder).document.not_measured:
+            raise FfmError(
+                f"{folder} is a measurement of some sites alone (--sites), so what is gone and come cannot be told. "
+                "Compare measurements of all sites."
+            )
+        if open_chosen(folder).document.portion is not None:
+            raise FfmError(
+                f"{folder} is a measurement of a portion of the run, so what is gone and come cannot be told. Compare "
+                "measurements of whole runs."
+            )
     walls = [[open_chosen(folder).document.wall_s for folder in folders] for folders in (more_old, more_new)]
     view = lay_out(open_chosen(old), open_chosen(new), *walls)
-    if as_json:
+    if as_json or kind == "json":
         click.echo(orjson.dumps(view, option=orjson.OPT_INDENT_2))
+    elif kind == "sarif":
+        click.echo(orjson.dumps(formats.sarif(view, Path.cwd()), option=orjson.OPT_INDENT_2))
+    elif kind == "github":
+        click.echo(formats.github(view, Path.cwd()), nl=False)
+    elif kind == "junit":
+        click.echo(formats.junit(view), nl=False)
+    if as_json or kind != "terminal":
         return
     for line in compare_lines(view):
         click.echo(line)

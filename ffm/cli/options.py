@@ -64,6 +64,28 @@ def limit_options(command: Decorated) -> Decorated:
     )(command)
 
 
+def portion_options(command: Decorated) -> Decorated:
+    """`--window START..END`, `--ranges NAME` and `--iterations 1/N`: the portion of the run to measure."""
+    command = click.option(
+        "--iterations",
+        metavar="1/N",
+        help="Measure each N-th iteration that the program marks (those of --ranges, or any).",
+    )(command)
+    command = click.option(
+        "--ranges",
+        metavar="NAME",
+        help="Measure only the iterations that the program marks so, with ffm.iteration or as ranges of NVTX; a name "
+        "can be a pattern, such as `step *`.",
+    )(command)
+    return click.option(
+        "--window",
+        metavar="START..END",
+        help="Measure only this part of the run, in seconds since the program's first driver call (`60..90`, `60..`), "
+        "or in its calls that transfer, launch, wait, allocate or free (`'20000..30000 calls'`). "
+        "Stage 1 still measures the whole run.",
+    )(command)
+
+
 def open_chosen(folder: Path | None) -> Results:
     """Open the given results, or the newest ones.
 

@@ -26,7 +26,11 @@ def measure_quickly(settings: dict[str, Any]) -> Path:
     checked = read_settings(settings)
     folder = Path(checked.results if "results" in settings else checked.results + SUFFIX)
     request = Request(
-        checked.command, ResultsFolder(folder), checked.timeout_s, accepted_status=checked.accepted_status
+        checked.command,
+        ResultsFolder(folder),
+        checked.timeout_s,
+        accepted_status=checked.accepted_status,
+        portion=checked.portion,
     )
     with running("quick", shlex.join(checked.command)) as line:
         analysis = run_quick(request)

@@ -10,8 +10,11 @@ from typing import Any
 
 import click
 
-from ffm.cli.options import limit_options
+from ffm.cli.options import limit_options, portion_options
 from ffm.errors import FfmError
+
+LIMITED_SUFFIX = "-sites"
+"""Of the folder for a measurement that is limited to some sites."""
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -23,6 +26,7 @@ from ffm.errors import FfmError
     help="Where the results go. [default: results/<program>]",
 )
 @limit_options
+@portion_options
 @click.option("--watch", type=click.Choice(["pages", "trace"]), help="How stage 3 observes accesses. [default: pages]")
 @click.option(
     "--no-ordinary-memory", is_flag=True, help="Assume that no kernel accesses ordinary host memory by its address."
@@ -42,17 +46,34 @@ from ffm.errors import FfmError
     help="Trace one run instead: what doing without each wait or transfer would save at most. [results: "
     "results/<program>-quick]",
 )
+@click.option(
+    "--sites",
+    metavar="3,7|worst:5",
+    help="Measure only these sites of the quick mode's results: by number, or the first so many. All others are shown "
+    "as not measured. [results: results/<program>-sites]",
+)
+@click.option(
+    "--sites-of",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="The quick mode's results that --sites means. [default: results/<program>-quick]",
+)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def run(
     sample: str | None,
     results: Path | None,
     timeout: float | None,
     accept_status: int | None,
+    window: str | None,
+    ranges: str | None,
+    iterations: str | None,
     watch: str | None,
     no_ordinary_memory: bool,
     files: tuple[Path, ...],
     force: bool,
     quick: bool,
+    sites: str | None,
+    sites_of: Path | None,
     command: tuple[str, ...],
 ) -> None:
     """Measure a program with all five stages, and show what could be saved.
@@ -71,9 +92,14 @@ def run(
     if not settings.get("app") and "sample" not in settings:
         raise FfmError("name the program to measure: `ffm run ./program ARGUMENTS`.")
     given = {"results": results, "timeout": timeout, "accept_status": accept_status, "watch": watch}
+    given |= {"window": window, "ranges": ranges, "iterations": iterations}
     settings |= {name: str(value) for name, value in given.items() if value is not None}
     if no_ordinary_memory:
         settings["ordinary_memory"] = "no"
+    if sites_of is not None and sites is None:
+        raise click.UsageError("--sites-of names the results for --sites: say which sites.")
+    if quick and sites is not None:
+        raise click.UsageError("--quick traces all sites: leave out --sites, or run it without --quick afterwards.")
     if quick and (watch is not None or no_ordinary_memory):
         raise click.UsageError("--quick watches no memory: leave out --watch and --no-ordinary-memory.")
     if quick:
@@ -81,7 +107,37 @@ def run(
 
         _show_report(measure_quickly(settings))
         return
+    if sites is not None:
+        settings |= _limited(settings, sites, sites_of)
     _show_report(measure(settings, force))
+
+
+def _limited(settings: dict[str, Any], which: str, quick: Path | None) -> dict[str, Any]:
+    """Write down which of the quick mode's sites to measure; return the settings for that.
+
+    Raises:
+        FfmError: There are no such sites.
+    """
+    from ffm.cli.quick import SUFFIX
+    from ffm.results.chosen_sites import CHOICE_FILE, choose, write_choice
+    from ffm.results.folder import ResultsFolder
+    from ffm.results.stored import open_results
+    from ffm.workflow.settings import read_settings
+
+    checked = read_settings(settings)
+    source = quick or Path(checked.results + SUFFIX)
+    if not (source / "analysis.json").is_file():
+        raise FfmError(
+            f"there are no results of quick mode in {source}: trace the program first, by `ffm run --quick`."
+        )
+    analysis = open_results(source).document
+    if analysis.origin != "quick":
+        raise FfmError(f"{source} does not hold results of quick mode: --sites-of names a folder of `ffm run --quick`.")
+    folder = ResultsFolder(Path(checked.results if "results" in settings else checked.results + LIMITED_SUFFIX))
+    chosen = choose(analysis, which)
+    folder.make()
+    write_choice(chosen, folder.root / CHOICE_FILE)
+    return {"results": str(folder.root), "sites": str(folder.root / CHOICE_FILE)}
 
 
 def _read(files: tuple[Path, ...]) -> dict[str, Any]:

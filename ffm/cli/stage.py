@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ffm.cli.options import portion_options
 from ffm.errors import FfmError
 
 if TYPE_CHECKING:
+    from ffm.instrument.session.portion import Asked
     from ffm.stages.measure import Watch
 
 
@@ -73,16 +75,20 @@ def _run(
     accept_status: int,
     watch: Watch = "pages",
     ordinary_memory: bool = True,
+    sites: Path | None = None,
+    portion: Asked | None = None,
 ) -> None:
     """Run a measuring stage, show its progress on the terminal, and summarize in one line what it found."""
     from ffm.cli.progress import running
+    from ffm.results.chosen_sites import read_choice
     from ffm.results.folder import ResultsFolder, application_name
     from ffm.stages.measure import Request
     from ffm.stages.registry import run_stage
 
     words = list(command)
     folder = ResultsFolder(results or Path("results") / application_name(words))
-    request = Request(words, folder, timeout, watch, ordinary_memory, accept_status)
+    chosen = None if sites is None else read_choice(sites).stacks
+    request = Request(words, folder, timeout, watch, ordinary_memory, accept_status, chosen, portion)
     with running(name, " ".join(words)) as line:
         try:
             line.done(run_stage(name, request), folder.root)
@@ -106,9 +112,24 @@ def baseline(results: Path | None, timeout: float | None, accept_status: int, co
 
 @stage.command()
 @_measuring
-def tracing(results: Path | None, timeout: float | None, accept_status: int, command: tuple[str, ...]) -> None:
-    """2: trace every operation with its stack and times."""
-    _run("tracing", results, command, timeout, accept_status)
+@portion_options
+def tracing(
+    results: Path | None,
+    timeout: float | None,
+    accept_status: int,
+    window: str | None,
+    ranges: str | None,
+    iterations: str | None,
+    command: tuple[str, ...],
+) -> None:
+    """2: trace every operation with its stack and times.
+
+    With --window, --ranges or --iterations, only a portion of the run. The stages after this one measure the same.
+    """
+    from ffm.instrument.session.portion import read_portion
+
+    portion = read_portion(window, ranges, iterations)
+    _run("tracing", results, command, timeout, accept_status, portion=portion)
 
 
 @stage.command()
@@ -126,16 +147,23 @@ def tracing(results: Path | None, timeout: float | None, accept_status: int, com
     help="Assume that no kernel accesses ordinary host memory by its address, though the GPU could. Otherwise every "
     "kernel parameter that could be such an address counts as one, and ends the watch on that memory.",
 )
+@click.option(
+    "--sites",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Measure only the sites in a file that `ffm run --sites` wrote.",
+)
 def memory(
     results: Path | None,
     timeout: float | None,
     accept_status: int,
     watch: Watch,
     no_ordinary_memory: bool,
+    sites: Path | None,
     command: tuple[str, ...],
 ) -> None:
     """3: find who uses what each synchronization protects; hash what transfers carry."""
-    _run("memory", results, command, timeout, accept_status, watch, not no_ordinary_memory)
+    _run("memory", results, command, timeout, accept_status, watch, not no_ordinary_memory, sites)
 
 
 @stage.command(name="sync-use")

@@ -57,11 +57,13 @@ def report(
         return
     if html is not None:
         from ffm.report.formats.html import write_html
+        from ffm.report.formats.timeline import timeline_data
         from ffm.report.remedies import remedies_view
 
         words = results_words(folder)
         remedies = remedies_view(analysis, chosen, show_all=show_all, results=words, own=opened.own)
-        write_html(analysis, html, chosen, remedies, show_all=show_all, results=words)
+        drawn = timeline_data(opened)
+        write_html(analysis, html, chosen, remedies, show_all=show_all, results=words, timeline=drawn)
         click.echo(f"Wrote {html}.")
         return
     view = overview(analysis, chosen, show_all=show_all, results=results_words(folder))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Kind, Memory, load_catalogue
 from ffm.instrument.recording.layout import constant
+from ffm.model.grouping import numbered
 from ffm.model.transfers import allocations_of
 from ffm.results.analysis_document import AllocationLink
 from ffm.results.columns import Columns
@@ -30,11 +33,9 @@ def allocation_links(columns: Columns, host_memory: Columns | None = None) -> li
     frequent links come first.
     """
     counts: dict[Link, int] = {}
-    for process in np.unique(columns["process"]):
-        rows = np.flatnonzero(columns["process"] == process)
-        rows = rows[np.argsort(columns["start"][rows], kind="stable")]
-        part = {name: column[rows] for name, column in columns.items()}
-        for link, count in _of_process(part).items():
+    for process in _processes(columns):
+        rows = _in_time(columns, process)
+        for link, count in _of_process({name: columns[name][rows] for name in _USED}).items():
             counts[link] = counts.get(link, 0) + count
     if host_memory is not None:
         _tell_pageable(counts, host_memory)
@@ -61,21 +62,14 @@ class _Blocks:
     """The allocations of a process, in order of time: their place, size, and when and where they were freed."""
 
     def __init__(self, columns: Columns) -> None:
-        catalogue = load_catalogue()
-        size = constant("FFM_FUNCTION_PRIVATE") + 1
-        kind, memory = np.full(size, "", "U16"), np.full(size, "", "U16")
-        for function in catalogue.functions:
-            kind[function.index], memory[function.index] = function.kind, function.memory
-        self.kind_of = kind[columns["function"]]
-        self.memory_of = memory[columns["function"]]
         done = (columns["result"] == 0) & (columns["destination"] != 0)
-        self.rows = np.flatnonzero((self.kind_of == Kind.ALLOCATION) & done)
-        self.frees = np.flatnonzero((self.kind_of == Kind.FREE) & done)
-        self.start = columns["start"]
+        self.rows = np.flatnonzero(_of_kinds(columns["function"], Kind.ALLOCATION) & done)
+        self.frees = np.flatnonzero(_of_kinds(columns["function"], Kind.FREE) & done)
         self.address = columns["destination"][self.rows]
         self.bytes = columns["bytes"][self.rows]
         self.time = columns["start"][self.rows]
-        self.memory = self.memory_of[self.rows]
+        self.memory = _memories()[columns["function"][self.rows]]
+        """Places in `MEMORIES`."""
         self.site = columns["stack"][self.rows]
         self.release = np.full(len(self.rows), -1, np.int64)
         freed = self._freed(columns["destination"][self.frees], columns["start"][self.frees])
@@ -99,7 +93,7 @@ class _Blocks:
         self, address: NDArray[np.uint64], time: NDArray[np.int64], memories: tuple[Memory, ...]
     ) -> NDArray[np.int64]:
         """Return the block, among those in some kinds of memory, that contained each address at a time; -1 for none."""
-        mine = np.flatnonzero(np.isin(self.memory, memories))
+        mine = np.flatnonzero(np.isin(self.memory, [MEMORIES.index(memory) for memory in memories]))
         found = allocations_of(address, time, self.address[mine], self.bytes[mine], self.time[mine])
         return np.where(found >= 0, mine[np.maximum(found, 0)], -1) if len(mine) else found
 
@@ -107,11 +101,10 @@ class _Blocks:
 def pageable_memory(columns: Columns, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """Return those of some operations that transfer from or to pageable memory, and the address of its first byte."""
     found, first = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
-    for process in np.unique(columns["process"][rows]):
-        mine = np.flatnonzero(columns["process"] == process)
-        mine = mine[np.argsort(columns["start"][mine], kind="stable")]
-        blocks = _Blocks({name: column[mine] for name, column in columns.items()})
-        own = rows[(columns["process"][rows] == process) & np.isin(columns["function"][rows], _transfers())]
+    for process in _processes({"process": columns["process"][rows]}):
+        mine = _in_time(columns, process)
+        blocks = _Blocks({name: columns[name][mine] for name in _USED})
+        own = rows[(columns["process"][rows] == process) & _of_kinds(columns["function"][rows], Kind.TRANSFER)]
         for flag, column in HOST_SIDES:
             used = own[(columns["flags"][own] & constant(flag)) != 0]
             address = columns[column][used]
@@ -121,8 +114,48 @@ def pageable_memory(columns: Columns, rows: NDArray[np.int64]) -> tuple[NDArray[
     return np.concatenate(found), np.concatenate(first)
 
 
-def _transfers() -> list[int]:
-    return [function.index for function in load_catalogue().functions if function.kind is Kind.TRANSFER]
+_USED = ("start", "function", "stack", "result", "flags", "destination", "source", "bytes")
+"""The columns that this needs."""
+
+MEMORIES = list(Memory)
+
+
+def _processes(columns: Columns) -> list[int]:
+    _, first = numbered(columns["process"])
+    found: list[int] = columns["process"][first].tolist()
+    return found
+
+
+def _in_time(columns: Columns, process: int) -> NDArray[np.int64] | slice:
+    """Return the rows of a process in order of time."""
+    own = columns["process"] == process
+    start = columns["start"]
+    if own.all() and (start[1:] >= start[:-1]).all():
+        return slice(None)
+    rows = np.flatnonzero(own)
+    return rows[np.argsort(start[rows], kind="stable")]
+
+
+def _of_kinds(functions: NDArray[np.integer], *kinds: Kind) -> NDArray[np.bool_]:
+    """Return which functions, by recorded index, are of some kinds."""
+    table = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, np.bool_)
+    for function in load_catalogue().functions:
+        table[function.index] = function.kind in kinds
+    chosen: NDArray[np.bool_] = table[functions]
+    return chosen
+
+
+def _memories() -> NDArray[np.int8]:
+    """Return a table over recorded function indices with the memory that each is about, as a place in `MEMORIES`."""
+    table = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, np.int8)
+    for function in load_catalogue().functions:
+        table[function.index] = MEMORIES.index(function.memory)
+    return table
+
+
+def _taken(column: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Return some rows of a column; -1 for a row of -1."""
+    return np.where(rows >= 0, column[rows], -1) if len(column) else rows
 
 
 def _of_process(columns: Columns) -> dict[Link, int]:
@@ -132,27 +165,19 @@ def _of_process(columns: Columns) -> dict[Link, int]:
 
     def count(rows: NDArray[np.int64], found: NDArray[np.int64], role: str, otherwise: str | None) -> None:
         """Add up the links of some operations to their blocks."""
-        table = np.column_stack(
-            [
-                stack[rows],
-                np.where(found >= 0, blocks.site[found], -1) if len(blocks.site) else found,
-                np.where(found >= 0, blocks.release[found], -1) if len(blocks.site) else found,
-                found >= 0,
-            ]
-        )
-        memory = np.where(found >= 0, blocks.memory[found], otherwise or "") if len(blocks.site) else None
-        distinct, first, occurrences = np.unique(table, axis=0, return_index=True, return_counts=True)
-        for row, place, times in zip(distinct.tolist(), first, occurrences.tolist(), strict=True):
-            site, allocation, release, known = row
-            if not known and otherwise is None:
-                continue
-            name = str(memory[place]) if memory is not None else str(otherwise)
+        if otherwise is None:
+            rows, found = rows[found >= 0], found[found >= 0]
+        sites = [stack[rows], *(_taken(column, found) for column in (blocks.site, blocks.release, blocks.memory))]
+        number, first = numbered(*sites)
+        distinct = (column[first].tolist() for column in sites)
+        for site, allocation, release, memory, times in zip(*distinct, np.bincount(number).tolist(), strict=True):
+            name = str(MEMORIES[memory]) if memory >= 0 else str(otherwise)
             key = (site, role, name, allocation if allocation >= 0 else None, release if release >= 0 else None)
             links[key] = links.get(key, 0) + times
 
     count(blocks.frees, blocks.freed, "frees", None)
     flags = columns["flags"]
-    transfers = np.isin(blocks.kind_of, (Kind.TRANSFER, Kind.SET))
+    transfers = _of_kinds(columns["function"], Kind.TRANSFER, Kind.SET)
     for flag, column in HOST_SIDES:
         rows = np.flatnonzero(transfers & ((flags & constant(flag)) != 0))
         found = blocks.holding(columns[column][rows], columns["start"][rows], HOST_MEMORIES)

@@ -11,6 +11,7 @@ from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, load
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import Memory as DriverMemory
 from ffm.evidence.handles import StreamTable, events_of, streams_of
+from ffm.evidence.staged_copies import STAGED_BYTES
 from ffm.instrument.recording.layout import constant
 from ffm.model.device import Action, DeviceWork
 from ffm.model.hoisting import reused_memory
@@ -19,9 +20,6 @@ from ffm.results.columns import Columns
 
 STAGED_SHARE = 0.5
 """If more than this share of an upload call is spent without waiting, the CPU itself copies the bytes."""
-
-STAGED_BYTES = 64 * 1024
-"""Pageable uploads up to this size return once they are staged (CUDA Driver API, "API synchronization behavior")."""
 
 _WAITS = {
     Awaits.CONTEXT: Action.WAIT_CONTEXT,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ffm.driver.catalogue import DefaultStream, DriverFunction, Kind, load_catalogue
 from ffm.instrument.recording.layout import constant
+from ffm.model.grouping import numbered
 from ffm.model.necessity import StreamKind
 from ffm.results.columns import Columns
 
@@ -63,7 +64,7 @@ def streams_of(columns: Columns) -> tuple[NDArray[np.int64], StreamTable]:
     created = _creations(columns, Kind.STREAM)
     epoch, last = _epochs(process, handle, columns["start"], created, columns)
     epoch[default] = 0
-    number, first = _numbered(
+    number, first = numbered(
         process, handle, epoch, np.where(own, columns["thread"].astype(np.int64), -1), np.where(default, context + 1, 0)
     )
     kind = np.full(len(first), StreamKind.INDEPENDENT, np.uint8)  # for a stream whose creation was not seen
@@ -83,7 +84,7 @@ def events_of(columns: Columns, concerned: NDArray[np.bool_]) -> NDArray[np.int6
     process, handle = columns["process"][rows].astype(np.int64), columns["handle"][rows].astype(np.uint64)
     epoch, _ = _epochs(process, handle, columns["start"][rows], _creations(columns, Kind.EVENT), columns)
     event = np.full(len(concerned), -1, np.int64)
-    event[rows], _ = _numbered(process, handle, epoch)
+    event[rows], _ = numbered(process, handle, epoch)
     return event
 
 
@@ -112,7 +113,7 @@ def _epochs(
     if not len(created):
         return np.zeros(len(handle), np.int64), np.zeros(len(handle), np.int64)
     # Handles that were never created get the number after all others.
-    made_key, first = _numbered(columns["process"][created].astype(np.int64), columns["destination"][created])
+    made_key, first = numbered(columns["process"][created].astype(np.int64), columns["destination"][created])
     keys = _find(
         process, handle, columns["process"][created[first]].astype(np.int64), columns["destination"][created[first]]
     )
@@ -128,18 +129,7 @@ def _find(
     process: NDArray[np.int64], handle: NDArray[np.uint64], processes: NDArray[np.int64], handles: NDArray[np.uint64]
 ) -> NDArray[np.int64]:
     """Return the place of each process and handle in distinct ones; how many there are, for those that are not."""
-    wanted, first = _numbered(process, handle)
+    wanted, first = numbered(process, handle)
     place = {pair: place for place, pair in enumerate(zip(processes.tolist(), handles.tolist(), strict=True))}
     pairs = zip(process[first].tolist(), handle[first].tolist(), strict=True)
     return np.array([place.get(pair, len(place)) for pair in pairs], np.int64)[wanted]
-
-
-def _numbered(*identity: NDArray[np.int64] | NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number the distinct identities from 0, in their order; return the numbers, and the first row of each."""
-    number = np.zeros(len(identity[0]), np.int64)
-    first = np.zeros(min(1, len(number)), np.int64)
-    for column in identity:
-        distinct, place = np.unique(column, return_inverse=True)
-        if len(distinct) > 1:
-            _, first, number = np.unique(number * len(distinct) + place, return_index=True, return_inverse=True)
-    return number, first

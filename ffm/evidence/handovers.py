@@ -3,7 +3,7 @@
 Only what holds however the threads are scheduled counts. So a semaphore orders only if a single thread posts to it, and
 no other process can: what another thread takes from it for the k-th time is at least the k-th post. A barrier orders
 only if no more threads than it waits for come to it: then each comes for the k-th time before any of them leaves for
-the k-th time. Locks order nothing: who gets one first is chance.
+the k-th time. Both must be seen to the end of the run. Locks order nothing: who gets one first is chance.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ NEVER = np.iinfo(np.int64).min
 
 KINDS = ("INITIAL", "POST", "TAKE", "JOIN", "BARRIER", "ARRIVE", "LEAVE")
 
+MOST = constant("FFM_MOST_HANDOVERS")
+
 Known = NDArray[np.int64]
 """For each thread, up to when what it did is known; shape (threads,)."""
 
@@ -32,8 +34,9 @@ def handovers_of(recording: Recording, threads: int) -> Handovers:
     kinds = {constant(f"FFM_ACCESS_{name}"): name for name in KINDS}
     rows = recording.accesses[np.isin(recording.accesses["kind"], list(kinds))]
     rows = rows[np.argsort(rows["time"], kind="stable")]
+    all_seen = len(rows) < MOST
     semaphores = _Semaphores(_posters(rows[rows["kind"] == constant("FFM_ACCESS_POST")]))
-    barriers = _Barriers()
+    barriers = _Barriers(_comers(rows))
     known = np.full((threads, threads), NEVER, np.int64)
     learned: list[tuple[int, int, Known]] = []
     columns = (rows[name].tolist() for name in ("kind", "operation_thread", "time", "address", "operation"))
@@ -53,9 +56,9 @@ def handovers_of(recording: Recording, threads: int) -> Handovers:
             barriers.arrive(address, thread, now)
         else:
             if kind == "TAKE":
-                told = semaphores.take(address, thread)
+                told = semaphores.take(address, thread) if all_seen else []
             elif kind == "LEAVE":
-                told = barriers.leave(address, thread)
+                told = barriers.leave(address, thread) if all_seen else []
             else:
                 told = [known[address]] if address < threads else []
             for state in told:
@@ -95,12 +98,16 @@ class _Semaphores:
 class _Barriers:
     """What each thread knew whenever it came to a barrier."""
 
+    comers: dict[tuple[int, int], set[int]]
+    """By address, and how many times a barrier was made there: the threads that ever come."""
+    made: dict[int, int] = field(default_factory=dict)
     size: dict[int, int] = field(default_factory=dict)
     arrivals: dict[int, dict[int, list[Known]]] = field(default_factory=dict)
     left: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def begin(self, address: int, threads: int) -> None:
         self.size[address], self.arrivals[address] = threads, {}
+        self.made[address] = self.made.get(address, 0) + 1
         self.left = {key: count for key, count in self.left.items() if key[0] != address}
 
     def arrive(self, address: int, thread: int, known: Known) -> None:
@@ -109,13 +116,27 @@ class _Barriers:
     def leave(self, address: int, thread: int) -> list[Known]:
         """Return what a thread learns by leaving a barrier: what all knew when they came as many times.
 
-        Nothing once more threads came than it waits for: which of them passed together is chance.
+        Nothing if more threads ever come than it waits for: which of them pass together is chance.
         """
         count = self.left[address, thread] = self.left.get((address, thread), 0) + 1
         came = self.arrivals.get(address, {})
-        if len(came) != self.size.get(address):
+        if len(self.comers.get((address, self.made.get(address, 0)), ())) != self.size.get(address):
             return []
         return [states[count - 1] for states in came.values() if len(states) >= count]
+
+
+def _comers(rows: NDArray[Any]) -> dict[tuple[int, int], set[int]]:
+    """Return the threads that come to each barrier, by its address and how many were made there."""
+    made: dict[int, int] = {}
+    found: dict[tuple[int, int], set[int]] = {}
+    concerned = rows[np.isin(rows["kind"], [constant("FFM_ACCESS_BARRIER"), constant("FFM_ACCESS_ARRIVE")])]
+    columns = (concerned[name].tolist() for name in ("kind", "operation_thread", "address"))
+    for kind, thread, address in zip(*columns, strict=True):
+        if kind == constant("FFM_ACCESS_BARRIER"):
+            made[address] = made.get(address, 0) + 1
+        else:
+            found.setdefault((address, made.get(address, 0)), set()).add(thread)
+    return found
 
 
 def _posters(posts: NDArray[Any]) -> dict[int, int]:

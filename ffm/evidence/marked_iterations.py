@@ -1,18 +1,22 @@
-"""The iterations that a program marked with `ffm.iteration`."""
+"""The iterations that a program marked with `ffm.iteration`, or as ranges of NVTX."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ffm.instrument.recording.reader import Recording
-from ffm.marks import PREFIX
+from ffm.marks import PREFIX, RANGES_PREFIX
 from ffm.results.analysis_document import MarkedIterations
 from ffm.results.columns import Columns
 from ffm.results.documents import Marked
+
+MOST = 100_000
+"""Of a run. Ranges in the inside of a library can be millions; iterations of a loop are few."""
 
 _LINE = re.compile(r"(\d{1,10}) (\d{1,19}) (\d{1,19}) (.*)")
 
@@ -25,33 +29,47 @@ def marked_iterations(recordings: list[Recording], folder: Path) -> list[Marked]
     """
     found: list[Marked] = []
     for process, recording in enumerate(recordings):
-        path = folder / f"{PREFIX}{recording.process_id}"
-        if not path.is_file():
+        files = [folder / f"{prefix}{recording.process_id}" for prefix in (PREFIX, RANGES_PREFIX)]
+        lines = [line for path in files if path.is_file() for line in _lines(path)]
+        if not lines:
             continue
         kernel, own = recording.operations["thread_id"].tolist(), recording.operations["thread"].tolist()
         threads = dict(zip(kernel, own, strict=True))
-        for line in path.read_text(errors="replace").splitlines():
+        for line in lines:
             match = _LINE.fullmatch(line)
             if match is None or int(match[1]) not in threads:
                 continue
             thread, begin, end = threads[int(match[1])], int(match[2]), int(match[3])
             if begin <= end:
                 found.append(Marked(name=match[4], process=process, thread=thread, begin=begin, end=end))
-    return sorted(found, key=lambda one: one.begin)
+    return sorted(_seldom(found), key=lambda one: one.begin)
 
 
-def rows_of_marked(
-    marked: list[Marked], columns: Columns, order: NDArray[np.int64], thread: NDArray[np.int32]
-) -> list[MarkedIterations]:
+def _seldom(marked: list[Marked]) -> list[Marked]:
+    """Leave out the names that occur most often, as far as there are more marks than can be kept."""
+    kept: set[str] = set()
+    room = MOST
+    for name, times in sorted(Counter(one.name for one in marked).items(), key=lambda item: (item[1], item[0])):
+        if times <= room:
+            kept.add(name)
+            room -= times
+    return [one for one in marked if one.name in kept]
+
+
+def _lines(path: Path) -> list[str]:
+    """Return a file's lines, without the zeros with which the parts of some are filled up."""
+    return path.read_text(errors="replace").replace("\0", "").split("\n")
+
+
+def rows_of_marked(marked: list[Marked], columns: Columns, thread: NDArray[np.int32]) -> list[MarkedIterations]:
     """Return the rows of marked iterations, by name and thread.
 
     Args:
         marked: in order of their begin. One that begins before the last of its name and thread has ended is left out.
-        columns: the operations of the run.
-        order: by process, thread and start.
-        thread: the thread of each row in that order, numbered over all processes.
+        columns: the operations of the run, by process, thread and start.
+        thread: the thread of each row, numbered over all processes.
     """
-    process, own, start = (columns[name][order] for name in ("process", "thread", "start"))
+    process, own, start = (columns[name] for name in ("process", "thread", "start"))
     groups: dict[tuple[str, int, int], list[Marked]] = {}
     for one in marked:
         before = groups.setdefault((one.name, one.process, one.thread), [])

@@ -13,11 +13,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.results.columns import Columns
+from ffm.model.grouping import SPARE, numbered
+from ffm.results.columns import LONGEST, Columns
 from ffm.results.documents import Stack
 
-IDENTITY = ("process", "thread", "stack", "occurrence")
+CALLER = ("process", "thread", "stack")
+IDENTITY = (*CALLER, "occurrence")
 """Columns that identify an operation. Stack numbers are those of one document: `translate` them first."""
+
+SPARSE = 4
+"""Rows are looked up in a table of all occurrences if that has at most this many places for each row."""
 
 
 def translate(numbers: NDArray[np.int32], own: Sequence[Stack], other: Sequence[Stack]) -> NDArray[np.int32]:
@@ -37,6 +42,11 @@ def match(wanted: Columns, among: Columns) -> NDArray[np.int64]:
     if count == 0 or len(result) == 0:
         return result
     wanted = {**wanted, "thread": _same_threads(wanted, among)}
+    number, _ = numbered(*(np.concatenate([among[name], wanted[name]]) for name in CALLER))
+    most = np.zeros(int(number.max()) + 1, np.int64)
+    np.maximum.at(most, number[:count], among["occurrence"] + 1)
+    if (most <= LONGEST // len(most)).all() and most.sum() <= SPARE + SPARSE * count:
+        return _matched_by_place(number[:count], number[count:], most, wanted["occurrence"], among["occurrence"])
     both = [np.concatenate([among[name], wanted[name]]).astype(np.int64) for name in IDENTITY]
     order = np.lexsort(both[::-1])
     same = np.ones(len(order) - 1, bool)
@@ -51,6 +61,23 @@ def match(wanted: Columns, among: Columns) -> NDArray[np.int64]:
     return result
 
 
+def _matched_by_place(
+    number: NDArray[np.int64],
+    wanted_number: NDArray[np.int64],
+    most: NDArray[np.int64],
+    wanted: NDArray[np.int64],
+    occurrence: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Match by a table with a place for each occurrence; `number` is that of process, thread and stack together."""
+    first = np.cumsum(most) - most
+    row_of = np.full(int(most.sum()), -1, np.int64)
+    row_of[(first[number] + occurrence)[::-1]] = np.arange(len(number))[::-1]  # the first of equal ones stays
+    known = wanted < most[wanted_number]
+    result = np.full(len(wanted), -1, np.int64)
+    result[known] = row_of[first[wanted_number[known]] + wanted[known]]
+    return result
+
+
 def _same_threads(wanted: Columns, among: Columns) -> NDArray[np.int64]:
     """Return the thread of `among` that corresponds to each wanted row's thread; -1 if better matches took them all.
 
@@ -62,15 +89,16 @@ def _same_threads(wanted: Columns, among: Columns) -> NDArray[np.int64]:
     span = int(max(threads.max(), among["thread"].max())) + 1
     lines = wanted["process"].astype(np.int64) * span + threads
     left, right, alike = _common_calls(_calls_of(wanted, span), _calls_of(among, span))
-    renumbered = dict.fromkeys(np.unique(lines).tolist(), -1)
+    place, first = numbered(lines)
+    distinct = lines[first].tolist()
+    renumbered = dict.fromkeys(distinct, -1)
     taken: set[int] = set()
     for pair in np.lexsort((right, left, left != right, -alike)).tolist():
         line, other = int(left[pair]), int(right[pair])
         if renumbered[line] < 0 and other not in taken:
             renumbered[line] = other
             taken.add(other)
-    distinct, place = np.unique(lines, return_inverse=True)
-    found = np.array([renumbered[line] for line in distinct.tolist()], np.int64)
+    found = np.array([renumbered[line] for line in distinct], np.int64)
     return np.where(found >= 0, found % span, -1)[place]
 
 
@@ -81,12 +109,11 @@ def _calls_of(columns: Columns, span: int) -> NDArray[np.int64]:
     some = columns["stack"] >= 0
     stack = columns["stack"][some].astype(np.int64)
     line = columns["process"][some].astype(np.int64) * span + columns["thread"][some]
-    stacks = int(stack.max(initial=0)) + 1
-    distinct, place = np.unique(line * stacks + stack, return_inverse=True)
-    calls = np.zeros(len(distinct), np.int64)
+    place, first = numbered(line, stack)
+    calls = np.zeros(len(first), np.int64)
     np.maximum.at(calls, place, columns["occurrence"][some] + 1)
-    line = distinct // stacks
-    return np.column_stack([line // span, distinct % stacks, line, calls])
+    line, stack = line[first], stack[first]
+    return np.column_stack([line // span, stack, line, calls])
 
 
 def _common_calls(

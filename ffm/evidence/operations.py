@@ -11,8 +11,10 @@ from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.driver_threads import of_driver_threads
 from ffm.evidence.stack_table import StackTable
+from ffm.evidence.stretches import calls_before, is_limited
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
+from ffm.model.grouping import numbered, ranks_within
 from ffm.model.timeline import Kind
 from ffm.results.columns import LONGEST, Column, Columns, Table, duration, identity, size, time
 
@@ -73,9 +75,20 @@ EVENTS = Table(
         "result": Column(np.int32),
         "number": Column(np.int64, least=0, most=LONGEST),
         "kind": Column(np.uint8, most=max(Kind)),
-    }
+    },
+    {"do operations come by process, thread and start": lambda columns: _are_in_order(columns)},
 )
 """What `operation_columns` returns."""
+
+
+def _are_in_order(columns: Columns) -> bool:
+    """Return whether rows are sorted by process, then by thread, then by start."""
+    later, equal = np.zeros(max(len(columns["start"]) - 1, 0), np.bool_), np.True_
+    for name in ("process", "thread", "start"):
+        column = columns[name]
+        later |= equal & (column[1:] > column[:-1])
+        equal = equal & (column[1:] == column[:-1])
+    return bool((later | equal).all())
 
 
 def function_name(function: int) -> str:
@@ -98,44 +111,47 @@ def operation_columns(recordings: list[Recording], stacks: StackTable) -> Column
     that were captured into a graph, are left out.
 
     Adds to `COLUMNS`: `process` (index among the run's processes), `thread` (within the process), `stack` (number in
-    `stacks`), `kind` (of the model), `occurrence` (how often this process and thread performed this stack before).
+    `stacks`), `kind` (of the model), `occurrence` (how often this process and thread performed this stack before; of
+    a portion of a run, how often this thread called this function, recorded or not, which is the same in each run).
     """
     parts: list[Columns] = []
+    limited = any(is_limited(recording) for recording in recordings)
     for process, recording in enumerate(recordings):
         numbers = stacks.add(recording)
-        rows = recording.operations[~of_driver_threads(recording)]
-        rows = rows[(rows["flags"] & constant("FFM_OPERATION_CAPTURED")) == 0]
-        order = np.lexsort((rows["start"], rows["thread"]))
-        rows = rows[order]
-        part: Columns = {name: rows[name].astype(kind) for name, kind in COLUMNS.items()}
-        part["process"] = np.full(len(rows), process, np.int32)
-        part["thread"] = rows["thread"].astype(np.int32)
-        part["stack"] = numbers[rows["stack"]] if len(rows) else np.empty(0, np.int32)
+        rows = recording.operations
+        kept = ~of_driver_threads(recording) & ((rows["flags"] & constant("FFM_OPERATION_CAPTURED")) == 0)
+        order = np.flatnonzero(kept)
+        order = order[in_order(rows["thread"][order], rows["start"][order])]
+        part: Columns = {name: rows[name][order].astype(kind, copy=False) for name, kind in COLUMNS.items()}
+        part["process"] = np.full(len(order), process, np.int32)
+        part["thread"] = rows["thread"][order].astype(np.int32)
+        part["stack"] = numbers[rows["stack"][order]] if len(order) else np.empty(0, np.int32)
+        if limited:
+            called = (rows[name][order].astype(np.int64) for name in ("thread", "function", "number"))
+            part["occurrence"] = calls_before(recording, *called)
         parts.append(part)
-    names = [*COLUMNS, "process", "thread", "stack"]
+    names = [*COLUMNS, "process", "thread", "stack", *(["occurrence"] if limited else [])]
     columns = {
         name: np.concatenate([part[name] for part in parts]) if parts else np.empty(0, COLUMNS.get(name, np.int32))
         for name in names
     }
     columns["kind"] = kinds_of(columns["function"])
-    columns["occurrence"] = occurrences(columns["process"], columns["thread"], columns["stack"])
+    if not limited:
+        columns["occurrence"] = occurrences(columns["process"], columns["thread"], columns["stack"])
     return columns
+
+
+def in_order(*keys: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the order of rows by the keys, the first before the others; rows that are equal stay as they are."""
+    sorted_so_far = np.ones(max(len(keys[0]) - 1, 0), np.bool_)
+    for key in reversed(keys):
+        sorted_so_far = (key[:-1] < key[1:]) | ((key[:-1] == key[1:]) & sorted_so_far)
+    if sorted_so_far.all():  # as each thread records its operations
+        return np.arange(len(keys[0]))
+    return np.lexsort(keys[::-1])
 
 
 def occurrences(*identity: NDArray[np.int32]) -> NDArray[np.int64]:
     """Count, for each row, the earlier rows with the same identity. Shape (n,)."""
-    count = len(identity[0])
-    keys: list[NDArray[Any]] = [np.arange(count), *reversed(identity)]
-    order = np.lexsort(keys)
-    sorted_columns = [column[order] for column in identity]
-    new = np.zeros(count, bool)
-    if count:
-        new[0] = True
-    for column in sorted_columns:
-        new[1:] |= column[1:] != column[:-1]
-    starts = np.flatnonzero(new)
-    lengths = np.diff(np.append(starts, count))
-    ranks = np.arange(count) - np.repeat(starts, lengths)
-    result = np.empty(count, np.int64)
-    result[order] = ranks
-    return result
+    number, first = numbered(*identity)
+    return ranks_within(number, len(first))

@@ -3,41 +3,40 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ffm.evidence.allocations import pageable_memory
 from ffm.evidence.operations import function_name
 from ffm.instrument.pinning import PINNING, pinning_s
+from ffm.model.grouping import numbered
 from ffm.model.pinning import buffers_to_pin
 from ffm.model.timeline import Problem, Timeline
 from ffm.results.analysis_document import PinnedMemory
 from ffm.results.columns import Columns
 
 
-def memory_to_pin(columns: Columns, order: NDArray[np.int64], timeline: Timeline) -> list[PinnedMemory]:
+def memory_to_pin(columns: Columns, timeline: Timeline) -> list[PinnedMemory]:
     """Return the pageable memory of the transfers that would not wait if it were pinned, and what that costs.
 
     A repeated transfer needs no pinned memory, because it is left out.
 
     Args:
         columns: from `ffm.evidence.operations.operation_columns`.
-        order: the timeline's rows in the columns.
-        timeline: the operations with their problems.
+        timeline: the same operations with their problems.
 
     Raises:
         OSError: There is not enough memory to measure with.
     """
     waits = Problem.UNNECESSARY_SYNCHRONIZATION | Problem.MISPLACED_SYNCHRONIZATION
     moved = ((timeline.problem & waits) != 0) & ((timeline.problem & Problem.UNNECESSARY_TRANSFER) == 0)
-    rows, first = pageable_memory(columns, order[moved])
+    rows, address = pageable_memory(columns, np.flatnonzero(moved))
     if not len(rows):
         return []
     part = {name: columns[name][rows] for name in ("process", "bytes", "stack")}
-    found = buffers_to_pin(part["process"], first, part["bytes"], part["stack"])
-    names = [function_name(number) for number in np.unique(columns["function"]).tolist()]
+    found = buffers_to_pin(part["process"], address, part["bytes"], part["stack"])
+    _, first = numbered(columns["function"])
     own = []
-    for number, name in zip(np.unique(columns["function"]).tolist(), names, strict=True):
-        if name in PINNING:
+    for number in columns["function"][first].tolist():
+        if (name := function_name(number)) in PINNING:
             calls = (columns["function"] == number) & (columns["result"] == 0)
             own.append((name, int(columns["bytes"][calls].sum()), float(columns["duration"][calls].sum()) / 1e9))
     byte_s = pinning_s(own)

@@ -11,7 +11,6 @@ from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, Kind
 from ffm.evidence.handles import contexts_of, events_of, streams_of
 from ffm.instrument.recording.layout import constant
 from ffm.model.necessity import (
-    FORKED_THREAD,
     UNKNOWN_THREAD,
     Action,
     Operations,
@@ -175,11 +174,12 @@ def host_function_uses(columns: Columns) -> Uses:
     return Uses(rows, columns["start"][rows], role, np.full(len(rows), UNKNOWN_THREAD))
 
 
-def unseen_uses(columns: Columns) -> Uses:
-    """Return all that may write host memory, as used at an unknown time by what is not seen."""
+def unseen_uses(columns: Columns, among: NDArray[np.bool_] | None = None) -> Uses:
+    """Return all that may write host memory, or that of some rows, as used at an unknown time by what is not seen."""
     launches = [function.index for function in load_catalogue().of_kind(Kind.LAUNCH)]
     writes = (columns["flags"] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
-    rows = np.flatnonzero((writes | np.isin(columns["function"], launches)) & (columns["result"] == 0))
+    may = (writes | np.isin(columns["function"], launches)) & (columns["result"] == 0)
+    rows = np.flatnonzero(may if among is None else may & among)
     role = np.full(len(rows), Role.UNWATCHED, np.uint8)
     return Uses(rows, columns["start"][rows], role, np.full(len(rows), UNKNOWN_THREAD))
 
@@ -234,7 +234,6 @@ def access_uses(
         Role.OWN_SOURCE,
     ).astype(np.uint8)
     thread = np.array([threads.get(number, UNKNOWN_THREAD) for number in recorded["thread_id"].tolist()], np.int64)
-    thread[(recorded["flags"] & constant("FFM_ACCESS_INHERITED")) != 0] = FORKED_THREAD
     return Uses(operation=rows, time=recorded["time"].astype(np.int64), role=role, thread=thread)
 
 

@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.evidence.program_order import access_rows
+from ffm.evidence.stretches import is_limited, stretches_of
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
-from ffm.model.transfers import Contents, Parts, Repetition, Repetitions, allocations_of, repeated_transfers
+from ffm.model.edges import stretch_of
+from ffm.model.transfers import (
+    Contents,
+    Parts,
+    Repetition,
+    Repetitions,
+    allocations_of,
+    first_of,
+    latest_of,
+    repeated_transfers,
+)
 from ffm.results.columns import Columns
 
 LEAST = np.iinfo(np.int64).min
 
-REMOVABLE = (Repetition.NEEDED, Repetition.PARTIAL, Repetition.COPY, Repetition.REPEAT, Repetition.NO_OP)
+REMOVABLE = (
+    Repetition.NEEDED,
+    Repetition.OUTSIDE_PORTION,
+    Repetition.PARTIAL,
+    Repetition.COPY,
+    Repetition.REPEAT,
+    Repetition.NO_OP,
+)
 """From what must stay to what can be removed: a transfer of several copies is classified by the least removable."""
 
 
@@ -27,6 +46,8 @@ def judged_transfers(columns: Columns, recording: Recording) -> tuple[NDArray[np
     """
     contents, operation, recorded = _contents(columns, recording)
     found = repeated_transfers(contents, _parts(columns, recording, operation, recorded, contents))
+    if is_limited(recording):
+        found = replace(found, kind=_at_the_edges(contents, columns, recording, operation, found.kind))
     if not len(operation):
         return operation, found
     rank = np.empty(len(REMOVABLE), np.int64)
@@ -42,6 +63,28 @@ def judged_transfers(columns: Columns, recording: Recording) -> tuple[NDArray[np
         first=np.where(first >= 0, operation[np.maximum(first, 0)], -1),
         share=repeated / np.maximum(moved, 1),
     )
+
+
+def _at_the_edges(
+    contents: Contents,
+    columns: Columns,
+    recording: Recording,
+    operation: NDArray[np.int64],
+    kind: NDArray[np.uint8],
+) -> NDArray[np.uint8]:
+    """Return the verdicts on copies, if those that may repeat something outside of the measured stretches get none.
+
+    These are the first ones to their place in a stretch that seem to be needed, and all that are not to be judged.
+    """
+    stretches = stretches_of(recording)
+    start = columns["start"][operation]
+    end = start + columns["duration"][operation]
+    of = stretch_of(stretches, start, end, judged=False)
+    place = (contents.download, contents.destination, contents.shape)
+    again = first_of(*place, of) < np.arange(len(operation))
+    judged = stretch_of(stretches, start, end, judged=True) >= 0
+    judged &= again | (kind != Repetition.NEEDED) | stretches.from_the_start[np.maximum(of, 0)]
+    return np.where(judged, kind, Repetition.OUTSIDE_PORTION).astype(np.uint8)
 
 
 def _contents(columns: Columns, recording: Recording) -> tuple[Contents, NDArray[np.int64], NDArray[np.void]]:
@@ -68,9 +111,19 @@ def _contents(columns: Columns, recording: Recording) -> tuple[Contents, NDArray
         destination_held=known & (recorded["destination_hash"] == recorded["hash"]).all(axis=1),
         allocation=allocation,
         defined=_defined(touching, allocation, rows, len(columns["start"])),
-        last_write=_last_write(columns, touching, allocation, time, recorded["written"]),
+        last_write=np.maximum(
+            _last_write(columns, touching, allocation, time, recorded["written"]), _unmeasured_before(recording, time)
+        ),
     )
     return contents, rows, recorded
+
+
+def _unmeasured_before(recording: Recording, time: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return when work that is not recorded may have been issued last before a time, or the smallest value."""
+    if not len(recording.stretches):
+        return np.full(len(time), LEAST)
+    stretches = stretches_of(recording)
+    return _last_before(time, stretches.settled[~stretches.from_the_start])
 
 
 def _of_kind(columns: Columns, *kinds: Kind) -> NDArray[np.int64]:
@@ -147,12 +200,8 @@ def _last_write(
     rows, touched, writing = touching
     rows, touched = rows[writing], touched[writing]
     start = columns["start"][rows]
-    order = np.lexsort((start, touched))
-    for one in np.unique(allocation):
-        mine = allocation == one
-        low, high = np.searchsorted(touched[order], [one, one + 1])
-        times = start[order[low:high]]
-        last[mine] = np.maximum(last[mine], _last_before(time[mine], times))
+    found = latest_of(allocation, time, touched, start, before=True)
+    last[found >= 0] = np.maximum(last[found >= 0], start[found[found >= 0]])
     return last
 
 
@@ -185,14 +234,8 @@ def _parts(
     parts = recording.parts
     rows = access_rows(columns, parts)
     # A part belongs to the copy of its operation that covers its destination.
-    order = np.lexsort((recorded["destination"], operation))
-    keys = np.array(list(zip(operation[order], recorded["destination"][order], strict=True)), "i8,u8")
-    wanted = np.array(list(zip(rows, parts["destination"], strict=True)), "i8,u8")
-    place = np.searchsorted(keys, wanted, side="right") - 1 if len(keys) else np.full(len(wanted), -1)
-    content = np.where(place >= 0, order[np.maximum(place, 0)], -1) if len(keys) else np.full(len(wanted), -1)
-    inside = np.flatnonzero(
-        (content >= 0) & (operation[np.maximum(content, 0)] == rows) if len(operation) else np.zeros(len(rows), bool)
-    )
+    content = latest_of(rows, parts["destination"], operation, recorded["destination"])
+    inside = np.flatnonzero(content >= 0)
     content, parts = content[inside], parts[inside]
     offset = (parts["destination"] - recorded["destination"][content]).astype(np.int64)
     single = np.flatnonzero(contents.bytes <= block)

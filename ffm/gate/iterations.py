@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from ffm.errors import FfmError
 from ffm.model.iterations import Iterations, iterations_from, recurring_starts
 from ffm.model.names import base_name
-from ffm.results.analysis_document import Analysis
+from ffm.results.analysis_document import Analysis, MarkedIterations
 from ffm.results.call_sites import source_file
 from ffm.results.documents import Frame
-from ffm.results.presumed import waiting
+from ffm.results.presumed import waiting_calls
 from ffm.results.stored import Results
 
 AUTO = "auto"
@@ -57,15 +57,15 @@ class IteratedRun:
     """The iterations of a run's threads. `threads` are those that have some, in their order."""
 
     def __init__(self, results: Results, how: str) -> None:
-        """Find the iterations: `auto`, a name with which the program marks them, or where each begins, as
-        `Solver::step`, `train.py:57` or `train.py:57@10`.
+        """Find the iterations: `auto`, a name or pattern of those with which the program marks them, or
+        where each begins, as `Solver::step`, `train.py:57` or `train.py:57@10`.
 
         Raises:
             FfmError: There are none.
             DocumentError: The timeline next to the document cannot be read.
         """
         timeline = results.timeline
-        waits = waiting(timeline, results.work)
+        waits = waiting_calls(timeline, results.work, results.document.staged)
         self._thread, self._site = timeline.thread, timeline.site
         self._problem = timeline.problem != 0 if results.document.proves else waits
         self._iteration = np.full(len(timeline), -1, np.int64)
@@ -121,7 +121,7 @@ class _Beginnings:
         self._how = how
         self._begins: NDArray[np.bool_] | None = None
         self._every = 1
-        self._marked = [one for one in analysis.marked if one.name == how]
+        self._marked = _marked_as(analysis.marked, how)
         if how == AUTO or self._marked:
             return
         match = _PLACE.fullmatch(how)
@@ -134,11 +134,8 @@ class _Beginnings:
     def of_thread(self, thread: int, first: int, site: NDArray[np.int32], waits: NDArray[np.bool_]) -> Iterations:
         """Return the iterations of a thread, given its first row, the site of each, and whether it waits."""
         if self._marked:
-            found = next((one for one in self._marked if one.thread == thread), None)
-            begin, end = ([], []) if found is None else (found.begin, found.end)
-            return Iterations(
-                np.array(begin[1:], np.int64) - first, np.array(end[1:], np.int64) - first, len(begin[:1])
-            )
+            begin, end = self._marked.get(thread, (np.empty(0, np.int64), np.empty(0, np.int64)))
+            return Iterations(begin[1:] - first, end[1:] - first, len(begin[:1]))
         if self._begins is None:
             return iterations_from(recurring_starts(site, waits), site)
         inside = self._begins[site]
@@ -156,8 +153,28 @@ class _Beginnings:
                 "or a file and its line (`--iterations train.py:57`)."
             )
         if self._begins is not None and not self._begins.any():
-            return f"no call of the driver is made from {self._how}, so no iteration begins there."
+            return f"the program marks no iterations as {self._how}, and no call of the driver is made from there."
         return f"{self._how} is passed too seldom: the first iteration is warm-up, and nothing is left after it."
+
+
+def _marked_as(marked: list[MarkedIterations], how: str) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the first and the last row of the iterations whose name matches, by thread, in order.
+
+    Names can count: `step 1`, `step 2`. Iterations inside of others do not count, which they do if they match as well.
+    """
+    threads: dict[int, list[tuple[int, int]]] = {}
+    for one in marked:
+        if fnmatchcase(one.name, how):
+            threads.setdefault(one.thread, []).extend(zip(one.begin, one.end, strict=True))
+    found = {}
+    for thread, pieces in threads.items():
+        apart: list[tuple[int, int]] = []
+        for begin, end in sorted(pieces, key=lambda piece: (piece[0], -piece[1])):
+            if not apart or begin >= apart[-1][1]:
+                apart.append((begin, end))
+        rows = np.array(apart, np.int64).reshape(-1, 2)
+        found[thread] = (rows[:, 0], rows[:, 1])
+    return found
 
 
 def _is_at(frame: Frame, place: str) -> bool:

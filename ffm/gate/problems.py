@@ -13,7 +13,7 @@ from ffm.model.names import base_name, starts_a_thread
 from ffm.results.analysis_document import Analysis, Benefit, Site
 from ffm.results.call_sites import own_frame, own_frames, source_file
 from ffm.results.documents import Frame
-from ffm.results.presumed import waiting
+from ffm.results.presumed import waiting_calls
 from ffm.results.stored import Results, benefits_of_sites
 
 _CLONE = re.compile(r"\s*\[clone [^\]]*\]|\.(cold|isra|part|constprop|lto_priv)(\.\d+)*\b")
@@ -82,7 +82,7 @@ def problem_calls(results: Results) -> list[ProblemCalls]:
     proved = results.document.proves
     sites = len(results.document.sites)
     pair = timeline.thread.astype(np.int64) * max(sites, 1) + timeline.site
-    wrong = timeline.problem != 0 if proved else waiting(timeline, results.work)
+    wrong = timeline.problem != 0 if proved else waiting_calls(timeline, results.work, results.document.staged)
     pairs, number = np.unique(pair[wrong], return_inverse=True)
     counts = np.bincount(number, timeline.occurrences[wrong], len(pairs)).astype(np.int64)
     label = np.searchsorted(pairs, pair).astype(np.int32)

@@ -14,7 +14,10 @@ from ffm.errors import InstrumentError
 COLLECTOR = "libffm_collector.so"
 """What records the program's calls."""
 
-LIBRARIES = ("libffm_gate.so", "libffm_pages.so", COLLECTOR, "libffm_remedy.so", "libffm_heap.so")
+RANGES = "libffm_ranges.so"
+"""What NVTX tells about the program's ranges."""
+
+LIBRARIES = ("libffm_gate.so", "libffm_pages.so", COLLECTOR, "libffm_remedy.so", "libffm_heap.so", RANGES)
 """All of them."""
 
 _BUILT_FROM = re.compile(rb"ffm built from ((?:\S+=[0-9a-f]{64} )+)\n")

@@ -95,6 +95,8 @@ class ProblemSite:
     download: PartialDownload | None = None
     framework: Framework | None = None
     """The Python package through which the call is made; None for a program that is not in Python."""
+    in_copy: bool = False
+    """Whether a copy of that package makes the call, which a program cannot remove by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +358,10 @@ def _kept(problem: ProblemSite) -> list[str]:
 
 
 def _unnecessary(problem: ProblemSite) -> Remedy:
+    if problem.in_copy and problem.framework is not None:
+        kept = ", as long as the synchronization named below stays" if problem.keep else ""
+        steps = [f"The copy need not wait: nothing relied on that in any run{kept}.", problem.framework.asynchronous]
+        return _made(problem, RemedyKind.UNNECESSARY_SYNCHRONIZATION, problem.unnecessary, steps)
     steps = [f"Remove the {problem.call}: nothing relied on it in any run."]
     if problem.keep:
         steps = [f"Remove the {problem.call}, and keep the synchronization named below."]

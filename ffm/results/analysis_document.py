@@ -16,6 +16,7 @@ from ffm.results.documents import (
     Count,
     Document,
     Number,
+    Portion,
     Record,
     Reference,
     Seconds,
@@ -33,6 +34,7 @@ VerdictKind = Annotated[
         "misplaced",
         "unnecessary",
         "conditionally unnecessary",
+        "not judged",
         "needed",
         "no-op",
         "repeat",
@@ -86,7 +88,8 @@ class Verdict(Record, frozen=True, kw_only=True):
     """What stages 3 and 4 say about the synchronizations or transfers of one site.
 
     `kind` is `required`, `misplaced`, `unnecessary` or `conditionally unnecessary` for synchronizations, and `needed`,
-    `no-op`, `repeat`, `copy` or `partial` for transfers. It applies to `occurrences` of all.
+    `no-op`, `repeat`, `copy` or `partial` for transfers; `not judged` for both, at the edges of the portion of the run
+    that was measured. It applies to `occurrences` of all.
     """
 
     kind: VerdictKind
@@ -96,6 +99,11 @@ class Verdict(Record, frozen=True, kw_only=True):
     """If conditionally unnecessary, the site of the synchronization that must stay."""
     first: Number | None = None
     """For repeated transfers, the site of the transfer that is repeated."""
+
+    @property
+    def conditional(self) -> bool:
+        """Whether other synchronizations must stay for it to hold."""
+        return self.kind == "conditionally unnecessary"
 
 
 class DownloadUse(Record, frozen=True, kw_only=True):
@@ -322,7 +330,7 @@ class Analysis(Document, frozen=True, kw_only=True):
     tables: ClassVar[tuple[str, ...]] = ("timeline",)
     version: int = written
     application: str
-    origin: Annotated[str, one_of("ffm", "quick", "diogenes", "nsys")]
+    origin: Annotated[str, one_of("ffm", "quick", "diogenes", "nsys", "pytorch", "otf2")]
     """`ffm`; `quick` for one traced run, which proves nothing; or the tool whose measurements were imported."""
     command: list[Argument]
     wall_s: Seconds
@@ -357,15 +365,24 @@ class Analysis(Document, frozen=True, kw_only=True):
     """What the benefits of synchronous transfers already allow for."""
     watch: Watch = ""
     """How stage 3 watched memory, `pages` or `trace`; empty if it did not."""
+    not_measured: list[Number] = msgspec.field(default_factory=list)
+    """Sites that wait or transfer and were left out of the measurement (`ffm run --sites`): whether the program needs
+    them is unknown, and what is said of others holds as long as these stay.
+    """
+    staged: list[Number] = msgspec.field(default_factory=list)
+    """Sites that copy asynchronously from or to pageable memory: the driver stages that, and may wait for the stream.
+    """
     marked: list[MarkedIterations] = msgspec.field(default_factory=list)
     """Iterations that the program marked."""
+    portion: Portion | None = None
+    """What was measured of the run; None for all."""
     notes: list[str] = msgspec.field(default_factory=list)
     """Sentences that a reader must know: what could not be measured, and what that means."""
 
     @property
     def proves(self) -> bool:
         """Whether it says what the program needs; a single trace does not show that."""
-        return self.origin not in ("quick", "nsys")
+        return self.origin not in ("quick", "nsys", "pytorch", "otf2")
 
     def references(self) -> Iterator[Reference]:
         """As in `Document`.
@@ -386,6 +403,8 @@ class Analysis(Document, frozen=True, kw_only=True):
         yield "a sequence ends at site", ends, sites
         yield "a wait for timing names site", (wait.site for wait in self.timing), sites
         yield "a wait for shared memory names site", (wait.site for wait in self.sharing), sites
+        yield "a staged copy names site", self.staged, sites
+        yield "what was not measured names site", self.not_measured, sites
         yield "an unproved wait names site", (wait.site for wait in self.unproved), sites
         yield "pinned memory names site", (number for memory in self.pinning for number in memory.sites), sites
         for link in ("site", "allocation", "release"):

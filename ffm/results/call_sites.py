@@ -21,8 +21,10 @@ _RUNTIME_LIBRARY = re.compile(r"libcuda(rt)?[.-]")
 
 _INTERPRETER = re.compile(r"(lib)?python\d")
 
-_PYTHON_LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|lib(64|32)?/python\d[\d.]*t?)/|<frozen ")
-"""Files that come with Python or were installed into it; a program's own are elsewhere."""
+_PYTHON_LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|lib(64|32)?/python\d[\d.]*t?)/|<frozen |^torch/")
+"""Files that come with Python or were installed into it; a program's own are elsewhere. PyTorch's profiler names its
+own without the folder of packages.
+"""
 
 _SYSTEM_LIBRARY = re.compile(r"^/(usr/)?lib(32|64|x32)?/|^/usr/local/cuda|/targets/[^/]+/lib/")
 """Shared libraries of the system and of CUDA; a program's own are elsewhere."""

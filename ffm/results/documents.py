@@ -83,12 +83,16 @@ class PythonFrame(Record, frozen=True, kw_only=True):
     entry: bool
 
 
+StackKey = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{32}\Z")]
+"""What identifies a call stack in every run."""
+
+
 class Stack(Record, frozen=True, kw_only=True):
     """A call stack, innermost frame first. `key` is the same in every run: it hashes build-ids and offsets and, in
     Python, files, functions and lines.
     """
 
-    key: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{32}\Z")]
+    key: StackKey
     frames: list[Frame]
     python: list[PythonFrame] = []
     """The Python functions, until they are among the frames."""
@@ -161,6 +165,33 @@ class Driver(Record, frozen=True, kw_only=True):
     """How the wait function was found, or why not, in one phrase."""
 
 
+class Portion(Record, frozen=True, kw_only=True):
+    """What was measured of a run. Outside of it, operations were let through without a record, and nothing is judged.
+
+    Either a window (`start_s` to `end_s`, in seconds since the first driver call), or iterations that the program
+    marked: all with the name `ranges` (any, if it is empty), or every n-th of them.
+    """
+
+    start_s: Seconds | None = None
+    end_s: Seconds | None = None
+    """None for the end of the run."""
+    first_call: Count = 0
+    end_call: Count | None = None
+    """The window in calls of the process that transfer, set, launch, wait, allocate or free, by which the later stages
+    find it again.
+    """
+    ranges: str | None = None
+    every: Count = 1
+    stretches: Count
+    """How many pieces of the run were measured."""
+    measured_s: Seconds
+    """Their time, over all processes that used the driver at most."""
+    iterations: Count = 0
+    """Marked iterations of the run."""
+    judged: Count = 0
+    """Those of them that were measured and judged."""
+
+
 class Run(Record, frozen=True, kw_only=True):
     """One measured execution of the program."""
 
@@ -191,6 +222,8 @@ class Run(Record, frozen=True, kw_only=True):
     """Further processes, which ended before their recordings began, and so before they could call the driver."""
     hooks: list[HookOutcome]
     driver: Driver | None
+    portion: Portion | None = None
+    """What of it was measured; None for all."""
 
 
 def working_directory() -> str:
@@ -314,6 +347,8 @@ class Memory(Document, frozen=True, kw_only=True):
     """How accesses were watched: `pages` or `trace`."""
     ordinary_memory: bool = True
     """Whether kernels may use ordinary memory by its address; false if the user rules that out."""
+    chosen: list[StackKey] | None = None
+    """The stacks of the waits and transfers that were measured; None for all. The tables contain no others."""
     synchronizations: TableFile
     transfers: TableFile
     accesses: TableFile

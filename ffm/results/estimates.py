@@ -18,6 +18,7 @@ from ffm.model.bound import Totals, bound_of_sequence, totals
 from ffm.model.carry import carry_by_group
 from ffm.model.device import DeviceWork
 from ffm.model.gpu_times import infer_gpu_times
+from ffm.model.grouping import numbered
 from ffm.model.hoisting import without_keeping
 from ffm.model.replay import Replay, Replayed
 from ffm.model.timeline import Timeline
@@ -180,7 +181,8 @@ class Estimates:
         group = np.where(label >= 0, group_of[np.maximum(label, 0)], -1) if len(group_of) else np.full(len(site), -1)
         pinned = (group >= 0) & (self._timeline.problem != 0) & self._is_one_of(self.before_pinning)[site]
         used: dict[int, set[int]] = {}
-        for number, one in np.unique(np.column_stack([group[pinned], site[pinned]]), axis=0).tolist():
+        _, first = numbered(group[pinned], site[pinned])
+        for number, one in zip(group[pinned][first].tolist(), site[pinned][first].tolist(), strict=True):
             used.setdefault(number, set()).add(one)
         best: dict[int, Benefit] = {}
         for count in range(len(self._pinned_together) + 1):
@@ -190,8 +192,13 @@ class Estimates:
                 renumbered = np.full(len(benefits), -1, np.int32)
                 renumbered[numbers] = np.arange(len(numbers))
                 regrouped = np.where(group_of >= 0, renumbered[np.maximum(group_of, 0)], -1)
-                left = np.where(pinned & ~self._is_one_of(fixed)[site], -1, label)
-                found = self._before_pinning(left, regrouped, len(numbers), bound_s[numbers]) if numbers else []
+                left = pinned & ~self._is_one_of(fixed)[site]
+                if not left.any():
+                    found = [benefits[number] for number in numbers]
+                elif numbers:
+                    found = self._before_pinning(np.where(left, -1, label), regrouped, len(numbers), bound_s[numbers])
+                else:
+                    found = []
                 for number, gross in zip(numbers, found, strict=True):
                     net = self._less_pinning(gross, used[number] & fixed)
                     if number not in best or net.expected_s > best[number].expected_s:
@@ -303,6 +310,12 @@ class Estimates:
         least = max(found.low_s * (1 - self._variation.share) - run_s, 0.0)
         most = found.high_s * (1 + self._variation.share) + (run_s if found.high_s > 0 else 0.0)
         return Replayed(min(found.likely_s, self._wall_s), min(least, self._wall_s), min(most, self._wall_s))
+
+    def likely_change(self, saved: NDArray[np.int64], share: NDArray[np.float64]) -> float | None:
+        """Return the likely seconds of `changed` alone, which takes a third of the time."""
+        if self.replay is None:
+            return None
+        return min(self.replay.likely_change(saved, share), self._wall_s)
 
     def _at_least(self, replayed: Replayed) -> float:
         return min(max(replayed.low_s * (1 - self._variation.share) - self._variation.run_s, 0.0), self._wall_s)

@@ -6,6 +6,7 @@ proves possible: no proof can find more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
@@ -40,6 +41,14 @@ def waiting(timeline: Timeline, work: DeviceWork | None) -> NDArray[np.bool_]:
     if work is not None:
         waits |= np.isin(work.action, _WAITING)
     return waits
+
+
+def waiting_calls(timeline: Timeline, work: DeviceWork | None, staged: Sequence[int]) -> NDArray[np.bool_]:
+    """Return which rows a program that must not wait should not have: those that wait, and staged copies, which may.
+
+    `staged` are the sites of copies that are asynchronous but for their pageable memory.
+    """
+    return waiting(timeline, work) | np.isin(timeline.site, list(staged))
 
 
 def presumed(timeline: Timeline, work: DeviceWork | None) -> Timeline:

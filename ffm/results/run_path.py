@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ffm.errors import FfmError
 from ffm.model.device import DeviceWork
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.fixed import Fixed
-from ffm.model.waiting.graph import Graph, build_graph
-from ffm.model.waiting.path import Part, Path, agreement, find_path
+from ffm.model.waiting.graph import Graph, Threads, build_graph
+from ffm.model.waiting.meetings import Meetings, joined_teams, told_meetings
+from ffm.model.waiting.path import Part, Path, agreement, cut_in_parts, find_path, find_stretches
 from ffm.results.analysis_document import PathShares
 from ffm.results.stored import Results
 
@@ -24,22 +26,36 @@ class RunPath:
     timeline: Timeline
     work: DeviceWork
     graph: Graph
+    meetings: Meetings
+    """Where threads waited for each other."""
     path: Path
 
     def shares(self, agreed: float | None = None) -> PathShares:
         """Return the path's seconds by kind of time; `agreed` as there."""
-        path = self.path
-        seconds = (path.end - path.begin) / 1e9
-        transfer = (path.part == Part.GPU) & (self.timeline.kind[path.row] == Kind.TRANSFER)
-        return PathShares(
-            cpu_s=float(seconds[np.isin(path.part, (Part.START, Part.WORK))].sum()),
-            calls_s=float(seconds[path.part == Part.CALL].sum()),
-            kernels_s=float(seconds[(path.part == Part.GPU) & ~transfer].sum()),
-            transfers_s=float(seconds[transfer].sum()),
-            overhead_s=float(seconds[path.part == Part.REST].sum()),
-            unknown_s=float(seconds[path.part == Part.UNKNOWN].sum()),
-            agreed=agreed,
-        )
+        return _shares(_nanoseconds(self.timeline, self.path), agreed)
+
+
+def _nanoseconds(timeline: Timeline, path: Path) -> NDArray[np.float64]:
+    """Return the nanoseconds of a path by `Part` and, last, those of the GPU's transfers.
+
+    The sums are exact far beyond the length of any run.
+    """
+    transfer = (path.part == Part.GPU) & (timeline.kind[path.row] == Kind.TRANSFER)
+    kind = np.where(transfer, len(Part), path.part)
+    return np.bincount(kind, weights=path.end - path.begin, minlength=len(Part) + 1).astype(np.float64)
+
+
+def _shares(nanoseconds: NDArray[np.float64], agreed: float | None) -> PathShares:
+    seconds = nanoseconds / 1e9
+    return PathShares(
+        cpu_s=float(seconds[Part.START] + seconds[Part.WORK]),
+        calls_s=float(seconds[Part.CALL]),
+        kernels_s=float(seconds[Part.GPU]),
+        transfers_s=float(seconds[len(Part)]),
+        overhead_s=float(seconds[Part.REST]),
+        unknown_s=float(seconds[Part.UNKNOWN]),
+        agreed=agreed,
+    )
 
 
 def path_of(timeline: Timeline, work: DeviceWork, replay: Replay, fixed: Fixed | None = None) -> RunPath:
@@ -48,25 +64,33 @@ def path_of(timeline: Timeline, work: DeviceWork, replay: Replay, fixed: Fixed |
     """
     inference = replay.inference if fixed is None else fixed.inference
     graph = build_graph(timeline, work, inference, inference.likely if fixed is None else fixed.times)
-    return RunPath(timeline, work, graph, find_path(timeline, work, graph, replay.threads))
+    threads = replay.threads
+    meetings = _meetings(timeline, work, threads)
+    return RunPath(timeline, work, graph, meetings, find_path(timeline, work, graph, threads, meetings))
+
+
+def _meetings(timeline: Timeline, work: DeviceWork, threads: Threads) -> Meetings:
+    """Return where threads waited for each other: as a profiler told, or else as their starts and ends show."""
+    return joined_teams(timeline, threads) if work.awaits is None else told_meetings(timeline, work.awaits)
 
 
 def path_shares(timeline: Timeline, work: DeviceWork, replay: Replay) -> PathShares:
-    """Return the shares of the critical path, and how much of it is certain."""
-    run = path_of(timeline, work, replay)
-    return run.shares(_agreed(run, replay))
+    """Return the shares of the critical path, and on how much of it all timelines of the GPU agree, 0 to 1. That is
+    None if the GPU's times were recorded.
 
-
-def _agreed(run: RunPath, replay: Replay) -> float | None:
-    """Return on which share of the path all timelines of the GPU agree, 0 to 1; None if its times were recorded."""
-    if run.work.began is not None:
-        return None
+    Of a long run, a path by rows takes more memory than anything else: only a part of it exists at any time.
+    """
     inference, threads = replay.inference, replay.threads
-    others = [
-        find_path(run.timeline, run.work, build_graph(run.timeline, run.work, inference, times), threads)
-        for times in (inference.slow, inference.fast)
-    ]
-    return agreement([run.path, *others])
+    meetings = joined_teams(timeline, threads)
+    nanoseconds = np.zeros(len(Part) + 1)
+    paths = []
+    for times in (inference.likely, inference.slow, inference.fast)[: 3 if work.began is None else 1]:
+        graph = build_graph(timeline, work, inference, times)
+        paths.append(find_stretches(timeline, work, graph, threads, meetings))
+        if len(paths) == 1:
+            for part in cut_in_parts(timeline, work, graph, paths[0]):
+                nanoseconds += _nanoseconds(timeline, part)
+    return _shares(nanoseconds, agreement(paths) if len(paths) > 1 else None)
 
 
 def run_path(results: Results) -> tuple[RunPath, Replay]:

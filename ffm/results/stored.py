@@ -173,14 +173,14 @@ def doing_without(results: Results, site: int) -> Replayed | None:
 
     `site` counts from 0; a site that does not exist has no waits to remove.
     """
-    if results.work is None or not 0 <= site < len(results.document.sites):
+    if not 0 <= site < len(results.document.sites):
         return None
     found = results.document.sites[site]
     for wait in results.document.unproved:
         if wait.site == site:
             return Replayed(wait.saving_s, wait.low_s, wait.high_s)
     needed = any(verdict.kind in ("required", "misplaced") for verdict in found.synchronization)
-    if not (needed and found.wait_s > 0):
+    if not (needed and found.wait_s > 0) or results.work is None:
         return None
     return results.estimates.without((results.timeline.site == site) & (results.timeline.wait > 0))
 

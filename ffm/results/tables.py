@@ -25,11 +25,14 @@ from ffm.whole_file import whole_file
 def write_table(columns: Columns, path: Path) -> None:
     """Write columns as an Arrow file, completely or not at all.
 
+    All rows are one batch: a reader maps the columns of one, and would have to copy those of several together.
+
     Raises:
         OSError: The file cannot be written.
     """
+    table = pa.table(columns)
     with whole_arrow_file(path) as file:
-        feather.write_feather(pa.table(columns), file, compression="uncompressed")
+        feather.write_feather(table, file, compression="uncompressed", chunksize=max(table.num_rows, 1))
 
 
 @contextmanager
@@ -50,11 +53,13 @@ def stored_table(document: Document, name: str, table: Table, folder: Path) -> C
         DocumentError: The file is missing, edited or truncated, or does not contain such a table.
     """
     path = folder / getattr(document, name)
-    columns = _mapped_columns(path, type(document), document.checksums.get(name, ""))
+    content = mapped_file(path, type(document), document.checksums.get(name, ""))
+    columns = _mapped_columns(path, type(document), content)
     try:
         table.check(columns, counts_of(document))
     except ColumnError as error:
         raise DocumentError(f"{path} is not as this ffm writes it: {error}. {make_anew(type(document))}") from error
+    release(content)
     return columns
 
 
@@ -69,11 +74,16 @@ def read_table(path: Path) -> Columns:
     Raises:
         DocumentError: The file is missing or damaged.
     """
-    return _mapped_columns(path, Document, None)
+    return _mapped_columns(path, Document, mapped_file(path, Document, None))
 
 
-def _mapped_columns(path: Path, kind: type[Document], checksum: str | None) -> Columns:
-    content = mapped_file(path, kind, checksum)
+def release(content: mmap.mmap | bytes) -> None:
+    """Give back the memory of a mapped file; what is looked at again is read again."""
+    if isinstance(content, mmap.mmap):
+        content.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapped_columns(path: Path, kind: type[Document], content: mmap.mmap | bytes) -> Columns:
     try:
         batches = Batches(content)
         table = pa.Table.from_batches(batches, batches.schema)

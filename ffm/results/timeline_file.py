@@ -25,7 +25,7 @@ from ffm.results.documents import Number, edited, make_anew
 if TYPE_CHECKING:
     from ffm.results.arrow_batches import Batches
 
-VERSION = b"4"
+VERSION = b"5"
 BATCH_ROWS = 1 << 20
 """Rows written at once: bounds the extra memory that compression needs."""
 
@@ -56,8 +56,12 @@ _WORK_COLUMNS = {
     "copied": size(),
     "measured": duration(least=-1),
     "began": Column(np.int64, least=-1, most=LONGEST),
+    "awaits": number_of("rows", none=True),
 }
 """Columns of `DeviceWork`, in files of measured runs."""
+
+_TOLD = ("began", "awaits")
+"""Those that only some profilers tell."""
 
 TIMELINE = Table(_COLUMNS, _RULES)
 TIMELINE_WITH_WORK = Table(_COLUMNS | _WORK_COLUMNS, _RULES)
@@ -86,8 +90,8 @@ def save_timeline(
     table = TIMELINE if work is None else TIMELINE_WITH_WORK
     metadata: dict[str | bytes, str | bytes] = {"ffm.timeline": VERSION, "rows": str(len(timeline))}
     if work is not None:
-        began = np.full(len(timeline), -1, np.int64) if work.began is None else work.began
-        columns |= {name: getattr(work, name) for name in _WORK_COLUMNS} | {"began": began}
+        columns |= {name: getattr(work, name) for name in _WORK_COLUMNS}
+        columns |= {name: np.full(len(timeline), -1) for name in _TOLD if columns[name] is None}
         tables = {name: getattr(work, name).tolist() for name in _WORK_TABLES}
         metadata["ffm.work"] = json.dumps(tables | {"events": work.events})
     types = {name: column.type for name, column in table.columns.items()}
@@ -140,8 +144,7 @@ def load_results_timeline(
     if described is None:
         return timeline, line, None
     given: dict[str, Any] = {name: columns[name] for name in _WORK_COLUMNS}
-    if columns["began"].max(initial=-1) < 0:
-        given["began"] = None
+    given |= {name: None for name in _TOLD if columns[name].max(initial=-1) < 0}
     given |= {name: np.array(getattr(described, name), np.int32) for name in _WORK_TABLES}
     return timeline, line, DeviceWork(**given, events=described.events)
 

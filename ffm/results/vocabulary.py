@@ -11,7 +11,8 @@ from enum import StrEnum, auto
 class Because(StrEnum):
     """Why synchronizations or transfers of a call site have their verdict.
 
-    The first are the names of `ffm.model.necessity.Reason`, then follow those of `ffm.model.transfers.Repetition`.
+    The first are the names of `ffm.model.necessity.Reason`, with what a partial measurement adds, then follow those of
+    `ffm.model.transfers.Repetition`.
     """
 
     NOTHING_RELIES = auto()
@@ -31,6 +32,10 @@ class Because(StrEnum):
     MAYBE_TIMER = auto()
     HANDED_OVER = auto()
     SHARED_MEMORY = auto()
+    OTHERS_STAY = auto()
+    """Nothing relies on it as long as the waits that were not measured stay."""
+    OUTSIDE_PORTION = auto()
+    """Also of transfers."""
 
     NEEDED = auto()
     NO_OP = auto()
@@ -62,8 +67,12 @@ WORDS = {
     Because.SHARED_MEMORY: "another process shares device memory with this one, and may rely on this wait",
     Because.MAYBE_TIMER: "it may be there for timing: a library, or another thread, reads a clock after it, and "
     "another time",
+    Because.OUTSIDE_PORTION: "only a portion of the run was measured, and what comes before or after that may rely on "
+    "this",
     Because.UNKNOWN_WAIT: "it is unknown what this call waits for",
     Because.DESTROYED: "memory or an object that the work may use is destroyed afterwards",
+    Because.OTHERS_STAY: "the CPU touches nothing afterwards of what it is the first to wait for; the waits that were "
+    "not measured must stay",
     Because.NEEDED: "its bytes were not transferred before",
     Because.NO_OP: "the destination already holds exactly these bytes",
     Because.REPEAT: "the same bytes went to the same place before, but it was written or reallocated since: "

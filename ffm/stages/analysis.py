@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.driver.catalogue import Kind as DriverKind
+from ffm.driver.catalogue import load_catalogue
 from ffm.errors import DocumentError
 from ffm.evidence.allocations import allocation_links
 from ffm.evidence.compiling import compilation_notes
@@ -18,14 +23,18 @@ from ffm.evidence.marked_iterations import rows_of_marked
 from ffm.evidence.matching import match, translate
 from ffm.evidence.operations import EVENTS, function_name
 from ffm.evidence.pinning import memory_to_pin
+from ffm.evidence.staged_copies import sites_of_staged_copies
+from ffm.model.device import DeviceWork
 from ffm.model.gpu_times import infer_gpu_times
+from ffm.model.grouping import numbered
 from ffm.model.necessity import REQUIRED, Comparison, Reason
 from ffm.model.replay import Replay
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import Repetition
 from ffm.results.analysis_document import AllocationLink, Analysis, Matching, PinnedMemory, StageCost, Verdict
+from ffm.results.chosen_sites import are_chosen
 from ffm.results.columns import Columns
-from ffm.results.documents import Baseline, Document, Memory, SyncUse, Tracing, read_owned
+from ffm.results.documents import Baseline, Document, Memory, Run, SyncUse, Tracing, read_owned
 from ffm.results.folder import ResultsFolder, application_name
 from ffm.results.identity import agreeing, begin_run
 from ffm.results.tables import stored_table
@@ -39,8 +48,9 @@ from ffm.stages.notes import (
     stack_notes,
     unrecorded_notes,
 )
+from ffm.stages.portions import require_same_portion
 from ffm.stages.sync_use import FIRST_USES
-from ffm.stages.timelines import in_order, longer_by, numbered_threads, traced_timeline
+from ffm.stages.timelines import longer_by, traced_timeline
 from ffm.symbols.buffer_names import BufferNames
 from ffm.symbols.named_stacks import name_stacks, unread_python
 from ffm.symbols.symbolizer import Symbolizer
@@ -67,10 +77,13 @@ VERDICTS = {
     Repetition.REPEAT: "repeat",
     Repetition.COPY: "copy",
     Repetition.PARTIAL: "partial",
+    Repetition.OUTSIDE_PORTION: "not judged",
 }
 """Names of the verdicts on transfers; all others are `needed`."""
 
 LISTED_MISMATCHES = 20
+
+_TRANSFERS = [function.index for function in load_catalogue().of_kind(DriverKind.TRANSFER)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +99,8 @@ class _Joined:
     """Stack of the transfer that is repeated; -1 for none."""
     unmatched: NDArray[np.bool_]
     """Waits and uploads about which stage 3 knows nothing."""
+    left_out: NDArray[np.bool_]
+    """Waits and transfers that stage 3 was not to measure."""
 
 
 def run_analysis(folder: ResultsFolder) -> Analysis:
@@ -105,31 +120,36 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
                 f"{run.command[0]} {run.status} in the {run.stage} run: that run is not whole. Run stage {run.stage} "
                 "and those after it again."
             )
-    if any(run is None or runs[0] is None or run.command != runs[0].command for run in runs):
+    if any(run is None or runs[0] is None or measured_command(run) != measured_command(runs[0]) for run in runs):
         raise DocumentError(
             f"The documents in {folder.root} come from different commands. Run all stages again on one of them."
         )
     stages = {"baseline": baseline, "tracing": tracing, "memory": memory, "sync-use": sync_use}
+    require_same_portion([tracing, memory, sync_use])
     on = begin_run(folder.root, "analysis", agreeing(folder.root, stages))
+    own = own_baseline and own_tracing and own_memory and own_sync_use
+    return write_results(_findings(folder, on, baseline, tracing, memory, sync_use), folder.root, own=own)
+
+
+def _findings(
+    folder: ResultsFolder, on: dict[str, str], baseline: Baseline, tracing: Tracing, memory: Memory, sync_use: SyncUse
+) -> Findings:
+    """Join what the stages found; what is not in the result is released."""
     columns = stored_table(tracing, "events", EVENTS, folder.root)
     host_memory = stored_table(tracing, "host_memory", HOST_MEMORY, folder.root)
     joined = _join(columns, tracing, memory, sync_use, folder)
     wall_s = baseline.run.wall_s if baseline.run else 0.0
-    order = in_order(columns)
-    measured = _gpu_times(columns, tracing, memory, folder)
-    work = device_work(
-        {name: column[order] for name, column in columns.items()}, numbered_threads(columns, order), measured[order]
-    )
-    traced = _timeline(columns, joined, order, wall_s)
-    inference = infer_gpu_times(traced, work, tracing.wait_latency.least)
-    timeline = Replay(traced, work, inference).without_probes(columns["probe"][order])
+    traced = _timeline(columns, joined, wall_s)
+    work = device_work(columns, traced.thread, _gpu_times(columns, tracing, memory, folder))
+    timeline = _without_probes(traced, work, columns["probe"], tracing.wait_latency.least)
     named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
     command = baseline.run.command if baseline.run else []
     links = allocation_links(columns, host_memory)
-    sites = _sites(columns, joined, _misplaced(timeline, order), len(named.stacks), functions_of_stacks(host_memory))
+    sites = _sites(columns, joined, _misplaced(timeline), len(named.stacks), functions_of_stacks(host_memory))
     _add_downloads(sites, columns, tracing, memory, folder)
     _name_buffers(sites, links, timeline, BufferNames(named.stacks, named.modules))
-    findings = Findings(
+    stages = (baseline, tracing, memory, sync_use)
+    return Findings(
         runs=on,
         application=application_name(command),
         command=command,
@@ -139,33 +159,46 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
         stacks=named.stacks,
         modules=named.modules,
         run=tracing.run,
-        costs=[_cost(document, baseline) for document in (baseline, tracing, memory, sync_use)],
+        costs=[_cost(document, baseline) for document in stages],
         matching=_matching(columns, joined),
         allocations=links,
-        pinning=_pinning(columns, order, timeline),
-        timing=_timing(joined.reason[order]),
-        sharing=joined.reason[order] == Reason.SHARED_MEMORY,
+        pinning=_pinning(columns, timeline),
+        timing=_timing(joined.reason),
+        sharing=joined.reason == Reason.SHARED_MEMORY,
         work=work,
         wait_latency=tracing.wait_latency,
-        marked=rows_of_marked(tracing.marked, columns, order, traced.thread),
+        marked=rows_of_marked(tracing.marked, columns, traced.thread),
         watch=memory.watch,
+        not_measured=np.unique(columns["stack"][joined.left_out]).tolist(),
+        staged=sites_of_staged_copies(columns),
         probes_s=longer_by(traced, timeline),
         notes=named.notes
         + unread_python(tracing.run)
-        + unrecorded_notes(stages.values())
+        + unrecorded_notes(stages)
         + measurement_notes(baseline, tracing)
         + ordinary_memory_notes(memory)
         + host_function_notes(columns)
         + stack_notes(tracing.stacks, columns)
         + compilation_notes(tracing, columns, wall_s),
     )
-    own = own_baseline and own_tracing and own_memory and own_sync_use
-    return write_results(findings, folder.root, own=own)
 
 
-def _pinning(columns: Columns, order: NDArray[np.int64], timeline: Timeline) -> list[PinnedMemory]:
+def _without_probes(traced: Timeline, work: DeviceWork, probe: NDArray[np.int64], least_latency_ns: int) -> Timeline:
+    """Return the run as it would be without probes; what is inferred from the run as it was is released."""
+    inference = infer_gpu_times(traced, work, least_latency_ns)
+    return Replay(traced, work, inference).without_probes(probe)
+
+
+def measured_command(run: Run) -> list[str]:
+    """Return a run's command with the program's whole path, which can be given in several ways."""
+    program, *arguments = run.command
+    found = program if "/" in program else shutil.which(program) or program
+    return [os.path.normpath(Path(run.working_directory, found)), *arguments]
+
+
+def _pinning(columns: Columns, timeline: Timeline) -> list[PinnedMemory]:
     try:
-        return memory_to_pin(columns, order, timeline)
+        return memory_to_pin(columns, timeline)
     except OSError as error:
         raise DocumentError(
             "There is too little free memory to measure what pinning costs: some 32 MiB are needed. "
@@ -196,7 +229,12 @@ def _join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse,
     hashed = sent >= 0
     repetition[sent[hashed]] = transfers["kind"][hashed]
     first[sent[hashed]] = translate(transfers["first_stack"], memory.stacks, tracing.stacks)[hashed]
-    return _Joined(reason, keep, first_use, repetition, first, unmatched=(columns["waits"] > 0) & (reason == 0))
+    waits = columns["waits"] > 0
+    left_out = np.zeros(count, bool)
+    if memory.chosen is not None:
+        among = are_chosen(memory.chosen, [stack.key for stack in tracing.stacks])
+        left_out = (waits | np.isin(columns["function"], _TRANSFERS)) & ~among[columns["stack"]]
+    return _Joined(reason, keep, first_use, repetition, first, waits & (reason == 0) & ~left_out, left_out)
 
 
 def _gpu_times(columns: Columns, tracing: Tracing, memory: Memory, folder: ResultsFolder) -> NDArray[np.int64]:
@@ -209,18 +247,24 @@ def _gpu_times(columns: Columns, tracing: Tracing, memory: Memory, folder: Resul
     return measured
 
 
-def _timeline(columns: Columns, joined: _Joined, order: NDArray[np.int64], wall_s: float) -> Timeline:
-    """Return the model's table, sorted by `order` (process, thread, start): times as measured, problems flagged."""
-    timeline = traced_timeline(columns, order)
-    reason, first_use, stack = joined.reason[order], joined.first_use[order], timeline.site
+def _timeline(columns: Columns, joined: _Joined, wall_s: float) -> Timeline:
+    """Return the model's table: times as measured, problems flagged."""
+    timeline = traced_timeline(columns)
+    reason, first_use, stack = joined.reason, joined.first_use, timeline.site
     problem = timeline.problem
     unnecessary = np.isin(reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
-    unnecessary &= _share(unnecessary, reason != 0, stack)[stack] > MOSTLY
-    repeated = np.isin(joined.repetition[order], REPEATED)
-    problem[unnecessary | (repeated & (columns["waits"][order] > 0))] |= np.uint8(Problem.UNNECESSARY_SYNCHRONIZATION)
-    wait = columns["wait"][order]
-    misplaced = np.isin(reason, list(REQUIRED)) & ~repeated & (first_use > WORTH_MOVING_NS) & (wait > WORTH_MOVING_NS)
-    misplaced &= _share(misplaced, reason != 0, stack)[stack] > MOSTLY
+    judged = (reason != 0) & (reason != Reason.OUTSIDE_PORTION)
+    unnecessary &= _share(unnecessary, judged, stack)[stack] > MOSTLY
+    repeated = np.isin(joined.repetition, REPEATED)
+    problem[unnecessary | (repeated & (columns["waits"] > 0))] |= np.uint8(Problem.UNNECESSARY_SYNCHRONIZATION)
+    wait = columns["wait"]
+    misplaced = (
+        np.isin(reason, list(REQUIRED - {Reason.OUTSIDE_PORTION}))
+        & ~repeated
+        & (first_use > WORTH_MOVING_NS)
+        & (wait > WORTH_MOVING_NS)
+    )
+    misplaced &= _share(misplaced, judged, stack)[stack] > MOSTLY
     movable = np.bincount(stack, weights=np.where(misplaced, np.minimum(first_use, wait), 0))
     misplaced &= movable[stack] >= WORTH_MOVING_SHARE * wall_s * 1e9
     problem[misplaced] |= np.uint8(Problem.MISPLACED_SYNCHRONIZATION)
@@ -253,11 +297,10 @@ def _add_downloads(
         sites[site] = dataclasses.replace(sites[site], download=use)
 
 
-def _misplaced(timeline: Timeline, order: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which operations are misplaced synchronizations, in the order of the events' table."""
-    misplaced = np.empty(len(order), np.bool_)
-    misplaced[order] = (timeline.problem & Problem.MISPLACED_SYNCHRONIZATION) != 0
-    return misplaced
+def _misplaced(timeline: Timeline) -> NDArray[np.bool_]:
+    """Return which operations are misplaced synchronizations."""
+    found: NDArray[np.bool_] = (timeline.problem & Problem.MISPLACED_SYNCHRONIZATION) != 0
+    return found
 
 
 def _name_buffers(
@@ -284,7 +327,9 @@ def _sites(
     transfer: list[list[Verdict]] = [[] for _ in range(stacks)]
     for (stack, reason, keep, late), occurrences in _counts(columns["stack"], joined.reason, joined.keep, misplaced):
         if reason:
-            verdict = _synchronization_verdict(Reason(reason), keep, occurrences, misplaced=bool(late))
+            verdict = _synchronization_verdict(
+                Reason(reason), keep, occurrences, misplaced=bool(late), partly=bool(joined.left_out.any())
+            )
             synchronization[stack].append(verdict)
     for (stack, kind, first), occurrences in _counts(columns["stack"], joined.repetition, joined.first):
         if kind:
@@ -312,17 +357,22 @@ def _counts(*identity: NDArray[np.integer] | NDArray[np.bool_]) -> list[tuple[tu
     """Return the distinct rows of some columns, with how often each occurs, most frequent first."""
     if not len(identity[0]):
         return []
-    table = np.column_stack([column.astype(np.int64) for column in identity])
-    distinct, counts = np.unique(table, axis=0, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    return [(tuple(distinct[row].tolist()), int(counts[row])) for row in order]
+    number, first = numbered(*identity)
+    counts = np.bincount(number)
+    distinct = list(zip(*(column[first].astype(np.int64).tolist() for column in identity), strict=True))
+    return [(distinct[group], int(counts[group])) for group in np.argsort(-counts, kind="stable").tolist()]
 
 
-def _synchronization_verdict(reason: Reason, keep: int, occurrences: int, *, misplaced: bool) -> Verdict:
+def _synchronization_verdict(reason: Reason, keep: int, occurrences: int, *, misplaced: bool, partly: bool) -> Verdict:
+    """Return the verdict on a reason; `partly` if not all waits were measured, which must then stay."""
+    if partly and reason == Reason.NOTHING_RELIES:
+        return Verdict(kind="conditionally unnecessary", because=Because.OTHERS_STAY, occurrences=occurrences)
     if reason == Reason.NOTHING_RELIES:
         kind = "unnecessary"
     elif reason == Reason.LATER_COVERS:
         kind = "conditionally unnecessary"
+    elif reason == Reason.OUTSIDE_PORTION:
+        kind = "not judged"
     else:
         kind = "misplaced" if misplaced else "required"
     return Verdict(kind=kind, because=Because[reason.name], occurrences=occurrences, keep=keep if keep >= 0 else None)
@@ -340,7 +390,7 @@ def _cost(document: Document, baseline: Baseline) -> StageCost:
 def _matching(columns: Columns, joined: _Joined) -> Matching:
     time = columns["duration"]
     unmatched = joined.unmatched
-    waiting = columns["waits"] > 0
+    waiting = (columns["waits"] > 0) & ~joined.left_out
     sentences = [
         f"Site {stack + 1}: {count} of its operations in stage 2 have no counterpart in stage 3, and count as needed."
         for (stack,), count in _counts(columns["stack"][unmatched])[:LISTED_MISMATCHES]

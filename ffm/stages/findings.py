@@ -122,6 +122,10 @@ class Findings:
     """As in `analysis_document.Analysis`."""
     watch: str = ""
     """As in `analysis_document.Analysis`."""
+    not_measured: list[int] = field(default_factory=list)
+    """As in `analysis_document.Analysis`."""
+    staged: list[int] = field(default_factory=list)
+    """As in `analysis_document.Analysis`."""
     probes_s: float = 0.0
     """As in `analysis_document.Explained`."""
 
@@ -196,7 +200,10 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         everything=estimates.of_everything(),
         wait_latency=findings.wait_latency,
         watch=findings.watch,
+        not_measured=findings.not_measured,
+        staged=findings.staged,
         marked=findings.marked,
+        portion=None if findings.run is None else findings.run.portion,
         explained=_explained(findings, estimates),
         notes=findings.notes + note + _process_note(findings),
     )
@@ -350,7 +357,7 @@ def _worth_listing(site: Site) -> bool:
 
 
 def _conditional(sites: list[Site], members: list[int]) -> bool:
-    return any(verdict.keep is not None for index in members for verdict in sites[index].synchronization)
+    return any(verdict.conditional for index in members for verdict in sites[index].synchronization)
 
 
 def _order(group: Group) -> tuple[float, float]:

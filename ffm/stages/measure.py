@@ -9,16 +9,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from ffm.driver.analysis import analyse_driver
 from ffm.errors import ProgramError
 from ffm.instrument.probing.remembered import wait_function
 from ffm.instrument.probing.wait_function import WaitFunction
 from ffm.instrument.recording.reader import Recording, read_recordings, unbegun_recordings
+from ffm.instrument.session.portion import Asked, Iterations
 from ffm.instrument.session.program import Ending, resolve_program
 from ffm.instrument.session.runner import PAGES, Instruments, Outcome, run_instrumented
 from ffm.results.documents import Driver, ExitStatus, HookOutcome, ProcessRecord, Run, working_directory
 from ffm.results.folder import ResultsFolder
 from ffm.results.identity import begin_run
+from ffm.stages.portions import measured_portion
 
 LEAST_ROOM = 2 << 20
 """Bytes: a disk with less cannot take the largest chunk of a recording."""
@@ -39,6 +43,10 @@ class Request:
     """Whether kernels may use ordinary host memory by its address, if the GPU can."""
     accepted_status: int = 0
     """The exit code with which the program may end instead of 0."""
+    chosen: list[str] | None = None
+    """The keys of the stacks to which the memory stage is limited; None for all."""
+    portion: Asked | None = None
+    """What stage 2 measures of the run, and then those after it too; None for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +69,11 @@ def measure(
     plan: Path | None = None,
     own_pages: bool = False,
     trace: bool = False,
+    ranges: bool = False,
+    portion: Asked | None = None,
 ) -> Measurement:
-    """Run the program with a stage's instruments; `own_pages` is for the page watch, `trace` for the other.
+    """Run the program with a stage's instruments; `own_pages` is for the page watch, `trace` for the other, `ranges`
+    for what the program marks with NVTX.
 
     `on` names the runs that it is built on.
 
@@ -85,7 +96,17 @@ def measure(
     started = datetime.now(UTC).isoformat(timespec="seconds")
     outcome = run_instrumented(
         request.command,
-        Instruments(folder, list(functions), mode, plan, find, preloaded=(PAGES,) if own_pages else (), trace=trace),
+        Instruments(
+            folder,
+            list(functions),
+            mode,
+            plan,
+            find,
+            preloaded=(PAGES,) if own_pages else (),
+            trace=trace,
+            ranges=ranges or isinstance(portion, Iterations),
+            portion=portion,
+        ),
         output=request.folder.output(stage),
         timeout_s=request.timeout_s,
     )
@@ -95,6 +116,8 @@ def measure(
     if any(recording.lost for recording in recordings):
         raise ProgramError(_disk_full(request, recordings, stage))
     run = _describe(stage, started, outcome, recordings, found, request)
+    if outcome.ending.sound:
+        run = msgspec.structs.replace(run, portion=measured_portion(portion, recordings, folder, request.command[0]))
     return Measurement(run, recordings, runs)
 
 

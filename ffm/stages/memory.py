@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,13 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import Effect, load_catalogue
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import Memory as DriverMemory
+from ffm.errors import ProgramError
+from ffm.evidence.chosen_sites import stacks_to_watch
 from ffm.evidence.clock_reads import clocks_of
 from ffm.evidence.downloads import followed_downloads
 from ffm.evidence.handovers import handovers_of
-from ffm.evidence.operations import FUNCTION, operation_columns
+from ffm.evidence.matching import match
+from ffm.evidence.operations import EVENTS, FUNCTION, operation_columns
 from ffm.evidence.program_order import (
     access_rows,
     access_uses,
@@ -27,19 +31,24 @@ from ffm.evidence.program_order import (
 )
 from ffm.evidence.program_transfers import judged_transfers
 from ffm.evidence.stack_table import StackTable
+from ffm.evidence.stretches import is_limited, stretches_of
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
-from ffm.model.necessity import Necessity, Reason, Role, Scope, Uses, needed_synchronizations
+from ffm.model.edges import judgeable
+from ffm.model.necessity import Necessity, Operations, Reason, Role, Scope, Uses, needed_synchronizations
 from ffm.model.transfers import Repetition
+from ffm.results.chosen_sites import are_chosen
 from ffm.results.columns import LONGEST, Column, Columns, Table, duration, identity, number_of, size, time
-from ffm.results.documents import Baseline, Memory, write_document
+from ffm.results.documents import Baseline, Memory, Tracing, write_document
 from ffm.results.identity import read_latest
-from ffm.results.tables import write_table
+from ffm.results.tables import stored_table, write_table
 from ffm.stages.measure import Measurement, Request, measure, require_sound
+from ffm.stages.portions import traced_portion
 from ffm.stages.tracing import traced_functions
+from ffm.stages.watch_plan import write_watch_plan
 
-CONTENTS, WATCH, PLAN, GPU_TIMES, NO_ORDINARY = 1, 2, 4, 16, 32
-"""Flags `FFM_MODE_*` of `ffm/instrument/native/collector/collector.h`."""
+CONTENTS, WATCH, PLAN, GPU_TIMES, NO_ORDINARY, CHOSEN = 1, 2, 4, 16, 32, 64
+"""Flags `FFM_MODE_*` of `ffm/instrument/native/collector/modes.h`."""
 
 TOUCHING = (Role.RESULT, Role.SOURCE, Role.OWN_SOURCE)
 """Accesses that stage 4 can observe again."""
@@ -83,32 +92,66 @@ def run_memory(request: Request) -> Memory:
     tables.
 
     Raises:
-        DocumentError: Stage 1 is missing.
-        ProgramError: The program could not be measured, or failed.
+        DocumentError: Stage 1 is missing; or stage 2, if the stage is limited to chosen sites.
+        ProgramError: The program could not be measured, or failed; or it never calls a chosen site.
     """
     baseline = read_latest(Baseline, request.folder, "baseline")
+    plan, planned = (None, []) if request.chosen is None else _plan(request, request.chosen)
     trace = request.watch == "trace"
-    ends = [function.name for function in load_catalogue().with_effect(Effect.END_CONTEXT)]  # and of its events
     measured = measure(
         "memory",
         request,
         on=baseline.runs,
-        functions=[*traced_functions(baseline.functions), *ends],
-        mode=CONTENTS | WATCH | GPU_TIMES | (0 if request.ordinary_memory else NO_ORDINARY),
+        functions=watched_functions(baseline),
+        mode=CONTENTS
+        | WATCH
+        | GPU_TIMES
+        | (0 if request.ordinary_memory else NO_ORDINARY)
+        | (0 if plan is None else PLAN | CHOSEN),
+        plan=plan,
         own_pages=not trace,
         trace=trace,
+        portion=traced_portion(request.folder),
     )
-    return record_memory(measured, request)
+    return record_memory(measured, request, planned)
 
 
-def record_memory(measured: Measurement, request: Request) -> Memory:
-    """Judge and store a watched run.
+def watched_functions(baseline: Baseline) -> list[str]:
+    """Return the functions to hook: those of stage 2, and those that end a context with its events."""
+    ends = [function.name for function in load_catalogue().with_effect(Effect.END_CONTEXT)]
+    return [*traced_functions(baseline.functions), *ends]
+
+
+def _plan(request: Request, chosen: list[str]) -> tuple[Path, list[str]]:
+    """Write the plan for chosen sites; return its file, and the keys of its stacks."""
+    tracing = read_latest(Tracing, request.folder, "tracing")
+    columns = stored_table(tracing, "events", EVENTS, request.folder.root)
+    among = are_chosen(chosen, [stack.key for stack in tracing.stacks])
+    if not among[np.unique(columns["stack"])].any():
+        raise ProgramError(
+            f"{request.command[0]} calls none of the chosen sites in this run. Choose them from a quick run of the "
+            "same program: `ffm run --quick`."
+        )
+    path = request.folder.root / "memory.plan"
+    planned = [tracing.stacks[number].key for number in stacks_to_watch(columns, among)]
+    write_watch_plan([bytes.fromhex(key) for key in planned], path)
+    return path, planned
+
+
+def record_memory(measured: Measurement, request: Request, planned: Sequence[str] = ()) -> Memory:
+    """Judge and store a watched run; `planned` are the keys of what was watched if the run was limited to some sites.
 
     Raises:
         ProgramError: The program failed.
     """
     stacks = StackTable()
     columns = operation_columns(measured.recordings, stacks)
+    among, unseen = np.ones(len(stacks.stacks), bool), np.zeros(len(stacks.stacks), bool)
+    if request.chosen is not None:
+        keys = [stack.key for stack in stacks.stacks]
+        among = are_chosen(request.chosen, keys)
+        unseen[stacks_to_watch(columns, among)] = True  # where this run calls what the traced one did not
+        unseen &= ~are_chosen(planned, keys)
     synchronizations: list[Columns] = []
     transfers: list[Columns] = []
     accesses: list[Columns] = []
@@ -127,17 +170,20 @@ def record_memory(measured: Measurement, request: Request) -> Memory:
                 timing_uses(part),
                 host_function_uses(part),
                 shared_uses(part),
+                unseen_uses(part, unseen[part["stack"]]),
                 *([unseen_uses(part)] if recording.process_id in _used_by_others(measured.recordings) else []),
             ),
             clocks_of(recording, np.sort(operations.end[operations.scope != Scope.NONE])),
             handovers_of(recording, recording.threads),
             unwatched_memory=_may_write_unseen(part),
         )
-        synchronizations.append(_synchronization_table(part, necessity))
-        transfers.append(_transfer_table(part, recording))
-        accesses.append(_access_table(part, uses, necessity))
+        found = _transfer_table(part, recording)
+        necessity = _within_portion(necessity, operations, recording, part, found)
+        synchronizations.append(_of_chosen(_synchronization_table(part, necessity), "stack", among))
+        transfers.append(_of_chosen(found, "stack", among))
+        accesses.append(_of_chosen(_access_table(part, uses, necessity), "synchronization_stack", among))
         followed, used = followed_downloads(part, recording)
-        downloads.append({**_identity(part, followed), **used})
+        downloads.append(_of_chosen({**_identity(part, followed), **used}, "stack", among))
         gpu_times.append(_gpu_time_table(part, recording))
     _write(request, "memory-synchronizations", synchronizations)
     _write(request, "memory-transfers", transfers)
@@ -151,6 +197,7 @@ def record_memory(measured: Measurement, request: Request) -> Memory:
         stacks=stacks.stacks,
         watch=request.watch,
         ordinary_memory=request.ordinary_memory,
+        chosen=request.chosen,
         synchronizations=request.folder.table("memory-synchronizations").name,
         transfers=request.folder.table("memory-transfers").name,
         accesses=request.folder.table("memory-accesses").name,
@@ -165,6 +212,29 @@ def record_memory(measured: Measurement, request: Request) -> Memory:
 def _write(request: Request, name: str, parts: list[Columns]) -> None:
     write_table(
         {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}, request.folder.table(name)
+    )
+
+
+def _of_chosen(table: Columns, stack: str, among: NDArray[np.bool_]) -> Columns:
+    """Return the rows whose stack is among the chosen ones: what was not to be measured gets no verdict."""
+    rows = among[table[stack]]
+    return {name: column[rows] for name, column in table.items()}
+
+
+def _within_portion(
+    necessity: Necessity, operations: Operations, recording: Recording, columns: Columns, transfers: Columns
+) -> Necessity:
+    """Return the verdicts without those that would not hold outside of the portion that was measured."""
+    if not is_limited(recording):
+        return necessity
+    stays = np.ones(len(operations.start), np.bool_)
+    stays[match(transfers, columns)[np.isin(transfers["kind"], (Repetition.NO_OP, Repetition.REPEAT))]] = False
+    judged = judgeable(operations, stretches_of(recording), stays)
+    unsure = np.isin(necessity.reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS)) & ~judged
+    return replace(
+        necessity,
+        reason=np.where(unsure, Reason.OUTSIDE_PORTION, necessity.reason).astype(np.uint8),
+        keep=np.where(unsure, -1, necessity.keep),
     )
 
 

@@ -12,6 +12,7 @@ from ffm.errors import DocumentError, ProgramError
 from ffm.evidence.device_work import device_work
 from ffm.evidence.marked_iterations import rows_of_marked
 from ffm.evidence.operations import EVENTS, function_name
+from ffm.evidence.staged_copies import sites_of_staged_copies
 from ffm.model.gpu_times import infer_gpu_times
 from ffm.model.replay import Replay
 from ffm.results.analysis_document import Analysis
@@ -24,7 +25,7 @@ from ffm.results.tables import stored_table
 from ffm.stages.findings import Findings, SiteDescription, write_results
 from ffm.stages.measure import Request, measure, require_program
 from ffm.stages.notes import host_function_notes, stack_notes, tracing_notes, unrecorded_notes
-from ffm.stages.timelines import in_order, longer_by, numbered_threads, traced_timeline
+from ffm.stages.timelines import longer_by, traced_timeline
 from ffm.stages.tracing import record_tracing, traced_functions
 from ffm.symbols.named_stacks import name_stacks, unread_python
 from ffm.symbols.symbolizer import Symbolizer
@@ -45,7 +46,9 @@ def run_quick(request: Request) -> Analysis:
     require_program(request)
     request.folder.make()
     with writing_to(request.folder.root, "ffm run --quick"):
-        measured = measure("tracing", request, on={}, functions=traced_functions())
+        measured = measure(
+            "tracing", request, on={}, functions=traced_functions(), ranges=True, portion=request.portion
+        )
         record_tracing(measured, request)
         return analyse_trace(request.folder, request.folder)
 
@@ -67,12 +70,10 @@ def analyse_trace(source: ResultsFolder, target: ResultsFolder) -> Analysis:
             "is nothing to measure."
         )
     runs = begin_run(target.root, "analysis", tracing.runs)
-    order = in_order(columns)
-    ordered = {name: column[order] for name, column in columns.items()}
-    traced = traced_timeline(columns, order)
-    work = device_work(ordered, numbered_threads(columns, order), np.full(len(order), -1, np.int64))
+    traced = traced_timeline(columns)
+    work = device_work(columns, traced.thread, np.full(len(traced), -1, np.int64))
     inference = infer_gpu_times(traced, work, tracing.wait_latency.least)
-    timeline = Replay(traced, work, inference).without_probes(ordered["probe"])
+    timeline = Replay(traced, work, inference).without_probes(columns["probe"])
     named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
     findings = Findings(
         application=application_name(run.command),
@@ -93,8 +94,9 @@ def analyse_trace(source: ResultsFolder, target: ResultsFolder) -> Analysis:
         + stack_notes(tracing.stacks, columns),
         work=work,
         presumed=True,
+        staged=sites_of_staged_copies(columns),
         wait_latency=tracing.wait_latency,
-        marked=rows_of_marked(tracing.marked, columns, order, traced.thread),
+        marked=rows_of_marked(tracing.marked, columns, traced.thread),
         probes_s=longer_by(traced, timeline),
     )
     return write_results(findings, target.root, own=own)

@@ -6,8 +6,6 @@ that they cover, and only the memory of those transfers.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,15 +13,16 @@ from ffm.driver.catalogue import Effect, Kind, Memory, load_catalogue
 from ffm.evidence.matching import match, translate
 from ffm.evidence.operations import function_name, operation_columns
 from ffm.evidence.stack_table import StackTable
-from ffm.instrument.recording.layout import constant, record_type
+from ffm.instrument.recording.layout import constant
 from ffm.results.columns import LONGEST, Column, Columns, Table, identity
+from ffm.results.documents import Baseline, Stack, SyncUse, write_document
 from ffm.results.documents import Memory as MemoryDocument
-from ffm.results.documents import Stack, SyncUse, write_document
 from ffm.results.identity import read_latest
 from ffm.results.tables import stored_table, write_table
 from ffm.stages.measure import Measurement, Request, measure, require_sound
-from ffm.stages.memory import ACCESSES, NO_ORDINARY, PLAN, WATCH, recorded_accesses, recorded_uses
-from ffm.whole_file import write_whole
+from ffm.stages.memory import ACCESSES, NO_ORDINARY, PLAN, WATCH, recorded_accesses, recorded_uses, watched_functions
+from ffm.stages.portions import traced_portion
+from ffm.stages.watch_plan import write_watch_plan
 
 FIRST_USES = Table({**identity(), "first_use": Column(np.int64, least=0, most=LONGEST)})
 
@@ -40,7 +39,13 @@ def run_sync_use(request: Request) -> SyncUse:
     plan = request.folder.root / "sync-use.plan"
     numbers = np.unique(accesses["stack"]).tolist()
     write_watch_plan([bytes.fromhex(memory.stacks[number].key) for number in numbers], plan)
-    functions = _functions(accesses)
+    portion = traced_portion(request.folder)
+    # The portion begins at the same call as in the runs before, so the same functions must be counted.
+    functions = (
+        _functions(accesses)
+        if portion is None
+        else watched_functions(read_latest(Baseline, request.folder, "baseline"))
+    )
     # Where nothing uses what waits protect, there is nothing to watch, which would cost a signal for each system call.
     watches = bool(numbers)
     mode = WATCH | PLAN | (0 if memory.ordinary_memory else NO_ORDINARY) if watches else 0
@@ -52,6 +57,7 @@ def run_sync_use(request: Request) -> SyncUse:
         mode=mode,
         plan=plan if watches else None,
         own_pages=watches,
+        portion=portion,
     )
     stacks = StackTable()
     columns = operation_columns(measured.recordings, stacks)
@@ -67,16 +73,6 @@ def run_sync_use(request: Request) -> SyncUse:
     document = write_document(document, request.folder.document("sync-use"), own=True)
     require_sound(measured.run, request)
     return document
-
-
-def write_watch_plan(keys: list[bytes], path: Path) -> None:
-    """Write the keys of the transfer stacks that the collector should watch.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
-    header = np.array([(b"FFMWATCH", constant("FFM_VERSION"), len(keys))], record_type("ffm_plan_header"))
-    write_whole(path, header.tobytes() + b"".join(keys))
 
 
 def _functions(accesses: Columns) -> list[str]:

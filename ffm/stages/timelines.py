@@ -9,39 +9,37 @@ from ffm.model.timeline import Timeline
 from ffm.results.columns import Columns
 
 
-def traced_timeline(columns: Columns, order: NDArray[np.int64]) -> Timeline:
-    """Return the operations of a run in `order` (by process, thread, start), with times as measured and no problem."""
-    part = {name: column[order] for name, column in columns.items()}
-    thread = numbered_threads(columns, order)
-    end = part["start"] + part["duration"]
-    gap = np.zeros(len(end), np.int64)
-    gap[:-1] = np.where(thread[1:] == thread[:-1], part["start"][1:] - end[:-1], 0)
+def traced_timeline(columns: Columns) -> Timeline:
+    """Return the operations of a run, by process, thread and start, with times as measured and no problem.
+
+    Columns are copied: those of a file may not be written to, and the model is compiled for those that may.
+    """
+    thread = numbered_threads(columns)
+    start, duration = columns["start"].copy(), columns["duration"].copy()
+    gap = np.zeros(len(start), np.int64)
+    np.subtract(start[1:], start[:-1], out=gap[:-1])
+    gap[:-1] -= duration[:-1]
+    gap[:-1][thread[1:] != thread[:-1]] = 0
     return Timeline(
         thread=thread,
-        start=part["start"],
-        duration=part["duration"],
-        wait=np.minimum(part["wait"], part["duration"]),
-        gap=np.maximum(gap, 0),
-        site=part["stack"].astype(np.int32),
-        kind=part["kind"],
-        problem=np.zeros(len(end), np.uint8),
-        first_use=np.zeros(len(end), np.int64),
-        occurrences=np.ones(len(end), np.int64),
+        start=start,
+        duration=duration,
+        wait=np.minimum(columns["wait"], duration),
+        gap=np.maximum(gap, 0, out=gap),
+        site=columns["stack"].astype(np.int32),
+        kind=columns["kind"].copy(),
+        problem=np.zeros(len(start), np.uint8),
+        first_use=np.zeros(len(start), np.int64),
+        occurrences=np.ones(len(start), np.int64),
     )
 
 
-def numbered_threads(columns: Columns, order: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Number the threads of all processes, for each row in `order` (by process, thread, start)."""
-    process, thread = columns["process"][order], columns["thread"][order]
-    if not len(process):
-        return np.empty(0, np.int32)
-    new = (process[1:] != process[:-1]) | (thread[1:] != thread[:-1])
-    return np.concatenate(([0], np.cumsum(new))).astype(np.int32)
-
-
-def in_order(columns: Columns) -> NDArray[np.int64]:
-    """Return the order of a run's operations by process, thread and start."""
-    return np.lexsort((columns["start"], columns["thread"], columns["process"]))
+def numbered_threads(columns: Columns) -> NDArray[np.int32]:
+    """Number the threads of all processes, for each row of a run's operations by process, thread and start."""
+    process, thread = columns["process"], columns["thread"]
+    number = np.zeros(len(process), np.int32)
+    np.cumsum((process[1:] != process[:-1]) | (thread[1:] != thread[:-1]), out=number[1:])
+    return number
 
 
 def longer_by(traced: Timeline, timeline: Timeline) -> float:

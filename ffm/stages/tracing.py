@@ -43,7 +43,7 @@ TRACED_KINDS = (
 
 
 HOST = 8
-"""The flag `FFM_MODE_HOST` of `ffm/instrument/native/collector/collector.h`."""
+"""The flag `FFM_MODE_HOST` of `ffm/instrument/native/collector/modes.h`."""
 
 NEWEST_CAPABILITY = 9999
 """A GPU newer than all: code that must be compiled even for it is PTX."""
@@ -65,7 +65,15 @@ def run_tracing(request: Request) -> Tracing:
         ProgramError: The program could not be measured, or failed.
     """
     baseline = read_latest(Baseline, request.folder, "baseline")
-    measured = measure("tracing", request, on=baseline.runs, functions=traced_functions(baseline.functions), mode=HOST)
+    measured = measure(
+        "tracing",
+        request,
+        on=baseline.runs,
+        functions=traced_functions(baseline.functions),
+        mode=HOST,
+        ranges=True,
+        portion=request.portion,
+    )
     return record_tracing(measured, request)
 
 

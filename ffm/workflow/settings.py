@@ -12,10 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from ffm.errors import FfmError
+from ffm.instrument.session.portion import Asked, PortionError, read_portion
 from ffm.results.folder import application_name, python_script
 from ffm.vgpu.paths import sample
 
-NAMES = ("accept_status", "app", "arguments", "ordinary_memory", "results", "sample", "timeout", "watch")
+NAMES = (
+    "accept_status",
+    "app",
+    "arguments",
+    "iterations",
+    "ordinary_memory",
+    "ranges",
+    "results",
+    "sample",
+    "sites",
+    "timeout",
+    "watch",
+    "window",
+)
 """All existing settings."""
 
 LARGEST_STATUS = 255
@@ -46,6 +60,12 @@ class Settings:
     """The exit code with which the program may end instead of 0."""
     memory_options: list[str]
     """Further options of stage 3."""
+    sites: str
+    """The file with the sites to which stage 3 is limited; empty for all."""
+    portion: Asked | None
+    """What is measured of the run; None for all."""
+    portion_options: list[str]
+    """Those of stage 2 that say what is measured of the run."""
 
     @property
     def limits(self) -> list[str]:
@@ -70,14 +90,34 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
     ordinary = _YES_OR_NO.get(str(given.get("ordinary_memory", "yes")).lower())
     if ordinary is None:
         raise SettingsError(f"ordinary_memory is yes or no, not {given['ordinary_memory']}.")
+    sites = _text(given, "sites")
     return Settings(
         command,
         _files(command),
         _results(given, command),
         _timeout(given),
         _accepted(given),
-        ["--watch", watch] * (watch != "pages") + ["--no-ordinary-memory"] * (not ordinary),
+        ["--watch", watch] * (watch != "pages") + ["--no-ordinary-memory"] * (not ordinary) + _limited(sites),
+        sites,
+        *_portion(given),
     )
+
+
+def _limited(sites: str) -> list[str]:
+    return ["--sites", sites] if sites else []
+
+
+def _portion(given: Mapping[str, Any]) -> tuple[Asked | None, list[str]]:
+    """Return what is measured of the run, and the options that say so: a window, or `ranges` and `iterations=1/N`."""
+    options = {"--window": "window", "--ranges": "ranges", "--iterations": "iterations"}
+    found = {option: _text(given, name) for option, name in options.items() if name in given}
+    try:
+        portion = read_portion(found.get("--window"), found.get("--ranges"), found.get("--iterations"))
+    except PortionError as error:
+        raise SettingsError(str(error)) from error
+    if portion is not None and given.get("sites"):
+        raise SettingsError("measure either a portion of the run, or chosen sites of all of it, not both.")
+    return portion, [f"{option}={value}" for option, value in found.items()]
 
 
 def _command(given: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
+import pytest
 
+from ffm.evidence import handovers
 from ffm.evidence.handovers import NEVER, handovers_of
 from ffm.instrument.recording.layout import constant, record_type
 from ffm.instrument.recording.reader import Recording
@@ -35,9 +37,21 @@ def test_who_leaves_a_barrier_knows_what_all_did_before_they_came() -> None:
     assert learned(2, *rows) == [(0, [2, 3]), (1, [2, 3]), (1, [7, 6]), (0, [7, 6])]
 
 
-def test_a_barrier_that_more_threads_use_than_it_waits_for_orders_nothing_from_then_on() -> None:
-    rows = [(0, "BARRIER", BARRIER, 2), *meeting(0, 1), *meeting(0, 2)]
-    assert learned(3, *rows)[2:] == [(0, [2, 3, 0]), (2, [0, 0, 0])]
+def test_a_barrier_that_more_threads_use_than_it_waits_for_orders_nothing_until_it_is_made_again() -> None:
+    """Which of them meet is chance, also where those that met came first."""
+    rows = [(0, "BARRIER", BARRIER, 2), *meeting(0, 1), *meeting(2, 3)]
+    assert learned(4, *rows) == [(one, [0, 0, 0, 0]) for one in range(4)]
+    again = [*rows, (0, "BARRIER", BARRIER, 2), *meeting(0, 1)]
+    assert learned(4, *again)[4:] == [(0, [11, 12, 0, 0]), (1, [11, 12, 0, 0])]
+
+
+def test_semaphores_and_barriers_order_nothing_if_later_handovers_may_be_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [(0, "INITIAL", SEMAPHORE, 0), (0, "POST", SEMAPHORE, 0), (1, "TAKE", SEMAPHORE, 0)]
+    assert learned(2, *rows) == [(1, [2, 0])]
+    monkeypatch.setattr(handovers, "MOST", len(rows))
+    assert learned(2, *rows) == [(1, [0, 0])]
 
 
 def test_a_barrier_orders_nothing_while_somebody_came_unseen_or_its_size_is_unknown() -> None:

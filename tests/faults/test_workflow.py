@@ -45,6 +45,10 @@ from tests.conftest import ROOT
         ({"app": "./a", "watch": "both"}, "watch is pages or trace, not both"),
         ({"app": "./a", "ordinary_memory": "perhaps"}, "ordinary_memory is yes or no, not perhaps"),
         ({"app": "./a", "tiemout": 5}, "no setting tiemout"),
+        ({"app": "./a", "window": "9..3"}, "is reversed"),
+        ({"app": "./a", "window": "1..2", "ranges": "step"}, "not both"),
+        ({"app": "./a", "window": "1..2", "sites": "sites.json"}, "not both"),
+        ({"app": "./a", "iterations": "1/0"}, "are not 1/N"),
     ],
     ids=str,
 )
@@ -62,6 +66,9 @@ def test_settings_are_read(tmp_path: Path) -> None:
     assert found.memory_options == ["--watch", "trace", "--no-ordinary-memory"]
     assert read_settings({"app": "./a", "accept_status": "3"}).limits == ["--accept-status", "3"]
     assert read_settings({"app": 7, "results": 8}).results == "8"
+    assert read_settings({"app": "./a", "window": "60..90"}).portion_options == ["--window=60..90"]
+    sampled = read_settings({"app": "./a", "ranges": "step *", "iterations": "1/10"})
+    assert sampled.portion_options == ["--ranges=step *", "--iterations=1/10"]
 
 
 def test_a_program_with_braces_in_its_name_can_be_measured_through_a_link(tmp_path: Path) -> None:

@@ -145,3 +145,18 @@ def test_a_program_comes_to_the_gate_whatever_environment_it_is_given(executes: 
     assert (gated.returncode, gated.stdout, gated.stderr) == (bare.returncode, bare.stdout, bare.stderr)
     assert bare.returncode == 0 and (way == "nothing" or bare.stdout)
     assert (arrived[0], arrived[-1]) == ("executes", "env")
+
+
+def test_what_lies_at_the_gate_is_in_the_given_folder(tmp_path: Path) -> None:
+    with Gate(lambda *_: None, tmp_path) as gate:
+        assert gate.path.is_relative_to(tmp_path)
+        assert list(tmp_path.iterdir())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_too_deep_for_a_socket_is_no_obstacle(tmp_path: Path) -> None:
+    deep = tmp_path / ("a" * 120)
+    deep.mkdir()
+    with Gate(lambda *_: None, deep) as gate:
+        assert gate.path.is_socket()
+    assert not gate.path.parent.exists() and not list(deep.iterdir())

@@ -14,7 +14,7 @@ from ffm.instrument.library import COLLECTOR, LIBRARIES, native_library
 from ffm.instrument.session import permissions
 
 HEADER = "instrument/native/collector/collector.h"
-OTHERS = ("record/layout.h", "watch/detection/trace_calls.h")
+OTHERS = ("collector/callbacks.h", "collector/modes.h", "record/layout.h", "watch/detection/trace_calls.h")
 """With which the collector must agree, too."""
 
 

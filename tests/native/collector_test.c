@@ -21,6 +21,7 @@
 #include "clock_reads.h"
 #include "collector.h"
 #include "kernels.h"
+#include "modes.h"
 #include "thread_memory.h"
 
 typedef int (*synchronize)(void);

@@ -48,9 +48,9 @@ def hashing(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     folder = tmp_path_factory.mktemp("hashes")
     (folder / "catalogue.inc").write_text(include_text(load_catalogue()))
     library = folder / "libhashes.so"
-    sources = [str(NATIVE / "collector" / name) for name in ("hashes.c", "hashes_avx2.c")]
+    sources = [str(NATIVE / "hashing" / name) for name in ("hashes.c", "hashes_avx2.c")]
     sources.append(str(Path(__file__).with_name("vector_state.c")))
-    includes = [f"-I{folder}", *includes_of("collector"), "-isystem", str(cuda_include())]
+    includes = [f"-I{folder}", *includes_of("hashing"), "-isystem", str(cuda_include())]
     subprocess.run(
         ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", *includes, "-o", str(library), *sources],
         check=True,

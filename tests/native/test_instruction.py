@@ -159,7 +159,7 @@ def test_the_bytes_of_common_instructions_are_exact(decoder: ctypes.CDLL, tmp_pa
     wrong = {
         f"{instruction.mnemonic} {instruction.op_str}": (found, touched(instruction))
         for instruction in assembled(EXACT, tmp_path)
-        if touched(instruction) != (found := decoder.ffm_instruction_bytes(bytes(instruction.bytes) + bytes(2)))
+        if touched(instruction) != (found := decoder.ffm_instruction_bytes(bytes(instruction.bytes) + bytes(20)))
         and touched(instruction) > 0
     }
     assert wrong == {}
@@ -167,5 +167,5 @@ def test_the_bytes_of_common_instructions_are_exact(decoder: ctypes.CDLL, tmp_pa
 
 def test_the_bytes_of_others_are_never_less(decoder: ctypes.CDLL, tmp_path: Path) -> None:
     for instruction in assembled(AT_LEAST, tmp_path):
-        found = decoder.ffm_instruction_bytes(bytes(instruction.bytes) + bytes(2))
+        found = decoder.ffm_instruction_bytes(bytes(instruction.bytes) + bytes(20))
         assert found >= touched(instruction), f"{instruction.mnemonic} {instruction.op_str}"

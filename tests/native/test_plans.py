@@ -18,7 +18,7 @@ from ffm.remedy.layout import PLAN, SITE, constant
 from ffm.remedy.selection import Planned, write_plan
 from ffm.stages.memory import PLAN as PLANNED
 from ffm.stages.memory import WATCH
-from ffm.stages.sync_use import write_watch_plan
+from ffm.stages.watch_plan import write_watch_plan
 
 NO_FOLDER, NOT_SOUND = -1, -2
 

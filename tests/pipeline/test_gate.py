@@ -1,4 +1,4 @@
-"""`ffm check` on a program: measured once, judged by several configurations. About 30 s of processor time."""
+"""`ffm check` on a program: measured once, judged by several configurations. About 8 s of processor time."""
 
 from __future__ import annotations
 

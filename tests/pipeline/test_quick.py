@@ -70,6 +70,13 @@ def test_a_baseline_keeps_what_the_other_way_of_measuring_found(ffm: Ffm, traced
     baseline.unlink()
 
 
+def test_results_of_quick_mode_are_compared_by_what_waits(ffm: Ffm, traced: Traced) -> None:
+    quick = "results/gated-quick"
+    view = orjson.loads(ffm("compare", quick, quick, "--json", folder=traced.folder).out)
+    assert (view["proved"], view["gone"], view["come"]) == (False, [], [])
+    assert view["same"] == len(orjson.loads(ffm("report", "--all", "--json", folder=traced.folder).out)["unproved"]) > 0
+
+
 def test_limits_of_what_is_unnecessary_hold_if_even_the_most_is_within_them(ffm: Ffm, traced: Traced) -> None:
     config = traced.folder / "limits.toml"
     for percent, code, said in ((100, 0, "within the limits"), (0, 1, "unnecessary_percent may be up to")):
@@ -115,7 +122,7 @@ def test_rules_can_count_by_the_iteration(ffm: Ffm, traced: Traced, rules: str, 
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ("nowhere", "no call of the driver is made from nowhere"),
+        ("nowhere", "no call of the driver is made from there"),
         (f"gated.cu:{BY_MAIN}@2", "is passed too seldom"),
         ("", "this is empty"),
     ],
@@ -152,3 +159,15 @@ def test_quick_mode_measures(ffm: Ffm, tmp_path: Path) -> None:
     done = ffm("check", "--quick", folder=tmp_path)
     assert done.code == 2
     assert "name the program" in done.err
+
+
+def test_copies_that_pageable_memory_keeps_from_being_asynchronous_are_caught(
+    ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    source = PROGRAM.with_name("staged.cu")
+    done = ffm("check", "--quick", "--format", "json", build_program(source), folder=tmp_path)
+    assert done.code == 1, done.err
+    found = [one for one in orjson.loads(done.out)["violations"] if one["call"] == "cudaMemcpyAsync"]
+    marked = {number for number, line in enumerate(source.read_text().splitlines(), 1) if "/* staged" in line}
+    assert {one["line"] for one in found} == marked
+    assert all("pageable memory" in one["reason"] for one in found)

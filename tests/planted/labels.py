@@ -11,6 +11,7 @@ own line above it:
 one or more variants, `read, write required`; without variants it applies to all. A verdict is
 
     required | misplaced | unnecessary | conditionally unnecessary (keep NAME)       for synchronizations
+    not judged                                        at the edges of what was measured of a run, for both
     needed (NAME) | no-op (of NAME) | repeat (of NAME) | copy (of NAME) | partial (of NAME)    for transfers
 
 `A or B` accepts either if the definitions leave it open; `A and B` are the verdicts of different occurrences of one
@@ -27,8 +28,9 @@ from pathlib import Path
 
 PROGRAMS = Path(__file__).parent / "programs"
 
-SYNCHRONIZATION_KINDS = ("conditionally unnecessary", "unnecessary", "required", "misplaced")
-TRANSFER_KINDS = ("needed", "no-op", "repeat", "copy", "partial")
+NOT_JUDGED = "not judged"
+SYNCHRONIZATION_KINDS = ("conditionally unnecessary", "unnecessary", "required", "misplaced", NOT_JUDGED)
+TRANSFER_KINDS = ("needed", "no-op", "repeat", "copy", "partial", NOT_JUDGED)
 
 _VARIANTS = re.compile(r"^// variants: (.+)$", re.MULTILINE)
 _WAIT = re.compile(r"\b(?:WAIT|WAIT_OR|DOWNLOAD|UPLOAD|FREE)\((\w+),")
@@ -63,7 +65,11 @@ class Label:
     @property
     def needed(self) -> bool:
         """Whether all verdicts of all alternatives say that the operation must stay."""
-        return all(one.kind in ("required", "misplaced", "needed") for choice in self.alternatives for one in choice)
+        return all(
+            one.kind in ("required", "misplaced", "needed", NOT_JUDGED)
+            for choice in self.alternatives
+            for one in choice
+        )
 
     @property
     def open(self) -> bool:

@@ -9,9 +9,9 @@ import pytest
 
 from ffm.remedy.frameworks import CUPY, NUMBA, PYTHON, TORCH, Framework, framework_of
 from ffm.remedy.identify import identify_remedies
-from ffm.report.problem_sites import _framework
+from ffm.report.problem_sites import _framework, _in_copy
 from ffm.results.documents import Frame, Module, Stack
-from tests.remedy.test_identify import PAGEABLE, TRANSFER
+from tests.remedy.test_identify import EXPLICIT, PAGEABLE, TRANSFER
 from tests.report.sample_analysis import sample_analysis
 
 
@@ -62,3 +62,31 @@ def test_a_library_on_the_stack_tells_the_package() -> None:
     )
     sites = [msgspec.structs.replace(analysis.sites[0], stack=stack) for stack in (0, 1)]
     assert [_framework(changed, site) for site in sites] == [TORCH, None]
+
+
+@pytest.mark.parametrize(("library", "function", "made_by_copy"), [
+    ("/env/site-packages/torch/lib/libtorch_cuda.so", "at::native::copy_kernel_cuda", True),
+    ("/env/site-packages/torch/lib/libtorch_cuda.so", "c10::cuda::device_synchronize", False),
+    ("/home/me/mine.so", "copy_all", False),
+])  # fmt: skip
+def test_a_wait_in_a_copy_is_that_of_a_packages_own_code(library: str, function: str, made_by_copy: bool) -> None:
+    frames = [
+        Frame(module=0, offset=1, function="cudaStreamSynchronize"),
+        Frame(module=1, offset=1, function=function),
+        Frame(module=0, offset=0, function="copy_to_device", file="/home/me/train.py", line=7, python=True),
+    ]
+    analysis = sample_analysis()
+    changed = msgspec.structs.replace(
+        analysis,
+        modules=[Module(path=path, build_id="") for path in ("/usr/lib/libcudart.so.13", library)],
+        stacks=[msgspec.structs.replace(stack, frames=frames) for stack in analysis.stacks],
+    )
+    assert _in_copy(changed, changed.sites[0]) is made_by_copy
+
+
+@pytest.mark.parametrize("keep", [(), (9,)])
+def test_a_copy_that_need_not_wait_is_made_asynchronous_in_the_packages_words(keep: tuple[int, ...]) -> None:
+    (remedy,) = identify_remedies([replace(EXPLICIT, keep=keep, framework=TORCH, in_copy=True)])
+    assert remedy.steps[1] == TORCH.asynchronous
+    assert not any("Remove" in step for step in remedy.steps)
+    assert ("stays" in remedy.steps[0]) == bool(keep)

@@ -126,3 +126,10 @@ def test_more_rows_than_fit_into_the_memory_are_not_decompressed(path: Path, mon
     monkeypatch.setattr(arrow_batches, "memory_bytes", lambda: needed // 2)
     with pytest.raises(MemoryError):
         Batches(content, ROWS)
+
+
+def test_the_columns_of_a_stored_table_are_mapped_not_copied(tmp_path: Path) -> None:
+    write_table({"start": np.arange(200_000)}, tmp_path / "events.arrow")
+    column = read_table(tmp_path / "events.arrow")["start"]
+    assert not column.flags.owndata and not column.flags.writeable
+    assert (column == np.arange(200_000)).all()

@@ -21,6 +21,7 @@ function loadCollector() {
     modulesChanged: bound("modules_changed", "void", []),
     counter: optional("counter", "void", ["pointer", "uint"]),
     instrument: optional("instrument", "void", ["pointer", "uint64"]),
+    limit: optional("limit", "void", ["uint", "uint64", "uint64", "uint64", "pointer"]),
     arrive: optional("arrive", "void", []),
     followedName: optional("followed_name", "pointer", ["uint"]),
     followedWrapper: optional("followed_wrapper", "pointer", ["uint"]),

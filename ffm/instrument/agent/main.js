@@ -5,7 +5,7 @@ const DRIVER = /^libcuda\.so(\.|$)/;
 const INSTRUMENTS = /frida|libffm_(collector|remedy)/;
 const RUNTIME = /^libcudart\.so/;
 
-const WATCH = 2; // FFM_MODE_WATCH of collector.h
+const WATCH = 2; // FFM_MODE_WATCH of modes.h
 const HOST = 8; // FFM_MODE_HOST
 
 rpc.exports = {
@@ -16,6 +16,10 @@ rpc.exports = {
       for (const [, start, end] of instruments()) {
         collector.instrument(start, end.sub(start).toUInt32());
       }
+    }
+    if (configuration.portion !== null && collector.limit !== null) {
+      const { kind, from, until, every, name } = configuration.portion;
+      collector.limit(kind, from, until, every, Memory.allocUtf8String(name));
     }
     if (configuration.translator !== null) {
       startTrace(configuration.translator);

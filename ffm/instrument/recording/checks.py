@@ -33,6 +33,9 @@ FIELDS: dict[str, dict[str, int | str]] = {
     "host_blocks": {"bytes": LARGEST, "stack": _STACK, "allocator": "allocators"},
     "host_releases": {"stack": _STACK, "allocator": "allocators"},
     "host_uses": {"stack": _STACK},
+    "stretches": {"opened": LARGEST, "closed": LARGEST, "judged": LARGEST, "unjudged": LARGEST, "settled": LARGEST,
+                  "calls": LARGEST, "calls_closed": LARGEST, "iteration": LARGEST},
+    "resumptions": {"operation": LARGEST, "thread": "threads"},
 }  # fmt: skip
 """For each table and field the limit of its values: a number, or how many targets there are."""
 

@@ -93,6 +93,10 @@ class Recording:
     """`ffm_host_block` rows, and likewise `ffm_host_release` and `ffm_host_use`."""
     host_releases: Table
     host_uses: Table
+    stretches: Table
+    """`ffm_stretch` rows: when the run was measured, if only a portion of it was."""
+    resumptions: Table
+    """`ffm_resumption` rows, plus the column `thread`: how many calls were not recorded before an operation."""
     stacks: list[RecordedStack]
     modules: list[RecordedModule]
     python_version: str
@@ -184,6 +188,8 @@ TABLES = {
     "host_blocks": ("ffm_host_block", "FFM_CHUNK_HOST_BLOCKS"),
     "host_releases": ("ffm_host_release", "FFM_CHUNK_HOST_RELEASES"),
     "host_uses": ("ffm_host_use", "FFM_CHUNK_HOST_USES"),
+    "stretches": ("ffm_stretch", "FFM_CHUNK_STRETCHES"),
+    "resumptions": ("ffm_resumption", "FFM_CHUNK_RESUMPTIONS"),
 }
 """The tables of a recording: the structure of their rows, and the kind of chunk that contains them."""
 

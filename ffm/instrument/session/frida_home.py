@@ -38,6 +38,13 @@ def local_device() -> Any:
     return frida.get_local_device()
 
 
+def home() -> Path:
+    """Return this process's folder for what must not stay behind, even if ffm is killed: a later ffm removes it."""
+    _settle()
+    assert _home is not None
+    return _home
+
+
 def outer_environment() -> dict[str, str]:
     """Return this process's environment as it was before Frida had a home: for programs."""
     environment = dict(os.environ)

@@ -24,6 +24,11 @@ HELLO = struct.Struct("<II")
 STARTED, FORKED, CUT_OFF = 0, 1, 2
 """Why a process came to the gate; `gate.c` has the same numbers."""
 
+PREFIX, NAME = "ffm-", "gate"
+
+LONGEST = 107
+"""Bytes that the path of a socket may have (unix(7))."""
+
 PATIENCE = 20.0
 """Seconds that processes still being instrumented get when the run is over."""
 
@@ -34,11 +39,11 @@ class Gate:
     `instrument` runs on a separate thread for each process. The process is released even if it raises.
     """
 
-    def __init__(self, instrument: Callable[[int, int], None]) -> None:
+    def __init__(self, instrument: Callable[[int, int], None], folder: Path | None = None) -> None:
+        """Prepare a gate in a folder, that of temporary files if none is given; or in /tmp if that is too deep."""
         self._instrument = instrument
-        # A socket's path may have at most 107 bytes, and results folders can be deeper.
-        self._folder = tempfile.TemporaryDirectory(prefix="ffm-")
-        self.path = Path(self._folder.name) / "gate"
+        self._folder = tempfile.TemporaryDirectory(prefix=PREFIX, dir=_reachable(folder or Path(tempfile.gettempdir())))
+        self.path = Path(self._folder.name) / NAME
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._lock = threading.Lock()
         self._handles: dict[int, int] = {}  # a process by its number, as a pidfd
@@ -169,3 +174,10 @@ def _ended(handle: int, within_s: float = 0.0) -> bool:
 def _kill(handle: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         signal.pidfd_send_signal(handle, signal.SIGKILL)
+
+
+def _reachable(folder: Path) -> Path:
+    """Return the folder, or /tmp if the path of a socket below it would be too long."""
+    random = 8  # letters that tempfile adds to a prefix
+    bytes_ = len(os.fsencode(folder)) + 1 + len(PREFIX) + random + 1 + len(NAME)
+    return folder if bytes_ <= LONGEST else Path("/tmp")

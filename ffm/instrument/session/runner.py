@@ -21,13 +21,14 @@ from ffm.driver.catalogue import DefaultStream, load_catalogue
 from ffm.driver.library import read_library
 from ffm.driver.versions import newest, since
 from ffm.errors import InstrumentError
-from ffm.instrument.library import COLLECTOR, native_library
+from ffm.instrument.library import COLLECTOR, RANGES, native_library
 from ffm.instrument.session.attaching import attaching, scripted
-from ffm.instrument.session.frida_home import local_device, outer_environment
+from ffm.instrument.session.frida_home import home, local_device, outer_environment
 from ffm.instrument.session.gate import CUT_OFF, Gate
 from ffm.instrument.session.held_times import Held, HeldTimes
 from ffm.instrument.session.left_behind import await_left_behind
 from ffm.instrument.session.permissions import check_tracing
+from ffm.instrument.session.portion import Asked, Iterations
 from ffm.instrument.session.program import Ending, ending_of, reason_unreached, resolve_program
 from ffm.instrument.session.program_end import await_end
 from ffm.whole_file import fresh_file
@@ -63,6 +64,9 @@ COLLECTOR_FAILURES = {
 }
 """What `ffm_collector_open` returns; see `native/collector/collector.h`."""
 
+
+NVTX_TOOL = "NVTX_INJECTION64_PATH"
+"""In a program's environment: the library that NVTX tells of ranges."""
 
 DYING_S = 2.0
 """Seconds until a process that was killed while it was instrumented has ended: Frida sees its connection close first.
@@ -113,7 +117,7 @@ class Instruments:
     folder: Path
     functions: list[str]
     mode: int
-    """Flags `FFM_MODE_*` of `collector.h`."""
+    """Flags `FFM_MODE_*` of `modes.h`."""
     plan: Path | None
     find_wait_function: Callable[[Path], FoundWait]
     library: Library = RECORDING
@@ -123,8 +127,12 @@ class Instruments:
     """Names in the C library that the library replaces from the start; their indices follow those."""
     preloaded: tuple[str, ...] = ()
     """Our libraries that the program loads before its own."""
+    portion: Asked | None = None
+    """What to record of the run; None for all of it."""
     trace: bool = False
     """Watch memory by translating the program's code instead of protecting its pages."""
+    ranges: bool = False
+    """Record the ranges that the program marks with NVTX, unless it has another tool for them."""
 
 
 @dataclass(slots=True)
@@ -171,7 +179,7 @@ def run_instrumented(
     if not tracing.good:
         raise InstrumentError(f"No process can be instrumented on this machine: {tracing.says}.")
     run = _Run(instruments)
-    with run, Gate(run.instrument) as gate, fresh_file(output) as sink:
+    with run, Gate(run.instrument, home()) as gate, fresh_file(output) as sink:
         run.gate = gate
         began = time.monotonic()
         try:
@@ -179,8 +187,10 @@ def run_instrumented(
                 command,
                 executable=resolved,
                 env={
+                    **_telling_ranges(instruments.ranges),
                     **gate.environment(outer_environment(), instruments.preloaded),
                     marks.VARIABLE: str(instruments.folder.resolve()),
+                    **_told_of_marks(instruments),
                 },
                 stdout=sink,
                 stderr=subprocess.STDOUT,
@@ -225,6 +235,13 @@ def run_instrumented(
     )
 
 
+def _told_of_marks(instruments: Instruments) -> dict[str, str]:
+    """Return the variable that names the library to which marks are told, if what is recorded depends on them."""
+    if not isinstance(instruments.portion, Iterations):
+        return {}
+    return {marks.COLLECTOR: str(native_library(instruments.library.file))}
+
+
 def _forms(functions: list[str]) -> dict[str, list[dict[str, Any]]]:
     """Return, by base name, what the agent needs to match an answer of `cuGetProcAddress` with one of `functions`."""
     catalogue = load_catalogue()
@@ -236,6 +253,11 @@ def _forms(functions: list[str]) -> dict[str, list[dict[str, Any]]]:
             form = {"index": function.index, "name": name, "since": since()[name], "perThread": per_thread}
             forms.setdefault(function.base, []).append(form)
     return forms
+
+
+def _telling_ranges(wanted: bool) -> dict[str, str]:
+    """Return what leads NVTX to us; what the program's environment says itself takes precedence."""
+    return {NVTX_TOOL: str(native_library(RANGES))} if wanted else {}
 
 
 class _Run:
@@ -316,6 +338,7 @@ class _Run:
             "prefix": self._instruments.library.prefix,
             "folder": str(self._instruments.folder.resolve()),
             "mode": self._instruments.mode,
+            "portion": None if self._instruments.portion is None else self._instruments.portion.configuration(),
             "plan": None if self._instruments.plan is None else str(self._instruments.plan.resolve()),
             "translator": "".join(part.read_text() for part in TRANSLATOR) if trace else None,
             "functions": [

@@ -5,16 +5,18 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-/* A system call with its six arguments. Returns the kernel's result: a negative number is an error. */
+/* A system call with its six arguments. Returns the kernel's result: a negative number is an error. All arguments are
+ * loaded before any is put into a register by name: ThreadSanitizer turns loads into calls, which change these. */
 static inline int64_t ffm_kernel_call(uint64_t number, const uint64_t *a)
 {
     int64_t result;
-    register uint64_t fourth __asm__("r10") = a[3];
-    register uint64_t fifth __asm__("r8") = a[4];
-    register uint64_t sixth __asm__("r9") = a[5];
+    const uint64_t first = a[0], second = a[1], third = a[2], a3 = a[3], a4 = a[4], a5 = a[5];
+    register uint64_t fourth __asm__("r10") = a3;
+    register uint64_t fifth __asm__("r8") = a4;
+    register uint64_t sixth __asm__("r9") = a5;
     __asm__ volatile("syscall"
                      : "=a"(result)
-                     : "a"(number), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "a"(number), "D"(first), "S"(second), "d"(third), "r"(fourth), "r"(fifth), "r"(sixth)
                      : "rcx", "r11", "memory");
     return result;
 }

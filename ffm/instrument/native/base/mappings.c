@@ -27,15 +27,23 @@ void ffm_mappings_changed(void)
     __atomic_add_fetch(&mappings.generation, 1, __ATOMIC_RELAXED);
 }
 
+static bool inherited; /* by a child, or from a parent */
+
+void ffm_mappings_inherited(void)
+{
+    __atomic_store_n(&inherited, true, __ATOMIC_RELAXED);
+    ffm_mappings_changed();
+}
+
 /* A line of /proc/self/maps: start-end permissions offset device inode path. Returns whether the memory is private to
- * this process. Anonymous shared memory, which only forked children share, counts as private, because they are watched
- * too. */
+ * this process. So is anonymous shared memory before the first fork: a child that is forked later relies on what the
+ * process had waited for by then. */
 static bool parse(const char *line, uint64_t *from, uint64_t *to)
 {
     char permissions[5], path[32] = "";
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %*s %31s", from, to, permissions, path) < 3)
         return false;
-    return permissions[3] == 'p' || strcmp(path, "/dev/zero") == 0;
+    return permissions[3] == 'p' || (strcmp(path, "/dev/zero") == 0 && !__atomic_load_n(&inherited, __ATOMIC_RELAXED));
 }
 
 /* How far private memory extends around `address`; false if that is shared or unmapped. */

@@ -18,6 +18,9 @@ bool ffm_mappings_readable(uint64_t start, uint64_t end);
 /* Mappings were removed or replaced: what was known about them no longer holds. Safe in signal handlers. */
 void ffm_mappings_changed(void);
 
+/* A child is forked. From now on, anonymous shared memory may be used by both processes at any time. */
+void ffm_mappings_inherited(void);
+
 /* In a forked child, where a thread that no longer exists may have been searching. */
 void ffm_mappings_after_fork(void);
 

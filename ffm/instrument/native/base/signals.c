@@ -75,6 +75,23 @@ bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_sig
     return true;
 }
 
+static __thread uint32_t holds __attribute__((tls_model("initial-exec")));
+static __thread uint64_t mask_before __attribute__((tls_model("initial-exec"))); /* the outermost hold */
+
+void ffm_signals_hold(void)
+{
+    if (holds == 0) /* a handler that runs before the mask is set holds and releases by itself */
+        mask_before = ffm_signals_set_mask(~FFM_SIGNALS_OURS);
+    holds++;
+}
+
+void ffm_signals_release(void)
+{
+    const uint64_t mask = mask_before;
+    if (--holds == 0)
+        ffm_signals_set_mask(mask);
+}
+
 /* Let the signal occur again, with its effect without us. Only an access to memory repeats by itself: what was sent
  * does not, nor does a trap, whose instruction is over, nor a refused system call, which was left out. */
 static void let_go(int number, bool sent)

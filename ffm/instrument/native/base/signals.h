@@ -44,6 +44,11 @@ static inline uint64_t ffm_signals_set_mask(uint64_t mask)
     return before;
 }
 
+/* Let no handler of the program run on this thread until ffm_signals_release; ours do. These calls nest, and only the
+ * outermost pair costs system calls. */
+void ffm_signals_hold(void);
+void ffm_signals_release(void);
+
 /* Replacements for the program's rt_sigaction and rt_sigprocmask, which answer as the kernel does. `mask` is the
  * thread's, which takes effect when the handler of the system call returns. */
 int64_t ffm_signals_program_action(int number, const ffm_signal_action *wanted, ffm_signal_action *before);

@@ -70,7 +70,8 @@ static bool exists(pid_t thread)
 
 static bool was_asked(pid_t thread)
 {
-    for (uint32_t i = 0; i < threads.asked; i++)
+    const uint32_t asked = __atomic_load_n(&threads.asked, __ATOMIC_ACQUIRE); /* in a handler: of the one that asked */
+    for (uint32_t i = 0; i < asked; i++)
         if (abs(__atomic_load_n(&threads.threads[i], __ATOMIC_RELAXED)) == thread)
             return true;
     return false;

@@ -211,6 +211,14 @@ void ffm_blocks_scan(const void *words, uint64_t bytes)
     }
 }
 
+void ffm_blocks_hand_all(void)
+{
+    pthread_mutex_lock(&blocks.lock);
+    for (uint32_t place = 0; place < blocks.places; place++)
+        blocks.table[place].handed = true;
+    pthread_mutex_unlock(&blocks.lock);
+}
+
 void ffm_blocks_after_fork(void)
 {
     pthread_mutex_init(&blocks.lock, NULL);

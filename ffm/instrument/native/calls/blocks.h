@@ -51,6 +51,9 @@ bool ffm_blocks_find(uint64_t address, uint32_t *place);
 /* The GPU receives these words, which may contain addresses. O(words). */
 void ffm_blocks_scan(const void *words, uint64_t bytes);
 
+/* The GPU may have received the addresses of all blocks that there are, unseen. */
+void ffm_blocks_hand_all(void);
+
 /* In a forked child, where a thread that no longer exists may have held the lock. */
 void ffm_blocks_after_fork(void);
 

@@ -15,6 +15,13 @@ static void (*on_new)(uint64_t name, uint32_t number);
 static pthread_key_t at_exit_key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
+static void forget_left_out(ffm_thread *thread)
+{
+    if (thread->left_out != NULL)
+        munmap(thread->left_out, thread->left_out_bytes);
+    thread->left_out = NULL;
+}
+
 static void at_thread_exit(void *state)
 {
     ffm_thread *thread = state;
@@ -22,6 +29,8 @@ static void at_thread_exit(void *state)
     ffm_sink_release(&thread->contents);
     ffm_sink_release(&thread->parts);
     ffm_sink_release(&thread->gpu_times);
+    ffm_sink_release(&thread->resumptions);
+    forget_left_out(thread);
     ffm_thread_memory_gone((uint64_t)pthread_self());
     self = NULL;
     munmap(thread, sizeof *thread);
@@ -71,5 +80,7 @@ void ffm_thread_after_fork(void)
     ffm_sink_release(&self->contents);
     ffm_sink_release(&self->parts);
     ffm_sink_release(&self->gpu_times);
+    ffm_sink_release(&self->resumptions);
+    forget_left_out(self);
     *self = (ffm_thread){.number = ffm_sink_new_thread(), .kernel_id = (uint32_t)gettid()};
 }

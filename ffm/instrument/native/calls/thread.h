@@ -12,6 +12,7 @@ typedef struct {
     ffm_stream contents;
     ffm_stream parts;
     ffm_stream gpu_times;
+    ffm_stream resumptions;
     uint32_t number;
     uint32_t kernel_id;
     uint32_t depth;      /* of nested driver calls; the outermost one is recorded */
@@ -24,6 +25,10 @@ typedef struct {
     uint32_t wait_probe;
     uint32_t probe_after; /* nanoseconds spent in the probe after the thread's last call */
     bool wait_truncated;
+    bool wait_passes;       /* a private wait is not recorded */
+    bool passing;           /* the current call of a function that was attached to is not recorded */
+    void *left_out;         /* how many calls of each function were not recorded; NULL for none (portion.c) */
+    size_t left_out_bytes;  /* mapped for that */
     uint32_t enqueued;      /* index on its stream of the current call's work */
     void *timing;           /* and what times it on the GPU; NULL if nothing (gpu_times.c) */
     bool memory_known;      /* ffm_thread_memory_here was called */

@@ -6,9 +6,9 @@
 #include "arguments.h"
 #include "bindings.h"
 #include "boxes.h"
+#include "callbacks.h"
 #include "captures.h"
 #include "clock.h"
-#include "collector.h"
 #include "contents.h"
 #include "contexts.h"
 #include "dispatch.h"
@@ -16,6 +16,9 @@
 #include "graphs.h"
 #include "host_blocks.h"
 #include "invocation.h"
+#include "modes.h"
+#include "portion.h"
+#include "protected_data.h"
 #include "stacks.h"
 #include "thread.h"
 #include "trace.h"
@@ -81,6 +84,8 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
     if (out == NULL)
         return;
     uint64_t number = thread->operations.written;
+    if (ffm_portion_limited())
+        ffm_portion_recording(index, thread);
     *out = *operation;
     ffm_sink_commit(&thread->operations, sizeof *operation);
     ffm_captures_note(function, operation);
@@ -100,6 +105,25 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
     }
 }
 
+/* Outside of the portion of the run that is measured. */
+static word pass(uint32_t index, const word *arguments, ffm_thread *thread)
+{
+    ffm_dispatch_pause();
+    if (mode & FFM_MODE_WATCH) {
+        thread->bypass++;
+        ffm_protected_data_before(&ffm_catalogue[index], arguments);
+        thread->bypass--;
+    }
+    thread->depth = 1;
+    word result = ffm_call_forward(index, arguments);
+    thread->depth = 0;
+    thread->probe_after = 0;
+    ffm_portion_passed();
+    ffm_dispatch_resume(true);
+    ffm_trace_follow();
+    return result;
+}
+
 __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *arguments)
 {
     uint64_t entered = ffm_now();
@@ -112,6 +136,8 @@ __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *argu
         thread->depth--;
         return inner;
     }
+    if (ffm_portion_limited() && !ffm_portion_takes(index, thread, entered))
+        return pass(index, arguments, thread);
     ffm_operation operation = {0};
     bool truncated;
     operation.stack = ffm_stack_here(2, &truncated); /* without ffm_call and the wrapper */
@@ -128,6 +154,8 @@ __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *argu
     thread->depth = 0;
     operation.result = (int32_t)result;
     end(index, arguments, thread, &operation);
+    if (ffm_portion_limited())
+        ffm_portion_recorded();
     thread->probe_after = (uint32_t)(ffm_now() - returned);
     ffm_dispatch_resume(true);
     ffm_trace_follow();
@@ -143,7 +171,10 @@ void ffm_collector_call_enter(void *opaque)
     uint32_t index = ffm_call_at(invocation->function);
     if (thread == NULL || thread->bypass != 0 || index == FFM_FUNCTION_COUNT || thread->depth++ != 0)
         return;
+    thread->passing = ffm_portion_limited() && !ffm_portion_takes(index, thread, entered);
     ffm_dispatch_pause();
+    if (thread->passing)
+        return;
     const gum_cpu_context *cpu = invocation->cpu_context;
     const word registers[6] = {cpu->rdi, cpu->rsi, cpu->rdx, cpu->rcx, cpu->r8, cpu->r9};
     memcpy(thread->attached_arguments, registers, sizeof registers);
@@ -166,9 +197,16 @@ void ffm_collector_call_leave(void *opaque)
     ffm_thread *thread = ffm_thread_self();
     if (thread == NULL || thread->bypass != 0 || thread->depth == 0 || --thread->depth != 0)
         return;
+    if (thread->passing) {
+        ffm_portion_passed();
+        ffm_dispatch_resume(true);
+        return;
+    }
     thread->attached.duration = now - thread->attached.start;
     thread->attached.result = (int32_t)invocation->cpu_context->rax;
     end(thread->attached.function, thread->attached_arguments, thread, &thread->attached);
+    if (ffm_portion_limited())
+        ffm_portion_recorded();
     thread->probe_after = (uint32_t)(ffm_now() - now);
     ffm_dispatch_resume(true);
 }

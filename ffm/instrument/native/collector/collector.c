@@ -13,6 +13,7 @@
 #include "contents.h"
 #include "contexts.h"
 #include "counters.h"
+#include "device_writes.h"
 #include "dispatch.h"
 #include "entry_points.h"
 #include "followed_functions.h"
@@ -24,9 +25,12 @@
 #include "host_blocks.h"
 #include "instruments.h"
 #include "kernels.h"
+#include "mappings.h"
+#include "modes.h"
 #include "modules.h"
 #include "pageable.h"
 #include "plan_file.h"
+#include "portion.h"
 #include "python_frames.h"
 #include "readback.h"
 #include "sink.h"
@@ -42,8 +46,10 @@
 
 static void before_fork(void)
 {
-    if (ffm_call_mode() & FFM_MODE_WATCH)
+    if (ffm_call_mode() & FFM_MODE_WATCH) {
+        ffm_watch_shared();
         ffm_watch_before_fork();
+    }
 }
 
 static void forked(void)
@@ -64,6 +70,7 @@ static void become_child(void)
     ffm_python_after_fork();
     ffm_stacks_after_fork();
     ffm_thread_after_fork();
+    ffm_portion_after_fork();
     if (ffm_call_mode() & FFM_MODE_WATCH)
         ffm_watch_free_locks();
     ffm_contents_after_fork();
@@ -86,6 +93,34 @@ static const ffm_plan_header *map_plan(const char *path)
     return ffm_plan_file_map(path, &kind);
 }
 
+/* What calls before it wrote, and where, is unknown. */
+static void begin_stretch(void)
+{
+    if (ffm_call_mode() & FFM_MODE_CONTENTS)
+        ffm_device_writes_unknown();
+    if (ffm_call_mode() & FFM_MODE_WATCH)
+        ffm_blocks_hand_all();
+}
+
+static void end_stretch(void)
+{
+    if (ffm_call_mode() & FFM_MODE_CONTENTS)
+        ffm_contents_gone(0, UINT64_MAX);
+    if (ffm_call_mode() & FFM_MODE_WATCH)
+        ffm_watch_forget();
+}
+
+void ffm_collector_limit(uint32_t kind, uint64_t from, uint64_t until, uint64_t every, const char *name)
+{
+    const ffm_portion portion = {(ffm_portion_kind)kind, from, until, every, name};
+    ffm_portion_limit(&portion, begin_stretch, end_stretch);
+}
+
+void ffm_collector_mark(const char *name, bool begins)
+{
+    ffm_portion_mark(name, begins);
+}
+
 void ffm_collector_arrive(void)
 {
     ffm_threads_spare_instruments();
@@ -105,15 +140,17 @@ int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
     ffm_births_open();
     if (mode & FFM_MODE_NO_ORDINARY)
         ffm_pageable_rule_out();
-    if (mode & FFM_MODE_WATCH && !ffm_watch_open(plan))
+    if (mode & FFM_MODE_WATCH && !ffm_watch_open(plan, mode & FFM_MODE_CHOSEN))
         return -3;
     ffm_call_set_mode(mode);
     if (mode & FFM_MODE_WATCH && !ffm_trace_on() && !ffm_dispatch_open())
         return -4;
-    if (mode & FFM_MODE_WATCH && plan == NULL) {
+    if (mode & FFM_MODE_WATCH && (plan == NULL || mode & FFM_MODE_CHOSEN)) {
         ffm_clock_reads_open();
         ffm_handovers_open();
     }
+    if (mode & FFM_MODE_WATCH && ffm_forks_happened())
+        ffm_mappings_inherited();
     ffm_forks_handle(&(ffm_fork_handlers){before_fork, forked, become_child, go_on});
     return 0;
 }

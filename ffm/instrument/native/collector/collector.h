@@ -1,4 +1,5 @@
-/* What the agent calls: the interface between Frida and the collector; trace_calls.h has that of the trace watch.
+/* What the agent calls: the interface between Frida and the collector; callbacks.h has what Frida calls by itself,
+ * and trace_calls.h the interface of the trace watch.
  *
  * Order: ffm_collector_arrive while the program is at the gate; ffm_collector_open; then, for each driver function,
  * ffm_collector_bind with the code that calls the original, before any other thread can enter it. */
@@ -10,22 +11,19 @@
 
 #include "export.h"
 
-/* What a stage needs besides the trace of operations. */
-enum {
-    FFM_MODE_CONTENTS = 1,    /* hash what transfers carry (stage 3) */
-    FFM_MODE_WATCH = 2,       /* watch the host memory that transfers write or read (stages 3 and 4) */
-    FFM_MODE_PLAN = 4,        /* watch only transfers whose stack is in the plan (stage 4) */
-    FFM_MODE_HOST = 8,        /* record where the pageable host memory of transfers comes from (stage 2) */
-    FFM_MODE_GPU_TIMES = 16,  /* time what is enqueued on the GPU (stage 3) */
-    FFM_MODE_NO_ORDINARY = 32 /* the user says that no kernel uses ordinary memory by its address */
-};
-
 /* The agent is in the process, and the program has not started. */
 FFM_EXPORT void ffm_collector_arrive(void);
 
-/* Start recording into `folder`. `plan` is a file (ffm_plan_header), or NULL. Returns 0, or a negative number:
- * -1 the recording cannot be created, -2 the plan cannot be read or is not sound, -3 no signal handler, -4 system calls
- * cannot be intercepted. */
+/* Record only a portion of the run (portion.h): its kind, where it begins and ends, each how many iterations, and the
+ * name of their marks. Call this before ffm_collector_open. */
+FFM_EXPORT void ffm_collector_limit(uint32_t kind, uint64_t from, uint64_t until, uint64_t every, const char *name);
+
+/* The program, which marks its iterations, begins or ends one of that name. */
+FFM_EXPORT void ffm_collector_mark(const char *name, bool begins);
+
+/* Start recording into `folder`, in a mode of modes.h. `plan` is a file (ffm_plan_header), or NULL. Returns 0, or a
+ * negative number: -1 the recording cannot be created, -2 the plan cannot be read or is not sound, -3 no signal
+ * handler, -4 system calls cannot be intercepted. */
 FFM_EXPORT int ffm_collector_open(const char *folder, uint32_t mode, const char *plan);
 
 /* Replacement code for a driver function, by its index in the catalogue. */
@@ -74,10 +72,6 @@ FFM_EXPORT void ffm_collector_ask_graphs(void *capturing, void *nodes, void *typ
 /* `found` receives what cuGetProcAddress returns besides the `known` addresses: its arguments, and the address. */
 FFM_EXPORT void ffm_collector_entry_points(void *const *known, uint32_t count, void *found);
 
-/* Callbacks of Interceptor.attach for both forms of cuGetProcAddress. */
-FFM_EXPORT void ffm_collector_entry_enter(void *invocation);
-FFM_EXPORT void ffm_collector_entry_leave(void *invocation);
-
 /* Allocators of the C library to replace for FFM_MODE_HOST, in the same way. */
 FFM_EXPORT const char *ffm_collector_allocator_name(uint32_t place);
 FFM_EXPORT void *ffm_collector_allocator_wrapper(uint32_t place);
@@ -86,13 +80,5 @@ FFM_EXPORT bool ffm_collector_allocator_is_bound(uint32_t place);
 
 /* A module was unloaded. */
 FFM_EXPORT void ffm_collector_modules_changed(void);
-
-/* Callbacks of Interceptor.attach for the driver's internal wait function. */
-FFM_EXPORT void ffm_collector_wait_enter(void *invocation);
-FFM_EXPORT void ffm_collector_wait_leave(void *invocation);
-
-/* Callbacks of Interceptor.attach for driver functions that cannot be replaced. */
-FFM_EXPORT void ffm_collector_call_enter(void *invocation);
-FFM_EXPORT void ffm_collector_call_leave(void *invocation);
 
 #endif

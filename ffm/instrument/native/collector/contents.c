@@ -11,6 +11,7 @@
 #include "guarded.h"
 #include "hashes.h"
 #include "peek.h"
+#include "protected_data.h"
 #include "readback.h"
 #include "waits.h"
 #include "watched.h"
@@ -66,15 +67,28 @@ static direction direction_of(const ffm_function *function, const ffm_copy *copy
     return copy->destination.address != 0 ? DOWNLOAD : NEITHER;
 }
 
-static bool worth_checking(uint32_t site)
+/* Locked, and read without the lock. */
+static uint32_t one_more(void)
 {
-    return contents.in_vain[site % SITES] < TRIALS;
+    return __atomic_fetch_add(&contents.arrivals, 1, __ATOMIC_RELAXED);
 }
 
+static uint32_t one_less(void)
+{
+    return __atomic_sub_fetch(&contents.arrivals, 1, __ATOMIC_RELAXED);
+}
+
+static bool worth_checking(uint32_t site)
+{
+    return __atomic_load_n(&contents.in_vain[site % SITES], __ATOMIC_RELAXED) < TRIALS;
+}
+
+/* An answer that another thread counts at the same time may be lost: then one more check is made. */
 static void checked(uint32_t site, bool in_vain)
 {
-    uint8_t *count = &contents.in_vain[site % SITES];
-    *count = in_vain ? (uint8_t)(*count + (*count < TRIALS)) : 0;
+    uint8_t *place = &contents.in_vain[site % SITES];
+    const uint8_t count = __atomic_load_n(place, __ATOMIC_RELAXED);
+    __atomic_store_n(place, in_vain ? (uint8_t)(count + (count < TRIALS)) : 0, __ATOMIC_RELAXED);
 }
 
 static void record(ffm_thread *thread, const ffm_content *content)
@@ -184,6 +198,10 @@ static void before_upload(const ffm_function *function, const ffm_operation *ope
         ffm_device_writes_unknown(); /* the bytes are not there yet: what will be sent is unknown */
         return;
     }
+    if (!ffm_protected_data_planned(operation->stack)) {
+        scan_addresses(copy);
+        return;
+    }
     part_context parts = {thread, thread->operations.written, destination->address, thread->number, 0};
     ffm_content content = {.operation = parts.operation,
                            .operation_thread = thread->number,
@@ -211,6 +229,7 @@ static void before_download(const ffm_function *function, const ffm_operation *o
                             const ffm_thread *thread)
 {
     const ffm_box *destination = &copy->destination;
+    const bool planned = ffm_protected_data_planned(operation->stack);
     arriving download = {.content = {.operation = thread->operations.written,
                                      .operation_thread = thread->number,
                                      .bytes = destination->width * destination->height * destination->depth,
@@ -223,8 +242,8 @@ static void before_download(const ffm_function *function, const ffm_operation *o
                          .context = ffm_context_recorded(operation),
                          .site = operation->stack};
     ffm_hash there;
-    if (worth_checking(operation->stack) && !ffm_watch_in_flight(destination->address, ffm_box_end(destination)) &&
-        hash_host(destination, NULL, &there)) {
+    if (planned && worth_checking(operation->stack) &&
+        !ffm_watch_in_flight(destination->address, ffm_box_end(destination)) && hash_host(destination, NULL, &there)) {
         download.content.destination_hash[0] = there.low;
         download.content.destination_hash[1] = there.high;
         download.content.flags |= FFM_CONTENT_DESTINATION_KNOWN;
@@ -237,10 +256,10 @@ static void before_download(const ffm_function *function, const ffm_operation *o
         for (uint32_t i = contents.arrivals; i > 0; i--) {
             const ffm_box *box = &contents.arriving[i - 1].box;
             if (box->address < ffm_box_end(destination) && destination->address < ffm_box_end(box))
-                contents.arriving[i - 1] = contents.arriving[--contents.arrivals];
+                contents.arriving[i - 1] = contents.arriving[one_less()];
         }
-        if (contents.arrivals < ARRIVING)
-            contents.arriving[contents.arrivals++] = download;
+        if (planned && contents.arrivals < ARRIVING)
+            contents.arriving[one_more()] = download;
     }
     pthread_mutex_unlock(&contents.lock);
 }
@@ -253,7 +272,7 @@ void ffm_contents_gone(uint64_t start, uint64_t end)
     for (uint32_t i = contents.arrivals; i > 0; i--) {
         const ffm_box *box = &contents.arriving[i - 1].box;
         if (box->address < end && start < ffm_box_end(box))
-            contents.arriving[i - 1] = contents.arriving[--contents.arrivals];
+            contents.arriving[i - 1] = contents.arriving[one_less()];
     }
     pthread_mutex_unlock(&contents.lock);
 }
@@ -301,7 +320,7 @@ static void issued(const ffm_operation *operation, uint64_t number, const ffm_th
         download->issued = operation->start;
         download->done = true;
         if (operation->result != 0)
-            *download = contents.arriving[--contents.arrivals];
+            *download = contents.arriving[one_less()];
     }
 }
 
@@ -310,7 +329,7 @@ void ffm_contents_after(const ffm_function *function, const uint64_t *arguments,
 {
     (void)arguments;
     ffm_device_writes_after(function, operation);
-    if (contents.arrivals == 0)
+    if (__atomic_load_n(&contents.arrivals, __ATOMIC_RELAXED) == 0)
         return;
     ffm_cover cover;
     bool waited = ffm_waited(function, operation, thread, &cover);
@@ -322,7 +341,7 @@ void ffm_contents_after(const ffm_function *function, const uint64_t *arguments,
         if (!download->done || !ffm_covers(&cover, download->context, download->stream, download->issued))
             continue;
         arrived(download, thread);
-        *download = contents.arriving[--contents.arrivals];
+        *download = contents.arriving[one_less()];
     }
     pthread_mutex_unlock(&contents.lock);
 }

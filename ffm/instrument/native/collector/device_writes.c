@@ -8,7 +8,7 @@
 #include "clock.h"
 #include "graphs.h"
 #include "intervals.h"
-#include "kernels.h"
+#include "launches.h"
 
 enum { CAPACITY = 1 << 15 };
 
@@ -166,7 +166,7 @@ static void launch(const ffm_function *function, const uint64_t *arguments)
     ffm_kernel_reach reach = {.each = parameter, .context = &to};
     const bool known = !__atomic_load_n(&device.unknown, __ATOMIC_RELAXED) && !ffm_graphs_launched(function);
     if (known)
-        ffm_kernel_begin(&reach, function, arguments);
+        ffm_launch_scan(&reach, function, arguments);
     const bool everything = !known || beyond(&reach);
     const uint64_t now = ffm_now();
     pthread_mutex_lock(&device.lock);

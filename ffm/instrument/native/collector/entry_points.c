@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "collector.h"
+#include "callbacks.h"
 #include "invocation.h"
 
 static struct {

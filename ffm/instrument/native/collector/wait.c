@@ -1,10 +1,12 @@
 /* The driver's internal wait function, and functions that could only be attached to. */
 #include <stdbool.h>
 
+#include "callbacks.h"
 #include "calls.h"
 #include "clock.h"
-#include "collector.h"
 #include "invocation.h"
+#include "modes.h"
+#include "portion.h"
 #include "stacks.h"
 #include "thread.h"
 #include "watch.h"
@@ -15,6 +17,8 @@ static void record_private(ffm_thread *thread, uint64_t end, uint64_t wait)
     ffm_operation *out = ffm_sink_reserve(&thread->operations, FFM_CHUNK_OPERATIONS, thread->number, sizeof *out);
     if (out == NULL)
         return;
+    if (ffm_portion_limited())
+        ffm_portion_recording(FFM_FUNCTION_PRIVATE, thread);
     *out = (ffm_operation){
         .start = end - wait,
         .duration = wait,
@@ -34,7 +38,9 @@ void ffm_collector_wait_enter(void *invocation)
     ffm_thread *thread = ffm_thread_self();
     if (thread == NULL || thread->wait_depth++ != 0)
         return;
-    if (thread->depth == 0 && thread->bypass == 0) {
+    thread->wait_passes =
+        thread->depth == 0 && thread->bypass == 0 && ffm_portion_limited() && !ffm_portion_takes_private(thread);
+    if (thread->depth == 0 && thread->bypass == 0 && !thread->wait_passes) {
         ffm_registers registers = ffm_registers_of(((const gum_invocation *)invocation)->cpu_context);
         thread->wait_stack = ffm_stack_at_entry(&registers, &thread->wait_truncated);
         thread->wait_start = ffm_now();
@@ -56,9 +62,11 @@ void ffm_collector_wait_leave(void *invocation)
     if (thread->depth != 0) {
         thread->wait += wait;
         thread->waits++;
-    } else if (thread->bypass == 0) {
+    } else if (thread->bypass == 0 && !thread->wait_passes) {
         record_private(thread, now, wait);
         if (ffm_call_mode() & FFM_MODE_WATCH)
             ffm_watch_private_wait(thread);
+        if (ffm_portion_limited())
+            ffm_portion_recorded();
     }
 }

@@ -109,6 +109,9 @@ __attribute__((visibility("default"))) bool ffm_gate_cut_off(void)
 
 static const struct r_debug *loaded; /* the dynamic linker's list of modules, for debuggers */
 
+/* Whether this process has forked, or was forked. */
+__attribute__((visibility("default"))) bool ffm_gate_has_forked;
+
 /* While another thread loads a module, the dynamic linker's list of them is between two states, and a child would have
  * it so for ever: nothing could be loaded there, the instruments least of all. So a fork waits until the list is whole;
  * not for ever, since who loads may itself wait for what the forking thread holds. What begins to load in the moment of
@@ -119,6 +122,7 @@ static void before_fork(void)
     const struct timespec turn = {.tv_nsec = 1000 * 1000}; /* a millisecond */
     for (int i = 0; i < PATIENCE && loaded != NULL && *(volatile int *)&loaded->r_state != RT_CONSISTENT; i++)
         nanosleep(&turn, NULL);
+    ffm_gate_has_forked = true;
 }
 
 /* A program that looks at the list itself has a copy of `_r_debug`, which stays as it was at the start; the linker's

@@ -28,7 +28,7 @@ typedef struct {
 } ffm_header;
 
 /* What a plan begins with, which a stage writes for a library in the program. The keys of the stacks to watch follow:
- * FFM_KEY_BYTES each. */
+ * FFM_KEY_BYTES each, sorted. */
 typedef struct {
     char magic[8]; /* "FFMWATCH" */
     uint32_t version;
@@ -48,7 +48,9 @@ enum {
     FFM_CHUNK_HOST_RELEASES = 9,
     FFM_CHUNK_HOST_USES = 10,
     FFM_CHUNK_EXTENTS = 11,
-    FFM_CHUNK_GPU_TIMES = 12
+    FFM_CHUNK_GPU_TIMES = 12,
+    FFM_CHUNK_STRETCHES = 13,
+    FFM_CHUNK_RESUMPTIONS = 14
 };
 
 typedef struct {
@@ -203,6 +205,9 @@ enum {
  * arrive there, which is not seen. */
 #define FFM_POSTED_UNSEEN 0xFFFFFFFF
 
+/* How many handovers between threads a process records. Beyond them, who else posts or arrives is not seen. */
+enum { FFM_MOST_HANDOVERS = 65536 };
+
 /* Flags of an access. */
 enum {
     FFM_ACCESS_INHERITED =
@@ -286,3 +291,22 @@ typedef struct {
     uint32_t number;
     uint32_t stack;
 } ffm_host_use;
+
+/* A stretch of the run that is measured, if only a portion of it is. Counted calls are those that transfer, set,
+ * launch, wait, allocate or free. */
+typedef struct {
+    uint64_t opened, closed;   /* nanoseconds; `closed` is 0 if it lasts to the end of the recording */
+    uint64_t judged, unjudged; /* the part of it that is judged; the rest shows what lies at its edges */
+    uint64_t settled;          /* when the last call had ended that began before it, and is not recorded; 0 for none */
+    uint64_t calls;            /* counted ones of the process before it */
+    uint64_t calls_closed;     /* and before its end */
+    uint64_t iteration;        /* the number of the marked iteration that is judged, from 0 */
+} ffm_stretch;
+
+/* An operation that is the first of its function in its thread after `left_out` others, since the start of the
+ * recording, were not recorded. */
+typedef struct {
+    uint64_t operation; /* number within its thread */
+    uint32_t left_out;
+    uint32_t function; /* index in the catalogue, or FFM_FUNCTION_PRIVATE */
+} ffm_resumption;

@@ -11,6 +11,9 @@ typedef struct {
     void (*behind_gate)(void); /* in the child, after whatever attaches there has run its own code; may be NULL */
 } ffm_fork_handlers;
 
+/* Whether the process may have forked by now, or been forked. */
+bool ffm_forks_happened(void);
+
 /* Call these from now on, in addition to what unwinding.h needs. Only the first call of a process and its children
  * counts. */
 void ffm_forks_handle(const ffm_fork_handlers *handlers);

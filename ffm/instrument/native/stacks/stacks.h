@@ -5,14 +5,11 @@
 #include <stdbool.h>
 
 #include "records.h"
+#include "registers.h"
 
 enum { FFM_MAX_FRAMES = 192 };
 
-/* Registers at a function's entry, from which an unwinder can start. */
-typedef struct {
-    uint64_t instruction, stack, frame;
-    uint64_t rbx, r12, r13, r14, r15;
-} ffm_registers;
+enum { FFM_MOST_STACKS = 1 << 17 }; /* their numbers are below */
 
 /* Make the empty stack number 0. Call once, before anything else. */
 void ffm_stacks_open(void);

@@ -21,6 +21,7 @@ enum { LARGE_STACK = 1 << 30, SOME_STACK = 8 << 20 };
 
 static struct {
     bool locked, overflown;
+    uint64_t changes;          /* odd while the regions change */
     uint64_t static_variables; /* bytes of thread-local storage below the thread pointer */
     uint32_t count;
     struct {
@@ -43,6 +44,12 @@ static void unlock(uint64_t before)
     ffm_signals_set_mask(before);
 }
 
+/* Locked. */
+static void change(void)
+{
+    __atomic_add_fetch(&noted.changes, 1, __ATOMIC_SEQ_CST);
+}
+
 void ffm_thread_memory_note(uint64_t thread_pointer, uint64_t start, uint64_t end)
 {
     start &= ~(uint64_t)(PAGE - 1);
@@ -55,9 +62,11 @@ void ffm_thread_memory_note(uint64_t thread_pointer, uint64_t start, uint64_t en
     if (!known && noted.count == CAPACITY) {
         noted.overflown = true;
     } else if (!known) {
+        change();
         noted.regions[noted.count].thread_pointer = thread_pointer;
         noted.regions[noted.count].start = start;
         noted.regions[noted.count++].end = end;
+        change();
     }
     unlock(before);
 }
@@ -65,19 +74,35 @@ void ffm_thread_memory_note(uint64_t thread_pointer, uint64_t start, uint64_t en
 void ffm_thread_memory_gone(uint64_t thread_pointer)
 {
     const uint64_t before = lock();
+    change();
     for (uint32_t i = noted.count; i > 0; i--)
         if (noted.regions[i - 1].thread_pointer == thread_pointer)
             noted.regions[i - 1] = noted.regions[--noted.count];
+    change();
     unlock(before);
 }
 
+static bool overlaps(uint64_t start, uint64_t end)
+{
+    bool found = __atomic_load_n(&noted.overflown, __ATOMIC_RELAXED);
+    const uint32_t count = __atomic_load_n(&noted.count, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < count && !found; i++)
+        found = start < __atomic_load_n(&noted.regions[i].end, __ATOMIC_RELAXED) &&
+                __atomic_load_n(&noted.regions[i].start, __ATOMIC_RELAXED) < end;
+    return found;
+}
+
+/* Threads rarely begin or end, and each transfer asks: the lock is only taken while the regions change. */
 bool ffm_thread_memory_holds(uint64_t start, uint64_t end)
 {
     start &= ~(uint64_t)(PAGE - 1);
+    const uint64_t changes = __atomic_load_n(&noted.changes, __ATOMIC_ACQUIRE);
+    bool found = overlaps(start, end);
+    /* Read by a change of nothing, so that what was loaded before stays before. */
+    if (changes % 2 == 0 && __atomic_fetch_add(&noted.changes, 0, __ATOMIC_ACQ_REL) == changes)
+        return found;
     const uint64_t before = lock();
-    bool found = noted.overflown;
-    for (uint32_t i = 0; i < noted.count && !found; i++)
-        found = start < noted.regions[i].end && noted.regions[i].start < end;
+    found = overlaps(start, end);
     unlock(before);
     return found;
 }
@@ -171,6 +196,7 @@ void ffm_thread_memory_after_fork(void)
 {
     __atomic_clear(&noted.locked, __ATOMIC_RELEASE); /* a thread that no longer exists may have held it */
     noted.count = 0;
+    noted.changes = 0;
     noted.overflown = false;
     ffm_thread_memory_here();
 }

@@ -4,9 +4,10 @@
 
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
+#include <stdbool.h>
 #include <string.h>
 
-#include "stacks.h"
+#include "registers.h"
 
 static inline bool ffm_unwind_from(unw_cursor_t *cursor, unw_context_t *context, const ffm_registers *registers)
 {

@@ -12,6 +12,7 @@
 #include "managed_variables.h"
 #include "mappings.h"
 #include "protected_data.h"
+#include "signals.h"
 #include "thread_memory.h"
 #include "threads.h"
 #include "traced.h"
@@ -76,14 +77,20 @@ void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, c
         return;
     }
     ffm_copy copy;
-    for (uint32_t place = 0; ffm_copy_of(function, arguments, operation, place, &copy); place++) {
+    if (!ffm_copy_of(function, arguments, operation, 0, &copy))
+        return;
+    ffm_signals_hold(); /* once for all steps, each of which locks the ranges */
+    for (uint32_t place = 1;; place++) {
         ffm_ranges_lock();
         before_copy(&copy, operation);
         ffm_ranges_unlock();
         if (copy.source.host && copy.source.address != 0)
             ffm_extents_used_by_gpu(copy.source.address, ffm_box_end(&copy.source));
         open_beside(&copy);
+        if (!ffm_copy_of(function, arguments, operation, place, &copy))
+            break;
     }
+    ffm_signals_release();
 }
 
 void ffm_watch_private_wait(ffm_thread *thread)
@@ -96,6 +103,10 @@ void ffm_watch_private_wait(ffm_thread *thread)
 void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
                      uint64_t number, ffm_thread *thread)
 {
+    /* Once for all steps, if several will lock the ranges. */
+    const bool locks = ffm_watch_active() || operation->flags & FFM_OPERATION_HOST_DESTINATION;
+    if (locks)
+        ffm_signals_hold();
     ffm_aside_driver_over();
     ffm_blocks_note(function, operation);
     ffm_managed_variables_note(function, arguments, operation);
@@ -108,16 +119,17 @@ void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, co
     if (ffm_waited(function, operation, thread, &cover))
         ffm_arming_wait_ended(&cover, thread);
     ffm_counters_round();
+    if (locks)
+        ffm_signals_release();
 }
 
-bool ffm_watch_open(const ffm_plan_header *plan)
+bool ffm_watch_open(const ffm_plan_header *plan, bool whole)
 {
-    const bool planned = plan != NULL; /* only some stacks are watched (stage 4) */
-    ffm_watch_want_stacks(!planned);
-    ffm_protected_data_open(plan);
-    if (!ffm_trace_on() && !ffm_faults_open())
+    ffm_watch_want_stacks(whole || plan == NULL);
+    ffm_accesses_of_others(whole || plan == NULL);
+    if (!ffm_protected_data_open(plan) || (!ffm_trace_on() && !ffm_faults_open()))
         return false;
-    if (!planned)
+    if (whole || plan == NULL)
         ffm_extents_open(ffm_trace_on() ? 0 : ffm_faults_cost());
     return true;
 }
@@ -127,6 +139,7 @@ void ffm_watch_free_locks(void)
     ffm_counters_after_fork();
     ffm_thread_memory_after_fork();
     ffm_mappings_after_fork();
+    ffm_protected_data_after_fork();
     ffm_ranges_lock_after_fork();
     ffm_ranges_unlock();
 }

@@ -16,8 +16,9 @@
 #include "records.h"
 #include "thread.h"
 
-/* `plan` is followed by the keys of the stacks whose operations are watched, or is NULL for all. */
-bool ffm_watch_open(const ffm_plan_header *plan);
+/* `plan` is followed by the keys of the stacks whose operations are watched, or is NULL for all. Without a
+ * plan, or if `whole`, all is recorded about what is watched that stage 3 needs. */
+bool ffm_watch_open(const ffm_plan_header *plan, bool whole);
 
 /* Before a call: handle what the driver is about to read or write on the CPU for the program, and what it frees. */
 void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,

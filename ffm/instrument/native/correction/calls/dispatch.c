@@ -1,17 +1,15 @@
 #include "dispatch.h"
 
 #include <pthread.h>
-#include <string.h>
 
 #include "arguments.h"
 #include "bindings.h"
-#include "cache.h"
+#include "call_handlers.h"
 #include "clock.h"
-#include "downloads.h"
+#include "delivery.h"
 #include "driver.h"
 #include "kernel_arguments.h"
 #include "plan.h"
-#include "pool.h"
 #include "stacks.h"
 #include "state.h"
 #include "transfers.h"
@@ -26,53 +24,6 @@ static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 
 /* Driver calls made inside driver calls are the driver's own. */
 static __thread uint32_t depth __attribute__((tls_model("initial-exec")));
-
-static bool give_back(void)
-{
-    bool pooled = ffm_pool_give_back();
-    return ffm_cache_give_back() || pooled;
-}
-
-uint64_t ffm_forward(const ffm_program_call *call)
-{
-    word result = ffm_call_forward(call->index, call->arguments);
-    if (__builtin_expect((int)result == FFM_CUDA_OUT_OF_MEMORY, 0) && give_back())
-        result = ffm_call_forward(call->index, call->arguments);
-    return result;
-}
-
-uint64_t ffm_fall_back(const ffm_program_call *call, uint64_t *why)
-{
-    ffm_count(why);
-    if (call->tally != NULL)
-        ffm_count(&call->tally->waited);
-    return ffm_forward(call);
-}
-
-bool ffm_is_planned(const ffm_program_call *call, uint32_t action)
-{
-    return call->site != NULL && (call->site->actions & action) && !ffm_stopped();
-}
-
-bool ffm_may(const ffm_program_call *call, uint32_t action)
-{
-    if (!call->corrected || !ffm_is_planned(call, action))
-        return false;
-    if (__builtin_expect(ffm_state_capturing(), 0)) {
-        FFM_COUNT(waits_capture);
-        ffm_count(&call->tally->waited);
-        return false;
-    }
-    return true;
-}
-
-bool ffm_is(const ffm_function *function, const char *base)
-{
-    size_t length = strlen(base);
-    const char *rest = function->name + length;
-    return strncmp(function->name, base, length) == 0 &&
-           (*rest == '\0' || (*rest == '_' && (rest[1] == 'v' || rest[1] == 'p')));
-}
 
 /* All hooks are in place before the first call. */
 static void prepare(void)

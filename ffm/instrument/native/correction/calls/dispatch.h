@@ -2,56 +2,12 @@
 #ifndef FFM_REMEDY_DISPATCH_H
 #define FFM_REMEDY_DISPATCH_H
 
-#include <stdbool.h>
 #include <stdint.h>
-
-#include "catalogue.h"
-#include "counters.h"
-#include "remedy_records.h"
-
-typedef struct {
-    uint32_t index; /* in the catalogue */
-    const ffm_function *function;
-    const uint64_t *arguments;
-    const ffm_remedy_site *site; /* NULL if the call is not planned */
-    ffm_remedy_tally *tally;     /* of the site */
-    bool corrected;              /* whether its unit is corrected at the moment (trials.h) */
-} ffm_program_call;
-
-/* Runs in place of a driver function; returns its CUresult. */
-typedef uint64_t (*ffm_handler)(const ffm_program_call *call);
-
-/* Call the original function. If device memory is short, free pooled memory first. */
-uint64_t ffm_forward(const ffm_program_call *call);
-
-/* Make a planned call wait as it would uncorrected; `why` is the counter of the reason. */
-uint64_t ffm_fall_back(const ffm_program_call *call, uint64_t *why);
-
-/* Whether an action is planned for a call, and corrections are made at all. */
-bool ffm_is_planned(const ffm_program_call *call, uint32_t action);
-
-/* Whether a planned action is to be taken now. If it is not safe at the moment, the reason is counted. */
-bool ffm_may(const ffm_program_call *call, uint32_t action);
-
-/* Argument by its position in the catalogue; 0 if the function has none. */
-static inline uint64_t ffm_argument(const ffm_program_call *call, int8_t position)
-{
-    return position < 0 ? 0 : call->arguments[position];
-}
-
-/* Whether a function is `base`, in any version and variant. */
-bool ffm_is(const ffm_function *function, const char *base);
 
 /* The ffm_call_handler of corrections (wrappers.h). */
 uint64_t ffm_call(uint32_t index, const uint64_t *arguments);
 
 /* Choose the handler of each function. */
 void ffm_dispatch_open(void);
-
-/* Handlers, by file. */
-ffm_handler ffm_memory_handler(const ffm_function *function);
-ffm_handler ffm_waits_handler(const ffm_function *function);
-ffm_handler ffm_objects_handler(const ffm_function *function);
-ffm_handler ffm_work_handler(const ffm_function *function);
 
 #endif

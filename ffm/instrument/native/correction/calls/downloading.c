@@ -1,4 +1,6 @@
 #include "downloads.h"
+
+#include "delivery.h"
 #include "driver.h"
 #include "effects.h"
 #include "host_memory.h"
@@ -21,7 +23,7 @@ static uint64_t download_now(const ffm_program_call *call, uint64_t stream)
     uint64_t result = ffm_forward(call);
     if (result == FFM_CUDA_SUCCESS) {
         ffm_order_waited(FFM_SCOPE_STREAM, stream, before);
-        ffm_downloads_settle();
+        ffm_late_settle();
     }
     return result;
 }

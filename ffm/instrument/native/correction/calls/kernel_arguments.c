@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "downloads.h"
+#include "delivery.h"
 #include "extras.h"
 #include "host_memory.h"
 

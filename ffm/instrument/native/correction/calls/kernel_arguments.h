@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "dispatch.h"
+#include "program_call.h"
 
 /* Whether a launch passes its kernel an address of host memory that the GPU can access. Under unified addressing this
  * includes all pinned memory, without a call that maps it. True if the parameters cannot be determined. Drivers before

@@ -3,13 +3,13 @@
 
 #include "arguments.h"
 #include "blocks.h"
-#include "dispatch.h"
-#include "downloads.h"
+#include "call_handlers.h"
 #include "driver.h"
 #include "effects.h"
 #include "extras.h"
 #include "held.h"
 #include "host_memory.h"
+#include "late.h"
 #include "order.h"
 #include "pool.h"
 #include "state.h"
@@ -67,7 +67,7 @@ static uint64_t release(const ffm_program_call *call, uint64_t address)
     uint64_t result = ffm_forward(call);
     if (result == FFM_CUDA_SUCCESS) {
         ffm_order_waited(FFM_SCOPE_CONTEXT, 0, before);
-        ffm_downloads_settle();
+        ffm_late_settle();
     }
     return result;
 }

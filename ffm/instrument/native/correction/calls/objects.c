@@ -1,12 +1,13 @@
 /* Streams, contexts, captures and modules: what corrections must know about them. */
 #include <cuda.h>
 
-#include "dispatch.h"
-#include "downloads.h"
+#include "call_handlers.h"
+#include "delivery.h"
 #include "extras.h"
 #include "held.h"
 #include "host_memory.h"
 #include "kernel_arguments.h"
+#include "lifetime.h"
 #include "order.h"
 #include "state.h"
 
@@ -43,7 +44,7 @@ static uint64_t end_context(const ffm_program_call *call)
     ffm_kernels_forget();
     uint64_t result = ffm_forward(call);
     if (result == 0)
-        ffm_state_context_ends();
+        ffm_lifetime_context_ends();
     return result;
 }
 
@@ -54,7 +55,7 @@ static uint64_t release_primary(const ffm_program_call *call)
     ffm_kernels_forget();
     uint64_t result = ffm_forward(call);
     if (result == 0 && !ffm_primary_active(call->arguments[0]))
-        ffm_state_context_ends();
+        ffm_lifetime_context_ends();
     return result;
 }
 

@@ -5,15 +5,18 @@
 #include "allowance.h"
 #include "bindings.h"
 #include "counters.h"
+#include "delivery.h"
 #include "dispatch.h"
 #include "downloads.h"
 #include "effects.h"
 #include "extra_wrappers.h"
 #include "extras.h"
 #include "forks.h"
+#include "guards.h"
 #include "heap.h"
 #include "host_memory.h"
 #include "kernel_arguments.h"
+#include "lifetime.h"
 #include "maps.h"
 #include "modules.h"
 #include "plan.h"
@@ -35,7 +38,7 @@ static void become_child(void)
     ffm_python_after_fork();
     ffm_stacks_after_fork();
     ffm_plan_after_fork();
-    ffm_state_after_fork();
+    ffm_lifetime_after_fork();
 }
 
 static void deliver_all(void)
@@ -49,7 +52,7 @@ int ffm_remedy_open(const char *folder, uint32_t mode, const char *plan)
     if (!ffm_plan_open(plan))
         return -2;
     ffm_wrappers_lead_to(ffm_call);
-    ffm_state_before_stop(deliver_all);
+    ffm_lifetime_open(deliver_all);
     ffm_effects_close_transfers_with(ffm_downloads_close_transfer);
     ffm_allowance_open(ffm_plan_memory());
     if (!ffm_counters_open(folder, ffm_plan_sites()))

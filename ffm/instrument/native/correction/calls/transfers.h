@@ -2,7 +2,7 @@
 #ifndef FFM_REMEDY_TRANSFERS_H
 #define FFM_REMEDY_TRANSFERS_H
 
-#include "dispatch.h"
+#include "program_call.h"
 
 /* cuMemcpyHtoD: bytes that the device already holds are copied there. Others go through pinned staging memory, so that
  * the program need not wait and may write the source at once. */

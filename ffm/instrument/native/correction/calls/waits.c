@@ -1,7 +1,7 @@
 /* Explicit synchronizations, and queries about the state of work. */
-#include "dispatch.h"
-#include "downloads.h"
+#include "call_handlers.h"
 #include "effects.h"
+#include "late.h"
 #include "order.h"
 #include "state.h"
 
@@ -27,7 +27,7 @@ static uint64_t wait_for(const ffm_program_call *call, awaited work)
     uint64_t result = ffm_forward(call);
     if (result == 0) {
         ffm_order_waited(work.scope, work.handle, before);
-        ffm_downloads_settle();
+        ffm_late_settle();
     }
     return result;
 }

@@ -2,7 +2,7 @@
 #include <stddef.h>
 
 #include "arguments.h"
-#include "dispatch.h"
+#include "call_handlers.h"
 #include "effects.h"
 #include "held.h"
 #include "host_memory.h"

@@ -5,9 +5,10 @@
 
 #include "blocks.h"
 #include "bypasses.h"
+#include "counters.h"
+#include "delivery.h"
 #include "driver.h"
 #include "heap.h"
-#include "late.h"
 #include "maps.h"
 #include "staging.h"
 #include "state.h"
@@ -47,24 +48,6 @@ static bool can_be_closed(const download *it)
     return ffm_maps_private(first, last) && has_own_pages(it);
 }
 
-bool ffm_downloads_deliver(uint64_t start, uint64_t end, uint64_t *why)
-{
-    return ffm_downloads_pending() && ffm_late_deliver(ffm_page_of(start), ffm_page_after(end), why);
-}
-
-void ffm_downloads_deliver_all(uint64_t *why, bool off)
-{
-    if (off)
-        ffm_late_off();
-    ffm_downloads_deliver(0, UINT64_MAX - FFM_PAGE, why);
-}
-
-void ffm_downloads_before_call(const uint64_t *arguments, int count)
-{
-    for (int i = 0; i < count && ffm_downloads_pending(); i++)
-        ffm_downloads_deliver(arguments[i], arguments[i] + 1, &ffm_counters->deliveries_called);
-}
-
 bool ffm_downloads_begin(download *it)
 {
     if (ffm_late_is_off() || ffm_bypasses_loaded() || !can_be_closed(it) || !ffm_touches_open())
@@ -72,7 +55,7 @@ bool ffm_downloads_begin(download *it)
     if (ffm_late_is_in_the_way_of(it))
         ffm_downloads_deliver(it->to, it->to + it->bytes, &ffm_counters->deliveries_called);
     if (!ffm_late_has_room())
-        ffm_downloads_settle();
+        ffm_late_settle();
     size_t staged = it->direct ? 0 : (it->bytes + WORD_ROOM - 1) / WORD_ROOM * WORD_ROOM;
     if (!ffm_late_has_room() || !ffm_staging_take(staged + WORD_ROOM, &it->piece))
         return false;

@@ -11,29 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "counters.h"
-#include "staging.h"
-
-/* Number of downloads not delivered yet. */
-extern uint32_t ffm_downloads_late;
-
-static inline bool ffm_downloads_pending(void)
-{
-    return __builtin_expect(__atomic_load_n(&ffm_downloads_late, __ATOMIC_ACQUIRE) != 0, 0);
-}
-
-/* A download that is being deferred. */
-typedef struct {
-    uint64_t to;
-    size_t bytes;
-    bool direct; /* the GPU writes directly to the destination, which is pinned */
-    bool source; /* direct, and the GPU only reads it: it is closed to writes only */
-    ffm_staged piece;
-    void *into;     /* where the GPU writes */
-    uint32_t *done; /* what it sets to 1 afterwards */
-    uint64_t stream;
-    uint32_t unit; /* whose correction deferred it, or FFM_NO_UNIT (trials.h) */
-} ffm_download_late;
+#include "late.h"
 
 /* Whether a download can be deferred; reserves room for it. */
 bool ffm_downloads_begin(ffm_download_late *download);
@@ -44,18 +22,6 @@ void ffm_downloads_close(const ffm_download_late *download);
 /* The program's own transfer was enqueued on a stream, from (`source`) or to pinned memory, and its wait was removed:
  * close that memory until the transfer is done. False if that is not possible. */
 bool ffm_downloads_close_transfer(uint64_t start, size_t bytes, bool source, uint64_t stream);
-
-/* Deliver what has already arrived. */
-void ffm_downloads_settle(void);
-
-/* Deliver everything on the pages of [start, end), waiting if necessary. True if there was anything. */
-bool ffm_downloads_deliver(uint64_t start, uint64_t end, uint64_t *why);
-
-/* Deliver everything, so that no download is pending. `off`: none will be deferred from now on. */
-void ffm_downloads_deliver_all(uint64_t *why, bool off);
-
-/* Deliver what a driver call may read or write on the CPU: whatever its arguments point to. */
-void ffm_downloads_before_call(const uint64_t *arguments, int count);
 
 /* Before a fork everything is delivered, and nothing is deferred until the fork is over. In the child nothing is
  * closed. */

@@ -1,5 +1,7 @@
 /* Guards over the C library while downloads are pending: on closed pages the kernel does not fault but returns
  * errors. */
+#include "guards.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
@@ -8,7 +10,8 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#include "downloads.h"
+#include "counters.h"
+#include "delivery.h"
 #include "kernel.h"
 #include "maps.h"
 #include "unwinding.h"

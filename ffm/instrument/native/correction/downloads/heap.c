@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "counters.h"
-#include "downloads.h"
+#include "delivery.h"
 #include "marks.h"
 
 static const ffm_marks *marks;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "counters.h"
 #include "driver.h"
 #include "kernel.h"
 #include "staging.h"
@@ -354,7 +355,7 @@ bool ffm_late_deliver(uint64_t first, uint64_t last, uint64_t *why)
     return count > 0;
 }
 
-void ffm_downloads_settle(void)
+void ffm_late_settle(void)
 {
     static uint8_t ready[LATE], looked_at[LATE], together[LATE]; /* locked */
     if (!ffm_downloads_pending())

@@ -1,8 +1,33 @@
-/* The list of pending downloads, and the closed pages that hide them. For downloads.c and touches.c. */
+/* The list of pending downloads, and the closed pages that hide them. */
 #ifndef FFM_REMEDY_LATE_H
 #define FFM_REMEDY_LATE_H
 
-#include "downloads.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "staging.h"
+
+/* Number of downloads not delivered yet. */
+extern uint32_t ffm_downloads_late;
+
+static inline bool ffm_downloads_pending(void)
+{
+    return __builtin_expect(__atomic_load_n(&ffm_downloads_late, __ATOMIC_ACQUIRE) != 0, 0);
+}
+
+/* A download that is being deferred. */
+typedef struct {
+    uint64_t to;
+    size_t bytes;
+    bool direct; /* the GPU writes directly to the destination, which is pinned */
+    bool source; /* direct, and the GPU only reads it: it is closed to writes only */
+    ffm_staged piece;
+    void *into;     /* where the GPU writes */
+    uint32_t *done; /* what it sets to 1 afterwards */
+    uint64_t stream;
+    uint32_t unit; /* whose correction deferred it, or FFM_NO_UNIT (trials.h) */
+} ffm_download_late;
 
 enum { FFM_PAGE = 4096 };
 
@@ -38,6 +63,9 @@ bool ffm_late_is_in_the_way_of(const ffm_download_late *it);
 
 /* Deliver everything on the pages [first, last), and on pages shared with those. True if there was anything. */
 bool ffm_late_deliver(uint64_t first, uint64_t last, uint64_t *why);
+
+/* Deliver what has already arrived. */
+void ffm_late_settle(void);
 
 /* Changes whenever the list does. */
 uint32_t ffm_late_version(void);

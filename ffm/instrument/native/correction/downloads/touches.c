@@ -6,9 +6,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "counters.h"
+#include "delivery.h"
+#include "guards.h"
 #include "kernel.h"
 #include "late.h"
-#include "maps.h"
 
 /* The last fault of this thread on a page without pending downloads, and the list's version then. */
 static __thread struct {

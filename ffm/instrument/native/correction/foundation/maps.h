@@ -1,4 +1,4 @@
-/* The process's mappings, and guards over the C library's functions that change or use them. */
+/* The process's mappings. */
 #ifndef FFM_REMEDY_MAPS_H
 #define FFM_REMEDY_MAPS_H
 
@@ -19,17 +19,5 @@ void ffm_maps_changed(void);
 /* A mapping for a thread's stack was created; a mapping was removed. */
 void ffm_maps_stack(uint64_t start, uint64_t end);
 void ffm_maps_unmapped(uint64_t start, uint64_t end);
-
-/* Whether the guards are in place. */
-bool ffm_guards_complete(void);
-
-/* The C library's sigaction. */
-struct sigaction;
-int ffm_unguarded_sigaction(int number, const struct sigaction *action, struct sigaction *previous);
-
-/* Replacement code for a function of the C library, by its index in guarded_functions.def; NULL beyond. */
-void *ffm_guard_wrapper(uint32_t guard);
-void ffm_guard_bind(uint32_t guard, const void *address, void *original);
-bool ffm_guard_is_bound(const void *address);
 
 #endif

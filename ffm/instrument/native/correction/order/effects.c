@@ -2,9 +2,8 @@
 
 #include <stddef.h>
 
-#include "driver.h"
-#include "order.h"
 #include "state.h"
+#include "streams.h"
 
 enum { BUSY = 256, TRANSFERS = 64 };
 
@@ -40,7 +39,7 @@ static void orphan(uint64_t number)
 static void note(uint64_t stream)
 {
     uint64_t number = ++effects.numbers;
-    if (!ffm_order_knows(stream)) {
+    if (!ffm_streams_know(stream)) {
         orphan(number);
         return;
     }
@@ -66,7 +65,7 @@ void ffm_effect(uint64_t stream)
 void ffm_effect_of_transfer(uint64_t stream, uint64_t start, size_t bytes, bool source)
 {
     pthread_mutex_lock(&ffm_lock);
-    if (effects.transfer_count < TRANSFERS && ffm_order_knows(stream))
+    if (effects.transfer_count < TRANSFERS && ffm_streams_know(stream))
         effects.transfers[effects.transfer_count++] =
             (transfer_effect){++effects.numbers, stream, start, bytes, source};
     else
@@ -112,24 +111,18 @@ void ffm_effects_forget(void)
     effects.orphan = 0;
 }
 
-/* Whether all work of a stream is done. Only a thread itself can query its own default stream. Locked. */
-static bool is_idle(uint64_t stream)
-{
-    return ffm_order_may_ask(stream) && ffm_driver.stream_query(stream) == FFM_CUDA_SUCCESS;
-}
-
 /* Remove effects that are over; true if only transfers remain. Locked. */
 static bool only_transfers(void)
 {
     for (uint32_t i = effects.busy_count; i > 0; i--) {
-        if (!is_idle(effects.busy[i - 1].stream))
+        if (!ffm_streams_idle(effects.busy[i - 1].stream))
             return false;
         effects.busy[i - 1] = effects.busy[--effects.busy_count];
     }
     for (uint32_t i = effects.transfer_count; i > 0; i--) {
-        if (!ffm_order_may_ask(effects.transfers[i - 1].stream))
+        if (!ffm_streams_may_ask(effects.transfers[i - 1].stream))
             return false;
-        if (is_idle(effects.transfers[i - 1].stream))
+        if (ffm_streams_idle(effects.transfers[i - 1].stream))
             effects.transfers[i - 1] = effects.transfers[--effects.transfer_count];
     }
     return effects.orphan == 0;

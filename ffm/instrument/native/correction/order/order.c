@@ -8,14 +8,11 @@
 #include "driver.h"
 #include "effects.h"
 #include "state.h"
+#include "streams.h"
 
-enum { STREAMS = 256, ENDS = 64, DISABLE_TIMING = 2 };
+enum { ENDS = 64, DISABLE_TIMING = 2 };
 
-typedef struct {
-    uint64_t handle;
-    bool nonblocking;
-    ffm_handle event; /* made when first needed */
-} known_stream;
+typedef ffm_known_stream known_stream;
 
 /* The end of the work on a stream that has since been destroyed: its work continues. */
 typedef struct {
@@ -24,22 +21,14 @@ typedef struct {
 } stream_end;
 
 static struct {
-    known_stream made[STREAMS];
-    uint32_t count;
     stream_end ends[ENDS];
-    bool had_nonblocking;  /* some stream was non-blocking, even if it no longer exists */
-    uint32_t thread_count; /* threads that have used their own default stream */
-    ffm_handle barrier;    /* recorded in place of work on the legacy stream */
-    ffm_handle fence;      /* recorded by the last fence: all earlier ones come before it */
-    uint64_t fences;       /* number created */
-    uint64_t paid;         /* the last one that was waited for */
+    ffm_handle barrier; /* recorded in place of work on the legacy stream */
+    ffm_handle fence;   /* recorded by the last fence: all earlier ones come before it */
+    uint64_t fences;    /* number created */
+    uint64_t paid;      /* the last one that was waited for */
 } order;
 
 static pthread_once_t at_exit = PTHREAD_ONCE_INIT;
-
-/* The streams of threads are counted per generation, so that a child or a new context starts again. */
-static uint32_t generation = 1;
-static __thread uint32_t own_stream_generation __attribute__((tls_model("initial-exec")));
 
 /* Order a stream that is about to be used after everything that removed waits promised. True if nothing is promised.
  * Locked. */
@@ -50,9 +39,8 @@ static bool catch_up(uint64_t stream)
 
 static void meet_own_stream(void)
 {
-    own_stream_generation = generation;
     pthread_mutex_lock(&ffm_lock);
-    order.thread_count++;
+    ffm_streams_note_own();
     bool ordered = catch_up(FFM_PER_THREAD_STREAM);
     pthread_mutex_unlock(&ffm_lock);
     if (!ordered)
@@ -63,7 +51,7 @@ uint64_t ffm_order_stream(uint64_t handle, bool per_thread)
 {
     if (handle == 0)
         handle = per_thread ? FFM_PER_THREAD_STREAM : FFM_LEGACY_STREAM;
-    if (__builtin_expect(handle == FFM_PER_THREAD_STREAM && own_stream_generation != generation, 0))
+    if (__builtin_expect(handle == FFM_PER_THREAD_STREAM && !ffm_streams_own_noted(), 0))
         meet_own_stream();
     return handle;
 }
@@ -114,31 +102,10 @@ static bool note_end(known_stream *gone)
     return true;
 }
 
-static known_stream *find(uint64_t handle)
-{
-    for (uint32_t i = 0; i < order.count; i++)
-        if (order.made[i].handle == handle)
-            return &order.made[i];
-    return NULL;
-}
-
-bool ffm_order_knows(uint64_t stream)
-{
-    return stream == FFM_LEGACY_STREAM || stream == FFM_PER_THREAD_STREAM || find(stream) != NULL;
-}
-
-bool ffm_order_may_ask(uint64_t stream)
-{
-    return stream != FFM_PER_THREAD_STREAM || (order.thread_count <= 1 && own_stream_generation == generation);
-}
-
 void ffm_order_stream_made(uint64_t stream, bool nonblocking)
 {
     pthread_mutex_lock(&ffm_lock);
-    bool room = order.count < STREAMS;
-    order.had_nonblocking = order.had_nonblocking || nonblocking;
-    if (room)
-        order.made[order.count++] = (known_stream){.handle = stream, .nonblocking = nonblocking};
+    bool room = ffm_streams_add(stream, nonblocking);
     bool ordered = catch_up(stream);
     pthread_mutex_unlock(&ffm_lock);
     if (!room || !ordered)
@@ -148,13 +115,11 @@ void ffm_order_stream_made(uint64_t stream, bool nonblocking)
 void ffm_order_stream_gone(uint64_t stream)
 {
     pthread_mutex_lock(&ffm_lock);
-    known_stream *gone = find(stream);
+    known_stream *gone = ffm_streams_find(stream);
     bool noted = gone == NULL || ffm_stopped() || note_end(gone);
     if (gone != NULL) {
         ffm_effects_stream_gone(stream);
-        ffm_handle event = gone->event;
-        *gone = order.made[--order.count];
-        order.made[order.count] = (known_stream){.event = event}; /* for the next stream */
+        ffm_streams_remove(gone);
     }
     pthread_mutex_unlock(&ffm_lock);
     if (!noted)
@@ -173,7 +138,7 @@ void ffm_order_waited(ffm_scope scope, uint64_t stream, ffm_order_mark before)
         ffm_effects_over(0, before.effects);
         if (before.fences > order.paid)
             order.paid = before.fences;
-    } else if (scope == FFM_SCOPE_STREAM && ffm_order_may_ask(stream)) {
+    } else if (scope == FFM_SCOPE_STREAM && ffm_streams_may_ask(stream)) {
         ffm_effects_over(stream, before.effects);
     }
     pthread_mutex_unlock(&ffm_lock);
@@ -185,8 +150,10 @@ static bool gather(void)
 {
     if (!gather_ends())
         return false;
-    for (uint32_t i = 0; i < order.count; i++) {
-        known_stream *stream = &order.made[i];
+    uint32_t count;
+    known_stream *made = ffm_streams_made(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        known_stream *stream = &made[i];
         if (stream->nonblocking && !(make_event(&stream->event) && record(stream->event, stream->handle) &&
                                      wait(FFM_LEGACY_STREAM, stream->event)))
             return false;
@@ -198,8 +165,10 @@ static bool gather(void)
  * recorded on the legacy stream. */
 static bool spread(bool all, uint64_t except)
 {
-    for (uint32_t i = 0; i < order.count; i++) {
-        const known_stream *stream = &order.made[i];
+    uint32_t count;
+    const known_stream *made = ffm_streams_made(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        const known_stream *stream = &made[i];
         if (stream->handle != except && (all || stream->nonblocking) && !wait(stream->handle, order.fence))
             return false;
     }
@@ -219,13 +188,13 @@ static bool fence(ffm_scope scope, uint64_t handle)
         return wait(FFM_LEGACY_STREAM, handle) && fence_on_legacy();
     if (handle == FFM_LEGACY_STREAM)
         return fence_on_legacy();
-    const known_stream *stream = find(handle);
+    const known_stream *stream = ffm_streams_find(handle);
     if (stream == NULL && handle != FFM_PER_THREAD_STREAM)
         return false;
     if (stream != NULL && stream->nonblocking)
         return record(order.fence, handle) && spread(true, handle) && wait(FFM_LEGACY_STREAM, order.fence);
     /* No thread can order another thread's default stream: only the legacy stream reaches them all. */
-    if (order.thread_count > (handle == FFM_PER_THREAD_STREAM))
+    if (ffm_streams_of_threads() > (handle == FFM_PER_THREAD_STREAM))
         return fence_on_legacy();
     return record(order.fence, handle) && spread(true, handle);
 }
@@ -253,22 +222,19 @@ bool ffm_order_fence(ffm_scope scope, uint64_t handle)
 bool ffm_order_after_all(uint64_t stream)
 {
     pthread_mutex_lock(&ffm_lock);
-    bool after = stream == FFM_LEGACY_STREAM && !order.had_nonblocking;
+    bool after = stream == FFM_LEGACY_STREAM && !ffm_streams_had_nonblocking();
     pthread_mutex_unlock(&ffm_lock);
     return after;
-}
-
-static bool is_idle(uint64_t stream)
-{
-    return ffm_order_may_ask(stream) && ffm_driver.stream_query(stream) == FFM_CUDA_SUCCESS;
 }
 
 /* What the legacy stream comes after: the blocking streams, including the threads' own, and the destroyed ones. */
 static bool blocking_streams_are_idle(void)
 {
-    bool idle = order.thread_count == 0 || is_idle(FFM_PER_THREAD_STREAM);
-    for (uint32_t i = 0; i < order.count && idle; i++)
-        idle = order.made[i].nonblocking || is_idle(order.made[i].handle);
+    uint32_t count;
+    const known_stream *made = ffm_streams_made(&count);
+    bool idle = ffm_streams_of_threads() == 0 || ffm_streams_idle(FFM_PER_THREAD_STREAM);
+    for (uint32_t i = 0; i < count && idle; i++)
+        idle = made[i].nonblocking || ffm_streams_idle(made[i].handle);
     for (uint32_t i = 0; i < ENDS && idle; i++)
         idle = !order.ends[i].pending || ffm_driver.event_query(order.ends[i].event) == FFM_CUDA_SUCCESS;
     return idle;
@@ -277,13 +243,12 @@ static bool blocking_streams_are_idle(void)
 bool ffm_order_begins_at_once(uint64_t stream)
 {
     pthread_mutex_lock(&ffm_lock);
-    bool idle = !ffm_state_capturing() && ffm_order_knows(stream) &&
-                is_idle(stream); /* a captured stream must not be queried */
-    const known_stream *made = find(stream);
+    bool idle = !ffm_state_capturing() && ffm_streams_know(stream) && ffm_streams_idle(stream);
+    const known_stream *made = ffm_streams_find(stream);
     if (idle && stream == FFM_LEGACY_STREAM)
         idle = blocking_streams_are_idle();
     else if (idle && (made == NULL || !made->nonblocking))
-        idle = is_idle(FFM_LEGACY_STREAM);
+        idle = ffm_streams_idle(FFM_LEGACY_STREAM);
     pthread_mutex_unlock(&ffm_lock);
     return idle;
 }
@@ -319,15 +284,10 @@ void ffm_order_pay(void)
 void ffm_order_forget(void)
 {
     pthread_mutex_lock(&ffm_lock);
-    order.count = 0;
-    for (uint32_t i = 0; i < STREAMS; i++)
-        order.made[i] = (known_stream){0};
+    ffm_streams_forget();
     memset(order.ends, 0, sizeof order.ends);
     ffm_effects_forget();
-    order.had_nonblocking = false;
-    order.thread_count = 0;
     order.fence = order.barrier = 0;
     order.paid = order.fences;
-    generation++;
     pthread_mutex_unlock(&ffm_lock);
 }

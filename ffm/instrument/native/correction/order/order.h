@@ -29,13 +29,6 @@ uint64_t ffm_order_stream(uint64_t handle, bool per_thread);
 void ffm_order_stream_made(uint64_t stream, bool nonblocking);
 void ffm_order_stream_gone(uint64_t stream);
 
-/* Under ffm_lock. Whether the stream is a default one, or ffm saw its creation. */
-bool ffm_order_knows(uint64_t stream);
-
-/* Under ffm_lock. Whether the handle means only one stream for the calling thread's query: another thread's own default
- * stream is another stream. */
-bool ffm_order_may_ask(uint64_t stream);
-
 /* Call before and after a wait that took place: what it covered is over. `before` is the mark from before the wait. */
 typedef struct {
     uint64_t effects, fences;

@@ -4,13 +4,8 @@
 
 #include <cuda.h>
 
-#include "cache.h"
 #include "counters.h"
 #include "driver.h"
-#include "held.h"
-#include "order.h"
-#include "pool.h"
-#include "staging.h"
 
 pthread_mutex_t ffm_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -18,11 +13,11 @@ static bool stopped;
 static uint32_t captures;
 static uint64_t context;
 
-static void (*before_stop)(void);
+static void (*on_stop)(void);
 
-void ffm_state_before_stop(void (*handler)(void))
+void ffm_state_on_stop(void (*handler)(void))
 {
-    before_stop = handler;
+    on_stop = handler;
 }
 
 void ffm_stop(uint32_t reason)
@@ -30,11 +25,8 @@ void ffm_stop(uint32_t reason)
     if (__atomic_exchange_n(&stopped, true, __ATOMIC_ACQ_REL))
         return;
     ffm_counters->stopped = reason;
-    if (before_stop != NULL)
-        before_stop();
-    ffm_order_pay();
-    ffm_pool_give_back();
-    ffm_cache_give_back();
+    if (on_stop != NULL)
+        on_stop();
 }
 
 bool ffm_stopped(void)
@@ -100,13 +92,8 @@ bool ffm_context_failed(void)
     return lasts(state);
 }
 
-void ffm_state_context_ends(void)
+void ffm_state_forget_context(void)
 {
-    ffm_order_forget();
-    ffm_pool_forget();
-    ffm_cache_forget();
-    ffm_held_lost();
-    ffm_staging_forget();
     __atomic_store_n(&context, 0, __ATOMIC_RELEASE);
 }
 
@@ -115,5 +102,4 @@ void ffm_state_after_fork(void)
     pthread_mutex_init(&ffm_lock, NULL); /* another thread of the parent may have held it */
     stopped = false;
     captures = 0;
-    ffm_state_context_ends();
 }

@@ -11,12 +11,12 @@
 /* Protects pool, streams and uploads. Never held while the driver waits for the GPU. */
 extern pthread_mutex_t ffm_lock;
 
-/* Stop correcting in this process, for an FFM_STOP_ reason. Pooled memory is returned to the driver. */
+/* Stop correcting in this process, for an FFM_STOP_ reason. */
 void ffm_stop(uint32_t reason);
 bool ffm_stopped(void);
 
-/* Call this first when corrections stop: what is pending must be delivered. */
-void ffm_state_before_stop(void (*handler)(void));
+/* What the first ffm_stop calls (lifetime.h). */
+void ffm_state_on_stop(void (*handler)(void));
 
 /* A capture of a stream is about to begin, or ended. While one is under way, nothing is corrected, and nothing of ours
  * is enqueued on a stream that could be captured. No capture can begin while the lock is held.
@@ -30,9 +30,8 @@ void ffm_context_seen(uint64_t context);
 /* Whether the context is in an error that only its destruction ends: enqueued work will not complete. */
 bool ffm_context_failed(void);
 
-/* The context is about to be destroyed or reset, along with everything kept in it. */
-void ffm_state_context_ends(void);
-
+/* For lifetime.c. */
+void ffm_state_forget_context(void);
 void ffm_state_after_fork(void);
 
 #endif

@@ -21,7 +21,7 @@
 #include "thread.h"
 #include "watched.h"
 
-enum { TRAP_FLAG = 0x100, WRITE_FAULT = 2, PAGE = 4096, STEPPED_PAGES = 8, LONGEST_INSTRUCTION = 15 };
+enum { TRAP_FLAG = 0x100, WRITE_FAULT = 2, PAGE = 4096, STEPPED_PAGES = 8 };
 
 /* Stepping over an instruction costs microseconds. A page that is stepped on more often than this is busy with data
  * next to a range, and its ranges are given up: they count as used. */
@@ -102,13 +102,14 @@ static bool try_again(uint64_t address, uint64_t changes)
 /* Bytes that the instruction at `code` touches from `address` on. It may have jumped to where there is no code. */
 static uint32_t touched(uint64_t code, uint64_t address)
 {
-    uint8_t copy[LONGEST_INSTRUCTION] = {0};
+    enum { LONGEST = FFM_INSTRUCTION_LONGEST };
+    uint8_t copy[FFM_INSTRUCTION_ROOM] = {0};
     const uint64_t page_end = (code | (PAGE - 1)) + 1;
-    const uint64_t first = page_end - code < sizeof copy ? page_end - code : sizeof copy;
+    const uint64_t first = page_end - code < LONGEST ? page_end - code : LONGEST;
     if (code == address || !ffm_guarded_read(copy, code, first))
         return 1;
-    if (first < sizeof copy)
-        ffm_guarded_read(copy + first, page_end, sizeof copy - first);
+    if (first < LONGEST)
+        ffm_guarded_read(copy + first, page_end, LONGEST - first);
     return ffm_instruction_bytes(copy);
 }
 

@@ -238,7 +238,8 @@ static const uint8_t *encoded(uint8_t first, const uint8_t *code, form *of)
 uint32_t ffm_instruction_bytes(const uint8_t *code)
 {
     form of = {.vector = 16};
-    for (bool prefix = true; prefix; code += prefix) {
+    const uint8_t *last = code + FFM_INSTRUCTION_LONGEST - 1; /* at which the opcode begins at the latest */
+    for (bool prefix = true; prefix && code < last; code += prefix) {
         switch (*code) {
         case 0x66:
             of.small = true;

@@ -21,7 +21,9 @@
 #include "system_calls.h"
 #include "thread.h"
 #include "thread_memory.h"
+#include "threads.h"
 #include "trace_calls.h"
+#include "trace_marks.h"
 #include "trace_operand.h"
 #include "traced.h"
 #include "watched.h"
@@ -70,12 +72,16 @@ static void make_room(void)
 
 /* Give back the translation of a thread that ends, after the destructors of all its other variables, which may use the
  * program's results: those run in the rounds before the last. */
+static __thread bool counted __attribute__((tls_model("initial-exec"))); /* among the program's threads */
+
 static void at_thread_exit(void *opaque)
 {
     const uintptr_t round = (uintptr_t)opaque;
     if (round < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(trace.ending, (void *)(round + 1)) == 0)
         return;
     __atomic_sub_fetch(&trace.followed, 1, __ATOMIC_RELAXED);
+    if (counted)
+        ffm_threads_end();
     trace.unfollow();
 }
 
@@ -217,6 +223,7 @@ static void *begin(void *opaque)
     start given = *(start *)opaque;
     ffm_handovers_begins((uint64_t)opaque);
     munmap(opaque, sizeof given);
+    counted = true;
     ffm_trace_follow();
     return given.run(given.argument);
 }
@@ -236,9 +243,12 @@ static int create(pthread_t *created, const pthread_attr_t *attributes, void *(*
         return trace.create(created, attributes, run, argument);
     *given = (start){run, argument};
     ffm_handovers_starts((uint64_t)given);
+    ffm_threads_begin();
     int status = trace.create(created, attributes, begin, given);
-    if (status != 0)
+    if (status != 0) {
+        ffm_threads_end();
         munmap(given, sizeof *given);
+    }
     ffm_trace_follow(); /* it may use what another thread downloads, and never call the driver itself */
     return status;
 }
@@ -283,6 +293,7 @@ void ffm_collector_trace_open(void *follow, void *unfollow, void *original)
     trace.process = getpid();
     trace.unfollow = (void (*)(void))(uintptr_t)unfollow;
     trace.follow = (void (*)(void))(uintptr_t)follow;
+    ffm_trace_marks_open();
     ffm_trace_turn_on();
     if (original != NULL)
         __atomic_store_n(&trace.create, (create_function)(uintptr_t)original, __ATOMIC_RELEASE);

@@ -2,15 +2,20 @@
 
 #include <stddef.h>
 
-#include "arming.h"
 #include "clock.h"
 #include "extents.h"
 #include "records.h"
 #include "sink.h"
 #include "thread.h"
 #include "threads.h"
+#include "waiters.h"
 
 static ffm_stream accesses; /* for the whole process: any thread can touch */
+
+static uint32_t thread_of(const ffm_thread *thread)
+{
+    return thread == NULL ? 0 : thread->kernel_id;
+}
 
 void ffm_access_record(const ffm_range *range, uint32_t kind, uint32_t flags, uint64_t address, uint64_t time,
                        uint32_t stack)
@@ -29,8 +34,47 @@ void ffm_access_record(const ffm_range *range, uint32_t kind, uint32_t flags, ui
                         .stack = stack,
                         .kind = (uint16_t)kind,
                         .flags = (uint16_t)(flags | (range->inherited != 0 ? FFM_ACCESS_INHERITED : 0)),
-                        .thread_id = thread == NULL ? 0 : thread->kernel_id};
+                        .thread_id = range->inherited != 0 ? range->forked_by : thread_of(thread)};
     ffm_sink_commit(&accesses, sizeof *out);
+}
+
+/* The first touch need not be the one that relies on the earliest wait: another thread may come later, and be ordered
+ * after less. So a range that several waits have covered stays armed while there are other threads, and a thread that
+ * has touched it is stepped over, up to so many times. Then what others do is unknown. */
+enum { REPEATS = 1 << 12, REPEATS_IN_ALL = 1 << 13 };
+
+static uint32_t repeats;
+static bool others_matter;
+
+void ffm_accesses_of_others(bool matter)
+{
+    others_matter = matter;
+}
+
+static bool others_may_follow(const ffm_range *range)
+{
+    return others_matter && range->covered && range->covers > 1 && range->inherited == 0 && ffm_threads_several();
+}
+
+/* All threads that have never called the driver have one in common. */
+static uint64_t bit_here(void)
+{
+    static const ffm_thread unknown = {.number = UINT32_MAX};
+    const ffm_thread *thread = ffm_thread_peek();
+    return ffm_waiters_bit(thread == NULL ? &unknown : thread);
+}
+
+/* A touch of a range that stays armed for others. */
+static void touch_among_others(uint32_t place, uint32_t kind, uint64_t start, uint64_t time, uint32_t stack)
+{
+    ffm_range *range = ffm_ranges_at(place);
+    if ((range->touched & bit_here()) == 0) {
+        range->touched |= bit_here();
+        ffm_access_record(range, kind, 0, start, time, stack);
+    } else if (range->repeats++ == REPEATS || repeats++ >= REPEATS_IN_ALL) {
+        ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, start, time, stack);
+        ffm_ranges_remove(place);
+    }
 }
 
 /* [start, end) of the armed range at an index is touched; the range may be removed from the table. */
@@ -51,7 +95,11 @@ static void touch(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, u
     else if (start > range->start || end < range->end)
         ffm_extents_lose(range);
     range = ffm_ranges_at(place);
-    bool last = range->covered && !ffm_arming_several_wait();
+    if (kind != FFM_ACCESS_RELEASED && others_may_follow(range)) {
+        touch_among_others(place, kind, start, time, stack);
+        return;
+    }
+    bool last = range->covered && !ffm_waiters_several();
     if (last || kind == FFM_ACCESS_RELEASED || range->inherited != 0) {
         ffm_access_record(range, kind, FFM_ACCESS_LAST, start, time, stack);
         ffm_ranges_remove(place);
@@ -129,7 +177,8 @@ bool ffm_access_forbidden(uint64_t start, uint64_t end, bool writing)
 bool ffm_access_first(uint64_t start, uint64_t end, bool writing)
 {
     for (uint32_t i = 0; i < ffm_ranges_count(); i++)
-        if (!ffm_ranges_at(i)->rest && ffm_range_forbids(ffm_ranges_at(i), start, end, writing))
+        if (!ffm_ranges_at(i)->rest && (ffm_ranges_at(i)->touched & bit_here()) == 0 &&
+            ffm_range_forbids(ffm_ranges_at(i), start, end, writing))
             return true;
     return false;
 }
@@ -143,12 +192,21 @@ void ffm_access_give_up(const ffm_page *page, uint64_t time)
     }
 }
 
+static __thread uint32_t forking __attribute__((tls_model("initial-exec")));
+
+void ffm_accesses_before_fork(void)
+{
+    forking = thread_of(ffm_thread_peek());
+}
+
 void ffm_accesses_after_fork(void)
 {
     ffm_sink_release(&accesses);
     accesses = (ffm_stream){0};
     const uint64_t now = ffm_now();
     for (uint32_t i = 0; i < ffm_ranges_count(); i++)
-        if (ffm_ranges_at(i)->inherited == 0) /* first by this process, and not by one that it was forked from */
+        if (ffm_ranges_at(i)->inherited == 0) { /* first by this process, and not by one that it was forked from */
             ffm_ranges_at(i)->inherited = now;
+            ffm_ranges_at(i)->forked_by = forking;
+        }
 }

@@ -38,6 +38,12 @@ bool ffm_access_first(uint64_t start, uint64_t end, bool writing);
 /* Give up all armed ranges on a page: they count as used. */
 void ffm_access_give_up(const ffm_page *page, uint64_t time);
 
+/* The calling thread is about to fork. */
+void ffm_accesses_before_fork(void);
+
+/* Whether it matters who else touches a range after its first touch (stage 3). Each further access costs a fault. */
+void ffm_accesses_of_others(bool matter);
+
 /* In a forked child: everything watched so far belongs to the parent. */
 void ffm_accesses_after_fork(void);
 

@@ -5,32 +5,20 @@
 #include "extents.h"
 #include "ranges.h"
 #include "records.h"
+#include "waiters.h"
 
 enum { DORMANT_RANGES = 2048 };
 
-static struct {
-    uint64_t waiters; /* one bit for each thread that has waited */
-    uint64_t waits;
-} arming;
-
-static uint64_t bit(const ffm_thread *thread)
-{
-    return 1ULL << (thread->number & 63);
-}
-
-bool ffm_arming_several_wait(void)
-{
-    return (arming.waiters & (arming.waiters - 1)) != 0;
-}
+static uint64_t waits;
 
 uint64_t ffm_arming_waits(void)
 {
-    return __atomic_load_n(&arming.waits, __ATOMIC_RELAXED);
+    return __atomic_load_n(&waits, __ATOMIC_RELAXED);
 }
 
 void ffm_arming_event_recorded(void)
 {
-    __atomic_add_fetch(&arming.waits, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&waits, 1, __ATOMIC_RELAXED);
 }
 
 /* If many ranges are kept only for other threads' waits, the oldest is given up. */
@@ -63,13 +51,13 @@ static bool wants_arming(const ffm_range *range, bool covers, const ffm_thread *
 {
     if (range->state == FFM_RANGE_PENDING)
         return true;
-    return range->state == FFM_RANGE_DORMANT && covers && (range->done & bit(thread)) == 0;
+    return range->state == FFM_RANGE_DORMANT && covers && (range->done & ffm_waiters_bit(thread)) == 0;
 }
 
 void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread)
 {
-    __atomic_add_fetch(&arming.waits, 1, __ATOMIC_RELAXED);
-    __atomic_or_fetch(&arming.waiters, bit(thread), __ATOMIC_RELAXED);
+    __atomic_add_fetch(&waits, 1, __ATOMIC_RELAXED);
+    ffm_waiters_add(thread);
     if (ffm_ranges_count() == 0)
         return;
     ffm_ranges_lock();
@@ -78,7 +66,9 @@ void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread)
         bool covers = ffm_covers(cover, range->context, range->stream, range->issued);
         if (covers) {
             range->covered = true;
-            range->waited |= bit(thread);
+            range->waited |= ffm_waiters_bit(thread);
+            range->touched &= ~ffm_waiters_bit(thread);
+            range->covers++;
         }
         if (range->launch && superseded(range)) {
             ffm_access_over(i - 1);
@@ -94,7 +84,7 @@ void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread)
         if (range->covered && range->state == FFM_RANGE_ARMED)
             ffm_extents_begin(range);
     }
-    if (ffm_arming_several_wait())
+    if (ffm_waiters_several())
         forget_dormant();
     uint64_t resumed = ffm_now();
     for (uint32_t i = 0; i < ffm_ranges_count(); i++)

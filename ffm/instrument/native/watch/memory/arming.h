@@ -2,7 +2,6 @@
 #ifndef FFM_ARMING_H
 #define FFM_ARMING_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "thread.h"
@@ -16,8 +15,5 @@ void ffm_arming_event_recorded(void);
 
 /* How many waits have ended and events were recorded so far. */
 uint64_t ffm_arming_waits(void);
-
-/* Whether several threads have waited. */
-bool ffm_arming_several_wait(void);
 
 #endif

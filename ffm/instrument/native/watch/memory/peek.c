@@ -53,7 +53,7 @@ ffm_box ffm_peek(const ffm_box *box)
     ffm_box readable = *box;
     uint64_t end = ffm_box_end(box);
     way = DIRECT;
-    if (!ffm_ranges_overlap(box->address, end))
+    if (!ffm_ranges_hide(box->address, end))
         return readable;
     pthread_mutex_lock(&peek.lock);
     if (copy_all(box->address, end - box->address)) {

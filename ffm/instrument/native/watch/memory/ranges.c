@@ -7,7 +7,6 @@
 
 #include "kernel.h"
 #include "signals.h"
-#include "trace_marks.h"
 #include "traced.h"
 
 /* Each range may add two mappings to the 65,530 that a process may have (vm.max_map_count); most are left to the
@@ -20,9 +19,14 @@ static struct {
     uint32_t count;
     uint64_t changes;
     ffm_range *ranges;
+    void (*mark)(void); /* in place of protecting pages */
 } watched;
 
-static __thread uint64_t held __attribute__((tls_model("initial-exec")));
+void ffm_ranges_mark_with(void (*mark)(void))
+{
+    watched.mark = mark;
+}
+
 static __thread bool holding __attribute__((tls_model("initial-exec")));
 
 /* A mutex must not be taken in a signal handler. */
@@ -39,18 +43,16 @@ void ffm_ranges_unlock_in_handler(void)
 
 void ffm_ranges_lock(void)
 {
-    const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS);
+    ffm_signals_hold();
     ffm_ranges_lock_in_handler();
-    held = before;
     holding = true;
 }
 
 void ffm_ranges_unlock(void)
 {
-    const uint64_t before = held;
     holding = false;
     ffm_ranges_unlock_in_handler();
-    ffm_signals_set_mask(before);
+    ffm_signals_release();
 }
 
 void ffm_ranges_lock_after_fork(void)
@@ -111,11 +113,11 @@ static int wanted_at(uint64_t page, uint64_t *until)
     return wanted;
 }
 
-/* Protect [first, last) as the armed ranges need; no page is open in between. */
+/* Protect [first, last) as the armed ranges need, or mark them; no page is open in between. */
 static bool apply(uint64_t first, uint64_t last)
 {
-    if (ffm_trace_on()) {
-        ffm_trace_mark();
+    if (watched.mark != NULL) {
+        watched.mark();
         return true;
     }
     bool done = true;
@@ -270,6 +272,14 @@ bool ffm_ranges_overlap(uint64_t start, uint64_t end)
 {
     for (uint32_t i = 0; i < ffm_ranges_count(); i++)
         if (ffm_range_shares_page(&watched.ranges[i], start, end))
+            return true;
+    return false;
+}
+
+bool ffm_ranges_hide(uint64_t start, uint64_t end)
+{
+    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
+        if (!watched.ranges[i].writes_only && ffm_range_shares_page(&watched.ranges[i], start, end))
             return true;
     return false;
 }

@@ -32,7 +32,11 @@ typedef struct {
     uint64_t waited;    /* one bit for each thread whose wait has covered it */
     uint64_t waits;     /* how many waits and records of events had ended when it was issued */
     uint64_t done;      /* the same number at each access that found it done */
+    uint64_t touched;   /* one bit for each thread that has touched it since its last wait that covered it */
+    uint32_t covers;    /* how many waits have covered it */
+    uint32_t repeats;   /* touches by threads that had touched it before */
     uint64_t inherited; /* when a fork copied it: the operation is an ancestor's; otherwise 0 */
+    uint32_t forked_by; /* the thread of the ancestor that forked then; 0 if it had never called the driver */
     ffm_range_state state;
     bool writes_only; /* the CPU may still read it: source of an upload in flight */
     bool covered;     /* a wait is known to have covered its work */
@@ -69,6 +73,9 @@ bool ffm_ranges_add_armed(const ffm_range *range);
 /* Remove a range; the last one moves to its index. */
 void ffm_ranges_remove(uint32_t place);
 
+/* Call a function when the set of armed ranges has changed, under their lock, and protect no page. */
+void ffm_ranges_mark_with(void (*mark)(void));
+
 /* Open all armed ranges. Until this is reverted, ranges that would be armed are left open as well. They are marked
  * `forking`.
  */
@@ -90,6 +97,9 @@ void ffm_ranges_cut_box(const ffm_box *box);
 
 /* Whether [start, end) contains pages of an armed range. Without the lock the answer may be outdated. */
 bool ffm_ranges_overlap(uint64_t start, uint64_t end);
+
+/* Whether some of these pages cannot even be read. Without the lock the answer may be outdated. */
+bool ffm_ranges_hide(uint64_t start, uint64_t end);
 
 typedef struct {
     uint64_t start;

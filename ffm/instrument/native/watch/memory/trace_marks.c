@@ -19,7 +19,7 @@ static void mark(uint8_t *pages, const ffm_range *range)
 }
 
 /* Readers take no lock: a page that stays marked is never unmarked in between. */
-void ffm_trace_mark(void)
+static void mark_all(void)
 {
     static uint8_t pages[PAGES];
     memset(pages, 0, sizeof pages);
@@ -29,4 +29,9 @@ void ffm_trace_mark(void)
     for (uint32_t i = 0; i < PAGES; i++)
         if (ffm_collector_trace_pages[i] != pages[i])
             __atomic_store_n(&ffm_collector_trace_pages[i], pages[i], __ATOMIC_RELEASE);
+}
+
+void ffm_trace_marks_open(void)
+{
+    ffm_ranges_mark_with(mark_all);
 }

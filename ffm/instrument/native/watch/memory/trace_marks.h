@@ -9,7 +9,7 @@
 /* Marks of trace_operand.h, by the low bits of a page's number. */
 FFM_EXPORT extern uint8_t ffm_collector_trace_pages[];
 
-/* The set of armed ranges has changed; under the lock of the ranges. */
-void ffm_trace_mark(void);
+/* Mark the pages of armed ranges from now on, in place of protecting them. */
+void ffm_trace_marks_open(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include "accesses.h"
 #include "clock.h"
 #include "extents.h"
+#include "mappings.h"
 #include "threads.h"
 #include "traced.h"
 
@@ -86,6 +87,7 @@ void ffm_watch_freed(uint64_t start, uint64_t bytes)
 
 void ffm_watch_before_fork(void)
 {
+    ffm_accesses_before_fork();
     ffm_ranges_lock();
     ffm_extents_before_fork();
     if (forks++ == 0) {
@@ -116,6 +118,17 @@ void ffm_watch_forked(void)
     ffm_ranges_unlock();
 }
 
+void ffm_watch_shared(void)
+{
+    const uint64_t now = ffm_now();
+    ffm_mappings_inherited();
+    ffm_ranges_lock();
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--)
+        if (!ffm_ranges_at(i - 1)->covered && !ffm_ranges_at(i - 1)->writes_only)
+            ffm_access_lost(i - 1, now);
+    ffm_ranges_unlock();
+}
+
 void ffm_watch_give_up(void)
 {
     const uint64_t now = ffm_now();
@@ -123,6 +136,18 @@ void ffm_watch_give_up(void)
     for (uint32_t i = ffm_ranges_count(); i > 0; i--)
         if (ffm_ranges_at(i - 1)->state == FFM_RANGE_ARMED || ffm_ranges_at(i - 1)->state == FFM_RANGE_OPEN)
             ffm_access_lost(i - 1, now);
+    ffm_ranges_unlock();
+}
+
+void ffm_watch_forget(void)
+{
+    if (!ffm_watch_active())
+        return;
+    ffm_ranges_lock();
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        ffm_extents_lose(ffm_ranges_at(i - 1));
+        ffm_access_over(i - 1);
+    }
     ffm_ranges_unlock();
 }
 

@@ -32,9 +32,15 @@ bool ffm_watch_wants_stacks(void);
 void ffm_watch_before_fork(void);
 void ffm_watch_forked(void);
 
+/* The child to be forked will have memory in common with this process: what has yet to arrive counts as used. */
+void ffm_watch_shared(void);
+
 /* Something unseen uses the program's memory: everything armed counts as used; or from now on, all that would be. */
 void ffm_watch_give_up(void);
 void ffm_watch_lose(void);
+
+/* From now on, nothing that was issued so far is watched, and whether it is used later remains unknown. */
+void ffm_watch_forget(void);
 
 /* Memory in [start, end) is released, so that nothing more arrives there; and who wants to know that. */
 void ffm_watch_gone(uint64_t start, uint64_t end);

@@ -71,4 +71,6 @@ void ffm_births_before(uint64_t number, const uint64_t *arguments, const ffm_reg
         ffm_watch_lose(); /* it continues beside this one */
     else
         ffm_watch_give_up();
+    if (number != SYS_vfork && !(flags & CLONE_VM))
+        ffm_watch_shared();
 }

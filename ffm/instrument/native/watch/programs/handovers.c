@@ -15,8 +15,8 @@
 typedef uint64_t word;
 typedef word (*function)(word, word, word, word);
 
-/* Recorded handovers, and threads whose numbers are known. Beyond them, what is unknown counts as not ordered. */
-enum { MOST = 1 << 16, THREADS = 1 << 10 };
+/* Threads whose numbers are known. Beyond them, what is unknown counts as not ordered. */
+enum { THREADS = 1 << 10 };
 
 #define FUNCTIONS(X)                                                                                                   \
     X(sem_init)                                                                                                        \
@@ -75,7 +75,7 @@ static uint64_t number_of(uint64_t name)
 static bool wanted(const void *caller)
 {
     const ffm_thread *thread = ffm_thread_peek();
-    return opened && __atomic_load_n(&recorded, __ATOMIC_RELAXED) < MOST &&
+    return opened && __atomic_load_n(&recorded, __ATOMIC_RELAXED) < FFM_MOST_HANDOVERS &&
            (thread == NULL || (thread->depth == 0 && thread->bypass == 0)) && !ffm_instruments_hold((uint64_t)caller) &&
            !ffm_foreign_holds((uint64_t)caller);
 }
@@ -84,7 +84,7 @@ static void record(uint32_t kind, uint64_t object, uint64_t value)
 {
     const int error = errno;
     const ffm_thread *thread = ffm_thread_self();
-    if (thread != NULL && __atomic_fetch_add(&recorded, 1, __ATOMIC_RELAXED) < MOST) {
+    if (thread != NULL && __atomic_fetch_add(&recorded, 1, __ATOMIC_RELAXED) < FFM_MOST_HANDOVERS) {
         const ffm_range nothing = {.operation = value, .thread = thread->number};
         ffm_ranges_lock();
         ffm_access_record(&nothing, kind, 0, object, ffm_now(), 0);

@@ -2,10 +2,17 @@
  * selects the instructions that may be used. The hashes are the same. */
 #include <stdbool.h>
 
-#include "hashes.h"
+#include "boxes.h"
+#include "hash.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+
+/* As ffm_hash_box (hashes.h), with the instructions that the names say. */
+ffm_hash ffm_hash_box_sse2(const ffm_box *box, void (*part)(void *context, uint64_t place, const ffm_hash *hash),
+                           void *context);
+ffm_hash ffm_hash_box_avx2(const ffm_box *box, void (*part)(void *context, uint64_t place, const ffm_hash *hash),
+                           void *context);
 
 /* Bytes are divided into parts in sequence, regardless of their rows. */
 typedef struct {

@@ -4,7 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "graphs.h"
 #include "pageable.h"
 
 enum { TRACKED = 16 * 64, PARAMETERS = 4096 };
@@ -19,7 +18,7 @@ void ffm_kernels_ask(void *of_function, void *of_kernel)
     kernel_parameter = (parameter_function)(uintptr_t)of_kernel;
 }
 
-static void reach_block(ffm_kernel_reach *reach, uint32_t place)
+void ffm_kernel_reach_block(ffm_kernel_reach *reach, uint32_t place)
 {
     if (place >= TRACKED)
         reach->all = true;
@@ -36,7 +35,7 @@ static void scan(ffm_kernel_reach *reach, const void *words, size_t bytes)
         if (reach->each != NULL)
             reach->each(word, reach->context);
         if (ffm_blocks_find(word, &place))
-            reach_block(reach, place);
+            ffm_kernel_reach_block(reach, place);
         else
             reach->pageable = reach->pageable || ffm_pageable_holds(word);
     }
@@ -97,44 +96,6 @@ void ffm_kernel_scan(ffm_kernel_reach *reach, uint64_t kernel, void *const *para
         scan_parameters(reach, kernel, parameters);
     else if (extra != NULL)
         scan_packed(reach, extra);
-}
-
-/* For a graph, from what is known about its kernels. */
-static void begin_graph(ffm_kernel_reach *reach, uint64_t executable)
-{
-    ffm_graph_fact fact;
-    uint32_t found;
-    reach->all = ffm_graph_has(executable, FFM_GRAPH_ALL);
-    reach->pageable = ffm_pageable_used() &&
-                      (ffm_graph_has(executable, FFM_GRAPH_PAGEABLE) || ffm_graph_has(executable, FFM_GRAPH_UNKNOWN));
-    reach->none = !ffm_graph_has(executable, FFM_GRAPH_KERNEL);
-    for (uint32_t place = 0; ffm_graph_next(executable, &place, &fact);)
-        if (fact.kind == FFM_GRAPH_REACHES && ffm_blocks_find(fact.box.address, &found))
-            reach_block(reach, found);
-}
-
-void ffm_kernel_begin(ffm_kernel_reach *reach, const ffm_function *function, const uint64_t *arguments)
-{
-    int parameters, extra;
-    if (ffm_is_named(function, "cuLaunchKernelEx")) {
-        parameters = 2;
-        extra = 3;
-    } else if (ffm_is_named(function, "cuLaunchKernel")) {
-        parameters = 9;
-        extra = 10;
-    } else if (ffm_is_named(function, "cuLaunchCooperativeKernel") && function->stream >= 0) {
-        parameters = 9;
-        extra = -1;
-    } else if (ffm_graphs_launched(function)) {
-        begin_graph(reach, arguments[function->handle]);
-        return;
-    } else { /* the launches of CUDA 2 */
-        reach->all = true;
-        reach->pageable = ffm_pageable_used();
-        return;
-    }
-    ffm_kernel_scan(reach, arguments[function->handle], (void *const *)arguments[parameters],
-                    extra < 0 ? NULL : (void *const *)arguments[extra]);
 }
 
 bool ffm_kernel_next(ffm_kernel_reach *reach, ffm_block *block)

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 
 #include "blocks.h"
-#include "catalogue.h"
 
 typedef struct {
     uint64_t reached[16]; /* indices of blocks that parameters point to, one bit each */
@@ -21,8 +20,8 @@ typedef struct {
 /* Examine the parameters of a kernel, as an array or in the packed form. */
 void ffm_kernel_scan(ffm_kernel_reach *reach, uint64_t kernel, void *const *parameters, void *const *extra);
 
-/* Examine the parameters of a launch. */
-void ffm_kernel_begin(ffm_kernel_reach *reach, const ffm_function *function, const uint64_t *arguments);
+/* The kernel can access the block with this index. */
+void ffm_kernel_reach_block(ffm_kernel_reach *reach, uint32_t place);
 
 /* The next block that it can access; false after the last. */
 bool ffm_kernel_next(ffm_kernel_reach *reach, ffm_block *block);

@@ -3,10 +3,7 @@
 #define FFM_HASHES_H
 
 #include "boxes.h"
-
-typedef struct {
-    uint64_t low, high;
-} ffm_hash;
+#include "hash.h"
 
 /* Hash the bytes of a box, row after row as if there were no gaps. More than FFM_PART_BYTES are hashed in parts:
  * `part`, unless NULL, is called for each with its index and hash, and the result is the hash of their hashes.
@@ -14,18 +11,7 @@ typedef struct {
 ffm_hash ffm_hash_box(const ffm_box *box, void (*part)(void *context, uint64_t place, const ffm_hash *hash),
                       void *context);
 
-/* The two implementations that it chooses from. */
-ffm_hash ffm_hash_box_sse2(const ffm_box *box, void (*part)(void *context, uint64_t place, const ffm_hash *hash),
-                           void *context);
-ffm_hash ffm_hash_box_avx2(const ffm_box *box, void (*part)(void *context, uint64_t place, const ffm_hash *hash),
-                           void *context);
-
 /* Equal for equal widths, heights and pitches. */
 uint32_t ffm_hash_shape(const ffm_box *box);
-
-static inline bool ffm_hash_equal(const ffm_hash *one, const ffm_hash *other)
-{
-    return one->low == other->low && one->high == other->high;
-}
 
 #endif

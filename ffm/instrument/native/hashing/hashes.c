@@ -1,4 +1,5 @@
 #define FFM_HASH_BOX ffm_hash_box_sse2
+#include "hashes.h"
 #include "hash_box.h"
 
 /* If the upper halves of vector registers are left in use, the program's own SSE code runs at a twentieth of its speed

@@ -7,8 +7,13 @@
 #include "records.h"
 #include "thread.h"
 
-/* Only operations with one of these stacks count; `plan` is NULL for all. */
-void ffm_protected_data_open(const ffm_plan_header *plan);
+/* Only operations with one of these stacks count; `plan` is NULL for all. False if its keys are not sorted. */
+bool ffm_protected_data_open(const ffm_plan_header *plan);
+
+void ffm_protected_data_after_fork(void);
+
+/* Whether operations with a stack count. */
+bool ffm_protected_data_planned(uint32_t stack);
 
 /* Before a call: a kernel that receives ordinary memory may use any of it, and obeys its protection. From then on
  * nothing is watched, and everything judged counts as used. */

@@ -1,6 +1,6 @@
 #include "protected_data.h"
 
-#include <string.h>
+#include <stddef.h>
 
 #include "accesses.h"
 #include "arming.h"
@@ -10,12 +10,12 @@
 #include "contexts.h"
 #include "extents.h"
 #include "graphs.h"
-#include "kernels.h"
+#include "launches.h"
 #include "mappings.h"
 #include "pageable.h"
+#include "planned.h"
 #include "ranges.h"
 #include "sink.h"
-#include "stacks.h"
 #include "thread_memory.h"
 #include "threads.h"
 #include "traced.h"
@@ -23,25 +23,25 @@
 
 enum { SEPARATE_ROWS = 64, PAGE = 4096 };
 
-static const ffm_plan_header *plan;
+static bool has_plan;
+static ffm_planned planned;
 
 static bool pageable_given; /* passed to a kernel; set under the lock of the ranges */
 
-void ffm_protected_data_open(const ffm_plan_header *planned)
+bool ffm_protected_data_open(const ffm_plan_header *plan)
 {
-    plan = planned;
+    has_plan = plan != NULL;
+    return !has_plan || ffm_planned_open(&planned, plan + 1, FFM_KEY_BYTES, plan->count);
 }
 
-static bool is_planned(uint32_t stack)
+void ffm_protected_data_after_fork(void)
 {
-    if (plan == NULL)
-        return true;
-    const uint8_t *key = ffm_stack_key(stack);
-    const uint8_t *planned = (const uint8_t *)(plan + 1);
-    for (uint64_t i = 0; i < plan->count; i++)
-        if (memcmp(planned + i * FFM_KEY_BYTES, key, FFM_KEY_BYTES) == 0)
-            return true;
-    return false;
+    ffm_planned_after_fork(&planned);
+}
+
+bool ffm_protected_data_planned(uint32_t stack)
+{
+    return !has_plan || ffm_planned_place(&planned, stack) != FFM_NOT_PLANNED;
 }
 
 /* The earlier of two ranges adds nothing to the later one: both are the same memory on the same stream, and no wait can
@@ -143,7 +143,7 @@ static void add_launch(const ffm_function *function, const uint64_t *arguments, 
         add_graph(arguments[function->handle], range, stack);
     ffm_block block;
     ffm_kernel_reach reach = {0};
-    ffm_kernel_begin(&reach, function, arguments);
+    ffm_launch_scan(&reach, function, arguments);
     while (ffm_kernel_next(&reach, &block)) {
         ffm_extents_used_by_gpu(block.start, block.start + block.bytes);
         range->box = (ffm_box){block.start, block.bytes, block.bytes, 1, block.bytes, 1, true};
@@ -156,7 +156,7 @@ static bool uses_pageable(const ffm_function *function, const uint64_t *argument
     ffm_kernel_reach reach = {0};
     if (function->kind != FFM_KIND_LAUNCH || !ffm_pageable_used())
         return false;
-    ffm_kernel_begin(&reach, function, arguments);
+    ffm_launch_scan(&reach, function, arguments);
     return reach.pageable;
 }
 
@@ -178,12 +178,12 @@ static bool protects(const ffm_function *function, const ffm_operation *operatio
     switch (function->kind) {
     case FFM_KIND_TRANSFER:
     case FFM_KIND_SET:
-        return operation->result == 0 && is_planned(operation->stack);
+        return operation->result == 0 && ffm_protected_data_planned(operation->stack);
     case FFM_KIND_LAUNCH:
         return operation->result == 0 &&
                (ffm_blocks_count() != 0 || ffm_graphs_launched(function) ||
                 __atomic_load_n(&pageable_given, __ATOMIC_RELAXED)) &&
-               is_planned(operation->stack);
+               ffm_protected_data_planned(operation->stack);
     default:
         return false;
     }

@@ -1,0 +1,26 @@
+"""Asynchronous copies from or to pageable memory, which are not asynchronous: PyTorch's `non_blocking` among them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.evidence.allocations import pageable_memory
+from ffm.instrument.recording.layout import constant
+from ffm.results.columns import Columns
+
+STAGED_BYTES = 64 * 1024
+"""Pageable uploads up to this size return once they are staged (CUDA Driver API, "API synchronization behavior")."""
+
+
+def sites_of_staged_copies(columns: Columns) -> list[int]:
+    """Return the stacks with such copies, in order.
+
+    The driver stages what is pageable in pinned memory: the CPU copies the bytes, and a call may wait for its stream.
+    """
+    copies = [function.index for function in load_catalogue().of_kind(Kind.TRANSFER) if function.asynchronous]
+    upload = (columns["flags"] & constant("FFM_OPERATION_HOST_SOURCE")) != 0
+    done = np.isin(columns["function"], copies) & (columns["result"] == 0)
+    rows, _ = pageable_memory(columns, np.flatnonzero(done & (~upload | (columns["bytes"] > STAGED_BYTES))))
+    stacks: list[int] = np.unique(columns["stack"][rows]).tolist()
+    return stacks

@@ -1,0 +1,19 @@
+/* What Frida's Interceptor calls in functions of the driver that it is attached to. */
+#ifndef FFM_CALLBACKS_H
+#define FFM_CALLBACKS_H
+
+#include "export.h"
+
+/* Both forms of cuGetProcAddress. */
+FFM_EXPORT void ffm_collector_entry_enter(void *invocation);
+FFM_EXPORT void ffm_collector_entry_leave(void *invocation);
+
+/* The driver's internal wait function. */
+FFM_EXPORT void ffm_collector_wait_enter(void *invocation);
+FFM_EXPORT void ffm_collector_wait_leave(void *invocation);
+
+/* Driver functions that cannot be replaced. */
+FFM_EXPORT void ffm_collector_call_enter(void *invocation);
+FFM_EXPORT void ffm_collector_call_leave(void *invocation);
+
+#endif

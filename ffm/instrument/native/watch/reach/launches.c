@@ -1,0 +1,44 @@
+#include "launches.h"
+
+#include <stddef.h>
+
+#include "graphs.h"
+#include "pageable.h"
+
+/* For a graph, from what is known about its kernels. */
+static void scan_graph(ffm_kernel_reach *reach, uint64_t executable)
+{
+    ffm_graph_fact fact;
+    uint32_t found;
+    reach->all = ffm_graph_has(executable, FFM_GRAPH_ALL);
+    reach->pageable = ffm_pageable_used() &&
+                      (ffm_graph_has(executable, FFM_GRAPH_PAGEABLE) || ffm_graph_has(executable, FFM_GRAPH_UNKNOWN));
+    reach->none = !ffm_graph_has(executable, FFM_GRAPH_KERNEL);
+    for (uint32_t place = 0; ffm_graph_next(executable, &place, &fact);)
+        if (fact.kind == FFM_GRAPH_REACHES && ffm_blocks_find(fact.box.address, &found))
+            ffm_kernel_reach_block(reach, found);
+}
+
+void ffm_launch_scan(ffm_kernel_reach *reach, const ffm_function *function, const uint64_t *arguments)
+{
+    int parameters, extra;
+    if (ffm_is_named(function, "cuLaunchKernelEx")) {
+        parameters = 2;
+        extra = 3;
+    } else if (ffm_is_named(function, "cuLaunchKernel")) {
+        parameters = 9;
+        extra = 10;
+    } else if (ffm_is_named(function, "cuLaunchCooperativeKernel") && function->stream >= 0) {
+        parameters = 9;
+        extra = -1;
+    } else if (ffm_graphs_launched(function)) {
+        scan_graph(reach, arguments[function->handle]);
+        return;
+    } else { /* the launches of CUDA 2 */
+        reach->all = true;
+        reach->pageable = ffm_pageable_used();
+        return;
+    }
+    ffm_kernel_scan(reach, arguments[function->handle], (void *const *)arguments[parameters],
+                    extra < 0 ? NULL : (void *const *)arguments[extra]);
+}

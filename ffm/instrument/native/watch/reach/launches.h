@@ -1,0 +1,11 @@
+/* Which host memory a launch can access: a kernel's, or that of all kernels of a graph. */
+#ifndef FFM_LAUNCHES_H
+#define FFM_LAUNCHES_H
+
+#include "catalogue.h"
+#include "kernels.h"
+
+/* Examine the parameters of a launch. */
+void ffm_launch_scan(ffm_kernel_reach *reach, const ffm_function *function, const uint64_t *arguments);
+
+#endif

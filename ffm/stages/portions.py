@@ -1,0 +1,131 @@
+"""What a stage measures of a run, and what it then did measure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import numpy as np
+
+from ffm.errors import DocumentError, ProgramError
+from ffm.evidence.marked_iterations import marked_iterations
+from ffm.evidence.stretches import stretches_of
+from ffm.instrument.recording.reader import Recording
+from ffm.instrument.session.portion import WHOLE, Asked, Calls, Iterations, Window
+from ffm.results.documents import Document, Portion, Tracing
+from ffm.results.folder import ResultsFolder
+from ffm.results.identity import read_latest
+
+
+def traced_portion(folder: ResultsFolder) -> Calls | Iterations | None:
+    """Return the portion that stage 2 measured, for the stages after it; None for the whole run.
+
+    Raises:
+        DocumentError: What stage 2 wrote is damaged or out of date.
+    """
+    if not folder.document("tracing").exists():
+        return None
+    run = read_latest(Tracing, folder, "tracing").run
+    portion = None if run is None else run.portion
+    if portion is None:
+        return None
+    if portion.ranges is not None:
+        return Iterations(portion.ranges, portion.every)
+    return Calls(portion.first_call, WHOLE if portion.end_call is None else portion.end_call)
+
+
+def measured_portion(
+    asked: Asked | None, recordings: Sequence[Recording], folder: Path, program: str
+) -> Portion | None:
+    """Describe what was measured of a run, whose recordings are in `folder`.
+
+    Raises:
+        ProgramError: Nothing was, or a window is not clear because several processes use the driver.
+    """
+    if asked is None:
+        return None
+    measured = [recording for recording in recordings if _judged(recording)]
+    marked = marked_iterations(list(recordings), folder) if isinstance(asked, Iterations) else []
+    mine = [
+        one for one in marked if isinstance(asked, Iterations) and (not asked.name or fnmatchcase(one.name, asked.name))
+    ]
+    if not measured:
+        raise ProgramError(_why_nothing(asked, recordings, sorted({one.name for one in marked}), len(mine), program))
+    if isinstance(asked, Window) and len(measured) > 1:
+        raise ProgramError(
+            f"{len(measured)} processes of {program} used the driver in the window, and where it lies in each of the "
+            "other runs is not known. Mark iterations with ffm.iteration, and choose them with --ranges NAME."
+        )
+    stretches = [stretches_of(recording) for recording in measured]
+    whole = asked if isinstance(asked, Iterations) else None
+    first = measured[0].stretches[0]
+    return Portion(
+        start_s=asked.start_s if isinstance(asked, Window) else None,
+        end_s=asked.end_s if isinstance(asked, Window) and not math.isinf(asked.end_s) else None,
+        first_call=int(first["calls"]) if whole is None else 0,
+        end_call=int(first["calls_closed"]) if whole is None and first["closed"] else None,
+        ranges=None if whole is None else whole.name,
+        every=1 if whole is None else whole.every,
+        stretches=sum(len(one) for one in stretches),
+        measured_s=max(float((one.end - one.begin).sum()) / 1e9 for one in stretches),
+        iterations=len(mine),
+        judged=sum(int((one.judged_end > one.judged_begin).sum()) for one in stretches) if whole is not None else 0,
+    )
+
+
+def _judged(recording: Recording) -> bool:
+    """Return whether anything that was measured is also judged: a sample needs the iteration after the first one."""
+    stretches = stretches_of(recording)
+    return bool((stretches.judged_end > stretches.judged_begin).any())
+
+
+def require_same_portion(documents: Sequence[Document]) -> None:
+    """Refuse runs of which different portions were measured.
+
+    Raises:
+        DocumentError: Says which stages to run again.
+    """
+    asked = [
+        None if run.portion is None else (run.portion.first_call, run.portion.end_call is None, run.portion.ranges)
+        for run in (document.run for document in documents)
+        if run is not None
+    ]
+    if any(one != asked[0] for one in asked):
+        raise DocumentError(
+            "The stages measured different portions of the run. Run the stages memory, sync-use and analysis again: "
+            "they measure the portion that stage tracing did."
+        )
+
+
+def _why_nothing(asked: Asked, recordings: Sequence[Recording], names: list[str], marks: int, program: str) -> str:
+    if isinstance(asked, Iterations):
+        if not names:
+            return (
+                f"{program} marked no iterations while it used the driver, so nothing was measured. Mark them in its "
+                "Python code (`with ffm.iteration(NAME):`) or with NVTX, or choose a window of seconds "
+                "(--window START..END)."
+            )
+        if not marks:
+            return (
+                f"{program} marked no iterations {asked.name!r}, so nothing was measured. It marked "
+                f"{', '.join(repr(name) for name in names)}."
+            )
+        return (
+            f"{program} marked {marks} iterations, too few for 1/{asked.every} of them: choose a smaller N, or leave "
+            "out --iterations."
+        )
+    if isinstance(asked, Calls):
+        return (
+            f"{program} made fewer than {asked.first:,} calls of the driver in this run, so it did not reach the "
+            "window to measure. Choose a window that lies earlier."
+        )
+    ends = [recording.operations["start"] + recording.operations["duration"] for recording in recordings]
+    starts = [int(recording.operations["start"].min()) for recording in recordings if len(recording.operations)]
+    lasted = (max(int(end.max()) for end in ends if len(end)) - min(starts)) / 1e9 if starts else 0.0
+    return (
+        f"The window begins {asked.start_s:g} s after the program's first driver call, but {program} made no call of "
+        f"the driver from then on (the last one that is known ended after {np.round(lasted, 2):g} s). Choose a window "
+        "that lies earlier."
+    )

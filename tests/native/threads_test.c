@@ -1,0 +1,150 @@
+/* Threads that call the driver and allocate at once, in a collector that watches no memory; the Python side checks the
+ * file. Built with ThreadSanitizer by test_threads.py. */
+#include <assert.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "catalogue.h"
+#include "collector.h"
+#include "host_blocks.h"
+#include "modes.h"
+
+typedef int (*synchronize)(void);
+typedef int (*download)(void *, uint64_t, size_t);
+typedef int (*upload)(uint64_t, const void *, size_t);
+typedef int (*launch)(uint64_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, uint64_t, void **,
+                      void **);
+
+enum { THREADS = 4, TURNS = 1000, BLOCK = 256, DEPTHS = 16 };
+
+/* Where threads stay in the end: a thread that ends would run libunwind's destructor of its variables, which takes a
+ * lock when ThreadSanitizer has forgotten the thread. */
+static pthread_barrier_t done;
+
+static char device[THREADS][BLOCK]; /* each thread has its own */
+
+static struct {
+    synchronize sync;
+    download down;
+    upload up;
+    launch kernel;
+} driver;
+
+static int driver_synchronize(void)
+{
+    return 0;
+}
+
+static int driver_download(void *destination, uint64_t source, size_t bytes)
+{
+    memcpy(destination, (const void *)source, bytes);
+    return 0;
+}
+
+static int driver_upload(uint64_t destination, const void *source, size_t bytes)
+{
+    memcpy((void *)destination, source, bytes);
+    return 0;
+}
+
+static int driver_launch(uint64_t kernel, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
+{
+    (void)kernel, (void)a, (void)b, (void)c, (void)d, (void)e;
+    return 0;
+}
+
+static int driver_create_event(uint64_t *event, unsigned flags)
+{
+    static uint64_t events;
+    *event = __atomic_add_fetch(&events, 1, __ATOMIC_RELAXED);
+    return (int)flags;
+}
+
+static int driver_record_event(uint64_t event, uint64_t stream)
+{
+    (void)event, (void)stream;
+    return 0;
+}
+
+static int driver_query(uint64_t object)
+{
+    (void)object;
+    return 0;
+}
+
+static int driver_elapsed(float *milliseconds, uint64_t first, uint64_t second)
+{
+    (void)first, (void)second;
+    *milliseconds = 0.25F;
+    return 0;
+}
+
+static void *hook(const char *name, void *original)
+{
+    for (uint32_t i = 0; i < FFM_FUNCTION_COUNT; i++) {
+        if (strcmp(ffm_catalogue[i].name, name) == 0) {
+            ffm_collector_bind(i, original, original);
+            return ffm_collector_wrapper(i);
+        }
+    }
+    fprintf(stderr, "the catalogue has no %s\n", name);
+    abort();
+}
+
+/* Five operations, at a depth that gives each a stack of its own. */
+static __attribute__((noinline)) void turn(char *host, char *there, int number, int depth)
+{
+    if (depth > 0) {
+        turn(host, there, number, depth - 1);
+        __asm__ volatile("");
+        return;
+    }
+    uint32_t known;
+    const uint64_t frames[1] = {(uint64_t)turn};
+    ffm_host_blocks_allocated((uint64_t)host, BLOCK, FFM_ALLOCATOR_MALLOC, frames, 1);
+    memset(host, number, BLOCK);
+    assert(driver.up((uint64_t)there, host, BLOCK) == 0);
+    assert(driver.kernel(1, 1, 1, 1, 1, 1, 1, 0, 0, NULL, NULL) == 0);
+    assert(driver.sync() == 0);
+    assert(driver.down(host, (uint64_t)there, BLOCK) == 0);
+    if (ffm_host_blocks_forget((uint64_t)host, &known))
+        ffm_host_blocks_released(known, FFM_ALLOCATOR_FREE, frames, 1);
+}
+
+static void *work(void *there)
+{
+    char *host = malloc(BLOCK);
+    for (int number = 0; number < TURNS; number++)
+        turn(host, there, number, number % DEPTHS);
+    free(host);
+    pthread_barrier_wait(&done);
+    pause();
+    return NULL;
+}
+
+int main(int count, char **arguments)
+{
+    assert(count == 2);
+    assert(ffm_collector_open(arguments[1], FFM_MODE_CONTENTS | FFM_MODE_GPU_TIMES | FFM_MODE_HOST, NULL) == 0);
+    hook("cuEventCreate", (void *)driver_create_event);
+    hook("cuEventRecord", (void *)driver_record_event);
+    hook("cuEventQuery", (void *)driver_query);
+    hook("cuStreamQuery", (void *)driver_query);
+    hook("cuEventElapsedTime", (void *)driver_elapsed);
+    driver.sync = (synchronize)hook("cuCtxSynchronize", (void *)driver_synchronize);
+    driver.down = (download)hook("cuMemcpyDtoH_v2", (void *)driver_download);
+    driver.up = (upload)hook("cuMemcpyHtoD_v2", (void *)driver_upload);
+    driver.kernel = (launch)hook("cuLaunchKernel", (void *)driver_launch);
+    pthread_barrier_init(&done, NULL, THREADS + 1);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_t thread;
+        assert(pthread_create(&thread, NULL, work, device[i]) == 0);
+    }
+    pthread_barrier_wait(&done);
+    _exit(0);
+}
