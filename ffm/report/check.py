@@ -195,6 +195,11 @@ def _rule(analysis: Analysis, many: TooMany | None) -> str:
 
 
 def _reason(analysis: Analysis, site: int) -> str:
+    if not analysis.proves and site in analysis.staged:
+        return (
+            "it copies from or to pageable memory, so it is not asynchronous: the CPU copies the bytes itself, and may "
+            "wait; pinned memory would need neither"
+        )
     if not analysis.proves:
         return "it waits for the GPU, and nothing proves that the program needs that, or does not"
     return "; ".join(

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from statistics import median
 
+from ffm.errors import FfmError
 from ffm.gate.problems import CallSite, call_site
 from ffm.remedy.shift import shift_between
 from ffm.report.places import place
 from ffm.results.analysis_document import Analysis, Benefit
 from ffm.results.stored import Results, benefits_of_sites
+
+QUICK = "quick"
+"""The origin of results of quick mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,9 @@ class SiteChange:
 
     place: str
     call: str
+    file: str
+    line: int
+    """0 if it is unknown."""
     old_site: int | None
     new_site: int | None
     old_count: int
@@ -70,6 +77,8 @@ class CompareView:
     same: int
     estimated: Promise | None
     """None if no site is gone."""
+    proved: bool
+    """Whether these are sites with problems; of quick mode, they are all that wait or transfer."""
 
 
 def compare(
@@ -79,8 +88,14 @@ def compare(
 
     Raises:
         DocumentError: The old results' timeline cannot be read.
+        FfmError: One of them is of quick mode, and the other is not.
     """
     before, after = old.document, new.document
+    if (before.origin == QUICK) != (after.origin == QUICK):
+        raise FfmError(
+            "one of these results is of quick mode, which lists all that waits, and the other of what is not needed. "
+            "Compare two of the same kind."
+        )
     pairs = paired(
         [call_site(before, index) for index in _called(before)], [call_site(after, i) for i in _called(after)]
     )
@@ -107,7 +122,8 @@ def compare(
             key=lambda change: -abs(change.old_seconds - change.new_seconds),
         ),
         same=sum(change.old_count == change.new_count for change in both),
-        estimated=_promise(benefits_of_sites(old, [fixed])[0]) if fixed else None,
+        estimated=_promise(_together(old, fixed)) if fixed else None,
+        proved=before.origin != QUICK,
     )
 
 
@@ -147,19 +163,36 @@ def _line(site: CallSite) -> tuple[str, int]:
     return PurePath(file).name, line
 
 
+def _together(old: Results, sites: list[int]) -> Benefit:
+    if old.document.origin == QUICK:
+        return old.presumed.of_sites([sites])[0]
+    return benefits_of_sites(old, [sites])[0]
+
+
+def _calls(analysis: Analysis, index: int | None) -> tuple[int, float]:
+    """Return how many calls of a site have a problem, or wait or transfer in quick mode; and what they are worth."""
+    if index is None:
+        return 0, 0.0
+    if analysis.origin != QUICK:
+        return analysis.sites[index].problem_count, analysis.sites[index].benefit.expected_s
+    wait = next((one for one in analysis.unproved if one.site == index), None)
+    return (0, 0.0) if wait is None else (wait.occurrences, wait.saving_s)
+
+
 def _change(before: Analysis, after: Analysis, first: int | None, second: int | None) -> SiteChange:
-    old = None if first is None else before.sites[first]
-    new = None if second is None else after.sites[second]
+    (old_count, old_s), (new_count, new_s) = _calls(before, first), _calls(after, second)
     where = place(after, second) if second is not None else place(before, first or 0)
     return SiteChange(
         place=where.place,
         call=where.call,
+        file=where.file,
+        line=where.line,
         old_site=None if first is None else first + 1,
         new_site=None if second is None else second + 1,
-        old_count=0 if old is None else old.problem_count,
-        new_count=0 if new is None else new.problem_count,
-        old_seconds=0.0 if old is None else old.benefit.expected_s,
-        new_seconds=0.0 if new is None else new.benefit.expected_s,
+        old_count=old_count,
+        new_count=new_count,
+        old_seconds=old_s,
+        new_seconds=new_s,
     )
 
 

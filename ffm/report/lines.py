@@ -98,7 +98,7 @@ def lines(opened: Results, estimator: Estimator = "carry", *, show_all: bool = F
                 occurrences=sum(analysis.sites[index].count for index in sites),
                 problems=sum(analysis.sites[index].problem_count for index in sites),
                 saving=scale.saving(benefit),
-                conditional=any(v.keep is not None for index in sites for v in analysis.sites[index].synchronization),
+                conditional=any(v.conditional for index in sites for v in analysis.sites[index].synchronization),
                 command=command(f"site {best + 1}", results),
             )
         )

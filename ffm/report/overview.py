@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from ffm.report.commands import command
 from ffm.report.downloads import Download, download, watch_notes
+from ffm.report.not_measured import NotMeasured, not_measured
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale
 from ffm.report.places import Place, place, told_apart
+from ffm.report.portion import portion_sentence
 from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.timing import TimingWaits, timing_waits
 from ffm.report.unproved import UnprovedWaits, unproved_waits, worth_proving
@@ -99,7 +101,11 @@ class Overview:
     """Sites of a single trace, of which nothing is proved."""
     unproved_hidden: int
     """How many more save less than the limit even at most."""
+    not_measured: list[NotMeasured]
+    """Sites that were left out of the measurement."""
     notes: list[str]
+    portion: str
+    """What was measured of the run, if it was not all, and what the rest is taken to be; otherwise empty."""
     results: str
     """The option that names these results, as the user gave it, for the commands; otherwise empty."""
 
@@ -158,7 +164,9 @@ def overview(
         sharing=sharing_waits(analysis),
         unproved=shown,
         unproved_hidden=len(unproved) - len(shown),
+        not_measured=not_measured(analysis),
         notes=[*analysis.notes, *watch_notes(analysis, results)],
+        portion=portion_sentence(analysis),
         results=results,
     )
 
@@ -189,7 +197,7 @@ def _sequence_row(analysis: Analysis, scale: Scale, number: int, results: str) -
         operations=len(sequence.operations),
         calls=sum(operation.count for operation in sequence.operations),
         conditional=any(
-            verdict.keep is not None
+            verdict.conditional
             for operation in sequence.operations
             for verdict in analysis.sites[operation.site].synchronization
         ),

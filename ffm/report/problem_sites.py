@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from ffm.remedy.frameworks import PYTHON, Framework, framework_of
 from ffm.remedy.identify import MemoryLink, PartialDownload, ProblemSite
 from ffm.report.downloads import download
@@ -58,6 +60,7 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 downloads=site.download is not None,
                 download=partial,
                 framework=_framework(analysis, site),
+                in_copy=_in_copy(analysis, site),
             )
         )
     return found
@@ -68,6 +71,17 @@ def _changed(index: int, site: Site) -> int:
     repeated = [verdict for verdict in site.transfer if verdict.kind in ("no-op", "repeat")]
     others = site.count - sum(verdict.occurrences for verdict in repeated)
     return max(others - any(verdict.first in (index, None) for verdict in repeated), 0)
+
+
+def _in_copy(analysis: Analysis, site: Site) -> bool:
+    """Return whether a copy of a Python package makes a site's call: between it and the Python code, a function says
+    so.
+    """
+    frames = analysis.stacks[site.stack].frames
+    native = list(takewhile(lambda frame: not frame.python, frames))
+    return _framework(analysis, site) not in (None, PYTHON) and any(
+        "copy" in each.function.lower() for each in native[1:]
+    )
 
 
 def _framework(analysis: Analysis, site: Site) -> Framework | None:

@@ -50,6 +50,8 @@ class SiteView:
     """What removing its waits would save, where the program needs them as written, or may do so."""
     unproved: bool
     """Whether it is unknown if the program needs them: a profiler recorded the run."""
+    not_measured: bool
+    """Whether it was left out of the measurement."""
     sequences: list[int]
     """Numbers of the sequences that contain the site."""
     results: str
@@ -104,6 +106,7 @@ def site(
         if without is None
         else Without(without.likely_s, scale.share(without.likely_s), without.low_s, without.high_s),
         unproved=any(wait.site == number - 1 for wait in analysis.unproved),
+        not_measured=number - 1 in analysis.not_measured,
         sequences=[
             position
             for position, sequence in enumerate(analysis.sequences, 1)

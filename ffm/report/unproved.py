@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ffm.report.not_measured import NOTHING
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Scale, count, percent
 from ffm.report.places import Place, place
 from ffm.results.analysis_document import Analysis
@@ -22,10 +23,11 @@ NOT_PROVED = (
 def advice(origin: str) -> str:
     """Return what to do next, given where the results come from."""
     trace = "One traced run" if origin == "quick" else "A profiler's trace"
+    some = ", for the first five alone with `--sites worst:5`" if origin == "quick" else ""
     return (
-        f"{trace} does not show whether the program needs these: `ffm run ./program` finds out. The first of them are "
-        "worth proving. A long wait may save little, because the next one then takes longer. These savings do not add "
-        "up."
+        f"{trace} does not show whether the program needs these: `ffm run ./program` finds out{some}. The first of "
+        "them are worth proving. A long wait may save little, because the next one then takes longer. These savings do "
+        "not add up."
     )
 
 
@@ -63,6 +65,8 @@ class UnprovedWaits:
 
 def why_nothing(analysis: Analysis) -> str:
     """Return why there is nothing to fix, if there is nothing."""
+    if analysis.not_measured:
+        return NOTHING
     return NOT_PROVED if analysis.unproved else NOT_FOUND
 
 

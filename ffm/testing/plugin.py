@@ -1,4 +1,5 @@
 """A plugin of pytest: `@pytest.mark.gpu_waits(max=3)` fails a test that waits for the GPU more often, on any thread.
+The fixture `gpu_waits` does so for parts of a test.
 
 Such a test runs in a process of its own, which quick mode traces; its reports are passed on. Nothing else changes, and
 without such a test nothing of ffm is imported.
@@ -16,9 +17,13 @@ from typing import Any
 
 import pytest
 
+from ffm.testing.blocks import GpuWaits, is_count, noting_blocks, read_blocks
+
 MARKER = "gpu_waits"
 REPORTS = "FFM_GPU_WAITS_REPORTS"
 """In the traced process: the file for its reports, one JSON object a line."""
+BLOCKS = ".blocks"
+"""Appended to that: the file for the blocks that the fixture limits."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,13 +44,26 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
     """Run a marked test in a traced process."""
     marker = item.get_closest_marker(MARKER)
-    if marker is None or REPORTS in os.environ or item.config.getoption("no_gpu_waits"):
+    wanted = marker is not None or MARKER in getattr(item, "fixturenames", ())
+    if not wanted or REPORTS in os.environ or item.config.getoption("no_gpu_waits"):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for report in _reports(item, marker):
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
+
+
+@pytest.fixture
+def gpu_waits() -> GpuWaits:
+    """Limit how often each thread may wait for the GPU in a block: `with gpu_waits(max=3): model.step(batch)`."""
+    reports = os.environ.get(REPORTS)
+    return noting_blocks(None if reports is None else Path(reports + BLOCKS), _calling_line)
+
+
+def _calling_line() -> str:
+    frame = sys._getframe(2)
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
 
 
 class _Recorder:
@@ -67,9 +85,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         session.config.pluginmanager.register(_Recorder(session.config, Path(path)), "ffm-recorder")
 
 
-def _reports(item: pytest.Item, marker: pytest.Mark) -> list[pytest.TestReport]:
-    most = marker.kwargs.get("max")
-    if marker.args or set(marker.kwargs) != {"max"} or not isinstance(most, int) or isinstance(most, bool) or most < 0:
+def _reports(item: pytest.Item, marker: pytest.Mark | None) -> list[pytest.TestReport]:
+    most = None if marker is None else marker.kwargs.get("max")
+    if marker is not None and (marker.args or set(marker.kwargs) != {"max"} or not is_count(most)):
         return [_failure(item, f"write the marker as `{MARKER}(max=3)`: it takes a number of waits, and nothing else.")]
     with tempfile.TemporaryDirectory(prefix="ffm-gpu-waits-") as folder:
         reports, said = _traced(item, Path(folder))
@@ -132,17 +150,28 @@ def _options(config: pytest.Config) -> list[str]:
     return options
 
 
-def _waits(item: pytest.Item, folder: Path, most: int) -> str:
-    """Return which waits are too many, or why they could not be counted; otherwise nothing."""
+def _waits(item: pytest.Item, folder: Path, most: int | None) -> str:
+    """Return which waits are too many, or why they could not be counted; otherwise nothing.
+
+    `most` is what the marker says of the whole test, if it has one.
+    """
     from ffm.errors import FfmError
     from ffm.gate.rules_file import read_rules
     from ffm.results.stored import open_results
-    from ffm.testing.waits import too_many, waits_of_test
+    from ffm.testing.traced import starts_of_calls
+    from ffm.testing.waits import too_many, waits_of_test, waits_within
 
     name: Any = getattr(item, "originalname", None) or item.name
     try:
         rules, _ = read_rules(None, item.config.rootpath)
-        return too_many(waits_of_test(open_results(folder / "results"), item.path, name, rules), most)
+        results, blocks = open_results(folder / "results"), read_blocks(folder / f"reports{BLOCKS}")
+        wrong = [] if most is None else [too_many(waits_of_test(results, item.path, name, rules), most)]
+        starts = starts_of_calls(folder / "results") if blocks else None
+        for block in blocks:
+            if starts is not None:
+                found = waits_within(results, starts, block.begin, block.end, rules)
+                wrong.append(too_many(found, block.most, block.where))
+        return "\n".join(filter(None, wrong))
     except FfmError as error:
         return f"ffm: {error}"
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ffm.gate.problems import call_site
 from ffm.gate.rules import Rules
 from ffm.report.places import place
-from ffm.results.presumed import waiting
+from ffm.results.presumed import waiting_calls
 from ffm.results.stored import Results
 
 
@@ -49,7 +50,29 @@ def waits_of_test(results: Results, file: Path, function: str, rules: Rules) -> 
     own = within[timeline.site]
     main = np.isin(timeline.thread, timeline.thread[own])
     begins = int(timeline.start[own].min()) if own.any() else 0
-    counted = waiting(timeline, results.work) & (own | (~main & (timeline.start >= begins)))
+    return _by_place(results, own | (~main & (timeline.start >= begins)), rules)
+
+
+def waits_within(results: Results, starts: NDArray[np.int64], begin: int, end: int, rules: Rules) -> list[Waits]:
+    """Return the waits, on all threads, that begin within a block of a test; otherwise as `waits_of_test`.
+
+    Args:
+        results: of the traced test.
+        starts: when the calls began, in the timeline's order, in nanoseconds of `CLOCK_MONOTONIC`, as `begin` and
+            `end`. Those of the timeline itself are corrected for what the tracing costs.
+        begin: of the block.
+        end: of the block.
+        rules: what is allowed.
+
+    Raises:
+        DocumentError: The timeline next to the document cannot be read.
+    """
+    return _by_place(results, (starts >= begin) & (starts <= end), rules)
+
+
+def _by_place(results: Results, among: NDArray[np.bool_], rules: Rules) -> list[Waits]:
+    timeline, analysis = results.timeline, results.document
+    counted = waiting_calls(timeline, results.work, analysis.staged) & among
     pairs, counts = np.unique(np.column_stack((timeline.thread, timeline.site))[counted], axis=0, return_counts=True)
     found = []
     for (thread, index), count in zip(pairs.tolist(), counts.tolist(), strict=True):
@@ -62,14 +85,18 @@ def waits_of_test(results: Results, file: Path, function: str, rules: Rules) -> 
     return sorted(found, key=lambda waits: (waits.thread, -waits.count, waits.place))
 
 
-def too_many(found: list[Waits], most: int) -> str:
-    """Return what is wrong if a thread waits more than `most` times: a line for each place; otherwise nothing."""
+def too_many(found: list[Waits], most: int, where: str = "") -> str:
+    """Return what is wrong if a thread waits more than `most` times: a line for each place; otherwise nothing.
+
+    `where` names the block that is meant, if it is not the whole test.
+    """
+    within = f" within {where}" if where else ""
     threads = sorted({waits.thread for waits in found})
     lines = []
     for thread in threads:
         mine = [waits for waits in found if waits.thread == thread]
         total = sum(waits.count for waits in mine)
         if total > most:
-            lines.append(f"thread {thread} waits for the GPU {total:,} times, and {most:,} are allowed:")
+            lines.append(f"thread {thread} waits for the GPU {total:,} times{within}, and {most:,} are allowed:")
             lines += [f"  {waits.place}: {waits.call}, {waits.count:,}x" for waits in mine]
     return "\n".join(lines)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ffm.results.analysis_document import Analysis, Site
+from tests.clients.gating import gate
 from tests.clients.scripts import BUILD, HERE, TARGETS, marked_line, measured, virtual_gpu
 
 ENVIRONMENT = Path(os.environ.get("FFM_CUPY", BUILD / "cupy" / "env"))
@@ -40,10 +41,11 @@ def test_device_code_is_refused_with_the_drivers_error() -> None:
     assert done.stdout.splitlines()[:2] == ["CUDA_ERROR_NO_BINARY_FOR_GPU", "CUDA_ERROR_INVALID_IMAGE"]
 
 
-def test_its_kernels_compute() -> None:
-    """CUB's reductions come compiled for each GPU, without PTX; without accelerators CuPy uses its own kernels."""
+@pytest.mark.parametrize("accelerators", ["cub", ""])
+def test_its_kernels_compute(accelerators: str) -> None:
+    """Its kernels have to be PTX. CUB's have PTX for a newer GPU only, which stands in for their machine code."""
     script = HERE / "cupy_kernels.py"
-    with virtual_gpu(CUPY_COMPILE_WITH_PTX="1", CUPY_ACCELERATORS=""):
+    with virtual_gpu(CUPY_COMPILE_WITH_PTX="1", CUPY_ACCELERATORS=accelerators):
         done = subprocess.run([PYTHON, script], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == ["elementwise True", "sum 499999500000"], done.stderr
 
@@ -100,3 +102,14 @@ def test_a_table_that_is_sent_between_kernels_is_found(tmp_path: Path) -> None:
     assert (Path(upload.file).name, upload.line, upload.count) == (target.name, marked_line(target), 100)
     assert sum(verdict.occurrences for verdict in upload.transfer) >= 98
     assert sum(site.count for site in found.sites if site.kind == "launch") >= 200
+
+
+def test_the_gate_names_the_lines_that_lead_to_waits(tmp_path: Path) -> None:
+    found = gate(PYTHON, HERE / "cupy_gate.py", tmp_path)
+    assert found.code == 1
+    assert {(count, thread) for _, count, thread in found.at("on a thread")} == {(4, 2)}
+    assert {count for _, count, _ in found.at("set")} == {6}
+    assert {thread for _, _, thread in found.at("item")} == {1}
+    assert [call for call, *_ in found.at("at the end")] == ["cudaDeviceSynchronize"]
+    allowed = '[[allow]]\nfile = "cupy_gate.py"\nreason = "told"\n'
+    assert gate(PYTHON, found.script, tmp_path, allowed).code == 0

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from ffm.results.analysis_document import Analysis, Site
-from tests.clients.scripts import BUILD, TARGETS, marked_line, measured, printed, virtual_gpu
+from tests.clients.gating import gate
+from tests.clients.scripts import BUILD, HERE, TARGETS, marked_line, measured, printed, virtual_gpu
 
 ENVIRONMENT = Path(os.environ.get("FFM_TORCH", BUILD / "torch" / "env"))
 PYTHON = ENVIRONMENT / "bin" / "python"
@@ -72,3 +73,19 @@ def test_what_is_found_at_the_marked_line(target: Target, tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", [target.name for target in TARGETS_FOUND])
 def test_the_mended_program_prints_the_same(name: str) -> None:
     assert len(set(printed(PYTHON, name, f"{name}_fixed"))) == 1
+
+
+def test_the_gate_names_the_lines_that_lead_to_waits(tmp_path: Path) -> None:
+    found = gate(PYTHON, HERE / "torch_gate.py", tmp_path, "", "--iterations", "train step")
+    assert found.code == 1
+    assert found.at("pageable") == [("cudaMemcpyAsync", 6, 1)]
+    assert found.at("item") == [("cudaStreamSynchronize", 6, 1)]
+    assert found.at("on a thread") == [("cudaStreamSynchronize", 4, 2)]
+    assert found.at("at the end") == [("cudaDeviceSynchronize", 1, 1)]
+    (iterated,) = found.view["iterations"]
+    assert (iterated["thread"], iterated["iterations"], iterated["waits"]["median"]) == (1, 5, 2)
+    allowed = "".join(
+        f'[[allow]]\n{how}\nreason = "told"\n'
+        for how in ('file = "torch_gate.py"', 'stack = ["libtorch*", "evaluate"]', 'call = "cudaDevice*"')
+    )
+    assert gate(PYTHON, found.script, tmp_path, allowed).code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from xml.etree import ElementTree
 
 import msgspec
 import pytest
@@ -12,7 +13,9 @@ from gate_calls import a_site
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ffm.errors import FfmError
 from ffm.report.compare import compare, paired
+from ffm.report.formats import compare as formats
 from ffm.report.terminal.compare import compare_lines
 from ffm.results.analysis_document import Site
 from ffm.results.documents import Stack
@@ -106,3 +109,32 @@ def test_more_measurements_give_the_difference_an_interval(old: Results) -> None
     assert view.interval is not None
     assert view.interval.low_s == pytest.approx(0.004) and view.interval.high_s == pytest.approx(0.004)
     assert "it saves between 0.004" in list(compare_lines(view))[2]
+
+
+def test_other_programs_are_told_what_is_worse(old: Results) -> None:
+    root, wall_s = Path("/nowhere"), old.document.wall_s
+    without = changed(old, wall_s, **no_problem(old.document.sites[0]))
+    fewer = changed(old, wall_s, problem_count=40)
+    for before, after, level, rule in ((without, old, "error", "come"), (fewer, old, "warning", "more")):
+        view = compare(before, after)
+        (one,) = [*view.come, *view.changed]
+        notice, annotation = formats.github(view, root).splitlines()
+        assert notice.startswith("::notice title=ffm compare::the run takes")
+        assert annotation.startswith(f"::{level} file={one.file},line=10,title=ffm compare::solve.cu:10 cudaFree: ")
+        (result,) = formats.sarif(view, root)["runs"][0]["results"]
+        assert (result["ruleId"], result["level"]) == (f"ffm/{rule}", level)
+        (failure,) = ElementTree.fromstring(formats.junit(view)).iter("failure")
+        assert (failure.get("type"), failure.get("message")) == (rule, result["message"]["text"])
+
+
+def test_what_is_no_worse_passes(old: Results) -> None:
+    view = compare(old, changed(old, old.document.wall_s, problem_count=40))
+    assert "::error" not in formats.github(view, Path("/nowhere"))
+    assert formats.sarif(view, Path("/nowhere"))["runs"][0]["results"] == []
+    assert ElementTree.fromstring(formats.junit(view)).get("failures") == "0"
+
+
+def test_results_of_two_kinds_are_not_compared(old: Results) -> None:
+    quick = Results(old.folder, msgspec.structs.replace(old.document, origin="quick"))
+    with pytest.raises(FfmError, match="quick mode"):
+        compare(old, quick)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pytest
-from simulator import Call, traced
+from simulator import Call, Member, traced, traced_together
 
 from ffm.errors import FfmError
 from ffm.model.device import Action
 from ffm.model.timeline import Kind, Problem
 from ffm.report.overview import overview
-from ffm.report.waiting.path import PathView, change_view, fixed_view, path_view, region_view
+from ffm.report.waiting.path import PathView, RegionBounds, change_view, fixed_view, path_view, region_view
 from ffm.report.waiting.shares import in_one_line
 from ffm.results.documents import Frame, Module, Stack
 from ffm.results.stored import Results, open_results
@@ -128,6 +129,48 @@ def test_a_region_says_what_it_is_on_the_path(results: Results) -> None:
     assert [gain.factor for gain in view.gains] == [pytest.approx(1 / 0.9), 2.0, None]
     assert [round(gain.seconds, 6) for gain in view.gains] == [0.006, 0.030, 0.040]
     assert [where.site for where in view.sites] == [1]
+    assert view.bounds == RegionBounds(pytest.approx(0.040), 0.0, 0.0)
+
+
+def test_the_first_screen_says_what_a_tenth_and_all_of_a_region_are_worth(view: PathView) -> None:
+    """CPU work that is gone leaves its wait, but the time after the last call ends no wait."""
+    saved = {row.name: (row.tenth_s, row.gone_s) for row in view.regions}
+    assert saved["solve"] == (pytest.approx(0.006), pytest.approx(0.040))
+    assert saved["main"] == (pytest.approx(0.0027), pytest.approx(0.027))
+
+
+def test_threads_wait_for_the_slowest_of_their_team(tmp_path: Path) -> None:
+    """Of two threads, one works 2 ms and the other 5 ms; sharing the slow one's evenly would save 1.5 ms."""
+    once = [Call(Action.NONE, Kind.OTHER, own=MS)] * 2
+    members = [
+        Member(0, 0, once),
+        Member(0, 0, [Call(Action.NONE, Kind.OTHER, own=2 * MS)], 0, 0),
+        Member(0, 0, [Call(Action.NONE, Kind.OTHER, own=5 * MS)], 0, 0),
+    ]
+    timeline, work, _ = traced_together(members)
+    start = np.array([0, 6, 1, 1]) * MS
+    site = np.array([0, 0, 1, 2], np.int32)
+    gap = np.array([5, 0, 0, 0]) * MS
+    lines = (1, 2, 3)
+    write_results(
+        Findings(
+            application="team",
+            command=["./team"],
+            wall_s=0.007,
+            timeline=dataclasses.replace(timeline, start=start, site=site, gap=gap),
+            sites=[SiteDescription(number, "cuCtxGetCurrent") for number in range(3)],
+            stacks=[Stack(key=f"{line:032x}", frames=frames(("work", line), call="cuCtxGetCurrent")) for line in lines],
+            modules=[Module(path="/bin/team", build_id="aa"), Module(path="/lib/libcuda.so", build_id="bb")],
+            work=dataclasses.replace(work, measured=np.full(4, -1)),
+        ),
+        tmp_path,
+    )
+    results = open_results(tmp_path)
+    view = path_view(results)
+    assert [(row.place, row.threads_s) for row in view.threads_for] == [("als.cu:3", pytest.approx(0.003))]
+    assert {row.name: row.count for row in view.patterns} == {"uneven threads": 1}
+    slow = region_view(results, str(view.threads_for[0].number))
+    assert (slow.bounds.faster_s, slow.bounds.even_s) == (pytest.approx(0.003), pytest.approx(0.0015))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ffm.testing.blocks import noting_blocks, read_blocks
 from ffm.vgpu.paths import library_folder
 
 TESTS = """
@@ -64,6 +65,17 @@ def test_fails(memory):
     assert wait(memory[1], 4) == "no"
 
 
+def test_blocks(memory, gpu_waits):
+    with gpu_waits(max=3):
+        wait(memory[1], 3)
+    wait(memory[1], 9)
+    with gpu_waits(max=1):  # too few
+        wait(memory[1], 2)
+        thread = threading.Thread(target=work, args=(*memory, 1))
+        thread.start()
+        thread.join()
+
+
 @pytest.mark.gpu_waits(max=3)
 def test_skipped():
     pytest.skip("told")
@@ -77,7 +89,10 @@ def test_wrong():
 def test_other(memory):
     wait(memory[1], 9)
 """
-IN_THE_LOOP = next(number for number, line in enumerate(TESTS.splitlines(), 1) if "# in the loop" in line)
+IN_THE_LOOP, TOO_FEW = (
+    next(number for number, line in enumerate(TESTS.splitlines(), 1) if mark in line)
+    for mark in ("# in the loop", "# too few")
+)
 
 
 @dataclass(frozen=True)
@@ -119,6 +134,7 @@ def test_each_test_has_its_own_outcome(ran: Ran) -> None:
     assert outcomes == {
         "test_other": "PASSED",
         "test_many": "FAILED",
+        "test_blocks": "FAILED",
         "test_threads": "FAILED",
         "test_fails": "FAILED",
         "test_wrong": "FAILED",
@@ -133,6 +149,32 @@ def test_a_failure_names_the_line_and_the_thread(ran: Ran) -> None:
 
 def test_threads_are_counted_apart(ran: Ran) -> None:
     assert re.findall(r"thread (\d) waits for the GPU (\d) times", ran.of("test_threads")) == [("3", "4")]
+
+
+def test_a_block_has_its_own_limit(ran: Ran) -> None:
+    said = ran.of("test_blocks")
+    within = f"within test_marked.py:{TOO_FEW}, and 1 are allowed:"
+    assert re.findall(r"thread \d waits for the GPU.*", said) == [f"thread 1 waits for the GPU 2 times {within}"]
+    assert f"test_marked.py:{IN_THE_LOOP}: cuCtxSynchronize, 2x" in said
+
+
+def test_a_limit_that_is_no_number_is_refused() -> None:
+    with pytest.raises(TypeError, match="gpu_waits"):
+        noting_blocks(None, lambda: "")(max="3")
+
+
+def test_nothing_is_noted_where_nobody_traces() -> None:
+    with noting_blocks(None, lambda: "")(max=0):
+        pass
+
+
+def test_blocks_are_noted_although_they_fail(tmp_path: Path) -> None:
+    limit = noting_blocks(tmp_path / "blocks", lambda: "test.py:5")
+    with pytest.raises(ZeroDivisionError), limit(max=3):
+        _ = 1 / 0
+    (block,) = read_blocks(tmp_path / "blocks")
+    assert (block.most, block.where) == (3, "test.py:5")
+    assert block.begin <= block.end
 
 
 def test_a_test_that_fails_by_itself_says_so(ran: Ran) -> None:

@@ -74,11 +74,11 @@ def junit(view: CheckView) -> bytes:
 def _annotation(level: str, message: str, at: Violation | None = None) -> str:
     properties = "title=ffm check"
     if at is not None and at.line:
-        properties = f"file={_escaped(at.place.rpartition(':')[0], ':,')},line={at.line},{properties}"
-    return f"::{level} {properties}::{_escaped(message)}"
+        properties = f"file={escaped(at.place.rpartition(':')[0], ':,')},line={at.line},{properties}"
+    return f"::{level} {properties}::{escaped(message)}"
 
 
-def _escaped(text: str, further: str = "") -> str:
+def escaped(text: str, further: str = "") -> str:
     """Escape what ends a command or, in its properties, a value."""
     for letter in "%\r\n" + further:
         text = text.replace(letter, f"%{ord(letter):02X}")

@@ -1,4 +1,6 @@
-"""Everything that the terminal shows, in one HTML file with pictures; it needs no network and no scripts."""
+"""Everything that the terminal shows, in one HTML file with pictures, which needs no network. Only the picture of the
+run in time needs scripts, of which the file contains the only one.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,13 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
-from ffm.report import sharing, timing, unproved
+from ffm.report import not_measured, sharing, timing, unproved
 from ffm.report.commands import command
 from ffm.report.downloads import is_partial
 from ffm.report.fold import fold
 from ffm.report.formats import pictures
 from ffm.report.formats.pictures import Picture, calls_picture, run_picture, sequence_picture
+from ffm.report.formats.timeline import TimelineData
 from ffm.report.names import cut_middle, shorten
 from ffm.report.numbers import (
     ESTIMATOR_MEANINGS,
@@ -51,13 +54,14 @@ def write_html(
     *,
     show_all: bool = False,
     results: str = "",
+    timeline: TimelineData | None = None,
 ) -> None:
-    """Write the report to a file, with the remedies if they are given.
+    """Write the report to a file, with the remedies and the run in time if they are given.
 
     Raises:
         OSError: The file cannot be written.
     """
-    page = html(analysis, estimator, remedies, show_all=show_all, results=results)
+    page = html(analysis, estimator, remedies, show_all=show_all, results=results, timeline=timeline)
     with named_output(path) as file:
         file.write(page.encode())
 
@@ -69,6 +73,7 @@ def html(
     *,
     show_all: bool = False,
     results: str = "",
+    timeline: TimelineData | None = None,
 ) -> str:
     """Return the report as the text of one HTML file. Names from the measured program are escaped.
 
@@ -100,6 +105,7 @@ def html(
         timing=timing,
         sharing=sharing,
         unproved=unproved,
+        not_measured=not_measured,
         view=view,
         nothing_found=nothing_found(view),
         estimators=shown_estimators(estimator),
@@ -110,6 +116,7 @@ def html(
         sequences=sequences,
         folds=folds,
         remedies=remedies,
+        timeline=timeline,
         sites=[
             site(analysis, number, estimator, results=results) for number in _mentioned(analysis, sequences, remedies)
         ],

@@ -14,7 +14,7 @@ def compare_lines(view: CompareView) -> Iterator[str]:
     scale = Scale(max(*view.old_s, *view.new_s))
     yield f"before: {view.old}, {_times(view.old_s, scale)}"
     yield f"after:  {view.new}, {_times(view.new_s, scale)}"
-    yield _saved(view, scale)
+    yield summary(view)
     if view.estimated is not None:
         promise = view.estimated
         between = (
@@ -23,11 +23,12 @@ def compare_lines(view: CompareView) -> Iterator[str]:
             else f", between {scale.seconds(promise.low_s)} and {scale.seconds(promise.high_s)}"
         )
         yield f"estimated before for the sites that are gone: {scale.seconds(promise.seconds)}{between}"
+    what = "with problems" if view.proved else "that wait or transfer"
     for title, sites in (("gone", view.gone), ("come", view.come), ("changed", view.changed)):
-        yield f"{plural(len(sites), 'site')} with problems {title}" + (":" if sites else "")
+        yield f"{plural(len(sites), 'site')} {what} {title}" + (":" if sites else "")
         for one in sites:
-            yield f"  {_site(one, scale)}"
-    yield f"{plural(view.same, 'site')} with as many problems as before"
+            yield f"  {told(one, scale)}"
+    yield f"{plural(view.same, 'site')} with as many {'problems' if view.proved else 'such calls'} as before"
 
 
 def _times(seconds: list[float], scale: Scale) -> str:
@@ -36,7 +37,9 @@ def _times(seconds: list[float], scale: Scale) -> str:
     return f"{scale.seconds(min(seconds))} to {scale.seconds(max(seconds))} ({len(seconds)} measurements)"
 
 
-def _saved(view: CompareView, scale: Scale) -> str:
+def summary(view: CompareView) -> str:
+    """Return how much less or more time the run takes."""
+    scale = Scale(max(*view.old_s, *view.new_s))
     before = median(view.old_s)
     share = f" ({percent(100 * abs(view.saved_s) / before)})" if before > 0 else ""
     amount = f"{scale.seconds(abs(view.saved_s))} {'less' if view.saved_s >= 0 else 'more'}"
@@ -47,7 +50,8 @@ def _saved(view: CompareView, scale: Scale) -> str:
     return f"{text}; it saves between {low} and {high} with {percent(100 * view.interval.confidence)} confidence"
 
 
-def _site(change: SiteChange, scale: Scale) -> str:
+def told(change: SiteChange, scale: Scale) -> str:
+    """Return what has changed at a site."""
     counts = f"{change.old_count:,} before, {change.new_count:,} after"
     seconds = f"{scale.seconds(change.old_seconds)} before, {scale.seconds(change.new_seconds)} after"
     return f"{change.place} {change.call}: {counts}; alone worth {seconds}"

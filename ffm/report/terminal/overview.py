@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ffm.report import sharing, timing, unproved
+from ffm.report import not_measured, sharing, timing, unproved
 from ffm.report.commands import command
 from ffm.report.numbers import Scale, count, percent, plural
 from ffm.report.overview import Overview, PartialDownload, Row, Section, nothing_found
@@ -51,6 +51,8 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
         parts.append(paragraph(shlex.join(view.command), style="dim"))
     if unproved.recorded(view.origin):
         parts.append(paragraph(unproved.recorded(view.origin)))
+    if view.portion:
+        parts.append(paragraph(view.portion))
     if view.stages:
         costs = "; ".join(f"{c.stage} {scale.seconds(c.wall_s)} ({c.ratio:.2f}x)" for c in view.stages)
         parts.append(paragraph(f"Runs: {costs}."))
@@ -58,7 +60,7 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
     if view.unproved or view.unproved_hidden:
         parts += _unproved(view, scale, len(view.unproved))
     elif nothing_found(view):
-        parts += [heading(unproved.NOT_FOUND)]
+        parts += [heading(not_measured.NOTHING if view.not_measured else unproved.NOT_FOUND)]
     else:
         for section, shape in ((view.folds, FOLDS), (view.sequences, SEQUENCES), (view.points, POINTS)):
             parts += _section(section, shape, view, scale, width)
@@ -66,6 +68,8 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
         parts += _legend(view)
     parts += _kept_waits(timing.HEADING, [waits.told(scale) for waits in view.timing], timing.ADVICE)
     parts += _kept_waits(sharing.HEADING, [waits.told(scale) for waits in view.sharing], sharing.ADVICE)
+    left_out = [one.told(scale) for one in view.not_measured]
+    parts += _kept_waits(not_measured.HEADING, left_out, not_measured.ADVICE, LEFT_OUT_ROWS)
     if view.downloads:
         parts.append(heading("Downloaded and not touched"))
         parts += [bullet(_untouched(one, scale)) for one in view.downloads]
@@ -85,6 +89,9 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
     return Group(*parts)
 
 
+LEFT_OUT_ROWS = 20
+"""Of the sites that were not measured, on the whole screen."""
+
 FIRST_ROWS = 8
 """Rows of a section on the first screen."""
 
@@ -94,12 +101,13 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
     scale = Scale(view.wall_s)
     parts: list[RenderableType] = [
         Text(f"{view.application}: {scale.seconds(view.wall_s)} of wall time", style="bold"),
+        *([paragraph(view.portion)] if view.portion else []),
         *_path(view),
     ]
     if view.unproved or view.unproved_hidden:
         parts += [paragraph(unproved.recorded(view.origin)), *_unproved(view, scale, FIRST_ROWS)]
     elif nothing_found(view):
-        parts += [heading(unproved.NOT_FOUND)]
+        parts += [heading(not_measured.NOTHING if view.not_measured else unproved.NOT_FOUND)]
     else:
         for section, shape in ((view.folds, FOLDS), (view.sequences, SEQUENCES)):
             left = len(section.rows) - FIRST_ROWS
@@ -109,6 +117,8 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
         parts += _together(view, scale)
     parts += _kept_waits(timing.HEADING, [waits.told(scale) for waits in view.timing], timing.ADVICE, FIRST_ROWS)
     parts += _kept_waits(sharing.HEADING, [waits.told(scale) for waits in view.sharing], sharing.ADVICE, FIRST_ROWS)
+    left_out = [one.told(scale) for one in view.not_measured]
+    parts += _kept_waits(not_measured.HEADING, left_out, not_measured.ADVICE, FIRST_ROWS)
     following_commands = [(command("report", view.results), "all of this, with each single point")]
     if not nothing_found(view):
         following_commands.append(

@@ -13,6 +13,7 @@ from ffm.report.waiting.path import (
     Gain,
     GpuRow,
     PathView,
+    RegionBounds,
     RegionRow,
     RegionView,
 )
@@ -82,11 +83,11 @@ def _regions(view: PathView, scale: Scale, width: int) -> list[RenderableType]:
     title = heading("Regions")
     title.append("  by their seconds on the path", style="not bold")
     parts: list[RenderableType] = [title]
-    tried = any(row.twice_s is not None for row in view.regions)
+    tried = any(row.gone_s is not None for row in view.regions)
     columns = [
         Column("on path", right=True, style="bold"),
         Column("of path", right=True),
-        *([Column("2x saves", right=True)] if tried else []),
+        *([Column("10 % less", right=True), Column("at most", right=True)] if tried else []),
         Column("number", right=True),
         Column("region", flexible=True),
     ]
@@ -94,7 +95,7 @@ def _regions(view: PathView, scale: Scale, width: int) -> list[RenderableType]:
         [
             scale.seconds(row.path_s),
             percent(row.path_percent),
-            *([scale.seconds(row.twice_s or 0.0)] if tried else []),
+            *([scale.seconds(row.tenth_s or 0.0), scale.seconds(row.gone_s or 0.0)] if tried else []),
             str(row.number),
             region_name(row),
         ]
@@ -106,7 +107,8 @@ def _regions(view: PathView, scale: Scale, width: int) -> list[RenderableType]:
     if tried:
         parts.append(
             paragraph(
-                "2x saves: what the run would save if the region were twice as fast, by replay; these do not add up"
+                "10 % less, at most: what the run would save if the region took 10 % less time, and if it were gone, "
+                "by replay; these do not add up"
             )
         )
     return parts
@@ -116,9 +118,13 @@ def _blame(view: PathView, scale: Scale, width: int) -> list[RenderableType]:
     """Show who is most to blame for waiting."""
     parts: list[RenderableType] = []
     columns = [Column("seconds", right=True), Column("number", right=True), Column("region", flexible=True)]
-    for title, rows in (("The CPU waited for", view.waited_for), ("The GPU was idle during", view.idle_for)):
-        if rows:
-            cells = [[scale.seconds(row.blamed_s), str(row.number), region_name(row)] for row in rows]
+    for title, listed in (
+        ("The CPU waited for", [(row, row.blamed_s) for row in view.waited_for]),
+        ("The GPU was idle during", [(row, row.blamed_s) for row in view.idle_for]),
+        ("Threads waited for others during", [(row, row.threads_s) for row in view.threads_for]),
+    ):
+        if listed:
+            cells = [[scale.seconds(seconds), str(row.number), region_name(row)] for row, seconds in listed]
             parts += [heading(title), table(columns, cells, width)]
     return parts
 
@@ -151,13 +157,27 @@ def render_region(view: RegionView, width: int = 80) -> RenderableType:
             f"{scale.seconds(row.path_s)} ({percent(row.path_percent)} of it)"
         ),
         *([paragraph(_blamed(row, scale))] if row.blamed_s > 0 else []),
+        *([paragraph(f"other threads waited {scale.seconds(row.threads_s)} for it")] if row.threads_s > 0 else []),
         *(bullet(f"{part.name}: {scale.seconds(part.seconds)} ({percent(part.percent)})") for part in view.parts),
         heading("If it were faster, the run would save"),
         *(bullet(f"{_factor(gain)}: {_gain(gain, scale)}") for gain in view.gains),
+        *_bounds(view.bounds, scale),
     ]
     sites = [(where.command, "a call site of it") for where in view.sites[:3]]
     parts += [heading("Next"), following((view.command, "any other factor"), *sites)]
     return Group(*parts)
+
+
+def _bounds(bounds: RegionBounds, scale: Scale) -> list[RenderableType]:
+    """Tell what the waits that the region causes allow."""
+    told = []
+    if bounds.faster_s > 0:
+        told.append(f"until whoever waits least for it waits no more: {scale.seconds(bounds.faster_s)}")
+    if bounds.even_s > 0:
+        told.append(f"if the threads that wait for it took an equal share of it: {scale.seconds(bounds.even_s)}")
+    if bounds.passed_on_s > 0:
+        told.append(f"waiting that it causes through other waits: {scale.seconds(bounds.passed_on_s)}")
+    return [heading("By the waits that it causes, each alone"), *map(bullet, told)] if told else []
 
 
 def _blamed(row: RegionRow, scale: Scale) -> str:

@@ -17,6 +17,7 @@ NEEDED = (
     "The program needs these waits as it is written. If it read what they protect later, or ordered streams by events, "
     "removing them would save:"
 )
+NOT_MEASURED = "this site was left out, so it is not known whether the program needs it."
 UNPROVED = "If they prove unnecessary, doing without all of them saves:"
 
 
@@ -31,7 +32,11 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
         return Group(title, within, outside, *_stack(view, width))
     parts: list[RenderableType] = [
         title,
-        *([] if view.unproved else [recoverable("Time recoverable", scale, view.saving, view.estimator)]),
+        *(
+            []
+            if view.unproved or view.not_measured
+            else [recoverable("Time recoverable", scale, view.saving, view.estimator)]
+        ),
         within,
         paragraph(_called(view)),
         Text(),
@@ -40,6 +45,8 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
     ]
     if view.findings:
         parts += [bullet(finding_text(finding)) for finding in view.findings]
+    elif view.not_measured:
+        parts.append(paragraph(f"Not measured: {NOT_MEASURED}"))
     elif view.unproved:
         parts.append(paragraph("One trace does not show whether the program needs these waits and transfers."))
     else:

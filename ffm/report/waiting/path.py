@@ -23,8 +23,11 @@ from ffm.results.stored import Results
 WHOLE_GPU = "GPU"
 """The name for all of the GPU's work."""
 
-TRIED_ROWS = 3_000_000
-"""At most so many rows are replayed for the column of what regions twice as fast would save."""
+TRIED_ROWS = 6_000_000
+"""At most so many rows are replayed for the columns of what faster regions would save."""
+
+TENTH = 1 / 0.9
+"""The factor of what is 10 % faster."""
 
 LISTED_REGIONS = 20
 """Regions that are listed unless all are asked for."""
@@ -37,6 +40,7 @@ NOT_SUBTRACTED = (
 LISTED_BLAMED = 3
 """Regions that are listed as those most to blame."""
 
+TOLD = "threads and processes that came early to a barrier, a collective operation or a message"
 _NS = 1e9
 _CHANGE = re.compile(r"(?P<region>.+)=(?P<factor>\d+(\.\d+)?)x?", re.DOTALL)
 _GONE = "gone"
@@ -56,9 +60,9 @@ class Gain:
 class RegionRow:
     """A region. `number` names it on the command line. `path_s` is the part of `total_s` on the path.
 
-    `kind` is `CPU`, `call`, `kernel` or `transfer`. `twice_s` is what the run would save if it were twice as fast; None
-    if that was not tried. `blamed_s` is, for GPU work, how long the CPU waited for it, otherwise how long the GPU was
-    idle meanwhile.
+    `kind` is `CPU`, `call`, `kernel` or `transfer`. `tenth_s` is what the run would save if it were 10 % faster, and
+    `gone_s` if it were gone; None if that was not tried. `blamed_s` is, for GPU work, how long the CPU waited for it,
+    otherwise how long the GPU was idle meanwhile. `threads_s` is how long other threads waited for it.
     """
 
     number: int
@@ -70,7 +74,9 @@ class RegionRow:
     path_s: float
     path_percent: float
     blamed_s: float
-    twice_s: float | None
+    threads_s: float
+    tenth_s: float | None
+    gone_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +127,8 @@ class PathView:
     """The GPU work that the CPU waited for longest."""
     idle_for: list[RegionRow]
     """What the CPU did longest while the GPU was idle."""
+    threads_for: list[RegionRow]
+    """What threads did that others of their team waited for longest."""
     patterns: list[PatternRow]
     gpu: list[GpuRow]
     notes: list[str]
@@ -136,6 +144,20 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
+class RegionBounds:
+    """What a region can save while everything else stays as it is, by the waits that it causes. Seconds.
+
+    `faster_s` is until whoever waits least for it waits no more, `even_s` what sharing it evenly among the threads of
+    its team saves; 0 without a team. `passed_on_s` is how much more waiting it is to blame for if blame for waiting
+    goes on to what was waited for.
+    """
+
+    faster_s: float
+    even_s: float
+    passed_on_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class RegionView:
     """One region: how much of it is on the path, and what the run would save if it were faster or gone."""
 
@@ -144,6 +166,7 @@ class RegionView:
     region: RegionRow
     parts: list[Share]
     """What its time on the path is; percent of the path."""
+    bounds: RegionBounds
     gains: list[Gain]
     sites: list[Where]
     command: str
@@ -184,7 +207,7 @@ def path_view(results: Results, *, show_all: bool = False, words: str = "") -> P
     share = None if path is None else path.agreed
     found = find_regions(results.document, run)
     shown = _shown(found, show_all)
-    rows = [_row(found, index, _twice(results, run, found, index, shown)) for index in range(shown)]
+    rows = [_tried(results, run, found, index, shown) for index in range(shown)]
     view = _laid_out(results, run, found, rows, results.document.wall_s, words)
     return replace(view, agreed_percent=None if share is None else 100 * share)
 
@@ -215,13 +238,14 @@ def fixed_view(results: Results, *, show_all: bool = False, words: str = "") -> 
     def numbered(rows: list[RegionRow]) -> list[RegionRow]:
         return [replace(row, number=numbers.get((row.kind, row.name, row.place), 0)) for row in rows]
 
-    rows = [_row(found, index, None) for index in range(_shown(found, show_all))]
+    rows = [_row(found, index) for index in range(_shown(found, show_all))]
     view = _laid_out(results, run, found, numbered(rows), wall_s, words)
     return replace(
         view,
         saved_s=saved_s,
         waited_for=numbered(view.waited_for),
         idle_for=numbered(view.idle_for),
+        threads_for=numbered(view.threads_for),
         notes=[NOT_SUBTRACTED, *view.notes],
     )
 
@@ -241,7 +265,7 @@ def _shown(found: Regions, show_all: bool) -> int:
 def _laid_out(
     results: Results, run: RunPath, found: Regions, rows: list[RegionRow], wall_s: float, words: str
 ) -> PathView:
-    patterns = find_patterns(run.timeline, run.work, run.graph)
+    patterns = find_patterns(run.timeline, run.work, run.graph, run.meetings)
     return PathView(
         application=results.document.application,
         origin=results.document.origin,
@@ -254,7 +278,8 @@ def _laid_out(
         hidden=len(found.regions) - len(rows),
         waited_for=_blamed(found, ("kernel", "transfer")),
         idle_for=_blamed(found, ("CPU", "call")),
-        patterns=_pattern_rows(patterns),
+        threads_for=_most(found, [region.threads_s for region in found.regions]),
+        patterns=_pattern_rows(patterns, told=run.work.awaits is not None),
         gpu=[_gpu_row(use) for use in patterns.gpu],
         notes=_notes(run),
         results=words,
@@ -281,13 +306,14 @@ def region_view(results: Results, wanted: str, words: str = "") -> RegionView:
     return RegionView(
         application=document.application,
         wall_s=document.wall_s,
-        region=_row(found, number, None),
+        region=_row(found, number),
         parts=[
             Share(name, float(seconds[part]), found.percent(float(seconds[part])))
             for part, name in _PARTS.items()
             if seconds[part] > 0
         ],
-        gains=[_gain(results, run, found, [number], factor) for factor in (1 / 0.9, 2.0, math.inf)],
+        bounds=RegionBounds(region.faster_bound_s, region.even_bound_s, region.passed_on_s),
+        gains=[_gain(results, run, found, [number], factor) for factor in (TENTH, 2.0, math.inf)],
         sites=[Where(site + 1, command(f"site {site + 1}", words)) for site in region.sites],
         command=command(f"path --if {number + 1}=2x", words),
     )
@@ -313,7 +339,7 @@ def change_view(results: Results, changes: Sequence[str]) -> ChangeView:
         taken.update(numbers)
         less, still = found.saved_by(numbers, factor, run)
         saved, share = saved + less, np.minimum(share, still)
-        listed += [Change(_row(found, number, None), _told(factor)) for number in numbers]
+        listed += [Change(_row(found, number), _told(factor)) for number in numbers]
         path_s += sum(found.regions[number].path_s for number in numbers) * (1 - 1 / factor)
     only = wanted[0][1] if len({factor for _, factor in wanted}) == 1 else math.inf
     gain = _replayed(results, saved, share, only, path_s)
@@ -330,7 +356,7 @@ _PARTS = {
 }
 
 
-def _row(found: Regions, number: int, twice_s: float | None) -> RegionRow:
+def _row(found: Regions, number: int, tenth_s: float | None = None, gone_s: float | None = None) -> RegionRow:
     region = found.regions[number]
     return RegionRow(
         number=number + 1,
@@ -342,30 +368,46 @@ def _row(found: Regions, number: int, twice_s: float | None) -> RegionRow:
         path_s=region.path_s,
         path_percent=found.percent(region.path_s),
         blamed_s=region.blamed_s,
-        twice_s=twice_s,
+        threads_s=region.threads_s,
+        tenth_s=tenth_s,
+        gone_s=gone_s,
     )
 
 
 def _blamed(found: Regions, kinds: tuple[str, ...]) -> list[RegionRow]:
     """Return the regions of some kinds that are most to blame."""
-    numbers = [number for number, one in enumerate(found.regions) if one.kind in kinds and one.blamed_s > 0]
-    ordered = sorted(numbers, key=lambda number: -found.regions[number].blamed_s)
-    return [_row(found, number, None) for number in ordered[:LISTED_BLAMED]]
+    return _most(found, [one.blamed_s if one.kind in kinds else 0.0 for one in found.regions])
+
+
+def _most(found: Regions, seconds: list[float]) -> list[RegionRow]:
+    """Return the regions with the most seconds."""
+    ordered = sorted((number for number, each in enumerate(seconds) if each > 0), key=lambda number: -seconds[number])
+    return [_row(found, number) for number in ordered[:LISTED_BLAMED]]
 
 
 def _told(factor: float) -> float | None:
     return None if math.isinf(factor) else factor
 
 
-def _twice(results: Results, run: RunPath, found: Regions, number: int, shown: int) -> float | None:
-    if len(run.timeline) * shown > TRIED_ROWS:
-        return None
-    return _gain(results, run, found, [number], 2.0).seconds
+def _tried(results: Results, run: RunPath, found: Regions, number: int, shown: int) -> RegionRow:
+    """Return a region with what it would save if it were 10 % faster, and gone."""
+    if 2 * len(run.timeline) * shown > TRIED_ROWS:
+        return _row(found, number)
+    tenth_s, gone_s = (
+        _likely_s(results, *found.saved_by([number], factor, run), factor, _less_on_path_s(found, [number], factor))
+        for factor in (TENTH, math.inf)
+    )
+    return _row(found, number, tenth_s, gone_s)
+
+
+def _less_on_path_s(found: Regions, numbers: list[int], factor: float) -> float:
+    """Return what becomes shorter of the path as it is if some regions become faster."""
+    return sum(found.regions[number].path_s for number in numbers) * (1 - 1 / factor)
 
 
 def _gain(results: Results, run: RunPath, found: Regions, numbers: list[int], factor: float) -> Gain:
-    on_path_s = sum(found.regions[number].path_s for number in numbers) * (1 - 1 / factor)
-    return _replayed(results, *found.saved_by(numbers, factor, run), factor, on_path_s)
+    less_s = _less_on_path_s(found, numbers, factor)
+    return _replayed(results, *found.saved_by(numbers, factor, run), factor, less_s)
 
 
 def _replayed(
@@ -375,15 +417,30 @@ def _replayed(
     factor: float,
     on_path_s: float,
 ) -> Gain:
-    """Replay the run. What becomes faster, but stays, saves no more than it takes away from the path: the path is still
-    as long as the rest of it. Of several threads it is not known well enough who waits for whom to say so.
-    """
+    """Replay the run."""
     replayed = results.estimates.changed(saved, share)
-    assert replayed is not None and results.work is not None, "there is a path"
-    likely_s = replayed.likely_s
-    if len(results.work.process_of_thread) == 1 and not math.isinf(factor):
-        likely_s = min(likely_s, on_path_s)
+    assert replayed is not None, "there is a path"
+    likely_s = _no_more_than_the_path(results, replayed.likely_s, factor, on_path_s)
     return Gain(_told(factor), likely_s, min(replayed.low_s, likely_s), replayed.high_s)
+
+
+def _likely_s(
+    results: Results, saved: NDArray[np.int64], share: NDArray[np.float64], factor: float, on_path_s: float
+) -> float:
+    """Replay the run with the likely times of the GPU alone."""
+    likely_s = results.estimates.likely_change(saved, share)
+    assert likely_s is not None, "there is a path"
+    return _no_more_than_the_path(results, likely_s, factor, on_path_s)
+
+
+def _no_more_than_the_path(results: Results, likely_s: float, factor: float, on_path_s: float) -> float:
+    """What becomes faster, but stays, saves no more than it takes away from the path: the path is still as long as the
+    rest of it. Of several threads it is not known well enough who waits for whom to say so.
+    """
+    assert results.work is not None, "there is a path"
+    if len(results.work.process_of_thread) == 1 and not math.isinf(factor):
+        return min(likely_s, on_path_s)
+    return likely_s
 
 
 def _change(text: str) -> tuple[str, float]:
@@ -429,7 +486,8 @@ def _listed(found: Regions, numbers: Sequence[int]) -> str:
     return first + (f"; and {len(numbers) - 5} more" if len(numbers) > 5 else "")
 
 
-def _pattern_rows(found: Patterns) -> list[PatternRow]:
+def _pattern_rows(found: Patterns, *, told: bool) -> list[PatternRow]:
+    uneven = TOLD if told else "threads that ended before the last of those joined together"
     rows = [
         PatternRow(
             "early synchronization",
@@ -455,6 +513,12 @@ def _pattern_rows(found: Patterns) -> list[PatternRow]:
             found.launch_delay.count,
             found.launch_delay.lasting / _NS,
         ),
+        PatternRow(
+            "uneven threads",
+            uneven,
+            found.uneven.count,
+            found.uneven.lasting / _NS,
+        ),
     ]
     return [row for row in rows if row.count]
 
@@ -471,7 +535,9 @@ def _gpu_row(use: GpuUse) -> GpuRow:
 
 
 def _notes(run: RunPath) -> list[str]:
-    notes = []
+    notes: list[str] = []
+    if run.work.awaits is not None:
+        return notes
     if run.work.processes > 1:
         notes.append(
             "The path is that of the process that ended last: what processes wait for from each other is not recorded."

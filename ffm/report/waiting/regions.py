@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.names import base_name, starts_a_thread
 from ffm.model.timeline import Kind
-from ffm.model.waiting.blame import find_blame
+from ffm.model.waiting.blame import Blame, find_blame
+from ffm.model.waiting.bounds import find_bounds
+from ffm.model.waiting.meeting_blame import Shared
 from ffm.model.waiting.path import Part, Path
 from ffm.report.places import frame_place, place, told_apart
 from ffm.results.analysis_document import Analysis
@@ -52,6 +54,14 @@ class Region:
     """GPU work: how long the CPU waited for it. Others: how long the GPU was idle meanwhile, until the same thread gave
     it work.
     """
+    threads_s: float
+    """How long other threads of a team waited for it."""
+    passed_on_s: float
+    """How much more it is to blame for if blame for waiting is passed on to what was waited for."""
+    faster_bound_s: float
+    """As `ffm.model.waiting.bounds.Bounds.faster`; idle time of the GPU counts as waiting."""
+    even_bound_s: float
+    """As `ffm.model.waiting.bounds.Bounds.even`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +95,12 @@ class Regions:
 
 def find_regions(analysis: Analysis, run: RunPath) -> Regions:
     """Return the regions of a run with their times."""
-    path, graph, blame = run.path, run.graph, find_blame(run.timeline, run.work, run.graph)
+    path, blame = run.path, find_blame(run.timeline, run.work, run.graph, run.meetings)
     table = _Table(analysis, run)
     count = len(table.keys)
-    on_path, idle = table.of_pieces(path), table.of_pieces(blame.idle)
+    on_path = table.of_pieces(path)
     path_s = np.bincount(on_path, weights=(path.end - path.begin) / _NS, minlength=count)
-    blamed_s = np.bincount(table.of_gpu[graph.works], weights=blame.work[graph.works] / _NS, minlength=count)
-    blamed_s = blamed_s + np.bincount(idle, weights=(blame.idle.end - blame.idle.begin) / _NS, minlength=count)
+    shares = _Shares.of(run, blame, table)
     total_s, counts = table.totals()
     total_s[table.before] += path_s[table.before]
     order = np.lexsort((-total_s, -path_s))
@@ -106,7 +115,11 @@ def find_regions(analysis: Analysis, run: RunPath) -> Regions:
             count=int(counts[index]),
             total_s=float(total_s[index]),
             path_s=float(path_s[index]),
-            blamed_s=float(blamed_s[index]),
+            blamed_s=float(shares.blamed[index]) / _NS,
+            threads_s=float(shares.threads[index]) / _NS,
+            passed_on_s=float(shares.passed_on[index]) / _NS,
+            faster_bound_s=float(shares.faster[index]) / _NS,
+            even_bound_s=float(shares.even[index]) / _NS,
         )
         for index in order.tolist()
         if total_s[index] > 0 or path_s[index] > 0
@@ -184,6 +197,41 @@ class _Table:
             self.lines.append(set())
         self.sites[index].add(site)
         return index
+
+
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """What the regions of a table are to blame for, and bounds of what they could save, in nanoseconds."""
+
+    blamed: NDArray[np.float64]
+    threads: NDArray[np.float64]
+    passed_on: NDArray[np.float64]
+    faster: NDArray[np.float64]
+    even: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, run: RunPath, blame: Blame, table: _Table) -> _Shares:
+        count, works = len(table.keys), run.graph.works
+
+        def of_work(nanoseconds: NDArray[np.int64]) -> NDArray[np.float64]:
+            return _weighted(table.of_gpu[works], nanoseconds[works], count)
+
+        def of_threads(shared: Shared) -> NDArray[np.float64]:
+            return _weighted(table.of_pieces(shared.pieces), shared.blame, count)
+
+        lasting = blame.idle.end - blame.idle.begin
+        idle = _weighted(table.of_pieces(blame.idle), lasting, count)
+        work, threads = of_work(blame.work), of_threads(blame.threads)
+        passed_on = of_work(blame.work_passed_on) - work + of_threads(blame.passed_on) - threads
+        of_piece = table.of_pieces(blame.threads.pieces)
+        bounds = find_bounds(run.timeline, run.graph, table.of_gpu, run.meetings, blame.threads, of_piece, count)
+        return cls(work + idle, threads, passed_on.clip(0), bounds.faster + idle, bounds.even.astype(np.float64))
+
+
+def _weighted(number: NDArray[np.int64], weights: NDArray[Any], count: int) -> NDArray[np.float64]:
+    """Return the sum of the weights of each number below `count`."""
+    sums: NDArray[np.float64] = np.bincount(number, weights=weights, minlength=count).astype(np.float64)
+    return sums
 
 
 def _with_lines(file: str, lines: set[int]) -> str:

@@ -1,0 +1,40 @@
+"""Sites that were left out of a measurement, for the screens: nothing is known of whether the program needs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ffm.report.numbers import Scale, plural
+from ffm.report.places import Place, place
+from ffm.results.analysis_document import Analysis
+
+HEADING = "Not measured"
+ADVICE = (
+    "Whether the program needs these is not known. What is said of the measured sites holds as long as these stay. "
+    "`ffm run` without --sites measures all."
+)
+NOTHING = "No problem was found among the sites that were measured."
+
+
+@dataclass(frozen=True, slots=True)
+class NotMeasured:
+    """A site that waits or transfers and was left out. Seconds."""
+
+    where: Place
+    occurrences: int
+    waited_s: float
+
+    def told(self, scale: Scale) -> str:
+        """Return it in a sentence."""
+        return (
+            f"{self.where}: {plural(self.occurrences, 'call')}, in which it waited for {scale.seconds(self.waited_s)}."
+        )
+
+
+def not_measured(analysis: Analysis) -> list[NotMeasured]:
+    """Return the sites that were left out, longest wait first."""
+    found = [
+        NotMeasured(place(analysis, index), analysis.sites[index].count, analysis.sites[index].wait_s)
+        for index in analysis.not_measured
+    ]
+    return sorted(found, key=lambda one: -one.waited_s)

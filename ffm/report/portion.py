@@ -1,0 +1,40 @@
+"""What was measured of a run, in words, if it was not all."""
+
+from __future__ import annotations
+
+from ffm.results.analysis_document import Analysis
+from ffm.results.documents import Portion
+
+
+def portion_sentence(analysis: Analysis) -> str:
+    """Return two sentences: what was measured, and what the rest was taken to be; empty for a whole run."""
+    portion = analysis.portion
+    if portion is None:
+        return ""
+    rest = max(analysis.wall_s - portion.measured_s, 0.0)
+    return (
+        f"Only a portion of the run was measured: {_which(portion)}, which took {portion.measured_s:.2f} s. The other "
+        f"{rest:.2f} s are taken to stay as they are: nothing in them is judged, and no saving in them is counted."
+        f"{_scaled(portion)}"
+    )
+
+
+def _which(portion: Portion) -> str:
+    if portion.ranges is not None:
+        named = f" {portion.ranges!r}" if portion.ranges else ""
+        sample = f", a sample of each {portion.every:,}th" if portion.every > 1 else ""
+        return f"{portion.judged:,} of {portion.iterations:,} iterations{named}{sample}"
+    if portion.start_s is None:
+        end = "the end" if portion.end_call is None else f"call {portion.end_call:,}"
+        return f"from call {portion.first_call:,} to {end}"
+    end = "the end" if portion.end_s is None else f"{portion.end_s:g} s"
+    return f"from {portion.start_s:g} s to {end}, counted from the first driver call"
+
+
+def _scaled(portion: Portion) -> str:
+    if portion.every == 1 or portion.judged == 0:
+        return ""
+    return (
+        f" If all iterations are like the measured ones, the whole run saves {portion.iterations / portion.judged:.1f} "
+        "times as much as is shown."
+    )

@@ -1,0 +1,25 @@
+"""When the calls of a traced test began, as the clock said then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.evidence.operations import EVENTS
+from ffm.results.documents import Tracing, read_owned
+from ffm.results.folder import ResultsFolder
+from ffm.results.tables import stored_table
+
+
+def starts_of_calls(folder: Path) -> NDArray[np.int64]:
+    """Return when each call of the results' timeline began, in nanoseconds of `CLOCK_MONOTONIC`; shape (n,).
+
+    Raises:
+        DocumentError: The traced run next to the results cannot be read.
+    """
+    tracing, _ = read_owned(Tracing, ResultsFolder(folder).document("tracing"))
+    columns = stored_table(tracing, "events", EVENTS, folder)
+    starts: NDArray[np.int64] = columns["start"]
+    return starts
