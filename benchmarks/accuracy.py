@@ -258,12 +258,14 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         return
     axes = figure.add_subplot()
     axes.axvspan(*GOAL, color="#cce8cc", label="goal")
+    named: set[str] = set()
     for place, one in enumerate(reversed(shown)):
         low, high = ((bound or 0.0) / one["measured_s"] for bound in one["interval_s"])
         axes.plot([low, high], [place, place], color="#4477aa", linewidth=3, solid_capstyle="butt")
         for name, mark, colour in (("bound", "^", "#bbbbbb"), ("carry", "s", "#cc9955"), ("replay", "o", "#224466")):
             if one["ratios"][name] is not None:
-                axes.plot(one["ratios"][name], place, mark, color=colour, label=name if place == 0 else None)
+                axes.plot(one["ratios"][name], place, mark, color=colour, label=None if name in named else name)
+                named.add(name)
     axes.set_yticks(range(len(shown)), [one["twin"] for one in reversed(shown)])
     axes.set_xlim(0, 2)
     axes.set_xlabel("estimate / measured saving; the bar is the interval")

@@ -2,7 +2,7 @@
 
     python benchmarks/hashing.py                 # 4 KiB to 512 MiB, 15 rounds
 
-Compiles the collector's own hashing (`ffm/instrument/native/collector/hashes.c`, XXH3-128; with its own flags) into a
+Compiles the collector's own hashing (`ffm/instrument/native/hashing/hashes.c`, XXH3-128; with its own flags) into a
 library, together with a loop that only reads: 256-bit loads, eight at a time. Both process the same bytes in turn, in
 one process and one thread; a small buffer several times, until a millisecond's worth of bytes was read. The goal is 80
 % of the speed of reading memory (docs/architecture.md#goals), so it applies if the bytes come from memory: in buffers
@@ -35,8 +35,8 @@ from ffm.driver.generate import include_text
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results" / "hashing.json"
 NATIVE = ROOT / "ffm" / "instrument" / "native"
-COLLECTOR = NATIVE / "collector"
-SEEN = tuple(f"-I{NATIVE / folder}" for folder in ("collector", "calls", "record", "base"))
+HASHING = NATIVE / "hashing"
+SEEN = tuple(f"-I{NATIVE / folder}" for folder in ("hashing", "calls", "record", "base"))
 GOAL = 0.8
 FLAGS = ("-std=c11", "-O2", "-D_GNU_SOURCE", "-fPIC", "-shared")
 """As in ffm/instrument/native/CMakeLists.txt."""
@@ -56,7 +56,7 @@ def build(folder: Path) -> ctypes.CDLL:
     """
     (folder / "catalogue.inc").write_text(include_text(load_catalogue()))
     library = folder / "libhashing.so"
-    sources = [Path(__file__).parent / "programs" / "hashing.c", COLLECTOR / "hashes.c", COLLECTOR / "hashes_avx2.c"]
+    sources = [Path(__file__).parent / "programs" / "hashing.c", HASHING / "hashes.c", HASHING / "hashes_avx2.c"]
     subprocess.run(["cc", *FLAGS, *SEEN, f"-I{folder}", "-o", library, *sources], check=True)
     loaded = ctypes.CDLL(str(library))
     for name in ("hash_once", "read_once"):

@@ -5,7 +5,7 @@
 
 Prints the processor seconds of each step, for a million operations, and their ratio to NumPy's sort of as many random
 64-bit numbers. The sort and the steps take turns, so that the ratio says more of the code than of the machine and of
-what else it does. The timeline is that of `benchmarks/model.py`, of one thread and of several, with a stream for each.
+what else it does. The timeline is made up (`made_up.py`), of one thread and of several, with a stream for each.
 Kernels are compiled before. Writes `benchmarks/results/replaying.json`.
 """
 
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from machine import description, watch_others
-from model import make_timeline
+from made_up import make_timeline
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import infer_gpu_times

@@ -2,12 +2,14 @@
 
     python benchmarks/scale.py                  # 10^5 and 10^6 driver calls
     python benchmarks/scale.py --largest 7      # and 10^7
+    python benchmarks/scale.py --grown 8        # and the analysis of 10^7 and 10^8, from repeated tables
 
 `programs/turns.c` uploads, launches, waits, launches and downloads, with 10,000 blocks of host memory allocated and one
 of 64 GiB. For each size it runs bare, then under `ffm stage` of all five stages, and then the views look at the
 results. Of each command this notes the seconds, the processor's seconds, the most memory of its largest process, and
 what it left on the disk. What a stage takes after its run, and the cost of a call in the run, are told by its document.
-A view runs twice, and the second counts: the first fills the caches of a new machine.
+With `--grown`, stage 5 and the views also look at the largest run's tables repeated ten times and more
+(`benchmarks/grown.py`). A view runs twice, and the second counts: the first fills the caches of a new machine.
 
 Prints a table with the cost of one call at each size, which is flat where a command scales; writes
 `benchmarks/results/scale.json` and a picture next to it.
@@ -27,12 +29,14 @@ from pathlib import Path
 from typing import Any
 
 from building import build
+from grown import grow
 from machine import description, watch_others
 from pictures import new_figure
 from rich.console import Console
 from rich.table import Table
 
 from ffm.results.folder import STAGES
+from ffm.results.tables import read_table
 from ffm.stages.registry import MEASURING_STAGES
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
@@ -103,11 +107,28 @@ def measure(program: Path, calls: int, folder: Path, console: Console) -> list[C
             after_s = wall_s - document["wall_s"] - document["preparation_s"]
             ratio = document["wall_s"] / costs[0].wall_s
         costs.append(Cost(stage, calls, wall_s, processor_s, memory_bytes, grown, after_s, ratio))
+    return costs + measure_views(calls, folder)
+
+
+def measure_views(calls: int, folder: Path) -> list[Cost]:
+    """Run all views on the results in a folder."""
+    results, costs = folder / "results", []
     for name in VIEWS:
         command = [FFM, name, *words_of(name, results), "--results", "results"]
         run(command, folder)
         costs.append(Cost(name, calls, *run(command, folder)))
     return costs
+
+
+def measure_grown(source: Path, calls: int, folder: Path, console: Console) -> list[Cost]:
+    """Analyse the results of a run of so many calls, repeated from a shorter run's, and run all views on them."""
+    console.print(f"{calls:,} calls: repeated", highlight=False)
+    results = folder / "results"
+    counted = len(read_table(source / "tracing-events.arrow")["start"])
+    grow(source, results, round(calls / counted))
+    before = size_of(results)
+    took = run([FFM, "stage", "analysis", "--results", "results"], folder)
+    return [Cost("analysis", calls, *took, size_of(results) - before), *measure_views(calls, folder)]
 
 
 def words_of(view: str, results: Path) -> list[str]:
@@ -163,6 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smallest", type=int, default=5, help="a power of ten")
     parser.add_argument("--largest", type=int, default=6, help="a power of ten")
+    parser.add_argument("--grown", type=int, default=0, help="a power of ten; up to it, only the analysis is measured")
     arguments = parser.parse_args()
     if not 2 <= arguments.smallest <= arguments.largest:
         parser.error("--smallest must be at least 2, and --largest at least that")
@@ -174,6 +196,10 @@ def main() -> None:
             folder = Path(place) / str(power)
             folder.mkdir()
             costs += measure(program, 10**power, folder, console)
+        for power in range(arguments.largest + 1, arguments.grown + 1):
+            folder = Path(place) / str(power)
+            folder.mkdir()
+            costs += measure_grown(Path(place) / str(arguments.largest) / "results", 10**power, folder, console)
     show(costs)
     print(others)
     RESULTS.parent.mkdir(exist_ok=True)

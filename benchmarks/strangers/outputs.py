@@ -17,7 +17,7 @@ _REFUSED = re.compile(r"^vgpu: ", re.MULTILINE)
 """What the virtual GPU says of code that it cannot run: a program need not notice."""
 _NONE_FAILED = re.compile(
     r"\b(0|no|zero) +(errors?|mismatch(es)?|fail(ed|ures?)?|wrong|incorrect)\b|"
-    r"\b(errors?|mismatch(es)?|fail(ed|ures?)|wrong|incorrect)\b[^\n:=]{0,20}[:=]? *0(\.0*)?( *%)?\s*$",
+    r"\b(errors?|mismatch(es)?|fail(ed|ures?)|wrong|incorrect)\b[^\n:=]{0,20}[:=]? *0(\.0*)?( *%| out of \d+)?\s*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
