@@ -67,12 +67,13 @@ SANITIZED := build/sanitized
 SANITIZED_TESTS := tests/native tests/planted/test_downloads.py tests/pipeline/test_threads.py \
 	tests/remedy/test_safety.py
 sanitize: setup ## run tests of the code that enters programs under sanitizers
-	@.ci/packages clang=clang || echo "clang cannot be installed here: random input is not tried"
+	@.ci/packages clang=clang && .ci/packages libclang-rt-dev=clang:fuzzer,address,undefined \
+		|| echo "clang with libFuzzer cannot be installed here: random input is not tried"
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B $(SANITIZED) -G Ninja -DFFM_CHECK_BEHAVIOUR=ON > $(SANITIZED).log
 	@cmake --build $(SANITIZED) --target ffm_recorder ffm_remedy ffm_gate ffm_pages ffm_heap ffm_ranges >> $(SANITIZED).log
 	@mkdir -p $(SANITIZED)/instrument && ln -sfn ../ffm/instrument/native $(SANITIZED)/instrument/lib
 	FFM_SANITIZED=$(CURDIR)/$(SANITIZED)/instrument PYTHONPATH=$(CURDIR)/tests/native/sanitized \
-		$(BIN)/python $(PYTEST) $(SANITIZED_TESTS)
+		$(BIN)/python $(PYTEST) -rs $(SANITIZED_TESTS)
 
 KILLS := 1000
 MUTATIONS := 20000
