@@ -21,19 +21,28 @@ def build_file(source: Path, folder: Path) -> Path:
 
     Raises:
         FileNotFoundError: CUDA's headers are not installed.
-               subprocess.CalledProcessError: The program does not compile.
+        subprocess.CalledProcessError: The program does not compile.
     """
-    places = [Path(entry) / "nvidia" / "cu13" / "include" for entry in sys.path]
-    headers = next((place for place in places if (place / "cuda.h").exists()), None)
-    if headers is None:
-        raise FileNotFoundError("cuda.h is not installed (package nvidia-cuda-runtime): run `make setup` first")
     program = folder / source.stem
     subprocess.run(
         [
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-g", str(source), "-o", str(program), f"-I{PROGRAMS}",
-            "-isystem", str(headers), f"-L{library_folder()}", "-l:libcuda.so.1",
+            "-isystem", str(cuda_headers()), f"-L{library_folder()}", "-l:libcuda.so.1",
             f"-Wl,-rpath,{library_folder()},-z,lazy",
         ],
         check=True,
     )  # fmt: skip
     return program
+
+
+def cuda_headers() -> Path:
+    """Return the folder of CUDA's headers.
+
+    Raises:
+        FileNotFoundError: They are not installed.
+    """
+    places = [Path(entry) / "nvidia" / "cu13" / "include" for entry in sys.path]
+    headers = next((place for place in places if (place / "cuda.h").exists()), None)
+    if headers is None:
+        raise FileNotFoundError("cuda.h is not installed (package nvidia-cuda-runtime): run `make setup` first")
+    return headers

@@ -42,7 +42,8 @@ from numpy.typing import NDArray
 
 from ffm.model import replay_kernels
 from ffm.model.compiled import run
-from ffm.model.device import Action, DeviceWork
+from ffm.model.device import DeviceWork
+from ffm.model.faster import Faster, FasterRun, faster_run
 from ffm.model.gpu_times import GpuTimes, Inference
 from ffm.model.grouping import grouped
 from ffm.model.thread_relations import find_family, sharing_sites
@@ -66,18 +67,6 @@ class Replayed:
     """What the changed calls, and their work on the GPU, took in all. Nothing comes earlier by more than that, whatever
     the times of everything else are: each only waits for the last of what comes before it.
     """
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """What takes less time, as the replay needs it."""
-
-    fix: replay_kernels.Fix
-    before: NDArray[np.int64]
-    """Nanoseconds of the CPU that disappear before each row."""
-    last: NDArray[np.int64]
-    """Those after a thread's last row."""
-    share: NDArray[np.float64]
 
 
 _NO_ROWS = np.zeros(0, np.int64)
@@ -217,53 +206,46 @@ class Replay:
         work = np.maximum.reduce([times.gpu[rows] for times in (inference.likely, inference.slow, inference.fast)])
         return float((self._timeline.duration[rows] + work).sum() / NANOSECONDS_IN_SECOND)
 
-    def changed(self, saved: NDArray[np.int64], share: NDArray[np.float64]) -> Replayed:
-        """Return the seconds that the run saves if parts of it take less time; a negative saving counts as none.
-
-        Args:
-            saved: nanoseconds of the CPU that disappear between the row's begin and the thread's next row, shape (n,).
-            share: what share of its time the GPU's work of the row still takes, 0 to 1, shape (n,).
-        """
+    def changed(self, faster: Faster) -> Replayed:
+        """Return the seconds that the run saves if parts of it take less time; a negative saving counts as none."""
         if not len(self._timeline):
             return Replayed(0.0, 0.0, 0.0)
-        change = self._change(saved, share)
-        likely = self._changed(change, self.inference.likely, strict=False)
-        slow = self._changed(change, self.inference.slow, strict=True)
-        fast = self._changed(change, self.inference.fast, strict=False)
+        inference, change = self.inference, self._faster_run(faster)
+        likely = self._changed(change, faster, inference.likely)
+        slow = self._changed(change, faster, inference.slow, strict=True)
+        fast = self._changed(change, faster, inference.fast, waking=inference.waking_ns)
         certain = 0 if len(self._family.parent) > 1 else 1
         low = min(slow[certain], likely[certain])
+        if faster.gone.any():  # as for problems that are fixed
+            low = min(low, self._changed(change, faster, inference.fast, strict=True, recurs=True)[certain])
         return Replayed(likely[1], max(low, 0.0), max(likely[2], fast[2], slow[1]))
 
-    def likely_change(self, saved: NDArray[np.int64], share: NDArray[np.float64]) -> float:
+    def likely_change(self, faster: Faster) -> float:
         """Return the likely seconds of `changed` alone, which takes a third of the time."""
         if not len(self._timeline):
             return 0.0
-        return self._changed(self._change(saved, share), self.inference.likely, strict=False)[1]
+        return self._changed(self._faster_run(faster), faster, self.inference.likely)[1]
 
-    def _change(self, saved: NDArray[np.int64], share: NDArray[np.float64]) -> _Change:
-        timeline = self._timeline
-        following = timeline.thread[1:] == timeline.thread[:-1]
-        before = np.zeros(len(timeline), np.int64)
-        before[1:] = np.where(following, saved[:-1], 0)
-        lasts = np.append(~following, True)
-        waits = (self._work.action >= Action.ENQUEUE_AND_WAIT) & (self._work.action <= Action.WAIT_EVENT)
-        # What a thread saves last moves its end, which whoever joins it must see; a wait would swallow it.
-        ending = lasts & ~waits & (self._work.action != Action.SET_AND_WAIT)
-        before += np.where(ending, saved, 0)
-        lasts &= ~ending
-        # No problem is fixed, but whoever follows a thread must know that it changed.
-        touched = ((before > 0) | (share < 1)) & (timeline.kind != Kind.ALLOCATION)
-        members = np.sort(self._place[touched])
-        fix = replay_kernels.Fix(members, fixes=False, needed=False)
-        return _Change(fix, before, np.where(lasts, saved, 0), share)
+    def _faster_run(self, faster: Faster) -> FasterRun:
+        return faster_run(self._timeline, self._work, self._trace, self._place, faster)
 
-    def _changed(self, change: _Change, times: GpuTimes, *, strict: bool) -> tuple[float, float, float]:
+    def _changed(
+        self,
+        change: FasterRun,
+        faster: Faster,
+        times: GpuTimes,
+        *,
+        strict: bool = False,
+        recurs: bool = False,
+        waking: int | None = None,
+    ) -> tuple[float, float, float]:
         """Replay a change with one timeline of the GPU; return the seconds of `_Groups.run_savings`."""
         timeline = self._timeline
-        less = replace(times, gpu=(times.gpu * change.share).astype(np.int64))
+        less = replace(times, gpu=(times.gpu * faster.gpu).astype(np.int64))
         probes = replay_kernels.Probes(change.before, timeline.start.copy(), timeline.wait.copy())
-        manner = self._manner(strict=strict, jump=False, recurs=False, waking=self.inference.latency_ns)
-        early = self._run(len(timeline), less, change.fix, manner, probes)
+        usual = self.inference.latency_ns if waking is None else waking
+        manner = self._manner(strict=strict, jump=False, recurs=recurs, waking=usual)
+        early = self._run(len(timeline), less, change.fix, manner, probes, change.trace)
         np.add.at(early, timeline.thread[change.last > 0], change.last[change.last > 0])
         return self._groups.run_savings(self._ends, early)
 
@@ -314,12 +296,13 @@ class Replay:
         fix: replay_kernels.Fix,
         manner: replay_kernels.Manner,
         probes: replay_kernels.Probes = _PROBES_STAY,
+        trace: replay_kernels.Trace | None = None,
     ) -> NDArray[np.int64]:
         """Make one pass over about this many rows; return the nanoseconds by which each thread ends earlier."""
         early: NDArray[np.int64] = run(
             replay_kernels.replay_group,
             4 * self._expected * visits,
-            self._trace,
+            self._trace if trace is None else trace,
             replay_kernels.Gpu(times.gpu, times.ready, times.latency),
             self._family,
             fix,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ffm.model.bound import Totals, bound_of_sequence, totals
 from ffm.model.carry import carry_by_group
 from ffm.model.device import DeviceWork
+from ffm.model.faster import Faster
 from ffm.model.gpu_times import infer_gpu_times
 from ffm.model.grouping import numbered
 from ffm.model.hoisting import without_keeping
@@ -299,23 +300,21 @@ class Estimates:
         replayed = self.replay.without(selected)
         return Replayed(min(replayed.likely_s, self._wall_s), self._at_least(replayed), self._at_most(replayed))
 
-    def changed(self, saved: NDArray[np.int64], share: NDArray[np.float64]) -> Replayed | None:
-        """Return what the run saves if parts of it take less time; arguments as for `ffm.model.replay.Replay.changed`.
-        None if there is no replay.
-        """
+    def changed(self, faster: Faster) -> Replayed | None:
+        """Return what the run saves if parts of it take less time. None if there is no replay."""
         if self.replay is None:
             return None
-        found = self.replay.changed(saved, share)
+        found = self.replay.changed(faster)
         run_s = max(self._variation.run_s, VARIES * self._wall_s)
         least = max(found.low_s * (1 - self._variation.share) - run_s, 0.0)
         most = found.high_s * (1 + self._variation.share) + (run_s if found.high_s > 0 else 0.0)
         return Replayed(min(found.likely_s, self._wall_s), min(least, self._wall_s), min(most, self._wall_s))
 
-    def likely_change(self, saved: NDArray[np.int64], share: NDArray[np.float64]) -> float | None:
+    def likely_change(self, faster: Faster) -> float | None:
         """Return the likely seconds of `changed` alone, which takes a third of the time."""
         if self.replay is None:
             return None
-        return min(self.replay.likely_change(saved, share), self._wall_s)
+        return min(self.replay.likely_change(faster), self._wall_s)
 
     def _at_least(self, replayed: Replayed) -> float:
         return min(max(replayed.low_s * (1 - self._variation.share) - self._variation.run_s, 0.0), self._wall_s)

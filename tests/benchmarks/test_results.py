@@ -132,3 +132,24 @@ def test_a_perturbed_gpu_has_each_time_between_half_and_twice(script: ModuleType
     assert (
         script.perturbed(given, Random(1)) == script.perturbed(given, Random(1)) != script.perturbed(given, Random(2))
     )
+
+
+@of("changed_programs")
+def test_what_is_changed_is_in_the_sources(script: ModuleType) -> None:
+    """Also where the sources themselves have changed since."""
+    for change in [*script.CHANGES, *script.random_changes(1)]:
+        assert change.question.endswith(("=2x", "=gone")) and "{" not in change.question
+        gpu = change.gpu or (script.SAMPLES / f"{change.program}.vgpu").read_text()
+        assert (script.doubled(gpu, change.kernels) != gpu) == bool(change.kernels)
+        for edits in (change.before, change.after):
+            for file, texts in edits.items():
+                folder = script.PROGRAMS if change.gpu else script.SAMPLES / change.program
+                script.edited(change.source or (folder / file).read_text(), texts)
+
+
+@of("changed_programs")
+def test_a_slower_kernel_takes_twice_as_long(script: ModuleType) -> None:
+    gpu = "call.free = 3\nkernel.step = 2.5 + 0.5 per thread\n"
+    assert script.doubled(gpu, ("step",)) == "call.free = 3\nkernel.step = 5.000000 + 1.000000 per thread\n"
+    with pytest.raises(FfmError, match="no kernel other"):
+        script.doubled(gpu, ("other",))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from simulator import Call, Member, live, programs, traced, traced_together
 
 from ffm.model.device import Action
+from ffm.model.faster import Faster
 from ffm.model.gpu_times import given_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind
@@ -18,25 +19,60 @@ from ffm.model.timeline import Kind
 MS = 1_000_000
 
 
-def saved(calls: list[Call], cpu: list[float], gpu: list[float]) -> float:
-    """Return the seconds that the replay says if CPU work and GPU work take these shares of their time."""
+ORDERS = (Action.RECORD_EVENT, Action.STREAM_WAIT_EVENT)
+
+
+def saved(
+    calls: list[Call],
+    cpu: list[float],
+    gpu: list[float],
+    own: list[float] | None = None,
+    gone: list[bool] | None = None,
+) -> float:
+    """Return the seconds that the replay says if CPU work, GPU work and calls take these shares of their time."""
     timeline, work, times = traced(calls)
     replay = Replay(timeline, work, given_gpu_times(timeline, work, times))
-    less = (timeline.gap * (1 - np.array(cpu))).astype(np.int64)
-    return replay.changed(less, np.array(gpu)).likely_s
+    rows = len(calls)
+    calling = timeline.duration - timeline.wait
+    less = np.zeros(rows, np.int64) if own is None else calling - (calling * np.array(own)).astype(np.int64)
+    gap = timeline.gap - (timeline.gap * np.array(cpu)).astype(np.int64)
+    without = np.zeros(rows, bool) if gone is None else np.array(gone)
+    return replay.changed(Faster(less, gap, np.array(gpu), without)).likely_s
 
 
 @given(st.data(), programs(streams=3))
 def test_the_replay_is_the_faster_program(data: st.DataObject, calls: list[Call]) -> None:
     shares = st.sampled_from([0.0, 0.5, 1.0])
-    cpu, gpu = ([data.draw(shares) for _ in calls] for _ in range(2))
+    cpu, gpu, own = ([data.draw(shares) for _ in calls] for _ in range(3))
     faster = [
-        dataclasses.replace(call, gap=int(call.gap * cpu[row]), gpu=int(call.gpu * gpu[row]))
+        dataclasses.replace(
+            call, gap=int(call.gap * cpu[row]), gpu=int(call.gpu * gpu[row]), own=int(call.own * own[row])
+        )
         for row, call in enumerate(calls)
     ]
     nothing = [False] * len(calls)
     before, after = live(calls, nothing).end, live(faster, nothing).end
-    assert saved(calls, cpu, gpu) == pytest.approx((before - after) / 1e9, abs=1e-12)
+    assert saved(calls, cpu, gpu, own) == pytest.approx((before - after) / 1e9, abs=1e-12)
+
+
+@given(st.data(), programs(streams=3))
+def test_the_replay_is_the_program_without_some_calls(data: st.DataObject, calls: list[Call]) -> None:
+    gone = [call.action not in ORDERS and data.draw(st.booleans()) for call in calls]
+    left = [
+        dataclasses.replace(call, action=Action.NONE, own=0, gpu=0) if gone[row] else call
+        for row, call in enumerate(calls)
+    ]
+    nothing, all_of = [False] * len(calls), [1.0] * len(calls)
+    before, after = live(calls, nothing).end, live(left, nothing).end
+    assert saved(calls, all_of, all_of, gone=gone) == pytest.approx(max(before - after, 0) / 1e9, abs=1e-12)
+
+
+def test_a_copy_that_is_gone_delays_no_work_behind_it() -> None:
+    """An upload takes the CPU 8 ms before the GPU gets it; then a kernel of 2 ms is launched and waited for."""
+    upload = Call(Action.WAIT_AND_ENQUEUE, Kind.TRANSFER, own=8 * MS, gpu=MS)
+    launch = Call(Action.ENQUEUE, Kind.LAUNCH, gpu=2 * MS)
+    wait = Call(Action.WAIT_CONTEXT, Kind.SYNCHRONIZATION)
+    assert saved([upload, launch, wait], [1, 1, 1], [0, 1, 1], gone=[True, False, False]) == pytest.approx(0.009)
 
 
 def test_a_faster_kernel_beside_slower_cpu_work_saves_nothing() -> None:
@@ -57,7 +93,8 @@ def test_who_follows_a_faster_thread_is_earlier_too() -> None:
     timeline, work, gpu = traced_together([Member(0, 0, leader), Member(0, 4 * ms + 1000, follower)])
     replay = Replay(timeline, work, given_gpu_times(timeline, work, gpu))
     assert replay.threads.follows.tolist() == [-1, 0]
-    faster = replay.changed(np.zeros(len(timeline), np.int64), np.where(gpu > 0, 0.5, 1.0))
+    half = dataclasses.replace(Faster.nothing(len(timeline)), gpu=np.where(gpu > 0, 0.5, 1.0))
+    faster = replay.changed(half)
     assert faster.likely_s == pytest.approx(20 * 0.0002, rel=0.1)
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from simulator import Member, families, traced_together
 
 from ffm.model.device import Action, DeviceWork
+from ffm.model.faster import Faster
 from ffm.model.gpu_times import given_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
@@ -112,7 +113,8 @@ def test_of_four_threads_one_takes_10_ms_instead_of_5() -> None:
     assert [(row, length) for row, length in lengths(path) if row > 1] == [(5, 10)]
     assert set(timeline.thread[path.row].tolist()) == {0, 4}
     saved = np.where(np.arange(len(timeline)) == 5, 5 * MS, 0)
-    assert replay.changed(saved, np.ones(len(timeline))).likely_s == pytest.approx(0.005)
+    faster = dataclasses.replace(Faster.nothing(len(timeline)), call=saved)
+    assert replay.changed(faster).likely_s == pytest.approx(0.005)
 
 
 def lengths(path: Path) -> list[tuple[int, int]]:
@@ -207,7 +209,7 @@ def test_a_host_twice_as_fast_brings_the_run_to_the_bound_of_the_dissertation() 
     on_host = (timeline.duration == round(host * MS)) | (np.arange(len(rows)) % 3 == 1)
     times = given_gpu_times(timeline, work, np.array([row.gpu * MS for row in rows], np.int64))
     saved = np.where(on_host, timeline.duration // 2, 0)
-    twice = Replay(timeline, work, times).changed(saved, np.ones(len(rows)))
+    twice = Replay(timeline, work, times).changed(dataclasses.replace(Faster.nothing(len(rows)), call=saved))
     assert 1047.1 - twice.likely_s * 1e3 == pytest.approx(707.8, abs=1e-3)
 
 

@@ -118,6 +118,68 @@ def test_a_faster_region_saves_what_the_wait_leaves(results: Results) -> None:
     assert change_view(results, ["GPU=2x"]).gain.seconds == pytest.approx(0.035)
 
 
+def write_small(calls: list[Call], stacks: list[list[Frame]], functions: list[str], folder: Path) -> Results:
+    """Store a run in which each call has a stack of its own."""
+    timeline, work, gpu = traced(calls)
+    object.__setattr__(timeline, "site", np.arange(len(calls), dtype=np.int32))
+    object.__setattr__(work, "measured", np.where(gpu > 0, gpu, -1))
+    object.__setattr__(work, "began", np.where(gpu > 0, timeline.start + (timeline.duration - timeline.wait), -1))
+    write_results(
+        Findings(
+            application="als",
+            command=["./als"],
+            wall_s=0.1,
+            timeline=timeline,
+            sites=[SiteDescription(number, function) for number, function in enumerate(functions)],
+            stacks=[Stack(key=f"{number:032x}", frames=stack) for number, stack in enumerate(stacks)],
+            modules=[Module(path="/bin/als", build_id="aa"), Module(path="/lib/libcudart.so", build_id="bb")],
+            work=work,
+        ),
+        folder,
+    )
+    return open_results(folder)
+
+
+def test_a_call_that_is_gone_waits_for_nothing(tmp_path: Path) -> None:
+    """A kernel of 6 ms beside 2 ms of the CPU, then a wait and a download of 1 ms; each call takes 1 ms itself."""
+    calls = [
+        Call(Action.ENQUEUE, Kind.LAUNCH, own=MS, gpu=6 * MS, gap=2 * MS),
+        Call(Action.WAIT_CONTEXT, Kind.SYNCHRONIZATION, own=MS),
+        Call(Action.ENQUEUE_AND_WAIT, Kind.TRANSFER, own=MS, gpu=MS, gap=3 * MS),
+    ]
+    names = ("cudaLaunchKernel", "cudaDeviceSynchronize", "cudaMemcpy")
+    stacks = [frames(("step", 20 + number), call=name) for number, name in enumerate(names)]
+    results = write_small(calls, stacks, ["cuLaunchKernel", "cuCtxSynchronize", "cuMemcpyDtoH_v2"], tmp_path)
+
+    def saving(*changes: str) -> float:
+        return change_view(results, changes).gain.seconds
+
+    assert saving("call cudaMemcpy=gone") == pytest.approx(0.001)
+    assert saving("cudaMemcpy als.cu:22=gone") == pytest.approx(0.002)
+    assert saving("cudaDeviceSynchronize=gone") == pytest.approx(0.002)  # the download then waits for the kernel
+    assert saving("cudaDeviceSynchronize=gone", "cudaMemcpy als.cu:22=gone") == pytest.approx(0.007)
+
+
+def test_the_callers_of_inlined_functions_are_told_apart_by_lines(tmp_path: Path) -> None:
+    """An inlined function's address is that of the call in it, and so is the one of the function around it."""
+
+    def inlined(line: int, call: str) -> list[Frame]:
+        return [
+            Frame(module=1, offset=1, function=call),
+            Frame(module=0, offset=line, function="step", file="/src/als.cu", line=line, inlined=True),
+            Frame(module=0, offset=line, function="main", file="/src/als.cu", line=50),
+        ]
+
+    calls = [
+        Call(Action.ENQUEUE, Kind.LAUNCH, gpu=MS, gap=2 * MS),
+        Call(Action.WAIT_CONTEXT, Kind.SYNCHRONIZATION, gap=MS),
+    ]
+    stacks = [inlined(20, "cudaLaunchKernel"), inlined(24, "cudaDeviceSynchronize")]
+    results = write_small(calls, stacks, ["cuLaunchKernel", "cuCtxSynchronize"], tmp_path)
+    regions = path_view(results, show_all=True).regions
+    assert ("step", "als.cu:20-24") in {(row.name, row.place) for row in regions if row.kind == "CPU"}
+
+
 def test_an_answer_has_an_interval_with_the_differences_between_runs(results: Results) -> None:
     gain = change_view(results, ["solve=2x"]).gain
     assert gain.low_s <= gain.seconds - 0.001 <= gain.seconds + 0.001 <= gain.high_s

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ffm.errors import FfmError
+from ffm.model.faster import Faster
 from ffm.model.waiting.path import Part
 from ffm.model.waiting.patterns import GpuUse, Patterns, find_patterns
 from ffm.report.commands import command
@@ -329,20 +329,18 @@ def change_view(results: Results, changes: Sequence[str]) -> ChangeView:
     document = results.document
     run, _ = run_path(results)
     found = find_regions(document, run)
-    saved = np.zeros(len(run.timeline), np.int64)
-    share = np.ones(len(run.timeline))
+    faster = Faster.nothing(len(run.timeline))
     listed, path_s, taken = [], 0.0, set[int]()
     for name, factor in wanted:
         numbers = _matching(found, name)
         if again := taken.intersection(numbers):
             raise FfmError(f"{_listed(found, sorted(again))} is changed twice: name each region once.")
         taken.update(numbers)
-        less, still = found.saved_by(numbers, factor, run)
-        saved, share = saved + less, np.minimum(share, still)
+        faster = faster.also(found.faster(numbers, factor, run))
         listed += [Change(_row(found, number), _told(factor)) for number in numbers]
         path_s += sum(found.regions[number].path_s for number in numbers) * (1 - 1 / factor)
     only = wanted[0][1] if len({factor for _, factor in wanted}) == 1 else math.inf
-    gain = _replayed(results, saved, share, only, path_s)
+    gain = _replayed(results, faster, only, path_s)
     return ChangeView(document.application, document.wall_s, listed, path_s, gain)
 
 
@@ -394,7 +392,7 @@ def _tried(results: Results, run: RunPath, found: Regions, number: int, shown: i
     if 2 * len(run.timeline) * shown > TRIED_ROWS:
         return _row(found, number)
     tenth_s, gone_s = (
-        _likely_s(results, *found.saved_by([number], factor, run), factor, _less_on_path_s(found, [number], factor))
+        _likely_s(results, found.faster([number], factor, run), factor, _less_on_path_s(found, [number], factor))
         for factor in (TENTH, math.inf)
     )
     return _row(found, number, tenth_s, gone_s)
@@ -407,28 +405,20 @@ def _less_on_path_s(found: Regions, numbers: list[int], factor: float) -> float:
 
 def _gain(results: Results, run: RunPath, found: Regions, numbers: list[int], factor: float) -> Gain:
     less_s = _less_on_path_s(found, numbers, factor)
-    return _replayed(results, *found.saved_by(numbers, factor, run), factor, less_s)
+    return _replayed(results, found.faster(numbers, factor, run), factor, less_s)
 
 
-def _replayed(
-    results: Results,
-    saved: NDArray[np.int64],
-    share: NDArray[np.float64],
-    factor: float,
-    on_path_s: float,
-) -> Gain:
+def _replayed(results: Results, faster: Faster, factor: float, on_path_s: float) -> Gain:
     """Replay the run."""
-    replayed = results.estimates.changed(saved, share)
+    replayed = results.estimates.changed(faster)
     assert replayed is not None, "there is a path"
     likely_s = _no_more_than_the_path(results, replayed.likely_s, factor, on_path_s)
     return Gain(_told(factor), likely_s, min(replayed.low_s, likely_s), replayed.high_s)
 
 
-def _likely_s(
-    results: Results, saved: NDArray[np.int64], share: NDArray[np.float64], factor: float, on_path_s: float
-) -> float:
+def _likely_s(results: Results, faster: Faster, factor: float, on_path_s: float) -> float:
     """Replay the run with the likely times of the GPU alone."""
-    likely_s = results.estimates.likely_change(saved, share)
+    likely_s = results.estimates.likely_change(faster)
     assert likely_s is not None, "there is a path"
     return _no_more_than_the_path(results, likely_s, factor, on_path_s)
 

@@ -6,6 +6,7 @@ it. It is named after the program's lines in that function that lead to the call
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -14,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.faster import Faster
 from ffm.model.names import base_name, starts_a_thread
 from ffm.model.timeline import Kind
 from ffm.model.waiting.blame import Blame, find_blame
@@ -81,16 +83,20 @@ class Regions:
         length_s = sum(region.path_s for region in self.regions)
         return 100 * seconds / length_s if length_s > 0 else 0.0
 
-    def saved_by(
-        self, chosen: Sequence[int], factor: float, run: RunPath
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return what `Replay.changed` needs if some regions become faster by a factor; infinity removes them."""
+    def faster(self, chosen: Sequence[int], factor: float, run: RunPath) -> Faster:
+        """Return what takes less time if some regions become faster by a factor; infinity removes them.
+
+        A call disappears, with its wait, if it has no work on the GPU or if that disappears too.
+        """
         timeline = run.timeline
         less = 1.0 - 1.0 / factor
-        own = np.where(np.isin(self.of_call, chosen), timeline.duration - timeline.wait, 0)
-        own += np.where(np.isin(self.of_cpu, chosen), timeline.gap, 0)
-        share = np.where(np.isin(self.of_gpu, chosen), 1.0 - less, 1.0)
-        return (own * less).astype(np.int64), share
+        calls, gpu = np.isin(self.of_call, chosen), np.isin(self.of_gpu, chosen)
+        return Faster(
+            call=(np.where(calls, timeline.duration - timeline.wait, 0) * less).astype(np.int64),
+            gap=(np.where(np.isin(self.of_cpu, chosen), timeline.gap, 0) * less).astype(np.int64),
+            gpu=np.where(gpu, 1.0 - less, 1.0),
+            gone=calls & (gpu | ~run.graph.works) if math.isinf(factor) else np.zeros(len(timeline), bool),
+        )
 
 
 def find_regions(analysis: Analysis, run: RunPath) -> Regions:
@@ -277,11 +283,13 @@ class _Names:
             return AFTER, "", set()
         before, after = self._outer[first], self._outer[second]
         common: tuple[Frame, Frame] | None = None
-        for one, other in zip(before, after, strict=False):
+        for index, (one, other) in enumerate(zip(before, after, strict=False)):
             if one.function != other.function or one.module != other.module:
                 break
             common = one, other
-            if (one.offset, one.line) != (other.offset, other.line):
+            # The address of a function with an inlined call is that of the innermost one, so only its line counts.
+            inlines = _inlines(before, index) and _inlines(after, index)
+            if one.line != other.line or (one.offset != other.offset and not inlines):
                 break
         if common is None or not common[0].function:
             call, at = self.call(first)
@@ -300,3 +308,8 @@ class _Names:
             for frame in reversed(frames[caller:])
             if not starts_a_thread(frame.function) and not frame.function.startswith(_NO_FRAMES)
         ]
+
+
+def _inlines(frames: Sequence[Frame], index: int) -> bool:
+    """Return whether what a frame called was inlined; frames are ordered outermost first."""
+    return index + 1 < len(frames) and frames[index + 1].inlined

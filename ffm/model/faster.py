@@ -1,0 +1,85 @@
+"""Parts of a run that become faster, or disappear, as the replay needs them.
+
+What disappears of a call's own time disappears before the call puts work on a stream, and after it has waited. A call
+that disappears waits for nothing, and puts nothing on a stream: the program is assumed to do without it, whatever it is
+for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model import replay_kernels
+from ffm.model.device import Action, DeviceWork
+from ffm.model.timeline import Kind, Problem, Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Faster:
+    """What takes less time. Columns of the timeline's length."""
+
+    call: NDArray[np.int64]
+    """Nanoseconds that disappear of the row's call, without its wait."""
+    gap: NDArray[np.int64]
+    """Nanoseconds that disappear between the call and the thread's next one."""
+    gpu: NDArray[np.float64]
+    """What share of its time the row's work on the GPU still takes, 0 to 1."""
+    gone: NDArray[np.bool_]
+    """Which calls disappear, with their waits and their work on the GPU."""
+
+    @classmethod
+    def nothing(cls, rows: int) -> Faster:
+        """Return what leaves all as it is."""
+        none = np.zeros(rows, np.int64)
+        return cls(none, none.copy(), np.ones(rows), np.zeros(rows, bool))
+
+    def also(self, other: Faster) -> Faster:
+        """Return both, which change different parts of the run."""
+        share = np.minimum(self.gpu, other.gpu)
+        return Faster(self.call + other.call, self.gap + other.gap, share, self.gone | other.gone)
+
+
+@dataclass(frozen=True, slots=True)
+class FasterRun:
+    """The run with what takes less time, for `replay_kernels.replay_group`."""
+
+    trace: replay_kernels.Trace
+    fix: replay_kernels.Fix
+    before: NDArray[np.int64]
+    """Nanoseconds of the CPU that disappear before each row."""
+    last: NDArray[np.int64]
+    """Those after a thread's last row."""
+
+
+def faster_run(
+    timeline: Timeline,
+    work: DeviceWork,
+    trace: replay_kernels.Trace,
+    place: NDArray[np.int64],
+    faster: Faster,
+) -> FasterRun:
+    """Prepare a replay; `place` contains each row's position in the trace's order."""
+    gone = faster.gone
+    call = np.where(gone, timeline.duration - timeline.wait, faster.call)
+    following = timeline.thread[1:] == timeline.thread[:-1]
+    lasts = np.append(~following, True)
+    waits = (work.action >= Action.ENQUEUE_AND_WAIT) & (work.action <= Action.WAIT_EVENT)
+    # What a thread saves last moves its end, which whoever joins it must see; a wait would swallow it.
+    ending = lasts & ~gone & ~waits & (work.action != Action.SET_AND_WAIT)
+    before = np.where(ending, call + faster.gap, 0)
+    before[1:] += np.where(following, (call + faster.gap)[:-1], 0)
+    changed = (before > 0) | (call > 0) | (faster.gpu < 1)
+    members = np.sort(place[(changed & (timeline.kind != Kind.ALLOCATION)) | gone])
+    problem = np.where(gone, int(Problem.UNNECESSARY_SYNCHRONIZATION | Problem.UNNECESSARY_TRANSFER), 0)
+    sets = gone & (work.action == Action.SET_AND_WAIT)  # the CPU does not set the memory instead
+    shorter = trace._replace(
+        duration=timeline.duration - np.where(ending, 0, call),
+        problem=problem.astype(timeline.problem.dtype),
+        action=np.where(sets, int(Action.ENQUEUE_AND_WAIT), work.action).astype(work.action.dtype),
+    )
+    # Where nothing disappears, rows only count as changed, so that whoever follows their thread knows.
+    fix = replay_kernels.Fix(members, fixes=bool(gone.any()), needed=False)
+    return FasterRun(shorter, fix, before, np.where(lasts & ~ending, call + faster.gap, 0))
