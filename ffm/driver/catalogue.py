@@ -90,6 +90,8 @@ class Effect(StrEnum):
     """Records the event `handle` after the work of all streams of a context."""
     WAIT_EVENT = "wait_event"
     """Makes later work of the stream wait for the event `handle`."""
+    HOLD = "hold"
+    """Makes later work of the stream wait for something that the CPU, or another process, does."""
     SHARE_EVENT = "share_event"
     """Lets another process record the event `handle`."""
     BEGIN_CAPTURE = "begin_capture"

@@ -42,7 +42,7 @@ def _covered_first(operations: Operations, chosen: NDArray[np.bool_]) -> NDArray
     work, surely does.
     """
     found = np.zeros(len(operations.start), bool)
-    works = np.flatnonzero(operations.action == Action.WORK)
+    works = np.flatnonzero(np.isin(operations.action, (Action.WORK, Action.HOLD)))
     waits = operations.scope != Scope.NONE
     for thread in np.unique(operations.thread[waits & chosen]):
         mine = waits & (operations.thread == thread)

@@ -1,9 +1,10 @@
 """Which thread is ordered after what another one did, by semaphores, barriers and joins that were recorded.
 
-Only what holds however the threads are scheduled counts. So a semaphore orders only if a single thread posts to it, and
-no other process can: what another thread takes from it for the k-th time is at least the k-th post. A barrier orders
-only if no more threads than it waits for come to it: then each comes for the k-th time before any of them leaves for
-the k-th time. Both must be seen to the end of the run. Locks order nothing: who gets one first is chance.
+Only what holds however the threads are scheduled counts. So a semaphore orders only if a single thread posts to it, in
+its own course and not in a signal handler, which may come at any time, and no other process can: what another thread
+takes from it for the k-th time is at least the k-th post. A barrier orders only if no more threads than it waits for
+come to it: then each comes for the k-th time before any of them leaves for the k-th time. Both must be seen to the end
+of the run. Locks order nothing: who gets one first is chance.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ NEVER = np.iinfo(np.int64).min
 KINDS = ("INITIAL", "POST", "TAKE", "JOIN", "BARRIER", "ARRIVE", "LEAVE")
 
 MOST = constant("FFM_MOST_HANDOVERS")
+
+UNBELIEVED = -1
+"""In place of the number of threads that post to a semaphore."""
 
 Known = NDArray[np.int64]
 """For each thread, up to when what it did is known; shape (threads,)."""
@@ -140,7 +144,9 @@ def _comers(rows: NDArray[Any]) -> dict[tuple[int, int], set[int]]:
 
 
 def _posters(posts: NDArray[Any]) -> dict[int, int]:
-    """Return how many threads post to each semaphore."""
+    """Return how many threads post to each semaphore; `UNBELIEVED` for one that a signal handler posts."""
     pairs = np.unique(np.column_stack([posts["address"], posts["operation_thread"].astype(np.uint64)]), axis=0)
     addresses, counts = np.unique(pairs[:, 0], return_counts=True)
-    return dict(zip(addresses.tolist(), counts.tolist(), strict=True))
+    interrupting = posts["address"][posts["operation"] == constant("FFM_POSTED_UNSEEN")]
+    found = dict(zip(addresses.tolist(), counts.tolist(), strict=True))
+    return found | dict.fromkeys(interrupting.tolist(), UNBELIEVED)

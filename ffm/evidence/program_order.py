@@ -69,11 +69,13 @@ def operations_of(columns: Columns) -> Operations:
 
     action = np.full(len(functions), Action.NOTHING, np.uint8)
     on_stream = where([function for function in catalogue.functions if function.stream >= 0])
-    order = kinds[Kind.ORDER] & effect[Effect.NONE] & on_stream
+    order = kinds[Kind.ORDER] & (effect[Effect.NONE] | effect[Effect.HOLD]) & on_stream
     frees = kinds[Kind.FREE] & done
     on_cpu = (columns["flags"] & constant("FFM_OPERATION_ON_CPU")) != 0
     works = (copies & ~on_cpu) | kinds[Kind.LAUNCH] | kinds[Kind.HOST_FUNCTION] | order | (frees & asynchronous)
     action[works & done] = Action.WORK
+    held = kinds[Kind.HOST_FUNCTION] | effect[Effect.HOLD] | ((columns["flags"] & constant("FFM_OPERATION_HOLDS")) != 0)
+    action[works & done & held] = Action.HOLD
     action[records & done] = Action.RECORD
     action[waits_event & done] = Action.WAIT_EVENT
     waiting_frees = where([f for f in catalogue.of_kind(Kind.FREE) if f.memory in _WAITS_ITSELF])

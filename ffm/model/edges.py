@@ -102,7 +102,8 @@ def _judge(
         after |= here & (operations.end[mine] <= operations.start[all_of].max(initial=-1))
         if stream >= 0 and operations.streams.kind[stream] == StreamKind.BLOCKING:
             # Work of this stream comes after that of the default stream, which a wait for it covers only then.
-            works = rows[(operations.action[rows] == Action.WORK) & (operations.stream[rows] == stream)]
+            works = rows[np.isin(operations.action[rows], (Action.WORK, Action.HOLD))]
+            works = works[operations.stream[works] == stream]
             all_of = all_of[operations.start[all_of] > operations.start[works].min(initial=FAR)]
         before |= here & (operations.start[mine] >= operations.end[all_of].min(initial=FAR))
     found[mine] = before & after

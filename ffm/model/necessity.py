@@ -52,6 +52,8 @@ class Action(IntEnum):
     """It makes later work of its stream come after its event's last record."""
     RELEASE = 4
     """It destroys memory or an object that work may use, and does not wait."""
+    HOLD = 5
+    """It puts work on its stream that ends only when the CPU lets it: unseen, at any time after the call."""
 
 
 class StreamKind(IntEnum):

@@ -23,7 +23,7 @@ ENDED, ACCESSED, CLOCK_READ, STARTED = 0, 1, 2, 3
 SCOPE_NONE, SCOPE_CONTEXT, SCOPE_STREAM, SCOPE_EVENT = 0, 1, 2, 3
 """Values of `ffm.model.necessity.Scope`; all others cover nothing."""
 
-NOTHING, WORK, RECORD, WAIT_EVENT, RELEASE = 0, 1, 2, 3, 4
+NOTHING, WORK, RECORD, WAIT_EVENT, RELEASE, HOLD = 0, 1, 2, 3, 4, 5
 """Values of `ffm.model.necessity.Action`."""
 
 INDEPENDENT, BLOCKING, LEGACY = 0, 1, 2
@@ -148,6 +148,17 @@ class Waited(NamedTuple):
     """Of the covers between these two, all up to this work were relied on by other threads; -1 for none."""
 
 
+class Held(NamedTuple):
+    """What the CPU may hold back on each stream: the operations of `HOLD` that nobody is known to have waited for."""
+
+    since: Integers
+    """The number of the first one, or 0."""
+    upto: Integers
+    """The number of the last one."""
+    behind: Integers
+    """Shape (streams, streams): what the first one comes after."""
+
+
 def sweep(
     event: Events, program: Program, reliance: Reliance, required: Integers, needs_of: int
 ) -> tuple[Integers, Integers]:
@@ -170,6 +181,7 @@ def sweep(
         np.full((threads, streams), -1, np.int64),
         np.zeros((threads, streams), np.int64),
     )
+    held = Held(np.zeros(streams, np.int64), np.zeros(streams, np.int64), np.zeros((streams, streams), np.int64))
     syncs_ended = 0
     ordered_at = np.zeros(streams, np.int64)
     covers_at = np.zeros(streams, np.int64)  # how many covers there were at that time
@@ -200,7 +212,7 @@ def sweep(
             action = program.action[row]
             if action != NOTHING and action != RELEASE:
                 order_on_gpu(order, program, row)
-                if action == WORK and needs_of == OF_ORDER and ordered_at[own] != syncs_ended:
+                if action in (WORK, HOLD) and needs_of == OF_ORDER and ordered_at[own] != syncs_ended:
                     ordered_at[own] = syncs_ended
                     mine = program.thread[row]
                     for one in range(streams):
@@ -221,6 +233,11 @@ def sweep(
                                 count += 1
                     covers_at[own] = cover_count
                 put_on_stream(order, program, row)
+                if action == HOLD and held.since[own] == 0:
+                    held.since[own] = order.position[row]
+                    join(held.behind, own, order.behind, own)
+                if action == HOLD:
+                    held.upto[own] = order.position[row]
             if action == RELEASE and needs_of == OF_ORDER:
                 mine = program.thread[row]
                 for one in range(streams):
@@ -274,6 +291,13 @@ def sweep(
                     count += 1
                     place += 1
                 always_next[mine, one] = place
+            if needs_of == OF_ORDER:
+                let_go(held, waited, mine)
+                for one in range(streams):
+                    upto = work_waited_for(order, waited, mine, one)
+                    if upto > held_apart(held, one) and waited.stays[mine, one] < upto:
+                        waited.stays[mine, one] = rely(needs, count, covers, waited, NEED_ORDER, mine, one, upto, time)
+                        count += 1
 
         elif kind == ACCESSED and needs_of == OF_USES:
             one = program.stream[reliance.operation[row]]
@@ -353,7 +377,7 @@ def unordered(program: Program) -> Order:
     before_stream = np.zeros(streams + 1, np.int64)
     for row in range(len(program.action)):
         action = program.action[row]
-        if action in (WORK, RECORD, WAIT_EVENT):
+        if action in (WORK, RECORD, WAIT_EVENT, HOLD):
             before_stream[program.stream[row] + 1] += 1
     for one in range(streams):
         before_stream[one + 1] += before_stream[one] + 1
@@ -409,7 +433,8 @@ def put_on_stream(order: Order, program: Program, row: int) -> None:
     order.length[own] += 1
     order.position[row] = order.length[own]
     place = order.before_stream[own] + order.length[own]
-    order.last_work[place] = order.length[own] if program.action[row] == WORK else order.last_work[place - 1]
+    works = program.action[row] in (WORK, HOLD)
+    order.last_work[place] = order.length[own] if works else order.last_work[place - 1]
     order.behind[own, own] = order.length[own]
     order.version[own] += 1
     event = program.event[row]
@@ -447,6 +472,25 @@ def begin_wait(covering: Integers, order: Order, program: Program, row: int) -> 
 def work_waited_for(order: Order, waited: Waited, thread: int, stream: int) -> int:
     """Return the last real work of a stream that a thread has waited for."""
     return int(order.last_work[order.before_stream[stream] + waited.most[thread, stream]])
+
+
+@inner
+def let_go(held: Held, waited: Waited, thread: int) -> None:
+    """Forget what was held back on streams where a thread has waited for the last of it."""
+    for one in range(len(held.since)):
+        if held.since[one] != 0 and waited.most[thread, one] >= held.upto[one]:
+            held.since[one] = 0
+            held.behind[one, :] = 0
+
+
+@inner
+def held_apart(held: Held, stream: int) -> int:
+    """Return up to which number a stream's work comes before all that is held back; the rest the CPU may put before."""
+    least = np.iinfo(np.int64).max
+    for one in range(len(held.since)):
+        if held.since[one] != 0:
+            least = min(least, held.behind[one, stream])
+    return int(least)
 
 
 @inner

@@ -61,6 +61,14 @@ def test_a_barrier_orders_nothing_while_somebody_came_unseen_or_its_size_is_unkn
     assert learned(2, (0, "BARRIER", BARRIER, unseen), *meeting(0, 1)) == [(0, [0, 0]), (1, [0, 0])]
 
 
+def test_a_semaphore_that_a_signal_handler_posts_orders_nothing() -> None:
+    rows = [(0, "INITIAL", SEMAPHORE, 0), (0, "POST", SEMAPHORE, 0), (1, "TAKE", SEMAPHORE, 0)]
+    interrupted = (0, "POST", SEMAPHORE, constant("FFM_POSTED_UNSEEN"))
+    assert learned(2, *rows) == [(1, [2, 0])]
+    assert learned(2, rows[0], interrupted, rows[2]) == [(1, [0, 0])]
+    assert learned(2, *rows, interrupted) == [(1, [0, 0])]
+
+
 def test_what_is_known_passes_on() -> None:
     rows = [
         (0, "BARRIER", BARRIER, 2),

@@ -8,6 +8,7 @@ import numpy as np
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.program_order import operations_of
+from ffm.instrument.recording.layout import constant
 from ffm.model.necessity import Action, Operations, Scope
 
 
@@ -46,3 +47,16 @@ def test_an_event_that_a_whole_context_recorded_covers_more_than_its_stream() ->
     )
     assert [Scope(scope) for scope in found.scope.tolist()] == [Scope.NONE, Scope.EVENT, Scope.NONE, Scope.UNKNOWN]
     assert found.action[2] == Action.NOTHING
+
+
+def test_work_that_the_cpu_can_hold_back_is_told_from_other_work() -> None:
+    found = order_of(
+        {"function": "cuLaunchKernel", "stream": 4096},
+        {"function": "cuStreamWaitValue32", "stream": 4096},
+        {"function": "cuStreamWriteValue32", "stream": 4096},
+        {"function": "cuLaunchHostFunc", "stream": 4096},
+        {"function": "cuGraphLaunch", "stream": 4096},
+        {"function": "cuGraphLaunch", "stream": 4096, "flags": constant("FFM_OPERATION_HOLDS")},
+    )
+    work, held = Action.WORK, Action.HOLD
+    assert found.action.tolist() == [work, held, work, held, work, held]

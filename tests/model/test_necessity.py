@@ -32,11 +32,14 @@ Row = tuple[str, int, int]
 
 
 def program(*rows: Row) -> Operations:
-    """Operations ten nanoseconds apart that last five. Rows: work, record, order, device, stream, event, elapsed."""
+    """Operations ten nanoseconds apart that last five.
+
+    Rows: work, hold, record, order, device, stream, event, elapsed.
+    """
     count = len(rows)
     what = [row[0] for row in rows]
     scopes = {"device": Scope.CONTEXT, "stream": Scope.STREAM, "event": Scope.EVENT, "private": Scope.PRIVATE}
-    actions = {"work": Action.WORK, "record": Action.RECORD, "order": Action.WAIT_EVENT}
+    actions = {"work": Action.WORK, "hold": Action.HOLD, "record": Action.RECORD, "order": Action.WAIT_EVENT}
     start = 10 * np.arange(count, dtype=np.int64)
     return Operations(
         start=start,
@@ -94,6 +97,27 @@ def test_a_wait_for_an_old_event_does_not_hide_the_one_that_covers() -> None:
 def test_a_wait_orders_independent_streams() -> None:
     rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0), ("work", SECOND, 0)]
     assert reasons(needed_synchronizations(program(*rows), used())) == [Reason.ORDERS_STREAMS]
+
+
+def test_a_wait_may_come_before_the_cpu_lets_held_work_go() -> None:
+    """The CPU can hold work back with a value in memory, or with a host function that waits for a semaphore."""
+    rows: list[Row] = [("work", FIRST, 0), ("hold", SECOND, 0), ("work", SECOND, 0), ("stream", FIRST, 0)]
+    again: list[Row] = [*rows, ("stream", FIRST, 0)]
+    assert reasons(needed_synchronizations(program(*rows), used())) == [Reason.ORDERS_STREAMS]
+    assert reasons(needed_synchronizations(program(*again), used())) == [Reason.ORDERS_STREAMS, Reason.NOTHING_RELIES]
+
+
+def test_work_that_somebody_has_waited_for_is_no_longer_held() -> None:
+    rows: list[Row] = [("work", FIRST, 0), ("hold", SECOND, 0), ("stream", SECOND, 1), ("stream", FIRST, 0)]
+    assert reasons(needed_synchronizations(program(*rows), used())) == [Reason.NOTHING_RELIES, Reason.NOTHING_RELIES]
+
+
+def test_what_comes_before_held_work_on_the_gpu_needs_no_wait() -> None:
+    rows: list[Row] = [("work", FIRST, 0), ("record", FIRST, 0), ("order", SECOND, 0), ("hold", SECOND, 0),
+                       ("stream", FIRST, 0)]  # fmt: skip
+    assert reasons(needed_synchronizations(program(*rows), used())) == [Reason.NOTHING_RELIES]
+    same: list[Row] = [("work", FIRST, 0), ("hold", FIRST, 0), ("work", FIRST, 0), ("stream", FIRST, 0)]
+    assert reasons(needed_synchronizations(program(*same), used())) == [Reason.NOTHING_RELIES]
 
 
 def test_an_event_orders_streams_without_a_wait() -> None:

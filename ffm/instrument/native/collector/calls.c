@@ -64,6 +64,8 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
         ffm_boxes_mark(function, arguments, operation);
         if (ffm_graphs_launched(function) && ffm_graph_has(operation->handle, FFM_GRAPH_RECORDS))
             operation->flags |= FFM_OPERATION_RECORDS;
+        if (ffm_graphs_launched(function) && ffm_graph_has(operation->handle, FFM_GRAPH_UNKNOWN))
+            operation->flags |= FFM_OPERATION_HOLDS;
         if (mode & FFM_MODE_WATCH)
             ffm_watch_before(function, arguments, operation, thread);
         if (mode & FFM_MODE_CONTENTS)

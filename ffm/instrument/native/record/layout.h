@@ -71,6 +71,7 @@ enum {
         16, /* a synchronous copy that the driver makes on the CPU: it is done when the call returns */
     FFM_OPERATION_CAPTURED = 32, /* the call became part of a graph: nothing was executed */
     FFM_OPERATION_RECORDS = 64,  /* launch of a graph that may record events */
+    FFM_OPERATION_HOLDS = 128,   /* launch of a graph that may wait for what the CPU does */
     FFM_OPERATION_CONTEXT_SHIFT =
         8 /* the high byte is the context, in order of first use; the last number stands for all further ones */
 };
@@ -192,7 +193,7 @@ enum {
     FFM_ACCESS_CLOCK = 7,     /* not an access to memory: the program or a library read a clock */
     /* Not accesses to memory either, but what orders threads; `operation_thread` does it: */
     FFM_ACCESS_INITIAL = 8,  /* initialises the semaphore at `address` with `operation`, or opens it */
-    FFM_ACCESS_POST = 9,     /* is about to post it */
+    FFM_ACCESS_POST = 9,     /* is about to post it; in a signal handler if `operation` is FFM_POSTED_UNSEEN */
     FFM_ACCESS_TAKE = 10,    /* has waited for it */
     FFM_ACCESS_JOIN = 11,    /* has joined the thread with the number `address` */
     FFM_ACCESS_OTHER = 12,   /* reads or writes the memory of the process `address`, or may from now on */

@@ -7,6 +7,7 @@
 #include "accesses.h"
 #include "clock.h"
 #include "foreign.h"
+#include "in_handler.h"
 #include "instruments.h"
 #include "ranges.h"
 #include "records.h"
@@ -126,7 +127,7 @@ static word wrap_sem_open(word name, word flags, word mode, word value)
 static word wrap_sem_post(word semaphore, word p, word q, word r)
 {
     if (wanted(__builtin_return_address(0)))
-        record(FFM_ACCESS_POST, semaphore, 0);
+        record(FFM_ACCESS_POST, semaphore, ffm_in_handler() ? FFM_POSTED_UNSEEN : 0);
     return ORIGINAL(sem_post)(semaphore, p, q, r);
 }
 

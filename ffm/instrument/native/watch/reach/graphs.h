@@ -18,7 +18,7 @@ typedef enum {
     FFM_GRAPH_REACHES,  /* a kernel's parameters contain the address of the block at the box's address */
     FFM_GRAPH_ALL,      /* a kernel may reach any block */
     FFM_GRAPH_PAGEABLE, /* a kernel may access ordinary memory of the program */
-    FFM_GRAPH_UNKNOWN,  /* it may write any memory, and functions of the program may run */
+    FFM_GRAPH_UNKNOWN,  /* it may write any memory, functions of the program may run, and it may wait for the CPU */
     FFM_GRAPH_RECORDS   /* it records events */
 } ffm_graph_kind;
 
