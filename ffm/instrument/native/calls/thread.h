@@ -31,7 +31,6 @@ typedef struct {
     size_t left_out_bytes;  /* mapped for that */
     uint32_t enqueued;      /* index on its stream of the current call's work */
     void *timing;           /* and what times it on the GPU; NULL if nothing (gpu_times.c) */
-    bool memory_known;      /* ffm_thread_memory_here was called */
     ffm_operation attached; /* the current call of a function that was attached to */
     uint64_t attached_arguments[12];
     ffm_known_stacks clock_readers;

@@ -67,7 +67,7 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
         if (ffm_graphs_launched(function) && ffm_graph_has(operation->handle, FFM_GRAPH_UNKNOWN))
             operation->flags |= FFM_OPERATION_HOLDS;
         if (mode & FFM_MODE_WATCH)
-            ffm_watch_before(function, arguments, operation, thread);
+            ffm_watch_before(function, arguments, operation);
         if (mode & FFM_MODE_CONTENTS)
             ffm_contents_before(function, arguments, operation, thread);
         if (mode & FFM_MODE_GPU_TIMES)

@@ -82,6 +82,11 @@ void ffm_thread_memory_gone(uint64_t thread_pointer)
     unlock(before);
 }
 
+/* The stack that the calling thread was last seen on. */
+static __thread struct {
+    uint64_t start, end;
+} running __attribute__((tls_model("initial-exec")));
+
 static bool overlaps(uint64_t start, uint64_t end)
 {
     bool found = __atomic_load_n(&noted.overflown, __ATOMIC_RELAXED);
@@ -187,9 +192,27 @@ void ffm_thread_memory_here(void)
     size_t bytes;
     if (pthread_getattr_np(pthread_self(), &attributes) != 0)
         return;
-    if (pthread_attr_getstack(&attributes, &bottom, &bytes) == 0)
-        ffm_thread_memory_note(self, (uint64_t)bottom, (uint64_t)bottom + bytes);
+    if (pthread_attr_getstack(&attributes, &bottom, &bytes) == 0) {
+        running.start = (uint64_t)bottom;
+        running.end = (uint64_t)bottom + bytes;
+        ffm_thread_memory_note(self, running.start, running.end);
+    }
     pthread_attr_destroy(&attributes);
+}
+
+void ffm_thread_memory_runs(void)
+{
+    const uint64_t here = (uint64_t)__builtin_frame_address(0);
+    uint64_t start, end;
+    if (running.start <= here && here < running.end)
+        return;
+    if (running.end == 0)
+        ffm_thread_memory_here();
+    if ((running.start <= here && here < running.end) || !ffm_mappings_around(here, &start, &end))
+        return;
+    running.start = start;
+    running.end = end;
+    ffm_thread_memory_note((uint64_t)pthread_self(), start, end);
 }
 
 void ffm_thread_memory_after_fork(void)

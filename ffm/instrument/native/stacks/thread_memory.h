@@ -11,6 +11,9 @@
  * signal handlers. */
 void ffm_thread_memory_here(void);
 
+/* The same, unless it is noted, and the stack that the thread runs on now: a coroutine has a block of the program's. */
+void ffm_thread_memory_runs(void);
+
 /* The same for a thread in a signal handler, where this is not possible: its whole stack, however far it may still
  * grow, and its thread-local variables as far as the kernel and the collector use them. `interrupted` is the stack
  * pointer before the handler, which may run on another stack. Safe there. */

@@ -49,13 +49,9 @@ static void open_beside(const ffm_copy *copy)
         ffm_aside_driver(copy->destination.address, ffm_box_end(&copy->destination));
 }
 
-void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
-                      ffm_thread *thread)
+void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation)
 {
-    if (!thread->memory_known) {
-        ffm_thread_memory_here();
-        thread->memory_known = true;
-    }
+    ffm_thread_memory_runs();
     /* The driver frees it, and waits itself. Unregistered memory remains the program's. */
     if (function->kind == FFM_KIND_FREE && operation->destination != 0) {
         uint64_t bytes = ffm_blocks_remove(operation->destination);

@@ -21,8 +21,7 @@
 bool ffm_watch_open(const ffm_plan_header *plan, bool whole);
 
 /* Before a call: handle what the driver is about to read or write on the CPU for the program, and what it frees. */
-void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
-                      ffm_thread *thread);
+void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation);
 
 /* After a call: note what its work writes or reads, and protect what it waited for. */
 void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
