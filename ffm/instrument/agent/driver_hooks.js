@@ -52,9 +52,12 @@ function hookDriver(module) {
       outcomes.push([name, ...hookFunction(index, name, address, owners)]);
     }
   }
+  // A forked child keeps what its parent attached to, too. To attach again would patch the parent's jump, which Frida
+  // refuses where no memory near it is free.
+  const inherited = outcomes.some(([, how]) => how === "inherited");
   for (const offset of plan.waitOffsets) {
     const address = module.base.add(offset);
-    if (!collector.isBound(address)) {
+    if (!inherited && !collector.isBound(address)) {
       Interceptor.attach(address, collector.waitCallbacks);
     }
   }
