@@ -1,11 +1,15 @@
 """Compare the GPU times that ffm infers from waits alone with those that a profiler measured on a real GPU.
 
-    python benchmarks/real_gpus.py REPORT.sqlite [REPORT.sqlite ...] [--latency NANOSECONDS]
+    python benchmarks/real_gpus.py TRACE [TRACE ...] [--latency NANOSECONDS]
 
-Each report is one of Nsight Systems, exported as SQLite. Its GPU times are hidden from `ffm.model.gpu_times`, which
-infers them from the calls. The table shows the error of the sum over all operations, for the likely timeline and for
-those that limit the interval. `encloses` says whether the measured sum lies within the interval. `saves` is what doing
-without all waits would save at most, with the measured times and with the inferred ones, as a share of the run.
+Each trace is a report of Nsight Systems, exported as SQLite, or one of PyTorch's profiler (JSON). Its GPU times are
+hidden from `ffm.model.gpu_times`, which infers them from the calls. As in a measurement, a launch is told by its
+kernel. If the GPU worked at the trace's begin for calls before it, calls count from when that work was waited for.
+
+The table shows the error of the sum over all operations, for the likely timeline and for those that limit the interval;
+`any` means that nothing waits for some of the work, so that it may have taken any time. `encloses` says whether the
+measured sum lies within the interval. `saves` is what doing without all explicit synchronizations would save at most,
+with the measured times and with the inferred ones, as a share of the run.
 """
 
 from __future__ import annotations
@@ -15,14 +19,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ffm.model.device import Action
-from ffm.model.gpu_times import infer_gpu_times
+from ffm.model.gpu_times import ENDLESS_NS, infer_gpu_times
 from ffm.model.replay import Replay
+from ffm.model.timeline import Kind
 from ffm.sources.nsight import read_nsight
-from ffm.sources.profiled import profiled_run
-
-WAITS = (Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.WAIT_CONTEXT, Action.WAIT_STREAM, Action.WAIT_EVENT)
+from ffm.sources.profile import Profile
+from ffm.sources.profiled import ProfiledRun, profiled_run
+from ffm.sources.profiled_results import findings
+from ffm.sources.pytorch import read_pytorch
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,47 +46,63 @@ class Row:
 
     def __str__(self) -> str:
         encloses = "yes" if self.fast <= 0 <= self.slow else "no"
+        slow = "any" if np.isinf(self.slow) else f"{self.slow:+.1%}"
         return (
             f"{self.name:34} {self.operations:7,} {self.mean_us:9.2f} {self.likely:+8.1%} {self.fast:+8.1%} "
-            f"{self.slow:+8.1%} {encloses:>8} {self.saves_measured:8.2%} {self.saves_inferred:8.2%}"
+            f"{slow:>8} {encloses:>8} {self.saves_measured:8.2%} {self.saves_inferred:8.2%}"
         )
 
 
-def compare(report: Path, latency_ns: int) -> Row:
-    """Infer the GPU times of one report's run, and compare them with the measured ones."""
-    profile = read_nsight(report)
-    run = profiled_run(profile, profile.calls.name.astype(np.int32))
-    measured = run.work.measured.clip(0)
+def compare(trace: Path, latency_ns: int) -> Row:
+    """Infer the GPU times of one trace's run, and compare them with the measured ones."""
+    profile = read_nsight(trace) if trace.suffix == ".sqlite" else read_pytorch([trace])
+    run = profiled_run(profile, findings(profile, "").timeline.site)
+    counted = _known_idle_before(profile, run) & (run.work.measured > 0)
+    if not counted.any():
+        return Row(trace.stem, 0, *[np.nan] * 6)
     hidden = replace(run.work, measured=np.full(len(run.timeline), -1, np.int64))
     exact = infer_gpu_times(run.timeline, run.work, latency_ns)
     inferred = infer_gpu_times(run.timeline, hidden, latency_ns)
-    total = int(measured.sum())
-    waits = np.isin(run.work.action, WAITS)
+    total = int(run.work.measured[counted].sum())
+    explicit = run.timeline.kind == Kind.SYNCHRONIZATION
     length = int((run.timeline.start + run.timeline.duration + run.timeline.gap).max())
     saves = [
-        Replay(run.timeline, work, times).without(waits).likely_s * 1e9 / length
+        Replay(run.timeline, work, times).without(explicit).likely_s * 1e9 / length
         for work, times in ((run.work, exact), (hidden, inferred))
     ]
-    errors = [int(times.gpu.sum()) / total - 1 for times in (inferred.likely, inferred.slow, inferred.fast)]
-    operations = int((measured > 0).sum())
-    return Row(report.stem, operations, total / operations / 1e3, *errors, *saves)
+    sums = [int(times.gpu[counted].sum()) for times in (inferred.likely, inferred.slow, inferred.fast)]
+    errors = [float("inf") if one >= ENDLESS_NS // 2 else one / total - 1 for one in sums]
+    operations = int(counted.sum())
+    return Row(trace.stem, operations, total / operations / 1e3, *errors, *saves)
+
+
+def _known_idle_before(profile: Profile, run: ProfiledRun) -> NDArray[np.bool_]:
+    """Return the calls that come after all work of their process that no recorded call gave to the GPU, shape (n,)."""
+    calls = profile.calls
+    known = np.ones(len(calls), bool)
+    for process in np.unique(profile.unlaunched.process).tolist():
+        over = profile.unlaunched.end[profile.unlaunched.process == process].max()
+        mine = calls.process == process
+        waits = mine & (run.timeline.wait > 0) & (run.timeline.kind == Kind.SYNCHRONIZATION) & (calls.end >= over)
+        known &= ~mine | (calls.start >= calls.end[waits].min(initial=np.iinfo(np.int64).max))
+    return known
 
 
 def main() -> None:
     """Compare what the command line names, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("reports", type=Path, nargs="+", metavar="REPORT")
+    parser.add_argument("traces", type=Path, nargs="+", metavar="TRACE")
     parser.add_argument(
         "--latency", type=int, default=3_000, help="least nanoseconds of a launch and a wait beyond the work (3000)"
     )
     arguments = parser.parse_args()
     print(f"a launch and a wait take at least {arguments.latency:,} ns beyond the work")
     print(
-        f"{'report':34} {'GPU ops':>7} {'mean us':>9} {'likely':>8} {'fast':>8} {'slow':>8} {'encloses':>8} "
+        f"{'trace':34} {'GPU ops':>7} {'mean us':>9} {'likely':>8} {'fast':>8} {'slow':>8} {'encloses':>8} "
         f"{'saves':>8} {'inferred':>8}"
     )
-    for report in arguments.reports:
-        print(compare(report, arguments.latency))
+    for trace in arguments.traces:
+        print(compare(trace, arguments.latency))
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import Action, DeviceWork
 from ffm.model.grouping import numbered, sorted_within
 from ffm.model.timeline import Timeline
+from ffm.model.unseen_work import FEW, brief_transfers, guess_unseen, of_segment
 
 WAITED_NS = 2_000
 """A longer wait really waited for the GPU; a shorter one only queried it. (Entering the driver's wait function for an
@@ -47,11 +48,6 @@ ALIKE_SHARE = 0.05
 `ALIKE_TIMES` times the usual difference.
 """
 ALIKE_TIMES = 4
-
-FEW = 0.05
-"""This share of the segments of the same work may be shorter than what counts as the shortest: part of their work was
-done before they seem to start.
-"""
 
 HIDDEN_SHARE = 0.5
 """The share of the latency of a wait for an idle GPU that every wait of a program has. Part of that latency is the
@@ -137,6 +133,7 @@ def infer_gpu_times(
     """
     order = _order(timeline, work)
     segment = np.full(len(timeline), -1, np.int32)
+    room = np.full(len(timeline), -1, np.int64)
     length, key, size = run(
         gpu_times_kernels.find_segments,
         len(timeline),
@@ -151,7 +148,9 @@ def infer_gpu_times(
         work.copied,
         work.process_of_thread,
         WAITED_NS,
+        latency_ns,
         segment,
+        room,
     )
     same = _compare(length, key)
     left = _latencies(length, size, segment, work.measured, latency_ns)
@@ -166,17 +165,24 @@ def infer_gpu_times(
         usual = same.usual + hidden
     shortest = np.where(same.alike, same.least - hidden, length - usual).clip(0)
     longest = np.where(same.alike, same.median, length)
+    brief = brief_transfers(segment, size, work)
+    shortest = np.where(brief, (shortest + hidden - latency_ns).clip(0) // 2, shortest)
     likely = _expect(timeline, work, enqueues, segment, shortest, same, size)
     slow = _expect(timeline, work, enqueues, segment, longest, same, size)
     unknown = likely.gpu < 0
     most = ALIKE_TIMES * same.usual + latency_ns
     endless = np.where(unknown & enqueues, ENDLESS_NS, slow.gpu.clip(0))
     slowest = _fit(timeline, work, order, endless, 0, np.where(work.measured >= 0, usual, 0))
-    # For work that nothing waited for, half of the possible duration is the guess with the smallest maximum error.
     possible = np.where(slowest.gpu < ENDLESS_NS, slowest.gpu, 0)
     allowed = np.where(likely.sure, ENDLESS_NS, np.where(likely.firm, most, usual))
-    shorter = np.where(work.measured >= 0, work.measured, (likely.gpu - (latency_ns - hidden)).clip(0))
-    expected = np.where(unknown, possible // 2, likely.gpu)
+    alone = np.flatnonzero((of_segment(segment, brief) > 0) & (work.measured < 0))
+    allowed[alone] = np.maximum(allowed[alone], same.median[segment[alone]] + most)
+    queued = (of_segment(segment, size) - 1).clip(0)
+    passing = np.where(queued > 0, latency_ns, latency_ns - hidden)
+    shorter = np.where(work.measured >= 0, work.measured, (likely.gpu - passing).clip(0))
+    shorter[alone] = 0
+    guess = guess_unseen(timeline.site, work, room, possible, np.where(enqueues, likely.gpu, -1))
+    expected = np.where(unknown, guess, likely.gpu)
     likeliest = _fit(timeline, work, order, expected, usual, allowed)
     late = _often_late(timeline, likeliest.latency, ALIKE_TIMES * usual)
     if late.any():
@@ -186,7 +192,7 @@ def infer_gpu_times(
         seen = _expect(timeline, work, enqueues, segment, least, same, size).gpu.clip(0)
         fastest = _fit(timeline, work, order, np.minimum(shorter, seen), most, np.full(len(timeline), ENDLESS_NS))
     else:
-        late_by = np.where(likely.sure, ENDLESS_NS, most)
+        late_by = np.where(likely.sure, ENDLESS_NS, np.maximum(most, allowed) + queued * latency_ns)
         fastest = _fit(timeline, work, order, np.where(unknown, 0, shorter), most, late_by)
     return Inference(
         order,

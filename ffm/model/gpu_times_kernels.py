@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.compiled import inner
 from ffm.model.numbers import (
     ENQUEUE,
     ENQUEUE_AND_WAIT,
@@ -38,7 +39,9 @@ def find_segments(
     copied: Columns,
     process_of_thread: Columns,
     threshold: int,
+    latency: int,
     segment: Columns,
+    room: Columns,
 ) -> tuple[Columns, Columns, Columns]:
     """Find the stretches of GPU work whose length is shown by a wait, and fill in each enqueuing row's `segment`.
 
@@ -46,19 +49,19 @@ def find_segments(
     while no other stream of the process had work. Returns for each segment the nanoseconds from the arrival of its
     first work to the end of the wait, a hash of its operations, and their number. If operations came one by one, so
     that the GPU may have been idle between them, only those after the last such pause count. A wait must last
-    `threshold` nanoseconds to show that it waited for something. Rows in no segment get -1.
+    `threshold` nanoseconds to show that it waited for something, and lasts at least `latency` beyond the work. Rows in
+    no segment get -1. `room` receives, for work of a stream that was waited for, the nanoseconds until the stream's
+    next work arrived or the stream was seen to be idle; -1 if neither is known.
     """
     rows = len(order)
     length = np.zeros(rows, np.int64)
     key = np.zeros(rows, np.int64)
     size = np.zeros(rows, np.int64)
-    modulus = (1 << 40) - 87
     found = 0
     members = np.zeros(rows, np.int32)
     arrivals = np.zeros(rows, np.int64)
     count = 0  # pending operations
     pending_stream = -1  # -2: of several streams
-    first_arrival = 0
     idle_since = 0
     process = -1
     for place in range(rows):
@@ -70,6 +73,7 @@ def find_segments(
             pending_stream = -1
             idle_since = 0
         segment[row] = -1
+        room[row] = -1
         does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
         waits_first = does in (WAIT_AND_ENQUEUE, WAIT_CONTEXT, WAIT_STREAM)
         if does in (ENQUEUE, ENQUEUE_AND_WAIT):
@@ -85,23 +89,13 @@ def find_segments(
             end = start[row] + wait[row] if waits_first else start[row] + duration[row]
             everything = does == WAIT_CONTEXT or (pending_stream >= 0 and stream[row] == pending_stream)
             if count > 0 and everything:
+                if pending_stream >= 0:
+                    done = start[row] if waits_first and wait[row] <= threshold else -1
+                    make_room(members, arrivals, count, done, room)
                 if wait[row] > threshold and pending_stream >= 0:
-                    begin = 0  # the first work after which none came so late that the GPU may have been idle
-                    for index in range(1, count):
-                        if arrivals[index] - arrivals[index - 1] > 0.2 * (end - arrivals[begin]):
-                            begin = index
-                    for index in range(begin):
-                        segment[members[index]] = -1
-                    first_arrival = max(arrivals[begin], idle_since)
-                    hashed = 0
-                    for index in range(begin, count):
-                        member = members[index]
-                        segment[member] = found
-                        hashed = (
-                            hashed * 1000003 + int(site[member]) * 31 + int(copied[member]) % 1000003 + 1
-                        ) % modulus
-                    length[found] = max(end - first_arrival, 0)
-                    key[found] = hashed
+                    begin = busy_since(arrivals, count, end, latency)
+                    key[found] = number_segment(members, begin, count, found, site, copied, segment)
+                    length[found] = max(end - max(arrivals[begin], idle_since), 0)
                     size[found] = count - begin
                     found += 1
                 count = 0
@@ -119,6 +113,51 @@ def find_segments(
             arrivals[count] = arrival
             count += 1
     return length[:found], key[:found], size[:found]
+
+
+@inner
+def busy_since(arrivals: Columns, count: int, end: int, latency: int) -> int:
+    """Return the first of `count` operations from which on the GPU worked without a pause until shortly before `end`.
+
+    As far as can be told, they take equally long. Then they last until when the last is done, shared by all of them;
+    were it longer, the GPU would still have been busy. An operation after a long pause begins anew.
+    """
+    begin = count - 1
+    least = float(end - latency - arrivals[begin])
+    for index in range(count - 2, -1, -1):
+        each = (end - latency - arrivals[index]) / (count - index)
+        if each <= least:
+            begin = index
+            least = each
+    for index in range(begin + 1, count):
+        if arrivals[index] - arrivals[index - 1] > 0.2 * (end - arrivals[begin]):
+            begin = index
+    return begin
+
+
+@inner
+def number_segment(
+    members: Columns, begin: int, count: int, number: int, site: Columns, copied: Columns, segment: Columns
+) -> int:
+    """Give the operations from `begin` on their segment's `number`, and return a hash of what they are."""
+    modulus = (1 << 40) - 87
+    hashed = 0
+    for index in range(begin, count):
+        member = members[index]
+        segment[member] = number
+        hashed = (hashed * 1000003 + int(site[member]) * 31 + int(copied[member]) % 1000003 + 1) % modulus
+    return hashed
+
+
+@inner
+def make_room(members: Columns, arrivals: Columns, count: int, done: int, room: Columns) -> None:
+    """Fill in how long each of `count` operations could take without keeping the next one waiting. The last was over
+    at `done`, if that is not negative.
+    """
+    for index in range(count - 1):
+        room[members[index]] = arrivals[index + 1] - arrivals[index]
+    if done >= 0:
+        room[members[count - 1]] = max(done - arrivals[count - 1], 0)
 
 
 def fit(

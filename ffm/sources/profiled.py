@@ -42,6 +42,8 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
     first, began, gpu, bytes_, stream = _work_of_calls(profile)
     action = _actions(profile, meanings, first)
     told = _Told(profile, stream)
+    # A wait for a stream that no one named is taken to be for all of them, which it is if there is only one.
+    action[(action == Action.WAIT_STREAM) & (told.stream == NO_STREAM)] = Action.WAIT_CONTEXT
     ends = _Ends(profile)
     wait = _waits(profile, action, told, ends, first)
     partners = profile.partners
@@ -221,7 +223,7 @@ def _over(profile: Profile, action: NDArray[np.uint8], told: _Told, ends: _Ends)
     """Return when the work was over that each waiting call waits for; -1 if there was none."""
     calls = profile.calls
     over = np.full(len(calls), -1, np.int64)
-    everything = (action == Action.WAIT_CONTEXT) | ((action == Action.WAIT_STREAM) & (told.stream == NO_STREAM))
+    everything = action == Action.WAIT_CONTEXT
     legacy = np.array([one.legacy for one in profile.streams] or [False])
     default = (told.stream >= 0) & legacy[told.stream.clip(0)]
     of_stream = np.isin(action, (Action.WAIT_STREAM, Action.WAIT_AND_ENQUEUE)) & (told.stream >= 0)

@@ -170,6 +170,51 @@ def test_a_small_set_beside_kernels_takes_the_gpu_little() -> None:
     assert found.likely.gpu.tolist() == [348_000, 4_000, 348_000, 0]
 
 
+def test_a_gpu_that_keeps_up_is_idle_between_short_kernels() -> None:
+    """Five calls of 10 us each enqueue 2 us of work. The wait shows the last; the others could take up to 10 us."""
+    calls = [launch(2, own=10) for _ in range(5)] + [wait(gap=100)]
+    timeline, work, _ = traced(calls * 4)
+    sites = np.tile(np.array([1, 1, 1, 1, 2, 3], np.int32), 4)
+    late = np.where(timeline.wait > 0, 3 * MICROSECOND, 0)
+    timeline = dataclasses.replace(
+        timeline,
+        site=sites,
+        start=timeline.start + np.cumsum(late) - late,
+        duration=timeline.duration + late,
+        wait=timeline.wait + late,
+    )
+    found = infer_gpu_times(timeline, work, 3 * MICROSECOND)
+    true = 2 * MICROSECOND * 5 * 4
+    assert found.fast.gpu.sum() <= true <= found.slow.gpu.sum()
+    assert (found.likely.gpu[sites == 1] <= 5 * MICROSECOND).all()
+    assert found.likely.gpu.sum() <= 2 * true
+
+
+def test_queued_work_keeps_the_gpu_busy_from_the_first_call_on() -> None:
+    """Each call takes 10 us and enqueues 100 us: the wait shows all of it."""
+    found = infer([launch(100, own=10) for _ in range(5)] + [wait()])
+    assert found.likely.gpu.sum() == 500_000
+
+
+def test_how_much_of_a_short_read_back_is_the_gpu_s_is_unknown() -> None:
+    """Reading back 4 bytes waits for 6 us each time, 3 us of which are the latency of any wait."""
+    read = Call(Action.ENQUEUE_AND_WAIT, Kind.TRANSFER, own=4 * MICROSECOND, gpu=6 * MICROSECOND, gap=20 * MICROSECOND)
+    timeline, work, _ = traced([read] * 5)
+    work = dataclasses.replace(work, copied=np.full(5, 4))
+    found = infer_gpu_times(timeline, work, 3 * MICROSECOND)
+    assert set(found.fast.gpu.tolist()) == {0}
+    assert set(found.likely.gpu.tolist()) == {1_500}
+    assert set(found.slow.gpu.tolist()) == {6_000}
+
+
+def test_work_of_which_no_wait_tells_lasts_no_longer_than_the_rest() -> None:
+    """A kernel of unknown length, before a pause of ten seconds, is taken to be like those that were waited for."""
+    calls = [call for _ in range(5) for call in (launch(300), wait(gap=20))] + [launch(70, gap=10_000_000), wait()]
+    found = infer(calls, sites=[1, 2] * 5 + [3, 4])
+    assert found.likely.gpu[10] == 300_000
+    assert found.slow.gpu[10] == 10_000_000_000
+
+
 def measured(calls: list[Call], known: list[int], late: int) -> Inference:
     """Infer with events for some calls' work; each wait ends `late` microseconds after the work."""
     timeline, work, gpu = traced(calls)

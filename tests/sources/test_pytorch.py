@@ -39,6 +39,16 @@ def test_calls_work_and_waits_become_rows(tmp_path: Path, name: str) -> None:
     assert run.work.action.tolist() == [Action.ENQUEUE, Action.WAIT_CONTEXT] * 3 + [Action.NONE]
 
 
+def test_a_wait_for_an_unnamed_stream_is_for_all_of_the_work(tmp_path: Path) -> None:
+    """Without events of synchronizations, the trace does not name the stream that a call waits for."""
+    trace = Trace()
+    trace.kernel("step", 6, 56, trace.call("cudaLaunchKernel", 0, 5))
+    trace.call("cudaStreamSynchronize", 6, 57)
+    run = run_of(trace, tmp_path)
+    assert run.work.action.tolist() == [Action.ENQUEUE, Action.WAIT_CONTEXT]
+    assert run.timeline.wait.tolist() == [0, 51000]
+
+
 def test_times_keep_their_nanoseconds(tmp_path: Path) -> None:
     trace = Trace()
     begin = 1419116104994.671  # since the base; exact to a nanosecond in a double
