@@ -131,6 +131,11 @@ def _limited(settings: dict[str, Any], which: str, quick: Path | None) -> dict[s
             f"there are no results of quick mode in {source}: trace the program first, by `ffm run --quick`."
         )
     analysis = open_results(source).document
+    if analysis.origin not in ("ffm", "quick"):
+        raise FfmError(
+            f"{source} was imported from {analysis.origin}, and a measurement cannot find its call stacks again: "
+            "trace the program by `ffm run --quick`, and leave out --sites-of."
+        )
     if analysis.origin != "quick":
         raise FfmError(f"{source} does not hold results of quick mode: --sites-of names a folder of `ffm run --quick`.")
     folder = ResultsFolder(Path(checked.results if "results" in settings else checked.results + LIMITED_SUFFIX))

@@ -66,6 +66,18 @@ def test_a_report_of_nsight_systems_is_imported_and_shown(ffm: CommandLine, tmp_
     assert "beside step" in (tmp_path / "page.html").read_text()
 
 
+def test_sites_of_a_profilers_trace_are_no_choice_for_a_measurement(ffm: CommandLine, tmp_path: Path) -> None:
+    report = Report()
+    report.kernel("step", 6, 56, report.call("cudaLaunchKernel", 0, 5))
+    report.wait(report.call("cudaDeviceSynchronize", 6, 57))
+    report.write(tmp_path / "run.sqlite")
+    assert ffm("import", "nsys", "run.sqlite", "--results", "traced").status == 0
+    answer = ffm("run", "--sites", "worst:1", "--sites-of", "traced", "/bin/true")
+    assert answer.status == 1
+    assert "imported from nsys" in answer.errors and "`ffm run --quick`" in answer.errors
+    assert not (tmp_path / "results").exists()
+
+
 def test_what_is_no_report_is_refused(ffm: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "run.sqlite").write_text("no database")
     answer = ffm("import", "nsys", "run.sqlite")
