@@ -41,10 +41,13 @@ def end_when_terminated() -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
-def raise_what_was_lost() -> None:
-    """Raise an interruption that never arrived. Raises `KeyboardInterrupt`."""
-    if _told:
-        raise _told[0]
+def raise_what_was_lost(note: str = "") -> None:
+    """Raise an interruption that never arrived, or was put off; `note` says more of it. Raises `KeyboardInterrupt`."""
+    if not _told:
+        return
+    if note:
+        _told[0].add_note(note)
+    raise _told[0]
 
 
 def _unwind(number: int, _frame: FrameType | None) -> NoReturn:

@@ -64,6 +64,34 @@ def limit_options(command: Decorated) -> Decorated:
     )(command)
 
 
+class Duration(click.ParamType[float]):
+    """A time such as `60s`, in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read it, or refuse it in one sentence."""
+        from ffm.instrument.session.portion import PortionError, read_duration
+
+        if isinstance(value, float):
+            return value
+        try:
+            return read_duration(str(value))
+        except PortionError as error:
+            self.fail(str(error), param, ctx)
+
+
+def for_option(command: Decorated) -> Decorated:
+    """`--for DURATION`, for programs that do not end."""
+    return click.option(
+        "--for",
+        "for_s",
+        type=Duration(),
+        metavar="DURATION",
+        help="End the recording, and then the program, so long after its first driver call (`60s`, `5min`).",
+    )(command)
+
+
 def portion_options(command: Decorated) -> Decorated:
     """`--window START..END`, `--ranges NAME` and `--iterations 1/N`: the portion of the run to measure."""
     command = click.option(

@@ -31,6 +31,7 @@ def measure_quickly(settings: dict[str, Any]) -> Path:
         checked.timeout_s,
         accepted_status=checked.accepted_status,
         portion=checked.portion,
+        for_s=checked.for_s,
     )
     with running("quick", shlex.join(checked.command)) as line:
         analysis = run_quick(request)

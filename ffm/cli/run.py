@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ffm.cli.options import limit_options, portion_options
+from ffm.cli.options import for_option, limit_options, portion_options
 from ffm.errors import FfmError
 
 LIMITED_SUFFIX = "-sites"
@@ -27,6 +27,7 @@ LIMITED_SUFFIX = "-sites"
 )
 @limit_options
 @portion_options
+@for_option
 @click.option("--watch", type=click.Choice(["pages", "trace"]), help="How stage 3 observes accesses. [default: pages]")
 @click.option(
     "--no-ordinary-memory", is_flag=True, help="Assume that no kernel accesses ordinary host memory by its address."
@@ -67,6 +68,7 @@ def run(
     window: str | None,
     ranges: str | None,
     iterations: str | None,
+    for_s: float | None,
     watch: str | None,
     no_ordinary_memory: bool,
     files: tuple[Path, ...],
@@ -93,6 +95,7 @@ def run(
         raise FfmError("name the program to measure: `ffm run ./program ARGUMENTS`.")
     given = {"results": results, "timeout": timeout, "accept_status": accept_status, "watch": watch}
     given |= {"window": window, "ranges": ranges, "iterations": iterations}
+    given |= {"for": None if for_s is None else f"{for_s:g}s"}
     settings |= {name: str(value) for name, value in given.items() if value is not None}
     if no_ordinary_memory:
         settings["ordinary_memory"] = "no"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ffm.cli.options import portion_options
+from ffm.cli.options import for_option, portion_options
 from ffm.errors import FfmError
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def _measuring(function: Callable[..., None]) -> Callable[..., None]:
         metavar="SECONDS",
         help="Stop the program, and all that it started, after this time.",
     )(function)
+    function = for_option(function)
     return _results(function)
 
 
@@ -77,8 +78,10 @@ def _run(
     ordinary_memory: bool = True,
     sites: Path | None = None,
     portion: Asked | None = None,
+    for_s: float | None = None,
 ) -> None:
     """Run a measuring stage, show its progress on the terminal, and summarize in one line what it found."""
+    from ffm.cli.interruption import raise_what_was_lost
     from ffm.cli.progress import running
     from ffm.results.chosen_sites import read_choice
     from ffm.results.folder import ResultsFolder, application_name
@@ -88,26 +91,35 @@ def _run(
     words = list(command)
     folder = ResultsFolder(results or Path("results") / application_name(words))
     chosen = None if sites is None else read_choice(sites).stacks
-    request = Request(words, folder, timeout, watch, ordinary_memory, accept_status, chosen, portion)
+    request = Request(words, folder, timeout, watch, ordinary_memory, accept_status, chosen, portion, for_s)
     with running(name, " ".join(words)) as line:
         try:
-            line.done(run_stage(name, request), folder.root)
+            document = run_stage(name, request)
         except KeyboardInterrupt as interruption:
             interruption.add_note(
                 f"{words[0]} and all that it started were stopped in the {name} run; what was recorded until then is "
                 f"in {folder.recordings(name)}. The results of earlier stages are kept: run this stage again."
             )
             raise
+        if document.run is not None and document.run.status.cut == "interruption":
+            raise_what_was_lost(
+                f"{words[0]} and all that it started were stopped in the {name} run. What was recorded in its "
+                f"{document.run.wall_s:.2f} s is kept in {folder.recordings(name)} and {folder.document(name)}, and "
+                "the stages after this one can use it."
+            )
+        line.done(document, folder.root)
 
 
 @stage.command()
 @_measuring
-def baseline(results: Path | None, timeout: float | None, accept_status: int, command: tuple[str, ...]) -> None:
+def baseline(
+    results: Path | None, timeout: float | None, for_s: float | None, accept_status: int, command: tuple[str, ...]
+) -> None:
     """1: time the bare program, and find which driver functions wait.
 
     COMMAND is the program with its arguments: ffm stage baseline -- ./app 1 2 3
     """
-    _run("baseline", results, command, timeout, accept_status)
+    _run("baseline", results, command, timeout, accept_status, for_s=for_s)
 
 
 @stage.command()
@@ -116,6 +128,7 @@ def baseline(results: Path | None, timeout: float | None, accept_status: int, co
 def tracing(
     results: Path | None,
     timeout: float | None,
+    for_s: float | None,
     accept_status: int,
     window: str | None,
     ranges: str | None,
@@ -129,7 +142,7 @@ def tracing(
     from ffm.instrument.session.portion import read_portion
 
     portion = read_portion(window, ranges, iterations)
-    _run("tracing", results, command, timeout, accept_status, portion=portion)
+    _run("tracing", results, command, timeout, accept_status, portion=portion, for_s=for_s)
 
 
 @stage.command()
@@ -156,6 +169,7 @@ def tracing(
 def memory(
     results: Path | None,
     timeout: float | None,
+    for_s: float | None,
     accept_status: int,
     watch: Watch,
     no_ordinary_memory: bool,
@@ -163,14 +177,16 @@ def memory(
     command: tuple[str, ...],
 ) -> None:
     """3: find who uses what each synchronization protects; hash what transfers carry."""
-    _run("memory", results, command, timeout, accept_status, watch, not no_ordinary_memory, sites)
+    _run("memory", results, command, timeout, accept_status, watch, not no_ordinary_memory, sites, for_s=for_s)
 
 
 @stage.command(name="sync-use")
 @_measuring
-def sync_use(results: Path | None, timeout: float | None, accept_status: int, command: tuple[str, ...]) -> None:
+def sync_use(
+    results: Path | None, timeout: float | None, for_s: float | None, accept_status: int, command: tuple[str, ...]
+) -> None:
     """4: measure the time from each needed synchronization to the first use of what it protects."""
-    _run("sync-use", results, command, timeout, accept_status)
+    _run("sync-use", results, command, timeout, accept_status, for_s=for_s)
 
 
 @stage.command()

@@ -15,11 +15,17 @@ def is_limited(recording: Recording) -> bool:
 
 
 def stretches_of(recording: Recording) -> Stretches:
-    """Return the stretches of a process, in order of time. One that was not closed ends with the recording."""
+    """Return the stretches of a process, in order of time. One that was not closed ends with the recording.
+
+    If ffm ended the recording, the stretch does not last to the end of the run.
+    """
+    if recording.finished and not is_limited(recording):
+        return _all_until(recording.opened, recording.finished)
     rows = recording.stretches[np.argsort(recording.stretches["opened"], kind="stable")]
     operations = recording.operations
     last = int((operations["start"] + operations["duration"]).max()) if len(operations) else 0
     begin = rows["opened"].astype(np.int64)
+    last = recording.finished or last
     end = np.where(rows["closed"] > 0, rows["closed"], np.maximum(rows["opened"], last)).astype(np.int64)
     judged = rows["judged"] > 0
     unjudged = np.where(rows["unjudged"] > 0, rows["unjudged"].astype(np.int64), end)
@@ -32,7 +38,20 @@ def stretches_of(recording: Recording) -> Stretches:
         judged_begin=np.where(judged, rows["judged"].astype(np.int64), begin),
         judged_end=np.where(judged, unjudged, begin),
         from_the_start=rows["calls"] == 0,
-        to_the_end=rows["closed"] == 0,
+        to_the_end=(rows["closed"] == 0) & (recording.finished == 0),
+    )
+
+
+def _all_until(opened: int, finished: int) -> Stretches:
+    begin, end = np.array([opened], np.int64), np.array([finished], np.int64)
+    return Stretches(
+        begin=begin,
+        settled=begin,
+        end=end,
+        judged_begin=begin,
+        judged_end=end,
+        from_the_start=np.ones(1, np.bool_),
+        to_the_end=np.zeros(1, np.bool_),
     )
 
 

@@ -11,6 +11,11 @@ def portion_sentence(analysis: Analysis) -> str:
     portion = analysis.portion
     if portion is None:
         return ""
+    if portion.cut:
+        return (
+            f"The program was measured for {portion.measured_s:.2f} s from its first driver call, and then ended by "
+            "ffm. Waits that what it did later may rely on are not judged, and count as needed."
+        )
     rest = max(analysis.wall_s - portion.measured_s, 0.0)
     return (
         f"Only a portion of the run was measured: {_which(portion)}, which took {portion.measured_s:.2f} s. The other "

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import msgspec
 import orjson
@@ -110,14 +110,20 @@ class ExitStatus(Record, frozen=True, kw_only=True):
     signal: str | None = None
     timed_out: bool = False
     accepted: int = 0
+    cut: Literal["time", "interruption"] | None = None
+    """Why ffm ended the recording, and then the program, before it ended by itself: it had been measured for the time
+    asked for, or ffm was interrupted. Then how it ended says nothing about it.
+    """
 
     @property
     def sound(self) -> bool:
-        """Whether the program ended by itself as it should."""
-        return self.code in (0, self.accepted) and not self.timed_out
+        """Whether the program ended by itself as it should, or was measured until ffm ended the recording."""
+        return self.cut is not None or (self.code in (0, self.accepted) and not self.timed_out)
 
     def __str__(self) -> str:
         """Say it after the program's name."""
+        if self.cut is not None:
+            return "was ended by ffm"
         if self.timed_out:
             return "exceeded the time limit and was stopped"
         if self.signal is not None:
@@ -138,6 +144,8 @@ class ProcessRecord(Record, frozen=True, kw_only=True):
     operations: Count
     lost: Count
     """Operations that could not be recorded (disk full); 0 in a complete run."""
+    unfinished: Count = 0
+    """Driver calls that had begun when ffm ended the recording, and returned later: they are not recorded."""
     python: str = ""
     """Version of its Python interpreter, such as `3.12.1`."""
     python_readable: bool = False
@@ -169,7 +177,8 @@ class Portion(Record, frozen=True, kw_only=True):
     """What was measured of a run. Outside of it, operations were let through without a record, and nothing is judged.
 
     Either a window (`start_s` to `end_s`, in seconds since the first driver call), or iterations that the program
-    marked: all with the name `ranges` (any, if it is empty), or every n-th of them.
+    marked: all with the name `ranges` (any, if it is empty), or every n-th of them; or, with `cut`, all of the run
+    until ffm ended the recording.
     """
 
     start_s: Seconds | None = None
@@ -190,6 +199,7 @@ class Portion(Record, frozen=True, kw_only=True):
     """Marked iterations of the run."""
     judged: Count = 0
     """Those of them that were measured and judged."""
+    cut: bool = False
 
 
 class Run(Record, frozen=True, kw_only=True):

@@ -42,6 +42,7 @@ from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings, SiteDescription, write_results
 from ffm.stages.memory import GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS
 from ffm.stages.notes import (
+    cut_notes,
     host_function_notes,
     measurement_notes,
     ordinary_memory_notes,
@@ -175,6 +176,7 @@ def _findings(
         notes=named.notes
         + unread_python(tracing.run)
         + unrecorded_notes(stages)
+        + cut_notes(stages)
         + measurement_notes(baseline, tracing)
         + ordinary_memory_notes(memory)
         + host_function_notes(columns)

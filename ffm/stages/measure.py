@@ -16,6 +16,7 @@ from ffm.errors import ProgramError
 from ffm.instrument.probing.remembered import wait_function
 from ffm.instrument.probing.wait_function import WaitFunction
 from ffm.instrument.recording.reader import Recording, read_recordings, unbegun_recordings
+from ffm.instrument.session.cut import Lasting
 from ffm.instrument.session.portion import Asked, Iterations
 from ffm.instrument.session.program import Ending, resolve_program
 from ffm.instrument.session.runner import PAGES, Instruments, Outcome, run_instrumented
@@ -47,6 +48,8 @@ class Request:
     """The keys of the stacks to which the memory stage is limited; None for all."""
     portion: Asked | None = None
     """What stage 2 measures of the run, and then those after it too; None for all."""
+    for_s: float | None = None
+    """How many seconds after the first recorded call the recording, and then the program, is ended; None for never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +74,12 @@ def measure(
     trace: bool = False,
     ranges: bool = False,
     portion: Asked | None = None,
+    until: Lasting | None = None,
 ) -> Measurement:
     """Run the program with a stage's instruments; `own_pages` is for the page watch, `trace` for the other, `ranges`
     for what the program marks with NVTX.
 
-    `on` names the runs that it is built on.
+    `on` names the runs that it is built on. `until` says when to end the program; if it is None, the request does.
 
     The run is described, and its recordings stay readable, even if the program failed. The caller decides
     (`require_sound`) whether a failed run is good enough.
@@ -106,6 +110,7 @@ def measure(
             trace=trace,
             ranges=ranges or isinstance(portion, Iterations),
             portion=portion,
+            lasting=until or (None if request.for_s is None else Lasting(request.for_s)),
         ),
         output=request.folder.output(stage),
         timeout_s=request.timeout_s,
@@ -194,6 +199,11 @@ def _forbidden(status: Ending | ExitStatus) -> str:
 def _no_driver(request: Request, outcome: Outcome, stage: str) -> str:
     program = request.command[0]
     log = request.folder.output(stage)
+    if outcome.ending.cut is not None:
+        return (
+            f"{program} made no call of a CUDA driver in {outcome.wall_s:.1f} s, and was ended by ffm. Measure it for "
+            f"longer, or while it has work. Its output is in {log}."
+        )
     if not outcome.ending.sound:
         return (
             f"{program} {outcome.ending} before it used a CUDA driver. Its output is in {log}."
@@ -232,6 +242,7 @@ def _describe(
             code=outcome.ending.code,
             signal=outcome.ending.signal,
             timed_out=outcome.ending.timed_out,
+            cut=outcome.ending.cut,
             accepted=request.accepted_status,
         ),
         processes=[
@@ -243,6 +254,7 @@ def _describe(
                 threads=recording.threads,
                 operations=len(recording.operations),
                 lost=recording.lost,
+                unfinished=recording.unfinished,
                 python=recording.python_version,
                 python_readable=recording.python_readable,
                 ordinary_memory=recording.ordinary_memory,

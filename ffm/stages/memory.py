@@ -43,7 +43,7 @@ from ffm.results.documents import Baseline, Memory, Tracing, write_document
 from ffm.results.identity import read_latest
 from ffm.results.tables import stored_table, write_table
 from ffm.stages.measure import Measurement, Request, measure, require_sound
-from ffm.stages.portions import traced_portion
+from ffm.stages.portions import lasting, traced_portion
 from ffm.stages.tracing import traced_functions
 from ffm.stages.watch_plan import write_watch_plan
 
@@ -112,6 +112,7 @@ def run_memory(request: Request) -> Memory:
         own_pages=not trace,
         trace=trace,
         portion=traced_portion(request.folder),
+        until=lasting(request.folder, request.for_s),
     )
     return record_memory(measured, request, planned)
 
@@ -225,7 +226,7 @@ def _within_portion(
     necessity: Necessity, operations: Operations, recording: Recording, columns: Columns, transfers: Columns
 ) -> Necessity:
     """Return the verdicts without those that would not hold outside of the portion that was measured."""
-    if not is_limited(recording):
+    if not is_limited(recording) and not recording.finished:
         return necessity
     stays = np.ones(len(operations.start), np.bool_)
     stays[match(transfers, columns)[np.isin(transfers["kind"], (Repetition.NO_OP, Repetition.REPEAT))]] = False

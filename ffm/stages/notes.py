@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.instrument.session.cut import POLITE_S
 from ffm.results.columns import Columns
 from ffm.results.documents import Baseline, Document, Memory, Stack, Tracing
 from ffm.results.estimates import COSTLY_TRACING
@@ -23,6 +24,25 @@ def unrecorded_notes(documents: Iterable[Document]) -> list[str]:
         for run in (document.run for document in documents)
         if run is not None and run.unrecorded
     ]
+
+
+def cut_notes(documents: Iterable[Document]) -> list[str]:
+    """Return sentences on each run that ffm ended: the calls left out, and whether the program had to be killed."""
+    notes: list[str] = []
+    for run in (document.run for document in documents):
+        if run is None or run.status.cut is None:
+            continue
+        if unfinished := sum(process.unfinished for process in run.processes):
+            notes.append(
+                f"In the {run.stage} run, driver calls that had begun when the recording was ended, and returned "
+                f"later: {unfinished:,}. The results leave them out."
+            )
+        if run.status.signal == "SIGKILL":
+            notes.append(
+                f"The program did not end within {POLITE_S:g} s when it was asked to in the {run.stage} run (SIGTERM), "
+                "and was killed."
+            )
+    return notes
 
 
 def ordinary_memory_notes(memory: Memory) -> list[str]:

@@ -13,6 +13,7 @@ from ffm.errors import DocumentError, ProgramError
 from ffm.evidence.marked_iterations import marked_iterations
 from ffm.evidence.stretches import stretches_of
 from ffm.instrument.recording.reader import Recording
+from ffm.instrument.session.cut import SLOWEST, Lasting
 from ffm.instrument.session.portion import WHOLE, Asked, Calls, Iterations, Window
 from ffm.results.documents import Document, Portion, Tracing
 from ffm.results.folder import ResultsFolder
@@ -29,7 +30,7 @@ def traced_portion(folder: ResultsFolder) -> Calls | Iterations | None:
         return None
     run = read_latest(Tracing, folder, "tracing").run
     portion = None if run is None else run.portion
-    if portion is None:
+    if portion is None or portion.cut:
         return None
     if portion.ranges is not None:
         return Iterations(portion.ranges, portion.every)
@@ -45,7 +46,7 @@ def measured_portion(
         ProgramError: Nothing was, or a window is not clear because several processes use the driver.
     """
     if asked is None:
-        return None
+        return _until_cut(recordings)
     measured = [recording for recording in recordings if _judged(recording)]
     marked = marked_iterations(list(recordings), folder) if isinstance(asked, Iterations) else []
     mine = [
@@ -75,6 +76,30 @@ def measured_portion(
     )
 
 
+def _until_cut(recordings: Sequence[Recording]) -> Portion | None:
+    """Describe the whole of a run until ffm ended its recordings; None if it did not."""
+    lasted = [
+        recording.finished - int(recording.operations["start"].min())
+        for recording in recordings
+        if recording.finished and len(recording.operations)
+    ]
+    return Portion(cut=True, stretches=1, measured_s=max(lasted) / 1e9) if lasted else None
+
+
+def lasting(folder: ResultsFolder, seconds: float | None) -> Lasting | None:
+    """Return how long a stage after the traced one is measured: until it has seen as much, and for `seconds` at most.
+
+    Raises:
+        DocumentError: What stage 2 wrote is damaged or out of date.
+    """
+    run = read_latest(Tracing, folder, "tracing").run if folder.document("tracing").exists() else None
+    if run is None or run.status.cut is None:
+        return None if seconds is None else Lasting(seconds)
+    operations = tuple(process.operations for process in run.processes)
+    measured_s = run.portion.measured_s if run.portion is not None else run.wall_s
+    return Lasting(measured_s * SLOWEST if seconds is None else seconds, operations)
+
+
 def _judged(recording: Recording) -> bool:
     """Return whether anything that was measured is also judged: a sample needs the iteration after the first one."""
     stretches = stretches_of(recording)
@@ -87,12 +112,15 @@ def require_same_portion(documents: Sequence[Document]) -> None:
     Raises:
         DocumentError: Says which stages to run again.
     """
-    asked = [
-        None if run.portion is None else (run.portion.first_call, run.portion.end_call is None, run.portion.ranges)
-        for run in (document.run for document in documents)
-        if run is not None
-    ]
-    if any(one != asked[0] for one in asked):
+    runs = [document.run for document in documents if document.run is not None]
+    cut = any(run.status.cut is not None for run in runs)  # a window need not have ended by then
+    asked = {
+        None
+        if run.portion is None or run.portion.cut
+        else (run.portion.first_call, run.portion.ranges, cut or run.portion.end_call is None)
+        for run in runs
+    }
+    if len(asked) > 1:
         raise DocumentError(
             "The stages measured different portions of the run. Run the stages memory, sync-use and analysis again: "
             "they measure the portion that stage tracing did."

@@ -24,7 +24,7 @@ from ffm.results.lock import writing_to
 from ffm.results.tables import stored_table
 from ffm.stages.findings import Findings, SiteDescription, write_results
 from ffm.stages.measure import Request, measure, require_program
-from ffm.stages.notes import host_function_notes, stack_notes, tracing_notes, unrecorded_notes
+from ffm.stages.notes import cut_notes, host_function_notes, stack_notes, tracing_notes, unrecorded_notes
 from ffm.stages.timelines import longer_by, traced_timeline
 from ffm.stages.tracing import record_tracing, traced_functions
 from ffm.symbols.named_stacks import name_stacks, unread_python
@@ -89,6 +89,7 @@ def analyse_trace(source: ResultsFolder, target: ResultsFolder) -> Analysis:
         notes=named.notes
         + unread_python(run)
         + unrecorded_notes([tracing])
+        + cut_notes([tracing])
         + tracing_notes(tracing)
         + host_function_notes(columns)
         + stack_notes(tracing.stacks, columns),

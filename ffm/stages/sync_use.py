@@ -21,7 +21,7 @@ from ffm.results.identity import read_latest
 from ffm.results.tables import stored_table, write_table
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.memory import ACCESSES, NO_ORDINARY, PLAN, WATCH, recorded_accesses, recorded_uses, watched_functions
-from ffm.stages.portions import traced_portion
+from ffm.stages.portions import lasting, traced_portion
 from ffm.stages.watch_plan import write_watch_plan
 
 FIRST_USES = Table({**identity(), "first_use": Column(np.int64, least=0, most=LONGEST)})
@@ -40,10 +40,11 @@ def run_sync_use(request: Request) -> SyncUse:
     numbers = np.unique(accesses["stack"]).tolist()
     write_watch_plan([bytes.fromhex(memory.stacks[number].key) for number in numbers], plan)
     portion = traced_portion(request.folder)
-    # The portion begins at the same call as in the runs before, so the same functions must be counted.
+    until = lasting(request.folder, request.for_s)
+    # The portion begins or ends at the same call as in the runs before, so the same functions must be counted.
     functions = (
         _functions(accesses)
-        if portion is None
+        if portion is None and until is None
         else watched_functions(read_latest(Baseline, request.folder, "baseline"))
     )
     # Where nothing uses what waits protect, there is nothing to watch, which would cost a signal for each system call.
@@ -58,6 +59,7 @@ def run_sync_use(request: Request) -> SyncUse:
         plan=plan if watches else None,
         own_pages=watches,
         portion=portion,
+        until=until,
     )
     stacks = StackTable()
     columns = operation_columns(measured.recordings, stacks)

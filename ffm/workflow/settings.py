@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ffm.errors import FfmError
-from ffm.instrument.session.portion import Asked, PortionError, read_portion
+from ffm.instrument.session.portion import Asked, PortionError, read_duration, read_portion
 from ffm.results.folder import application_name, python_script
 from ffm.vgpu.paths import sample
 
@@ -20,6 +20,7 @@ NAMES = (
     "accept_status",
     "app",
     "arguments",
+    "for",
     "iterations",
     "ordinary_memory",
     "ranges",
@@ -66,6 +67,13 @@ class Settings:
     """What is measured of the run; None for all."""
     portion_options: list[str]
     """Those of stage 2 that say what is measured of the run."""
+    for_s: float | None
+    """For how long stages 1 and 2 measure it, and those after it as much; None until it ends."""
+
+    @property
+    def lasting(self) -> list[str]:
+        """The option of stages 1 and 2 that says for how long."""
+        return [] if self.for_s is None else ["--for", f"{self.for_s:g}s"]
 
     @property
     def limits(self) -> list[str]:
@@ -100,11 +108,21 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
         ["--watch", watch] * (watch != "pages") + ["--no-ordinary-memory"] * (not ordinary) + _limited(sites),
         sites,
         *_portion(given),
+        _for(given),
     )
 
 
 def _limited(sites: str) -> list[str]:
     return ["--sites", sites] if sites else []
+
+
+def _for(given: Mapping[str, Any]) -> float | None:
+    if "for" not in given:
+        return None
+    try:
+        return read_duration(_text(given, "for"))
+    except PortionError as error:
+        raise SettingsError(str(error)) from error
 
 
 def _portion(given: Mapping[str, Any]) -> tuple[Asked | None, list[str]]:

@@ -76,6 +76,10 @@ class Recording:
     """CLOCK_MONOTONIC nanoseconds at which the recording began."""
     threads: int
     lost: int
+    finished: int
+    """When ffm ended the recording while the process ran on; 0 if it lasts to the process's end."""
+    unfinished: int
+    """Calls that had begun by then and returned later, which are not recorded."""
     fault_cost: int
     """Nanoseconds from an access to a watched page to the watch's handler; 0 if nothing was watched."""
     operations: Table
@@ -213,6 +217,8 @@ def _decoded(path: Path, header: Any, chunks: list[Chunk]) -> Recording:
         opened=int(header["opened"]),
         threads=int(header["threads"]),
         lost=int(header["lost"]),
+        finished=min(int(header["finished"]), LARGEST),
+        unfinished=min(int(header["unfinished"]), LARGEST),
         fault_cost=min(int(header["fault_cost"]), LARGEST),
         **tables,
         stacks=stacks,

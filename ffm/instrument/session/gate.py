@@ -108,6 +108,14 @@ class Gate:
         finally:
             os.close(handle)
 
+    def ask_to_end(self, group: int) -> None:
+        """Send SIGTERM to every process that came to the gate and is not in a process group, which has got it."""
+        with self._lock:
+            for process_id, handle in self._handles.items():
+                with contextlib.suppress(ProcessLookupError):
+                    if os.getpgid(process_id) != group:
+                        signal.pidfd_send_signal(handle, signal.SIGTERM)
+
     def end_all(self) -> None:
         """Kill every process that came to the gate, and every one that still arrives."""
         with self._lock:

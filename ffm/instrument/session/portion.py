@@ -25,6 +25,12 @@ LONGEST_NAME = 255
 _WINDOW = re.compile(r"\s*(\d+(?:\.\d+)?)\s*\.\.\s*(\d+(?:\.\d+)?)?\s*(s|calls)?\s*")
 _SAMPLE = re.compile(r"\s*1\s*/\s*(\d+)\s*")
 
+LEAST_S = 0.01
+"""The shortest time that a run is measured for, which is looked at in steps of this order."""
+
+_UNITS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|min|h)?\s*")
+
 _TIME, _CALLS, _ITERATIONS = 1, 2, 3
 """`ffm_portion_kind`."""
 
@@ -100,6 +106,21 @@ def read_window(text: str) -> Window | Calls:
     if counted:
         return Calls(int(start), WHOLE if math.isinf(end) else int(end))
     return Window(start, end)
+
+
+def read_duration(text: str) -> float:
+    """Read a time such as `60s`, `1.5 min` or `500ms`; without a unit, it is in seconds.
+
+    Raises:
+        PortionError: It is no time above 0 that a run can last; says what one looks like.
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise PortionError(f"{text} is not a time: write a number above 0 and its unit, such as 60s, 5min or 2h.")
+    seconds = float(match[1]) * _UNITS[match[2] or "s"]
+    if not LEAST_S <= seconds <= LONGEST_S:
+        raise PortionError(f"{text} is not a time to measure for: choose one from {LEAST_S:g} s to {LONGEST_S:g} s.")
+    return seconds
 
 
 def read_iterations(ranges: str | None, sample: str | None) -> Iterations:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ffm.errors import InstrumentError
+from ffm.instrument.session.cut import Why
 from ffm.regular_file import open_regular
 
 ELF_MAGIC = b"\x7fELF"
@@ -20,16 +21,19 @@ X86_64 = 62
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a program ended: an exit code or the name of a signal. `timed_out` means that ffm stopped it."""
+    """How a program ended: an exit code or the name of a signal. `timed_out` means that ffm stopped it; `cut`, that ffm
+    ended its recording before, because it had been measured for the time asked for, or was interrupted.
+    """
 
     code: int | None
     signal: str | None
     timed_out: bool
+    cut: Why | None = None
 
     @property
     def sound(self) -> bool:
-        """Whether the program ended by itself with exit code 0."""
-        return self.code == 0 and not self.timed_out
+        """Whether the program ended by itself with exit code 0, or was measured until ffm ended its recording."""
+        return self.cut is not None or (self.code == 0 and not self.timed_out)
 
     def __str__(self) -> str:
         if self.timed_out:
@@ -39,12 +43,12 @@ class Ending:
         return f"exited with code {self.code}"
 
 
-def ending_of(wait_status: int, *, timed_out: bool) -> Ending:
+def ending_of(wait_status: int, *, timed_out: bool, cut: Why | None = None) -> Ending:
     """Convert the status that `os.wait4` returned."""
     code = os.waitstatus_to_exitcode(wait_status)
     if code >= 0:
-        return Ending(code, None, timed_out)
-    return Ending(None, _name_of(-code), timed_out)
+        return Ending(code, None, timed_out, cut)
+    return Ending(None, _name_of(-code), timed_out, cut)
 
 
 def _name_of(number: int) -> str:

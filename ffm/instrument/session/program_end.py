@@ -42,6 +42,7 @@ def await_end(
     *,
     stop: int | None = None,
     end_others: Callable[[], None] = lambda: None,
+    interrupt: Callable[[], bool] = lambda: False,
 ) -> ProgramEnd:
     """Wait for the program; stop it and all it started when the time is up, or when ffm is interrupted.
 
@@ -59,7 +60,12 @@ def await_end(
     handle = os.pidfd_open(program.pid)
     timed_out = False
     try:
-        timed_out = not _readable([handle] if stop is None else [handle, stop], timeout_s)
+        try:
+            timed_out = not _readable([handle] if stop is None else [handle, stop], timeout_s)
+        except KeyboardInterrupt:
+            if not interrupt():
+                raise
+            _readable([handle], None)
     finally:
         try:
             if timed_out or not select.select([handle], [], [], 0)[0]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,6 +25,7 @@ from ffm.driver.versions import newest, since
 from ffm.errors import InstrumentError
 from ffm.instrument.library import COLLECTOR, RANGES, native_library
 from ffm.instrument.session.attaching import attaching, scripted
+from ffm.instrument.session.cut import Cut, Lasting
 from ffm.instrument.session.frida_home import home, local_device, outer_environment
 from ffm.instrument.session.gate import CUT_OFF, Gate
 from ffm.instrument.session.held_times import Held, HeldTimes
@@ -131,6 +134,8 @@ class Instruments:
     """What to record of the run; None for all of it."""
     trace: bool = False
     """Watch memory by translating the program's code instead of protecting its pages."""
+    lasting: Lasting | None = None
+    """When to end the recordings, and then the program; None to let it run to its end."""
     ranges: bool = False
     """Record the ranges that the program marks with NVTX, unless it has another tool for them."""
 
@@ -167,7 +172,9 @@ class Outcome:
 def run_instrumented(
     command: list[str], instruments: Instruments, *, output: Path, timeout_s: float | None = None
 ) -> Outcome:
-    """Run the program to its end, or to the time limit, with the instruments in place.
+    """Run the program to its end, to the time limit, or as long as it is to be measured, with the instruments in place.
+
+    If ffm is interrupted once something was recorded, the run is over, and its outcome says so.
 
     The program's output goes to the file `output`. Recordings stay in `instruments.folder` however the run ends.
 
@@ -179,7 +186,8 @@ def run_instrumented(
     if not tracing.good:
         raise InstrumentError(f"No process can be instrumented on this machine: {tracing.says}.")
     run = _Run(instruments)
-    with run, Gate(run.instrument, home()) as gate, fresh_file(output) as sink:
+    cut = Cut(instruments.folder, run.ask_to_end, run.kill)
+    with run, Gate(run.instrument, home()) as gate, fresh_file(output) as sink, cut:
         run.gate = gate
         began = time.monotonic()
         try:
@@ -199,8 +207,10 @@ def run_instrumented(
         except OSError as error:
             raise InstrumentError(f"The program {command[0]} cannot be started: {error.strerror}.") from error
         run.root = program.pid
+        if instruments.lasting is not None:
+            cut.after(instruments.lasting)
         try:
-            end = await_end(program, timeout_s, stop=run.stop, end_others=gate.end_all)
+            end = await_end(program, timeout_s, stop=run.stop, end_others=gate.end_all, interrupt=cut.interrupt)
         except ChildProcessError:  # Frida, which waits for stops of its targets, took the end as well
             run.raise_failure()
             raise InstrumentError(
@@ -208,12 +218,17 @@ def run_instrumented(
                 "Run the stage again."
             ) from None
         until = None if timeout_s is None else began + timeout_s
-        timed_out = end.timed_out or not await_left_behind(gate.alive, run.users, until=until, stop=run.stop)
+        try:
+            timed_out = end.timed_out or not await_left_behind(gate.alive, run.users, until=until, stop=run.stop)
+        except KeyboardInterrupt:
+            if not cut.interrupt():
+                raise
+            timed_out = not await_left_behind(gate.alive, run.users, until=None, stop=run.stop)
         if timed_out:
             gate.end_all()
-        ended = time.monotonic()
+        ended = time.monotonic() if cut.why is None else cut.at
     run.raise_failure()
-    ending = ending_of(end.status, timed_out=timed_out)
+    ending = ending_of(end.status, timed_out=timed_out and cut.why is None, cut=cut.why)
     if run.root in run.died_at_gate and not timed_out:
         raise InstrumentError(
             f"The program {command[0]} {ending} while the instruments were put into it, before it began. Run the "
@@ -297,6 +312,18 @@ class _Run:
             self._failure = self._failure or sentence
             if self.stop >= 0:
                 os.eventfd_write(self.stop, 1)
+
+    def ask_to_end(self) -> None:
+        """Send SIGTERM to all processes of the program, to each once."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.root, signal.SIGTERM)
+        self.gate.ask_to_end(self.root)
+
+    def kill(self) -> None:
+        """Kill them."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.root, signal.SIGKILL)
+        self.gate.end_all()
 
     def held(self) -> Held:
         """Return how long the program waited for its processes to be hooked."""

@@ -83,8 +83,10 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
     operation->waits = thread->waits;
     ffm_arguments_after(function, arguments, operation);
     ffm_operation *out = ffm_sink_reserve(&thread->operations, FFM_CHUNK_OPERATIONS, thread->number, sizeof *operation);
-    if (out == NULL)
+    if (out == NULL) {
+        ffm_sink_left_out(operation->start);
         return;
+    }
     uint64_t number = thread->operations.written;
     if (ffm_portion_limited())
         ffm_portion_recording(index, thread);

@@ -15,8 +15,10 @@
 static void record_private(ffm_thread *thread, uint64_t end, uint64_t wait)
 {
     ffm_operation *out = ffm_sink_reserve(&thread->operations, FFM_CHUNK_OPERATIONS, thread->number, sizeof *out);
-    if (out == NULL)
+    if (out == NULL) {
+        ffm_sink_left_out(end - wait);
         return;
+    }
     if (ffm_portion_limited())
         ffm_portion_recording(FFM_FUNCTION_PRIVATE, thread);
     *out = (ffm_operation){

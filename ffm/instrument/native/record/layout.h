@@ -5,7 +5,7 @@
  * records of one kind and one thread. A chunk's `used` grows after a record is complete, so the file of a killed writer
  * is readable up to its last record. All times are CLOCK_MONOTONIC nanoseconds. */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 5, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 6, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -23,6 +23,8 @@ typedef struct {
     uint64_t ordinary_memory; /* when a kernel first received what may be the address of ordinary memory; otherwise 0 */
     uint64_t
         fault_cost; /* nanoseconds from an access to a watched page to the watch's handler, measured at the start */
+    uint64_t finished;   /* when ffm ended the recording before the process ended, which writes this itself; otherwise 0 */
+    uint64_t unfinished; /* calls that had begun by then and returned later: they are not recorded */
     char catalogue_digest[64];
     char executable[1024];
 } ffm_header;

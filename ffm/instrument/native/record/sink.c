@@ -214,10 +214,23 @@ static ffm_chunk *new_chunk(uint32_t kind, uint32_t thread, size_t capacity, uin
     return chunk;
 }
 
+/* The runner writes it into the file, which needs nobody's help in a process that is stopped or blocked. */
+static uint64_t finished(void)
+{
+    return sink.header == NULL ? 0 : __atomic_load_n(&sink.header->finished, __ATOMIC_RELAXED);
+}
+
+void ffm_sink_left_out(uint64_t start)
+{
+    const uint64_t end = finished();
+    if (end != 0 && start < end)
+        __atomic_fetch_add(&sink.header->unfinished, 1, __ATOMIC_RELAXED);
+}
+
 void *ffm_sink_reserve(ffm_stream *stream, uint32_t kind, uint32_t thread, size_t bytes)
 {
     ffm_chunk *chunk = stream->chunk;
-    if (!ffm_sink_is_own())
+    if (!ffm_sink_is_own() || finished() != 0)
         return NULL;
     if (chunk == NULL || sizeof *chunk + chunk->used + bytes > chunk->capacity) {
         size_t capacity = chunk == NULL ? FIRST_CHUNK : chunk->capacity * 2;

@@ -27,9 +27,12 @@ bool ffm_sink_reopen(void);
  * library (directly by clone(2)), of which nothing is recorded. */
 bool ffm_sink_is_own(void);
 
-/* Reserve `bytes` more at the end of the stream. NULL if the disk is full (counted in the header), or if the recording
- * is another process's. */
+/* Reserve `bytes` more at the end of the stream. NULL if the disk is full (counted in the header), if the recording is
+ * another process's, or if it is finished. */
 void *ffm_sink_reserve(ffm_stream *stream, uint32_t kind, uint32_t thread, size_t bytes);
+
+/* Nothing could be reserved for a call that began at `start`: count it if the recording was finished meanwhile. */
+void ffm_sink_left_out(uint64_t start);
 
 /* Make the last reserved `bytes` part of the recording. */
 void ffm_sink_commit(ffm_stream *stream, size_t bytes);

@@ -1,0 +1,112 @@
+"""Programs that do not end: they are measured for a time, or until ffm is interrupted, and ended politely."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from ffm.instrument.recording.progress import progress_of
+from tests.conftest import Ffm
+
+PROGRAM = Path(__file__).parent / "programs" / "server.cu"
+STAGES = ("baseline", "tracing", "memory", "sync-use")
+PATIENCE = 120.0
+"""Seconds for what takes a few on an idle machine."""
+
+
+@pytest.fixture(scope="module")
+def server(build_program: Callable[[Path], Path]) -> Path:
+    return build_program(PROGRAM)
+
+
+def run_of(results: Path, stage: str) -> dict[str, Any]:
+    found: dict[str, Any] = orjson.loads((results / f"{stage}.json").read_bytes())["run"]
+    return found
+
+
+def test_a_server_is_measured_by_all_stages_and_judged_but_for_its_end(ffm: Ffm, server: Path, tmp_path: Path) -> None:
+    done = ffm("run", "--for", "500ms", "--results", "results", server, "loop", folder=tmp_path)
+    assert done.code == 0, done.err
+    assert "then ended by ffm" in " ".join(done.out.split())
+    results = tmp_path / "results"
+    runs = {stage: run_of(results, stage) for stage in STAGES}
+    assert all(run["status"]["cut"] == "time" and run["status"]["code"] == 0 for run in runs.values())
+    assert runs["tracing"]["portion"]["measured_s"] >= 0.5
+    traced = runs["tracing"]["processes"][0]["operations"]
+    assert all(runs[stage]["processes"][0]["operations"] >= traced for stage in ("memory", "sync-use"))
+    sites = orjson.loads((results / "analysis.json").read_bytes())["sites"]
+    waits = [site["synchronization"] for site in sites if site["function"] == "cuCtxSynchronize"]
+    most = [max(verdicts, key=lambda one: one["occurrences"])["kind"] for verdicts in waits]
+    assert sorted(most) == ["required", "unnecessary", "unnecessary"]
+    refused = ffm("apply-remedy", "--results", "results", folder=tmp_path)
+    assert (refused.code, "portion of the run" in refused.err) == (1, True)
+
+
+def test_a_program_that_ignores_sigterm_is_killed_and_its_recording_kept(
+    ffm: Ffm, server: Path, tmp_path: Path
+) -> None:
+    done = ffm("run", "--quick", "--for", "0.2s", "--results", "results", server, "stubborn", folder=tmp_path)
+    assert done.code == 0, done.err
+    assert run_of(tmp_path / "results", "tracing")["status"]["signal"] == "SIGKILL"
+    assert any(
+        "was killed" in note for note in orjson.loads((tmp_path / "results/analysis.json").read_bytes())["notes"]
+    )
+
+
+def test_all_processes_of_a_program_are_measured_and_ended(ffm: Ffm, server: Path, tmp_path: Path) -> None:
+    done = ffm("run", "--for", "0.3s", "--results", "results", server, "family", folder=tmp_path)
+    assert done.code == 0, done.err
+    for stage in STAGES:
+        run = run_of(tmp_path / "results", stage)
+        assert len(run["processes"]) == 2 and all(process["operations"] for process in run["processes"])
+    sites = orjson.loads((tmp_path / "results/analysis.json").read_bytes())["sites"]
+    assert any(verdict["kind"] == "unnecessary" for site in sites for verdict in site["synchronization"])
+
+
+def test_a_program_that_ends_before_is_measured_whole(ffm: Ffm, server: Path, tmp_path: Path) -> None:
+    done = ffm("run", "--for", "10min", "--results", "results", server, "loop", "5", folder=tmp_path)
+    assert done.code == 0, done.err
+    for stage in STAGES:
+        run = run_of(tmp_path / "results", stage)
+        assert (run["status"]["cut"], run["portion"]) == (None, None)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "abc", "", "60 parsecs", "1e99s", "999999h"])
+def test_what_is_no_time_is_refused_before_anything_runs(ffm: Ffm, server: Path, tmp_path: Path, text: str) -> None:
+    for words in (("run",), ("stage", "tracing")):
+        done = ffm(*words, f"--for={text}", server, folder=tmp_path)
+        assert done.code == 2 and "not a time" in done.err
+    assert not (tmp_path / "results").exists()
+
+
+def test_what_was_measured_until_ctrl_c_is_kept_for_the_next_stages(ffm: Ffm, server: Path, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    for stage in STAGES:
+        command = [sys.executable, "-m", "ffm", "stage", stage, "--results", str(results), "--", str(server), "loop"]
+        if stage in ("memory", "sync-use"):  # they end when they have seen what the traced run did
+            done = ffm(*command[3:])
+            assert done.code == 0, done.err
+            continue
+        measuring = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+        try:
+            end = time.monotonic() + PATIENCE
+            folder = results / "recordings" / stage
+            while not any(one.operations > 100 for one in progress_of(folder)) and time.monotonic() < end:
+                time.sleep(0.02)
+            measuring.send_signal(signal.SIGINT)
+            _, errors = measuring.communicate(timeout=PATIENCE)
+        finally:
+            measuring.kill()
+        assert measuring.returncode == 128 + signal.SIGINT
+        assert f"stopped in the {stage} run" in errors and str(results / f"{stage}.json") in errors
+        assert run_of(results, stage)["status"]["cut"] == "interruption"
+    done = ffm("stage", "analysis", "--results", results)
+    assert done.code == 0, done.err
