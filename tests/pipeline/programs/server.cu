@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 static volatile std::sig_atomic_t over;
-static void end(int) { over = 1; }
+static void end(int)
+{
+    over = 1;
+}
 
 int main(int count, char **arguments)
 {

@@ -22,8 +22,8 @@ typedef struct {
     uint32_t python_readable; /* whether stacks hold its frames */
     uint64_t ordinary_memory; /* when a kernel first received what may be the address of ordinary memory; otherwise 0 */
     uint64_t
-        fault_cost; /* nanoseconds from an access to a watched page to the watch's handler, measured at the start */
-    uint64_t finished;   /* when ffm ended the recording before the process ended, which writes this itself; otherwise 0 */
+        fault_cost;    /* nanoseconds from an access to a watched page to the watch's handler, measured at the start */
+    uint64_t finished; /* when ffm, which writes this itself, ended the recording before the process ended; or 0 */
     uint64_t unfinished; /* calls that had begun by then and returned later: they are not recorded */
     char catalogue_digest[64];
     char executable[1024];
