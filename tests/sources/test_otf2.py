@@ -119,6 +119,17 @@ def test_what_gpus_did_is_casitas(name: str) -> None:
 
 @needs_archives
 @pytest.mark.parametrize("name", ["4_mpi_ls_barr", "10_scorep_mpi_tags"])
+def test_the_ranks_that_wait_least_and_most_are_casitas(name: str) -> None:
+    run, meetings, _ = run_of(name)
+    expected = casita(name)["casita"]["waiting_time_rank_minmax_s"]
+    rank = run.work.process_of_thread[meetings.thread]
+    seconds = np.bincount(rank, weights=meetings.waited) / 1e9
+    assert [int(seconds.argmin()), int(seconds.argmax())] == [expected["min"][0], expected["max"][0]]
+    assert [seconds.min(), seconds.max()] == pytest.approx([expected["min"][1], expected["max"][1]], abs=MICROSECONDS)
+
+
+@needs_archives
+@pytest.mark.parametrize("name", ["4_mpi_ls_barr", "10_scorep_mpi_tags"])
 def test_all_waiting_is_blamed(name: str) -> None:
     """CASITA loses the blame that falls before a rank's first event: waiting for the last one to call `MPI_Init`."""
     run, meetings, _ = run_of(name)
