@@ -6,6 +6,7 @@
 #include "graphs/graph.h"
 #include "kernel_arguments.h"
 #include "launch.h"
+#include "ptx/execution/grid.h"
 
 using namespace vgpu;
 

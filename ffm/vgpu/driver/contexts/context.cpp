@@ -8,8 +8,6 @@
 #include "foundation/configuration.h"
 #include "foundation/driver_state.h"
 #include "foundation/thread_state.h"
-#include "graphs/graph.h"
-#include "memory/image.h"
 #include "memory/memory.h"
 #include "wait.h"
 

@@ -12,15 +12,26 @@
 namespace vgpu
 {
 
-struct Capture;
 struct Context;
+struct Graph;
 struct GraphNode;
+struct Stream;
 
 /* The stream that the handle 0 stands for: the `_ptds` and `_ptsz` exports mean the thread's own. */
 enum class DefaultStream { legacy, per_thread };
 
 /* Whether a call may be made on a stream that is being captured into a graph. */
 enum class Capturing { refused, allowed };
+
+/* A stream whose calls become a graph, and those that joined it by events. */
+struct Capture {
+    std::shared_ptr<Graph> graph;
+    Stream *origin; /* null: destroyed */
+    CUstreamCaptureMode mode;
+    cuuint64_t id;
+    bool usable = true; /* until a call that cannot be captured */
+    std::set<Stream *> streams;
+};
 
 struct Stream {
     Context *context;
@@ -75,6 +86,15 @@ CUresult enter(Context *&context);
  * captured and the call `refused` that, which also makes the capture unusable. */
 CUresult enter(CUstream handle, DefaultStream default_stream, Stream *&stream,
                Capturing capturing = Capturing::refused);
+
+/* Returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, after which the capture can only be ended. */
+CUresult refuse_capture(Stream &stream);
+
+/* What enter() checks while any stream of the context is being captured. */
+CUresult captured_state(Stream &stream, Capturing capturing);
+
+/* Locked. The stream is destroyed: its capture can only be ended. */
+void leave_capture(Stream &stream);
 
 /* Locked. Orders the operation after the stream's earlier work, after what the legacy default stream's rules demand,
  * and after `others`. */

@@ -80,16 +80,6 @@ struct ExecutableGraph {
     OperationReference last; /* each launch comes after the previous one */
 };
 
-/* A stream whose calls become a graph, and those that joined it by events. */
-struct Capture {
-    std::shared_ptr<Graph> graph;
-    Stream *origin; /* null: destroyed */
-    CUstreamCaptureMode mode;
-    cuuint64_t id;
-    bool usable = true; /* until a call that cannot be captured */
-    std::set<Stream *> streams;
-};
-
 GraphNode *add_node(Graph &graph, std::vector<GraphNode *> dependencies, NodeWork work);
 
 /* A copy with the same nodes; nested graphs are copied too. */
@@ -111,14 +101,5 @@ bool forget(CUgraphExec handle);
 
 /* Orders the work after what was captured from the stream before. Errors: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED. */
 CUresult capture(Stream &stream, NodeWork work);
-
-/* Returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, after which the capture can only be ended. */
-CUresult refuse_capture(Stream &stream);
-
-/* What enter() checks while any stream of the context is being captured. */
-CUresult captured_state(Stream &stream, Capturing capturing);
-
-/* Locked. The stream is destroyed: its capture can only be ended. */
-void leave_capture(Stream &stream);
 
 } // namespace vgpu

@@ -5,7 +5,6 @@
 
 #include "contexts/wait.h"
 #include "foundation/configuration.h"
-#include "graphs/graph.h"
 #include "staging.h"
 
 namespace vgpu
@@ -45,11 +44,6 @@ bool between_devices(const CopySide &destination, const CopySide &source)
 bool pageable(const CopySide &side)
 {
     return side.range.kind == MemoryKind::pageable;
-}
-
-std::size_t bytes_of(const CopyShape &shape)
-{
-    return shape.width * shape.height * shape.depth;
 }
 
 /* The distance from a side's first byte to the one after its last. */
@@ -211,6 +205,11 @@ void copy_on_host(Stream &stream, const CopySide &destination, const CopySide &s
 
 } // namespace
 
+std::size_t bytes_of(const CopyShape &shape)
+{
+    return shape.width * shape.height * shape.depth;
+}
+
 CUresult check_copy(const CopySide &destination, const CopySide &source, const CopyShape &shape)
 {
     return fits(destination, shape) && fits(source, shape) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -263,22 +262,14 @@ void upload_staged(Stream &stream, const CopySide &destination, const CopySide &
     }
 }
 
-CUresult copy(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape,
-              bool synchronous)
+bool is_read_back(const CopySide &destination, const CopySide &source, bool synchronous)
 {
-    if (bytes_of(shape) == 0)
-        return CUDA_SUCCESS;
-    CUresult valid = check_copy(destination, source, shape);
-    if (valid != CUDA_SUCCESS)
-        return valid;
-    const Configuration &settings = configuration();
-    bool reads_back = !on_device(destination) && on_device(source) && (synchronous || pageable(destination));
-    CallCost cost(microseconds(reads_back ? settings.call_read_back : settings.call_copy));
-    if (stream.capture) {
-        if (synchronous)
-            return refuse_capture(stream);
-        return capture(stream, CopyNode{destination, source, shape});
-    }
+    return !on_device(destination) && on_device(source) && (synchronous || pageable(destination));
+}
+
+void enqueue_copy(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape,
+                  bool synchronous)
+{
     if (!on_device(destination) && !on_device(source)) {
         copy_on_host(stream, destination, source, shape);
     } else if (pageable(source)) {
@@ -295,7 +286,6 @@ CUresult copy(Stream &stream, const CopySide &destination, const CopySide &sourc
             wait_for_gpu({operation});
         }
     }
-    return stream.context->error;
 }
 
 CUresult device_side(CUdeviceptr address, CopySide &side)

@@ -17,6 +17,8 @@ struct CopyShape {
     std::size_t depth = 1;
 };
 
+std::size_t bytes_of(const CopyShape &shape);
+
 /* One side of a copy: the address of its first byte, and the distances in bytes between rows and between slices. */
 struct CopySide {
     GpuRange range;
@@ -37,11 +39,12 @@ CUresult describe(const CUDA_MEMCPY3D &box, CopySide &destination, CopySide &sou
 /* Copies the bytes to staging buffers before it returns, wherever they are on the host. */
 void upload_staged(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape);
 
-/* Enqueues the copy, or captures it, and waits as its kinds of memory and `synchronous` demand.
- *
- * Errors: CUDA_ERROR_INVALID_VALUE if the box exceeds an allocation. */
-CUresult copy(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape,
-              bool synchronous);
+/* Whether the call returns with the bytes on the host. */
+bool is_read_back(const CopySide &destination, const CopySide &source, bool synchronous);
+
+/* Enqueues a copy that check_copy accepts, and waits as its kinds of memory and `synchronous` demand. */
+void enqueue_copy(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape,
+                  bool synchronous);
 
 /* The side that a device pointer names. CUDA_ERROR_INVALID_VALUE if the driver does not know the address. */
 CUresult device_side(CUdeviceptr address, CopySide &side);

@@ -1,5 +1,5 @@
 /* cuMemcpyBatchAsync: many copies in one call, unordered among themselves; here they run in the given order. */
-#include "copy.h"
+#include "stream_copy.h"
 
 using namespace vgpu;
 

@@ -1,5 +1,6 @@
 /* cuMemcpy2D and cuMemcpy3D: boxes of bytes in memory and in CUDA arrays. */
 #include "image.h"
+#include "stream_copy.h"
 
 using namespace vgpu;
 

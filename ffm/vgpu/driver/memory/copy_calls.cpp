@@ -1,6 +1,6 @@
 /* cuMemcpy and its relatives: one row of bytes. */
-#include "copy.h"
 #include "foundation/configuration.h"
+#include "stream_copy.h"
 
 using namespace vgpu;
 

@@ -50,8 +50,4 @@ struct ImageObject {
 /* The object with that number; null where there is none. Kernels ask for each access: it takes no lock. */
 const ImageObject *find_image_object(std::uint64_t number);
 
-/* Forgets a context's arrays and objects, whose memory goes with its allocations. */
-void release_arrays(CUcontext context);
-void release_image_objects(CUcontext context);
-
 } // namespace vgpu

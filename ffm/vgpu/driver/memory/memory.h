@@ -48,6 +48,10 @@ bool remove_allocation(std::uintptr_t address, MemoryKind kind, Allocation &remo
 /* Forgets all allocations of a context and frees their memory. None of it may be in use. */
 void release_allocations(CUcontext context);
 
+/* Forgets a context's arrays and objects, whose memory goes with its allocations. */
+void release_arrays(CUcontext context);
+void release_image_objects(CUcontext context);
+
 /* The allocation that contains `address`; false if it is unknown to the driver. */
 bool find_allocation(std::uintptr_t address, Allocation &found);
 

@@ -2,22 +2,9 @@
 #pragma once
 
 #include "ratings.h"
+#include "training_set.h"
 
 class ReferenceSolver;
-
-/* The training ratings in pinned host memory: by row (csr), by column (csc), and the row of each rating. */
-struct TrainingSet {
-    int rows;
-    int columns;
-    int count;
-    int *csr_offsets;  /* rows + 1 */
-    int *csr_columns;  /* count */
-    float *csr_values; /* count */
-    int *csc_offsets;  /* columns + 1 */
-    int *csc_rows;     /* count */
-    float *csc_values; /* count */
-    int *coo_rows;     /* count, in the order of csr_columns and csr_values */
-};
 
 /* Root mean square errors, in rating units, of the first and of the last iteration. */
 struct Errors {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "ratings.h"
+
 namespace
 {
 

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "als.h"
+#include "training_set.h"
 
 class ReferenceSolver
 {

@@ -1,18 +1,6 @@
-/* The blocks of a grid on the processors. */
 #include "launch.h"
 
-#include <condition_variable>
-#include <csignal>
 #include <cstdio>
-#include <functional>
-#include <list>
-#include <pthread.h>
-#include <sys/prctl.h>
-#include <thread>
-
-#include "addresses.h"
-#include "block_run.h"
-#include "foundation/clock.h"
 
 namespace vgpu::ptx
 {
@@ -21,205 +9,7 @@ namespace
 {
 
 constexpr std::size_t smallest_stack = std::size_t{256} << 10; /* bytes, with room for the driver's own functions */
-constexpr std::size_t resident_blocks = 132 * 32;
 constexpr std::size_t workspace_words = 64;
-
-std::size_t rounded(std::size_t size)
-{
-    constexpr std::size_t unit = 65536;
-    return (size + unit - 1) / unit * unit;
-}
-
-/* The calling thread's stacks, which it keeps: their pages are there already. Those of coroutines hold the block's
- * frames too. */
-StackPool &stack_pool(const Code &code, const LaunchShape &shape)
-{
-    static thread_local std::unique_ptr<StackPool> of_fibers, of_coroutines;
-    bool coroutines = code.schedule == Schedule::coroutines;
-    std::unique_ptr<StackPool> &pool = coroutines ? of_coroutines : of_fibers;
-    std::size_t threads = std::size_t{shape.block[0]} * shape.block[1] * shape.block[2];
-    std::size_t size = stack_size(code) + (coroutines ? rounded(threads * code.frame_stride()) : 0);
-    if (!pool || pool->size() < size)
-        pool = std::make_unique<StackPool>(size);
-    return *pool;
-}
-
-/* One thread of the processor's share of a launch. A block that only waits for others is set aside while they run. */
-void run_blocks(Launch &launch)
-{
-    forget_addresses();
-    StackPool &stacks = stack_pool(launch.code, launch.shape);
-    std::list<BlockRun> resident;
-    auto current = resident.end();
-    while (!launch.stop) {
-        bool room = resident.size() < resident_blocks;
-        if (current == resident.end() && room) {
-            std::uint64_t number = launch.next_block.fetch_add(1);
-            if (number < launch.block_count) {
-                resident.emplace_back(launch, stacks, number);
-                current = std::prev(resident.end());
-            }
-        }
-        if (current == resident.end()) {
-            if (resident.empty())
-                return;
-            current = resident.begin();
-        }
-        switch (current->run()) {
-        case BlockRun::Outcome::failed:
-            return;
-        case BlockRun::Outcome::finished:
-            current = resident.erase(current);
-            break;
-        case BlockRun::Outcome::stalled:
-            std::this_thread::yield();
-            ++current;
-            break;
-        }
-    }
-}
-
-/* Threads that help with launches; they live as long as the process. */
-class Crew
-{
-  public:
-    /* Runs `work` on up to `helpers` threads beside the calling one, and returns when all have left it. */
-    void run(const std::function<void()> &work, std::size_t helpers)
-    {
-        Task task{&work, helpers, 0};
-        if (helpers > 0) {
-            std::lock_guard<std::mutex> lock(mutex_);
-            tasks_.push_back(&task);
-            while (threads_ < static_cast<std::size_t>(std::thread::hardware_concurrency()) - 1)
-                add_thread();
-        }
-        available_.notify_all();
-        work();
-        std::unique_lock<std::mutex> lock(mutex_);
-        tasks_.remove(&task);
-        left_.wait(lock, [&task] { return task.inside == 0; });
-    }
-
-  private:
-    struct Task {
-        const std::function<void()> *work;
-        std::size_t wanted; /* helpers that may still enter */
-        int inside;
-    };
-
-    void add_thread()
-    {
-        sigset_t blocked, previous;
-        sigfillset(&blocked);
-        for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS})
-            sigdelset(&blocked, fault);
-        pthread_sigmask(SIG_SETMASK, &blocked, &previous);
-        std::thread([this] { help(); }).detach();
-        pthread_sigmask(SIG_SETMASK, &previous, nullptr);
-        ++threads_;
-    }
-
-    void help()
-    {
-        pthread_setname_np(pthread_self(), "vgpu-multiproc");
-        std::unique_lock<std::mutex> lock(mutex_);
-        while (true) {
-            available_.wait(lock, [this] { return !tasks_.empty(); });
-            Task *task = tasks_.front();
-            if (--task->wanted == 0)
-                tasks_.remove(task);
-            ++task->inside;
-            lock.unlock();
-            (*task->work)();
-            lock.lock();
-            --task->inside;
-            left_.notify_all();
-        }
-    }
-
-    std::mutex mutex_;
-    std::condition_variable available_, left_;
-    std::list<Task *> tasks_;
-    std::size_t threads_ = 0;
-};
-
-/* Ends launches whose time is over. */
-class Watch
-{
-  public:
-    void add(Launch &launch, double seconds)
-    {
-        std::lock_guard<std::mutex> lock(mutex_);
-        ends_.push_back({&launch, now() + static_cast<Nanoseconds>(seconds * 1e9), seconds});
-        if (!started_) {
-            sigset_t all, previous;
-            sigfillset(&all);
-            pthread_sigmask(SIG_SETMASK, &all, &previous);
-            std::thread([this] { look(); }).detach();
-            pthread_sigmask(SIG_SETMASK, &previous, nullptr);
-            started_ = true;
-        }
-        changed_.notify_one();
-    }
-
-    void remove(const Launch &launch)
-    {
-        std::lock_guard<std::mutex> lock(mutex_);
-        ends_.remove_if([&launch](const End &end) { return end.launch == &launch; });
-    }
-
-  private:
-    struct End {
-        Launch *launch;
-        Nanoseconds time;
-        double seconds;
-    };
-
-    void look()
-    {
-        pthread_setname_np(pthread_self(), "vgpu-watch");
-        std::unique_lock<std::mutex> lock(mutex_);
-        while (true) {
-            changed_.wait(lock, [this] { return !ends_.empty(); });
-            Nanoseconds first = ends_.front().time;
-            for (const End &end : ends_)
-                first = std::min(first, end.time);
-            Nanoseconds left = first - now();
-            if (left > 0) {
-                changed_.wait_for(lock, std::chrono::nanoseconds(left));
-                continue;
-            }
-            for (auto end = ends_.begin(); end != ends_.end();) {
-                if (end->time > now()) {
-                    ++end;
-                    continue;
-                }
-                char text[80];
-                std::snprintf(text, sizeof text, "not over after %g seconds (device.time_limit)", end->seconds);
-                end->launch->fail(Fault::time, text);
-                end = ends_.erase(end);
-            }
-        }
-    }
-
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::list<End> ends_;
-    bool started_ = false;
-};
-
-/* Never destroyed: their threads outlive the program's destructors. */
-Crew &crew()
-{
-    static Crew *instance = new Crew;
-    return *instance;
-}
-
-Watch &watch()
-{
-    static Watch *instance = new Watch;
-    return *instance;
-}
 
 std::uint32_t next_id()
 {
@@ -229,9 +19,15 @@ std::uint32_t next_id()
 
 } // namespace
 
+std::size_t rounded_stack(std::size_t size)
+{
+    constexpr std::size_t piece = 65536;
+    return (size + piece - 1) / piece * piece;
+}
+
 std::size_t stack_size(const Code &code)
 {
-    return rounded(smallest_stack + 2 * code.local_size);
+    return rounded_stack(smallest_stack + 2 * code.local_size);
 }
 
 Launch::Launch(const Code &launched, const LaunchShape &given, const Arguments &handed)
@@ -289,20 +85,6 @@ CUresult Launch::result() const
     default:
         return CUDA_ERROR_LAUNCH_FAILED;
     }
-}
-
-CUresult run(const Code &code, const LaunchShape &shape, const Arguments &arguments, double time_limit)
-{
-    Launch launch(code, shape, arguments);
-    if (time_limit > 0)
-        watch().add(launch, time_limit);
-    std::size_t processors = std::max(1u, std::thread::hardware_concurrency());
-    std::size_t helpers = std::min<std::uint64_t>(processors, launch.block_count) - 1;
-    crew().run([&launch] { run_blocks(launch); }, helpers);
-    if (time_limit > 0)
-        watch().remove(launch);
-    launch.flush();
-    return launch.result();
 }
 
 } // namespace vgpu::ptx

@@ -1,4 +1,4 @@
-/* A kernel's run over its grid. */
+/* A launch: what is run, and what its blocks share. */
 #pragma once
 
 #include <atomic>
@@ -34,6 +34,9 @@ struct Code {
         return ((frame_size + 63) / 64 | 1) * 64;
     }
 };
+
+/* The size in whole pieces of 64 KiB. */
+std::size_t rounded_stack(std::size_t size);
 
 /* Bytes of a stack that the kernel's threads run on. */
 std::size_t stack_size(const Code &code);
@@ -90,8 +93,5 @@ class Launch
     Fault fault_ = Fault::none;
     std::string printed_;
 };
-
-/* Runs all blocks, on all processors; returns when they are over. `time_limit` is in seconds; 0: none. */
-CUresult run(const Code &code, const LaunchShape &shape, const Arguments &arguments, double time_limit);
 
 } // namespace vgpu::ptx

@@ -202,7 +202,7 @@ std::string translate(const Unit &unit)
             text += declaration + "\n";
     text += functions;
     if (unit.calls_addresses)
-        text += function_at(unit);
+        text += function_at(*unit.module, unit.functions);
     switch (unit.schedule) {
     case Schedule::loop:
         return text + loop_entry(unit.kernel->name);

@@ -49,13 +49,13 @@ std::uint64_t function_address(const Module &module, const std::string &name)
     return first_address + static_cast<std::uint64_t>(std::distance(module.functions.begin(), found));
 }
 
-std::string function_at(const Unit &unit)
+std::string function_at(const Module &module, const std::vector<const Function *> &compiled)
 {
-    const auto &functions = unit.module->functions;
+    const auto &functions = module.functions;
     std::string table;
     for (const auto &candidate : functions) {
         auto is_it = [&candidate](const Function *function) { return function == &candidate.second; };
-        bool there = !candidate.second.entry && std::any_of(unit.functions.begin(), unit.functions.end(), is_it);
+        bool there = !candidate.second.entry && std::any_of(compiled.begin(), compiled.end(), is_it);
         table += (table.empty() ? "ptr " : ", ptr ") + (there ? "@\"" + candidate.first + "\"" : std::string("null"));
     }
     std::string count = std::to_string(functions.size()), type = "[" + count + " x ptr]";

@@ -1,0 +1,41 @@
+/* What the capture of a stream means for calls on it and on other streams. */
+#include "context.h"
+
+namespace vgpu
+{
+
+CUresult refuse_capture(Stream &stream)
+{
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    if (stream.capture)
+        stream.capture->usable = false;
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+CUresult captured_state(Stream &stream, Capturing capturing)
+{
+    std::unique_lock<std::mutex> lock(scheduler().mutex);
+    if (&stream == &stream.context->legacy) {
+        for (const Stream *other : stream.context->streams) {
+            if (other->capture && (other->flags & CU_STREAM_NON_BLOCKING) == 0)
+                return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+        }
+    }
+    if (!stream.capture || capturing == Capturing::allowed)
+        return CUDA_SUCCESS;
+    lock.unlock();
+    return refuse_capture(stream);
+}
+
+void leave_capture(Stream &stream)
+{
+    if (!stream.capture)
+        return;
+    stream.capture->usable = false;
+    stream.capture->streams.erase(&stream);
+    if (stream.capture->origin == &stream)
+        stream.capture->origin = nullptr;
+    --stream.context->capturing;
+}
+
+} // namespace vgpu

@@ -1,0 +1,12 @@
+/* A kernel's run over its grid: the blocks on the processors. */
+#pragma once
+
+#include "launch.h"
+
+namespace vgpu::ptx
+{
+
+/* Runs all blocks, on all processors; returns when they are over. `time_limit` is in seconds; 0: none. */
+CUresult run(const Code &code, const LaunchShape &shape, const Arguments &arguments, double time_limit);
+
+} // namespace vgpu::ptx
