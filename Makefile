@@ -65,7 +65,7 @@ unit: setup
 # tests/native compiles them with AddressSanitizer and ThreadSanitizer as well, and tries random input with libFuzzer.
 SANITIZED := build/sanitized
 SANITIZED_TESTS := tests/native tests/planted/test_downloads.py tests/pipeline/test_threads.py \
-	tests/remedy/test_safety.py
+	tests/remedy/test_safety.py tests/vgpu/test_random_device_code.py
 sanitize: setup ## run tests of the code that enters programs under sanitizers
 	@.ci/packages clang=clang && .ci/packages libclang-rt-dev=clang:fuzzer,address,undefined \
 		|| echo "clang with libFuzzer cannot be installed here: random input is not tried"

@@ -1,5 +1,5 @@
 /* The decoder of instructions and the emulation on random bytes. Built with libFuzzer, AddressSanitizer and
- * UndefinedBehaviorSanitizer by test_fuzzing.py. */
+ * UndefinedBehaviorSanitizer by fuzzing.py. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -58,6 +58,12 @@ def check(module: Any) -> None:
 
 
 MACHINE_CODE = cubin(KERNELS, VARIABLES)
+SIZE_OF_CODE = 16 + 8
+LARGER_THAN_ITS_CONTAINER = (
+    (whole := container((CUBIN_KIND, 90, PLAIN, MACHINE_CODE, 0)))[:SIZE_OF_CODE]
+    + (1 << 40).to_bytes(8, "little")
+    + whole[SIZE_OF_CODE + 8 :]
+)
 
 
 @pytest.mark.parametrize(
@@ -87,12 +93,24 @@ def test_kernels_and_variables_are_known(configuration: str, image: bytes) -> No
         (container((CUBIN_KIND, 100, PLAIN, MACHINE_CODE, 0)), Status.CUDA_ERROR_NO_BINARY_FOR_GPU),
         (container((PTX_KIND, 100, PLAIN, PTX, 0)), Status.CUDA_ERROR_NO_BINARY_FOR_GPU),
         (container((CUBIN_KIND, 90, ZSTANDARD, MACHINE_CODE, 10)), Status.CUDA_ERROR_NO_BINARY_FOR_GPU),
+        (container((CUBIN_KIND, 90, LZ4, MACHINE_CODE, 1 << 60)), Status.CUDA_ERROR_NO_BINARY_FOR_GPU),
+        (LARGER_THAN_ITS_CONTAINER, Status.CUDA_ERROR_NO_BINARY_FOR_GPU),
         (cubin(KERNELS, {}, described=False), Status.CUDA_ERROR_INVALID_IMAGE),
         (cubin(KERNELS, {}, machine=62), Status.CUDA_ERROR_INVALID_IMAGE),
         (MACHINE_CODE[:40] + b"\xff" * 8 + MACHINE_CODE[48:], Status.CUDA_ERROR_INVALID_IMAGE),
         (PTX.replace(b".u32", b".what"), Status.CUDA_ERROR_INVALID_PTX),
     ],
-    ids=["later GPU", "later PTX", "not compressed", "parameters unknown", "another machine's", "cut off", "bad PTX"],
+    ids=[
+        "later GPU",
+        "later PTX",
+        "not compressed",
+        "huge",
+        "beyond the end",
+        "parameters unknown",
+        "another machine's",
+        "cut off",
+        "bad PTX",
+    ],
 )
 @pytest.mark.virtual_gpu
 def test_code_that_cannot_be_read_is_refused(configuration: str, image: bytes, error: Any) -> None:

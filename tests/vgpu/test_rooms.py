@@ -12,7 +12,12 @@ import ffm.vgpu
 
 DRIVER = next(path for folder in ffm.vgpu.__path__ if (path := Path(folder) / "driver").is_dir())
 CODE = (".h", ".c", ".cpp", ".cu")
-SEEN_BY_ALL = (DRIVER, DRIVER.parent / "include", DRIVER.parent / "samples/common", DRIVER.parent / "samples/fft/library")
+SEEN_BY_ALL = (
+    DRIVER,
+    DRIVER.parent / "include",
+    DRIVER.parent / "samples/common",
+    DRIVER.parent / "samples/fft/library",
+)
 ROOMS = re.findall(r"^\| `driver/(\w+)/` \| \S", (DRIVER.parent / "README.md").read_text(), re.MULTILINE)
 MOST_FILES = 25
 

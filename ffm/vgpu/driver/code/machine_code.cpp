@@ -41,13 +41,14 @@ class Elf
             return false;
         std::memcpy(&header_, bytes_, sizeof header_);
         if (std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0 || header_.e_ident[EI_CLASS] != ELFCLASS64 ||
-            header_.e_machine != machine_cuda || header_.e_shentsize != sizeof(Elf64_Shdr))
+            header_.e_machine != machine_cuda || header_.e_shentsize != sizeof(Elf64_Shdr) ||
+            header_.e_shstrndx >= header_.e_shnum)
             return false;
         if (!holds(header_.e_shoff, std::size_t{header_.e_shnum} * sizeof(Elf64_Shdr)))
             return false;
         sections_.resize(header_.e_shnum);
         std::memcpy(sections_.data(), bytes_ + header_.e_shoff, sections_.size() * sizeof(Elf64_Shdr));
-        return header_.e_shstrndx < sections_.size();
+        return true;
     }
 
     const std::vector<Elf64_Shdr> &sections() const

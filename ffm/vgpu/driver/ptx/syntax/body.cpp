@@ -12,6 +12,14 @@ namespace vgpu::ptx
 namespace
 {
 
+constexpr std::size_t most_variables = std::size_t{1} << 20; /* of a function; compilers make far fewer */
+
+/* Without overflow: the smallest number stays what it is. */
+std::int64_t negative_of(std::int64_t value)
+{
+    return static_cast<std::int64_t>(-static_cast<std::uint64_t>(value));
+}
+
 struct Scope {
     int parent;
     std::map<std::string, std::string> names; /* as written to what is unique in the function */
@@ -152,6 +160,8 @@ class BodyReader
             if (words_.accept("<")) {
                 std::uint64_t count = integer_of(words_.next());
                 words_.expect(">");
+                if (count > most_variables || function_.variables.size() > most_variables - count)
+                    fail(function_.name + " has more variables than can be translated");
                 std::string prefix = variable.name;
                 for (std::uint64_t number = 0; number < count; ++number) {
                     variable.name = unique(prefix + std::to_string(number));
@@ -258,7 +268,7 @@ class BodyReader
     {
         bool negative = words_.accept("-");
         std::int64_t value = static_cast<std::int64_t>(integer_of(words_.next()));
-        return negative ? -value : value;
+        return negative ? negative_of(value) : value;
     }
 
     void read_number(const std::string &word, Operand &operand)
@@ -279,7 +289,7 @@ class BodyReader
             operand.form = Operand::Form::integer;
             operand.value = static_cast<std::int64_t>(integer_of(word));
             if (operand.negated)
-                operand.value = -operand.value;
+                operand.value = negative_of(operand.value);
             operand.negated = false;
         }
     }

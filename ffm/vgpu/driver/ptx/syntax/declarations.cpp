@@ -161,6 +161,8 @@ void read_values(Lexer &words, Variable &variable, std::size_t &place)
         return;
     }
     while (!words.accept("}")) {
+        if (words.at_end())
+            fail(words, "a list of values without an end");
         read_values(words, variable, place);
         words.accept(",");
     }
@@ -217,7 +219,7 @@ Variable read_variable(Lexer &words, Space space)
             elements = static_cast<std::size_t>(word[2] - '0');
         } else if (word == ".attribute") {
             words.expect("(");
-            while (!words.accept(")"))
+            while (!words.at_end() && !words.accept(")"))
                 variable.managed |= words.next() == ".managed";
         } else if (word == ".texref" || word == ".samplerref" || word == ".surfref") {
             variable.type = bits_type(8 * size_of_handle);

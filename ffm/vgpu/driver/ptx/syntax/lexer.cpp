@@ -12,6 +12,8 @@ namespace vgpu::ptx
 namespace
 {
 
+constexpr int deepest = 1000; /* open brackets, each of which the parser follows by calling itself */
+
 bool in_word(const std::string &text, std::size_t place)
 {
     unsigned char sign = static_cast<unsigned char>(text[place]);
@@ -61,12 +63,20 @@ Lexer::Lexer(const std::string &text)
         } else if (text[place] == '\0') {
             break;
         } else {
-            tokens_.push_back({text.substr(place++, 1), line});
+            add(text.substr(place++, 1), line);
         }
         line += static_cast<int>(std::count(text.begin() + static_cast<std::ptrdiff_t>(begin),
                                             text.begin() + static_cast<std::ptrdiff_t>(place), '\n'));
     }
     tokens_.push_back({"", line});
+}
+
+void Lexer::add(const std::string &text, int line)
+{
+    depth_ += std::strchr("([{", text[0]) ? 1 : std::strchr(")]}", text[0]) ? -1 : 0;
+    if (depth_ > deepest)
+        throw Error("line " + std::to_string(line) + ": more than " + std::to_string(deepest) + " open brackets");
+    tokens_.push_back({text, line});
 }
 
 std::string Lexer::next()

@@ -15,6 +15,7 @@ struct Token {
 class Lexer
 {
   public:
+    /* Throws Error for brackets in brackets deeper than anybody writes them. */
     explicit Lexer(const std::string &text);
 
     const std::string &peek(std::size_t ahead = 0) const
@@ -35,7 +36,10 @@ class Lexer
     }
 
   private:
+    void add(const std::string &text, int line);
+
     std::vector<Token> tokens_;
+    int depth_ = 0; /* of brackets that are open */
     std::size_t place_ = 0;
 };
 
