@@ -153,7 +153,7 @@ def random_changes(seed: int) -> list[Change]:
     call = Random(seed).choice(copies)[6:].partition("(")[0]
     edits = tuple((one, ";") for one in copies if one[6:].startswith(f"{call}("))
     gone = dataclasses.replace(
-        base, name=f"without {call}", asked=f"{call} =gone", kernels=(), after={f"{name}.c": edits}
+        base, name=f"without {call}", asked=f"{call}_v2 =gone", kernels=(), after={f"{name}.c": edits}
     )
     return [base, gone]
 

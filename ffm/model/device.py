@@ -42,6 +42,11 @@ class Action(IntEnum):
     """Waits for another thread, of this process or another one (`DeviceWork.awaits`), then does its own."""
 
 
+_DEVICE_BITS = 16
+MOST_DEVICES = (1 << _DEVICE_BITS) - 1
+"""The highest number that a device can have."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceWork:
     """Columns of the same length as a timeline's. Streams and events of different processes have different numbers."""
@@ -80,6 +85,11 @@ class DeviceWork:
     that, as at a barrier; else the other one started it. None if no profiler told.
     """
 
+    stream_device: NDArray[np.int32] | None = None
+    """Shape (streams,): the number, in its process, of the device that each stream is on. None if it is not known: then
+    all streams of a process count as those of one device.
+    """
+
     @property
     def processes(self) -> int:
         """The number of processes of the run."""
@@ -89,3 +99,17 @@ class DeviceWork:
     def streams(self) -> int:
         """The number of streams that all processes used."""
         return len(self.stream_process)
+
+    def gpu_of(self, rows: NDArray[np.int64], thread: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return a number for the process and the device of some rows' GPU work, ascending by process, then by device;
+        `thread` is that of all rows. `gpu_named` takes it apart.
+        """
+        process = self.process_of_thread[thread[rows]].astype(np.int64)
+        if self.stream_device is None:
+            return process << _DEVICE_BITS
+        return process << _DEVICE_BITS | np.where(self.stream[rows] >= 0, self.stream_device[self.stream[rows]], 0)
+
+    @staticmethod
+    def gpu_named(number: int) -> tuple[int, int]:
+        """Return the process and the device of a number of `gpu_of`."""
+        return number >> _DEVICE_BITS, number & MOST_DEVICES

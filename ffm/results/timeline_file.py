@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.errors import DocumentError
-from ffm.model.device import Action, DeviceWork
+from ffm.model.device import MOST_DEVICES, Action, DeviceWork
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.analysis_document import Analysis
 from ffm.results.columns import LONGEST, MANY, Column, ColumnError, Columns, Table, duration, number_of, size, time
@@ -93,6 +93,7 @@ def save_timeline(
         columns |= {name: getattr(work, name) for name in _WORK_COLUMNS}
         columns |= {name: np.full(len(timeline), -1) for name in _TOLD if columns[name] is None}
         tables = {name: getattr(work, name).tolist() for name in _WORK_TABLES}
+        tables["stream_device"] = None if work.stream_device is None else work.stream_device.tolist()
         metadata["ffm.work"] = json.dumps(tables | {"events": work.events})
     types = {name: column.type for name, column in table.columns.items()}
     schema = pa.schema([(name, pa.from_numpy_dtype(kind)) for name, kind in types.items()], metadata=metadata)
@@ -146,7 +147,8 @@ def load_results_timeline(
     given: dict[str, Any] = {name: columns[name] for name in _WORK_COLUMNS}
     given |= {name: None for name in _TOLD if columns[name].max(initial=-1) < 0}
     given |= {name: np.array(getattr(described, name), np.int32) for name in _WORK_TABLES}
-    return timeline, line, DeviceWork(**given, events=described.events)
+    device = None if described.stream_device is None else np.array(described.stream_device, np.int32)
+    return timeline, line, DeviceWork(**given, events=described.events, stream_device=device)
 
 
 class _Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,6 +158,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
     legacy: list[Annotated[int, msgspec.Meta(ge=-1, le=0x7FFFFFFF)]]
     stream_process: list[Number]
     events: Number
+    stream_device: list[Annotated[int, msgspec.Meta(ge=0, le=MOST_DEVICES)]] | None = None
 
     def check(self, rows: int) -> None:
         """Raise `ColumnError` if a number refers to nothing, or if there is more than the rows can refer to."""
@@ -166,6 +169,8 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
             raise ColumnError("it names a default stream that it does not have")
         if any(stream >= 0 and self.stream_process[stream] != own for own, stream in enumerate(self.legacy)):
             raise ColumnError("it names a default stream of another process")
+        if self.stream_device is not None and len(self.stream_device) != streams:
+            raise ColumnError("it does not name the device of each stream")
         if max(len(self.process_of_thread), streams, self.events) > rows + 1 or processes > MANY:
             raise ColumnError("it has more threads, streams or events than rows")
 

@@ -114,7 +114,7 @@ class _Report:
             )
         calls = Calls(process[chosen], thread[chosen], rows["start"][chosen], rows["end"][chosen], name, chain)
         by_correlation = _Lookup(process, rows["correlationId"], holder)
-        streams = _Streams(self._legacy_streams())
+        streams = _Streams(self._legacy_streams(), self._devices())
         work, unlaunched = self._work(by_correlation, streams, names)
         return Profile(
             application=self._path.stem,
@@ -223,6 +223,23 @@ class _Report:
             found |= set(zip(*columns, strict=True))
         return found
 
+    def _devices(self) -> dict[tuple[int, int], int]:
+        """Return the device of each (process, context) that has work, as far as it is told."""
+        found: dict[tuple[int, int], int] = {}
+        for table in (KERNELS, COPIES, SETS):
+            rows = self._distinct(table, ("globalPid", "contextId", "deviceId"))
+            found |= {(process >> 24, context): device for process, context, device in rows}
+        return found
+
+    def _distinct(self, table: str, columns: tuple[str, str, str]) -> list[tuple[int, int, int]]:
+        """Return the distinct whole numbers of some columns of a table; nothing if it lacks one."""
+        present = {row[1] for row in self._database.execute(f'pragma table_info("{table}")')}
+        if not present.issuperset(columns):
+            return []
+        names = ", ".join(f'"{column}"' for column in columns)
+        values = self._database.execute(f'select distinct {names} from "{table}"').fetchall()
+        return [(one, two, three) for one, two, three in values if all(isinstance(v, int) for v in (one, two, three))]
+
     def _work(self, calls: _Lookup, streams: _Streams, names: list[str]) -> tuple[Work, Unlaunched]:
         """Return the GPU's work, that of recorded calls and the rest."""
         parts: list[Rows] = []
@@ -320,8 +337,8 @@ class _Lookup:
 class _Streams:
     """Numbers streams as they are met."""
 
-    def __init__(self, legacy: set[tuple[int, int, int]]) -> None:
-        self._legacy = legacy
+    def __init__(self, legacy: set[tuple[int, int, int]], devices: dict[tuple[int, int], int]) -> None:
+        self._legacy, self._devices = legacy, devices
         self._told = {(process, context) for process, context, _ in legacy}
         self._numbers: dict[tuple[int, int, int], int] = {}
         self.found: list[Stream] = []
@@ -340,5 +357,5 @@ class _Streams:
             told = (process, context) in self._told
             legacy = (process, context, stream) in self._legacy if told else stream == DEFAULT_STREAM
             self._numbers[key] = len(self.found)
-            self.found.append(Stream(key[0], legacy))
+            self.found.append(Stream(key[0], legacy, self._devices.get(key[:2], -1)))
         return self._numbers[key]

@@ -114,6 +114,8 @@ class Stream:
     process: int
     legacy: bool
     """Whether it is the default stream, which orders all others of its process."""
+    device: int = -1
+    """The number of its device in the process; -1 if that is not told."""
 
 
 FrameRow = tuple[str, str, str, int]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import Awaits, DriverFunction, Effect, Memory
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.evidence.operations import MODEL_KINDS
-from ffm.model.device import Action, DeviceWork
+from ffm.model.device import MOST_DEVICES, Action, DeviceWork
 from ffm.model.timeline import Kind, Timeline
 from ffm.sources.meanings import meaning
 from ffm.sources.profile import NO_STREAM, Place, Profile
@@ -89,9 +89,19 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
             stream_process=owner,
             events=int(told.event.max(initial=-1)) + 1,
             began=np.where(gpu >= 0, (began - begin).clip(0), -1),
+            stream_device=_devices(profile),
             awaits=None if partners is None else partners.awaits.astype(np.int32),
         ),
     )
+
+
+def _devices(profile: Profile) -> NDArray[np.int32] | None:
+    """Return the device of each stream; None if that is not told of all that have work."""
+    device = np.array([one.device for one in profile.streams], np.int64)
+    used = device[np.unique(profile.work.stream)]
+    if not len(used) or used.min() < 0 or used.max() > MOST_DEVICES:
+        return None
+    return device.clip(0, MOST_DEVICES).astype(np.int32)
 
 
 def _work_of_calls(

@@ -240,7 +240,7 @@ class _Trace:
             calls=calls,
             work=work,
             waits=self._told(lookup, streams),
-            streams=[Stream(one[0], one[3] == DEFAULT_STREAM) for one in streams],
+            streams=[Stream(one[0], one[3] == DEFAULT_STREAM, one[1]) for one in streams],
             chains=[Chain(tuple(frames.frame(name) for name in one)) for one in chains],
             unlaunched=unlaunched,
             notes=notes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from simulator import Call, traced
 from ffm.model.device import Action
 from ffm.model.gpu_times import given_gpu_times
 from ffm.model.timeline import Kind
+from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.graph import build_graph
 from ffm.model.waiting.meetings import Meetings
 from ffm.model.waiting.patterns import GpuUse, Pattern, Patterns, Union, find_patterns
@@ -123,4 +125,20 @@ def array(value: int) -> NDArray[np.int64]:
 
 
 def test_idle_is_told_for_each_process() -> None:
-    assert patterns([kernel(MS), wait()]).gpu == [GpuUse(0, MS, 0, 0, 0)]
+    assert patterns([kernel(MS), wait()]).gpu == [GpuUse(0, None, MS, 0, 0, 0)]
+
+
+def test_idle_is_told_for_each_device() -> None:
+    """Two devices work in turn for 2 ms each, three times: each is idle while the other one works."""
+    calls = [kernel(2 * MS, stream=1), wait(), kernel(2 * MS, stream=2), wait()] * 3
+    timeline, work, gpu = traced(calls)
+    work = dataclasses.replace(work, stream_device=np.array([0, 0, 1], np.int32))
+    inference = given_gpu_times(timeline, work, gpu)
+    graph = build_graph(timeline, work, inference, inference.likely)
+    first, second = find_patterns(timeline, work, graph, Meetings.none()).gpu
+    assert (first.device, second.device) == (0, 1)
+    for one in (first, second):
+        assert one.lasting == pytest.approx(10 * MS, abs=10)
+        assert one.idle == one.compute_idle == pytest.approx(4 * MS, abs=10)
+    blame = find_blame(timeline, work, graph, Meetings.none())
+    assert (blame.idle.end - blame.idle.begin).sum() == first.idle + second.idle

@@ -26,6 +26,8 @@ class Report:
     waits: list[tuple[int, ...]] = field(default_factory=list)
     events: list[tuple[int, ...]] = field(default_factory=list)
     names: dict[str, int] = field(default_factory=dict)
+    devices: dict[int, int] = field(default_factory=dict)
+    """The device of each process's kernels; without any, the report does not tell."""
 
     def name(self, text: str) -> int:
         return self.names.setdefault(text, len(self.names))
@@ -69,6 +71,10 @@ class Report:
             "CUPTI_ACTIVITY_KIND_CUDA_EVENT": ("contextId, streamId, correlationId, globalPid, eventId", self.events),
             "StringIds": ("id, value", [(number, text) for text, number in self.names.items()]),
         }
+        if self.devices:
+            columns, rows = tables["CUPTI_ACTIVITY_KIND_KERNEL"]
+            told = [(*row, self.devices[row[5] >> 24]) for row in rows]
+            tables["CUPTI_ACTIVITY_KIND_KERNEL"] = (f"{columns}, deviceId", told)
         with sqlite3.connect(path) as database:
             for table, (columns, rows) in tables.items():
                 if rows:

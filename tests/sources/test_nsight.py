@@ -130,6 +130,18 @@ def test_correlation_numbers_of_two_processes_do_not_clash(tmp_path: Path) -> No
     assert run.work.processes == 2 and run.work.streams == 2
 
 
+def test_devices_of_two_processes_are_told_apart(tmp_path: Path) -> None:
+    report = Report(devices={PROCESS: 0, PROCESS + 1: 5})
+    for process in (PROCESS, PROCESS + 1):
+        for begin in (0, 100):
+            launch = report.call("cudaLaunchKernel", begin, begin + 5, process=process)
+            report.kernel("step", begin + 6, begin + 56, launch, process=process)
+    run = run_of(report, tmp_path)
+    assert run.work.stream_device is not None
+    told = zip(run.work.stream_process.tolist(), run.work.stream_device.tolist(), strict=True)
+    assert sorted(told) == [(0, 0), (1, 5)]
+
+
 def test_ranges_of_the_program_are_around_its_calls(tmp_path: Path) -> None:
     """NVTX: pushed and popped on a thread. Such ranges tell alike calls apart, and are regions of the path."""
     report = loop(4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from pathlib import Path
 
@@ -10,8 +11,11 @@ import numpy as np
 import pytest
 from nsight_reports import TRACES, needs_traces
 from pytorch_traces import PROCESS, Trace, loop
+from rich.console import Console
 
 from ffm.model.device import Action
+from ffm.report.terminal.path import render_path
+from ffm.report.waiting.path import path_view
 from ffm.results.analysis_document import Analysis
 from ffm.results.stored import open_results
 from ffm.sources.profile import Place
@@ -156,6 +160,21 @@ def test_processes_of_one_file_are_told_apart_by_their_devices(tmp_path: Path) -
     assert run.work.measured.tolist() == [1000, 10000, 1000, 20000]
     (note,) = profile.notes
     assert note.startswith("1 pieces of the GPU's work could be of several processes")
+
+
+def test_each_device_of_a_process_is_idle_for_itself(tmp_path: Path) -> None:
+    """One process launches on two devices in turn."""
+    trace = Trace()
+    for device, begin in ((0, 0), (1, 100), (0, 200), (1, 300)):
+        trace.kernel("step", begin + 6, begin + 56, trace.call("cudaLaunchKernel", begin, begin + 5), device=device)
+        trace.call("cudaDeviceSynchronize", begin + 6, begin + 57)
+    results_of([trace.write(tmp_path / "trace.json")], tmp_path)
+    results = open_results(tmp_path / "results")
+    idle = {row.device: (row.lasting_s, row.idle_s) for row in path_view(results).gpu}
+    assert idle == {device: (pytest.approx(250e-6), pytest.approx(150e-6)) for device in (0, 1)}
+    screen = io.StringIO()
+    Console(file=screen, width=100).print(render_path(path_view(results), 100))
+    assert "device 0: idle for" in screen.getvalue() and "device 1: idle for" in screen.getvalue()
 
 
 def test_a_wait_for_work_from_before_the_trace_is_a_wait(tmp_path: Path) -> None:

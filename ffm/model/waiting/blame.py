@@ -51,9 +51,10 @@ def find_blame(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: Mee
         indirect = _of_work(timeline, graph, graph.waited + passed_on.on_wait.astype(np.int64))
     threads, begins, ends = [], [], []
     works = graph.works
-    process = work.process_of_thread[timeline.thread] if len(timeline) else np.zeros(0, np.int32)
-    for number in np.unique(process[works]).tolist():
-        rows = np.flatnonzero(works & (process == number))
+    working = np.flatnonzero(works)
+    gpu = work.gpu_of(working, timeline.thread)
+    for number in np.unique(gpu).tolist():
+        rows = working[gpu == number]
         busy = Union.of(graph.gpu_begin[rows], graph.gpu_end[rows])
         ordered = rows[np.argsort(graph.gpu_begin[rows], kind="stable")]
         ending = ordered[np.searchsorted(graph.gpu_begin[ordered], busy.begin[1:])]

@@ -131,13 +131,13 @@ def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, time
 
 
 def _find_shared_engines(graph: Graph, timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> None:
-    """Let work come after that of another stream of its process if that ended nearer to its begin, in place."""
+    """Let work come after that of another stream of the device if that ended nearer to its begin, in place."""
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     rows = np.flatnonzero(graph.works)
-    process = work.process_of_thread[timeline.thread]
-    for number in np.unique(process[rows]).tolist():
-        mine = rows[process[rows] == number]
+    gpu = work.gpu_of(rows, timeline.thread)
+    for number in np.unique(gpu).tolist():
+        mine = rows[gpu == number]
         if len(np.unique(work.stream[mine])) < 2:
             continue
         by_end = mine[np.argsort(graph.gpu_end[mine], kind="stable")]

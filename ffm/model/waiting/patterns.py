@@ -1,9 +1,9 @@
 """Patterns of waiting in a run, after CASITA (Dietrich 2019, Table 4.1 and appendix): how often, and for how long.
 
-The GPU's idle time is that of a process, between its first and its last piece of GPU work: which device a stream
-belongs to is not recorded. Where definitions leave a choice, the dissertation counts and not CASITA's code: a wait
-lasts until the last task is over, not until the call returns, and work on kernels counts once, however many streams
-run kernels.
+The GPU's idle time is that of each device that a process uses, between the first and the last piece of the process's
+work there; of all of them together if it is not known which device a stream is on. Where definitions leave a choice,
+the dissertation counts and not CASITA's code: a wait lasts until the last task is over, not until the call returns, and
+work on kernels counts once, however many streams run kernels.
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class GpuUse:
-    """How one process used the GPU between its first and last work there. Nanoseconds."""
+    """How one process used a GPU between its first and last work there. Nanoseconds."""
 
     process: int
+    device: int | None
+    """None if it is not known: then all GPUs of the process count as one."""
     lasting: int
     """From the begin of the first work to the end of the last."""
     idle: int
@@ -84,12 +86,15 @@ def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: 
     begin = timeline.start + np.where(own_first, timeline.duration - timeline.wait, 0)
     on_kernels, late_count, late_ns = 0, 0, 0
     use: list[GpuUse] = []
+    on = np.full(len(timeline), -1, np.int64)
+    on[works] = work.gpu_of(np.flatnonzero(works), timeline.thread)
     for number in np.unique(process[works]).tolist():
         mine = process == number
         kernels = Union.of(graph.gpu_begin[kernel & mine], graph.gpu_end[kernel & mine])
         waits = caused & mine
         on_kernels += int(kernels.within(begin[waits], begin[waits] + graph.waited[waits]).sum())
-        use.append(_gpu_use(graph, number, kernels, transfer & mine, works & mine))
+        for gpu in np.unique(on[works & mine]).tolist():
+            use.append(_gpu_use(work, graph, gpu, kernel & (on == gpu), transfer & (on == gpu)))
         after = np.flatnonzero(kernel & mine & (graph.gpu_after >= 0))
         before = graph.gpu_after[after]
         since, until = graph.gpu_begin[before], graph.gpu_end[before]
@@ -118,13 +123,17 @@ def launch_delay(timeline: Timeline, work: DeviceWork, graph: Graph) -> Pattern:
 
 
 def _gpu_use(
-    graph: Graph, process: int, kernels: Union, transfer: NDArray[np.bool_], works: NDArray[np.bool_]
+    work: DeviceWork, graph: Graph, gpu: int, kernel: NDArray[np.bool_], transfer: NDArray[np.bool_]
 ) -> GpuUse:
+    works = kernel | transfer
+    kernels = Union.of(graph.gpu_begin[kernel], graph.gpu_end[kernel])
     transfers = Union.of(graph.gpu_begin[transfer], graph.gpu_end[transfer])
     everything = Union.of(graph.gpu_begin[works], graph.gpu_end[works])
+    process, device = work.gpu_named(gpu)
     lasting = int(graph.gpu_end[works].max() - graph.gpu_begin[works].min())
     return GpuUse(
         process=process,
+        device=None if work.stream_device is None else device,
         lasting=lasting,
         idle=lasting - everything.length,
         compute_idle=lasting - kernels.length,

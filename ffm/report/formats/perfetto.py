@@ -122,9 +122,11 @@ def _tracks(analysis: Analysis, timeline: Timeline, work: DeviceWork) -> Iterato
         if number in troubled:
             yield _track(_PROBLEMS + number, f"problems of thread {number + 1}", _PROCESS + process)
     inferred = " (inferred)" if work.began is None else ""
+    device = work.stream_device
     for number, process in enumerate(work.stream_process.tolist()):
+        gpu = "GPU" if device is None else f"GPU {device[number]}"
         name = "default stream" if number == work.legacy[process] else f"stream {number + 1}"
-        yield _track(_STREAM + number, f"GPU {name}{inferred}", _PROCESS + process)
+        yield _track(_STREAM + number, f"{gpu} {name}{inferred}", _PROCESS + process)
 
 
 def _track(identity: int, name: str = "", parent: int | None = None) -> TracePacket:

@@ -225,7 +225,9 @@ def _lane_name(run: RunPath, lane: int, threads: int) -> str:
     process = f"process {_process(run, lane, threads) + 1}, " if run.work.processes > 1 else ""
     if lane < threads:
         return f"{process}thread {lane + 1}"
-    stream = lane - threads
+    stream, device = lane - threads, run.work.stream_device
+    if device is not None and len(np.unique(device)) > 1:
+        process += f"GPU {device[stream]}, "
     default = stream == run.work.legacy[run.work.stream_process[stream]]
     return f"{process}default stream" if default else f"{process}stream {stream + 1}"
 

@@ -50,7 +50,8 @@ def render_path(view: PathView, width: int = 80) -> RenderableType:
         parts += [bullet(f"{row.name}: {row.meaning}") for row in view.patterns]
     if view.gpu:
         parts.append(heading("The GPU, between its first and its last work"))
-        parts += [bullet(_gpu(row, scale, len(view.gpu))) for row in view.gpu]
+        processes = len({row.process for row in view.gpu})
+        parts += [bullet(_gpu(row, scale, processes, len(view.gpu))) for row in view.gpu]
     if view.notes:
         parts += [heading("Notes"), *(bullet(note) for note in view.notes)]
     if view.regions and view.saved_s is None:
@@ -134,12 +135,14 @@ def region_name(row: RegionRow) -> str:
     return f"{row.kind} {row.name} {row.place}".rstrip()
 
 
-def _gpu(row: GpuRow, scale: Scale, processes: int) -> str:
+def _gpu(row: GpuRow, scale: Scale, processes: int, rows: int) -> str:
     def told(seconds: float) -> str:
         share = 100 * seconds / row.lasting_s if row.lasting_s > 0 else 0.0
         return f"{scale.seconds(seconds)} ({percent(share)})"
 
-    whose = f"process {row.process}: " if processes > 1 else ""
+    names = [f"process {row.process}"] if processes > 1 else []
+    names += [f"device {row.device}"] if row.device is not None and rows > 1 else []
+    whose = f"{', '.join(names)}: " if names else ""
     return (
         f"{whose}idle for {told(row.idle_s)} of {scale.seconds(row.lasting_s)}; without a kernel for "
         f"{told(row.compute_idle_s)}, of this {scale.seconds(row.unhidden_s)} in transfers that no kernel hid; "

@@ -91,13 +91,15 @@ class PatternRow:
 
 @dataclass(frozen=True, slots=True)
 class GpuRow:
-    """How a process used the GPU from its first work there to its last. Seconds.
+    """How a process used a GPU from its first work there to its last. Seconds.
 
+    `device` is the GPU's number in the process, from 0; None if it is not known, so that all of them count as one.
     `idle_s` is without any work, `compute_idle_s` without a kernel, `unhidden_s` with transfers alone, and
     `copy_overlap_s` with transfers beside kernels.
     """
 
     process: int
+    device: int | None
     lasting_s: float
     idle_s: float
     compute_idle_s: float
@@ -516,6 +518,7 @@ def _pattern_rows(found: Patterns, *, told: bool) -> list[PatternRow]:
 def _gpu_row(use: GpuUse) -> GpuRow:
     return GpuRow(
         process=use.process + 1,
+        device=use.device,
         lasting_s=use.lasting / _NS,
         idle_s=use.idle / _NS,
         compute_idle_s=use.compute_idle / _NS,
