@@ -171,16 +171,7 @@ def sweep(
     streams = len(program.stream_kind)
     threads = program.threads
     order = unordered(program)
-    waited = Waited(
-        np.zeros((threads, streams), np.int64),
-        np.zeros((threads, streams), np.int64),
-        np.zeros((threads, streams), np.int64),
-        np.full((threads, streams), -1, np.int64),
-        np.full((threads, streams), -1, np.int64),
-        np.full((threads, streams), -1, np.int64),
-        np.full((threads, streams), -1, np.int64),
-        np.zeros((threads, streams), np.int64),
-    )
+    waited = nothing_waited_for(threads, streams)
     held = Held(np.zeros(streams, np.int64), np.zeros(streams, np.int64), np.zeros((streams, streams), np.int64))
     syncs_ended = 0
     ordered_at = np.zeros(streams, np.int64)
@@ -190,8 +181,7 @@ def sweep(
     released = np.zeros(streams, np.int64)
     always_next = np.zeros((threads, streams), np.int64)
     for number in range(threads):
-        for one in range(streams):
-            always_next[number, one] = reliance.always_start[one]
+        always_next[number, :] = reliance.always_start[:streams]
     # By operation, and thread whose wait was credited: for accesses by that thread, or by others.
     satisfied = np.zeros((reliance.slots, 2 * threads), np.bool_)
     needs = np.empty((FIRST_ROOM, 6), np.int64)
@@ -233,11 +223,8 @@ def sweep(
                                 count += 1
                     covers_at[own] = cover_count
                 put_on_stream(order, program, row)
-                if action == HOLD and held.since[own] == 0:
-                    held.since[own] = order.position[row]
-                    join(held.behind, own, order.behind, own)
                 if action == HOLD:
-                    held.upto[own] = order.position[row]
+                    hold(held, order, own, row)
             if action == RELEASE and needs_of == OF_ORDER:
                 mine = program.thread[row]
                 for one in range(streams):
@@ -370,6 +357,21 @@ def sweep(
 
 
 @inner
+def nothing_waited_for(threads: int, streams: int) -> Waited:
+    """Return what is known before any wait."""
+    return Waited(
+        np.zeros((threads, streams), np.int64),
+        np.zeros((threads, streams), np.int64),
+        np.zeros((threads, streams), np.int64),
+        np.full((threads, streams), -1, np.int64),
+        np.full((threads, streams), -1, np.int64),
+        np.full((threads, streams), -1, np.int64),
+        np.full((threads, streams), -1, np.int64),
+        np.zeros((threads, streams), np.int64),
+    )
+
+
+@inner
 def unordered(program: Program) -> Order:
     """Return the state before the first operation."""
     streams = len(program.stream_kind)
@@ -472,6 +474,15 @@ def begin_wait(covering: Integers, order: Order, program: Program, row: int) -> 
 def work_waited_for(order: Order, waited: Waited, thread: int, stream: int) -> int:
     """Return the last real work of a stream that a thread has waited for."""
     return int(order.last_work[order.before_stream[stream] + waited.most[thread, stream]])
+
+
+@inner
+def hold(held: Held, order: Order, stream: int, row: int) -> None:
+    """Note an operation that the CPU may hold back."""
+    if held.since[stream] == 0:
+        held.since[stream] = order.position[row]
+        join(held.behind, stream, order.behind, stream)
+    held.upto[stream] = order.position[row]
 
 
 @inner
