@@ -224,7 +224,7 @@ def sweep(
                     covers_at[own] = cover_count
                 put_on_stream(order, program, row)
                 if action == HOLD:
-                    hold(held, order, own, row)
+                    hold_back(held, order, own, row)
             if action == RELEASE and needs_of == OF_ORDER:
                 mine = program.thread[row]
                 for one in range(streams):
@@ -477,7 +477,7 @@ def work_waited_for(order: Order, waited: Waited, thread: int, stream: int) -> i
 
 
 @inner
-def hold(held: Held, order: Order, stream: int, row: int) -> None:
+def hold_back(held: Held, order: Order, stream: int, row: int) -> None:
     """Note an operation that the CPU may hold back."""
     if held.since[stream] == 0:
         held.since[stream] = order.position[row]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 
 import frida
 import pytest
@@ -31,11 +32,29 @@ def test_every_error_of_frida_names_the_process(kind: type[Exception]) -> None:
         raise kind("invalid ID")
 
 
+class Script:
+    """Tells of its load, or finds the connection closed, as often as its device is told to."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.told: dict[str, Callable[..., None]] = {}
+
+    def on(self, event: str, told: Callable[..., None]) -> None:
+        self.told[event] = told
+
+    def load(self) -> None:
+        if self.device.closed_at_load:
+            self.device.closed_at_load -= 1
+            self.told["destroyed"]()
+            raise frida.TransportError("the connection is closed")
+        self.told["message"]("loaded", None)
+
+
 class Device:
     """Answers with a closed connection, as often as it is told to."""
 
-    def __init__(self, closed: int) -> None:
-        self.closed = closed
+    def __init__(self, closed: int, closed_at_load: int = 0) -> None:
+        self.closed, self.closed_at_load = closed, closed_at_load
 
     def attach(self, process_id: int, **_: object) -> Device:
         if self.closed:
@@ -43,13 +62,16 @@ class Device:
             raise frida.TransportError("the connection is closed")
         return self
 
-    def create_script(self, agent: str, **_: object) -> str:
-        return agent
+    def create_script(self, agent: str, **_: object) -> Script:
+        return Script(self)
 
 
 def test_a_connection_of_what_the_process_was_before_is_not_taken() -> None:
-    device = Device(2)
-    assert scripted(device, os.getpid(), "agent") == (device, "agent")
+    device = Device(2, closed_at_load=2)
+    session, _, messages = scripted(device, os.getpid(), "agent")
+    assert session is device
+    assert messages.get_nowait() == "loaded", "messages of the earlier connection are not among them"
+    assert messages.empty()
 
 
 def test_a_process_that_has_ended_is_not_asked_again() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import re
 import threading
 import time
@@ -56,22 +57,36 @@ def attaching(process_id: int) -> Iterator[None]:
         over.set()
 
 
-def scripted(device: Any, process_id: int, agent: str) -> tuple[Any, Any]:
-    """Attach to a process through Frida's `device`; return the session, and the script made of `agent` but not loaded.
+def scripted(device: Any, process_id: int, agent: str) -> tuple[Any, Any, queue.SimpleQueue[Any]]:
+    """Load the script `agent` into a process through Frida's `device`; return the session, the script and its messages.
 
-    A process that replaced itself by `exec` has the number under which Frida knows what it was before. Until Frida has
-    seen that connection close, it may answer with it; then it is asked again.
+    The messages end with None. A process that replaced itself by `exec` has the number under which Frida knows what it
+    was before. Until Frida has seen that connection close, it may answer with it; then it is asked again.
     """
     end = time.monotonic() + LIMIT
     while True:
         try:
             # Frida's own signal handlers would swallow the program's; a fault must end it as it would without ffm.
             session = device.attach(process_id, exceptor="off", exit_monitor=False)
-            return session, session.create_script(agent, name="ffm", runtime="qjs")
+            script = session.create_script(agent, name="ffm", runtime="qjs")
+            messages = _messages_of(script)
+            script.load()
+            return session, script, messages
         except frida.TransportError:
             if _has_ended(process_id) or time.monotonic() > end:
                 raise
             time.sleep(TICK)
+
+
+def _messages_of(script: Any) -> queue.SimpleQueue[Any]:
+    messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def receive(message: Any, _data: bytes | None) -> None:
+        messages.put(message)
+
+    script.on("message", receive)
+    script.on("destroyed", lambda: messages.put(None))
+    return messages
 
 
 def _cancel_in_time(process_id: int, cancellable: frida.Cancellable, over: threading.Event) -> None:

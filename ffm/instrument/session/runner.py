@@ -353,11 +353,6 @@ class _Run:
         trace = self._instruments.trace
         agent = "\n".join((AGENT / f"{part}.js").read_text() for part in AGENT_PARTS)
         process = Instrumented(process_id)
-        messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
-
-        def receive(message: Any, _data: bytes | None) -> None:
-            messages.put(message)
-
         catalogue = load_catalogue()
         guarded = len(catalogue) + len(self._instruments.extra_functions)
         configuration = {
@@ -377,16 +372,13 @@ class _Run:
             "guarded": [[guarded + place, name] for place, name in enumerate(self._instruments.guarded_functions)],
         }
         with attaching(process_id):
-            session, script = scripted(local_device(), process_id, agent)
-            script.on("message", receive)
-            script.on("destroyed", lambda: messages.put(None))
+            session, script, messages = scripted(local_device(), process_id, agent)
             # The agent asks while the program's thread is inside dlopen. It is answered from a separate thread because
             # Frida's own thread must stay free to deliver the answer.
             threading.Thread(target=self._answer, args=(process, script, messages), daemon=True).start()
             with self._lock:
                 self.processes[process_id] = process
                 self._sessions += [session, script]
-            script.load()
             script.exports_sync.start(configuration)
 
     def _answer(self, process: Instrumented, script: Any, messages: queue.SimpleQueue[Any]) -> None:
