@@ -37,12 +37,12 @@ def perturbed(configuration: str, random: Random) -> str:
 
 
 @contextmanager
-def perturbed_gpu(configuration: Path, folder: Path, random: Random) -> Iterator[None]:
-    """Let programs run on a virtual GPU drawn from a configuration, in the block."""
-    drawn = folder / "drawn.vgpu"
-    drawn.write_text(perturbed(configuration.read_text(), random))
+def on_gpu(configuration: str, folder: Path) -> Iterator[None]:
+    """Let programs run, in the block, on the virtual GPU with a configuration, which is kept in a folder."""
+    file = folder / "vgpu"
+    file.write_text(configuration)
     before = os.environ.get(CONFIGURATION)
-    os.environ[CONFIGURATION] = str(drawn)
+    os.environ[CONFIGURATION] = str(file)
     try:
         yield
     finally:
@@ -50,6 +50,13 @@ def perturbed_gpu(configuration: Path, folder: Path, random: Random) -> Iterator
             del os.environ[CONFIGURATION]
         else:
             os.environ[CONFIGURATION] = before
+
+
+@contextmanager
+def perturbed_gpu(configuration: Path, folder: Path, random: Random) -> Iterator[None]:
+    """Let programs run on a virtual GPU drawn from a configuration, in the block."""
+    with on_gpu(perturbed(configuration.read_text(), random), folder):
+        yield
 
 
 @contextmanager

@@ -22,8 +22,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -31,7 +29,7 @@ from typing import Any
 from accuracy import interval_of_median, run_stage
 from changed_programs import CHANGES, Built, Change, build_changed, doubled, random_changes
 from machine import description, undisturbed, watch_others
-from perturbing import CONFIGURATION
+from perturbing import on_gpu
 from rich.console import Console
 from rich.table import Table
 
@@ -49,22 +47,6 @@ LIMIT_S = 300.0
 
 WRONG_RESULT = 1
 """What a sample returns that lacks a copy, or does some work twice. Only its times count here."""
-
-
-@contextmanager
-def on_gpu(gpu: str, folder: Path) -> Iterator[None]:
-    """Let programs run, in the block, on the virtual GPU with a configuration."""
-    file = folder / "vgpu"
-    file.write_text(gpu)
-    before = os.environ.get(CONFIGURATION)
-    os.environ[CONFIGURATION] = str(file)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[CONFIGURATION]
-        else:
-            os.environ[CONFIGURATION] = before
 
 
 def status_of(program: Built, folder: Path) -> int:
