@@ -319,12 +319,7 @@ def sweep(
                     elif covers[cover, COVERED] >= used:
                         if count == len(needs):
                             needs = larger(needs, count)
-                        needs[count, USE] = NEED_HANDOVER
-                        needs[count, RELIED_ON] = covers[cover, SYNCHRONIZATION]
-                        needs[count, WAITED_BY] = number
-                        needs[count, RELIED_AT] = time
-                        needs[count, USED_STREAM] = one
-                        needs[count, USED] = used
+                        note_need(needs, count, covers, cover, NEED_HANDOVER, number, one, used, time)
                         count += 1
                     if covers[cover, COVERED] >= used and covers[cover, ENDED_AT] <= known:
                         break
@@ -534,13 +529,29 @@ def rely(
     cover = waited.top[thread, stream]
     while covers[cover, COVERED] < upto:
         cover = covers[cover, BELOW]
+    note_need(needs, count, covers, cover, use, thread, stream, upto, time)
+    return int(covers[cover, COVERED])
+
+
+@inner
+def note_need(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    cover: int,
+    use: int,
+    thread: int,
+    stream: int,
+    used: int,
+    time: int,
+) -> None:
+    """Fill in row `count` of the needs: a use relies on the wait of a cover for a stream's work up to a number."""
     needs[count, USE] = use
     needs[count, RELIED_ON] = covers[cover, SYNCHRONIZATION]
     needs[count, WAITED_BY] = thread
     needs[count, RELIED_AT] = time
     needs[count, USED_STREAM] = stream
-    needs[count, USED] = upto
-    return int(covers[cover, COVERED])
+    needs[count, USED] = used
 
 
 @inner
@@ -577,12 +588,7 @@ def rely_on_others(
         if upto > over and (certain or upto > covers[cover, BEFORE]):
             if count == len(needs):
                 needs = larger(needs, count)
-            needs[count, USE] = need
-            needs[count, RELIED_ON] = covers[cover, SYNCHRONIZATION]
-            needs[count, WAITED_BY] = thread
-            needs[count, RELIED_AT] = time
-            needs[count, USED_STREAM] = stream
-            needs[count, USED] = upto
+            note_need(needs, count, covers, cover, need, thread, stream, upto, time)
             count += 1
             if certain:
                 over = upto
