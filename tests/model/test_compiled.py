@@ -120,11 +120,14 @@ def test_compiled_code_is_renewed_when_a_constant_of_another_file_changes(tmp_pa
 
 LONG = {
     "carry_groups": 111,
-    "find_segments": 93,
+    "cut": 67,
+    "find_segments": 86,
     "find_sequences": 122,
     "fit": 131,
+    "link": 102,
     "replay_group": 223,
-    "sweep": 195,
+    "sweep": 190,
+    "walk": 97,
 }
 """Kernels that are still longer than `MOST_LINES`, and at most how long. None may grow, and no other may come."""
 
@@ -133,7 +136,7 @@ MOST_LINES = 60
 
 def test_kernels_can_be_read() -> None:
     lengths = {}
-    for path in (ROOT / "ffm/model").glob("*kernels.py"):
+    for path in (ROOT / "ffm/model").rglob("*kernels.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef) and node.end_lineno is not None:
                 lengths[node.name] = node.end_lineno - node.lineno + 1
