@@ -10,8 +10,8 @@ import pytest
 from simulator import Call, Member, traced, traced_together
 
 from ffm.errors import FfmError
-from ffm.model.device import Action
-from ffm.model.timeline import Kind, Problem
+from ffm.model.device import Action, DeviceWork
+from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.report.overview import overview
 from ffm.report.waiting.path import PathView, RegionBounds, change_view, fixed_view, path_view, region_view
 from ffm.report.waiting.shares import in_one_line
@@ -27,6 +27,26 @@ def frames(*lines: tuple[str, int], call: str) -> list[Frame]:
     """A stack of the program's functions, innermost first, below a call of the runtime."""
     own = [Frame(module=0, offset=line, function=name, file="/src/als.cu", line=line) for name, line in lines]
     return [Frame(module=1, offset=1, function=call), *own]
+
+
+def stored(
+    timeline: Timeline, work: DeviceWork, stacks: list[list[Frame]], functions: list[str], folder: Path
+) -> Results:
+    """Store a run of which each site has a stack and a function."""
+    write_results(
+        Findings(
+            application="als",
+            command=["./als"],
+            wall_s=0.1,
+            timeline=timeline,
+            sites=[SiteDescription(number, function) for number, function in enumerate(functions)],
+            stacks=[Stack(key=f"{number:032x}", frames=stack) for number, stack in enumerate(stacks)],
+            modules=[Module(path="/bin/als", build_id="aa"), Module(path="/lib/libcudart.so", build_id="bb")],
+            work=work,
+        ),
+        folder,
+    )
+    return open_results(folder)
 
 
 @pytest.fixture
@@ -53,21 +73,8 @@ def results(tmp_path: Path) -> Results:
         frames(("step", 24), ("main", 50), call="cudaDeviceSynchronize"),
         frames(("read", 70), ("main", 51), call="cudaMemcpy"),
     ]
-    functions = ("cuLaunchKernel", "cuCtxSynchronize", "cuMemcpyDtoH_v2")
-    write_results(
-        Findings(
-            application="als",
-            command=["./als"],
-            wall_s=0.1,
-            timeline=timeline,
-            sites=[SiteDescription(number, function) for number, function in enumerate(functions)],
-            stacks=[Stack(key=f"{number:032x}", frames=stack) for number, stack in enumerate(stacks)],
-            modules=[Module(path="/bin/als", build_id="aa"), Module(path="/lib/libcudart.so", build_id="bb")],
-            work=work,
-        ),
-        tmp_path,
-    )
-    return open_results(tmp_path)
+    functions = ["cuLaunchKernel", "cuCtxSynchronize", "cuMemcpyDtoH_v2"]
+    return stored(timeline, work, stacks, functions, tmp_path)
 
 
 @pytest.fixture
@@ -124,20 +131,7 @@ def write_small(calls: list[Call], stacks: list[list[Frame]], functions: list[st
     object.__setattr__(timeline, "site", np.arange(len(calls), dtype=np.int32))
     object.__setattr__(work, "measured", np.where(gpu > 0, gpu, -1))
     object.__setattr__(work, "began", np.where(gpu > 0, timeline.start + (timeline.duration - timeline.wait), -1))
-    write_results(
-        Findings(
-            application="als",
-            command=["./als"],
-            wall_s=0.1,
-            timeline=timeline,
-            sites=[SiteDescription(number, function) for number, function in enumerate(functions)],
-            stacks=[Stack(key=f"{number:032x}", frames=stack) for number, stack in enumerate(stacks)],
-            modules=[Module(path="/bin/als", build_id="aa"), Module(path="/lib/libcudart.so", build_id="bb")],
-            work=work,
-        ),
-        folder,
-    )
-    return open_results(folder)
+    return stored(timeline, work, stacks, functions, folder)
 
 
 def test_a_call_that_is_gone_waits_for_nothing(tmp_path: Path) -> None:
