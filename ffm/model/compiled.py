@@ -39,8 +39,8 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     whole = FunctionType(kernel.__code__, kernel.__globals__ | parts, kernel.__name__)
     whole.__module__ = kernel.__module__
     whole.__qualname__ = f"{kernel.__name__}-{_constants(kernel)}"  # names the file on disk
-    compile_it = numba.njit(cache=keep, inline="always") if hasattr(kernel, _INNER) else numba.njit(cache=keep)
-    dispatcher: Callable[..., Any] = compile_it(whole)
+    options = getattr(kernel, _INNER, {"cache": keep})
+    dispatcher: Callable[..., Any] = numba.njit(**options)(whole)
     return dispatcher
 
 
@@ -61,15 +61,26 @@ def _constants(kernel: Callable[..., Any]) -> str:
 
 
 def inner(function: Function) -> Function:
-    """Mark a function that kernels in the same file call; it is compiled into them.
+    """Mark a function that kernels in the same file call. It allocates nothing and returns numbers only.
 
     It must be in the same file because the compiled code on disk is renewed only when the kernel's file changes.
+
+    Numba counts the references to each array that a function receives, which costs more than most of these functions
+    do. They need not count: whoever calls them keeps the arrays alive. `_nrt`, which switches the counting off, is not
+    in Numba's documentation.
     """
-    setattr(function, _INNER, True)
+    setattr(function, _INNER, {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True})
+    return function
+
+
+def inlined(function: Function) -> Function:
+    """Mark such a function that allocates or returns arrays, or is too small for a call."""
+    setattr(function, _INNER, {"inline": "always"})
     return function
 
 
 _INNER = "compiled_with_kernels"
+"""The attribute of such functions: how Numba compiles them."""
 
 
 def _may_keep(config: Any) -> bool:

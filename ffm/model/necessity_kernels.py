@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inner
+from ffm.model.compiled import inlined, inner
 
 Integers = NDArray[Any]
 
@@ -159,6 +159,27 @@ class Held(NamedTuple):
     """Shape (streams, streams): what the first one comes after."""
 
 
+class Credited(NamedTuple):
+    """What needs have been noted already, so that they are noted once."""
+
+    ordered_at: Integers
+    """For each stream, how many waits had ended when its work was last ordered after those of others."""
+    covers_at: Integers
+    """How many covers there were at that time."""
+    released: Integers
+    """The work of each stream that releases have been credited for."""
+    clock: Integers
+    """Shape (2 * threads, streams): what was known at the last read of a clock by each thread; then, at its last read
+    by the program's own code.
+    """
+    always_next: Integers
+    """Shape (threads, streams): the next of `Reliance.always` that no wait of the thread has been credited with."""
+    satisfied: Integers
+    """Shape (slots, 2 * threads): whether a wait of each thread was credited for accesses by that thread; then, by
+    others.
+    """
+
+
 def sweep(
     event: Events, program: Program, reliance: Reliance, required: Integers, needs_of: int
 ) -> tuple[Integers, Integers]:
@@ -168,190 +189,323 @@ def sweep(
 
     Returns the needs and the covers, of shapes (count, 6) and (count, 7).
     """
+    order, waited, held, credited = initial_state(program, reliance)
     streams = len(program.stream_kind)
-    threads = program.threads
-    order = unordered(program)
-    waited = nothing_waited_for(threads, streams)
-    held = Held(np.zeros(streams, np.int64), np.zeros(streams, np.int64), np.zeros((streams, streams), np.int64))
-    syncs_ended = 0
-    ordered_at = np.zeros(streams, np.int64)
-    covers_at = np.zeros(streams, np.int64)  # how many covers there were at that time
     covers_at_release = 0
-    clock = np.zeros((2 * threads, streams), np.int64)  # known at the last read by each thread; by the program's own
-    released = np.zeros(streams, np.int64)
-    always_next = np.zeros((threads, streams), np.int64)
-    for number in range(threads):
-        always_next[number, :] = reliance.always_start[:streams]
-    # By operation, and thread whose wait was credited: for accesses by that thread, or by others.
-    satisfied = np.zeros((reliance.slots, 2 * threads), np.bool_)
+    syncs_ended = 0
     needs = np.empty((FIRST_ROOM, 6), np.int64)
     count = 0
     covers = np.empty((FIRST_ROOM, 7), np.int64)
     cover_count = 0
+    # The most needs of one event: every thread's cover of every stream, every cover once more, and what is always used.
+    most = program.threads * streams + len(reliance.always)
 
-    kinds, rows, times = event.kind, event.row, event.time
-    for index in range(len(kinds)):
-        kind, row, time = kinds[index], rows[index], times[index]
-        if len(needs) < count + threads * streams:
-            needs = larger(needs, count + threads * streams)
+    for index in range(len(event.kind)):
+        kind, row, time = event.kind[index], event.row[index], event.time[index]
+        if len(needs) < count + most + cover_count:
+            needs = larger(needs, count + most + cover_count)
         if len(covers) < cover_count + streams:
             covers = larger(covers, cover_count + streams)
 
         if kind == STARTED:
-            own = program.stream[row]
-            action = program.action[row]
-            if action != NOTHING and action != RELEASE:
+            action, own = program.action[row], program.stream[row]
+            if action == RELEASE and needs_of == OF_ORDER:
+                count = need_for_release(
+                    needs, count, covers, order, waited, credited, program, reliance, row, covers_at_release, time
+                )
+                covers_at_release = cover_count
+            elif action not in (NOTHING, RELEASE):
                 order_on_gpu(order, program, row)
-                if action in (WORK, HOLD) and needs_of == OF_ORDER and ordered_at[own] != syncs_ended:
-                    ordered_at[own] = syncs_ended
-                    mine = program.thread[row]
-                    for one in range(streams):
-                        known = order.behind[own, one]
-                        for number in range(threads):
-                            upto = work_waited_for(order, waited, number, one)
-                            if upto <= known or (number != mine and upto <= waited.most[mine, one]):
-                                continue
-                            order.behind[own, one] = max(order.behind[own, one], upto)
-                            if number != mine:
-                                needs, count = rely_on_others(
-                                    needs, count, covers, order, waited, reliance, NEED_ORDER, row, mine, number, one,
-                                    max(known, waited.most[mine, one]), covers_at[own], time,
-                                )  # fmt: skip
-                            elif waited.stays[number, one] < upto:
-                                kept = rely(needs, count, covers, waited, NEED_ORDER, number, one, upto, time)
-                                waited.stays[number, one] = kept
-                                count += 1
-                    covers_at[own] = cover_count
+                if action in (WORK, HOLD) and needs_of == OF_ORDER and credited.ordered_at[own] != syncs_ended:
+                    count = need_for_order(needs, count, covers, order, waited, credited, program, reliance, row, time)
+                    credited.ordered_at[own] = syncs_ended
+                    credited.covers_at[own] = cover_count
                 put_on_stream(order, program, row)
                 if action == HOLD:
                     hold_back(held, order, own, row)
-            if action == RELEASE and needs_of == OF_ORDER:
-                mine = program.thread[row]
-                for one in range(streams):
-                    for number in range(threads):
-                        upto = work_waited_for(order, waited, number, one)
-                        if upto > released[one] and number != mine:
-                            needs, count = rely_on_others(
-                                needs, count, covers, order, waited, reliance, NEED_RELEASE, row, mine, number, one,
-                                max(released[one], waited.most[mine, one]), covers_at_release, time,
-                            )  # fmt: skip
-                        elif upto > released[one] and waited.stays[number, one] < upto:
-                            kept = rely(needs, count, covers, waited, NEED_RELEASE, number, one, upto, time)
-                            waited.stays[number, one] = kept
-                            count += 1
-                    for number in range(threads):
-                        released[one] = max(released[one], waited.most[number, one])
-                covers_at_release = cover_count
             if program.scope[row] != SCOPE_NONE:
                 begin_wait(waited.covering, order, program, row)
-
         elif kind == ENDED:
-            mine = program.thread[row]
             syncs_ended += 1
-            for one in range(streams):
-                upto = waited.covering[mine, one]
-                if upto == 0:
-                    continue
-                covers[cover_count, SYNCHRONIZATION] = row
-                covers[cover_count, COVERED_STREAM] = one
-                covers[cover_count, COVERED] = upto
-                covers[cover_count, ENDED_AT] = time
-                covers[cover_count, PREVIOUS] = waited.latest[mine, one]
-                covers[cover_count, BEFORE] = waited.most[mine, one]
-                waited.latest[mine, one] = cover_count
-                push(waited.top, covers, cover_count, mine)
-                cover_count += 1
-                waited.most[mine, one] = max(waited.most[mine, one], upto)
-                if required[row]:
-                    waited.stays[mine, one] = max(waited.stays[mine, one], upto)
-                if needs_of != OF_USES:
-                    continue
-                place = always_next[mine, one]
-                while place < reliance.always_start[one + 1]:
-                    used = order.position[reliance.always[place]]
-                    if used == 0 or used > upto:
-                        break
-                    if count == len(needs):
-                        needs = larger(needs, count)
-                    use = len(reliance.operation) + place
-                    rely(needs, count, covers, waited, use, mine, one, used, time)
-                    count += 1
-                    place += 1
-                always_next[mine, one] = place
-            if needs_of == OF_ORDER:
-                let_go(held, waited, mine)
-                for one in range(streams):
-                    upto = work_waited_for(order, waited, mine, one)
-                    if upto > held_apart(held, one) and waited.stays[mine, one] < upto:
-                        waited.stays[mine, one] = rely(needs, count, covers, waited, NEED_ORDER, mine, one, upto, time)
-                        count += 1
-
+            mine = program.thread[row]
+            cover_count = end_wait(covers, cover_count, waited, mine, row, required[row], time)
+            if needs_of == OF_USES:
+                count = need_for_always(needs, count, covers, order, waited, credited, reliance, mine, time)
+            elif needs_of == OF_ORDER:
+                count = need_for_held(needs, count, covers, order, waited, held, mine, time)
         elif kind == ACCESSED and needs_of == OF_USES:
-            one = program.stream[reliance.operation[row]]
-            used = order.position[reliance.operation[row]]
-            if used == 0:
-                continue
-            accessor, knowledge = reliance.accessor[row], reliance.knowledge[row]
-            own = accessor >= 0 and waited.most[accessor, one] >= used
-            for number in range(threads):
-                place = number if number == accessor else threads + number
-                if waited.most[number, one] < used:
-                    continue
-                if not satisfied[reliance.slot[row], place]:
-                    satisfied[reliance.slot[row], place] = True
-                    if count == len(needs):  # handovers may have taken the room of this event
-                        needs = larger(needs, count)
-                    rely(needs, count, covers, waited, row, number, one, used, time)
-                    count += 1
-                if own:
-                    continue
-                # Which of the waits the accessing thread is ordered after may be unknown: then it may be any.
-                told = knowledge >= 0 and number < reliance.known.shape[1]
-                known = reliance.known[knowledge, number] if told else -1
-                latest, high = waited.latest[number, one], -1
-                if waited.handed[number, one] <= used:
-                    high = waited.handed_high[number, one]
-                low, cover = latest, latest
-                while cover >= 0 and covers[cover, SYNCHRONIZATION] > reliance.operation[row]:
-                    low = cover
-                    if cover == high:
-                        low = cover = waited.handed_low[number, one]
-                    elif covers[cover, COVERED] >= used:
-                        if count == len(needs):
-                            needs = larger(needs, count)
-                        note_need(needs, count, covers, cover, NEED_HANDOVER, number, one, used, time)
-                        count += 1
-                    if covers[cover, COVERED] >= used and covers[cover, ENDED_AT] <= known:
-                        break
-                    cover = covers[cover, PREVIOUS]
-                waited.handed_high[number, one], waited.handed_low[number, one] = latest, low
-                waited.handed[number, one] = used
-
+            count = need_for_use(needs, count, covers, order, waited, credited, program, reliance, row, time)
         elif kind == CLOCK_READ and needs_of == OF_CLOCKS:
-            mine, comparison = reliance.operation[row], reliance.comparison[row]
-            at = mine if comparison == MAYBE_COMPARED else threads + mine
-            for one in range(streams):
-                known = clock[at, one]
-                for number in range(threads):
-                    upto = work_waited_for(order, waited, number, one)
-                    if upto <= known:
-                        continue
-                    clock[mine, one] = max(clock[mine, one], upto)
-                    clock[at, one] = max(clock[at, one], upto)
-                    if comparison == NOT_COMPARED or waited.stays[number, one] >= upto:
-                        continue
-                    # Whether one thread's read is ordered after another's wait is unknown.
-                    certain = comparison == COMPARED and number == mine
-                    need = NEED_TIMER if certain else NEED_MAYBE_TIMER
-                    kept = rely(needs, count, covers, waited, need, number, one, upto, time)
-                    if certain:
-                        waited.stays[number, one] = kept
-                    count += 1
+            count = need_for_clock(needs, count, covers, order, waited, credited, reliance, row, time)
 
     return needs[:count], covers[:cover_count]
 
 
+@inlined
+def initial_state(program: Program, reliance: Reliance) -> tuple[Order, Waited, Held, Credited]:
+    """Return what is known before the first event."""
+    threads, streams = program.threads, len(program.stream_kind)
+    always_next = np.zeros((threads, streams), np.int64)
+    for thread in range(threads):
+        always_next[thread, :] = reliance.always_start[:streams]
+    credited = Credited(
+        np.zeros(streams, np.int64),
+        np.zeros(streams, np.int64),
+        np.zeros(streams, np.int64),
+        np.zeros((2 * threads, streams), np.int64),
+        always_next,
+        np.zeros((reliance.slots, 2 * threads), np.bool_),
+    )
+    held = Held(np.zeros(streams, np.int64), np.zeros(streams, np.int64), np.zeros((streams, streams), np.int64))
+    return unordered(program), nothing_waited_for(threads, streams), held, credited
+
+
 @inner
+def need_for_order(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    order: Order,
+    waited: Waited,
+    credited: Credited,
+    program: Program,
+    reliance: Reliance,
+    row: int,
+    time: int,
+) -> int:
+    """Credit the waits that order what starts after work of other streams; return the number of needs."""
+    own, mine = program.stream[row], program.thread[row]
+    for one in range(len(order.length)):
+        known = order.behind[own, one]
+        for number in range(program.threads):
+            upto = work_waited_for(order, waited, number, one)
+            if upto <= known or (number != mine and upto <= waited.most[mine, one]):
+                continue
+            order.behind[own, one] = max(order.behind[own, one], upto)
+            if number != mine:
+                count = rely_on_others(
+                    needs, count, covers, order, waited, reliance, NEED_ORDER, row, number, one,
+                    max(known, waited.most[mine, one]), credited.covers_at[own], time,
+                )  # fmt: skip
+            elif waited.stays[number, one] < upto:
+                kept = rely(needs, count, covers, waited, NEED_ORDER, number, one, upto, time)
+                waited.stays[number, one] = kept
+                count += 1
+    return count
+
+
+@inner
+def need_for_release(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    order: Order,
+    waited: Waited,
+    credited: Credited,
+    program: Program,
+    reliance: Reliance,
+    row: int,
+    first: int,
+    time: int,
+) -> int:
+    """Credit the waits since the cover `first` that a release comes after; return the number of needs."""
+    mine, released = program.thread[row], credited.released
+    for one in range(len(order.length)):
+        for number in range(program.threads):
+            upto = work_waited_for(order, waited, number, one)
+            if upto > released[one] and number != mine:
+                count = rely_on_others(
+                    needs, count, covers, order, waited, reliance, NEED_RELEASE, row, number, one,
+                    max(released[one], waited.most[mine, one]), first, time,
+                )  # fmt: skip
+            elif upto > released[one] and waited.stays[number, one] < upto:
+                kept = rely(needs, count, covers, waited, NEED_RELEASE, number, one, upto, time)
+                waited.stays[number, one] = kept
+                count += 1
+        for number in range(program.threads):
+            released[one] = max(released[one], waited.most[number, one])
+    return count
+
+
+@inner
+def end_wait(covers: Integers, count: int, waited: Waited, mine: int, row: int, stays: bool, time: int) -> int:
+    """Note what a wait that ends has covered of each stream; return the number of covers."""
+    for one in range(waited.covering.shape[1]):
+        upto = waited.covering[mine, one]
+        if upto == 0:
+            continue
+        covers[count, SYNCHRONIZATION] = row
+        covers[count, COVERED_STREAM] = one
+        covers[count, COVERED] = upto
+        covers[count, ENDED_AT] = time
+        covers[count, PREVIOUS] = waited.latest[mine, one]
+        covers[count, BEFORE] = waited.most[mine, one]
+        waited.latest[mine, one] = count
+        push(waited.top, covers, count, mine)
+        count += 1
+        waited.most[mine, one] = max(waited.most[mine, one], upto)
+        if stays:
+            waited.stays[mine, one] = max(waited.stays[mine, one], upto)
+    return count
+
+
+@inner
+def need_for_always(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    order: Order,
+    waited: Waited,
+    credited: Credited,
+    reliance: Reliance,
+    mine: int,
+    time: int,
+) -> int:
+    """Credit a wait that ended with what is always used of the work that it covers; return the number of needs."""
+    for one in range(waited.covering.shape[1]):
+        upto = waited.covering[mine, one]
+        if upto == 0:
+            continue
+        place = credited.always_next[mine, one]
+        while place < reliance.always_start[one + 1]:
+            used = order.position[reliance.always[place]]
+            if used == 0 or used > upto:
+                break
+            rely(needs, count, covers, waited, len(reliance.operation) + place, mine, one, used, time)
+            count += 1
+            place += 1
+        credited.always_next[mine, one] = place
+    return count
+
+
+@inner
+def need_for_held(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    order: Order,
+    waited: Waited,
+    held: Held,
+    mine: int,
+    time: int,
+) -> int:
+    """Credit the waits that may come before the CPU lets go what it holds back; return the number of needs."""
+    let_go(held, waited, mine)
+    for one in range(len(order.length)):
+        upto = work_waited_for(order, waited, mine, one)
+        if upto > held_apart(held, one) and waited.stays[mine, one] < upto:
+            waited.stays[mine, one] = rely(needs, count, covers, waited, NEED_ORDER, mine, one, upto, time)
+            count += 1
+    return count
+
+
+@inner
+def need_for_use(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    order: Order,
+    waited: Waited,
+    credited: Credited,
+    program: Program,
+    reliance: Reliance,
+    row: int,
+    time: int,
+) -> int:
+    """Credit each thread's last wait before a use of what an operation did; return the number of needs."""
+    one = program.stream[reliance.operation[row]]
+    used = order.position[reliance.operation[row]]
+    accessor = reliance.accessor[row]
+    own = accessor >= 0 and waited.most[accessor, one] >= used
+    for number in range(program.threads if used > 0 else 0):
+        if waited.most[number, one] < used:
+            continue
+        place = number if number == accessor else program.threads + number
+        if not credited.satisfied[reliance.slot[row], place]:
+            credited.satisfied[reliance.slot[row], place] = True
+            rely(needs, count, covers, waited, row, number, one, used, time)
+            count += 1
+        if not own:
+            count = hand_over(needs, count, covers, waited, reliance, row, number, one, used, time)
+    return count
+
+
+@inner
+def hand_over(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    waited: Waited,
+    reliance: Reliance,
+    row: int,
+    number: int,
+    one: int,
+    used: int,
+    time: int,
+) -> int:
+    """Credit a thread's waits that a use by a thread that has not waited may come after; return the number of needs.
+
+    Which of the waits the accessing thread is ordered after may be unknown: then it may be any.
+    """
+    knowledge = reliance.knowledge[row]
+    told = knowledge >= 0 and number < reliance.known.shape[1]
+    known = reliance.known[knowledge, number] if told else -1
+    latest, high = waited.latest[number, one], -1
+    if waited.handed[number, one] <= used:
+        high = waited.handed_high[number, one]
+    low, cover = latest, latest
+    while cover >= 0 and covers[cover, SYNCHRONIZATION] > reliance.operation[row]:
+        low = cover
+        if cover == high:
+            low = cover = waited.handed_low[number, one]
+        elif covers[cover, COVERED] >= used:
+            note_need(needs, count, covers, cover, NEED_HANDOVER, number, one, used, time)
+            count += 1
+        if covers[cover, COVERED] >= used and covers[cover, ENDED_AT] <= known:
+            break
+        cover = covers[cover, PREVIOUS]
+    waited.handed_high[number, one], waited.handed_low[number, one] = latest, low
+    waited.handed[number, one] = used
+    return count
+
+
+@inner
+def need_for_clock(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    order: Order,
+    waited: Waited,
+    credited: Credited,
+    reliance: Reliance,
+    row: int,
+    time: int,
+) -> int:
+    """Credit the waits between two reads of a clock; return the number of needs."""
+    mine, comparison, clock = reliance.operation[row], reliance.comparison[row], credited.clock
+    threads = len(waited.most)
+    at = mine if comparison == MAYBE_COMPARED else threads + mine
+    for one in range(len(order.length)):
+        known = clock[at, one]
+        for number in range(threads):
+            upto = work_waited_for(order, waited, number, one)
+            if upto <= known:
+                continue
+            clock[mine, one] = max(clock[mine, one], upto)
+            clock[at, one] = max(clock[at, one], upto)
+            if comparison == NOT_COMPARED or waited.stays[number, one] >= upto:
+                continue
+            # Whether one thread's read is ordered after another's wait is unknown.
+            certain = comparison == COMPARED and number == mine
+            need = NEED_TIMER if certain else NEED_MAYBE_TIMER
+            kept = rely(needs, count, covers, waited, need, number, one, upto, time)
+            if certain:
+                waited.stays[number, one] = kept
+            count += 1
+    return count
+
+
+@inlined
 def nothing_waited_for(threads: int, streams: int) -> Waited:
     """Return what is known before any wait."""
     return Waited(
@@ -366,7 +520,7 @@ def nothing_waited_for(threads: int, streams: int) -> Waited:
     )
 
 
-@inner
+@inlined
 def unordered(program: Program) -> Order:
     """Return the state before the first operation."""
     streams = len(program.stream_kind)
@@ -564,19 +718,18 @@ def rely_on_others(
     reliance: Reliance,
     need: int,
     row: int,
-    mine: int,
     thread: int,
     stream: int,
     over: int,
     first: int,
     time: int,
-) -> tuple[Integers, int]:
+) -> int:
     """Credit what an operation relies on beyond a stream's work `over` to the waits of another thread, `thread`.
 
-    `mine` may come after any of them. So each counts that was that thread's first one for some work, from the cover
-    `first` on; of those that `mine` is known to come after, the last one is enough.
+    The operation may come after any of them. So each counts that was that thread's first one for some work, from the
+    cover `first` on; of those that the operation is known to come after, the last one is enough.
 
-    Returns the needs, which may have grown, and their number.
+    Returns the number of needs.
     """
     knowledge = reliance.knowledge_at_start[row]
     known = reliance.known[knowledge, thread] if knowledge >= 0 and thread < reliance.known.shape[1] else -1
@@ -586,17 +739,15 @@ def rely_on_others(
         upto = order.last_work[place + covers[cover, COVERED]]
         certain = covers[cover, ENDED_AT] <= known
         if upto > over and (certain or upto > covers[cover, BEFORE]):
-            if count == len(needs):
-                needs = larger(needs, count)
             note_need(needs, count, covers, cover, need, thread, stream, upto, time)
             count += 1
             if certain:
                 over = upto
         cover = covers[cover, PREVIOUS]
-    return needs, count
+    return count
 
 
-@inner
+@inlined
 def larger(table: Integers, rows: int) -> Integers:
     """Return a copy of the table with room for more than this many rows."""
     copy = np.empty((2 * rows, table.shape[1]), np.int64)

@@ -126,7 +126,6 @@ LONG = {
     "fit": 131,
     "link": 102,
     "replay_group": 223,
-    "sweep": 190,
     "walk": 97,
 }
 """Kernels that are still longer than `MOST_LINES`, and at most how long. None may grow, and no other may come."""
