@@ -12,8 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from ffm.instrument.recording.layout import constant, record_type
+from ffm.instrument.recording.packing import CONTROL, first_number
 
 MAGIC = b"FFMTRACE"
+
+LARGEST_WORD = 8
+"""Bytes of a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +76,17 @@ def _progress(path: Path) -> Progress | None:
 
 def _chunks_of_operations(file: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield, for each chunk that contains operations, how many, and when the first one began."""
-    chunk_type, operation = record_type("ffm_chunk"), record_type("ffm_operation")
+    chunk_type = record_type("ffm_chunk")
     offset = constant("FFM_HEADER_BYTES")
     while offset + chunk_type.itemsize <= end:
-        read = os.pread(file, chunk_type.itemsize + operation.itemsize, offset)
+        read = os.pread(file, chunk_type.itemsize + LARGEST_WORD, offset)
         if len(read) < chunk_type.itemsize:
             return
         chunk = np.frombuffer(read, chunk_type, 1)[0]
-        count = int(chunk["used"]) // operation.itemsize
-        if chunk["kind"] == constant("FFM_CHUNK_OPERATIONS") and count and len(read) > chunk_type.itemsize:
-            yield count, int(np.frombuffer(read, operation, 1, chunk_type.itemsize)[0]["start"])
-        if chunk["capacity"] == 0:
+        capacity, count = int(chunk["capacity"]), int(chunk["used"])
+        if chunk["kind"] == constant("FFM_CHUNK_OPERATIONS") and count:
+            control = os.pread(file, CONTROL.itemsize, offset + capacity - CONTROL.itemsize)
+            yield count, first_number(int.from_bytes(control, "little"), read[chunk_type.itemsize :])
+        if capacity == 0:
             return
-        offset += int(chunk["capacity"])
+        offset += capacity

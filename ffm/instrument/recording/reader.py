@@ -14,6 +14,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.errors import InstrumentError
 from ffm.instrument.recording.checks import LARGEST, flaw
 from ffm.instrument.recording.layout import constant, record_type
+from ffm.instrument.recording.packing import PackingError, unpack
 from ffm.regular_file import open_regular
 
 Table = NDArray[Any]
@@ -174,7 +175,7 @@ def read_recording(path: Path) -> Recording:
         )
     try:
         return _decoded(path, header, _chunks(data, header_bytes, int(header["file_bytes"])))
-    except _DamageError as damage:
+    except (_DamageError, PackingError) as damage:
         raise InstrumentError(f"{path} was edited or truncated: {damage}. Run the stage again.") from damage
 
 
@@ -197,10 +198,15 @@ TABLES = {
 }
 """The tables of a recording: the structure of their rows, and the kind of chunk that contains them."""
 
+PACKED = {"operations", "contents", "parts", "accesses", "extents", "gpu_times"}
+"""Those whose rows are packed."""
+
+PACKED_KINDS = {constant(TABLES[name][1]) for name in PACKED}
+
 
 def _decoded(path: Path, header: Any, chunks: list[Chunk]) -> Recording:
     tables = {
-        name: _table(chunks, structure, kind, numbered=name == "operations")
+        name: _table(chunks, structure, kind, packed=name in PACKED, numbered=name == "operations")
         for name, (structure, kind) in TABLES.items()
     }
     _forget_impossible(tables["operations"])
@@ -248,7 +254,9 @@ Chunk = tuple[Any, NDArray[np.uint8]]
 
 
 def _chunks(data: NDArray[np.uint8], offset: int, end: int) -> list[Chunk]:
-    """Return each chunk as (header, bytes of its complete records). A chunk that was never written ends the file.
+    """Return each chunk as (header, bytes of its complete records; if they are packed, all after the header).
+
+    A chunk that was never written ends the file.
 
     `end` is the writer's position.
     """
@@ -264,12 +272,13 @@ def _chunks(data: NDArray[np.uint8], offset: int, end: int) -> list[Chunk]:
         start, used = offset + layout.itemsize, int(header["used"])
         if not layout.itemsize <= capacity <= end - offset or used > capacity - layout.itemsize:
             raise _DamageError(f"the chunk at byte {offset} is larger than its place")
-        found.append((header, data[start : start + used]))
+        packed = int(header["kind"]) in PACKED_KINDS
+        found.append((header, data[start : offset + capacity if packed else start + used]))
         offset += capacity
     return found
 
 
-def _table(chunks: list[Chunk], structure: str, kind: str, *, numbered: bool) -> Table:
+def _table(chunks: list[Chunk], structure: str, kind: str, *, packed: bool, numbered: bool) -> Table:
     """Concatenate all rows of a kind, with their thread and, if `numbered`, their index within it."""
     layout = record_type(structure)
     extra = [("thread", "<u4")] + ([("number", "<u8")] if numbered else [])
@@ -280,12 +289,13 @@ def _table(chunks: list[Chunk], structure: str, kind: str, *, numbered: bool) ->
         }
     )
     chosen = [(header, rows) for header, rows in chunks if header["kind"] == constant(kind)]
-    if any(len(rows) % layout.itemsize or header["first"] >= LARGEST for header, rows in chosen):
+    if any(header["first"] >= LARGEST or (not packed and len(rows) % layout.itemsize) for header, rows in chosen):
         raise _DamageError(f"a chunk of {structure} does not hold whole records")
-    wanted = [(header, rows.view(layout)) for header, rows in chosen]
-    table = np.empty(sum(len(rows) for _, rows in wanted), wide)
+    lengths = [int(header["used"]) // (1 if packed else layout.itemsize) for header, _ in chosen]
+    table = np.empty(sum(lengths), wide)
     position = 0
-    for header, rows in wanted:
+    for (header, content), length in zip(chosen, lengths, strict=True):
+        rows = unpack(content, length, structure) if packed else content.view(layout)
         part = table[position : position + len(rows)]
         for name in layout.names or ():
             part[name] = rows[name]

@@ -173,7 +173,8 @@ void ffm_portion_recording(uint32_t function, ffm_thread *thread)
     ffm_resumption *out = ffm_sink_reserve(&thread->resumptions, FFM_CHUNK_RESUMPTIONS, thread->number, sizeof *out);
     if (out == NULL)
         return;
-    *out = (ffm_resumption){.operation = thread->operations.written, .left_out = counter->calls, .function = function};
+    *out = (ffm_resumption){
+        .operation = thread->operations.stream.written, .left_out = counter->calls, .function = function};
     ffm_sink_commit(&thread->resumptions, sizeof *out);
     counter->told = counter->calls;
 }

@@ -25,10 +25,10 @@ static void forget_left_out(ffm_thread *thread)
 static void at_thread_exit(void *state)
 {
     ffm_thread *thread = state;
-    ffm_sink_release(&thread->operations);
-    ffm_sink_release(&thread->contents);
-    ffm_sink_release(&thread->parts);
-    ffm_sink_release(&thread->gpu_times);
+    ffm_packer_release(&thread->operations);
+    ffm_packer_release(&thread->contents);
+    ffm_packer_release(&thread->parts);
+    ffm_packer_release(&thread->gpu_times);
     ffm_sink_release(&thread->resumptions);
     forget_left_out(thread);
     ffm_thread_memory_gone((uint64_t)pthread_self());
@@ -76,10 +76,10 @@ void ffm_thread_after_fork(void)
     if (self == NULL)
         return;
     /* The chunks are the parent's: unmap them without writing. */
-    ffm_sink_release(&self->operations);
-    ffm_sink_release(&self->contents);
-    ffm_sink_release(&self->parts);
-    ffm_sink_release(&self->gpu_times);
+    ffm_packer_release(&self->operations);
+    ffm_packer_release(&self->contents);
+    ffm_packer_release(&self->parts);
+    ffm_packer_release(&self->gpu_times);
     ffm_sink_release(&self->resumptions);
     forget_left_out(self);
     *self = (ffm_thread){.number = ffm_sink_new_thread(), .kernel_id = (uint32_t)gettid()};

@@ -5,13 +5,13 @@
 #include <stdbool.h>
 
 #include "known_stacks.h"
-#include "sink.h"
+#include "packing.h"
 
 typedef struct {
-    ffm_stream operations;
-    ffm_stream contents;
-    ffm_stream parts;
-    ffm_stream gpu_times;
+    ffm_packer operations;
+    ffm_packer contents;
+    ffm_packer parts;
+    ffm_packer gpu_times;
     ffm_stream resumptions;
     uint32_t number;
     uint32_t kernel_id;

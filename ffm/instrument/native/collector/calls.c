@@ -76,22 +76,29 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
     }
 }
 
+bool ffm_record_operation(const ffm_operation *operation, ffm_thread *thread)
+{
+    if (ffm_portion_limited())
+        ffm_portion_recording(operation->function, thread);
+    thread->bypass++; /* what a signal handler of the program calls meanwhile is not recorded */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    const bool recorded = ffm_pack_operation(&thread->operations, thread->number, operation);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    thread->bypass--;
+    if (!recorded)
+        ffm_sink_left_out(operation->start);
+    return recorded;
+}
+
 static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_operation *operation)
 {
     const ffm_function *function = &ffm_catalogue[index];
     operation->wait = thread->wait;
     operation->waits = thread->waits;
     ffm_arguments_after(function, arguments, operation);
-    ffm_operation *out = ffm_sink_reserve(&thread->operations, FFM_CHUNK_OPERATIONS, thread->number, sizeof *operation);
-    if (out == NULL) {
-        ffm_sink_left_out(operation->start);
+    const uint64_t number = thread->operations.stream.written;
+    if (!ffm_record_operation(operation, thread))
         return;
-    }
-    uint64_t number = thread->operations.written;
-    if (ffm_portion_limited())
-        ffm_portion_recording(index, thread);
-    *out = *operation;
-    ffm_sink_commit(&thread->operations, sizeof *operation);
     ffm_captures_note(function, operation);
     if (operation->flags & FFM_OPERATION_CAPTURED)
         return;

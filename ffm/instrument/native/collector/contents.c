@@ -91,13 +91,9 @@ static void checked(uint32_t site, bool in_vain)
     __atomic_store_n(place, in_vain ? (uint8_t)(count + (count < TRIALS)) : 0, __ATOMIC_RELAXED);
 }
 
-static void record(ffm_thread *thread, const ffm_content *content)
+static void record(ffm_thread *thread, const ffm_content *content, uint32_t site)
 {
-    ffm_content *out = ffm_sink_reserve(&thread->contents, FFM_CHUNK_CONTENTS, thread->number, sizeof *out);
-    if (out == NULL)
-        return;
-    *out = *content;
-    ffm_sink_commit(&thread->contents, sizeof *out);
+    ffm_pack_record(&thread->contents, FFM_CHUNK_CONTENTS, thread->number, site, content);
 }
 
 typedef struct {
@@ -109,16 +105,12 @@ typedef struct {
 static void record_part(void *opaque, uint64_t place, const ffm_hash *hash)
 {
     const part_context *context = opaque;
-    ffm_stream *stream = &context->recorder->parts;
-    ffm_part *out = ffm_sink_reserve(stream, FFM_CHUNK_PARTS, context->recorder->number, sizeof *out);
-    if (out == NULL)
-        return;
-    *out = (ffm_part){.operation = context->operation,
-                      .destination = context->destination + place * FFM_PART_BYTES,
-                      .hash = {hash->low, hash->high},
-                      .operation_thread = context->thread,
-                      .flags = context->flags};
-    ffm_sink_commit(stream, sizeof *out);
+    const ffm_part part = {.operation = context->operation,
+                           .destination = context->destination + place * FFM_PART_BYTES,
+                           .hash = {hash->low, hash->high},
+                           .operation_thread = context->thread,
+                           .flags = context->flags};
+    ffm_pack_record(&context->recorder->parts, FFM_CHUNK_PARTS, context->recorder->number, context->flags, &part);
 }
 
 typedef struct {
@@ -202,7 +194,7 @@ static void before_upload(const ffm_function *function, const ffm_operation *ope
         scan_addresses(copy);
         return;
     }
-    part_context parts = {thread, thread->operations.written, destination->address, thread->number, 0};
+    part_context parts = {thread, thread->operations.stream.written, destination->address, thread->number, 0};
     ffm_content content = {.operation = parts.operation,
                            .operation_thread = thread->number,
                            .bytes = source->width * source->height * source->depth,
@@ -222,7 +214,7 @@ static void before_upload(const ffm_function *function, const ffm_operation *ope
         content.flags |= FFM_CONTENT_DESTINATION_KNOWN;
         checked(operation->stack, !ffm_hash_equal(&there, &hash));
     }
-    record(thread, &content);
+    record(thread, &content, operation->stack);
 }
 
 static void before_download(const ffm_function *function, const ffm_operation *operation, const ffm_copy *copy,
@@ -230,7 +222,7 @@ static void before_download(const ffm_function *function, const ffm_operation *o
 {
     const ffm_box *destination = &copy->destination;
     const bool planned = ffm_protected_data_planned(operation->stack);
-    arriving download = {.content = {.operation = thread->operations.written,
+    arriving download = {.content = {.operation = thread->operations.stream.written,
                                      .operation_thread = thread->number,
                                      .bytes = destination->width * destination->height * destination->depth,
                                      .destination = destination->address,
@@ -307,7 +299,7 @@ static void arrived(arriving *download, ffm_thread *thread)
         ffm_hash there = {content->destination_hash[0], content->destination_hash[1]};
         checked(download->site, !ffm_hash_equal(&there, &hash));
     }
-    record(thread, content);
+    record(thread, content, download->site);
 }
 
 /* What the call issued is under way, or was refused. */

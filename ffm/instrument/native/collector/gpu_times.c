@@ -105,11 +105,9 @@ static void record(ffm_thread *thread, const timing *one, float milliseconds)
     uint64_t nanoseconds = (uint64_t)(milliseconds * 1e6f + 0.5f);
     if (one->idle > SMALL_GAP && one->idle > nanoseconds / SMALL_SHARE)
         return;
-    ffm_gpu_time *out = ffm_sink_reserve(&thread->gpu_times, FFM_CHUNK_GPU_TIMES, thread->number, sizeof *out);
-    if (out == NULL)
-        return;
-    *out = (ffm_gpu_time){.operation = one->operation, .nanoseconds = nanoseconds, .operation_thread = one->thread};
-    ffm_sink_commit(&thread->gpu_times, sizeof *out);
+    const ffm_gpu_time found = {
+        .operation = one->operation, .nanoseconds = nanoseconds, .operation_thread = one->thread};
+    ffm_pack_record(&thread->gpu_times, FFM_CHUNK_GPU_TIMES, thread->number, 0, &found);
 }
 
 /* Record the times of what has finished in the current context. */

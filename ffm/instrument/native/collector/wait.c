@@ -14,14 +14,7 @@
 /* A wait under no public call: a library used the driver's private interface, or stage 1 hooks nothing else. */
 static void record_private(ffm_thread *thread, uint64_t end, uint64_t wait)
 {
-    ffm_operation *out = ffm_sink_reserve(&thread->operations, FFM_CHUNK_OPERATIONS, thread->number, sizeof *out);
-    if (out == NULL) {
-        ffm_sink_left_out(end - wait);
-        return;
-    }
-    if (ffm_portion_limited())
-        ffm_portion_recording(FFM_FUNCTION_PRIVATE, thread);
-    *out = (ffm_operation){
+    const ffm_operation operation = {
         .start = end - wait,
         .duration = wait,
         .wait = wait,
@@ -31,7 +24,7 @@ static void record_private(ffm_thread *thread, uint64_t end, uint64_t wait)
         .function = FFM_FUNCTION_PRIVATE,
         .flags = (uint16_t)(FFM_OPERATION_PRIVATE | (thread->wait_truncated ? FFM_OPERATION_TRUNCATED : 0)),
         .thread_id = thread->kernel_id};
-    ffm_sink_commit(&thread->operations, sizeof *out);
+    ffm_record_operation(&operation, thread);
 }
 
 void ffm_collector_wait_enter(void *invocation)

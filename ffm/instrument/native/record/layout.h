@@ -3,9 +3,20 @@
  *
  * A recording is one file per process: a header in the first FFM_HEADER_BYTES, then consecutive chunks. Each chunk has
  * records of one kind and one thread. A chunk's `used` grows after a record is complete, so the file of a killed writer
- * is readable up to its last record. All times are CLOCK_MONOTONIC nanoseconds. */
+ * is readable up to its last record. All times are CLOCK_MONOTONIC nanoseconds.
+ *
+ * Packed records. Operations, contents, parts, accesses, extents and GPU times are many, and differ little from each
+ * other. Their structures are read as 64-bit words, and written as differences: the first word's to the previous record
+ * of the chunk (an operation's start to the previous one's end), each other one's to the same word of the last record
+ * of the chunk in the same slot. The duration of an operation is written without its wait. A difference d is written as
+ * 2d, and as -2d - 1 if it is negative, in 0, 2, 4 or 8 bytes. Records that look alike, such as those of one call
+ * stack, share one of FFM_PACKED_SLOTS slots. What precedes the first record of a slot, or of a chunk, is 0.
+ *
+ * The differences of all records follow the header of the chunk. From its end backwards lies a number of 32 bits for
+ * each record: the slot in its low byte, and then, in two bits for each word, how the difference is written (0 to 3 for
+ * 0, 2, 4 and 8 bytes). */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 6, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 7, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -37,6 +48,8 @@ typedef struct {
     uint32_t count;
 } ffm_plan_header;
 
+enum { FFM_PACKED_SLOTS = 256, FFM_PACKED_SIZES = 8 /* the bit where the sizes begin */ };
+
 /* Kinds of chunks. */
 enum {
     FFM_CHUNK_OPERATIONS = 1,
@@ -59,7 +72,7 @@ typedef struct {
     uint32_t kind;
     uint32_t thread;   /* number in order of first use, from 0 */
     uint64_t capacity; /* bytes, including this header */
-    uint64_t used;     /* bytes of records that are complete */
+    uint64_t used;     /* bytes of records that are complete; if they are packed, their number */
     uint64_t first;    /* number of the first record within its thread and kind */
 } ffm_chunk;
 
@@ -90,8 +103,8 @@ typedef struct {
     uint64_t source;
     uint64_t stream;
     uint64_t handle; /* event, context, function or other object of the call */
+    uint32_t probe;  /* nanoseconds spent in the probe since the thread's previous call */
     uint32_t stack;
-    uint32_t probe;    /* nanoseconds spent in the probe since the thread's previous call */
     uint32_t waits;    /* entries of the wait function */
     int32_t result;    /* CUresult */
     uint16_t function; /* index in the catalogue, or FFM_FUNCTION_PRIVATE */

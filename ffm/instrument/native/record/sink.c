@@ -227,27 +227,42 @@ void ffm_sink_left_out(uint64_t start)
         __atomic_fetch_add(&sink.header->unfinished, 1, __ATOMIC_RELAXED);
 }
 
+bool ffm_sink_takes(void)
+{
+    return ffm_sink_is_own() && finished() == 0;
+}
+
+void ffm_sink_lost(void)
+{
+    if (sink.header != NULL)
+        __atomic_fetch_add(&sink.header->lost, 1, __ATOMIC_RELAXED);
+}
+
+bool ffm_sink_next_chunk(ffm_stream *stream, uint32_t kind, uint32_t thread, size_t bytes)
+{
+    size_t capacity = stream->chunk == NULL ? FIRST_CHUNK : stream->chunk->capacity * 2;
+    if (capacity > LARGEST_CHUNK)
+        capacity = LARGEST_CHUNK;
+    while (capacity < sizeof *stream->chunk + bytes)
+        capacity *= 2;
+    ffm_chunk *next = new_chunk(kind, thread, capacity, stream->written);
+    if (next == NULL) {
+        ffm_sink_lost();
+        return false;
+    }
+    ffm_sink_release(stream);
+    stream->chunk = next;
+    return true;
+}
+
 void *ffm_sink_reserve(ffm_stream *stream, uint32_t kind, uint32_t thread, size_t bytes)
 {
-    ffm_chunk *chunk = stream->chunk;
-    if (!ffm_sink_is_own() || finished() != 0)
+    if (!ffm_sink_takes())
         return NULL;
-    if (chunk == NULL || sizeof *chunk + chunk->used + bytes > chunk->capacity) {
-        size_t capacity = chunk == NULL ? FIRST_CHUNK : chunk->capacity * 2;
-        if (capacity > LARGEST_CHUNK)
-            capacity = LARGEST_CHUNK;
-        while (capacity < sizeof *chunk + bytes)
-            capacity *= 2;
-        ffm_chunk *next = new_chunk(kind, thread, capacity, stream->written);
-        if (next == NULL) {
-            if (sink.header != NULL)
-                __atomic_fetch_add(&sink.header->lost, 1, __ATOMIC_RELAXED);
-            return NULL;
-        }
-        ffm_sink_release(stream);
-        stream->chunk = chunk = next;
-    }
-    return (char *)(chunk + 1) + chunk->used;
+    if ((stream->chunk == NULL || sizeof *stream->chunk + stream->chunk->used + bytes > stream->chunk->capacity) &&
+        !ffm_sink_next_chunk(stream, kind, thread, bytes))
+        return NULL;
+    return (char *)(stream->chunk + 1) + stream->chunk->used;
 }
 
 void ffm_sink_commit(ffm_stream *stream, size_t bytes)

@@ -27,6 +27,16 @@ bool ffm_sink_reopen(void);
  * library (directly by clone(2)), of which nothing is recorded. */
 bool ffm_sink_is_own(void);
 
+/* Whether records are taken: the recording is this process's own, and is not finished. */
+bool ffm_sink_takes(void);
+
+/* Give the stream a chunk with room for a record of so many bytes, or for several small ones. False if the disk is full
+ * (counted in the header). */
+bool ffm_sink_next_chunk(ffm_stream *stream, uint32_t kind, uint32_t thread, size_t bytes);
+
+/* Count a record that is lost for another reason. */
+void ffm_sink_lost(void);
+
 /* Reserve `bytes` more at the end of the stream. NULL if the disk is full (counted in the header), if the recording is
  * another process's, or if it is finished. */
 void *ffm_sink_reserve(ffm_stream *stream, uint32_t kind, uint32_t thread, size_t bytes);

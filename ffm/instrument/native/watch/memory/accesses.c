@@ -4,13 +4,13 @@
 
 #include "clock.h"
 #include "extents.h"
+#include "packing.h"
 #include "records.h"
-#include "sink.h"
 #include "thread.h"
 #include "threads.h"
 #include "waiters.h"
 
-static ffm_stream accesses; /* for the whole process: any thread can touch */
+static ffm_packer accesses; /* for the whole process: any thread can touch */
 
 static uint32_t thread_of(const ffm_thread *thread)
 {
@@ -23,19 +23,16 @@ void ffm_access_record(const ffm_range *range, uint32_t kind, uint32_t flags, ui
     if (range->inherited != 0 && time > range->inherited)
         time = range->inherited; /* the child sees the memory as it was then */
     const ffm_thread *thread = ffm_thread_peek();
-    ffm_access *out = ffm_sink_reserve(&accesses, FFM_CHUNK_ACCESSES, 0, sizeof *out);
-    if (out == NULL)
-        return;
-    *out = (ffm_access){.time = time,
-                        .address = address,
-                        .operation = range->operation,
-                        .armed = range->armed,
-                        .operation_thread = range->thread,
-                        .stack = stack,
-                        .kind = (uint16_t)kind,
-                        .flags = (uint16_t)(flags | (range->inherited != 0 ? FFM_ACCESS_INHERITED : 0)),
-                        .thread_id = range->inherited != 0 ? range->forked_by : thread_of(thread)};
-    ffm_sink_commit(&accesses, sizeof *out);
+    const ffm_access access = {.time = time,
+                               .address = address,
+                               .operation = range->operation,
+                               .armed = range->armed,
+                               .operation_thread = range->thread,
+                               .stack = stack,
+                               .kind = (uint16_t)kind,
+                               .flags = (uint16_t)(flags | (range->inherited != 0 ? FFM_ACCESS_INHERITED : 0)),
+                               .thread_id = range->inherited != 0 ? range->forked_by : thread_of(thread)};
+    ffm_pack_record(&accesses, FFM_CHUNK_ACCESSES, 0, kind ^ stack, &access);
 }
 
 /* The first touch need not be the one that relies on the earliest wait: another thread may come later, and be ordered
@@ -201,8 +198,8 @@ void ffm_accesses_before_fork(void)
 
 void ffm_accesses_after_fork(void)
 {
-    ffm_sink_release(&accesses);
-    accesses = (ffm_stream){0};
+    ffm_packer_release(&accesses);
+    accesses = (ffm_packer){0};
     const uint64_t now = ffm_now();
     for (uint32_t i = 0; i < ffm_ranges_count(); i++)
         if (ffm_ranges_at(i)->inherited == 0) { /* first by this process, and not by one that it was forked from */

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "clock.h"
+#include "packing.h"
 #include "records.h"
 #include "sink.h"
 #include "traced.h"
@@ -14,7 +15,7 @@ enum { BEGIN = 20000000 }; /* nanoseconds that may be spent in any case */
 
 static struct {
     bool open;
-    ffm_stream stream;
+    ffm_packer records;
     uint64_t opened, cost, spent; /* nanoseconds */
 } extents;
 
@@ -22,15 +23,12 @@ static void record(const ffm_range *range, uint32_t kind, uint64_t start, uint64
 {
     if (start >= end)
         return;
-    ffm_extent *out = ffm_sink_reserve(&extents.stream, FFM_CHUNK_EXTENTS, 0, sizeof *out);
-    if (out == NULL)
-        return;
-    *out = (ffm_extent){.operation = range->operation,
-                        .start = start,
-                        .bytes = end - start,
-                        .operation_thread = range->thread,
-                        .kind = kind};
-    ffm_sink_commit(&extents.stream, sizeof *out);
+    const ffm_extent extent = {.operation = range->operation,
+                               .start = start,
+                               .bytes = end - start,
+                               .operation_thread = range->thread,
+                               .kind = kind};
+    ffm_pack_record(&extents.records, FFM_CHUNK_EXTENTS, 0, kind, &extent);
 }
 
 void ffm_extents_open(uint64_t fault_cost)
@@ -194,6 +192,6 @@ void ffm_extents_before_fork(void)
 
 void ffm_extents_after_fork(void)
 {
-    ffm_sink_release(&extents.stream);
-    extents.stream = (ffm_stream){0};
+    ffm_packer_release(&extents.records);
+    extents.records = (ffm_packer){0};
 }

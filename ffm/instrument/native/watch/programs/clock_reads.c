@@ -119,7 +119,7 @@ typedef struct {
 static reads *reads_here(const ffm_thread *thread)
 {
     static __thread reads here __attribute__((tls_model("initial-exec")));
-    const uint64_t operations = thread == NULL ? 0 : thread->operations.written;
+    const uint64_t operations = thread == NULL ? 0 : thread->operations.stream.written;
     if (here.operations != operations || here.waits != ffm_arming_waits())
         here = (reads){.operations = operations, .waits = ffm_arming_waits()};
     return &here;

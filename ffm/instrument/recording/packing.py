@@ -1,0 +1,99 @@
+"""Reads the packed records of a chunk, which are written as differences to earlier ones (`layout.h` says how)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.instrument.recording.layout import constant, record_type
+
+CONTROL = np.dtype("<u4")
+SIZES = np.array([0, 2, 4, 8], np.int64)
+"""Bytes of a difference, by its two bits in the control."""
+
+Words = NDArray[np.uint64]
+
+
+class PackingError(Exception):
+    """What is wrong with a chunk, as a phrase."""
+
+
+def unpack(room: NDArray[np.uint8], count: int, structure: str) -> NDArray[Any]:
+    """Return the records of a chunk.
+
+    Args:
+        room: All bytes of the chunk after its header.
+        count: How many records are complete.
+        structure: The C structure of a record.
+
+    Raises:
+        PackingError: They do not lie within the room.
+    """
+    layout = record_type(structure)
+    words = layout.itemsize // 8
+    if count * CONTROL.itemsize > len(room):
+        raise PackingError(f"a chunk of {structure} does not hold its {count} records")
+    controls = room[len(room) - count * CONTROL.itemsize :].view(CONTROL)[::-1].astype(np.uint32)
+    order, first = _slots(controls)
+    out = np.empty((count, words), "<u8")
+    for word, changes in enumerate(_differences(room[: len(room) - count * CONTROL.itemsize], controls, words)):
+        out[:, word] = changes if word == 0 else _added_by_slot(changes, order, first)
+    if structure == "ffm_operation":
+        start, duration, wait = (out[:, word] for word in range(3))
+        duration += wait
+        start[1:] += duration[:-1]  # each counts from the end of the one before
+    np.cumsum(out[:, 0], out=out[:, 0])
+    return out.view(layout).reshape(count)
+
+
+def first_number(control: int, written: bytes) -> int:
+    """Return the first word of a chunk's first record, from its control and the bytes after the chunk's header."""
+    folded = int.from_bytes(written[: SIZES[control >> constant("FFM_PACKED_SIZES") & 3]], "little")
+    return folded >> 1 ^ -(folded & 1)
+
+
+def _slots(controls: NDArray[np.uint32]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the records in the order of their slots, and where in this order each record's slot begins."""
+    slots = (controls % constant("FFM_PACKED_SLOTS")).astype(np.uint8)
+    order = np.argsort(slots, kind="stable")
+    counts = np.bincount(slots, minlength=constant("FFM_PACKED_SLOTS"))
+    return order, np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def _differences(written: NDArray[np.uint8], controls: NDArray[np.uint32], words: int) -> Iterator[Words]:
+    """Yield the differences of all records in each word."""
+    shifts = constant("FFM_PACKED_SIZES") + 2 * np.arange(words, dtype=np.uint32)
+    place = np.zeros(len(controls), np.int64)
+    for shift in shifts:
+        place += SIZES[controls >> shift & 3]
+    if place.sum() > len(written):
+        raise PackingError("a chunk's records are longer than it")
+    place = np.cumsum(place) - place
+    for shift in shifts:
+        codes = controls >> shift & 3
+        folded = np.zeros(len(controls), np.uint64)
+        for code in (1, 2, 3):
+            rows = np.flatnonzero(codes == code)
+            if len(rows):
+                folded[rows] = _unaligned(written, int(SIZES[code]))[place[rows]]
+        yield (folded >> np.uint64(1)) ^ (np.uint64(0) - (folded & np.uint64(1)))
+        place += SIZES[codes]
+
+
+def _unaligned(written: NDArray[np.uint8], size: int) -> NDArray[Any]:
+    """Return the number of `size` bytes that begins at each byte."""
+    return np.ndarray(len(written) - size + 1, f"<u{size}", written, strides=(1,))
+
+
+def _added_by_slot(changes: Words, order: NDArray[np.intp], first: NDArray[np.intp]) -> Words:
+    """Return the sum of the differences of each record and of the earlier ones of its slot."""
+    if not changes.any():
+        return changes
+    sums = np.zeros(len(changes) + 1, np.uint64)
+    np.cumsum(changes[order], out=sums[1:])
+    added = np.empty_like(changes)
+    added[order] = sums[1:] - sums[first]
+    return added
