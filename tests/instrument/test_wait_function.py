@@ -181,3 +181,13 @@ def test_found_in_the_virtual_driver() -> None:
     assert found.among_static_candidates
     accepted = [item.offset for item in found.candidates if not item.objection]
     assert found.offset == accepted[0]
+
+
+def test_found_where_kernels_run_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the virtual GPU does when told to: the kernel of the search is accepted, and over at once."""
+    configuration = tmp_path / "vgpu"
+    configuration.write_text("device.code = pass\n")
+    monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))
+    found = find_wait_function(virtual_driver())
+    assert found.reason == ""
+    assert found.occupied_by == "host_function"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from typing import Protocol
 
 from ffm.instrument.probing.probe_driver import Driver, ProbeError
 
 _STREAM_WAIT_VALUE_GEQ = 0
+_NOT_READY = 600
+"""`CUDA_ERROR_NOT_READY` of `cuda.h`: a stream still has work."""
 _HOST_ALLOCATION_MAPPED = 2
 
 # Polls a word in host memory until it is as large as expected. The driver compiles it for its GPU.
@@ -29,6 +32,10 @@ look:
     ret;
 }
 """
+
+
+_SETTLES_S = 0.01
+"""Work that does not wait for the host is over after this time."""
 
 
 class Occupation(Protocol):
@@ -133,7 +140,7 @@ def occupation_of(driver: Driver, stream: ctypes.c_void_p) -> Occupation:
     """Return the first way that works with the driver, tried once. Raises `ProbeError` if there is none.
 
     A kernel comes first because that is what programs wait for; a driver without a real GPU or a compiler may refuse
-    it.
+    it, or accept it and run nothing.
     """
     refusals: list[str] = []
     for way in _WAYS:
@@ -143,8 +150,19 @@ def occupation_of(driver: Driver, stream: ctypes.c_void_p) -> Occupation:
         except ProbeError as error:
             refusals.append(str(error))
             continue
+        busy = _is_busy(driver, stream)
         # One round with nobody waiting, so that the driver's one-time work on first use is done.
         occupation.release()
         driver("cuStreamSynchronize", stream)
-        return occupation
+        if busy:
+            return occupation
+        refusals.append(f"a {occupation.name} does not keep it busy")
     raise ProbeError(f"the GPU cannot be kept busy: {'; '.join(dict.fromkeys(refusals))}")
+
+
+def _is_busy(driver: Driver, stream: ctypes.c_void_p) -> bool:
+    """Return whether a stream keeps being busy; a driver that cannot tell is believed."""
+    if not driver.has("cuStreamQuery"):
+        return True
+    time.sleep(_SETTLES_S)
+    return driver.result("cuStreamQuery", stream) == _NOT_READY
