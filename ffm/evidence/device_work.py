@@ -38,7 +38,7 @@ def device_work(columns: Columns, thread: NDArray[np.int32], measured: NDArray[n
     """
     action = _actions(columns)
     process = columns["process"].astype(np.int64)
-    stream, stream_process, legacy = _streams(columns, action)
+    stream, stream_process, legacy, independent = _streams(columns, action)
     event, events = _events(columns, action)
     transfers = _of(lambda function: function.kind in (DriverKind.TRANSFER, DriverKind.SET))[columns["function"]]
     process_of_thread = np.zeros(int(thread.max(initial=-1)) + 1, np.int32)
@@ -54,6 +54,7 @@ def device_work(columns: Columns, thread: NDArray[np.int32], measured: NDArray[n
         legacy=legacy,
         stream_process=stream_process,
         events=events,
+        independent=independent,
     )
 
 
@@ -103,19 +104,22 @@ def _staged(columns: Columns) -> NDArray[np.bool_]:
 
 def _streams(
     columns: Columns, action: NDArray[np.uint8]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Number the streams over all processes; also return each stream's process, and each process's legacy stream.
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+    """Number the streams over all processes; also return each stream's process, each process's legacy stream, and
+    which streams that does not order.
 
     The model has one legacy stream in each process: those of several contexts get the same number. So do streams that
     had the same handle one after the other, unless the first may still have had work to do: the model's passes take
-    longer with each further stream.
+    longer with each further stream. A stream whose creation was not seen counts as ordered, as streams are by default.
     """
     number, streams = streams_of(columns)
     used = (action != Action.NONE) & (action != Action.WAIT_CONTEXT) & (action != Action.WAIT_EVENT)
     is_legacy = streams.kind == StreamKind.LEGACY
     follows = np.zeros(len(streams.kind), np.bool_)
     follows[1:] = (streams.process[1:] == streams.process[:-1]) & is_legacy[1:] & is_legacy[:-1]
-    follows |= _over_before(columns, action, np.where(used, number, -1), streams)
+    independent = (streams.kind == StreamKind.INDEPENDENT) & (streams.epoch > 0)
+    same = np.append(False, independent[1:] == independent[:-1])
+    follows |= same & _over_before(columns, action, np.where(used, number, -1), streams)
     lane = np.cumsum(~follows) - 1
     distinct, numbers = np.unique(lane[number[used]], return_inverse=True)
     stream = np.full(len(action), -1, np.int32)
@@ -123,7 +127,7 @@ def _streams(
     first = np.flatnonzero(~follows)[distinct]
     legacy = np.full(int(columns["process"].max(initial=-1)) + 1, -1, np.int32)
     legacy[streams.process[first[is_legacy[first]]]] = np.flatnonzero(is_legacy[first])
-    return stream, streams.process[first].astype(np.int32), legacy
+    return stream, streams.process[first].astype(np.int32), legacy, independent[first]
 
 
 def _over_before(

@@ -68,8 +68,8 @@ class DeviceWork:
     process_of_thread: NDArray[np.int32]
     """Shape (threads,): the process of each of the timeline's threads, from 0."""
     legacy: NDArray[np.int32]
-    """Shape (processes,): the legacy default stream of each process, which orders all its streams; -1 if the process
-    does not use it (CUDA Driver API, "Stream synchronization behavior").
+    """Shape (processes,): the legacy default stream of each process, which orders all its streams but the `independent`
+    ones; -1 if the process does not use it (CUDA Driver API, "Stream synchronization behavior").
     """
     stream_process: NDArray[np.int32]
     """Shape (streams,): the process of each stream."""
@@ -89,6 +89,17 @@ class DeviceWork:
     """Shape (streams,): the number, in its process, of the device that each stream is on. None if it is not known: then
     all streams of a process count as those of one device.
     """
+
+    independent: NDArray[np.bool_] | None = None
+    """Shape (streams,): whether the legacy default stream does not order the stream (`CU_STREAM_NON_BLOCKING`). None if
+    it orders all.
+    """
+
+    @property
+    def apart(self) -> NDArray[np.bool_]:
+        """`independent`, for the model's passes: if it is None, none is. The last entry, False, is for no stream."""
+        independent = np.zeros(self.streams, np.bool_) if self.independent is None else self.independent
+        return np.append(independent, np.False_)
 
     @property
     def processes(self) -> int:

@@ -408,6 +408,7 @@ def _fit(
             work.event,
             work.process_of_thread,
             work.legacy,
+            work.apart,
             work.stream_process,
             work.events,
             WAITED_NS,

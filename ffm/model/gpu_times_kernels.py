@@ -160,6 +160,46 @@ def make_room(members: Columns, arrivals: Columns, count: int, done: int, room: 
         room[members[count - 1]] = max(done - arrivals[count - 1], 0)
 
 
+@inner
+def can_begin(called: int, lane: int, is_legacy: bool, legacy: int, apart: Columns, over: Columns, ordered: int) -> int:
+    """Return when work can begin that a stream gets at `called`, if what the legacy stream orders is over at
+    `ordered`.
+    """
+    first: int = max(called, over[lane])
+    if is_legacy:
+        first = max(first, ordered)
+    elif legacy >= 0 and not apart[lane]:
+        first = max(first, over[legacy])
+    return first
+
+
+@inner
+def work_until(
+    end: int, lane: int, process: int, apart: Columns, over: Columns, latest: Columns, ordered: Columns
+) -> None:
+    """Let the work of a stream be over at `end`: its own, with all of its process, and with all that the legacy stream
+    orders.
+    """
+    over[lane] = end
+    latest[process] = max(latest[process], end)
+    if not apart[lane]:
+        ordered[process] = max(ordered[process], end)
+
+
+@inner
+def last_of_all(newest: int, last: Columns, over: Columns, stream_process: Columns, process: int) -> int:
+    """Return the stream of a process whose work a wait for everything waited for: `newest`, which got work last, unless
+    something has waited for that before; then the one whose work is over last, or -1.
+    """
+    if newest < 0 or last[newest] >= 0:
+        return newest
+    found = -1
+    for number in range(len(stream_process)):
+        if stream_process[number] == process and last[number] >= 0 and (found < 0 or over[number] > over[found]):
+            found = number
+    return found
+
+
 def fit(
     order: Columns,
     thread: Columns,
@@ -171,6 +211,7 @@ def fit(
     event: Columns,
     process_of_thread: Columns,
     legacy: Columns,
+    apart: Columns,
     stream_process: Columns,
     events: int,
     threshold: int,
@@ -196,9 +237,11 @@ def fit(
     streams = len(stream_process)
     processes = len(legacy)
     over = np.zeros(streams + 1, np.int64)  # when each stream's work is done
-    latest = np.zeros(processes, np.int64)  # when all work of a process is done
+    latest = np.zeros(processes, np.int64)  # when all work of a process is done,
+    ordered = np.zeros(processes, np.int64)  # and all that the legacy stream orders
     last = np.full(streams + 1, -1, np.int64)  # each stream's last work that nothing has waited for
-    last_anywhere = np.full(processes, -1, np.int64)  # the stream of a process's last work
+    last_anywhere = np.full(processes, -1, np.int64)  # the stream of a process's last work,
+    last_ordered = np.full(processes, -1, np.int64)  # and of the last that the legacy stream orders
     before = np.full(len(thread), -1, np.int64)  # the previous work on the same stream
     begun = np.zeros(len(thread), np.int64)
     recorded = np.zeros(events + 1, np.int64)
@@ -218,45 +261,42 @@ def fit(
         for part in range(2):
             if does == WAIT_AND_ENQUEUE if part == 1 else does in (ENQUEUE, ENQUEUE_AND_WAIT):
                 arrival = begin + own if part == 0 else begin + duration[row]
-                first = max(arrival, over[lane])
-                if is_legacy:
-                    first = max(first, latest[process])
-                elif legacy[process] >= 0:
-                    first = max(first, over[legacy[process]])
-                over[lane] = first + gpu[row]
+                first = can_begin(arrival, lane, is_legacy, legacy[process], apart, over, ordered[process])
+                work_until(first + gpu[row], lane, process, apart, over, latest, ordered)
                 begun[row] = first
                 before[row] = last[lane]
                 last[lane] = row
-                latest[process] = max(latest[process], over[lane])
                 last_anywhere[process] = lane
+                if not apart[lane]:
+                    last_ordered[process] = lane
             if part == 1:
                 break
             if does == RECORD_EVENT:
-                recorded[event[row]] = latest[process] if is_legacy else over[lane]
+                recorded[event[row]] = ordered[process] if is_legacy else over[lane]
             elif does == STREAM_WAIT_EVENT:
-                over[lane] = max(over[lane], recorded[event[row]])
-                latest[process] = max(latest[process], over[lane])
+                work_until(max(over[lane], recorded[event[row]]), lane, process, apart, over, latest, ordered)
             elif ENQUEUE_AND_WAIT <= does <= WAIT_EVENT:
                 after = begin + own if does == ENQUEUE_AND_WAIT else begin
                 end = after + wait[row]
                 blocks = wait[row] > threshold
-                whole = does == WAIT_CONTEXT or is_legacy  # it waits for all streams
                 if does == WAIT_EVENT:
                     target = recorded[event[row]]
-                elif whole:
+                elif does == WAIT_CONTEXT:
                     target = latest[process]
                 else:
-                    target = over[lane]
+                    target = ordered[process] if is_legacy else over[lane]
                 limit = end if blocks else after
                 if target > limit:  # done by then, whatever was expected
                     if does == WAIT_EVENT:
                         recorded[event[row]] = limit
                     else:
                         latest[process] = 0
+                        ordered[process] = 0
                         for number in range(streams):
                             if stream_process[number] != process:
                                 continue
-                            if over[number] > limit and (whole or number == lane):
+                            covered = does == WAIT_CONTEXT or number == lane or (is_legacy and not apart[number])
+                            if over[number] > limit and covered:
                                 work = last[number]
                                 while work >= 0:
                                     gpu[work] = max(min(gpu[work], limit - begun[work]), 0)
@@ -265,18 +305,19 @@ def fit(
                                     begun[work] = limit
                                     work = before[work]
                                 over[number] = limit
-                            latest[process] = max(latest[process], over[number])
+                            work_until(over[number], number, process, apart, over, latest, ordered)
                     target = limit
                 elif blocks and does != WAIT_EVENT and end - tolerance > target:
-                    number = last_anywhere[process] if whole else lane
+                    number = last_ordered[process] if is_legacy else lane
+                    if does == WAIT_CONTEXT:
+                        number = last_of_all(last_anywhere[process], last, over, stream_process, process)
                     work = last[number] if number >= 0 else -1
                     if work >= 0 and end - min(allowed[work], excused[site[row]]) <= target:
                         work = -1
                     if work >= 0 and end - tolerance > begun[work]:
-                        over[number] = end - tolerance
-                        gpu[work] = over[number] - begun[work]
-                        latest[process] = max(latest[process], over[number])
-                        target = over[number]
+                        target = end - tolerance
+                        gpu[work] = target - begun[work]
+                        work_until(target, number, process, apart, over, latest, ordered)
                 if does != ENQUEUE_AND_WAIT:
                     ready[row] = latest[process]  # as the wait has shown
                 if target > after:
@@ -284,10 +325,9 @@ def fit(
                     explained += wait[row]
                 elif not blocks:
                     explained += wait[row]
-                if does == WAIT_CONTEXT or is_legacy:
+                if does != WAIT_EVENT:
                     for number in range(streams):
-                        if stream_process[number] == process:
+                        covered = does == WAIT_CONTEXT or number == lane or (is_legacy and not apart[number])
+                        if stream_process[number] == process and covered:
                             last[number] = -1
-                elif does != WAIT_EVENT:
-                    last[lane] = -1
     return explained, waited

@@ -115,6 +115,7 @@ class Replay:
             copied=work.copied,
             process_of_thread=work.process_of_thread,
             legacy=work.legacy,
+            apart=work.apart,
             stream_process=work.stream_process,
             events=work.events,
         )

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.compiled import inner
 from ffm.model.numbers import (
     ALLOCATION,
     ENQUEUE,
@@ -54,6 +55,7 @@ class Trace(NamedTuple):
     copied: Columns
     process_of_thread: Columns
     legacy: Columns
+    apart: Columns
     stream_process: Columns
     events: int
     """How much longer a row's call takes because the GPU was idle; disappears if the GPU is idle no more."""
@@ -127,6 +129,40 @@ class Manner(NamedTuple):
     """
 
 
+@inner
+def is_covered(earlier: int, scope: int, is_legacy: bool, apart: Columns) -> bool:
+    """Return whether a wait of a scope may cover what an earlier one waited for."""
+    if scope in (EVERYTHING, earlier):
+        return True
+    return is_legacy and (earlier >= len(apart) - 1 or earlier == EVERYTHING or not apart[earlier])
+
+
+@inner
+def can_begin(called: int, lane: int, is_legacy: bool, legacy: int, apart: Columns, over: Columns, ordered: int) -> int:
+    """Return when work can begin that a stream gets at `called`, if what the legacy stream orders is over at
+    `ordered`.
+    """
+    first: int = max(called, over[lane])
+    if is_legacy:
+        first = max(first, ordered)
+    elif legacy >= 0 and not apart[lane]:
+        first = max(first, over[legacy])
+    return first
+
+
+@inner
+def work_until(
+    end: int, lane: int, process: int, apart: Columns, over: Columns, latest: Columns, ordered: Columns
+) -> None:
+    """Let the work of a stream be over at `end`: its own, with all of its process, and with all that the legacy stream
+    orders.
+    """
+    over[lane] = end
+    latest[process] = max(latest[process], end)
+    if not apart[lane]:
+        ordered[process] = max(ordered[process], end)
+
+
 def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Manner, probes: Probes) -> Columns:
     """Simulate the run with one group's problems fixed; return the nanoseconds by which each thread ends earlier.
 
@@ -142,6 +178,7 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
     early = np.zeros(threads, np.int64)
     over = np.zeros(streams + 1, np.int64)
     latest = np.zeros(processes, np.int64)
+    legacy_latest = np.zeros(processes, np.int64)  # of the work that the legacy stream orders
     recorded = np.zeros(trace.events + 1, np.int64)
     # Of the last wait that was removed in each process: when its work should be over and when it is, how long it woke,
     # and what it waited for.
@@ -209,6 +246,7 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
         shift = early[lane_thread]
         if fresh:  # the GPU is early by as much as the CPU
             latest[process] = ready[row] - shift
+            legacy_latest[process] = latest[process]
             for number in range(streams):
                 if stream_process[number] == process:
                     over[number] = latest[process]
@@ -254,14 +292,9 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
                 if part == 0:
                     now += own
                 if not no_work:
-                    first = max(now, over[lane])
-                    if is_legacy:
-                        first = max(first, latest[process])
-                    elif legacy[process] >= 0:
-                        first = max(first, over[legacy[process]])
+                    first = can_begin(now, lane, is_legacy, legacy[process], trace.apart, over, legacy_latest[process])
                     first = max(first, ordered[process])
-                    over[lane] = first + times.gpu[row]
-                    latest[process] = max(latest[process], over[lane])
+                    work_until(first + times.gpu[row], lane, process, trace.apart, over, latest, legacy_latest)
             if part == 1:
                 break
             if not ENQUEUE_AND_WAIT <= does <= WAIT_EVENT:
@@ -270,19 +303,19 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
                 if not no_wait:
                     now += wait[row]
                 if does == RECORD_EVENT:
-                    recorded[event[row]] = latest[process] if is_legacy else over[lane]
+                    recorded[event[row]] = legacy_latest[process] if is_legacy else over[lane]
                 elif does == STREAM_WAIT_EVENT:
-                    over[lane] = max(over[lane], recorded[event[row]])
-                    latest[process] = max(latest[process], over[lane])
+                    end = max(over[lane], recorded[event[row]])
+                    work_until(end, lane, process, trace.apart, over, latest, legacy_latest)
             else:
                 if does == WAIT_EVENT:
                     target = recorded[event[row]]
                     scope = streams + event[row]
-                elif does == WAIT_CONTEXT or is_legacy:
+                elif does == WAIT_CONTEXT:
                     target = latest[process]
                     scope = EVERYTHING
                 else:
-                    target = over[lane]
+                    target = legacy_latest[process] if is_legacy else over[lane]
                     scope = lane
                 stays_idle = times.latency[row]
                 if later:
@@ -317,8 +350,8 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
                     elif target > now:
                         now = target + stays_idle
                     # What a removed wait had to wait for, the next one that covers it waits for: it wakes as late.
-                    covers = scope in (EVERYTHING, removed_scope[process]) and target >= removed_target[process]
-                    if covers and removed_over[process] > arrived:
+                    same = is_covered(removed_scope[process], scope, is_legacy, trace.apart)
+                    if same and target >= removed_target[process] and removed_over[process] > arrived:
                         now = max(now, removed_over[process] + removed_waking[process])
                         if manner.recurs:
                             now = max(now, max(arrived, target) + removed_latency[process])

@@ -94,6 +94,7 @@ def save_timeline(
         columns |= {name: np.full(len(timeline), -1) for name in _TOLD if columns[name] is None}
         tables = {name: getattr(work, name).tolist() for name in _WORK_TABLES}
         tables["stream_device"] = None if work.stream_device is None else work.stream_device.tolist()
+        tables["independent"] = None if work.independent is None else work.independent.tolist()
         metadata["ffm.work"] = json.dumps(tables | {"events": work.events})
     types = {name: column.type for name, column in table.columns.items()}
     schema = pa.schema([(name, pa.from_numpy_dtype(kind)) for name, kind in types.items()], metadata=metadata)
@@ -148,7 +149,8 @@ def load_results_timeline(
     given |= {name: None for name in _TOLD if columns[name].max(initial=-1) < 0}
     given |= {name: np.array(getattr(described, name), np.int32) for name in _WORK_TABLES}
     device = None if described.stream_device is None else np.array(described.stream_device, np.int32)
-    return timeline, line, DeviceWork(**given, events=described.events, stream_device=device)
+    apart = None if described.independent is None else np.array(described.independent, np.bool_)
+    return timeline, line, DeviceWork(**given, events=described.events, stream_device=device, independent=apart)
 
 
 class _Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,6 +161,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
     stream_process: list[Number]
     events: Number
     stream_device: list[Annotated[int, msgspec.Meta(ge=0, le=MOST_DEVICES)]] | None = None
+    independent: list[bool] | None = None
 
     def check(self, rows: int) -> None:
         """Raise `ColumnError` if a number refers to nothing, or if there is more than the rows can refer to."""
@@ -171,6 +174,8 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
             raise ColumnError("it names a default stream of another process")
         if self.stream_device is not None and len(self.stream_device) != streams:
             raise ColumnError("it does not name the device of each stream")
+        if self.independent is not None and len(self.independent) != streams:
+            raise ColumnError("it does not say of each stream whether it is ordered")
         if max(len(self.process_of_thread), streams, self.events) > rows + 1 or processes > MANY:
             raise ColumnError("it has more threads, streams or events than rows")
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.device_work import device_work
+from ffm.evidence.handles import NON_BLOCKING
 from ffm.instrument.recording.layout import constant
 from ffm.model.device import Action, DeviceWork
 
@@ -82,6 +83,30 @@ def test_streams_are_numbered_through_all_processes() -> None:
     assert work.stream_process.tolist() == [0, 0, 1]
     assert work.legacy.tolist() == [work.stream[0], -1]
     assert work.process_of_thread.tolist() == [0, 1]
+
+
+def test_the_default_stream_does_not_order_streams_made_without_it() -> None:
+    made = {"function": "cuStreamCreate", "duration": 1_000}
+    launch = {"function": "cuLaunchKernel"}
+    work = work_of(
+        {**made, "destination": 0x7000, "source": 0},
+        {**made, "destination": 0x8000, "source": NON_BLOCKING},
+        launch,
+        {**launch, "stream": 0x7000},
+        {**launch, "stream": 0x8000},
+        {**launch, "stream": 0x9000},  # its creation was not seen
+    )
+    assert work.independent is not None
+    assert work.independent[work.stream[2:]].tolist() == [False, False, True, False]
+
+
+def test_a_handle_used_again_for_a_stream_of_the_other_kind_is_another_stream() -> None:
+    made = {"function": "cuStreamCreate", "destination": 0x7000}
+    launch = {"function": "cuLaunchKernel", "stream": 0x7000}
+    wait = {"function": "cuCtxSynchronize", "waits": 1}
+    work = work_of(made, launch, wait, {**made, "source": NON_BLOCKING}, launch, wait, made, launch)
+    assert work.independent is not None
+    assert work.independent[work.stream[[1, 4, 7]]].tolist() == [False, True, False]
 
 
 def test_each_thread_has_its_own_default_stream() -> None:

@@ -22,6 +22,9 @@ MISPLACED = Problem.MISPLACED_SYNCHRONIZATION
 LEGACY = 0
 """The number of the legacy default stream."""
 
+NON_BLOCKING = 3
+"""The number of a stream that the legacy default stream does not order."""
+
 
 @dataclass(frozen=True)
 class Call:
@@ -68,12 +71,20 @@ def live(calls: list[Call], fixed: list[bool]) -> Lived:
                 moved = (moved[0] - nanoseconds, moved[1])
 
     def enqueue(call: Call) -> int:
-        others = over.values() if call.stream == LEGACY else [over.get(call.stream, 0), over.get(LEGACY, 0)]
-        over[call.stream] = max([now, *others]) + call.gpu
+        before = through(call.stream)
+        if call.stream not in (LEGACY, NON_BLOCKING):
+            before = max(before, over.get(LEGACY, 0))
+        over[call.stream] = max(now, before) + call.gpu
         return over[call.stream]
 
     def everything() -> int:
         return max(over.values(), default=0)
+
+    def through(stream: int) -> int:
+        """Return when all work is done that a wait for the stream covers."""
+        if stream != LEGACY:
+            return over.get(stream, 0)
+        return max((done for number, done in over.items() if number != NON_BLOCKING), default=0)
 
     for call, repaired in zip(calls, fixed, strict=True):
         without_wait = repaired and bool(call.problem & SYNC)
@@ -88,7 +99,7 @@ def live(calls: list[Call], fixed: list[bool]) -> Lived:
             if not (repaired and call.problem & TRANSFER):
                 enqueue(call)
         if call.action in (Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.WAIT_STREAM):
-            target = everything() if call.stream == LEGACY else over.get(call.stream, 0)
+            target = through(call.stream)
         elif call.action == Action.WAIT_CONTEXT:
             target = everything()
         elif call.action == Action.WAIT_EVENT:
@@ -109,7 +120,7 @@ def live(calls: list[Call], fixed: list[bool]) -> Lived:
         if call.action == Action.WAIT_AND_ENQUEUE and not (repaired and call.problem & TRANSFER):
             enqueue(call)
         if call.action == Action.RECORD_EVENT:
-            recorded[call.event] = everything() if call.stream == LEGACY else over.get(call.stream, 0)
+            recorded[call.event] = through(call.stream)
         if call.action == Action.STREAM_WAIT_EVENT:
             over[call.stream] = max(over.get(call.stream, 0), recorded.get(call.event, 0))
         starts.append(began)
@@ -135,6 +146,7 @@ def traced(calls: list[Call]) -> tuple[Timeline, DeviceWork, NDArray[np.int64]]:
         first_use=np.array([call.first_use for call in calls], np.int64),
         occurrences=np.ones(number, np.int64),
     )
+    streams = max((call.stream for call in calls), default=0) + 1
     uses_stream = [call.action not in (Action.NONE, Action.WAIT_CONTEXT, Action.WAIT_EVENT) for call in calls]
     work = DeviceWork(
         action=np.array([call.action for call in calls], np.uint8),
@@ -145,7 +157,8 @@ def traced(calls: list[Call]) -> tuple[Timeline, DeviceWork, NDArray[np.int64]]:
         measured=np.full(number, -1, np.int64),
         process_of_thread=np.zeros(1 if number else 0, np.int32),
         legacy=np.zeros(1, np.int32),
-        stream_process=np.zeros(max((call.stream for call in calls), default=0) + 1, np.int32),
+        stream_process=np.zeros(streams, np.int32),
+        independent=np.arange(streams) == NON_BLOCKING,
         events=max((call.event for call in calls), default=-1) + 1,
     )
     return timeline, work, np.array([call.gpu for call in calls], np.int64)
@@ -249,6 +262,7 @@ def traced_together(members: list[Member]) -> tuple[Timeline, DeviceWork, NDArra
         process_of_thread=process,
         legacy=(streams * np.arange(processes)).astype(np.int32),
         stream_process=np.repeat(np.arange(processes, dtype=np.int32), streams),
+        independent=np.tile(np.arange(streams) == NON_BLOCKING, processes),
         events=events * processes,
     )
     timeline = Timeline(**{name: np.concatenate(column) for name, column in columns.items()})

@@ -40,7 +40,7 @@ def saved(
     return replay.changed(Faster(less, gap, np.array(gpu), without)).likely_s
 
 
-@given(st.data(), programs(streams=3))
+@given(st.data(), programs(streams=4))
 def test_the_replay_is_the_faster_program(data: st.DataObject, calls: list[Call]) -> None:
     shares = st.sampled_from([0.0, 0.5, 1.0])
     cpu, gpu, own = ([data.draw(shares) for _ in calls] for _ in range(3))
@@ -55,7 +55,7 @@ def test_the_replay_is_the_faster_program(data: st.DataObject, calls: list[Call]
     assert saved(calls, cpu, gpu, own) == pytest.approx((before - after) / 1e9, abs=1e-12)
 
 
-@given(st.data(), programs(streams=3))
+@given(st.data(), programs(streams=4))
 def test_the_replay_is_the_program_without_some_calls(data: st.DataObject, calls: list[Call]) -> None:
     gone = [call.action not in ORDERS and data.draw(st.booleans()) for call in calls]
     left = [

@@ -24,7 +24,7 @@ def after_fixes(calls: list[Call]) -> tuple[Fixed, Path]:
     return fixed, find_path(fixed.timeline, fixed.work, graph)
 
 
-@given(programs(streams=3))
+@given(programs(streams=4))
 def test_rows_start_and_wait_as_in_the_fixed_program(calls: list[Call]) -> None:
     fixed, path = after_fixes(calls)
     lived = live(calls, [True] * len(calls))

@@ -96,7 +96,7 @@ def test_a_wait_for_nothing_known_is_not_explained() -> None:
     assert Replay(timeline, work, found).selected(np.array([True])).likely_s == 90e-6
 
 
-@given(programs(streams=3))
+@given(programs(streams=4))
 @settings(max_examples=200, deadline=None)
 def test_no_work_lasts_beyond_a_wait_for_all_of_it(calls: list[Call]) -> None:
     """Whatever is inferred, the run with these GPU times waits no longer than observed."""

@@ -85,7 +85,7 @@ def covered(streams: int) -> st.SearchStrategy[tuple[Call, Call]]:
     return st.builds(pair, st.integers(0, 1), st.integers(0, 1), stream, st.tuples(own, own))
 
 
-@given(programs(streams=3), programs(streams=3), covered(3), st.data())
+@given(programs(streams=4), programs(streams=4), covered(4), st.data())
 @settings(max_examples=120, deadline=None)
 def test_a_wait_saves_its_own_call_and_latency_if_the_next_one_covers_its_work(
     before: list[Call], after: list[Call], pair: tuple[Call, Call], data: st.DataObject
@@ -104,7 +104,7 @@ def subset(data: st.DataObject, of: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return of & np.array([data.draw(st.booleans()) for _ in of], bool)
 
 
-@given(programs(streams=2), st.data())
+@given(programs(streams=4), st.data())
 @settings(max_examples=40, deadline=None)
 def test_no_fix_saves_more_than_the_run(calls: list[Call], data: st.DataObject) -> None:
     timeline, work = late(data, calls)
@@ -118,7 +118,7 @@ def rounding(replay: Replay) -> float:
     return len(replay.inference.order) / SECOND
 
 
-@given(programs(streams=2, misplaced=True), st.data())
+@given(programs(streams=4, misplaced=True), st.data())
 @settings(max_examples=120, deadline=None)
 def test_fixing_more_never_saves_less(calls: list[Call], data: st.DataObject) -> None:
     timeline, work = late(data, calls)

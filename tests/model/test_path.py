@@ -191,7 +191,7 @@ def joins(path: Path, timeline: Timeline, graph: Graph) -> None:
         assert path.begin[0] == timeline.start.min()
 
 
-@given(programs(streams=3))
+@given(programs(streams=4))
 def test_with_true_times_each_wait_has_its_cause_and_no_time_is_unexplained(calls: list[Call]) -> None:
     timeline, work, gpu = traced(calls)
     graph = graph_of(timeline, work, gpu)
@@ -228,7 +228,7 @@ def test_pieces_join_whatever_is_known_of_the_gpu(data: st.DataObject, members: 
         assert agreement([paths[0], paths[0]]) == 1
 
 
-@given(st.data(), programs(streams=3))
+@given(st.data(), programs(streams=4))
 def test_pieces_join_whatever_a_profiler_recorded(data: st.DataObject, calls: list[Call]) -> None:
     timeline, work, gpu = traced(calls)
     late = np.array([data.draw(st.integers(0, 12)) * 10_000 for _ in gpu], np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from simulator import SYNC, TRANSFER, Call, Member, live, programs, traced, traced_together
+from simulator import NON_BLOCKING, SYNC, TRANSFER, Call, Member, live, programs, traced, traced_together
 
 from ffm.model import compiled
 from ffm.model.device import Action, DeviceWork
@@ -43,7 +43,7 @@ def test_with_the_true_times_of_the_gpu_the_true_saving_comes_out(data: st.DataO
 @given(st.data())
 @settings(max_examples=300, deadline=None)
 def test_streams_and_events_keep_their_order(data: st.DataObject) -> None:
-    calls = data.draw(programs(streams=3))
+    calls = data.draw(programs(streams=4))
     fixed = [data.draw(st.booleans()) for _ in calls]
     assert exact(calls).selected(np.array(fixed, bool)).likely_s == pytest.approx(
         max(true_saving(calls, fixed), 0), abs=1e-9
@@ -140,6 +140,24 @@ def test_whether_the_latency_of_a_removed_wait_recurs_at_the_next_one_is_unknown
     )
     found = Replay(timeline, work, given_gpu_times(timeline, work, gpu)).selected(np.ones(3, bool))
     assert (found.low_s, found.likely_s) == (1, 2)
+
+
+def test_a_wait_for_the_default_stream_does_not_wait_for_streams_that_it_does_not_order() -> None:
+    """A kernel of 8 s on a non-blocking stream, one of 1 s on the default stream, a wait for that, 2 s of work, a wait
+    for all: without the first wait, the last one takes as much longer.
+    """
+    calls = seconds(
+        [
+            dataclasses.replace(launch(8), stream=NON_BLOCKING),
+            launch(1),
+            Call(Action.WAIT_STREAM, Kind.SYNCHRONIZATION, gap=2, problem=SYNC),
+            wait(problem=Problem.NONE),
+        ]
+    )
+    timeline, work, _ = traced(calls)
+    inference = infer_gpu_times(timeline, work)
+    assert inference.likely.gpu[:2].tolist() == [8 * SECOND, SECOND]
+    assert Replay(timeline, work, inference).selected(np.ones(4, bool)).high_s == 0
 
 
 def test_a_next_wait_takes_up_what_was_not_saved() -> None:

@@ -61,4 +61,5 @@ def _with_a_stream_for_each_thread(timeline: Timeline, work: DeviceWork) -> Devi
     object.__setattr__(work, "stream", np.where(work.stream >= 0, timeline.thread, -1).astype(np.int32))
     object.__setattr__(work, "stream_process", np.zeros(len(work.process_of_thread), np.int32))
     object.__setattr__(work, "legacy", np.full(1, -1, np.int32))
+    object.__setattr__(work, "independent", None)
     return work

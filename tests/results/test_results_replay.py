@@ -139,7 +139,9 @@ def test_ranks_save_together_what_one_saves() -> None:
 def test_what_happens_on_the_gpu_survives_its_file(tmp_path: Path) -> None:
     findings = several_ranks(2)
     assert findings.work is not None
-    told = dataclasses.replace(findings.work, stream_device=np.array([0, 3], np.int32))
+    told = dataclasses.replace(
+        findings.work, stream_device=np.array([0, 3], np.int32), independent=np.array([False, True])
+    )
     findings = dataclasses.replace(findings, work=told)
     assert findings.work is not None
     save_timeline(findings.timeline, tmp_path / "t.arrow", None, findings.work)

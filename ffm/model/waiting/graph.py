@@ -113,6 +113,7 @@ def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, time
         work.event,
         work.process_of_thread,
         work.legacy,
+        work.apart,
         work.streams,
         work.events,
         0 if known else WAITED_NS,

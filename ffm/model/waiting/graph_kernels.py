@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.compiled import inner
 from ffm.model.numbers import (
     ENQUEUE,
     ENQUEUE_AND_WAIT,
@@ -32,6 +33,16 @@ BY_LEGACY = 3
 """Values of `ffm.model.waiting.graph.Reason`."""
 
 
+@inner
+def over_after(place: int, end: int, row: int, over: Columns, over_row: Columns) -> bool:
+    """Return whether work that is over at `end` ends what `place` stands for, which then has it and its row."""
+    if end < over[place]:
+        return False
+    over[place] = end
+    over_row[place] = row
+    return True
+
+
 def link(
     order: Columns,
     thread: Columns,
@@ -43,6 +54,7 @@ def link(
     event: Columns,
     process_of_thread: Columns,
     legacy: Columns,
+    apart: Columns,
     streams: int,
     events: int,
     threshold: int,
@@ -67,6 +79,8 @@ def link(
     over_reason = np.zeros(streams + 1, np.uint8)  # and why later work of the stream comes after that row
     latest = np.zeros(processes, np.int64)  # likewise for all work of a process
     latest_row = np.full(processes, -1, np.int64)
+    ordered = np.zeros(processes, np.int64)  # and for all that the legacy stream orders
+    ordered_row = np.full(processes, -1, np.int64)
     recorded = np.zeros(events + 1, np.int64)  # and for the work before each event
     recorded_row = np.full(events + 1, -1, np.int64)
     for place in range(len(order)):
@@ -89,8 +103,8 @@ def link(
                     if kind == 0:
                         done, row_before, because = over[lane], over_row[lane], int(over_reason[lane])
                     elif is_legacy:
-                        done, row_before, because = latest[process], latest_row[process], BY_LEGACY
-                    elif legacy[process] >= 0:
+                        done, row_before, because = ordered[process], ordered_row[process], BY_LEGACY
+                    elif legacy[process] >= 0 and not apart[lane]:
                         done, row_before, because = over[legacy[process]], over_row[legacy[process]], BY_LEGACY
                     else:
                         continue
@@ -104,33 +118,29 @@ def link(
                 gpu_end[row] = first + gpu[row]
                 gpu_after[row] = after
                 gpu_reason[row] = reason
-                if gpu_end[row] >= over[lane]:
-                    over[lane] = gpu_end[row]
-                    over_row[lane] = row
+                if over_after(lane, gpu_end[row], row, over, over_row):
                     over_reason[lane] = BY_STREAM
-                if gpu_end[row] >= latest[process]:
-                    latest[process] = gpu_end[row]
-                    latest_row[process] = row
+                over_after(process, gpu_end[row], row, latest, latest_row)
+                if not apart[lane]:
+                    over_after(process, gpu_end[row], row, ordered, ordered_row)
             if part == 1:
                 break
+            target, target_row = over[lane], over_row[lane]
+            if does == WAIT_CONTEXT or lane < 0:
+                target, target_row = latest[process], latest_row[process]
+            elif is_legacy:
+                target, target_row = ordered[process], ordered_row[process]
             if does == RECORD_EVENT and event[row] >= 0:
-                everything = is_legacy or lane < 0
-                recorded[event[row]] = latest[process] if everything else over[lane]
-                recorded_row[event[row]] = latest_row[process] if everything else over_row[lane]
+                recorded[event[row]], recorded_row[event[row]] = target, target_row
             elif does == STREAM_WAIT_EVENT and event[row] >= 0 and lane >= 0:
                 if recorded[event[row]] > over[lane]:
-                    over[lane] = recorded[event[row]]
-                    over_row[lane] = recorded_row[event[row]]
+                    over_after(lane, recorded[event[row]], recorded_row[event[row]], over, over_row)
                     over_reason[lane] = BY_EVENT
             elif ENQUEUE_AND_WAIT <= does <= WAIT_EVENT and wait[row] > threshold:
                 after_own = start[row] + own if does == ENQUEUE_AND_WAIT else start[row]
                 if does == WAIT_EVENT:
                     number = event[row] if event[row] >= 0 else events
                     target, target_row = recorded[number], recorded_row[number]
-                elif does == WAIT_CONTEXT or is_legacy or lane < 0:
-                    target, target_row = latest[process], latest_row[process]
-                else:
-                    target, target_row = over[lane], over_row[lane]
                 if target_row >= 0 and target > after_own:
                     cause[row] = target_row
                     waited[row] = min(target, after_own + wait[row]) - after_own
