@@ -46,7 +46,7 @@ class StageLine:
             return
         self.wall_s = run.wall_s
         operations = sum(process.operations for process in run.processes)
-        waiting = "" if run.driver is None or run.driver.wait_function is not None else " (public waits only)"
+        waiting = "" if run.sees_waits else " (only synchronizations are seen to wait)"
         processes = f" in {len(run.processes)} processes" if len(run.processes) > 1 else ""
         if run.unrecorded:
             processes += f" and {run.unrecorded:,} that ended before they could call the driver"

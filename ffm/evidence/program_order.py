@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, Kind, Memory, load_catalogue
+from ffm.evidence.documented_waits import FREES_THAT_WAIT
 from ffm.evidence.handles import contexts_of, events_of, streams_of
 from ffm.instrument.recording.layout import constant
 from ffm.model.necessity import (
@@ -23,9 +24,6 @@ from ffm.results.columns import Columns
 
 NOT_READY = 600
 """`CUDA_ERROR_NOT_READY` in `cuda.h`: the answer to a query for unfinished work."""
-
-_WAITS_ITSELF = frozenset({Memory.DEVICE, Memory.PINNED, Memory.REGISTERED, Memory.MANAGED})
-"""Memory whose free waits for the work that may use it (CUDA Driver API, "API synchronization behavior")."""
 
 _SCOPES = {Awaits.CONTEXT: Scope.CONTEXT, Awaits.STREAM: Scope.STREAM, Awaits.EVENT: Scope.EVENT}
 
@@ -78,7 +76,7 @@ def operations_of(columns: Columns) -> Operations:
     action[works & done & held] = Action.HOLD
     action[records & done] = Action.RECORD
     action[waits_event & done] = Action.WAIT_EVENT
-    waiting_frees = where([f for f in catalogue.of_kind(Kind.FREE) if f.memory in _WAITS_ITSELF])
+    waiting_frees = where([f for f in catalogue.of_kind(Kind.FREE) if f.memory in FREES_THAT_WAIT])
     action[frees & ~asynchronous & ~waited & ~waiting_frees] = Action.RELEASE
     stream, streams = streams_of(columns)
     elsewhere = effect[Effect.RECORD_CONTEXT]

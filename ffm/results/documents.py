@@ -235,6 +235,11 @@ class Run(Record, frozen=True, kw_only=True):
     portion: Portion | None = None
     """What of it was measured; None for all."""
 
+    @property
+    def sees_waits(self) -> bool:
+        """Whether the driver's internal wait function was hooked, which shows each wait and its length."""
+        return self.driver is None or self.driver.wait_function is not None
+
 
 def working_directory() -> str:
     """Return the current folder as documents name it."""

@@ -17,6 +17,7 @@ from ffm.errors import DocumentError
 from ffm.evidence.allocations import allocation_links
 from ffm.evidence.compiling import compilation_notes
 from ffm.evidence.device_work import device_work
+from ffm.evidence.documented_waits import with_documented_waits
 from ffm.evidence.downloads import DOWNLOADS, download_uses
 from ffm.evidence.host_memory import HOST_MEMORY, functions_of_stacks
 from ffm.evidence.marked_iterations import rows_of_marked
@@ -140,8 +141,9 @@ def _findings(
     host_memory = stored_table(tracing, "host_memory", HOST_MEMORY, folder.root)
     joined = _join(columns, tracing, memory, sync_use, folder)
     wall_s = baseline.run.wall_s if baseline.run else 0.0
-    traced = _timeline(columns, joined, wall_s)
-    work = device_work(columns, traced.thread, _gpu_times(columns, tracing, memory, folder))
+    assumed = columns if tracing.run is None or tracing.run.sees_waits else with_documented_waits(columns)
+    traced = _timeline(assumed, joined, wall_s)
+    work = device_work(assumed, traced.thread, _gpu_times(columns, tracing, memory, folder))
     timeline = _without_probes(traced, work, columns["probe"], tracing.wait_latency.least)
     named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
     command = baseline.run.command if baseline.run else []

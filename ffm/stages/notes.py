@@ -109,12 +109,11 @@ def tracing_notes(tracing: Tracing) -> list[str]:
             f"({tracing.wait_latency.unknown}): unless events timed the GPU, a whole wait counts as its work, and "
             "removing the wait seems to save less than it does."
         )
-    driver = tracing.run.driver if tracing.run else None
-    if driver is not None and driver.wait_function is None:
+    if tracing.run is not None and tracing.run.driver is not None and not tracing.run.sees_waits:
         notes.append(
-            "The driver's internal wait function is unknown "
-            f"({driver.wait_function_found}): waits are the durations of public synchronizations, and waits inside "
-            "other calls are missing."
+            f"The driver's internal wait function is unknown ({tracing.run.driver.wait_function_found}). So only "
+            "synchronizations are judged, and calls that CUDA documents to wait, such as cudaFree and cudaMemcpy, are "
+            "taken to wait for as long as they last. `ffm doctor` searches for the function again."
         )
     if tracing.run is not None:
         failed = [hook.function for hook in tracing.run.hooks if hook.how == "failed"]

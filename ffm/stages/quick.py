@@ -10,6 +10,7 @@ import numpy as np
 
 from ffm.errors import DocumentError, ProgramError
 from ffm.evidence.device_work import device_work
+from ffm.evidence.documented_waits import with_documented_waits
 from ffm.evidence.marked_iterations import rows_of_marked
 from ffm.evidence.operations import EVENTS, function_name
 from ffm.evidence.staged_copies import sites_of_staged_copies
@@ -70,6 +71,8 @@ def analyse_trace(source: ResultsFolder, target: ResultsFolder) -> Analysis:
             "is nothing to measure."
         )
     runs = begin_run(target.root, "analysis", tracing.runs)
+    if not run.sees_waits:
+        columns = with_documented_waits(columns)
     traced = traced_timeline(columns)
     work = device_work(columns, traced.thread, np.full(len(traced), -1, np.int64))
     inference = infer_gpu_times(traced, work, tracing.wait_latency.least)

@@ -18,6 +18,10 @@ FAILURE_REMEMBERED = 600.0
 """Seconds. The cause of a failure may pass, but the stages of one measurement must not each repeat a failed search."""
 
 
+SEARCHED_AGAIN = 10.0
+"""Seconds. A search that failed sooner is tried once more: on a busy machine the probe can be disturbed."""
+
+
 def wait_function(driver: Path) -> WaitFunction:
     """Return the wait function of the driver at `driver`: remembered for this build, or found now.
 
@@ -37,6 +41,8 @@ def known_wait_function(driver: Path) -> WaitFunction | None:
 def find_and_remember(driver: Path, tell: Callable[[str], None] = nobody) -> WaitFunction:
     """Find the wait function now, and remember the result. See `find_wait_function`."""
     found = find_wait_function(driver, tell=tell)
+    if found.offset is None and found.seconds < SEARCHED_AGAIN:
+        found = find_wait_function(driver, tell=tell)
     memory = _memory if found.offset is not None else _memory_of_failure
     remember(cache_folder(), memory(found.identity), msgspec.json.encode(found))
     return found

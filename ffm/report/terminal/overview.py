@@ -119,7 +119,8 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
     parts += _kept_waits(sharing.HEADING, [waits.told(scale) for waits in view.sharing], sharing.ADVICE, FIRST_ROWS)
     left_out = [one.told(scale) for one in view.not_measured]
     parts += _kept_waits(not_measured.HEADING, left_out, not_measured.ADVICE, FIRST_ROWS)
-    following_commands = [(command("report", view.results), "all of this, with each single point")]
+    notes = f", and {plural(len(view.notes), 'note')} on the measurement" if view.notes else ""
+    following_commands = [(command("report", view.results), f"all of this, with each single point{notes}")]
     if not nothing_found(view):
         following_commands.append(
             (command("remedies", view.results), "what to change, and every place that must change")
