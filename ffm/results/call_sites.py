@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from ffm.model.names import starts_a_thread
+from ffm.model.names import DROPPED, base_name, starts_a_thread
 from ffm.results.documents import Frame, Module
 
 PRIVATE = "private"
@@ -16,6 +16,12 @@ PRIVATE = "private"
 
 _CUDA_ENTRY = re.compile(r"cu(?:da)?[A-Z]\w*")
 """Names of the CUDA runtime (`cudaFree`) and driver (`cuMemFree_v2`); libraries are named `cublas…`, `cufft…`."""
+
+_CUDA_HEADER = re.compile(r"/cuda_runtime(_api)?\.h$|/crt/\w+\.h(pp)?$")
+"""Headers with templates around functions of the runtime, such as `cudaMalloc<float>`."""
+
+_LAUNCH_STUB = "__device_stub__"
+"""Begins the name of the function that `nvcc` generates for each kernel. The kernel's own host function calls it."""
 
 _RUNTIME_LIBRARY = re.compile(r"libcuda(rt)?[.-]")
 
@@ -73,26 +79,24 @@ def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int
     `runtime` contains the numbers of modules whose frames are never the caller, although their functions have no names.
 
     The call is the outermost frame of the CUDA runtime or driver: that is what the programmer wrote, and everything
-    further in is NVIDIA's. If the stack has none, because the driver function was called directly, it is that function.
+    further in is NVIDIA's. Between that frame and the program's line there may be templates of CUDA's headers and what
+    `nvcc` generates for a launch. If the stack has no such frame, because the driver function was called directly, it
+    is that function.
     If a library waits through the driver's private interface, it is the library's entry. The caller is then the
     innermost frame with a known line, because a library's lines are unknown, or else the innermost frame.
 
     In a Python program the caller is the innermost line outside installed libraries, if there is one.
     """
-    entry = next(
-        (
-            index
-            for index in range(len(frames) - 1, -1, -1)
-            if _CUDA_ENTRY.fullmatch(frames[index].function) and not frames[index].python
-        ),
-        None,
-    )
-    own_line = _own_line(frames[0 if entry is None else entry + 1 :], runtime)
-    if entry is not None and entry + 1 < len(frames):
-        outside = [frame for frame in frames[entry + 1 :] if frame.module not in runtime]
-        caller = own_line or (outside[0] if outside else frames[entry + 1])
-        return Place(frames[entry].function, caller.function, source_file(caller.file), caller.line)
-    call = frames[entry].function if entry is not None else function
+    called = [_cuda_function(frame) for frame in frames]
+    entry = next((index for index in range(len(frames) - 1, -1, -1) if called[index]), None)
+    after = _after_wrappers(frames, 0 if entry is None else entry + 1)
+    own_line = _own_line(frames[after:], runtime)
+    if 0 < after < len(frames):
+        outside = [frame for frame in frames[after:] if frame.module not in runtime]
+        caller = own_line or (outside[0] if outside else frames[after])
+        call = function if entry is None else called[entry]
+        return Place(call, caller.function, source_file(caller.file), caller.line)
+    call = called[entry] if entry is not None else function
     if not frames:
         return Place(call, "", "", 0)
     own = [frame for frame in frames if not starts_a_thread(frame.function)]
@@ -102,6 +106,26 @@ def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int
         call = [frame for frame in frames if frame.module == library][-1].function or function or PRIVATE
     caller = own_line or next((frame for frame in own if frame.line), frames[0])
     return Place(call, caller.function, source_file(caller.file), caller.line)
+
+
+def _cuda_function(frame: Frame) -> str:
+    """Return the function of the CUDA runtime or driver that a frame is, or that its template calls; else nothing."""
+    name = frame.function
+    if _CUDA_HEADER.search(frame.file):
+        name = base_name(name).removesuffix(DROPPED)
+    return name if _CUDA_ENTRY.fullmatch(name) and not frame.python else ""
+
+
+def _after_wrappers(frames: Sequence[Frame], begin: int) -> int:
+    """Return the index of the first frame, from `begin` on, outside of CUDA's headers and of a generated launch."""
+    stub = next((index for index, frame in enumerate(frames) if frame.function.startswith(_LAUNCH_STUB)), -1)
+    after = max(begin, stub + 1)
+    while after < len(frames) and _CUDA_HEADER.search(frames[after].file):
+        after += 1
+    if 0 <= stub == after - 1 and after < len(frames):
+        kernel = base_name(frames[after].function).removesuffix(DROPPED).rpartition("::")[2]
+        after += bool(kernel) and kernel in frames[stub].function
+    return after
 
 
 def place_of_allocation(frames: Sequence[Frame], function: str) -> Place:

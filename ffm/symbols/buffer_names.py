@@ -54,7 +54,9 @@ class BufferNames:
         names, base = module
         address = base + frame.offset
         if _FILLS.fullmatch(call):
-            return names.pointed_to(address, 0, frame.line)
+            name = names.pointed_to(address, 0, frame.line)
+            # What is known by a pointer alone is a parameter of the inlined template: `*devPtr`.
+            return "" if name.startswith("*") and frames[caller - 1].inlined else name
         if _HOLDS.fullmatch(call):
             return names.passed(address, 0, frame.line).removeprefix("&")
         copy = _COPIES.fullmatch(call)

@@ -47,6 +47,51 @@ def test_place_of_call(stack: list[tuple[str, int]], function: str, place: Place
     assert place_of_call(frames(*stack), function) == place
 
 
+HEADER = "/usr/local/cuda-13.0/targets/x86_64-linux/include/cuda_runtime.h"
+STUB = "/tmp/tmpxft_00004515_00000000-6_heat.cudafe1.stub.c"
+RUNTIME = Frame(module=0, offset=0, function="")
+"""In a runtime that is linked statically."""
+
+
+def source(function: str, file: str, line: int) -> Frame:
+    return Frame(module=0, offset=0, function=function, file=file, line=line)
+
+
+@pytest.mark.parametrize(
+    ("stack", "function", "place"),
+    [
+        # A template of CUDA's header around a function of the runtime.
+        ([RUNTIME, source("cudaMalloc", "", 0), source("cudaMalloc<float>", HEADER, 879), source("main", "h.cu", 19)],
+         "cuMemAlloc_v2", Place("cudaMalloc", "main", "h.cu", 19)),
+        # The same in a runtime without names.
+        ([RUNTIME, source("cudaMalloc<float>", HEADER, 879), source("main", "h.cu", 19)],
+         "cuMemAlloc_v2", Place("cudaMalloc", "main", "h.cu", 19)),
+        # A launch, through what nvcc generates: two functions for each kernel.
+        ([RUNTIME, source("cudaLaunchKernel", "", 0),
+          source("__cudaLaunchKernel_helper", HEADER.replace("cuda_runtime", "crt/device_functions"), 2963),
+          source("__device_stub__Z4stepPKfi(float const*, int)", STUB, 14),
+          source("step(float const*, int)", "h.cu", 5),
+          source("main", "h.cu", 26)],
+         "cuLaunchKernel", Place("cudaLaunchKernel", "main", "h.cu", 26)),
+        # Its first time, when the runtime loads the code. The kernel is a template.
+        ([RUNTIME, source("__cudaGetKernel", "", 0), source("__device_stub__ZN1a4stepIfEEvPT_(float*)", STUB, 14),
+          source("void a::step<float>(float*)", "h.cu", 5), source("solve", "h.cu", 26)],
+         "cuLibraryLoadData", Place("cuLibraryLoadData", "solve", "h.cu", 26)),
+        # The host function was inlined away.
+        ([RUNTIME, source("cudaLaunchKernel", "", 0), source("__device_stub__Z4stepPKfi", STUB, 14),
+          source("main", "h.cu", 26)],
+         "cuLaunchKernel", Place("cudaLaunchKernel", "main", "h.cu", 26)),
+        # A function of the program with such a name.
+        ([RUNTIME, source("cudaFree", "", 0), source("cudaRelease<float>", "h.cu", 7), source("main", "h.cu", 19)],
+         "cuMemFree_v2", Place("cudaFree", "cudaRelease<float>", "h.cu", 7)),
+    ],
+)  # fmt: skip
+def test_the_program_s_line_is_outside_of_cuda_s_headers_and_generated_code(
+    stack: list[Frame], function: str, place: Place
+) -> None:
+    assert place_of_call(stack, function) == place
+
+
 def python(function: str, file: str, line: int) -> Frame:
     return Frame(module=2, offset=0, function=function, file=file, line=line, python=True)
 
