@@ -14,6 +14,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ffm.cache import private_cache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -67,20 +69,27 @@ def inner(function: Function) -> Function:
 
     Numba counts the references to each array that a function receives, which costs more than most of these functions
     do. They need not count: whoever calls them keeps the arrays alive. `_nrt`, which switches the counting off, is not
-    in Numba's documentation.
+    in Numba's documentation. Calls would cost as much, because each array is passed as seven numbers.
     """
-    setattr(function, _INNER, {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True})
+    options = {"_nrt": False, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    setattr(function, _INNER, options)
     return function
 
 
 def inlined(function: Function) -> Function:
-    """Mark such a function that allocates or returns arrays, or is too small for a call."""
+    """Mark such a function that allocates or returns arrays."""
     setattr(function, _INNER, {"inline": "always"})
     return function
 
 
 _INNER = "compiled_with_kernels"
 """The attribute of such functions: how Numba compiles them."""
+
+
+@inlined
+def zero() -> int:
+    """Return 0, to count from. For a literal 0, Numba would compile all that is called with it once more."""
+    return int(np.int64(0))
 
 
 def _may_keep(config: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import PLAIN_ROWS, compiled, inlined
+from ffm.model.compiled import PLAIN_ROWS, compiled, inner
 
 CHUNK = 1 << 20
 """Rows that are looked at together: bounds temporary memory."""
@@ -108,7 +108,7 @@ def _by_hash(column: Integers) -> tuple[Integers, Integers]:
     return number, first[:found]
 
 
-@inlined
+@inner
 def _slot(value: Any, size: int) -> Any:
     """Return where a search for a value starts in a table whose size is a power of two (Fibonacci hashing)."""
     mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)

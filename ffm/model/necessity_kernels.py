@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inlined, inner
+from ffm.model.compiled import inlined, inner, zero
 
 Integers = NDArray[Any]
 
@@ -191,12 +191,9 @@ def sweep(
     """
     order, waited, held, credited = initial_state(program, reliance)
     streams = len(program.stream_kind)
-    covers_at_release = 0
-    syncs_ended = 0
     needs = np.empty((FIRST_ROOM, 6), np.int64)
-    count = 0
     covers = np.empty((FIRST_ROOM, 7), np.int64)
-    cover_count = 0
+    count = cover_count = covers_at_release = syncs_ended = zero()
     # The most needs of one event: every thread's cover of every stream, every cover once more, and what is always used.
     most = program.threads * streams + len(reliance.always)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inner
+from ffm.model.compiled import inlined, inner, zero
 from ffm.model.numbers import (
     ALLOCATION,
     ENQUEUE,
@@ -129,38 +129,55 @@ class Manner(NamedTuple):
     """
 
 
-@inner
-def is_covered(earlier: int, scope: int, is_legacy: bool, apart: Columns) -> bool:
-    """Return whether a wait of a scope may cover what an earlier one waited for."""
-    if scope in (EVERYTHING, earlier):
-        return True
-    return is_legacy and (earlier >= len(apart) - 1 or earlier == EVERYTHING or not apart[earlier])
+class Removed(NamedTuple):
+    """Of the last wait that was removed in each process."""
+
+    target: Columns
+    """When its work should be over."""
+    over: Columns
+    """When its work is over."""
+    waking: Columns
+    """How long it woke."""
+    scope: Columns
+    """What it waited for."""
+    latency: Columns
 
 
-@inner
-def can_begin(called: int, lane: int, is_legacy: bool, legacy: int, apart: Columns, over: Columns, ordered: int) -> int:
-    """Return when work can begin that a stream gets at `called`, if what the legacy stream orders is over at
-    `ordered`.
-    """
-    first: int = max(called, over[lane])
-    if is_legacy:
-        first = max(first, ordered)
-    elif legacy >= 0 and not apart[lane]:
-        first = max(first, over[legacy])
-    return first
+class State(NamedTuple):
+    """What the simulation has come to."""
+
+    early: Columns
+    """By how much each thread is early."""
+    over: Columns
+    """When each stream's work is done."""
+    latest: Columns
+    """When all work of each process is done."""
+    legacy_latest: Columns
+    """When all work of each process is done that its legacy stream orders."""
+    recorded: Columns
+    """When the work before each event is done."""
+    ordered: Columns
+    """When the work of each process is done for which later work waits on the GPU, as the CPU does not wait for it."""
+    removed: Removed
+    moved_until: Columns
+    """When each thread waits for what moved waits have left to it, or -1; in the time of the run as measured."""
+    moved_for: Columns
+    """Until when it waits then."""
+    touched: Columns
+    """Whether the fix changes each thread."""
+    ended: Columns
+    """When each thread's last call ended in the run as measured."""
 
 
-@inner
-def work_until(
-    end: int, lane: int, process: int, apart: Columns, over: Columns, latest: Columns, ordered: Columns
-) -> None:
-    """Let the work of a stream be over at `end`: its own, with all of its process, and with all that the legacy stream
-    orders.
-    """
-    over[lane] = end
-    latest[process] = max(latest[process], end)
-    if not apart[lane]:
-        ordered[process] = max(ordered[process], end)
+class Change(NamedTuple):
+    """What the fix changes of a call."""
+
+    own: int
+    """How long the call then takes but for its wait."""
+    no_wait: bool
+    no_work: bool
+    later: bool
+    """Whether its wait is moved to the first use."""
 
 
 def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Manner, probes: Probes) -> Columns:
@@ -168,218 +185,367 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
 
     The rules are those of `ffm.model.replay`.
     """
-    order, thread, start, duration, wait = trace.order, trace.thread, trace.start, trace.duration, trace.wait
-    kind, problem, action, stream, event = trace.kind, trace.problem, trace.action, trace.stream, trace.event
-    process_of_thread, legacy, stream_process = trace.process_of_thread, trace.legacy, trace.stream_process
-    ready, members, needed = times.ready, fix.members, fix.needed
-    threads = len(process_of_thread)
-    streams = len(stream_process)
-    processes = len(legacy)
-    early = np.zeros(threads, np.int64)
-    over = np.zeros(streams + 1, np.int64)
-    latest = np.zeros(processes, np.int64)
-    legacy_latest = np.zeros(processes, np.int64)  # of the work that the legacy stream orders
-    recorded = np.zeros(trace.events + 1, np.int64)
-    # Of the last wait that was removed in each process: when its work should be over and when it is, how long it woke,
-    # and what it waited for.
-    removed_target = np.zeros(processes, np.int64)
-    removed_over = np.full(processes, -1, np.int64)
-    removed_waking = np.zeros(processes, np.int64)
-    removed_scope = np.zeros(processes, np.int64)
-    removed_latency = np.zeros(processes, np.int64)
-    moved_until = np.full(threads, -1, np.int64)
-    moved_for = np.zeros(threads, np.int64)
-    touched = np.zeros(threads, np.uint8)
-    ordered = np.zeros(processes, np.int64)
-    ended = np.zeros(threads, np.int64)
-    rows = len(order)
+    order, members = trace.order, fix.members
     timed = len(probes.time) > 0
+    related = len(trace.process_of_thread) > len(trace.legacy)
+    state = at_the_start(trace)
     if len(members) == 0 and not timed:
-        return early
-    member = 0
-    child = 0  # the next of the joined threads
-    alike = -1
-    last = np.int64(0)
-    sooner = np.int64(0)
+        return state.early
+    member = child = zero()  # the next of the changed rows, and of the joined threads
     place = members[0] if manner.jump else 0
     fresh = manner.jump
-    while place < rows:
+    while place < len(order):
         row = order[place]
-        lane_thread = thread[row]
-        process = process_of_thread[lane_thread]
-        lane = stream[row]
-        does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
-        if family.joined[lane_thread] >= 0 or threads > processes:
-            if family.forked[lane_thread] == place and family.parent[lane_thread] >= 0:
-                early[lane_thread] = early[family.parent[lane_thread]]
-            gain = np.int64(-1)
-            least = np.int64(-1)
-            while child < len(family.children) and family.joined[family.children[child]] <= place:
-                other = family.children[child]
-                if child == 0 or family.joined[family.children[child - 1]] < place:
-                    alike = -1
-                # Those that run the same code are over when the last of them is.
-                if family.alike[other] != alike:
-                    alike = family.alike[other]
-                    last = ended[other]
-                    sooner = ended[other] - early[other]
-                last = max(last, ended[other])
-                sooner = max(sooner, ended[other] - early[other])
-                touched[lane_thread] |= touched[other]
-                if least < 0 or early[other] < least:
-                    least = early[other]
-                child += 1
-                following = family.children[child] if child < len(family.children) else -1
-                if following < 0 or family.joined[following] > place or family.alike[following] != alike:
-                    gain = max(gain, last - sooner)
-            if manner.strict:
-                gain = least
-            early[lane_thread] = max(early[lane_thread], gain)
-            leader = family.follows[lane_thread]
-            if leader >= 0 and touched[leader] and not manner.strict and ended[lane_thread] > 0:
-                room = start[row] - ended[lane_thread]  # it cannot have waited longer than it did nothing
-                gain = min(early[leader], early[lane_thread] + room)
-                early[lane_thread] = max(early[lane_thread], gain)
-            ended[lane_thread] = start[row] + duration[row]
+        thread = trace.thread[row]
+        if related or family.joined[thread] >= 0:
+            child = meet_threads(state, trace, family, manner.strict, place, child)
         if timed:
-            early[lane_thread] += probes.time[row]
-        shift = early[lane_thread]
-        if fresh:  # the GPU is early by as much as the CPU
-            latest[process] = ready[row] - shift
-            legacy_latest[process] = latest[process]
-            for number in range(streams):
-                if stream_process[number] == process:
-                    over[number] = latest[process]
-            fresh = False
-        if moved_until[lane_thread] >= 0 and start[row] >= moved_until[lane_thread]:
-            if moved_for[lane_thread] > moved_until[lane_thread] - shift:
-                shift = moved_until[lane_thread] - moved_for[lane_thread]
-            moved_until[lane_thread] = -1
-        is_legacy = legacy[process] >= 0 and legacy[process] == lane
-        own = duration[row] - wait[row]
-        now = start[row] - shift
-        begun = now
-        stays_idle = 0
-        no_wait = False
-        no_call = False
-        no_work = False
-        later = False
-        while member < len(members) and members[member] < place:
-            member += 1
-        if member < len(members) and members[member] == place:
-            touched[lane_thread] = 1
-            flags = problem[row]
-            if kind[row] == ALLOCATION:
-                no_call = True
-                no_wait = True
-            elif fix.fixes and needed:
-                no_wait = True
-                no_call = kind[row] == SYNCHRONIZATION
-            elif fix.fixes:
-                no_wait = (flags & UNNECESSARY_SYNCHRONIZATION) != 0
-                later = (flags & MISPLACED_SYNCHRONIZATION) != 0 and not no_wait
-                no_work = (flags & UNNECESSARY_TRANSFER) != 0
-                no_call = no_work or (no_wait and kind[row] == SYNCHRONIZATION)
-                if kind[row] == FREE and no_wait and trace.partner[row] >= 0:
-                    no_call = True
-        if no_wait and action[row] == SET_AND_WAIT:
-            own = trace.copied[row] // manner.set_bytes_a_nanosecond
-            no_work = True
-        elif no_call:
-            own = 0
-        for part in range(2):
-            if does == WAIT_AND_ENQUEUE if part == 1 else does in (ENQUEUE, ENQUEUE_AND_WAIT):
-                if part == 0:
-                    now += own
-                if not no_work:
-                    first = can_begin(now, lane, is_legacy, legacy[process], trace.apart, over, legacy_latest[process])
-                    first = max(first, ordered[process])
-                    work_until(first + times.gpu[row], lane, process, trace.apart, over, latest, legacy_latest)
-            if part == 1:
-                break
-            if not ENQUEUE_AND_WAIT <= does <= WAIT_EVENT:
-                if does != ENQUEUE:
-                    now += own
-                if not no_wait:
-                    now += wait[row]
-                if does == RECORD_EVENT:
-                    recorded[event[row]] = legacy_latest[process] if is_legacy else over[lane]
-                elif does == STREAM_WAIT_EVENT:
-                    end = max(over[lane], recorded[event[row]])
-                    work_until(end, lane, process, trace.apart, over, latest, legacy_latest)
-            else:
-                if does == WAIT_EVENT:
-                    target = recorded[event[row]]
-                    scope = streams + event[row]
-                elif does == WAIT_CONTEXT:
-                    target = latest[process]
-                    scope = EVERYTHING
-                else:
-                    target = legacy_latest[process] if is_legacy else over[lane]
-                    scope = lane
-                stays_idle = times.latency[row]
-                if later:
-                    if stays_idle > 0:
-                        target += stays_idle
-                    until = start[row] + duration[row] + trace.first_use[row]
-                    if moved_until[lane_thread] < 0 or until < moved_until[lane_thread]:
-                        moved_until[lane_thread] = until
-                    moved_for[lane_thread] = max(moved_for[lane_thread], target)
-                elif no_wait:
-                    if needed:
-                        ordered[process] = max(ordered[process], target)
-                    # A negative latency: it waited for work that was thought to be done.
-                    beyond = stays_idle if stays_idle >= 0 else -1 - stays_idle
-                    waking = 0 if manner.recurs else min(beyond, manner.waking)
-                    done = (target if stays_idle >= 0 else max(now, target)) + beyond - waking
-                    if done > now and removed_over[process] <= now:  # no earlier one would still last
-                        removed_latency[process] = 0
-                    if done > now and done >= removed_over[process]:
-                        removed_target[process] = target
-                        removed_over[process] = done
-                        removed_waking[process] = waking
-                        removed_scope[process] = scope
-                        removed_latency[process] = max(removed_latency[process], min(beyond, wait[row]))
-                else:
-                    arrived = now
-                    # Its own work was done quickly; the time until the CPU continues stays the same.
-                    if stays_idle < 0 and does == ENQUEUE_AND_WAIT:
-                        now = max(now, target) - 1 - stays_idle
-                    elif stays_idle < 0:  # nothing was waited for: the call takes as long as before
-                        now = max(now - 1 - stays_idle, target)
-                    elif target > now:
-                        now = target + stays_idle
-                    # What a removed wait had to wait for, the next one that covers it waits for: it wakes as late.
-                    same = is_covered(removed_scope[process], scope, is_legacy, trace.apart)
-                    if same and target >= removed_target[process] and removed_over[process] > arrived:
-                        now = max(now, removed_over[process] + removed_waking[process])
-                        if manner.recurs:
-                            now = max(now, max(arrived, target) + removed_latency[process])
-                if does != ENQUEUE_AND_WAIT:
-                    now += own
-        early[lane_thread] = start[row] + duration[row] - now
+            state.early[thread] += probes.time[row]
+        if fresh:
+            let_gpu_be_early(state, trace, times, row)
+        member = next_member(members, member, place)
+        changed = member < len(members) and members[member] == place
+        if changed:
+            state.touched[thread] = 1
+        change = change_of(trace, fix, manner, row, changed)
+        begun = int(trace.start[row]) - shift_of(state, trace, row)
+        now = call(state, trace, times, fix, manner, change, row, begun)
+        state.early[thread] = trace.start[row] + trace.duration[row] - now
         if timed:
             probes.start[row] = begun
-            probes.wait[row] = max(now - begun - own, 0)
+            probes.wait[row] = max(now - begun - change.own, 0)
         place += 1
-        if manner.jump:
-            settled = moved_until[lane_thread] < 0 and place < rows
-            if settled:
-                following = order[place]
-                same = process_of_thread[thread[following]] == process
-                # The GPU is early by as much, or as idle as before.
-                idle = latest[process] <= start[following] - early[lane_thread] and ready[following] <= start[following]
-                settled = not same or idle or ready[following] - latest[process] == early[lane_thread]
-                settled = settled and (not same or removed_over[process] <= start[following] - early[lane_thread])
-            if settled:
-                while member < len(members) and members[member] < place:
-                    member += 1
-                if member == len(members):
-                    break
-                if members[member] > place:
-                    place = members[member]
-                fresh = True
-    for index in range(threads):
-        if moved_until[index] >= 0 and moved_for[index] > moved_until[index] - early[index]:
-            early[index] = moved_until[index] - moved_for[index]
-    return early
+        fresh = False
+        if manner.jump and runs_as_measured(state, trace, times, row, place):
+            member = next_member(members, member, place)
+            if member == len(members):
+                break
+            place = max(place, members[member])
+            fresh = True
+    wait_at_the_end(state)
+    return state.early
+
+
+@inlined
+def at_the_start(trace: Trace) -> State:
+    """Return the state before the first call."""
+    threads, streams, processes = len(trace.process_of_thread), len(trace.stream_process), len(trace.legacy)
+    return State(
+        early=np.zeros(threads, np.int64),
+        over=np.zeros(streams + 1, np.int64),
+        latest=np.zeros(processes, np.int64),
+        legacy_latest=np.zeros(processes, np.int64),
+        recorded=np.zeros(trace.events + 1, np.int64),
+        ordered=np.zeros(processes, np.int64),
+        removed=Removed(
+            target=np.zeros(processes, np.int64),
+            over=np.full(processes, -1, np.int64),
+            waking=np.zeros(processes, np.int64),
+            scope=np.zeros(processes, np.int64),
+            latency=np.zeros(processes, np.int64),
+        ),
+        moved_until=np.full(threads, -1, np.int64),
+        moved_for=np.zeros(threads, np.int64),
+        touched=np.zeros(threads, np.uint8),
+        ended=np.zeros(threads, np.int64),
+    )
+
+
+@inner
+def next_member(members: Columns, member: int, place: int) -> int:
+    """Return the first member, from this one on, that is not before a place."""
+    while member < len(members) and members[member] < place:
+        member += 1
+    return member
+
+
+@inner
+def meet_threads(state: State, trace: Trace, family: Family, strict: bool, place: int, child: int) -> int:
+    """Let a thread be as early as its parent, the threads it has joined and the one it follows allow.
+
+    Returns the next of the joined threads.
+    """
+    row = trace.order[place]
+    thread = trace.thread[row]
+    early, ended = state.early, state.ended
+    if family.forked[thread] == place and family.parent[thread] >= 0:
+        early[thread] = early[family.parent[thread]]
+    gain = joined_gain(state, family, strict, place, child)
+    while child < len(family.children) and family.joined[family.children[child]] <= place:
+        state.touched[thread] |= state.touched[family.children[child]]
+        child += 1
+    early[thread] = max(early[thread], gain)
+    leader = family.follows[thread]
+    if leader >= 0 and state.touched[leader] and not strict and ended[thread] > 0:
+        room = trace.start[row] - ended[thread]  # it cannot have waited longer than it did nothing
+        early[thread] = max(early[thread], min(early[leader], early[thread] + room))
+    ended[thread] = trace.start[row] + trace.duration[row]
+    return child
+
+
+@inner
+def joined_gain(state: State, family: Family, strict: bool, place: int, child: int) -> int:
+    """Return by how much the threads joined at a place, from `child` on, end earlier; -1 if there are none.
+
+    Those that run the same code are over when the last of them is.
+    """
+    early, ended = state.early, state.ended
+    gain = -1
+    least = -1
+    alike = -1
+    last = 0
+    sooner = 0
+    while child < len(family.children) and family.joined[family.children[child]] <= place:
+        other = family.children[child]
+        if child == 0 or family.joined[family.children[child - 1]] < place:
+            alike = -1
+        if family.alike[other] != alike:
+            alike = int(family.alike[other])
+            last = int(ended[other])
+            sooner = int(ended[other] - early[other])
+        last = max(last, int(ended[other]))
+        sooner = max(sooner, int(ended[other] - early[other]))
+        if least < 0 or early[other] < least:
+            least = int(early[other])
+        child += 1
+        following = family.children[child] if child < len(family.children) else -1
+        if following < 0 or family.joined[following] > place or family.alike[following] != alike:
+            gain = max(gain, last - sooner)
+    return least if strict else gain
+
+
+@inner
+def let_gpu_be_early(state: State, trace: Trace, times: Gpu, row: int) -> None:
+    """Let the GPU be early by as much as the CPU."""
+    thread = trace.thread[row]
+    process = trace.process_of_thread[thread]
+    state.latest[process] = times.ready[row] - state.early[thread]
+    state.legacy_latest[process] = state.latest[process]
+    for number in range(len(trace.stream_process)):
+        if trace.stream_process[number] == process:
+            state.over[number] = state.latest[process]
+
+
+@inner
+def shift_of(state: State, trace: Trace, row: int) -> int:
+    """Return by how much a call begins earlier, after what the thread waits for since waits were moved."""
+    thread = trace.thread[row]
+    shift, until = int(state.early[thread]), int(state.moved_until[thread])
+    if until >= 0 and trace.start[row] >= until:
+        shift = min(shift, until - int(state.moved_for[thread]))
+        state.moved_until[thread] = -1
+    return shift
+
+
+@inner
+def change_of(trace: Trace, fix: Fix, manner: Manner, row: int, changed: bool) -> Change:
+    """Return what the fix changes of a call, if it changes it."""
+    own = int(trace.duration[row] - trace.wait[row])
+    if not changed:
+        return Change(own, False, False, False)
+    kind, flags = trace.kind[row], trace.problem[row]
+    no_wait = False
+    no_call = False
+    no_work = False
+    later = False
+    if kind == ALLOCATION:
+        no_call = True
+        no_wait = True
+    elif fix.fixes and fix.needed:
+        no_wait = True
+        no_call = kind == SYNCHRONIZATION
+    elif fix.fixes:
+        no_wait = (flags & UNNECESSARY_SYNCHRONIZATION) != 0
+        later = (flags & MISPLACED_SYNCHRONIZATION) != 0 and not no_wait
+        no_work = (flags & UNNECESSARY_TRANSFER) != 0
+        no_call = no_work or (no_wait and kind == SYNCHRONIZATION)
+        if kind == FREE and no_wait and trace.partner[row] >= 0:
+            no_call = True
+    if no_wait and trace.action[row] == SET_AND_WAIT:
+        own = int(trace.copied[row]) // manner.set_bytes_a_nanosecond
+        no_work = True
+    elif no_call:
+        own = 0
+    return Change(own, no_wait, no_work, later)
+
+
+@inner
+def call(state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, change: Change, row: int, begun: int) -> int:
+    """Simulate a call; return when it is over."""
+    does = trace.action[row] if trace.action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
+    now = begun
+    if does in (ENQUEUE, ENQUEUE_AND_WAIT):
+        now += change.own
+        if not change.no_work:
+            enqueue(state, trace, times, row, now)
+    if ENQUEUE_AND_WAIT <= does <= WAIT_EVENT:
+        now = wait_for_gpu(state, trace, times, fix, manner, change, row, now)
+        if does != ENQUEUE_AND_WAIT:
+            now += change.own
+    else:
+        if does != ENQUEUE:
+            now += change.own
+        if not change.no_wait:
+            now += int(trace.wait[row])
+        if does in (RECORD_EVENT, STREAM_WAIT_EVENT):
+            order_by_event(state, trace, row)
+    if does == WAIT_AND_ENQUEUE and not change.no_work:
+        enqueue(state, trace, times, row, now)
+    return now
+
+
+@inner
+def is_legacy(trace: Trace, row: int) -> bool:
+    """Return whether a row's stream is its process's legacy default stream."""
+    legacy = trace.legacy[trace.process_of_thread[trace.thread[row]]]
+    return bool(legacy >= 0 and legacy == trace.stream[row])
+
+
+@inner
+def enqueue(state: State, trace: Trace, times: Gpu, row: int, now: int) -> None:
+    """Let the GPU do a row's work after what comes before it."""
+    lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
+    legacy = trace.legacy[process]
+    first = max(now, state.over[lane], state.ordered[process])
+    if is_legacy(trace, row):
+        first = max(first, state.legacy_latest[process])
+    elif legacy >= 0 and not trace.apart[lane]:
+        first = max(first, state.over[legacy])
+    work_until(state, trace, row, first + times.gpu[row])
+
+
+@inner
+def work_until(state: State, trace: Trace, row: int, end: int) -> None:
+    """Let the work of a row's stream be over at `end`: its own, with all of its process, and with all that the legacy
+    stream orders.
+    """
+    lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
+    state.over[lane] = end
+    state.latest[process] = max(state.latest[process], end)
+    if not trace.apart[lane]:
+        state.legacy_latest[process] = max(state.legacy_latest[process], end)
+
+
+@inner
+def order_by_event(state: State, trace: Trace, row: int) -> None:
+    """Record an event, or let a stream wait for it."""
+    lane, process, event = trace.stream[row], trace.process_of_thread[trace.thread[row]], trace.event[row]
+    if trace.action[row] == RECORD_EVENT:
+        state.recorded[event] = state.legacy_latest[process] if is_legacy(trace, row) else state.over[lane]
+    else:
+        work_until(state, trace, row, max(state.over[lane], state.recorded[event]))
+
+
+@inner
+def wait_for_gpu(
+    state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, change: Change, row: int, now: int
+) -> int:
+    """Simulate the wait of a call, or what becomes of it; return until when the thread waits."""
+    lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
+    if trace.action[row] == WAIT_EVENT:
+        target = int(state.recorded[trace.event[row]])
+        scope = len(trace.stream_process) + int(trace.event[row])
+    elif trace.action[row] == WAIT_CONTEXT:
+        target = int(state.latest[process])
+        scope = EVERYTHING
+    else:
+        target = int(state.legacy_latest[process] if is_legacy(trace, row) else state.over[lane])
+        scope = int(lane)
+    if change.later:
+        move_wait(state, trace, times, row, target)
+    elif change.no_wait:
+        if fix.needed:
+            state.ordered[process] = max(state.ordered[process], target)
+        remove_wait(state, trace, times, manner, row, now, target, scope)
+    else:
+        now = wait_again(state, trace, times, manner, row, now, target, scope)
+    return now
+
+
+@inner
+def move_wait(state: State, trace: Trace, times: Gpu, row: int, target: int) -> None:
+    """Let a thread wait at the first use of what it waited for."""
+    thread = trace.thread[row]
+    until = trace.start[row] + trace.duration[row] + trace.first_use[row]
+    if state.moved_until[thread] < 0 or until < state.moved_until[thread]:
+        state.moved_until[thread] = until
+    state.moved_for[thread] = max(state.moved_for[thread], target + max(times.latency[row], 0))
+
+
+@inner
+def remove_wait(
+    state: State, trace: Trace, times: Gpu, manner: Manner, row: int, now: int, target: int, scope: int
+) -> None:
+    """Remember what a removed wait had to wait for, for the next one that covers it."""
+    removed, process, latency = state.removed, trace.process_of_thread[trace.thread[row]], times.latency[row]
+    # A negative latency: it waited for work that was thought to be done.
+    beyond = latency if latency >= 0 else -1 - latency
+    waking = 0 if manner.recurs else min(beyond, manner.waking)
+    done = (target if latency >= 0 else max(now, target)) + beyond - waking
+    if done > now and removed.over[process] <= now:  # no earlier one would still last
+        removed.latency[process] = 0
+    if done > now and done >= removed.over[process]:
+        removed.target[process] = target
+        removed.over[process] = done
+        removed.waking[process] = waking
+        removed.scope[process] = scope
+        removed.latency[process] = max(removed.latency[process], min(beyond, trace.wait[row]))
+
+
+@inner
+def wait_again(
+    state: State, trace: Trace, times: Gpu, manner: Manner, row: int, now: int, target: int, scope: int
+) -> int:
+    """Let a thread wait as in the run measured, but for when the GPU is done; return when it continues."""
+    removed, process = state.removed, trace.process_of_thread[trace.thread[row]]
+    latency = int(times.latency[row])
+    arrived = now
+    # Its own work was done quickly; the time until the CPU continues stays the same.
+    if latency < 0 and trace.action[row] in (ENQUEUE_AND_WAIT, SET_AND_WAIT):
+        now = max(now, target) - 1 - latency
+    elif latency < 0:  # nothing was waited for: the call takes as long as before
+        now = max(now - 1 - latency, target)
+    elif target > now:
+        now = target + latency
+    # What a removed wait had to wait for, the next one that covers it waits for: it wakes as late.
+    same = is_covered(removed.scope[process], scope, trace, row)
+    if same and target >= removed.target[process] and removed.over[process] > arrived:
+        now = max(now, int(removed.over[process] + removed.waking[process]))
+        if manner.recurs:
+            now = max(now, max(arrived, target) + int(removed.latency[process]))
+    return now
+
+
+@inner
+def is_covered(earlier: int, scope: int, trace: Trace, row: int) -> bool:
+    """Return whether a row's wait, of a scope, may cover what an earlier one waited for."""
+    if scope in (EVERYTHING, earlier):
+        return True
+    whole = earlier == EVERYTHING or earlier >= len(trace.stream_process)
+    return is_legacy(trace, row) and (whole or not trace.apart[earlier])
+
+
+@inner
+def runs_as_measured(state: State, trace: Trace, times: Gpu, row: int, place: int) -> bool:
+    """Return whether the process runs as measured from a place on, after this row, but for being early."""
+    thread = trace.thread[row]
+    process, early = trace.process_of_thread[thread], state.early[thread]
+    if state.moved_until[thread] >= 0 or place >= len(trace.order):
+        return False
+    following = trace.order[place]
+    if trace.process_of_thread[trace.thread[following]] != process:
+        return True
+    # The GPU is early by as much, or as idle as before.
+    start, ready = trace.start[following], times.ready[following]
+    idle = state.latest[process] <= start - early and ready <= start
+    alike = idle or ready - state.latest[process] == early
+    return bool(alike and state.removed.over[process] <= start - early)
+
+
+@inner
+def wait_at_the_end(state: State) -> None:
+    """Let the threads wait at the end for what moved waits have left to them."""
+    for thread in range(len(state.early)):
+        until = state.moved_until[thread]
+        if until >= 0:
+            state.early[thread] = min(state.early[thread], until - state.moved_for[thread])

@@ -125,7 +125,6 @@ LONG = {
     "find_sequences": 122,
     "fit": 131,
     "link": 102,
-    "replay_group": 223,
     "walk": 97,
 }
 """Kernels that are still longer than `MOST_LINES`, and at most how long. None may grow, and no other may come."""
