@@ -22,7 +22,7 @@ the waits allow. A removed wait saves least in the slow one and most in the fast
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from ffm.model import gpu_times_kernels
 from ffm.model.compiled import run
 from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import Action, DeviceWork
-from ffm.model.grouping import numbered, sorted_within
+from ffm.model.grouping import numbered, parts, sorted_within
 from ffm.model.timeline import Timeline
 from ffm.model.unseen_work import FEW, brief_transfers, guess_unseen, of_segment
 
@@ -94,6 +94,11 @@ class GpuTimes:
     waited: int
     """All waiting."""
 
+    def work_alone(self) -> GpuTimes:
+        """Return the same without what only a replay needs, which takes two thirds of the memory."""
+        nothing = np.empty(0, np.int64)
+        return replace(self, ready=nothing, latency=nothing)
+
 
 @dataclass(frozen=True, slots=True)
 class Inference:
@@ -110,6 +115,11 @@ class Inference:
     have been done yet.
     """
 
+    def work_alone(self) -> Inference:
+        """As `GpuTimes.work_alone`."""
+        likely, slow, fast = (times.work_alone() for times in (self.likely, self.slow, self.fast))
+        return replace(self, likely=likely, slow=slow, fast=fast)
+
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
@@ -122,6 +132,38 @@ class _Expected:
     sure: NDArray[np.bool_]
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What the waits show: the segments, and the latencies that go with them. Columns of rows, or of segments."""
+
+    order: NDArray[np.int64]
+    segment: NDArray[np.int32]
+    """Each row's segment; -1 for none."""
+    length: NDArray[np.int64]
+    size: NDArray[np.int64]
+    """The number of operations of each segment."""
+    same: _Same
+    brief: NDArray[np.bool_]
+    """Which segments are one transfer of a few bytes."""
+    hidden: int
+    """The part of the latency that every wait of the program has."""
+    usual: int
+    """The usual latency."""
+    least: int
+    """The least latency of a wait for an idle GPU."""
+
+    @property
+    def most(self) -> int:
+        """The most latency, unless a thread comes late to a CPU."""
+        return ALIKE_TIMES * self.same.usual + self.least
+
+    @property
+    def likely_length(self) -> NDArray[np.int64]:
+        """How long each segment's work likely takes."""
+        length = np.where(self.same.alike, self.same.least - self.hidden, self.length - self.usual).clip(0)
+        return np.where(self.brief, (length + self.hidden - self.least).clip(0) // 2, length)
+
+
 def infer_gpu_times(
     timeline: Timeline, work: DeviceWork, latency_ns: int = 0, *, anything_late: bool = False
 ) -> Inference:
@@ -131,9 +173,42 @@ def infer_gpu_times(
     `anything_late`, the fast timeline is the fastest that a trace without measured times allows: any wait may have
     ended late, so the GPU needs the shortest time that the same work took, and none if it occurs too seldom to tell.
     """
+    shown, room = _find_segments(timeline, work, latency_ns)
+    works = _equal_works(timeline, work)
+    expected = _expect(timeline, work, works, shown, shown.likely_length)
+    seen = None
+    if anything_late:
+        shortest = np.where(shown.same.often, shown.same.least - shown.least, 0).clip(0)
+        seen = _expect(timeline, work, works, shown, shortest).gpu
+    slow = _slow(timeline, work, shown, works, expected)
+    del works
+    likely = _likely(timeline, work, shown, expected, room, slow.gpu)
+    del room
+    fast = _fast(timeline, work, shown, expected, seen)
+    return Inference(shown.order, likely, slow, fast, shown.usual, ENDLESS_NS if anything_late else shown.usual)
+
+
+def infer_likely_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -> Inference:
+    """Infer the likely timeline alone, in less time and memory: the other two of the result are the same one.
+
+    Arguments as for `infer_gpu_times`.
+    """
+    shown, room = _find_segments(timeline, work, latency_ns)
+    works = _equal_works(timeline, work)
+    expected = _expect(timeline, work, works, shown, shown.likely_length)
+    possible = None
+    if (expected.gpu[works.rows] < 0).any():
+        possible = _slow(timeline, work, shown, works, expected).gpu
+    del works
+    likely = _likely(timeline, work, shown, expected, room, possible)
+    return Inference(shown.order, likely, likely, likely, shown.usual, shown.usual)
+
+
+def _find_segments(timeline: Timeline, work: DeviceWork, latency_ns: int) -> tuple[_Shown, NDArray[np.int64]]:
+    """Find the segments, compare them, and tell the latencies; also return `room` as `find_segments` fills it in."""
     order = _order(timeline, work)
-    segment = np.full(len(timeline), -1, np.int32)
-    room = np.full(len(timeline), -1, np.int64)
+    segment = np.empty(len(timeline), np.int32)
+    room = np.empty(len(timeline), np.int64)
     length, key, size = run(
         gpu_times_kernels.find_segments,
         len(timeline),
@@ -154,54 +229,89 @@ def infer_gpu_times(
     )
     same = _compare(length, key)
     left = _latencies(length, size, segment, work.measured, latency_ns)
-    enqueues = np.isin(
-        work.action, (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.SET_AND_WAIT)
-    )
     if len(left) >= max(OFTEN, SEEN_SHARE * len(length)):
         hidden = latency_ns = int(np.quantile(left, FEW))
         usual = int(np.median(left))
     else:
         hidden = int(HIDDEN_SHARE * latency_ns)
         usual = same.usual + hidden
-    shortest = np.where(same.alike, same.least - hidden, length - usual).clip(0)
-    longest = np.where(same.alike, same.median, length)
     brief = brief_transfers(segment, size, work)
-    shortest = np.where(brief, (shortest + hidden - latency_ns).clip(0) // 2, shortest)
-    likely = _expect(timeline, work, enqueues, segment, shortest, same, size)
-    slow = _expect(timeline, work, enqueues, segment, longest, same, size)
-    unknown = likely.gpu < 0
-    most = ALIKE_TIMES * same.usual + latency_ns
-    endless = np.where(unknown & enqueues, ENDLESS_NS, slow.gpu.clip(0))
-    slowest = _fit(timeline, work, order, endless, 0, np.where(work.measured >= 0, usual, 0))
-    possible = np.where(slowest.gpu < ENDLESS_NS, slowest.gpu, 0)
-    allowed = np.where(likely.sure, ENDLESS_NS, np.where(likely.firm, most, usual))
-    alone = np.flatnonzero((of_segment(segment, brief) > 0) & (work.measured < 0))
-    allowed[alone] = np.maximum(allowed[alone], same.median[segment[alone]] + most)
-    queued = (of_segment(segment, size) - 1).clip(0)
-    passing = np.where(queued > 0, latency_ns, latency_ns - hidden)
-    shorter = np.where(work.measured >= 0, work.measured, (likely.gpu - passing).clip(0))
-    shorter[alone] = 0
-    guess = guess_unseen(timeline.site, work, room, possible, np.where(enqueues, likely.gpu, -1))
-    expected = np.where(unknown, guess, likely.gpu)
-    likeliest = _fit(timeline, work, order, expected, usual, allowed)
-    late = _often_late(timeline, likeliest.latency, ALIKE_TIMES * usual)
-    if late.any():
-        likeliest = _fit(timeline, work, order, expected, usual, allowed, np.where(late, usual, ENDLESS_NS))
-    if anything_late:
-        least = np.where(same.often, same.least - latency_ns, 0).clip(0)
-        seen = _expect(timeline, work, enqueues, segment, least, same, size).gpu.clip(0)
-        fastest = _fit(timeline, work, order, np.minimum(shorter, seen), most, np.full(len(timeline), ENDLESS_NS))
-    else:
-        late_by = np.where(likely.sure, ENDLESS_NS, np.maximum(most, allowed) + queued * latency_ns)
-        fastest = _fit(timeline, work, order, np.where(unknown, 0, shorter), most, late_by)
-    return Inference(
-        order,
-        likeliest,
-        slowest,
-        fastest,
-        usual,
-        ENDLESS_NS if anything_late else usual,
-    )
+    return _Shown(order, segment, length, size, same, brief, hidden, usual, latency_ns), room
+
+
+def _slow(timeline: Timeline, work: DeviceWork, shown: _Shown, works: _Works, likely: _Expected) -> GpuTimes:
+    """Return the slow timeline, where work that no wait shows lasts as long as it can."""
+    gpu = _expect(timeline, work, works, shown, np.where(shown.same.alike, shown.same.median, shown.length)).gpu
+    gpu.clip(0, out=gpu)
+    gpu[works.rows[likely.gpu[works.rows] < 0]] = ENDLESS_NS
+    return _fit(timeline, work, shown.order, gpu, 0, np.where(work.measured >= 0, shown.usual, 0))
+
+
+def _likely(
+    timeline: Timeline,
+    work: DeviceWork,
+    shown: _Shown,
+    expected: _Expected,
+    room: NDArray[np.int64],
+    possible: NDArray[np.int64] | None,
+) -> GpuTimes:
+    """Return the likely timeline; `possible` is how long each row's work takes in the slow one, which need not be known
+    if no work's time is unknown.
+    """
+    gpu = expected.gpu.clip(0)
+    if possible is not None:
+        unseen = np.flatnonzero((expected.gpu < 0) & _enqueues(work))
+        most = np.where(possible[unseen] < ENDLESS_NS, possible[unseen], 0)
+        gpu[unseen] = guess_unseen(timeline.site, work, room, unseen, most, expected.gpu)
+    allowed = _allowed(work, shown, expected)
+    first = _fit(timeline, work, shown.order, gpu.copy(), shown.usual, allowed)
+    late = _often_late(timeline, first.latency, ALIKE_TIMES * shown.usual)
+    if not late.any():
+        return first
+    del first
+    return _fit(timeline, work, shown.order, gpu, shown.usual, allowed, np.where(late, shown.usual, ENDLESS_NS))
+
+
+def _fast(
+    timeline: Timeline, work: DeviceWork, shown: _Shown, expected: _Expected, seen: NDArray[np.int64] | None
+) -> GpuTimes:
+    """Return the fast timeline; `seen` is how long work takes at least if any wait may have ended late.
+
+    The expected times become the result's.
+    """
+    gpu = expected.gpu
+    allowed = _allowed(work, shown, expected)
+    for part in parts(len(timeline)):
+        measured, likely, sure = work.measured[part], gpu[part], expected.sure[part]
+        queued = (of_segment(shown.segment[part], shown.size) - 1).clip(0)
+        passing = np.where(queued > 0, shown.least, shown.least - shown.hidden)
+        shorter = np.where(measured >= 0, measured, (likely - passing).clip(0))
+        shorter[_alone(work, shown, part)] = 0
+        gpu[part] = np.where(likely < 0, 0, shorter) if seen is None else np.minimum(shorter, seen[part].clip(0))
+        late_by = np.maximum(shown.most, allowed[part]) + queued * shown.least
+        allowed[part] = np.where(sure, ENDLESS_NS, late_by) if seen is None else ENDLESS_NS
+    return _fit(timeline, work, shown.order, gpu, shown.most, allowed)
+
+
+def _allowed(work: DeviceWork, shown: _Shown, expected: _Expected) -> NDArray[np.int64]:
+    """Return by how much a wait for each row's work may end later than expected, in the likely timeline."""
+    allowed = np.empty(len(work.action), np.int64)
+    for part in parts(len(allowed)):
+        firm = np.where(expected.firm[part], shown.most, shown.usual)
+        later = np.where(expected.sure[part], ENDLESS_NS, firm)
+        alone = _alone(work, shown, part)
+        later[alone] = np.maximum(later[alone], shown.same.median[shown.segment[part][alone]] + shown.most)
+        allowed[part] = later
+    return allowed
+
+
+def _alone(work: DeviceWork, shown: _Shown, part: slice) -> NDArray[np.int64]:
+    """Return which of some rows are unmeasured transfers of a few bytes that make up a segment."""
+    return np.flatnonzero((of_segment(shown.segment[part], shown.brief) > 0) & (work.measured[part] < 0))
+
+
+def _enqueues(work: DeviceWork) -> NDArray[np.bool_]:
+    return np.isin(work.action, (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.SET_AND_WAIT))
 
 
 def _often_late(timeline: Timeline, latency: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
@@ -241,7 +351,7 @@ def _latencies(
 def given_gpu_times(timeline: Timeline, work: DeviceWork, gpu: NDArray[np.int64]) -> Inference:
     """Use times given by a driver or a simulation: shape (n,), nanoseconds, 0 for rows that enqueue nothing."""
     order = _order(timeline, work)
-    times = _fit(timeline, work, order, gpu, 0, np.full(len(timeline), ENDLESS_NS))
+    times = _fit(timeline, work, order, gpu.astype(np.int64), 0, np.full(len(timeline), ENDLESS_NS))
     return Inference(order, times, times, times, 0, 0)
 
 
@@ -290,57 +400,65 @@ def _compare(length: NDArray[np.int64], key: NDArray[np.int64]) -> _Same:
     return _Same(least[which], median[which], alike[which], sure[which], often[which], usual)
 
 
-def _expect(
-    timeline: Timeline,
-    work: DeviceWork,
-    enqueues: NDArray[np.bool_],
-    segment: NDArray[np.int32],
-    length: NDArray[np.int64],
-    same: _Same,
-    size: NDArray[np.int64],
-) -> _Expected:
-    """Divide the segments' time among their operations, and expect the same of equal operations elsewhere."""
-    rows = np.flatnonzero(enqueues)
+@dataclass(frozen=True, slots=True)
+class _Works:
+    """The rows that put work on the GPU, and which of them do the same: the same call stack moves as many bytes."""
+
+    rows: NDArray[np.int64]
+    equal: NDArray[np.int64]
+    """A number for what each does."""
+    total: NDArray[np.int64]
+    """How many rows have each number."""
+
+
+def _equal_works(timeline: Timeline, work: DeviceWork) -> _Works:
+    rows = np.flatnonzero(_enqueues(work))
+    equal, _ = numbered(timeline.site[rows], work.copied[rows])
+    return _Works(rows, equal, np.bincount(equal))
+
+
+def _expect(timeline: Timeline, work: DeviceWork, works: _Works, shown: _Shown, length: NDArray[np.int64]) -> _Expected:
+    """Divide the segments' time, `length`, among their operations, and expect the same of equal ones elsewhere."""
+    rows, equal, size = works.rows, works.equal, shown.size
     gpu = np.full(len(timeline), -1, np.int64)
     firm, sure = np.zeros(len(timeline), bool), np.zeros(len(timeline), bool)
     if not len(rows):
         return _Expected(gpu, firm, sure)
-    # Equal operations: the same call stack moving the same number of bytes.
-    equal, _ = numbered(timeline.site[rows], work.copied[rows])
-    part = segment[rows]
-    inside = part >= 0
-    number = np.where(inside, part, 0)
+    inside = shown.segment[rows] >= 0
+    number = shown.segment[rows].clip(0)
     several = inside & (size[number] > 1) if len(size) else inside
     told = work.measured[rows] >= 0
     alone = np.where(told, work.measured[rows], length[number] if len(length) else 0)
     single = told | (inside & ~several)
-    total = np.bincount(equal)
-    known = np.full(len(total), -1.0)
+    known = np.full(len(works.total), -1.0)
     if single.any():
-        known = _medians(equal[single], alone[single], total)
-    value = known[equal]
-    copies = work.copied[rows] >= WORTH_TIMING_BYTES
-    timed = copies & (value > 0)
-    if timed.any():
-        speed = float((work.copied[rows][timed] / value[timed]).max())
-        moved = work.copied[rows] > 0
-        value = np.where((value < 0) & moved, work.copied[rows] / speed, value)
-    small = (work.copied[rows] > 0) & ~copies
-    value = np.where((value < 0) & small, SMALL_TRANSFER_NS, value)
-    value = np.where(single, alone, value)
+        known = _medians(equal[single], alone[single], works.total)
+    value = np.where(single, alone, _by_size(known[equal], work.copied[rows]))
+    del alone
     if several.any():
         value = _share_out(value, several, number, length)
         left = value < 0
         resolved = ~left & inside
         if left.any() and resolved.any():
-            elsewhere = _medians(equal[resolved], value[resolved], total)
+            elsewhere = _medians(equal[resolved], value[resolved], works.total)
             value = np.where(left, elsewhere[equal], value)
     gpu[rows] = np.where(value >= 0, value, -1).astype(np.int64)
     firm[rows] = sure[rows] = told
     if len(size):
-        firm[rows] |= inside & same.alike[number]
-        sure[rows] |= inside & same.sure[number]
+        firm[rows] |= inside & shown.same.alike[number]
+        sure[rows] |= inside & shown.same.sure[number]
     return _Expected(gpu, firm, sure)
+
+
+def _by_size(value: NDArray[np.float64], copied: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Give transfers of unknown time what their bytes take at the speed of the others, in place; return the times."""
+    timed = (copied >= WORTH_TIMING_BYTES) & (value > 0)
+    if timed.any():
+        speed = float((copied[timed] / value[timed]).max())
+        moved = np.flatnonzero((value < 0) & (copied > 0))
+        value[moved] = copied[moved] / speed
+    value[(value < 0) & (copied > 0) & (copied < WORTH_TIMING_BYTES)] = SMALL_TRANSFER_NS
+    return value
 
 
 def _share_out(
@@ -380,19 +498,18 @@ def _fit(
     timeline: Timeline,
     work: DeviceWork,
     order: NDArray[np.int64],
-    expected: NDArray[np.int64],
+    gpu: NDArray[np.int64],
     tolerance: int,
     allowed: NDArray[np.int64],
     excused: NDArray[np.int64] | None = None,
 ) -> GpuTimes:
-    """Fit the GPU's times to the waits. Arguments as for the kernel; `expected` and `allowed` have shape (n,),
-    `excused` (sites,), in nanoseconds; without the latter, no wait is doubted.
+    """Fit the GPU's times to the waits. Arguments as for the kernel; `gpu` and `allowed` have shape (n,),
+    `excused` (sites,), in nanoseconds; without the latter, no wait is doubted. `gpu` becomes the result's.
     """
     if excused is None:
         excused = np.full(int(timeline.site.max(initial=-1)) + 1, ENDLESS_NS)
-    gpu = expected.astype(np.int64)
-    ready = np.zeros(len(timeline), np.int64)
-    latency = np.zeros(len(timeline), np.int64)
+    ready = np.empty(len(timeline), np.int64)
+    latency = np.empty(len(timeline), np.int64)
     # Waits shorten earlier work: the second pass sees from the beginning when it is done.
     for _ in range(2):
         explained, waited = run(
@@ -413,7 +530,7 @@ def _fit(
             work.events,
             WAITED_NS,
             tolerance,
-            allowed.astype(np.int64),
+            allowed,
             timeline.site,
             excused,
             gpu,

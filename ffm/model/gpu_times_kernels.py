@@ -54,12 +54,12 @@ def find_segments(
     next work arrived or the stream was seen to be idle; -1 if neither is known.
     """
     rows = len(order)
-    length = np.zeros(rows, np.int64)
-    key = np.zeros(rows, np.int64)
-    size = np.zeros(rows, np.int64)
+    length = np.empty(rows, np.int64)  # what is not written to takes no memory
+    key = np.empty(rows, np.int64)
+    size = np.empty(rows, np.int64)
     found = 0
-    members = np.zeros(rows, np.int32)
-    arrivals = np.zeros(rows, np.int64)
+    members = np.empty(rows, np.int32)
+    arrivals = np.empty(rows, np.int64)
     count = 0  # pending operations
     pending_stream = -1  # -2: of several streams
     idle_since = 0
@@ -242,8 +242,8 @@ def fit(
     last = np.full(streams + 1, -1, np.int64)  # each stream's last work that nothing has waited for
     last_anywhere = np.full(processes, -1, np.int64)  # the stream of a process's last work,
     last_ordered = np.full(processes, -1, np.int64)  # and of the last that the legacy stream orders
-    before = np.full(len(thread), -1, np.int64)  # the previous work on the same stream
-    begun = np.zeros(len(thread), np.int64)
+    before = np.empty(len(thread), np.int32)  # the previous work on the same stream
+    begun = np.empty(len(thread), np.int64)
     recorded = np.zeros(events + 1, np.int64)
     explained = 0
     waited = 0

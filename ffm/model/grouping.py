@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.compiled import PLAIN_ROWS, compiled, inner
+
+PART_ROWS = 1 << 15
+"""Rows of a part: a few columns of it fit into a processor's cache."""
 
 CHUNK = 1 << 20
 """Rows that are looked at together: bounds temporary memory."""
@@ -19,6 +23,13 @@ RADIX_GROUPS = 1 << 16
 """NumPy sorts 16-bit integers in linear time."""
 
 Integers = NDArray[Any]
+
+
+def parts(rows: int) -> Iterator[slice]:
+    """Return slices that divide so many rows into parts. A column computed part by part from others takes no memory for
+    temporary ones that grows with the run.
+    """
+    return (slice(begin, begin + PART_ROWS) for begin in range(0, rows, PART_ROWS))
 
 
 def numbered(*columns: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -71,7 +71,13 @@ def reused_memory(
 
 def without_keeping(partner: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the partners where memory without a taker is freed in the end, instead of left to the process's end."""
-    return np.where(partner == np.arange(len(partner)), np.int32(-1), partner)
+    rows = np.flatnonzero(partner >= 0)
+    kept = rows[partner[rows] == rows]
+    if not len(kept):
+        return partner
+    without = partner.copy()
+    without[kept] = -1
+    return without
 
 
 @dataclass(slots=True)

@@ -91,8 +91,7 @@ class Replay:
         self._expected = 1
         self._known: dict[tuple[bytes, bool], Replayed] = {}
         self._family = find_family(timeline, work, inference.order)
-        self._place = np.empty(len(timeline), np.int64)
-        self._place[inference.order] = np.arange(len(timeline))
+        self._place = _inverse(inference.order)
         self._ends = _thread_ends(timeline, len(work.process_of_thread))
         self._groups = _Groups(timeline, work, self._family)
         # If each process has one thread and one stream, stretches that run as before can be skipped.
@@ -367,6 +366,15 @@ class _Sets:
     def sooner(self, ends: NDArray[np.int64], early: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how much earlier the last of each set ends if each ends earlier by its own time."""
         return self.latest(ends) - self.latest(ends - early)
+
+
+def _inverse(order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the place of each row in an order, which is the same array if the rows are in order."""
+    if (order[1:] > order[:-1]).all():
+        return order
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place
 
 
 def _thread_ends(timeline: Timeline, threads: int) -> NDArray[np.int64]:

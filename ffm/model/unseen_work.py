@@ -43,21 +43,23 @@ def guess_unseen(
     site: NDArray[np.int32],
     work: DeviceWork,
     room: NDArray[np.int64],
+    rows: NDArray[np.int64],
     possible: NDArray[np.int64],
     known: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return nanoseconds for work that no wait shows, shape (n,).
+    """Return nanoseconds for work that no wait shows, in the shape of `rows`.
 
     Half of what is possible is the guess with the smallest maximum error. A GPU that keeps up has done its work before
     the next comes, every time that the same work is enqueued. If that says little, because the CPU was busy elsewhere
     for long, the work is taken to last no longer than most of what something waited for.
 
     Args:
-        site: the rows' call sites.
+        site: all rows' call sites.
         work: what they do on the GPU.
         room: how long each could take without keeping the next one waiting (`find_segments`); -1 if unknown.
-        possible: how long each could take at most, as far as the waits tell.
-        known: how long those take that waits show; -1 for the others.
+        rows: those that no wait shows, ascending.
+        possible: how long each of these could take at most, as far as the waits tell.
+        known: how long all rows take that waits show; -1 for the others.
     """
     guess = possible // 2
     told = np.flatnonzero(room >= 0)
@@ -66,7 +68,9 @@ def guess_unseen(
         counts = np.bincount(equal)
         first = np.concatenate(([0], np.cumsum(counts)[:-1]))
         least = sorted_within(equal, room[told], len(counts))[first + (FEW * counts).astype(np.int64)]
-        guess[told] = np.minimum(guess[told], least[equal] // 2)
+        held = np.flatnonzero(room[rows] >= 0)
+        place = np.searchsorted(told, rows[held])
+        guess[held] = np.minimum(guess[held], least[equal[place]] // 2)
     shown = (known >= 0) & ~_few_bytes(work)
     return np.minimum(guess, int(np.median(known[shown]))) if shown.any() else guess
 

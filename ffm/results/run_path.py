@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ffm.errors import FfmError
 from ffm.model.device import DeviceWork
+from ffm.model.gpu_times import Inference
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.fixed import Fixed
@@ -74,23 +75,25 @@ def _meetings(timeline: Timeline, work: DeviceWork, threads: Threads) -> Meeting
     return joined_teams(timeline, threads) if work.awaits is None else told_meetings(timeline, work.awaits)
 
 
-def path_shares(timeline: Timeline, work: DeviceWork, replay: Replay) -> PathShares:
+def path_shares(timeline: Timeline, work: DeviceWork, inference: Inference, threads: Threads) -> PathShares:
     """Return the shares of the critical path, and on how much of it all timelines of the GPU agree, 0 to 1. That is
     None if the GPU's times were recorded.
 
     Of a long run, a path by rows takes more memory than anything else: only a part of it exists at any time.
     """
-    inference, threads = replay.inference, replay.threads
     meetings = joined_teams(timeline, threads)
+    graph = build_graph(timeline, work, inference, inference.likely)
+    paths = [find_stretches(timeline, work, graph, threads, meetings)]
     nanoseconds = np.zeros(len(Part) + 1)
-    paths = []
-    for times in (inference.likely, inference.slow, inference.fast)[: 3 if work.began is None else 1]:
+    for part in cut_in_parts(timeline, work, graph, paths[0]):
+        nanoseconds += _nanoseconds(timeline, part)
+    if work.began is not None:
+        return _shares(nanoseconds, None)
+    for times in (inference.slow, inference.fast):
+        del graph
         graph = build_graph(timeline, work, inference, times)
         paths.append(find_stretches(timeline, work, graph, threads, meetings))
-        if len(paths) == 1:
-            for part in cut_in_parts(timeline, work, graph, paths[0]):
-                nanoseconds += _nanoseconds(timeline, part)
-    return _shares(nanoseconds, agreement(paths) if len(paths) > 1 else None)
+    return _shares(nanoseconds, agreement(paths))
 
 
 def run_path(results: Results) -> tuple[RunPath, Replay]:

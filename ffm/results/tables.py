@@ -46,7 +46,19 @@ def whole_arrow_file(path: Path) -> Iterator[Any]:
         yield sink
 
 
-def stored_table(document: Document, name: str, table: Table, folder: Path) -> Columns:
+class MappedColumns(Columns):
+    """Columns of a mapped file."""
+
+    def __init__(self, columns: Columns, content: mmap.mmap | bytes) -> None:
+        super().__init__(columns)
+        self._content = content
+
+    def release(self) -> None:
+        """Give back their memory; what is looked at again is read again."""
+        release(self._content)
+
+
+def stored_table(document: Document, name: str, table: Table, folder: Path) -> MappedColumns:
     """Map the columns of a document's table, and check that they are unchanged and valid.
 
     Raises:
@@ -60,7 +72,7 @@ def stored_table(document: Document, name: str, table: Table, folder: Path) -> C
     except ColumnError as error:
         raise DocumentError(f"{path} is not as this ffm writes it: {error}. {make_anew(type(document))}") from error
     release(content)
-    return columns
+    return MappedColumns(columns, content)
 
 
 def counts_of(document: Document) -> dict[str, int]:

@@ -26,7 +26,7 @@ from ffm.evidence.operations import EVENTS, function_name
 from ffm.evidence.pinning import memory_to_pin
 from ffm.evidence.staged_copies import sites_of_staged_copies
 from ffm.model.device import DeviceWork
-from ffm.model.gpu_times import infer_gpu_times
+from ffm.model.gpu_times import infer_likely_times
 from ffm.model.grouping import numbered
 from ffm.model.necessity import REQUIRED, Comparison, Reason
 from ffm.model.replay import Replay
@@ -38,7 +38,7 @@ from ffm.results.columns import Columns
 from ffm.results.documents import Baseline, Document, Memory, Run, SyncUse, Tracing, read_owned
 from ffm.results.folder import ResultsFolder, application_name
 from ffm.results.identity import agreeing, begin_run
-from ffm.results.tables import stored_table
+from ffm.results.tables import MappedColumns, stored_table
 from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings, SiteDescription, write_results
 from ffm.stages.memory import GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS
@@ -136,28 +136,50 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
 def _findings(
     folder: ResultsFolder, on: dict[str, str], baseline: Baseline, tracing: Tracing, memory: Memory, sync_use: SyncUse
 ) -> Findings:
-    """Join what the stages found; what is not in the result is released."""
+    """Join what the stages found, and take the probes out of the run's times."""
     columns = stored_table(tracing, "events", EVENTS, folder.root)
+    traced = _traced_findings(folder, on, columns, baseline, tracing, memory, sync_use)
+    columns.release()
+    assert traced.work is not None
+    timeline = _without_probes(traced.timeline, traced.work, columns["probe"], tracing.wait_latency.least)
+    columns.release()
+    return dataclasses.replace(traced, timeline=timeline, probes_s=longer_by(traced.timeline, timeline))
+
+
+def _traced_findings(
+    folder: ResultsFolder,
+    on: dict[str, str],
+    columns: MappedColumns,
+    baseline: Baseline,
+    tracing: Tracing,
+    memory: Memory,
+    sync_use: SyncUse,
+) -> Findings:
+    """Join what the stages found, with times as they were traced; what is not in the result is released."""
     host_memory = stored_table(tracing, "host_memory", HOST_MEMORY, folder.root)
     joined = _join(columns, tracing, memory, sync_use, folder)
     wall_s = baseline.run.wall_s if baseline.run else 0.0
+    columns.release()
     assumed = columns if tracing.run is None or tracing.run.sees_waits else with_documented_waits(columns)
     traced = _timeline(assumed, joined, wall_s)
-    work = device_work(assumed, traced.thread, _gpu_times(columns, tracing, memory, folder))
-    timeline = _without_probes(traced, work, columns["probe"], tracing.wait_latency.least)
+    gpu_times = _gpu_times(columns, tracing, memory, folder)
+    columns.release()
+    work = device_work(assumed, traced.thread, gpu_times)
+    del assumed
+    columns.release()
     named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
     command = baseline.run.command if baseline.run else []
     links = allocation_links(columns, host_memory)
-    sites = _sites(columns, joined, _misplaced(timeline), len(named.stacks), functions_of_stacks(host_memory))
+    sites = _sites(columns, joined, _misplaced(traced), len(named.stacks), functions_of_stacks(host_memory))
     _add_downloads(sites, columns, tracing, memory, folder)
-    _name_buffers(sites, links, timeline, BufferNames(named.stacks, named.modules))
+    _name_buffers(sites, links, traced, BufferNames(named.stacks, named.modules))
     stages = (baseline, tracing, memory, sync_use)
     return Findings(
         runs=on,
         application=application_name(command),
         command=command,
         wall_s=wall_s,
-        timeline=timeline,
+        timeline=traced,
         sites=sites,
         stacks=named.stacks,
         modules=named.modules,
@@ -165,7 +187,7 @@ def _findings(
         costs=[_cost(document, baseline) for document in stages],
         matching=_matching(columns, joined),
         allocations=links,
-        pinning=_pinning(columns, timeline),
+        pinning=_pinning(columns, traced),
         timing=_timing(joined.reason),
         sharing=joined.reason == Reason.SHARED_MEMORY,
         work=work,
@@ -174,7 +196,6 @@ def _findings(
         watch=memory.watch,
         not_measured=np.unique(columns["stack"][joined.left_out]).tolist(),
         staged=sites_of_staged_copies(columns),
-        probes_s=longer_by(traced, timeline),
         notes=named.notes
         + unread_python(tracing.run)
         + unrecorded_notes(stages)
@@ -189,7 +210,7 @@ def _findings(
 
 def _without_probes(traced: Timeline, work: DeviceWork, probe: NDArray[np.int64], least_latency_ns: int) -> Timeline:
     """Return the run as it would be without probes; what is inferred from the run as it was is released."""
-    inference = infer_gpu_times(traced, work, least_latency_ns)
+    inference = infer_likely_times(traced, work, least_latency_ns)
     return Replay(traced, work, inference).without_probes(probe)
 
 

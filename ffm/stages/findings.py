@@ -188,9 +188,6 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         sequences=sequences,
         costs=findings.costs,
         matching=findings.matching,
-        path=None
-        if estimates.replay is None or findings.work is None or not len(timeline)
-        else path_shares(timeline, findings.work, estimates.replay),
         timing=_timing(findings, _kept(timeline, timed, estimates)),
         sharing=_kept(timeline, sharing, estimates),
         unproved=unproved,
@@ -207,7 +204,12 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
         explained=_explained(findings, estimates),
         notes=findings.notes + note + _process_note(findings),
     )
-    return analysis, membership
+    if estimates.replay is None or findings.work is None or not len(timeline):
+        return analysis, membership
+    inference, threads = estimates.replay.inference.work_alone(), estimates.replay.threads
+    del estimates  # finding the path takes as much memory again
+    path = path_shares(timeline, findings.work, inference, threads)
+    return msgspec.structs.replace(analysis, path=path), membership
 
 
 def _timing(findings: Findings, kept: list[KeptWait]) -> list[TimingWait]:

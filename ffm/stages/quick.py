@@ -14,7 +14,7 @@ from ffm.evidence.documented_waits import with_documented_waits
 from ffm.evidence.marked_iterations import rows_of_marked
 from ffm.evidence.operations import EVENTS, function_name
 from ffm.evidence.staged_copies import sites_of_staged_copies
-from ffm.model.gpu_times import infer_gpu_times
+from ffm.model.gpu_times import infer_likely_times
 from ffm.model.replay import Replay
 from ffm.results.analysis_document import Analysis
 from ffm.results.columns import Columns
@@ -62,7 +62,7 @@ def analyse_trace(source: ResultsFolder, target: ResultsFolder) -> Analysis:
         ProgramError: The program did not use the GPU.
     """
     tracing, own = read_owned(Tracing, source.document("tracing"))
-    columns = stored_table(tracing, "events", EVENTS, source.root)
+    columns: Columns = stored_table(tracing, "events", EVENTS, source.root)
     run = tracing.run
     if run is None or not len(columns["start"]):
         program = run.command[0] if run is not None and run.command else "The program"
@@ -75,7 +75,7 @@ def analyse_trace(source: ResultsFolder, target: ResultsFolder) -> Analysis:
         columns = with_documented_waits(columns)
     traced = traced_timeline(columns)
     work = device_work(columns, traced.thread, np.full(len(traced), -1, np.int64))
-    inference = infer_gpu_times(traced, work, tracing.wait_latency.least)
+    inference = infer_likely_times(traced, work, tracing.wait_latency.least)
     timeline = Replay(traced, work, inference).without_probes(columns["probe"])
     named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
     findings = Findings(

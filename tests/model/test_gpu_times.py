@@ -7,11 +7,12 @@ import dataclasses
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from simulator import SYNC, Call, live, programs, traced
 
-from ffm.model import compiled
+from ffm.model import compiled, grouping
 from ffm.model.device import Action
-from ffm.model.gpu_times import Inference, infer_gpu_times
+from ffm.model.gpu_times import Inference, infer_gpu_times, infer_likely_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Problem
 
@@ -118,6 +119,24 @@ def test_the_interval_encloses_the_estimate(calls: list[Call]) -> None:
     timeline, work, _ = traced(calls)
     found = Replay(timeline, work, infer_gpu_times(timeline, work)).selected(np.ones(len(calls), bool))
     assert 0 <= found.low_s <= found.likely_s <= found.high_s <= live(calls, [False] * len(calls)).end / 1e9
+
+
+@given(programs(streams=2), st.integers(1, 5), st.booleans())
+def test_any_size_of_part_gives_the_same_times(calls: list[Call], size: int, late: bool) -> None:
+    """What is computed part by part is the same to the nanosecond; so is the likely timeline alone."""
+    timeline, work, gpu = traced(calls)
+    work = dataclasses.replace(work, measured=np.where(np.arange(len(calls)) % 3 == 0, gpu, -1))
+    whole = infer_gpu_times(timeline, work, 5_000, anything_late=late)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grouping, "PART_ROWS", size)
+        divided = infer_gpu_times(timeline, work, 5_000, anything_late=late)
+        alone = infer_likely_times(timeline, work, 5_000)
+    pairs = [(whole.likely, divided.likely), (whole.slow, divided.slow), (whole.fast, divided.fast)]
+    for first, second in [*pairs, (whole.likely, alone.likely)]:
+        for name in ("gpu", "ready", "latency"):
+            assert getattr(first, name).tolist() == getattr(second, name).tolist()
+        assert first.explained == second.explained
+    assert alone.latency_ns == whole.latency_ns
 
 
 @given(programs(streams=2))

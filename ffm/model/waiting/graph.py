@@ -117,7 +117,7 @@ def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, time
         work.streams,
         work.events,
         0 if known else WAITED_NS,
-        np.where(began >= 0, work.measured.clip(0), times.gpu),
+        np.where(began >= 0, work.measured.clip(0), times.gpu) if known else times.gpu,
         began,
         graph.gpu_begin,
         graph.gpu_end,

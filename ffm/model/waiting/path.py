@@ -25,8 +25,8 @@ from ffm.model.waiting import path_kernels
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, WORTH_FOLLOWING_NS, Graph, Threads
 from ffm.model.waiting.meetings import Meetings
 
-STRETCHES_AT_ONCE = 1 << 16
-"""How many stretches of a long path are cut at once."""
+ROWS_AT_ONCE = 1 << 18
+"""About so many rows of a long path are cut at once."""
 
 
 class Part(IntEnum):
@@ -105,8 +105,40 @@ def find_path(
 
 def cut_in_parts(timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches) -> Iterator[Path]:
     """Yield a path part by part, so that no more than a part of a long run's is in memory."""
-    for begin in range(0, len(stretches.kind), STRETCHES_AT_ONCE):
-        yield _cut(timeline, work, graph, stretches.some(slice(begin, begin + STRETCHES_AT_ONCE)))
+    stretches, rows = _in_short_stretches(timeline, work, stretches)
+    over = np.cumsum(rows + 1)
+    begin = 0
+    while begin < len(over):
+        before = over[begin - 1] if begin else 0
+        end = max(int(np.searchsorted(over, before + ROWS_AT_ONCE, side="right")), begin + 1)
+        yield _cut(timeline, work, graph, stretches.some(slice(begin, end)))
+        begin = end
+
+
+def _in_short_stretches(
+    timeline: Timeline, work: DeviceWork, stretches: Stretches
+) -> tuple[Stretches, NDArray[np.int64]]:
+    """Divide the stretches of threads where rows begin, so that none covers much more than `ROWS_AT_ONCE` rows; also
+    return how many rows each covers.
+    """
+    begins = np.searchsorted(timeline.thread, np.arange(len(work.process_of_thread) + 1))
+    first, rows = np.zeros((2, len(stretches.kind)), np.int64)
+    host = np.flatnonzero(stretches.kind == path_kernels.ON_HOST)
+    for thread in np.unique(stretches.where[host]).tolist():
+        mine = host[stretches.where[host] == thread]
+        start = timeline.start[begins[thread] : begins[thread + 1]]
+        first[mine] = begins[thread] + np.searchsorted(start, stretches.begin[mine], side="right")
+        rows[mine] = begins[thread] + np.searchsorted(start, stretches.end[mine], side="right") - first[mine]
+    times = 1 + rows // ROWS_AT_ONCE
+    begin, end = np.repeat(stretches.begin, times), np.repeat(stretches.end, times)
+    place = np.cumsum(times) - times
+    for number in np.flatnonzero(times > 1).tolist():
+        borders = timeline.start[first[number] + ROWS_AT_ONCE * np.arange(1, times[number]) - 1]
+        begin[place[number] + 1 : place[number] + times[number]] = borders
+        end[place[number] : place[number] + times[number] - 1] = borders
+    again = np.repeat(np.arange(len(times)), times)
+    divided = Stretches(stretches.kind[again], stretches.where[again], begin, end, stretches.lane[again])
+    return divided, np.repeat(-(-rows // times), times)
 
 
 def find_stretches(
@@ -133,7 +165,8 @@ def find_stretches(
         leads[started] = work.awaits[started]
         led[started] = timeline.start[leads[started]]
     jumps = np.sort(np.concatenate((2 * np.flatnonzero(leads >= 0), 2 * np.flatnonzero(graph.cause >= 0) + 1)))
-    over = end + timeline.gap
+    end += timeline.gap
+    over = end
     last_call, last_work = int(np.argmax(over)), int(np.argmax(graph.gpu_end))
     ends_on_gpu = graph.gpu_end[last_work] > over[last_call]
     stretches = run(
@@ -228,7 +261,9 @@ def _leads(
         within = (end[last] <= timeline.start[rows]) & (end[last] >= end[rows - 1])
         within &= timeline.start[rows] - end[rows - 1] > WORTH_FOLLOWING_NS
         leads[rows[within]] = last[within]
-    return leads, np.where(leads >= 0, end[leads], -1)
+    led = np.full(len(timeline), -1, np.int64)
+    led[leads >= 0] = end[leads[leads >= 0]]
+    return leads, led
 
 
 def _lead_from_meetings(
