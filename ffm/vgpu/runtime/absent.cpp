@@ -1,5 +1,5 @@
-/* What the virtual GPU lacks: CUDA arrays, textures, surfaces, memory shared between processes, cooperative launches,
- * and graph nodes added by description or during capture. */
+/* What the virtual GPU lacks: CUDA arrays, textures, surfaces, memory shared between processes, and
+ * graph nodes added by description or during capture. */
 #include "runtime_api.h"
 
 using namespace cudart;
@@ -36,7 +36,6 @@ ABSENT(cudaGraphDebugDotPrint, (cudaGraph_t, const char *, unsigned int))
 ABSENT(cudaGraphAddNode, (cudaGraphNode_t *, cudaGraph_t, const cudaGraphNode_t *, const cudaGraphEdgeData *, size_t,
                           cudaGraphNodeParams *))
 ABSENT(cudaGraphConditionalHandleCreate, (cudaGraphConditionalHandle *, cudaGraph_t, unsigned int, unsigned int))
-ABSENT(cudaLaunchCooperativeKernel, (const void *, dim3, dim3, void **, size_t, cudaStream_t))
 ABSENT(cudaMemPoolSetAccess, (cudaMemPool_t, const cudaMemAccessDesc *, size_t))
 ABSENT(cudaStreamBeginCaptureToGraph,
        (cudaStream_t, cudaGraph_t, const cudaGraphNode_t *, const cudaGraphEdgeData *, size_t, cudaStreamCaptureMode))

@@ -67,6 +67,16 @@ cudaError_t launch_configured(const DriverTable &driver, const cudaLaunchConfig_
     return result == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration : from(result);
 }
 
+cudaError_t launch_cooperatively(const DriverTable &driver, const void *function, dim3 grid, dim3 block,
+                                 void **arguments, std::size_t shared_bytes, cudaStream_t stream)
+{
+    cudaLaunchAttribute cooperative = {};
+    cooperative.id = cudaLaunchAttributeCooperative;
+    cooperative.val.cooperative = 1;
+    const cudaLaunchConfig_t config = {grid, block, shared_bytes, stream, &cooperative, 1};
+    return launch_configured(driver, &config, function, arguments);
+}
+
 /* What is between <<< and >>>, from its evaluation until the kernel's stub takes it. */
 struct CallConfiguration {
     dim3 grid, block;
@@ -97,6 +107,11 @@ RUNTIME_CALL_PER_STREAM(cudaLaunchKernel, ptsz,
 RUNTIME_CALL_PER_STREAM(cudaLaunchKernelExC, ptsz,
                         (const cudaLaunchConfig_t *config, const void *function, void **arguments),
                         launch_configured(driver, config, function, arguments))
+
+RUNTIME_CALL_PER_STREAM(cudaLaunchCooperativeKernel, ptsz,
+                        (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
+                         cudaStream_t stream),
+                        launch_cooperatively(driver, function, grid, block, arguments, shared_bytes, stream))
 
 /* What the stubs that nvcc generates for kernels call (crt/device_functions.h, crt/host_runtime.h). */
 extern "C" __attribute__((visibility("default"))) unsigned

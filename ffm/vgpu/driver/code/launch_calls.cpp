@@ -1,4 +1,4 @@
-/* cuLaunchKernel and cuLaunchKernelEx. */
+/* cuLaunchKernel, cuLaunchKernelEx and cuLaunchCooperativeKernel. */
 #include <algorithm>
 
 #include "foundation/configuration.h"
@@ -67,8 +67,6 @@ bool is_hint(const CUlaunchAttribute &attribute)
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
         return true;
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: /* all blocks of a grid can always wait for each other */
-        return true;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
         return attribute.value.clusterDim.x * attribute.value.clusterDim.y * attribute.value.clusterDim.z <= 1;
     default:
@@ -83,22 +81,44 @@ CUresult launch_configured(const CUlaunchConfig *config, DefaultStream default_s
         return CUDA_ERROR_INVALID_VALUE;
     CUevent recorded[2];
     unsigned events = 0;
+    bool cooperative = false;
     for (unsigned index = 0; index < config->numAttrs; ++index) {
         const CUlaunchAttribute &attribute = config->attrs[index];
         if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT && events < 2)
             recorded[events++] = attribute.value.programmaticEvent.event;
         else if (attribute.id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT && events < 2)
             recorded[events++] = attribute.value.launchCompletionEvent.event;
+        else if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+            cooperative = attribute.value.cooperative != 0;
         else if (!is_hint(attribute))
             return CUDA_ERROR_NOT_SUPPORTED;
     }
     const LaunchShape shape = {{config->gridDimX, config->gridDimY, config->gridDimZ},
                                {config->blockDimX, config->blockDimY, config->blockDimZ},
-                               config->sharedMemBytes};
+                               config->sharedMemBytes,
+                               cooperative};
     CUresult result = launch_on(config->hStream, default_stream, function, shape, arguments, extra);
     for (unsigned index = 0; index < events && result == CUDA_SUCCESS; ++index) /* later than necessary */
         result = record_event(recorded[index], config->hStream, default_stream);
     return result;
+}
+
+/* Whether the kernel's own limits (.maxntid, .reqntid) allow such blocks. */
+bool allows(const ptx::Code &code, const LaunchShape &shape)
+{
+    bool any = code.required_threads[0] == 0;
+    std::uint32_t threads = shape.block[0] * shape.block[1] * shape.block[2];
+    return threads <= code.maximum_threads &&
+           (any || std::equal(shape.block, shape.block + 3, code.required_threads));
+}
+
+/* Whether all blocks run at a time. */
+bool fits_at_once(const ptx::Code &code, const LaunchShape &shape)
+{
+    int threads = static_cast<int>(shape.block[0] * shape.block[1] * shape.block[2]);
+    double at_once = static_cast<double>(resident_blocks(threads, code.shared_size + shape.dynamic_shared)) *
+                     configuration().multiprocessors;
+    return static_cast<double>(shape.grid[0]) * shape.grid[1] * shape.grid[2] <= at_once;
 }
 
 /* What the kernel reads and writes: a copy of its arguments, with the GPU's own view of host memory. */
@@ -141,9 +161,11 @@ CUresult vgpu::check_launch(Kernel &kernel, const LaunchShape &shape, void *cons
         return CUDA_ERROR_INVALID_VALUE;
     const ptx::Code *code;
     CUresult result = find_code(kernel, code);
-    if (result == CUDA_SUCCESS && code && code->shared_size + shape.dynamic_shared > shared_memory_per_block)
-        result = CUDA_ERROR_INVALID_VALUE;
-    return result;
+    if (result != CUDA_SUCCESS || !code)
+        return result;
+    if (code->shared_size + shape.dynamic_shared > shared_memory_per_block || !allows(*code, shape))
+        return CUDA_ERROR_INVALID_VALUE;
+    return shape.cooperative && !fits_at_once(*code, shape) ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
 OperationReference vgpu::launch_operation(Context *context, Kernel &kernel, const LaunchShape &shape,
@@ -182,8 +204,15 @@ DRIVER_CALL_PER_STREAM(cuLaunchKernel, ptsz,
                         unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
                         CUstream stream, void **arguments, void **extra),
                        launch_on(stream, default_stream, function,
-                                 LaunchShape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes},
+                                 LaunchShape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, false},
                                  arguments, extra))
+DRIVER_CALL_PER_STREAM(cuLaunchCooperativeKernel, ptsz,
+                       (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                        unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
+                        CUstream stream, void **arguments),
+                       launch_on(stream, default_stream, function,
+                                 LaunchShape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, true},
+                                 arguments, nullptr))
 DRIVER_CALL_PER_STREAM(cuLaunchKernelEx, ptsz,
                        (const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra),
                        launch_configured(config, default_stream, function, arguments, extra))

@@ -133,9 +133,7 @@ CUresult get_attribute(int *value, CUfunction_attribute attribute, const void *h
         *value = set->second;
         return CUDA_SUCCESS;
     }
-    ptx::KernelProperties properties;
-    if (CompiledCode *compiled = kernel->module->compiled.get(); compiled && compiled->program())
-        properties = compiled->program()->properties(kernel->entry->name);
+    const ptx::KernelProperties properties = properties_of(*kernel);
     switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
         *value = static_cast<int>(properties.maximum_threads);
@@ -223,6 +221,13 @@ Kernel *vgpu::find_kernel(const void *handle)
 {
     std::lock_guard<std::mutex> lock(loaded().mutex);
     return loaded().kernels.count(handle) ? static_cast<Kernel *>(const_cast<void *>(handle)) : nullptr;
+}
+
+ptx::KernelProperties vgpu::properties_of(const Kernel &kernel)
+{
+    const CompiledCode *compiled = kernel.module->compiled.get();
+    return compiled && compiled->program() ? compiled->program()->properties(kernel.entry->name)
+                                           : ptx::KernelProperties{};
 }
 
 CUresult vgpu::find_code(Kernel &kernel, const ptx::Code *&code)

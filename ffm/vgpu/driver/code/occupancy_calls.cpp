@@ -1,6 +1,4 @@
-/* cuOccupancy…: how many blocks of a kernel run at a time. Here only the number of threads limits them. */
-#include <algorithm>
-
+/* cuOccupancy…: how many blocks of a kernel run at a time. */
 #include "contexts/context.h"
 #include "foundation/device_limits.h"
 #include "module.h"
@@ -10,29 +8,32 @@ using namespace vgpu;
 namespace
 {
 
-CUresult active_blocks(int *blocks, const void *function, int block_size)
+CUresult active_blocks(int *blocks, const void *function, int block_size, std::size_t dynamic_shared)
 {
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
         return result;
     if (!blocks || block_size <= 0)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!find_kernel(function))
+    const Kernel *kernel = find_kernel(function);
+    if (!kernel)
         return CUDA_ERROR_INVALID_HANDLE;
-    *blocks = block_size > threads_per_block
+    const ptx::KernelProperties properties = properties_of(*kernel);
+    *blocks = block_size > static_cast<int>(properties.maximum_threads)
                   ? 0
-                  : std::min(blocks_per_multiprocessor, threads_per_multiprocessor / block_size);
+                  : resident_blocks(block_size, properties.shared_size + dynamic_shared);
     return CUDA_SUCCESS;
 }
 
 } // namespace
 
-DRIVER_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor)(int *blocks, CUfunction function, int block_size, size_t)
+DRIVER_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor)(int *blocks, CUfunction function, int block_size,
+                                                        size_t dynamic_shared)
 {
-    return active_blocks(blocks, function, block_size);
+    return active_blocks(blocks, function, block_size, dynamic_shared);
 }
 DRIVER_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(int *blocks, CUfunction function, int block_size,
-                                                                  size_t, unsigned int)
+                                                                  size_t dynamic_shared, unsigned int)
 {
-    return active_blocks(blocks, function, block_size);
+    return active_blocks(blocks, function, block_size, dynamic_shared);
 }

@@ -39,7 +39,7 @@ CUresult private_launch(CUkernel handle, const std::uint32_t grid[3], const std:
     if (result != CUDA_SUCCESS)
         return result;
     Kernel *kernel = find_kernel(handle);
-    const LaunchShape shape = {{grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, 0};
+    const LaunchShape shape = {{grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, 0, false};
     return kernel ? launch(*stream, *kernel, shape, arguments) : CUDA_ERROR_INVALID_HANDLE;
 }
 

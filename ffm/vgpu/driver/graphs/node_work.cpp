@@ -26,7 +26,8 @@ template <typename Parameters> CUresult launch_work(const Parameters *parameters
         return CUDA_ERROR_NOT_SUPPORTED;
     const LaunchShape shape = {{parameters->gridDimX, parameters->gridDimY, parameters->gridDimZ},
                                {parameters->blockDimX, parameters->blockDimY, parameters->blockDimZ},
-                               parameters->sharedMemBytes};
+                               parameters->sharedMemBytes,
+                               false};
     CUresult result = check_launch(*kernel, shape, parameters->kernelParams);
     if (result == CUDA_SUCCESS)
         work = KernelNode(*kernel, shape, parameters->kernelParams);

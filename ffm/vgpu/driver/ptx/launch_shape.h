@@ -11,6 +11,7 @@ struct LaunchShape {
     std::uint32_t grid[3];          /* blocks */
     std::uint32_t block[3];         /* threads */
     std::size_t dynamic_shared = 0; /* bytes */
+    bool cooperative = false;       /* all blocks run at a time, and may wait for each other */
 };
 
 } // namespace vgpu

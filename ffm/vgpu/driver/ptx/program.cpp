@@ -5,6 +5,8 @@
 #include <cstring>
 #include <thread>
 
+#include "device_runtime.h"
+#include "foundation/device_limits.h"
 #include "machine/cache.h"
 #include "machine/compiler.h"
 #include "translation/indirect.h"
@@ -19,6 +21,13 @@ namespace
 bool in_memory(const Variable &variable)
 {
     return variable.space == Space::global || variable.space == Space::constant;
+}
+
+/* Of a block, as the kernel was compiled for. */
+std::uint32_t maximum_threads(const Function &kernel)
+{
+    std::uint32_t required = kernel.required_threads[0] * kernel.required_threads[1] * kernel.required_threads[2];
+    return required > 0 ? required : kernel.maximum_threads > 0 ? kernel.maximum_threads : threads_per_block;
 }
 
 /* On a thread of the driver's own: the program's may be watched, instruction by instruction, or have a small stack. */
@@ -46,7 +55,10 @@ std::string compile_aside(const std::string &assembly)
 
 } // namespace
 
-Program::Program(const std::string &text) : module_(parse(text)) {}
+Program::Program(const std::string &text) : module_(parse(text))
+{
+    add_device_runtime(module_);
+}
 
 void Program::describe(CodeContents &contents) const
 {
@@ -131,6 +143,8 @@ void Program::build(const std::string &name, Kernel &kernel)
 const Code &Program::code(const std::string &name)
 {
     std::lock_guard<std::mutex> lock(mutex_);
+    kernel.code.maximum_threads = maximum_threads(*unit.kernel);
+    std::copy_n(unit.kernel->required_threads, 3, kernel.code.required_threads);
     Kernel &kernel = kernels_[name];
     if (!kernel.object && kernel.error.empty()) {
         try {
@@ -157,10 +171,8 @@ KernelProperties Program::properties(const std::string &name) const
     properties.local_size = unit.local_size;
     for (const Variable &variable : module_.variables)
         if (variable.space == Space::constant)
+    properties.maximum_threads = maximum_threads(kernel);
             properties.constant_size += variable.size;
-    std::uint32_t required = kernel.required_threads[0] * kernel.required_threads[1] * kernel.required_threads[2];
-    if (required > 0 || kernel.maximum_threads > 0)
-        properties.maximum_threads = required > 0 ? required : kernel.maximum_threads;
     return properties;
 }
 

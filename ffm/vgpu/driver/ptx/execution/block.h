@@ -25,7 +25,7 @@ struct Block {
     std::uint32_t dynamic_shared; /* bytes */
     std::int32_t spins;           /* accesses that may be part of a spinning loop, until the next thread's turn */
     std::uint32_t grid_id;
-    std::uint64_t workspace; /* of a cooperative grid */
+    std::uint64_t workspace; /* of a cooperative grid; else 0 */
 
     BlockRun *run;
 };

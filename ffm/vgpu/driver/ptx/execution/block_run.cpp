@@ -48,7 +48,7 @@ BlockRun::BlockRun(Launch &launched, StackPool &stacks, std::uint64_t number) : 
     block.dynamic_shared = static_cast<std::uint32_t>(shape.dynamic_shared);
     block.spins = spins_per_turn;
     block.grid_id = launch.id;
-    block.workspace = reinterpret_cast<std::uint64_t>(launch.workspace.data());
+    block.workspace = shape.cooperative ? reinterpret_cast<std::uint64_t>(launch.workspace.data()) : 0;
     block.run = this;
     if (launch.code.schedule == Schedule::loop)
         thread_count_ = warp_count_ = 1; /* one that runs all */

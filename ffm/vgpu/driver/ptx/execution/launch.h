@@ -25,7 +25,9 @@ struct Code {
     Schedule schedule = Schedule::loop;
     std::size_t shared_size = 0; /* bytes of static shared variables */
     std::size_t local_size = 0;
-    std::size_t frame_size = 0; /* bytes that a thread keeps while it waits; of coroutines */
+    std::size_t frame_size = 0; /* bytes that a thread of a coroutine, or a warp of regions, keeps while it waits */
+    std::uint32_t maximum_threads = 0;             /* of a block (.maxntid, .reqntid) */
+    std::uint32_t required_threads[3] = {0, 0, 0}; /* .reqntid; 0: any */
 
     /* From one thread's frame to the next one's: an odd number of cache lines, so that the same word of all frames lies
      * in different lines of the cache. */

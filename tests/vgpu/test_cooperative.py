@@ -1,0 +1,98 @@
+"""Cooperative launches, whose blocks wait for each other, and the limits that a kernel sets itself."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda.bindings import driver
+from ptx import Program, Status, download, kernel, quick_gpu, upload
+from virtual_gpu import checked
+
+pytestmark = pytest.mark.virtual_gpu
+
+DECLARED = """
+.extern .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope);
+.extern .func (.param .b32 error) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);
+"""
+# Each block adds its number to a word, waits for the others, and writes the sum that it finds; three times.
+ROUNDS = """
+    .reg .b32 %s<4>;
+    .reg .b64 %g;
+    .param .b32 scope; .param .b64 handle; .param .b64 given; .param .b32 flags; .param .b32 error;
+    st.param.b32 [scope], 1;
+    call (handle), cudaCGGetIntrinsicHandle, (scope);
+    ld.param.b64 %g, [handle];
+    st.param.b64 [given], %g;
+    st.param.b32 [flags], 0;
+    mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, 0;
+again:
+    setp.eq.u32 %p, %r0, 0;
+    mul.wide.u32 %w0, %r2, 4; add.u64 %w0, %a0, %w0;
+    @%p red.global.add.u32 [%w0], %r1;
+    call (error), cudaCGSynchronize, (given, flags);
+    ld.param.b32 %s1, [error];
+    ld.global.u32 %s2, [%w0];
+    mad.lo.u32 %r3, %r2, 512, %r1; mul.wide.u32 %w1, %r3, 4; add.u64 %w1, %a1, %w1;
+    st.global.u32 [%w1], %s2;
+    add.u32 %r2, %r2, 1; setp.lt.u32 %q, %r2, 3;
+    @%q bra again;
+    @%p st.global.u32 [%a2], %s1;
+"""
+
+
+def launch_cooperatively(program: Program, blocks: int, threads: int, *arguments: Any) -> driver.CUresult:
+    """Launch the kernel `k`, and return the launch's or the synchronization's error."""
+    function = checked(driver.cuModuleGetFunction(program.module, b"k"))
+    values = [ctypes.c_uint64(int(argument)) for argument in arguments]
+    pointers = (ctypes.c_void_p * max(1, len(values)))(*[ctypes.addressof(value) for value in values])
+    shape = (blocks, 1, 1, threads, 1, 1)
+    status = driver.cuLaunchCooperativeKernel(function, *shape, 0, 0, ctypes.addressof(pointers))[0]
+    return status if status != Status.CUDA_SUCCESS else driver.cuCtxSynchronize()[0]
+
+
+def test_blocks_wait_for_each_other_in_a_cooperative_launch() -> None:
+    sums, found, error = np.zeros(3, np.uint32), np.zeros((3, 512), np.uint32), np.ones(1, np.uint32)
+    with quick_gpu():
+        addresses = [upload(array) for array in (sums, found, error)]
+        assert launch_cooperatively(Program(DECLARED + kernel("k", 3, ROUNDS)), 300, 64, *addresses) == 0
+        found, error = download(addresses[1], found), download(addresses[2], error)
+    assert (found[:, :300] == sum(range(300))).all()
+    assert error[0] == 0
+
+
+def test_blocks_of_an_ordinary_launch_cannot() -> None:
+    error = np.zeros(1, np.uint32)
+    with quick_gpu():
+        addresses = [upload(array) for array in (np.zeros(3, np.uint32), np.zeros((3, 512), np.uint32), error)]
+        assert Program(DECLARED + kernel("k", 3, ROUNDS)).launch("k", 2, 64, *addresses) == 0
+        assert download(addresses[2], error)[0] != 0
+
+
+def test_a_grid_that_does_not_fit_at_once_is_no_cooperative_one() -> None:
+    with quick_gpu():
+        assert checked(driver.cuDeviceGetAttribute(attribute("COOPERATIVE_LAUNCH"), 0)) == 1
+        program = Program(kernel("k", 0, ".shared .b8 some[40000];"))
+        function = checked(driver.cuModuleGetFunction(program.module, b"k"))
+        resident = checked(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, 1024, 0))
+        assert resident == 2
+        at_once = resident * checked(driver.cuDeviceGetAttribute(attribute("MULTIPROCESSOR_COUNT"), 0))
+        assert launch_cooperatively(program, at_once, 1024) == Status.CUDA_SUCCESS
+        too_large = Status.CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+        assert launch_cooperatively(program, at_once + 1, 1024) == too_large
+
+
+@pytest.mark.parametrize(("limit", "allowed", "refused"), [(".maxntid 64, 2, 1", 128, 129), (".reqntid 64", 64, 32)])
+def test_blocks_are_as_large_as_the_kernel_was_compiled_for(limit: str, allowed: int, refused: int) -> None:
+    with quick_gpu():
+        program = Program(kernel("k", 0, "").replace(") {", f") {limit} {{", 1))
+        assert program.launch("k", 1, allowed) == Status.CUDA_SUCCESS
+        assert program.launch("k", 1, refused) == Status.CUDA_ERROR_INVALID_VALUE
+
+
+def attribute(name: str) -> driver.CUdevice_attribute:
+    """The driver's number for an attribute of the device."""
+    found: driver.CUdevice_attribute = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+    return found
