@@ -658,3 +658,73 @@ def test_atomics_on_vectors_work_on_each_element() -> None:
     assert halves[12:16].tolist() == [1280, 640] * 2
     assert brains[16:20].tolist() == [0x3F80, 0, 0, 0x3F80]
     assert sums[10:].tolist() == [640, 640]
+
+
+def test_registers_of_all_types_and_local_variables_keep_their_values_while_threads_wait() -> None:
+    found = run(
+        """
+        .local .align 8 .b8 own[1024];
+        .reg .pred %even; .reg .b16 %half; .reg .b64 %wide, %place; .reg .f64 %real; .reg .b32 %turn, %one, %sum;
+        and.b32 %r1, %r0, 1; setp.eq.u32 %even, %r1, 0;
+        cvt.u16.u32 %half, %r0; cvt.u64.u32 %wide, %r0; shl.b64 %wide, %wide, 33; cvt.rn.f64.u32 %real, %r0;
+        mov.u64 %place, own; st.local.u32 [%place], %r0;
+        mov.u32 %turn, 0; mov.u32 %one, 1;
+    again:
+        bar.sync 0;
+        add.u16 %half, %half, 1; add.u64 %wide, %wide, 1; add.f64 %real, %real, 0d3FE0000000000000;
+        @%even bar.warp.sync 0x55555555;
+        @!%even bar.warp.sync 0xaaaaaaaa;
+        ld.local.u32 %r2, [%place]; add.u32 %r2, %r2, %one; st.local.u32 [%place], %r2;
+        add.u32 %turn, %turn, %one; setp.lt.u32 %p, %turn, 10;
+        @%p bra again;
+        @%even add.u16 %half, %half, 100;
+        cvt.u32.u16 %sum, %half; cvt.u32.u64 %r3, %wide; add.u32 %sum, %sum, %r3;
+        shr.u64 %wide, %wide, 33; cvt.u32.u64 %r3, %wide; add.u32 %sum, %sum, %r3;
+        cvt.rzi.u32.f64 %r3, %real; add.u32 %sum, %sum, %r3;
+        ld.local.u32 %r2, [%place]; add.u32 %sum, %sum, %r2;
+        st.global.u32 [%w0], %sum;
+    """,
+        80,
+    )
+    lanes = np.arange(80)
+    assert (found == (lanes + 10) + 10 + lanes + (lanes + 5) + (lanes + 10) + np.where(lanes % 2, 0, 100)).all()
+
+
+def test_lanes_of_a_warp_go_different_ways_to_what_they_wait_for() -> None:
+    found = run(
+        """
+        and.b32 %r1, %r0, 3; mov.u32 %r2, 0; mov.u32 %r3, 0;
+    again:
+        setp.ge.u32 %p, %r2, %r1;
+        @%p bra behind;
+        add.u32 %r3, %r3, 10;
+        add.u32 %r2, %r2, 1;
+        bra again;
+    behind:
+        setp.eq.u32 %q, %r1, 2;
+        @%q bra other;
+        shfl.sync.bfly.b32 %r4|%p, %r3, 1, 31, 0xffffffff;
+        bra join;
+    other:
+        add.u32 %r3, %r3, 1000;
+        shfl.sync.bfly.b32 %r4|%p, %r3, 1, 31, 0xffffffff;
+    join:
+        bar.sync 0;
+        mad.lo.u32 %r4, %r4, 100, %r3;
+        st.global.u32 [%w0], %r4;
+    """,
+        64,
+    )
+    own = np.array([0, 10, 1020, 30])
+    assert (found.reshape(-1, 4) == own[[1, 0, 3, 2]] * 100 + own).all()
+
+
+def test_a_vote_counts_the_lanes_that_the_voter_names() -> None:
+    found = run(
+        """
+        mov.u32 %r1, %lanemask_lt; and.b32 %r2, %r0, 1; setp.eq.u32 %p, %r2, 1;
+        vote.sync.ballot.b32 %r3, %p, %r1; st.global.u32 [%w0], %r3;
+    """,
+        32,
+    )
+    assert (found == [0xAAAAAAAA & ((1 << lane) - 1) for lane in range(32)]).all()

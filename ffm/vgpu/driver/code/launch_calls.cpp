@@ -108,8 +108,7 @@ bool allows(const ptx::Code &code, const LaunchShape &shape)
 {
     bool any = code.required_threads[0] == 0;
     std::uint32_t threads = shape.block[0] * shape.block[1] * shape.block[2];
-    return threads <= code.maximum_threads &&
-           (any || std::equal(shape.block, shape.block + 3, code.required_threads));
+    return threads <= code.maximum_threads && (any || std::equal(shape.block, shape.block + 3, code.required_threads));
 }
 
 /* Whether all blocks run at a time. */
@@ -204,7 +203,8 @@ DRIVER_CALL_PER_STREAM(cuLaunchKernel, ptsz,
                         unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
                         CUstream stream, void **arguments, void **extra),
                        launch_on(stream, default_stream, function,
-                                 LaunchShape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, false},
+                                 LaunchShape{
+                                     {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, false},
                                  arguments, extra))
 DRIVER_CALL_PER_STREAM(cuLaunchCooperativeKernel, ptsz,
                        (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,

@@ -28,7 +28,7 @@ CUresult active_blocks(int *blocks, const void *function, int block_size, std::s
 } // namespace
 
 DRIVER_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor)(int *blocks, CUfunction function, int block_size,
-                                                        size_t dynamic_shared)
+                                                         size_t dynamic_shared)
 {
     return active_blocks(blocks, function, block_size, dynamic_shared);
 }

@@ -115,7 +115,9 @@ std::vector<std::uint64_t> Program::place(const std::map<std::string, std::uint6
 void Program::build(const std::string &name, Kernel &kernel)
 {
     Unit unit = unit_of(module_, name);
-    std::string assembly = translate(unit), object;
+    Translation translation = translate(unit);
+    const std::string &assembly = translation.assembly;
+    std::string object;
     if (find_compiled(assembly, object)) {
         try {
             kernel.object = std::make_unique<Object>(object);
@@ -130,6 +132,9 @@ void Program::build(const std::string &name, Kernel &kernel)
     kernel.code.name = name;
     kernel.code.entry = reinterpret_cast<Code::Entry>(entry);
     kernel.code.schedule = unit.schedule;
+    kernel.code.regions = reinterpret_cast<Code::Regions>(entry);
+    kernel.code.points = translation.points;
+    kernel.code.frame_size = translation.frame_size;
     if (unit.schedule == Schedule::coroutines) {
         Block block{};
         Thread thread{};
@@ -138,13 +143,13 @@ void Program::build(const std::string &name, Kernel &kernel)
     }
     kernel.code.shared_size = unit.shared_size;
     kernel.code.local_size = unit.local_size;
+    kernel.code.maximum_threads = maximum_threads(*unit.kernel);
+    std::copy_n(unit.kernel->required_threads, 3, kernel.code.required_threads);
 }
 
 const Code &Program::code(const std::string &name)
 {
     std::lock_guard<std::mutex> lock(mutex_);
-    kernel.code.maximum_threads = maximum_threads(*unit.kernel);
-    std::copy_n(unit.kernel->required_threads, 3, kernel.code.required_threads);
     Kernel &kernel = kernels_[name];
     if (!kernel.object && kernel.error.empty()) {
         try {
@@ -166,12 +171,12 @@ KernelProperties Program::properties(const std::string &name) const
     if (found == module_.functions.end() || !found->second.entry)
         return properties;
     const Function &kernel = found->second;
+    properties.maximum_threads = maximum_threads(kernel);
     Unit unit = unit_of(module_, name);
     properties.shared_size = unit.shared_size;
     properties.local_size = unit.local_size;
     for (const Variable &variable : module_.variables)
         if (variable.space == Space::constant)
-    properties.maximum_threads = maximum_threads(kernel);
             properties.constant_size += variable.size;
     return properties;
 }

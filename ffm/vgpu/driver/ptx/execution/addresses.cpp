@@ -96,8 +96,7 @@ bool reach(const Block &block, const Thread &thread, std::uint64_t address, std:
     if (within(reinterpret_cast<std::uint64_t>(block.shared), block.shared_size) ||
         within(thread.stack_first, thread.stack_size) ||
         within(reinterpret_cast<std::uint64_t>(launch.arguments.parameters), launch.arguments.size) ||
-        (launch.shape.cooperative &&
-         within(block.workspace, launch.workspace.size() * sizeof launch.workspace[0])))
+        (launch.shape.cooperative && within(block.workspace, launch.workspace.size() * sizeof launch.workspace[0])))
         return true;
     if (find_remembered(address, width, place))
         return true;

@@ -1,9 +1,11 @@
-/* What a block of threads is to the code that runs it. The first members of both structures are known to translated
+/* What a block of threads is to the code that runs it. The first members of the structures are known to translated
  * code: `prelude.cpp` declares them in the same order. */
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include "ptx/wait_point.h"
 
 namespace vgpu::ptx
 {
@@ -42,6 +44,13 @@ struct Thread {
 };
 
 constexpr int warp_size = 32;
+
+/* What the lanes of a warp hand to the driver where they wait, and get back; of kernels that are made of regions. */
+struct WarpRecord {
+    std::uint64_t result[warp_size];
+    std::uint64_t arguments[wait_arguments][warp_size];
+    std::uint32_t next[warp_size]; /* the place where each goes on; 0: at the begin */
+};
 constexpr int log_memory_unit = 21;
 
 constexpr std::uint32_t lane_bit(int lane)

@@ -56,7 +56,12 @@ BlockRun::BlockRun(Launch &launched, StackPool &stacks, std::uint64_t number) : 
         barriers_ = std::make_unique<Barrier[]>(barrier_count);
     alive_ = thread_count_;
     /* Most of their bytes are written before they are read: zeros would cost more than many a block's work. */
-    fibers_.reset(new Fiber[static_cast<std::size_t>(thread_count_)]);
+    if (launch.code.schedule != Schedule::regions) {
+        fibers_.reset(new Fiber[static_cast<std::size_t>(thread_count_)]);
+    } else {
+        threads_.reset(new Thread[static_cast<std::size_t>(thread_count_)]);
+        records_.reset(new WarpRecord[static_cast<std::size_t>(warp_count_)]);
+    }
     warps_.reset(new Warp[static_cast<std::size_t>(warp_count_)]);
     for (int index = 0; index < warp_count_; ++index) {
         Warp &warp = warps_[static_cast<std::size_t>(index)];
@@ -80,7 +85,7 @@ BlockRun::~BlockRun()
 BlockRun::Outcome BlockRun::run()
 {
     outcome_ = Outcome::finished;
-    if (launch.code.schedule == Schedule::coroutines) {
+    if (launch.code.schedule == Schedule::coroutines || launch.code.schedule == Schedule::regions) {
         if (!coroutines_stack_ && !start_coroutines())
             return Outcome::failed;
         vgpu_resume(&base_, coroutines_place_);
@@ -152,7 +157,11 @@ bool BlockRun::start_coroutines()
         launch.fail(Fault::stack, "no memory for the threads' stacks");
         return false;
     }
-    coroutines_place_ = prepare(coroutines_stack_, stack_size(launch.code), &BlockRun::coroutine_main, this);
+    bool regions = launch.code.schedule == Schedule::regions;
+    if (regions)
+        begin_regions();
+    coroutines_place_ = prepare(coroutines_stack_, stack_size(launch.code),
+                                regions ? &BlockRun::region_main : &BlockRun::coroutine_main, this);
     return true;
 }
 
@@ -230,7 +239,7 @@ int BlockRun::take(int index)
         return -1;
     int thread = index * warp_size + __builtin_ctz(warp.ready);
     warp.ready &= warp.ready - 1;
-    if (warp.ready) /* its stack has to be there when its turn comes */
+    if (warp.ready && fibers_) /* its stack has to be there when its turn comes */
         __builtin_prefetch(fibers_[static_cast<std::size_t>(index * warp_size + __builtin_ctz(warp.ready))].place);
     return thread;
 }

@@ -1,5 +1,5 @@
-/* Runs the threads of one block on one thread of the processor, and lets them wait for each other, as coroutines or as
- * fibers.
+/* Runs the threads of one block on one thread of the processor, and lets them wait for each other, as regions, as
+ * coroutines or as fibers.
  *
  * A thread runs until it ends or waits; then the next one that can run continues, of the same warp if possible. */
 #pragma once
@@ -8,6 +8,7 @@
 
 #include "fiber.h"
 #include "launch.h"
+#include "shuffle.h"
 
 namespace vgpu::ptx
 {
@@ -17,9 +18,6 @@ constexpr int barrier_count = 16;
 
 /* What threads of a warp meet for, with the mask that says who takes part. */
 enum class Meeting : std::uint8_t { barrier, shuffle, vote, match, reduce };
-
-/* As the translation numbers them. */
-enum class Shuffle { up, down, butterfly, index };
 
 class BlockRun
 {
@@ -78,8 +76,15 @@ class BlockRun
 
     static void fiber_main(void *run);
     static void coroutine_main(void *run);
+    static void region_main(void *run);
     bool start(int thread);
     bool start_coroutines();
+    void begin_regions();
+    void run_regions(int warp);
+    void settle(int warp, std::uint32_t lanes);
+    bool settle_together(int warp, const WaitPoint &point);
+    bool settle_barrier(int warp, const WaitPoint &point);
+    bool wait_at(const WaitPoint &point, const WarpRecord &record, int lane);
     void run_coroutine(int thread);
     void run_warp(int warp);
     bool suspend();
@@ -90,7 +95,9 @@ class BlockRun
     void begin(Thread &thread);
     std::uint64_t &result(const Warp &warp, int lane)
     {
-        std::size_t first = static_cast<std::size_t>(&warp - warps_.get()) * warp_size;
+        std::size_t index = static_cast<std::size_t>(&warp - warps_.get()), first = index * warp_size;
+        if (records_)
+            return records_[index].result[lane];
         return fibers_[first + static_cast<std::size_t>(lane)].thread.result;
     }
     int take(int warp);
@@ -114,6 +121,8 @@ class BlockRun
     void *coroutines_place_ = nullptr;
     char *coroutines_stack_ = nullptr; /* on which all of them run; their frames lie behind it */
     std::unique_ptr<Fiber[]> fibers_;
+    std::unique_ptr<Thread[]> threads_; /* of regions, instead of fibers, with a record for each warp */
+    std::unique_ptr<WarpRecord[]> records_;
     std::unique_ptr<Warp[]> warps_;
     std::unique_ptr<Barrier[]> barriers_;
 };

@@ -26,10 +26,13 @@ constexpr std::size_t resident_blocks = 132 * 32;
 StackPool &stack_pool(const Code &code, const LaunchShape &shape)
 {
     static thread_local std::unique_ptr<StackPool> of_fibers, of_coroutines;
-    bool coroutines = code.schedule == Schedule::coroutines;
+    bool coroutines = code.schedule == Schedule::coroutines || code.schedule == Schedule::regions;
     std::unique_ptr<StackPool> &pool = coroutines ? of_coroutines : of_fibers;
     std::size_t threads = std::size_t{shape.block[0]} * shape.block[1] * shape.block[2];
-    std::size_t size = stack_size(code) + (coroutines ? rounded_stack(threads * code.frame_stride()) : 0);
+    std::size_t frames = code.schedule == Schedule::regions ? (threads + warp_size - 1) / warp_size
+                         : coroutines                       ? threads
+                                                            : 0;
+    std::size_t size = stack_size(code) + rounded_stack(frames * code.frame_stride());
     if (!pool || pool->size() < size)
         pool = std::make_unique<StackPool>(size);
     return *pool;

@@ -19,9 +19,14 @@ namespace vgpu::ptx
 /* A kernel that can be run. */
 struct Code {
     using Entry = void (*)(Block *, Thread *);
+    /* Has `lanes` of a warp go on at a place; `threads` and `frame` are the warp's. */
+    using Regions = void (*)(Block *, Thread *threads, WarpRecord *, char *frame, std::uint32_t point,
+                             std::uint32_t lanes);
 
     std::string name;
     Entry entry = nullptr;
+    Regions regions = nullptr;     /* instead of `entry` */
+    std::vector<WaitPoint> points; /* of regions */
     Schedule schedule = Schedule::loop;
     std::size_t shared_size = 0; /* bytes of static shared variables */
     std::size_t local_size = 0;

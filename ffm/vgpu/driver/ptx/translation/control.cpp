@@ -1,6 +1,7 @@
 /* Branches, calls, barriers and ends (PTX ISA, "Control Flow Instructions", "bar"). */
 #include "coroutine.h"
 #include "emitter.h"
+#include "regions.h"
 
 namespace vgpu::ptx
 {
@@ -26,7 +27,11 @@ void Emitter::poll()
 void Emitter::spin()
 {
     auto places = unit_.spins.find(&function_);
-    if (places != unit_.spins.end() && places->second.count(place_))
+    if (places == unit_.spins.end() || !places->second.count(place_))
+        return;
+    if (is_region())
+        spin_in_region();
+    else
         wait("spin", "");
 }
 
@@ -37,7 +42,9 @@ void Emitter::branch_to(const Instruction &instruction)
         throw Error("the label '" + label + "' is not there");
     if (is_backward(label))
         poll();
-    if (is_coroutine() && unit_.strided.count(place_))
+    if (unit_.strided.count(place_) && is_region())
+        stride();
+    else if (unit_.strided.count(place_) && is_coroutine())
         wait("stride", ", ptr %turns");
     jump(label);
 }
@@ -130,6 +137,8 @@ void Emitter::leave(const Instruction &)
 {
     if (is_coroutine())
         return jump(coroutine_over);
+    if (is_region())
+        return jump(region_over);
     line("ret void");
     open_ = false;
 }

@@ -55,6 +55,8 @@ thread.suspended:
 /* A fiber comes back from the call when its turn has come; a coroutine suspends itself if it is told to. */
 void Emitter::wait(const std::string &name, const std::string &arguments)
 {
+    if (is_region())
+        return wait_in_region(name, arguments);
     std::string told = call("i32", name, "ptr %block, ptr %thread" + arguments);
     if (!is_coroutine())
         return;
@@ -70,6 +72,8 @@ void Emitter::wait(const std::string &name, const std::string &arguments)
 
 std::string Emitter::waited_for(const std::string &type)
 {
+    if (is_region())
+        return operation("load " + type + ", ptr " + lane_place("i32 0"));
     std::string place = operation("getelementptr %Thread, ptr %thread, i32 0, i32 4");
     return operation("load " + type + ", ptr " + place);
 }

@@ -169,6 +169,9 @@ std::string Emitter::read(const Operand &operand, Type type)
         return constant(operand, type);
     if (operand.form != Operand::Form::name && operand.form != Operand::Form::address)
         throw Error("an operand that has no value");
+    if (auto known = constants_.find(operand.name); known != constants_.end() && !operand.negated)
+        return cast(constant(known->second, variables_.at(operand.name)->type),
+                    variables_.at(operand.name)->type.llvm(), type.llvm());
     auto found = variables_.find(operand.name);
     if (found == variables_.end() || found->second->space != Space::reg) {
         bool is_special = operand.name[0] == '%' || operand.name == "WARP_SZ";

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../analysis/liveness.h"
 #include "unit.h"
 
 namespace vgpu::ptx
@@ -31,6 +32,16 @@ class Emitter
 
     /* The function's definition; throws Error. `declared` collects LLVM's intrinsics that it uses. */
     std::string emit(std::set<std::string> &declared);
+
+    /* Of a kernel that is made of regions, once it is emitted. */
+    const std::vector<WaitPoint> &points() const
+    {
+        return points_;
+    }
+    std::size_t frame_size() const
+    {
+        return frame_size_;
+    }
 
   private:
     using Handler = void (Emitter::*)(const Instruction &);
@@ -84,6 +95,16 @@ class Emitter
     void emit_coroutine_end();
     void wait(const std::string &name, const std::string &arguments); /* in one of the driver's functions */
     std::string waited_for(const std::string &type);                  /* the result */
+    bool is_region() const;
+    void lay_out_frame();
+    void find_constants();
+    void emit_region_begin();
+    void emit_region_end();
+    void wait_in_region(const std::string &name, const std::string &arguments);
+    void emit_region_kept(const std::vector<std::string> &registers, bool saves);
+    std::string lane_place(const std::string &member); /* of the warp's record */
+    void stride();
+    void spin_in_region();
     std::string signature() const;
     bool is_backward(const std::string &label) const;
 
@@ -223,6 +244,12 @@ class Emitter
     std::map<std::string, std::size_t> labels_; /* the instruction's place in the body */
     std::size_t place_ = 0;                     /* of the instruction that is translated */
     int next_ = 0;
+    std::map<std::string, Operand> constants_;    /* registers that are written once, with a number */
+    std::map<std::size_t, Kept> kept_;            /* of regions, by place in the body */
+    std::map<std::string, std::size_t> in_frame_; /* where registers and local variables lie in a warp's frame, bytes */
+    std::size_t frame_size_ = 0;
+    std::size_t local_stride_ = 0; /* bytes of a lane's local variables */
+    std::vector<WaitPoint> points_;
     bool open_ = true; /* the current block of LLVM's takes instructions */
 };
 

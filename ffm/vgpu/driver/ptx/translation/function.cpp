@@ -4,6 +4,7 @@
 #include "coroutine.h"
 #include "emitter.h"
 #include "indirect.h"
+#include "regions.h"
 
 namespace vgpu::ptx
 {
@@ -99,6 +100,8 @@ bool Emitter::is_backward(const std::string &label) const
 
 std::string Emitter::signature() const
 {
+    if (is_region())
+        return region_parameters;
     std::string parameters = "ptr %block, ptr %thread";
     if (!function_.entry)
         for (const auto *list : {&function_.results, &function_.parameters})
@@ -115,6 +118,8 @@ void Emitter::emit_slots()
 {
     for (const Variable &variable : function_.variables) {
         std::string name = "%" + quoted(variable.name);
+        if (in_frame_.count(variable.name) && variable.space != Space::reg)
+            continue;
         if (variable.space == Space::reg)
             line(name + " = alloca " + variable.type.llvm());
         else
@@ -124,7 +129,7 @@ void Emitter::emit_slots()
     line("%carry = alloca i1");
     line("%image = alloca i128");
     line("store i1 false, ptr %carry");
-    if (is_coroutine() && !unit_.strided.empty()) {
+    if ((is_coroutine() || is_region()) && !unit_.strided.empty()) {
         line("%turns = alloca i32");
         line("store i32 8, ptr %turns");
     }
@@ -138,9 +143,13 @@ std::string Emitter::emit(std::set<std::string> &declared)
              : function_.entry ? "alwaysinline "
                                : "") +
             "{\n";
+    if (is_region())
+        lay_out_frame();
     emit_slots();
     if (is_coroutine())
         emit_coroutine_begin();
+    if (is_region())
+        emit_region_begin();
     if (!function_.entry)
         line("call void @enter(ptr %block, ptr %thread)");
     auto together = unit_.exchanges.find(&function_);
@@ -155,6 +164,8 @@ std::string Emitter::emit(std::set<std::string> &declared)
     }
     if (is_coroutine())
         emit_coroutine_end();
+    else if (is_region())
+        emit_region_end();
     else if (open_)
         line("ret void");
     return text_ + "}\n";
@@ -187,16 +198,23 @@ void Emitter::emit(const Instruction &instruction)
     }
 }
 
-std::string translate(const Unit &unit)
+Translation translate(const Unit &unit)
 {
+    Translation translation;
     std::set<std::string> declared;
     std::string functions;
     for (const Function *function : unit.functions) {
         if (!function->unsupported.empty())
             throw Error("'" + function->unsupported + "' is not implemented");
-        functions += Emitter(unit, *function).emit(declared);
+        Emitter emitter(unit, *function);
+        functions += emitter.emit(declared);
+        if (function->entry) {
+            translation.points = emitter.points();
+            translation.frame_size = emitter.frame_size();
+        }
     }
-    std::string text = prelude();
+    std::string &text = translation.assembly;
+    text = prelude();
     for (const std::string &declaration : declared)
         if (text.find(declaration.substr(0, declaration.find('(') + 1)) == std::string::npos)
             text += declaration + "\n";
@@ -205,12 +223,18 @@ std::string translate(const Unit &unit)
         text += function_at(*unit.module, unit.functions);
     switch (unit.schedule) {
     case Schedule::loop:
-        return text + loop_entry(unit.kernel->name);
+        text += loop_entry(unit.kernel->name);
+        break;
+    case Schedule::regions:
+        text += region_entry(unit.kernel->name);
+        break;
     case Schedule::coroutines:
-        return text + coroutine_entry(unit.kernel->name);
+        text += coroutine_entry(unit.kernel->name);
+        break;
     default:
-        return text + fiber_entry(unit.kernel->name);
+        text += fiber_entry(unit.kernel->name);
     }
+    return translation;
 }
 
 } // namespace vgpu::ptx

@@ -13,6 +13,7 @@ target triple = "x86_64-unknown-linux-gnu"
 ; as block.h
 %Block = type { i64, i64, ptr, ptr, i64, ptr, ptr, ptr, [3 x i32], [3 x i32], [3 x i32], i32, i32, i32, i64, ptr }
 %Thread = type { [3 x i32], i32, i64, i64, i64, ptr, i64, i32 }
+%Warp = type { [32 x i64], [5 x [32 x i64]], [32 x i32] }
 
 declare i64 @vgpu_reach(ptr, ptr, i64, i64) cold nounwind
 declare i64 @vgpu_reach_shared(ptr, ptr, i64, i64) cold nounwind

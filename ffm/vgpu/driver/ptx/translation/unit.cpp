@@ -140,6 +140,12 @@ bool calls_addresses(const Unit &unit)
     });
 }
 
+/* Threads wait at these in the middle of what the instruction does. */
+bool is_barrier_object(const Instruction &instruction)
+{
+    return !instruction.words.empty() && instruction.words.front() == "mbarrier";
+}
+
 Schedule schedule_of(const Unit &unit)
 {
     if (unit.calls_addresses)
@@ -156,7 +162,12 @@ Schedule schedule_of(const Unit &unit)
                 return Schedule::fibers; /* ends its thread from within a call */
         }
     }
-    return waits_outside ? Schedule::fibers : waits_inside ? Schedule::coroutines : Schedule::loop;
+    if (waits_outside)
+        return Schedule::fibers;
+    if (!waits_inside)
+        return Schedule::loop;
+    const std::vector<Instruction> &body = unit.kernel->body;
+    return std::any_of(body.begin(), body.end(), is_barrier_object) ? Schedule::coroutines : Schedule::regions;
 }
 
 } // namespace

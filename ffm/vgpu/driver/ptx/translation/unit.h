@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../syntax/syntax.h"
+#include "../wait_point.h"
 
 namespace vgpu::ptx
 {
@@ -14,6 +15,7 @@ namespace vgpu::ptx
 /* How a kernel's threads run. */
 enum class Schedule : int {
     loop,       /* one after the other, in one function: no thread waits for another */
+    regions,    /* a warp's lanes one after the other, from where they waited to where they wait (`regions.h`) */
     coroutines, /* each suspends itself where it waits, and keeps its values in a frame; nothing that it calls waits */
     fibers      /* each on a stack of its own, which a thread that waits for others leaves */
 };
@@ -37,9 +39,14 @@ struct Unit {
 /* Throws Error for a kernel that is absent or calls what is not there. */
 Unit unit_of(const Module &module, const std::string &kernel);
 
-/* LLVM's assembly language for the unit, whose entry is `vgpu_entry`. Throws Error, which names the instruction, for
- * what is not implemented. */
-std::string translate(const Unit &unit);
+struct Translation {
+    std::string assembly;          /* LLVM's; the entry is `vgpu_entry` */
+    std::vector<WaitPoint> points; /* of regions; the first is the kernel's begin */
+    std::size_t frame_size = 0;    /* bytes that a warp keeps while it waits; of regions */
+};
+
+/* Throws Error, which names the instruction, for what is not implemented. */
+Translation translate(const Unit &unit);
 
 /* The functions that translated code may call, and the inline parts that it shares. */
 const char *prelude();

@@ -90,6 +90,7 @@ void Emitter::elect(const Instruction &instruction)
 {
     std::string mask = read(operand(instruction, 1), bits_type(32));
     wait("vgpu_warp_barrier", ", i32 " + mask);
+    mask = read(operand(instruction, 1), bits_type(32)); /* again: what was known before the wait is gone */
     declared_->insert("declare i32 @llvm.cttz.i32(i32, i1)");
     std::string lowest = call("i32", "llvm.cttz.i32", "i32 " + mask + ", i1 false");
     std::string own = cast(special("%laneid"), "i64", "i32");
