@@ -92,6 +92,25 @@ def for_option(command: Decorated) -> Decorated:
     )(command)
 
 
+def detach_option(command: Decorated) -> Decorated:
+    """`--detach`, for programs that are to live on."""
+    return click.option(
+        "--detach",
+        is_flag=True,
+        help="Leave the program running when the time of --for is over, or at Ctrl-C; it goes on unmeasured.",
+    )(command)
+
+
+def require_time(detach: bool, for_s: float | None) -> None:
+    """Refuse to leave a program running at no time.
+
+    Raises:
+        click.UsageError: `--detach` was given without `--for`.
+    """
+    if detach and for_s is None:
+        raise click.UsageError("--detach leaves the program running after a time: say after which, by --for.")
+
+
 def portion_options(command: Decorated) -> Decorated:
     """`--window START..END`, `--ranges NAME` and `--iterations 1/N`: the portion of the run to measure."""
     command = click.option(

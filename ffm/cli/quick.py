@@ -10,8 +10,10 @@ SUFFIX = "-quick"
 """Of the folder for its results, beside that of a measurement by all stages."""
 
 
-def measure_quickly(settings: dict[str, Any]) -> Path:
+def measure_quickly(settings: dict[str, Any], *, leave: bool = False) -> Path:
     """Trace one run of the program that some settings name, and analyse it; return the folder with the results.
+
+    `leave` the program running when it has been measured for the time that the settings say.
 
     Raises:
         FfmError: The settings are wrong, or the program could not be measured, or failed.
@@ -32,6 +34,7 @@ def measure_quickly(settings: dict[str, Any]) -> Path:
         accepted_status=checked.accepted_status,
         portion=checked.portion,
         for_s=checked.for_s,
+        leave=leave,
     )
     with running("quick", shlex.join(checked.command)) as line:
         analysis = run_quick(request)

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ffm.cli.options import for_option, limit_options, portion_options
+from ffm.cli.options import detach_option, for_option, limit_options, portion_options, require_time
 from ffm.errors import FfmError
 
 LIMITED_SUFFIX = "-sites"
@@ -28,6 +28,7 @@ LIMITED_SUFFIX = "-sites"
 @limit_options
 @portion_options
 @for_option
+@detach_option
 @click.option("--watch", type=click.Choice(["pages", "trace"]), help="How stage 3 observes accesses. [default: pages]")
 @click.option(
     "--no-ordinary-memory", is_flag=True, help="Assume that no kernel accesses ordinary host memory by its address."
@@ -69,6 +70,7 @@ def run(
     ranges: str | None,
     iterations: str | None,
     for_s: float | None,
+    detach: bool,
     watch: str | None,
     no_ordinary_memory: bool,
     files: tuple[Path, ...],
@@ -105,10 +107,13 @@ def run(
         raise click.UsageError("--quick traces all sites: leave out --sites, or run it without --quick afterwards.")
     if quick and (watch is not None or no_ordinary_memory):
         raise click.UsageError("--quick watches no memory: leave out --watch and --no-ordinary-memory.")
+    require_time(detach, for_s)
+    if detach and not quick:
+        raise click.UsageError("--detach leaves the program running, but all stages start it four times: add --quick.")
     if quick:
         from ffm.cli.quick import measure_quickly
 
-        _show_report(measure_quickly(settings))
+        _show_report(measure_quickly(settings, leave=detach))
         return
     if sites is not None:
         settings |= _limited(settings, sites, sites_of)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ffm.cli.options import for_option, portion_options
+from ffm.cli.options import detach_option, for_option, portion_options, require_time
 from ffm.errors import FfmError
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def _run(
     sites: Path | None = None,
     portion: Asked | None = None,
     for_s: float | None = None,
+    leave: bool = False,
 ) -> None:
     """Run a measuring stage, show its progress on the terminal, and summarize in one line what it found."""
     from ffm.cli.interruption import raise_what_was_lost
@@ -91,7 +92,7 @@ def _run(
     words = list(command)
     folder = ResultsFolder(results or Path("results") / application_name(words))
     chosen = None if sites is None else read_choice(sites).stacks
-    request = Request(words, folder, timeout, watch, ordinary_memory, accept_status, chosen, portion, for_s)
+    request = Request(words, folder, timeout, watch, ordinary_memory, accept_status, chosen, portion, for_s, leave)
     with running(name, " ".join(words)) as line:
         try:
             document = run_stage(name, request)
@@ -102,8 +103,9 @@ def _run(
             )
             raise
         if document.run is not None and document.run.status.cut == "interruption":
+            what = "was left running" if leave else "and all that it started were stopped"
             raise_what_was_lost(
-                f"{words[0]} and all that it started were stopped in the {name} run. What was recorded in its "
+                f"{words[0]} {what} in the {name} run. What was recorded in its "
                 f"{document.run.wall_s:.2f} s is kept in {folder.recordings(name)} and {folder.document(name)}, and "
                 "the stages after this one can use it."
             )
@@ -125,10 +127,12 @@ def baseline(
 @stage.command()
 @_measuring
 @portion_options
+@detach_option
 def tracing(
     results: Path | None,
     timeout: float | None,
     for_s: float | None,
+    detach: bool,
     accept_status: int,
     window: str | None,
     ranges: str | None,
@@ -141,8 +145,9 @@ def tracing(
     """
     from ffm.instrument.session.portion import read_portion
 
+    require_time(detach, for_s)
     portion = read_portion(window, ranges, iterations)
-    _run("tracing", results, command, timeout, accept_status, portion=portion, for_s=for_s)
+    _run("tracing", results, command, timeout, accept_status, portion=portion, for_s=for_s, leave=detach)
 
 
 @stage.command()

@@ -12,9 +12,10 @@ def portion_sentence(analysis: Analysis) -> str:
     if portion is None:
         return ""
     if portion.cut:
+        then = "left running" if portion.left else "ended by ffm"
         return (
-            f"The program was measured for {portion.measured_s:.2f} s from its first driver call, and then ended by "
-            "ffm. Waits that what it did later may rely on are not judged, and count as needed."
+            f"The program was measured for {portion.measured_s:.2f} s from its first driver call, and then {then}. "
+            "Waits that what it did later may rely on are not judged, and count as needed."
         )
     rest = max(analysis.wall_s - portion.measured_s, 0.0)
     return (

@@ -114,6 +114,8 @@ class ExitStatus(Record, frozen=True, kw_only=True):
     """Why ffm ended the recording, and then the program, before it ended by itself: it had been measured for the time
     asked for, or ffm was interrupted. Then how it ended says nothing about it.
     """
+    left: bool = False
+    """After that, the program was left running."""
 
     @property
     def sound(self) -> bool:
@@ -122,6 +124,8 @@ class ExitStatus(Record, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """Say it after the program's name."""
+        if self.left:
+            return "was left running by ffm"
         if self.cut is not None:
             return "was ended by ffm"
         if self.timed_out:
@@ -200,6 +204,8 @@ class Portion(Record, frozen=True, kw_only=True):
     judged: Count = 0
     """Those of them that were measured and judged."""
     cut: bool = False
+    left: bool = False
+    """The program was left running after that."""
 
 
 class Run(Record, frozen=True, kw_only=True):

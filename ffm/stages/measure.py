@@ -50,6 +50,8 @@ class Request:
     """What stage 2 measures of the run, and then those after it too; None for all."""
     for_s: float | None = None
     """How many seconds after the first recorded call the recording, and then the program, is ended; None for never."""
+    leave: bool = False
+    """Leave the program running then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ def measure(
             ranges=ranges or isinstance(portion, Iterations),
             portion=portion,
             lasting=until or (None if request.for_s is None else Lasting(request.for_s)),
+            leave=request.leave,
         ),
         output=request.folder.output(stage),
         timeout_s=request.timeout_s,
@@ -122,7 +125,10 @@ def measure(
         raise ProgramError(_disk_full(request, recordings, stage))
     run = _describe(stage, started, outcome, recordings, found, request)
     if outcome.ending.sound:
-        run = msgspec.structs.replace(run, portion=measured_portion(portion, recordings, folder, request.command[0]))
+        measured = measured_portion(portion, recordings, folder, request.command[0])
+        if measured is not None and run.status.left:
+            measured = msgspec.structs.replace(measured, left=True)
+        run = msgspec.structs.replace(run, portion=measured)
     return Measurement(run, recordings, runs)
 
 
@@ -243,6 +249,7 @@ def _describe(
             signal=outcome.ending.signal,
             timed_out=outcome.ending.timed_out,
             cut=outcome.ending.cut,
+            left=outcome.ending.left,
             accepted=request.accepted_status,
         ),
         processes=[

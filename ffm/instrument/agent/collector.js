@@ -23,6 +23,7 @@ function loadCollector() {
     instrument: optional("instrument", "void", ["pointer", "uint64"]),
     limit: optional("limit", "void", ["uint", "uint64", "uint64", "uint64", "pointer"]),
     arrive: optional("arrive", "void", []),
+    detach: optional("detach", "void", []),
     followedName: optional("followed_name", "pointer", ["uint"]),
     followedWrapper: optional("followed_wrapper", "pointer", ["uint"]),
     followedBind: optional("followed_bind", "void", ["uint", "pointer"]),

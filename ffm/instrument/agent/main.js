@@ -8,6 +8,8 @@ const RUNTIME = /^libcudart\.so/;
 const WATCH = 2; // FFM_MODE_WATCH of modes.h
 const HOST = 8; // FFM_MODE_HOST
 
+let observer = null;
+
 rpc.exports = {
   start(given) {
     configuration = given;
@@ -32,7 +34,7 @@ rpc.exports = {
     if ((configuration.mode & HOST) !== 0) {
       hookAllocators();
     }
-    Process.attachModuleObserver({
+    observer = Process.attachModuleObserver({
       onAdded(module) {
         findPython(module);
         if (collector.foreign !== null && (INSTRUMENTS.test(module.name) || RUNTIME.test(module.name))) {
@@ -48,5 +50,11 @@ rpc.exports = {
         collector.modulesChanged();
       },
     });
+  },
+
+  // Hooks stay in place, as other threads may be executing them, and lead to the originals.
+  detach() {
+    observer.detach();
+    collector.detach();
   },
 };

@@ -1,7 +1,10 @@
-"""Ends the recordings of a program that runs on, and then the program, politely: after a time, or when interrupted."""
+"""Ends the recordings of a program that runs on, after a time or when interrupted. Then the program is asked to end, or
+left alone.
+"""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -55,9 +58,14 @@ class Lasting:
 class Cut:
     """The end of a run that ffm decides on. Its methods may be called from several threads."""
 
-    def __init__(self, folder: Path, ask_to_end: Callable[[], None], kill: Callable[[], None]) -> None:
-        """`folder` is where the recordings are; the others send signals to all processes of the program."""
-        self._folder = folder
+    def __init__(
+        self, folder: Path, ask_to_end: Callable[[], None], kill: Callable[[], None], leave: int | None = None
+    ) -> None:
+        """`folder` is where the recordings are; the functions send signals to all processes of the program.
+
+        With `leave`, an eventfd, no signals are sent: it becomes readable when the program is to be left alone.
+        """
+        self._folder, self._leave = folder, leave
         self._ask_to_end, self._kill = ask_to_end, kill
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -104,6 +112,9 @@ class Cut:
                 return
             self.why, self.at = why, time.monotonic()
             finish_recordings(self._folder, time.monotonic_ns())
+            if self._leave is not None:
+                os.eventfd_write(self._leave, 1)
+                return
             self._ask_to_end()
             self._begin(self._kill_late)
 

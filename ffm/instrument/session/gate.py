@@ -79,8 +79,13 @@ class Gate:
                 os.close(handle)
             self._handles.clear()
 
-    def environment(self, base: dict[str, str], preloaded: tuple[str, ...] = ()) -> dict[str, str]:
-        """Return the environment that leads a program to the gate and preloads more of our libraries."""
+    def environment(
+        self, base: dict[str, str], preloaded: tuple[str, ...] = (), *, tied: bool = True
+    ) -> dict[str, str]:
+        """Return the environment that leads a program to the gate and preloads more of our libraries.
+
+        A program that is `tied` is killed when this process ends before it.
+        """
         libraries = [str(native_library(name)) for name in ("libffm_gate.so", *preloaded)]
         earlier = base.get("LD_PRELOAD")
         return {
@@ -88,7 +93,7 @@ class Gate:
             "LD_PRELOAD": ":".join([*libraries, earlier] if earlier else libraries),
             "FFM_GATE": str(self.path),
             "FFM_PRELOAD": ":".join(libraries),
-            "FFM_RUNNER": str(os.getpid()),
+            **({"FFM_RUNNER": str(os.getpid())} if tied else {}),
         }
 
     def alive(self) -> set[int]:

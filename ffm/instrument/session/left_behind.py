@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 LOOK_EACH_S = 0.05
 UNDECIDED_S = 10.0
@@ -14,7 +14,7 @@ ARRIVAL_S = 2.0
 
 
 def await_left_behind(
-    alive: Callable[[], set[int]], users: Callable[[], set[int]], *, until: float | None, stop: int
+    alive: Callable[[], set[int]], users: Callable[[], set[int]], *, until: float | None, stop: Sequence[int]
 ) -> bool:
     """Wait for those that use the driver, since their recordings are not complete; return false when the time is up.
 
@@ -24,7 +24,7 @@ def await_left_behind(
         alive: The program's processes that live.
         users: Those of its processes, living or not, that use the driver.
         until: When the time is up (`time.monotonic`); None for never.
-        stop: A descriptor that is readable once the run has failed.
+        stop: Descriptors of which one is readable once the run is over, or has failed.
     """
     began = time.monotonic()
     while True:
@@ -35,5 +35,5 @@ def await_left_behind(
             return True
         if until is not None and time.monotonic() > until:
             return False
-        if select.select([stop], [], [], LOOK_EACH_S)[0]:
+        if select.select(stop, [], [], LOOK_EACH_S)[0]:
             return True

@@ -29,6 +29,8 @@ class Ending:
     signal: str | None
     timed_out: bool
     cut: Why | None = None
+    left: bool = False
+    """It did not end: it was left running after its recording was ended."""
 
     @property
     def sound(self) -> bool:
@@ -36,6 +38,8 @@ class Ending:
         return self.cut is not None or (self.code == 0 and not self.timed_out)
 
     def __str__(self) -> str:
+        if self.left:
+            return "was left running"
         if self.timed_out:
             return "exceeded the time limit and was stopped"
         if self.signal is not None:
@@ -43,8 +47,10 @@ class Ending:
         return f"exited with code {self.code}"
 
 
-def ending_of(wait_status: int, *, timed_out: bool, cut: Why | None = None) -> Ending:
-    """Convert the status that `os.wait4` returned."""
+def ending_of(wait_status: int | None, *, timed_out: bool, cut: Why | None = None) -> Ending:
+    """Convert the status that `os.wait4` returned, or None for a program that was left running."""
+    if wait_status is None:
+        return Ending(None, None, timed_out, cut, left=True)
     code = os.waitstatus_to_exitcode(wait_status)
     if code >= 0:
         return Ending(code, None, timed_out, cut)

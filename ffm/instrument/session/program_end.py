@@ -34,6 +34,8 @@ class ProgramEnd:
     delayed_s: float | None
     """How long its main thread was ready to run but had no processor; None if the kernel does not tell."""
     timed_out: bool
+    left: bool = False
+    """It runs on, and has no status; its times are those of its first process."""
 
 
 def await_end(
@@ -43,11 +45,12 @@ def await_end(
     stop: int | None = None,
     end_others: Callable[[], None] = lambda: None,
     interrupt: Callable[[], bool] = lambda: False,
+    leave: int | None = None,
 ) -> ProgramEnd:
     """Wait for the program; stop it and all it started when the time is up, or when ffm is interrupted.
 
     It is also stopped when the descriptor `stop` becomes readable. `end_others` stops those of its processes that have
-    left its process group.
+    left its process group. If `leave` becomes readable first, the program is left alone.
 
     Frida traces the program from this very process while it attaches. Waiting for the child directly would consume the
     stops that Frida waits for. Hence the pidfd, which becomes readable only at the end.
@@ -58,27 +61,57 @@ def await_end(
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     handle = os.pidfd_open(program.pid)
-    timed_out = False
+    first = [handle] if stop is None else [handle, stop]
+    timed_out = left = False
     try:
         try:
-            timed_out = not _readable([handle] if stop is None else [handle, stop], timeout_s)
+            timed_out = not _readable(first if leave is None else [*first, leave], timeout_s)
         except KeyboardInterrupt:
             if not interrupt():
                 raise
-            _readable([handle], None)
+            _readable([handle] if leave is None else [handle, leave], None)
+        left = _must_leave(leave, first)
     finally:
         try:
-            if timed_out or not select.select([handle], [], [], 0)[0]:
-                os.killpg(program.pid, signal.SIGKILL)
-                end_others()
-            select.select([handle], [], [])
-            delayed_s = _delayed_s(program.pid)
-            status = _take_status(program, handle, timed_out)
+            if not left:
+                status, delayed_s = _collect(program, handle, timed_out, end_others)
         finally:
             os.close(handle)
+    if left:
+        return _left(program)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     user_s, system_s = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
     return ProgramEnd(status, user_s, system_s, delayed_s, timed_out)
+
+
+def _collect(
+    program: subprocess.Popen[bytes], handle: int, timed_out: bool, end_others: Callable[[], None]
+) -> tuple[int, float | None]:
+    """End the program if it has not ended, or in any case if the time was up; return its status, and its delay."""
+    if timed_out or not select.select([handle], [], [], 0)[0]:
+        os.killpg(program.pid, signal.SIGKILL)
+        end_others()
+    select.select([handle], [], [])
+    delayed_s = _delayed_s(program.pid)
+    return _take_status(program, handle, timed_out), delayed_s
+
+
+def _must_leave(leave: int | None, first: list[int]) -> bool:
+    """Return whether the program is to be left alone, and none of what comes first has happened."""
+    if leave is None:
+        return False
+    return leave in select.select([leave, *first], [], [], 0)[0] and not select.select(first, [], [], 0)[0]
+
+
+def _left(program: subprocess.Popen[bytes]) -> ProgramEnd:
+    """Describe a program that runs on, and wait for it no longer: who waits for it then is the system's first process.
+
+    Its times are the 14th and 15th numbers of `stat`, in ticks (proc(5)).
+    """
+    program.returncode = 0  # otherwise Python would look after it
+    fields = Path(f"/proc/{program.pid}/stat").read_text().rpartition(")")[2].split()
+    user_s, system_s = (int(ticks) / os.sysconf("SC_CLK_TCK") for ticks in fields[11:13])
+    return ProgramEnd(0, user_s, system_s, _delayed_s(program.pid), timed_out=False, left=True)
 
 
 def _delayed_s(process: int) -> float | None:

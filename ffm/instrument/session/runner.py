@@ -136,6 +136,10 @@ class Instruments:
     """Watch memory by translating the program's code instead of protecting its pages."""
     lasting: Lasting | None = None
     """When to end the recordings, and then the program; None to let it run to its end."""
+    leave: bool = False
+    """Leave the program running, without instruments, after that, or when ffm is interrupted. Not while its memory is
+    watched.
+    """
     ranges: bool = False
     """Record the ranges that the program marks with NVTX, unless it has another tool for them."""
 
@@ -174,7 +178,8 @@ def run_instrumented(
 ) -> Outcome:
     """Run the program to its end, to the time limit, or as long as it is to be measured, with the instruments in place.
 
-    If ffm is interrupted once something was recorded, the run is over, and its outcome says so.
+    If ffm is interrupted once something was recorded, the run is over, and its outcome says so. A program that is to be
+    left running lives on however the run ends, unless ffm fails or the time limit is exceeded.
 
     The program's output goes to the file `output`. Recordings stay in `instruments.folder` however the run ends.
 
@@ -186,7 +191,7 @@ def run_instrumented(
     if not tracing.good:
         raise InstrumentError(f"No process can be instrumented on this machine: {tracing.says}.")
     run = _Run(instruments)
-    cut = Cut(instruments.folder, run.ask_to_end, run.kill)
+    cut = Cut(instruments.folder, run.ask_to_end, run.kill, run.leave if instruments.leave else None)
     with run, Gate(run.instrument, home()) as gate, fresh_file(output) as sink, cut:
         run.gate = gate
         began = time.monotonic()
@@ -196,7 +201,7 @@ def run_instrumented(
                 executable=resolved,
                 env={
                     **_telling_ranges(instruments.ranges),
-                    **gate.environment(outer_environment(), instruments.preloaded),
+                    **gate.environment(outer_environment(), instruments.preloaded, tied=not instruments.leave),
                     marks.VARIABLE: str(instruments.folder.resolve()),
                     **_told_of_marks(instruments),
                 },
@@ -210,7 +215,14 @@ def run_instrumented(
         if instruments.lasting is not None:
             cut.after(instruments.lasting)
         try:
-            end = await_end(program, timeout_s, stop=run.stop, end_others=gate.end_all, interrupt=cut.interrupt)
+            end = await_end(
+                program,
+                timeout_s,
+                stop=run.stop,
+                end_others=gate.end_all,
+                interrupt=cut.interrupt,
+                leave=run.leave if instruments.leave else None,
+            )
         except ChildProcessError:  # Frida, which waits for stops of its targets, took the end as well
             run.raise_failure()
             raise InstrumentError(
@@ -219,16 +231,18 @@ def run_instrumented(
             ) from None
         until = None if timeout_s is None else began + timeout_s
         try:
-            timed_out = end.timed_out or not await_left_behind(gate.alive, run.users, until=until, stop=run.stop)
+            timed_out = end.timed_out or not (end.left or run.others_end(until))
         except KeyboardInterrupt:
             if not cut.interrupt():
                 raise
-            timed_out = not await_left_behind(gate.alive, run.users, until=None, stop=run.stop)
+            timed_out = not run.others_end(None)
         if timed_out:
             gate.end_all()
+        elif instruments.leave and cut.why is not None:
+            run.detach()
         ended = time.monotonic() if cut.why is None else cut.at
     run.raise_failure()
-    ending = ending_of(end.status, timed_out=timed_out and cut.why is None, cut=cut.why)
+    ending = ending_of(None if end.left else end.status, timed_out=timed_out and cut.why is None, cut=cut.why)
     if run.root in run.died_at_gate and not timed_out:
         raise InstrumentError(
             f"The program {command[0]} {ending} while the instruments were put into it, before it began. Run the "
@@ -287,12 +301,17 @@ class _Run:
         """Processes that ended while they were being instrumented."""
         self.stop = os.eventfd(0, os.EFD_CLOEXEC)
         """Readable once the run has failed, because then running the program to its end is useless."""
+        self.leave = os.eventfd(0, os.EFD_CLOEXEC)
+        """Readable once the program is to be left alone."""
         self._held = HeldTimes(lambda: self.gate.alive())
         self.processes: dict[int, Instrumented] = {}
         self._instruments = instruments
         self._lock = threading.Lock()
         self._failure: str | None = None
-        self._sessions: list[Any] = []  # a session that is garbage-collected takes its script with it
+        self._sessions: dict[int, tuple[Any, Any]] = {}
+        """By process, its session and script. A session that is garbage-collected takes its script with it."""
+        self._earlier: list[tuple[Any, Any]] = []  # those of processes that have replaced themselves by exec
+        self._left = False
 
     def __enter__(self) -> _Run:
         return self
@@ -300,6 +319,7 @@ class _Run:
     def __exit__(self, *_: object) -> None:
         with self._lock:
             os.close(self.stop)
+            os.close(self.leave)
             self.stop = -1
 
     def raise_failure(self) -> None:
@@ -325,6 +345,31 @@ class _Run:
             os.killpg(self.root, signal.SIGKILL)
         self.gate.end_all()
 
+    def others_end(self, until: float | None) -> bool:
+        """Wait for processes that the first one left behind; return false when the time is up."""
+        return await_left_behind(self.gate.alive, self.users, until=until, stop=(self.stop, self.leave))
+
+    def detach(self) -> None:
+        """Leave the program alone: from now on its hooks only lead to the originals, and its new processes have none.
+
+        The hooks stay, as do the agent and the collector, because other threads may be executing them.
+        """
+        with self._lock:
+            self._left = True
+            sessions = dict(self._sessions)
+        for process_id, (session, script) in sessions.items():
+            self._detach(process_id, session, script)
+
+    def _detach(self, process_id: int, session: Any, script: Any) -> None:
+        try:
+            with attaching(process_id):
+                script.exports_sync.detach()
+                script.eternalize()
+                session.detach()
+        except InstrumentError as error:
+            if not self.gate.ends(process_id, within_s=DYING_S):
+                self._fail(str(error))
+
     def held(self) -> Held:
         """Return how long the program waited for its processes to be hooked."""
         return self._held.of_run(self.root, self.users())
@@ -339,6 +384,8 @@ class _Run:
         self.arrived = True
         if reason == CUT_OFF:
             self._fail(_CUT_OFF.format(process_id=process_id))
+            return
+        if self._left:
             return
         with self._held.holding(process_id):
             try:
@@ -378,8 +425,12 @@ class _Run:
             threading.Thread(target=self._answer, args=(process, script, messages), daemon=True).start()
             with self._lock:
                 self.processes[process_id] = process
-                self._sessions += [session, script]
+                if process_id in self._sessions:
+                    self._earlier.append(self._sessions[process_id])
+                self._sessions[process_id] = (session, script)
             script.exports_sync.start(configuration)
+        if self._left:  # since the process came to the gate
+            self._detach(process_id, session, script)
 
     def _answer(self, process: Instrumented, script: Any, messages: queue.SimpleQueue[Any]) -> None:
         while (message := messages.get()) is not None:

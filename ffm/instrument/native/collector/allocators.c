@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/types.h>
 
+#include "detached.h"
 #include "host_blocks.h"
 #include "instruments.h"
 #include "python_frames.h"
@@ -77,8 +78,14 @@ static __attribute__((noinline)) void note_release(uint32_t number, uint32_t all
  * the interpreter's own allocator, and its frames cannot always be read when that allocates. */
 static inline bool kept(size_t bytes, const void *caller)
 {
-    return __builtin_expect(bytes >= FFM_HOST_BLOCK_LEAST && inside == 1, 0) && !ffm_python_readable &&
-           !ffm_unwinding_here() && !ffm_instruments_hold((uint64_t)caller);
+    return __builtin_expect(bytes >= FFM_HOST_BLOCK_LEAST && inside == 1, 0) && !ffm_detached() &&
+           !ffm_python_readable && !ffm_unwinding_here() && !ffm_instruments_hold((uint64_t)caller);
+}
+
+/* Whether what is freed was remembered; then it no longer is, and sets its number. */
+static inline bool was_kept(uint64_t start, uint32_t *number)
+{
+    return inside == 1 && !ffm_detached() && !ffm_unwinding_here() && ffm_host_blocks_forget(start, number);
 }
 
 #define LARGE(bytes) kept(bytes, __builtin_return_address(0))
@@ -149,7 +156,7 @@ static void *wrap_realloc(void *old, size_t bytes)
 {
     uint32_t number;
     inside++;
-    if (old != NULL && inside == 1 && !ffm_unwinding_here() && ffm_host_blocks_forget((uint64_t)old, &number))
+    if (old != NULL && was_kept((uint64_t)old, &number))
         note_release(number, FFM_ALLOCATOR_REALLOC);
     void *start = ORIGINAL(realloc, void *, void *, size_t)(old, bytes);
     if (LARGE(bytes) && start != NULL)
@@ -162,7 +169,7 @@ static void *wrap_reallocarray(void *old, size_t count, size_t size)
 {
     uint32_t number;
     inside++;
-    if (old != NULL && inside == 1 && !ffm_unwinding_here() && ffm_host_blocks_forget((uint64_t)old, &number))
+    if (old != NULL && was_kept((uint64_t)old, &number))
         note_release(number, FFM_ALLOCATOR_REALLOCARRAY);
     void *start = ORIGINAL(reallocarray, void *, void *, size_t, size_t)(old, count, size);
     if (LARGE(count * size) && start != NULL)
@@ -175,7 +182,7 @@ static void wrap_free(void *start)
 {
     uint32_t number;
     inside++;
-    if (start != NULL && inside == 1 && !ffm_unwinding_here() && ffm_host_blocks_forget((uint64_t)start, &number))
+    if (start != NULL && was_kept((uint64_t)start, &number))
         note_release(number, FFM_ALLOCATOR_FREE);
     ORIGINAL(free, void, void *)(start);
     inside--;

@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "contents.h"
 #include "contexts.h"
+#include "detached.h"
 #include "dispatch.h"
 #include "gpu_times.h"
 #include "graphs.h"
@@ -137,6 +138,8 @@ static word pass(uint32_t index, const word *arguments, ffm_thread *thread)
 
 __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *arguments)
 {
+    if (ffm_detached())
+        return ffm_call_forward(index, arguments);
     uint64_t entered = ffm_now();
     ffm_thread *thread = ffm_thread_self();
     if (thread == NULL || thread->bypass != 0)
@@ -176,6 +179,8 @@ __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *argu
 /* Functions that cannot be replaced are attached to: the call is between two callbacks. */
 void ffm_collector_call_enter(void *opaque)
 {
+    if (ffm_detached())
+        return;
     uint64_t entered = ffm_now();
     const gum_invocation *invocation = opaque;
     ffm_thread *thread = ffm_thread_self();

@@ -13,6 +13,7 @@
 #include "contents.h"
 #include "contexts.h"
 #include "counters.h"
+#include "detached.h"
 #include "device_writes.h"
 #include "dispatch.h"
 #include "entry_points.h"
@@ -60,7 +61,7 @@ static void forked(void)
 
 static void become_child(void)
 {
-    if (!ffm_sink_reopen())
+    if (ffm_detached() || !ffm_sink_reopen())
         return;
     ffm_blocks_after_fork();
     ffm_contexts_after_fork();
@@ -153,6 +154,11 @@ int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
         ffm_mappings_inherited();
     ffm_forks_handle(&(ffm_fork_handlers){before_fork, forked, become_child, go_on});
     return 0;
+}
+
+void ffm_collector_detach(void)
+{
+    ffm_detach();
 }
 
 void *ffm_collector_wrapper(uint32_t function)

@@ -26,6 +26,9 @@ FFM_EXPORT void ffm_collector_mark(const char *name, bool begins);
  * handler, -4 system calls cannot be intercepted. */
 FFM_EXPORT int ffm_collector_open(const char *folder, uint32_t mode, const char *plan);
 
+/* Nothing is recorded from now on, and no hook does anything, until the process ends. Not with FFM_MODE_WATCH. */
+FFM_EXPORT void ffm_collector_detach(void);
+
 /* Replacement code for a driver function, by its index in the catalogue. */
 FFM_EXPORT void *ffm_collector_wrapper(uint32_t function);
 

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "callbacks.h"
+#include "detached.h"
 #include "invocation.h"
 
 static struct {
@@ -51,8 +52,8 @@ void ffm_collector_entry_enter(void *opaque)
 void ffm_collector_entry_leave(void *opaque)
 {
     const gum_cpu_context *cpu = ((const gum_invocation *)opaque)->cpu_context;
-    if (telling || (int32_t)cpu->rax != 0 || asked.name == NULL || asked.answer == NULL || *asked.answer == NULL ||
-        entry_points.found == NULL || is_known(*asked.answer))
+    if (telling || ffm_detached() || (int32_t)cpu->rax != 0 || asked.name == NULL || asked.answer == NULL ||
+        *asked.answer == NULL || entry_points.found == NULL || is_known(*asked.answer))
         return;
     telling = true; /* the recipient may query the driver as well */
     entry_points.found(asked.name, *asked.answer, asked.version, asked.flags);

@@ -4,6 +4,7 @@
 #include "callbacks.h"
 #include "calls.h"
 #include "clock.h"
+#include "detached.h"
 #include "invocation.h"
 #include "modes.h"
 #include "portion.h"
@@ -29,6 +30,8 @@ static void record_private(ffm_thread *thread, uint64_t end, uint64_t wait)
 
 void ffm_collector_wait_enter(void *invocation)
 {
+    if (ffm_detached())
+        return;
     uint64_t entered = ffm_now();
     ffm_thread *thread = ffm_thread_self();
     if (thread == NULL || thread->wait_depth++ != 0)

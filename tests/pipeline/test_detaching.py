@@ -1,0 +1,136 @@
+"""Programs that live on: ffm measures them for a time and leaves them running, as if it had never been there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import pytest
+
+from ffm.instrument.recording.progress import progress_of
+from ffm.instrument.recording.reader import read_recordings
+from tests.conftest import Ffm
+
+PROGRAM = Path(__file__).parent / "programs" / "lives_on.cu"
+PATIENCE = 120.0
+"""Seconds for what takes a few on an idle machine."""
+
+MANY = 300
+"""Turns of the program, which makes six driver calls in each."""
+
+
+@pytest.fixture(scope="module")
+def program(build_program: Callable[[Path], Path]) -> Path:
+    return build_program(PROGRAM)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The files by which the program tells how far it is, and is told to end."""
+
+    progress: Path
+    end: Path
+
+    def processes(self) -> list[int]:
+        """Find the program's processes by their arguments, which ended ones do not have."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                words = (process / "cmdline").read_bytes().split(b"\0")
+                if words[0].endswith(PROGRAM.stem.encode()) and os.fsencode(self.progress) in words:
+                    found.append(int(process.name))
+        return found
+
+    def turns(self) -> int:
+        return int(self.progress.read_text().split()[0])
+
+    def lives_on(self) -> None:
+        """It makes calls after it was left, with the right results, and ends as it would have."""
+        before = self.turns()
+        assert until(lambda: self.turns() > before + MANY)
+        assert len(self.processes()) == 1
+        self.end.touch()
+        assert until(lambda: not self.processes())
+        _, wrong, end = self.progress.read_text().split()
+        assert (int(wrong), end) == (0, "ended")
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Iterator[Told]:
+    """What a failed test leaves running is killed."""
+    files = Told(tmp_path / "progress", tmp_path / "end")
+    yield files
+    for process in files.processes():
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def until(holds: Callable[[], bool]) -> bool:
+    end = time.monotonic() + PATIENCE
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.05)
+    return holds()
+
+
+def measured_for_ever(program: Path, told: Told, results: Path) -> subprocess.Popen[bytes]:
+    """Start a measurement whose time is not over soon, and wait until it has recorded something."""
+    words = ["run", "--quick", "--for", "1h", "--detach", "--results", results, program, told.progress, told.end]
+    measuring = subprocess.Popen([sys.executable, "-m", "ffm", *map(str, words)], stdin=subprocess.DEVNULL)
+    folder = results / "recordings" / "tracing"
+    assert until(lambda: any(one.operations > 100 for one in progress_of(folder)))
+    return measuring
+
+
+def test_a_program_that_was_measured_lives_on(ffm: Ffm, program: Path, told: Told, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    words = ("run", "--quick", "--for", "0.5s", "--detach", "--results", results, program, told.progress, told.end)
+    done = ffm(*words, folder=tmp_path)
+    assert done.code == 0, done.err
+    assert "then left running" in " ".join(done.out.split())
+    run = orjson.loads((results / "tracing.json").read_bytes())["run"]
+    assert (run["status"]["cut"], run["status"]["left"], run["status"]["code"]) == ("time", True, None)
+    (process,) = run["processes"]
+    assert process["operations"] > 0
+    told.lives_on()
+    (recording,) = read_recordings(results / "recordings" / "tracing")
+    assert len(recording.operations) == process["operations"]
+
+
+def test_ctrl_c_leaves_it_running_too(program: Path, told: Told, tmp_path: Path) -> None:
+    measuring = measured_for_ever(program, told, tmp_path / "results")
+    measuring.send_signal(signal.SIGINT)
+    measuring.wait(PATIENCE)
+    run = orjson.loads((tmp_path / "results" / "tracing.json").read_bytes())["run"]
+    assert (run["status"]["cut"], run["status"]["left"]) == ("interruption", True)
+    told.lives_on()
+
+
+def test_it_lives_on_if_ffm_is_killed(program: Path, told: Told, tmp_path: Path) -> None:
+    measuring = measured_for_ever(program, told, tmp_path / "results")
+    measuring.kill()
+    measuring.wait()
+    told.lives_on()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("run", "--quick", "--detach"), "by --for"),
+        (("run", "--for", "1s", "--detach"), "add --quick"),
+        (("stage", "tracing", "--detach", "--"), "by --for"),
+    ],
+)
+def test_where_it_would_make_no_sense_it_is_refused(
+    ffm: Ffm, program: Path, tmp_path: Path, words: tuple[str, ...], why: str
+) -> None:
+    done = ffm(*words, program, "1", folder=tmp_path)
+    assert done.code == 2 and why in done.err
+    assert not (tmp_path / "results").exists()
