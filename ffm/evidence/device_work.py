@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, load_catalogue
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import Memory as DriverMemory
+from ffm.evidence.allocations import pageable_memory
 from ffm.evidence.handles import StreamTable, events_of, streams_of
 from ffm.evidence.staged_copies import STAGED_BYTES
 from ffm.instrument.recording.layout import constant
@@ -93,13 +94,22 @@ def _actions(columns: Columns) -> NDArray[np.uint8]:
 
 
 def _staged(columns: Columns) -> NDArray[np.bool_]:
-    """Return whether an upload's source is pageable, so that the CPU spends most of the call copying the bytes."""
+    """Return whether an upload's source is pageable, and the call over when the CPU has copied the bytes.
+
+    A few bytes are copied at once. Many go through the driver's buffers, part by part, and the call may wait for these;
+    if most of it is copying, it hardly does.
+    """
     stack = columns["stack"]
     count = int(stack.max(initial=-1)) + 1
     duration = np.bincount(stack, weights=columns["duration"], minlength=count)
     wait = np.bincount(stack, weights=columns["wait"], minlength=count)
     working = (duration - wait > STAGED_SHARE * duration)[stack]
-    return working & (columns["bytes"] > STAGED_BYTES) | (columns["waits"] > 0) & working & (columns["wait"] < 1000)
+    staged: NDArray[np.bool_] = working & (columns["bytes"] > STAGED_BYTES)
+    upload = (columns["flags"] & constant("FFM_OPERATION_HOST_SOURCE")) != 0
+    few = upload & (columns["waits"] > 0) & (columns["bytes"] <= STAGED_BYTES)
+    pageable, _ = pageable_memory(columns, np.flatnonzero(few))
+    staged[pageable] = True
+    return staged
 
 
 def _streams(

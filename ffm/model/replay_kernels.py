@@ -32,8 +32,9 @@ from ffm.model.numbers import (
 Columns = NDArray[Any]
 
 EVERYTHING = -1
-"""What a wait for all streams of a process waits for; other waits have the stream's number, or the number of streams
-and the event's."""
+"""What a wait for all streams of a process waits for. Other waits have a stream's number: that of an event is the one
+that it was recorded on.
+"""
 
 
 class Trace(NamedTuple):
@@ -156,6 +157,8 @@ class State(NamedTuple):
     """When all work of each process is done that its legacy stream orders."""
     recorded: Columns
     """When the work before each event is done."""
+    recorded_on: Columns
+    """The stream of that work."""
     ordered: Columns
     """When the work of each process is done for which later work waits on the GPU, as the CPU does not wait for it."""
     removed: Removed
@@ -236,6 +239,7 @@ def at_the_start(trace: Trace) -> State:
         latest=np.zeros(processes, np.int64),
         legacy_latest=np.zeros(processes, np.int64),
         recorded=np.zeros(trace.events + 1, np.int64),
+        recorded_on=np.full(trace.events + 1, EVERYTHING, np.int64),
         ordered=np.zeros(processes, np.int64),
         removed=Removed(
             target=np.zeros(processes, np.int64),
@@ -432,6 +436,7 @@ def order_by_event(state: State, trace: Trace, row: int) -> None:
     lane, process, event = trace.stream[row], trace.process_of_thread[trace.thread[row]], trace.event[row]
     if trace.action[row] == RECORD_EVENT:
         state.recorded[event] = state.legacy_latest[process] if is_legacy(trace, row) else state.over[lane]
+        state.recorded_on[event] = lane
     else:
         work_until(state, trace, row, max(state.over[lane], state.recorded[event]))
 
@@ -444,7 +449,7 @@ def wait_for_gpu(
     lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
     if trace.action[row] == WAIT_EVENT:
         target = int(state.recorded[trace.event[row]])
-        scope = len(trace.stream_process) + int(trace.event[row])
+        scope = int(state.recorded_on[trace.event[row]])
     elif trace.action[row] == WAIT_CONTEXT:
         target = int(state.latest[process])
         scope = EVERYTHING
@@ -488,7 +493,7 @@ def remove_wait(
         removed.target[process] = target
         removed.over[process] = done
         removed.waking[process] = waking
-        removed.scope[process] = scope
+        removed.scope[process] = last_of(state, trace, row, target, scope)
         removed.latency[process] = max(removed.latency[process], min(beyond, trace.wait[row]))
 
 
@@ -521,8 +526,19 @@ def is_covered(earlier: int, scope: int, trace: Trace, row: int) -> bool:
     """Return whether a row's wait, of a scope, may cover what an earlier one waited for."""
     if scope in (EVERYTHING, earlier):
         return True
-    whole = earlier == EVERYTHING or earlier >= len(trace.stream_process)
-    return is_legacy(trace, row) and (whole or not trace.apart[earlier])
+    return is_legacy(trace, row) and (earlier == EVERYTHING or not trace.apart[earlier])
+
+
+@inner
+def last_of(state: State, trace: Trace, row: int, target: int, scope: int) -> int:
+    """Return the stream whose work a wait of a scope waited for until `target`: of several, one that was over then."""
+    if scope != EVERYTHING and not is_legacy(trace, row):
+        return scope
+    process = trace.process_of_thread[trace.thread[row]]
+    for stream in range(len(trace.stream_process)):
+        if trace.stream_process[stream] == process and state.over[stream] == target:
+            return stream
+    return scope
 
 
 @inner

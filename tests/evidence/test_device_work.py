@@ -73,6 +73,14 @@ def test_an_upload_that_the_cpu_copies_waits_first() -> None:
     assert actions(staged) == [Action.WAIT_AND_ENQUEUE]
 
 
+def test_a_short_upload_waits_first_unless_its_source_is_pinned() -> None:
+    """However long it waits for the work before it: it is over when the CPU has copied the bytes."""
+    pinned = {"function": "cuMemAllocHost_v2", "destination": 0x10000, "bytes": 4096}
+    upload = {"function": "cuMemcpyHtoD_v2", "flags": UPLOAD, "bytes": 4096, "wait": 90_000, "waits": 1}
+    work = actions(pinned, {**upload, "source": 0x10000}, {**upload, "source": 0x90000})
+    assert work[1:] == [Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE]
+
+
 def test_streams_are_numbered_through_all_processes() -> None:
     launch = {"function": "cuLaunchKernel"}
     work = work_of(

@@ -16,7 +16,7 @@ from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import infer_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.sequences import find_sequences
-from ffm.model.timeline import Problem, Timeline
+from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.analysis_document import Benefit, PinnedMemory
 from ffm.results.documents import WaitLatency
 from ffm.results.estimates import PINNED_ALONE, Estimates
@@ -98,6 +98,37 @@ def test_a_wait_saves_its_own_call_and_latency_if_the_next_one_covers_its_work(
     replayed = replay.selected(first)
     assert replayed.likely_s * SECOND <= most + 1
     assert replayed.low_s <= replayed.likely_s <= replayed.high_s
+
+
+def alone(streams: int) -> st.SearchStrategy[list[Call]]:
+    """Work of one stream while the others have none, a wait for it, and directly after it another one for the same."""
+    microseconds = st.integers(0, 6).map(lambda value: 10 * value * MICROSECOND)
+    waits = [Action.WAIT_CONTEXT, Action.WAIT_STREAM, Action.WAIT_EVENT]
+
+    def calls(lane: int, gpu: int, gap: int, own: int, first: Action, second: Action) -> list[Call]:
+        return [
+            Call(Action.WAIT_CONTEXT, Kind.SYNCHRONIZATION),
+            Call(Action.ENQUEUE, Kind.LAUNCH, gpu=gpu, stream=lane),
+            Call(Action.RECORD_EVENT, Kind.OTHER, gap=gap, stream=lane, event=0),
+            Call(first, KINDS[first], own=own, stream=lane, event=0, problem=SYNC),
+            Call(second, KINDS[second], stream=lane, event=0),
+        ]
+
+    lane = st.integers(0, streams - 1)
+    return st.builds(calls, lane, *[microseconds] * 3, st.sampled_from(waits), st.sampled_from(waits))
+
+
+@given(programs(streams=4), programs(streams=4), alone(4), st.data())
+@settings(max_examples=120, deadline=None)
+def test_it_does_whatever_the_two_wait_for_if_only_one_stream_has_work(
+    before: list[Call], after: list[Call], pair: list[Call], data: st.DataObject
+) -> None:
+    calls = [*before, *pair, *after]
+    timeline, work = late(data, calls)
+    replay = replay_of(timeline, work)
+    place = len(before) + len(pair) - 2
+    first = np.arange(len(calls)) == place
+    assert replay.selected(first).likely_s * SECOND <= calls[place].own + replay.inference.latency_ns + 1
 
 
 def subset(data: st.DataObject, of: NDArray[np.bool_]) -> NDArray[np.bool_]:
