@@ -59,7 +59,6 @@ BlockRun::BlockRun(Launch &launched, StackPool &stacks, std::uint64_t number) : 
     if (launch.code.schedule != Schedule::regions) {
         fibers_.reset(new Fiber[static_cast<std::size_t>(thread_count_)]);
     } else {
-        threads_.reset(new Thread[static_cast<std::size_t>(thread_count_)]);
         records_.reset(new WarpRecord[static_cast<std::size_t>(warp_count_)]);
     }
     warps_.reset(new Warp[static_cast<std::size_t>(warp_count_)]);
@@ -78,6 +77,8 @@ BlockRun::~BlockRun()
     for (int thread = 0; thread < started_ && !coroutines_stack_; ++thread)
         if (fibers_[static_cast<std::size_t>(thread)].stack)
             stacks_.give_back(fibers_[static_cast<std::size_t>(thread)].stack);
+    if (threads_)
+        keep_threads();
     if (coroutines_stack_)
         stacks_.give_back(coroutines_stack_);
 }
@@ -220,6 +221,12 @@ void BlockRun::leave()
     --alive_;
     if (warp.meeting)
         recheck(warp);
+    release_reached_barriers();
+}
+
+/* Threads are over: all that are left may wait already. */
+void BlockRun::release_reached_barriers()
+{
     for (std::uint32_t left = barriers_in_use_; left; left &= left - 1) {
         Barrier &barrier = barriers_[static_cast<std::size_t>(__builtin_ctz(left))];
         if (barrier.expected == 0 && static_cast<int>(barrier.arrived) >= alive_)

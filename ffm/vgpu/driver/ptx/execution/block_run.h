@@ -80,8 +80,11 @@ class BlockRun
     bool start(int thread);
     bool start_coroutines();
     void begin_regions();
+    void begin_threads();
+    void keep_threads();
     void run_regions(int warp);
     void settle(int warp, std::uint32_t lanes);
+    void leave_together(Warp &warp);
     bool settle_together(int warp, const WaitPoint &point);
     bool settle_barrier(int warp, const WaitPoint &point);
     bool wait_at(const WaitPoint &point, const WarpRecord &record, int lane);
@@ -89,6 +92,7 @@ class BlockRun
     void run_warp(int warp);
     bool suspend();
     void leave(); /* the current thread is over */
+    void release_reached_barriers();
     bool next_round();
     int choose();
     void change_to(int thread);

@@ -58,29 +58,67 @@ void vote(const WaitPoint &point, WarpRecord &record, std::uint32_t alive)
     }
 }
 
-/* Those of the lanes that go on at the same place as the first. */
+/* Whether all lanes, also those that do not take part, go on at the same place. */
+bool all_together(const WarpRecord &record)
+{
+    std::uint64_t pair = record.next[0], differ = 0;
+    pair |= pair << 32;
+    for (int lane = 0; lane < warp_size; lane += 2) {
+        std::uint64_t next;
+        __builtin_memcpy(&next, &record.next[lane], sizeof next);
+        differ |= next ^ pair;
+    }
+    return differ == 0;
+}
+
+/* Those of the lanes that go on at the same place as the first of them. */
 std::uint32_t lanes_together(const WarpRecord &record, std::uint32_t lanes)
 {
-    std::uint32_t point = record.next[__builtin_ctz(lanes)], differ = 0, together = 0;
-    for (std::uint32_t next : record.next)
-        differ |= next ^ point;
-    if (differ == 0)
+    if (all_together(record))
         return lanes;
+    std::uint32_t point = record.next[__builtin_ctz(lanes)], together = 0;
     for (int lane = 0; lane < warp_size; ++lane)
         together |= record.next[lane] == point ? lane_bit(lane) : 0;
     return together & lanes;
 }
 
+/* The threads of the last block that this thread of the processor ran: those of the launch's next block are the same,
+ * on the same stack. */
+struct Spare {
+    std::uint32_t launch = 0;
+    const char *stack = nullptr;
+    std::unique_ptr<Thread[]> threads;
+};
+thread_local Spare spare;
+
 } // namespace
 
-void BlockRun::begin_regions()
+void BlockRun::keep_threads()
 {
+    spare.launch = launch.id;
+    spare.stack = coroutines_stack_;
+    spare.threads = std::move(threads_);
+}
+
+void BlockRun::begin_threads()
+{
+    if (spare.launch == launch.id && spare.stack == coroutines_stack_ && spare.threads) {
+        threads_ = std::move(spare.threads);
+        started_ = thread_count_;
+        return;
+    }
+    threads_.reset(new Thread[static_cast<std::size_t>(thread_count_)]);
     while (started_ < thread_count_) {
         Thread &thread = threads_[static_cast<std::size_t>(started_)];
         begin(thread);
         thread.stack_first = reinterpret_cast<std::uint64_t>(coroutines_stack_);
         thread.stack_size = stacks_.size();
     }
+}
+
+void BlockRun::begin_regions()
+{
+    begin_threads();
     for (int index = 0; index < warp_count_; ++index) {
         Warp &warp = warps_[static_cast<std::size_t>(index)];
         warp.ready = warp.alive;
@@ -127,7 +165,9 @@ void BlockRun::settle(int index, std::uint32_t lanes)
     Warp &warp = warps_[static_cast<std::size_t>(index)];
     const WarpRecord &record = records_[static_cast<std::size_t>(index)];
     std::uint32_t point = record.next[__builtin_ctz(lanes)];
-    bool together = lanes == warp.alive && point != point_over && lanes_together(record, lanes) == lanes;
+    bool together = lanes == warp.alive && lanes_together(record, lanes) == lanes;
+    if (together && point == point_over)
+        return leave_together(warp);
     if (together && settle_together(index, launch.code.points[point]))
         return;
     for (std::uint32_t left = lanes; left; left &= left - 1) {
@@ -138,6 +178,14 @@ void BlockRun::settle(int index, std::uint32_t lanes)
         else if (!wait_at(launch.code.points[record.next[lane]], record, lane))
             warp.ready |= lane_bit(lane);
     }
+}
+
+/* The last lanes of the warp are over. */
+void BlockRun::leave_together(Warp &warp)
+{
+    alive_ -= __builtin_popcount(warp.alive);
+    warp.alive = 0;
+    release_reached_barriers();
 }
 
 /* Where all lanes that are alive wait at the same place; false leaves it to each of them. */
