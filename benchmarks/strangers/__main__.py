@@ -77,7 +77,9 @@ def main() -> int:
     parser.add_argument("--programs", nargs="+", metavar="NAME", help="only these, without -cuda")
     parser.add_argument("--half", choices=["all", "even", "odd"], default="all", help="which places of the list [all]")
     parser.add_argument("--count", type=int, default=60, help="how many programs of those; 0: all [%(default)s]")
-    parser.add_argument("--limit", type=float, default=30.0, metavar="S", help="for one bare run [%(default)s]")
+    parser.add_argument(
+        "--limit", type=float, default=30.0, metavar="S", help="of processor time, for one bare run [%(default)s]"
+    )
     parser.add_argument("--runs", type=int, default=3, help="of each version, for the measured saving [%(default)s]")
     parser.add_argument("--only", choices=steps.STEPS, help="go no further than this step")
     parser.add_argument("--again", nargs="+", choices=steps.STEPS, default=[], help="repeat these steps")
