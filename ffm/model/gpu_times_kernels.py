@@ -6,12 +6,12 @@ those of `Timeline` and `DeviceWork`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inner
+from ffm.model.compiled import inlined, inner, zero
 from ffm.model.numbers import (
     ENQUEUE,
     ENQUEUE_AND_WAIT,
@@ -26,22 +26,75 @@ from ffm.model.numbers import (
 
 Columns = NDArray[Any]
 
+NONE, SEVERAL = -1, -2
+"""Instead of a stream: of no stream, of several ones."""
+
+
+class Trace(NamedTuple):
+    """The run: the columns of `Timeline` and `DeviceWork` with the same names."""
+
+    order: Columns
+    """The rows by process, then by start."""
+    thread: Columns
+    start: Columns
+    duration: Columns
+    wait: Columns
+    site: Columns
+    action: Columns
+    stream: Columns
+    event: Columns
+    copied: Columns
+    process_of_thread: Columns
+    legacy: Columns
+    apart: Columns
+    stream_process: Columns
+    events: int
+
+
+class Rules(NamedTuple):
+    """What a wait shows, in nanoseconds; `fit` says how."""
+
+    threshold: int
+    """A wait must last longer to have waited for something."""
+    tolerance: int
+    allowed: Columns
+    """By row."""
+    excused: Columns
+    """By site."""
+
+
+class Fitted(NamedTuple):
+    """The columns of `ffm.model.gpu_times.GpuTimes`, which are filled in."""
+
+    gpu: Columns
+    ready: Columns
+    latency: Columns
+
+
+class State(NamedTuple):
+    """What the simulation has come to. Streams have one entry more, for none."""
+
+    over: Columns
+    """When each stream's work is done."""
+    latest: Columns
+    """When all work of each process is done."""
+    ordered: Columns
+    """When all is done that the legacy stream of a process orders."""
+    last: Columns
+    """Each stream's last work that nothing has waited for."""
+    last_anywhere: Columns
+    """The stream of each process's last work."""
+    last_ordered: Columns
+    """The same of work that the legacy stream orders."""
+    before: Columns
+    """For each row, the previous work on the same stream."""
+    begun: Columns
+    recorded: Columns
+    """When the work before each event is done."""
+
 
 def find_segments(
-    order: Columns,
-    thread: Columns,
-    start: Columns,
-    duration: Columns,
-    wait: Columns,
-    site: Columns,
-    action: Columns,
-    stream: Columns,
-    copied: Columns,
-    process_of_thread: Columns,
-    threshold: int,
-    latency: int,
-    segment: Columns,
-    room: Columns,
+    trace: Trace, threshold: int, latency: int, segment: Columns, room: Columns
 ) -> tuple[Columns, Columns, Columns]:
     """Find the stretches of GPU work whose length is shown by a wait, and fill in each enqueuing row's `segment`.
 
@@ -53,37 +106,25 @@ def find_segments(
     no segment get -1. `room` receives, for work of a stream that was waited for, the nanoseconds until the stream's
     next work arrived or the stream was seen to be idle; -1 if neither is known.
     """
-    rows = len(order)
-    length = np.empty(rows, np.int64)  # what is not written to takes no memory
-    key = np.empty(rows, np.int64)
-    size = np.empty(rows, np.int64)
-    found = 0
-    members = np.empty(rows, np.int32)
-    arrivals = np.empty(rows, np.int64)
-    count = 0  # pending operations
-    pending_stream = -1  # -2: of several streams
-    idle_since = 0
-    process = -1
+    start, duration, wait, stream = trace.start, trace.duration, trace.wait, trace.stream
+    rows = len(trace.order)
+    # What is not written to takes no memory.
+    length, key, size = np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64)
+    members, arrivals = np.empty(rows, np.int32), np.empty(rows, np.int64)  # the pending operations
+    found = count = zero()
+    pending_stream, idle_since, process = NONE, 0, -1
     for place in range(rows):
-        row = order[place]
-        owner = process_of_thread[thread[row]]
+        row = trace.order[place]
+        owner = trace.process_of_thread[trace.thread[row]]
         if owner != process:
-            process = owner
-            count = 0
-            pending_stream = -1
-            idle_since = 0
+            count, pending_stream, idle_since, process = 0, NONE, 0, owner
         segment[row] = -1
         room[row] = -1
-        does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
+        does = trace.action[row] if trace.action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
         waits_first = does in (WAIT_AND_ENQUEUE, WAIT_CONTEXT, WAIT_STREAM)
         if does in (ENQUEUE, ENQUEUE_AND_WAIT):
-            arrival = start[row] + duration[row] - wait[row]
-            if count == 0:
-                pending_stream = stream[row]
-            elif pending_stream != stream[row]:
-                pending_stream = -2
-            members[count] = row
-            arrivals[count] = arrival
+            pending_stream = common_stream(count, pending_stream, stream[row])
+            members[count], arrivals[count] = row, start[row] + duration[row] - wait[row]
             count += 1
         if does == ENQUEUE_AND_WAIT or waits_first:
             end = start[row] + wait[row] if waits_first else start[row] + duration[row]
@@ -94,25 +135,26 @@ def find_segments(
                     make_room(members, arrivals, count, done, room)
                 if wait[row] > threshold and pending_stream >= 0:
                     begin = busy_since(arrivals, count, end, latency)
-                    key[found] = number_segment(members, begin, count, found, site, copied, segment)
+                    key[found] = number_segment(members, begin, count, found, trace.site, trace.copied, segment)
                     length[found] = max(end - max(arrivals[begin], idle_since), 0)
                     size[found] = count - begin
                     found += 1
-                count = 0
-                pending_stream = -1
-                idle_since = end
+                count, pending_stream, idle_since = 0, NONE, end
             elif count == 0:
                 idle_since = max(idle_since, end)
         if does == WAIT_AND_ENQUEUE:
-            arrival = start[row] + duration[row]
-            if count == 0:
-                pending_stream = stream[row]
-            elif pending_stream != stream[row]:
-                pending_stream = -2
-            members[count] = row
-            arrivals[count] = arrival
+            pending_stream = common_stream(count, pending_stream, stream[row])
+            members[count], arrivals[count] = row, start[row] + duration[row]
             count += 1
     return length[:found], key[:found], size[:found]
+
+
+@inner
+def common_stream(count: int, pending: int, stream: int) -> int:
+    """Return the stream of `count` operations, all of the stream `pending`, and one of `stream`."""
+    if count == 0 or pending == stream:
+        return stream
+    return SEVERAL
 
 
 @inner
@@ -160,174 +202,200 @@ def make_room(members: Columns, arrivals: Columns, count: int, done: int, room: 
         room[members[count - 1]] = max(done - arrivals[count - 1], 0)
 
 
-@inner
-def can_begin(called: int, lane: int, is_legacy: bool, legacy: int, apart: Columns, over: Columns, ordered: int) -> int:
-    """Return when work can begin that a stream gets at `called`, if what the legacy stream orders is over at
-    `ordered`.
-    """
-    first: int = max(called, over[lane])
-    if is_legacy:
-        first = max(first, ordered)
-    elif legacy >= 0 and not apart[lane]:
-        first = max(first, over[legacy])
-    return first
-
-
-@inner
-def work_until(
-    end: int, lane: int, process: int, apart: Columns, over: Columns, latest: Columns, ordered: Columns
-) -> None:
-    """Let the work of a stream be over at `end`: its own, with all of its process, and with all that the legacy stream
-    orders.
-    """
-    over[lane] = end
-    latest[process] = max(latest[process], end)
-    if not apart[lane]:
-        ordered[process] = max(ordered[process], end)
-
-
-@inner
-def last_of_all(newest: int, last: Columns, over: Columns, stream_process: Columns, process: int) -> int:
-    """Return the stream of a process whose work a wait for everything waited for: `newest`, which got work last, unless
-    something has waited for that before; then the one whose work is over last, or -1.
-    """
-    if newest < 0 or last[newest] >= 0:
-        return newest
-    found = -1
-    for number in range(len(stream_process)):
-        if stream_process[number] == process and last[number] >= 0 and (found < 0 or over[number] > over[found]):
-            found = number
-    return found
-
-
-def fit(
-    order: Columns,
-    thread: Columns,
-    start: Columns,
-    duration: Columns,
-    wait: Columns,
-    action: Columns,
-    stream: Columns,
-    event: Columns,
-    process_of_thread: Columns,
-    legacy: Columns,
-    apart: Columns,
-    stream_process: Columns,
-    events: int,
-    threshold: int,
-    tolerance: int,
-    allowed: Columns,
-    site: Columns,
-    excused: Columns,
-    gpu: Columns,
-    ready: Columns,
-    latency: Columns,
-) -> tuple[int, int]:
+def fit(trace: Trace, rules: Rules, fitted: Fitted) -> tuple[int, int]:
     """Simulate the run as it was, and make the GPU's times agree with the waits.
 
     `gpu` contains the expected nanoseconds of each enqueuing row's work, and is corrected in place. No work lasts
     beyond the end of a wait for it. A wait that ends later than expected by more than `allowed` for the last work, or
     by more than `excused` for the wait's site, shows that this work took longer, by all of that time but `tolerance`.
-    The rest of a wait goes into `latency`: the time
-    from the end of the work until the CPU continues or, as a negative number (-1 - wait), a wait for nothing known.
-    `ready` receives, for each row, when all earlier work of its process was done.
+    The rest of a wait goes into `latency`: the time from the end of the work until the CPU continues or, as a negative
+    number (-1 - wait), a wait for nothing known. `ready` receives, for each row, when all earlier work of its process
+    was done.
 
     Returns the nanoseconds of waiting that the GPU's work explains, and those of all waiting.
     """
-    streams = len(stream_process)
-    processes = len(legacy)
-    over = np.zeros(streams + 1, np.int64)  # when each stream's work is done
-    latest = np.zeros(processes, np.int64)  # when all work of a process is done,
-    ordered = np.zeros(processes, np.int64)  # and all that the legacy stream orders
-    last = np.full(streams + 1, -1, np.int64)  # each stream's last work that nothing has waited for
-    last_anywhere = np.full(processes, -1, np.int64)  # the stream of a process's last work,
-    last_ordered = np.full(processes, -1, np.int64)  # and of the last that the legacy stream orders
-    before = np.empty(len(thread), np.int32)  # the previous work on the same stream
-    begun = np.empty(len(thread), np.int64)
-    recorded = np.zeros(events + 1, np.int64)
+    state = at_the_start(trace)
     explained = 0
     waited = 0
-    for place in range(len(order)):
-        row = order[place]
-        process = process_of_thread[thread[row]]
-        does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
-        lane = stream[row]
-        is_legacy = legacy[process] >= 0 and legacy[process] == lane
-        own = duration[row] - wait[row]
-        begin = start[row]
-        ready[row] = latest[process]
-        latency[row] = -1 - wait[row]
-        waited += wait[row]
-        for part in range(2):
-            if does == WAIT_AND_ENQUEUE if part == 1 else does in (ENQUEUE, ENQUEUE_AND_WAIT):
-                arrival = begin + own if part == 0 else begin + duration[row]
-                first = can_begin(arrival, lane, is_legacy, legacy[process], apart, over, ordered[process])
-                work_until(first + gpu[row], lane, process, apart, over, latest, ordered)
-                begun[row] = first
-                before[row] = last[lane]
-                last[lane] = row
-                last_anywhere[process] = lane
-                if not apart[lane]:
-                    last_ordered[process] = lane
-            if part == 1:
-                break
-            if does == RECORD_EVENT:
-                recorded[event[row]] = ordered[process] if is_legacy else over[lane]
-            elif does == STREAM_WAIT_EVENT:
-                work_until(max(over[lane], recorded[event[row]]), lane, process, apart, over, latest, ordered)
-            elif ENQUEUE_AND_WAIT <= does <= WAIT_EVENT:
-                after = begin + own if does == ENQUEUE_AND_WAIT else begin
-                end = after + wait[row]
-                blocks = wait[row] > threshold
-                if does == WAIT_EVENT:
-                    target = recorded[event[row]]
-                elif does == WAIT_CONTEXT:
-                    target = latest[process]
-                else:
-                    target = ordered[process] if is_legacy else over[lane]
-                limit = end if blocks else after
-                if target > limit:  # done by then, whatever was expected
-                    if does == WAIT_EVENT:
-                        recorded[event[row]] = limit
-                    else:
-                        latest[process] = 0
-                        ordered[process] = 0
-                        for number in range(streams):
-                            if stream_process[number] != process:
-                                continue
-                            covered = does == WAIT_CONTEXT or number == lane or (is_legacy and not apart[number])
-                            if over[number] > limit and covered:
-                                work = last[number]
-                                while work >= 0:
-                                    gpu[work] = max(min(gpu[work], limit - begun[work]), 0)
-                                    if begun[work] <= limit:
-                                        break
-                                    begun[work] = limit
-                                    work = before[work]
-                                over[number] = limit
-                            work_until(over[number], number, process, apart, over, latest, ordered)
-                    target = limit
-                elif blocks and does != WAIT_EVENT and end - tolerance > target:
-                    number = last_ordered[process] if is_legacy else lane
-                    if does == WAIT_CONTEXT:
-                        number = last_of_all(last_anywhere[process], last, over, stream_process, process)
-                    work = last[number] if number >= 0 else -1
-                    if work >= 0 and end - min(allowed[work], excused[site[row]]) <= target:
-                        work = -1
-                    if work >= 0 and end - tolerance > begun[work]:
-                        target = end - tolerance
-                        gpu[work] = target - begun[work]
-                        work_until(target, number, process, apart, over, latest, ordered)
-                if does != ENQUEUE_AND_WAIT:
-                    ready[row] = latest[process]  # as the wait has shown
-                if target > after:
-                    latency[row] = end - target
-                    explained += wait[row]
-                elif not blocks:
-                    explained += wait[row]
-                if does != WAIT_EVENT:
-                    for number in range(streams):
-                        covered = does == WAIT_CONTEXT or number == lane or (is_legacy and not apart[number])
-                        if stream_process[number] == process and covered:
-                            last[number] = -1
+    for place in range(len(trace.order)):
+        row = trace.order[place]
+        process = trace.process_of_thread[trace.thread[row]]
+        does = trace.action[row] if trace.action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
+        fitted.ready[row] = state.latest[process]
+        fitted.latency[row] = -1 - trace.wait[row]
+        waited += trace.wait[row]
+        if does in (ENQUEUE, ENQUEUE_AND_WAIT):
+            enqueue(state, trace, fitted.gpu, row, trace.start[row] + trace.duration[row] - trace.wait[row])
+        if does in (RECORD_EVENT, STREAM_WAIT_EVENT):
+            order_by_event(state, trace, row)
+        elif ENQUEUE_AND_WAIT <= does <= WAIT_EVENT:
+            explained += fit_wait(state, trace, rules, fitted, row)
+        if does == WAIT_AND_ENQUEUE:
+            enqueue(state, trace, fitted.gpu, row, trace.start[row] + trace.duration[row])
     return explained, waited
+
+
+@inlined
+def at_the_start(trace: Trace) -> State:
+    """Return the state before the first call."""
+    rows, streams, processes = len(trace.thread), len(trace.stream_process), len(trace.legacy)
+    return State(
+        over=np.zeros(streams + 1, np.int64),
+        latest=np.zeros(processes, np.int64),
+        ordered=np.zeros(processes, np.int64),
+        last=np.full(streams + 1, -1, np.int64),
+        last_anywhere=np.full(processes, -1, np.int64),
+        last_ordered=np.full(processes, -1, np.int64),
+        before=np.empty(rows, np.int32),
+        begun=np.empty(rows, np.int64),
+        recorded=np.zeros(trace.events + 1, np.int64),
+    )
+
+
+@inner
+def is_legacy(trace: Trace, row: int) -> bool:
+    """Return whether a row's stream is its process's legacy default stream."""
+    legacy = trace.legacy[trace.process_of_thread[trace.thread[row]]]
+    return bool(legacy >= 0 and legacy == trace.stream[row])
+
+
+@inner
+def covers(trace: Trace, row: int, stream: int) -> bool:
+    """Return whether a row's wait, which is for no event, is for the work of a stream."""
+    if trace.stream_process[stream] != trace.process_of_thread[trace.thread[row]]:
+        return False
+    whole = trace.action[row] == WAIT_CONTEXT or stream == trace.stream[row]
+    return bool(whole or (is_legacy(trace, row) and not trace.apart[stream]))
+
+
+@inner
+def work_until(state: State, trace: Trace, process: int, stream: int, end: int) -> None:
+    """Let the work of a stream be over at `end`: its own, with all of its process, and with all that the legacy stream
+    orders.
+    """
+    state.over[stream] = end
+    state.latest[process] = max(state.latest[process], end)
+    if not trace.apart[stream]:
+        state.ordered[process] = max(state.ordered[process], end)
+
+
+@inner
+def enqueue(state: State, trace: Trace, gpu: Columns, row: int, arrival: int) -> None:
+    """Let the GPU do a row's work, which arrives then, after what comes before it."""
+    lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
+    legacy = trace.legacy[process]
+    first = max(arrival, state.over[lane])
+    if is_legacy(trace, row):
+        first = max(first, state.ordered[process])
+    elif legacy >= 0 and not trace.apart[lane]:
+        first = max(first, state.over[legacy])
+    work_until(state, trace, process, lane, first + gpu[row])
+    state.begun[row] = first
+    state.before[row] = state.last[lane]
+    state.last[lane] = row
+    state.last_anywhere[process] = lane
+    if not trace.apart[lane]:
+        state.last_ordered[process] = lane
+
+
+@inner
+def order_by_event(state: State, trace: Trace, row: int) -> None:
+    """Record an event, or let a stream wait for it."""
+    lane, process, event = trace.stream[row], trace.process_of_thread[trace.thread[row]], trace.event[row]
+    if trace.action[row] == RECORD_EVENT:
+        state.recorded[event] = state.ordered[process] if is_legacy(trace, row) else state.over[lane]
+    else:
+        work_until(state, trace, process, lane, max(state.over[lane], state.recorded[event]))
+
+
+@inner
+def fit_wait(state: State, trace: Trace, rules: Rules, fitted: Fitted, row: int) -> int:
+    """Make the GPU's times agree with a wait; return the nanoseconds of it that the GPU's work explains."""
+    lane, process, wait = trace.stream[row], trace.process_of_thread[trace.thread[row]], trace.wait[row]
+    works_first = trace.action[row] in (ENQUEUE_AND_WAIT, SET_AND_WAIT)
+    after = trace.start[row] + (trace.duration[row] - wait if works_first else 0)
+    end = after + wait
+    blocks = wait > rules.threshold
+    for_event = trace.action[row] == WAIT_EVENT
+    if for_event:
+        target = state.recorded[trace.event[row]]
+    elif trace.action[row] == WAIT_CONTEXT:
+        target = state.latest[process]
+    else:
+        target = state.ordered[process] if is_legacy(trace, row) else state.over[lane]
+    limit = end if blocks else after
+    if target > limit:  # done by then, whatever was expected
+        if for_event:
+            state.recorded[trace.event[row]] = limit
+        else:
+            shorten(state, trace, fitted.gpu, row, limit)
+        target = limit
+    elif blocks and not for_event and end - rules.tolerance > target:
+        target = lengthen(state, trace, rules, fitted.gpu, row, end, target)
+    if not works_first:
+        fitted.ready[row] = state.latest[process]  # as the wait has shown
+    if not for_event:
+        for stream in range(len(trace.stream_process)):
+            if covers(trace, row, stream):
+                state.last[stream] = -1
+    if target > after:
+        fitted.latency[row] = end - target
+    return int(wait if target > after or not blocks else 0)
+
+
+@inner
+def shorten(state: State, trace: Trace, gpu: Columns, row: int, limit: int) -> None:
+    """Let all work that a row waits for be done by then."""
+    process = trace.process_of_thread[trace.thread[row]]
+    state.latest[process] = 0
+    state.ordered[process] = 0
+    for stream in range(len(trace.stream_process)):
+        if trace.stream_process[stream] != process:
+            continue
+        if state.over[stream] > limit and covers(trace, row, stream):
+            work = state.last[stream]
+            while work >= 0:
+                gpu[work] = max(min(gpu[work], limit - state.begun[work]), 0)
+                if state.begun[work] <= limit:
+                    break
+                state.begun[work] = limit
+                work = state.before[work]
+            state.over[stream] = limit
+        work_until(state, trace, process, stream, state.over[stream])
+
+
+@inner
+def lengthen(state: State, trace: Trace, rules: Rules, gpu: Columns, row: int, end: int, target: int) -> int:
+    """Let the last work that a row waits for last until about the end of the wait, unless the wait may have been late.
+
+    Returns when that work is done; `target` was expected.
+    """
+    process = trace.process_of_thread[trace.thread[row]]
+    stream = state.last_ordered[process] if is_legacy(trace, row) else trace.stream[row]
+    if trace.action[row] == WAIT_CONTEXT:
+        stream = last_of_all(state, trace, process)
+    work = state.last[stream] if stream >= 0 else -1
+    if work < 0 or end - min(rules.allowed[work], rules.excused[trace.site[row]]) <= target:
+        return target
+    done = end - rules.tolerance
+    if done <= state.begun[work]:
+        return target
+    gpu[work] = done - state.begun[work]
+    work_until(state, trace, process, stream, done)
+    return done
+
+
+@inner
+def last_of_all(state: State, trace: Trace, process: int) -> int:
+    """Return the stream of a process whose work a wait for everything waited for: the one that got work last, unless
+    something has waited for that before; then the one whose work is over last, or -1.
+    """
+    newest = int(state.last_anywhere[process])
+    if newest < 0 or state.last[newest] >= 0:
+        return newest
+    found = -1
+    for stream in range(len(trace.stream_process)):
+        pending = trace.stream_process[stream] == process and state.last[stream] >= 0
+        if pending and (found < 0 or state.over[stream] > state.over[found]):
+            found = stream
+    return found

@@ -121,9 +121,7 @@ def test_compiled_code_is_renewed_when_a_constant_of_another_file_changes(tmp_pa
 LONG = {
     "carry_groups": 111,
     "cut": 67,
-    "find_segments": 86,
     "find_sequences": 122,
-    "fit": 131,
     "link": 102,
     "walk": 97,
 }
