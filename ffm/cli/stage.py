@@ -196,8 +196,14 @@ def sync_use(
 
 @stage.command()
 @_results
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Let the workers of this Dask scheduler share the work; they must see the results folder at the same path. "
+    "Without it, all processors of this machine do if there is enough.",
+)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def analysis(results: Path | None, command: tuple[str, ...]) -> None:
+def analysis(results: Path | None, scheduler: str | None, command: tuple[str, ...]) -> None:
     """5: join the runs, model what fixes would save, and write the results.
 
     Select the results by COMMAND, the measured program, or by --results.
@@ -206,6 +212,7 @@ def analysis(results: Path | None, command: tuple[str, ...]) -> None:
     from ffm.results.folder import ResultsFolder, application_name
     from ffm.results.lock import writing_to
     from ffm.stages.analysis import run_analysis
+    from ffm.stages.workers import spread_over
 
     if results is None and command:
         results = Path("results") / application_name(list(command))
@@ -217,9 +224,16 @@ def analysis(results: Path | None, command: tuple[str, ...]) -> None:
             "app=...` runs all stages in order."
         )
     with running("analysis", str(results)) as line, writing_to(results, "ffm stage analysis"):
-        found = run_analysis(ResultsFolder(results))
+        with spread_over(scheduler, results) as spread:
+            found = run_analysis(ResultsFolder(results), spread.replays)
         # Without --results, the newest folder below ./results is shown, which is this one.
         chosen = "" if results.parent == Path("results") else f" --results {shlex.quote(str(results))}"
         places = sum(1 for site in found.sites if site.problem_count)
         line.say(f"{places} call sites with problems, {len(found.sequences)} sequences. View them: ffm report{chosen}")
+    if spread.failures:
+        click.echo(
+            f"Other processes failed at {len(spread.failures)} parts of the analysis, which were then done here; the "
+            f"results are whole. The first failure was {spread.failures[0]}",
+            err=True,
+        )
     sys.stdout.flush()

@@ -35,7 +35,9 @@ need were met otherwise, such as by an event that orders streams, or by reading 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +77,9 @@ _NOTHING = replay_kernels.Fix(_NO_ROWS, fixes=False, needed=False)
 _PROBES_STAY = replay_kernels.Probes(_NO_ROWS, _NO_ROWS, _NO_ROWS)
 
 
+Elsewhere = Callable[["Replay", list[replay_kernels.Fix], int], list[Replayed]]
+
+
 class Replay:
     """Replays one run for any number of groups of problems.
 
@@ -82,9 +87,14 @@ class Replay:
         timeline: the operations, sorted by thread, then start.
         work: what they do on the GPU.
         inference: the GPU's times.
+        elsewhere: replays several fixes, which visit so many rows together, possibly in other processes; by default
+            one after the other. It is not part of what is pickled.
     """
 
-    def __init__(self, timeline: Timeline, work: DeviceWork, inference: Inference) -> None:
+    def __init__(
+        self, timeline: Timeline, work: DeviceWork, inference: Inference, elsewhere: Elsewhere | None = None
+    ) -> None:
+        self._elsewhere = elsewhere
         self._timeline = timeline
         self._work = work
         self.inference = inference
@@ -126,6 +136,9 @@ class Replay:
         rows = self.inference.order[joined.clip(0)] if len(self._timeline) else joined
         return Threads(self._family.parent, np.where(joined >= 0, rows, -1), self._family.follows)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_elsewhere": None, "_known": {}}
+
     def expect(self, replays: int) -> None:
         """Say that about so many replays follow: compiling pays for many even if the table is small."""
         self._expected = max(self._expected, replays)
@@ -137,7 +150,13 @@ class Replay:
 
     def without(self, rows: NDArray[np.bool_]) -> Replayed:
         """Return the seconds that removing the selected rows' waits would save although they are needed; shape (n,)."""
-        return self._replay(replay_kernels.Fix(np.sort(self._place[rows]), fixes=True, needed=True))
+        return self.without_each([np.flatnonzero(rows)])[0]
+
+    def without_each(self, groups: Sequence[NDArray[np.int64]]) -> list[Replayed]:
+        """Return the same for each of some groups of rows alone."""
+        return self._replays(
+            [replay_kernels.Fix(np.sort(self._place[rows]), fixes=True, needed=True) for rows in groups]
+        )
 
     def by_group(
         self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int, wanted: list[int] | None = None
@@ -148,8 +167,7 @@ class Replay:
         """
         members = self._members(label, group_of, groups)
         numbers = range(groups) if wanted is None else wanted
-        self.expect(len(numbers))
-        return [self._replay(replay_kernels.Fix(members[number], fixes=True, needed=False)) for number in numbers]
+        return self._replays([replay_kernels.Fix(members[number], fixes=True, needed=False) for number in numbers])
 
     def _members(
         self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int
@@ -172,19 +190,29 @@ class Replay:
         ends = np.cumsum(np.bincount(group, minlength=groups))
         return np.split(place, ends[:-1]) if groups else []
 
-    def _replay(self, fix: replay_kernels.Fix) -> Replayed:
-        """Replay a fix, unless the same was before: a site, a fold, a sequence may all be the same rows."""
+    def _replays(self, fixes: list[replay_kernels.Fix]) -> list[Replayed]:
+        """Replay fixes, but none that was replayed before: a site, a fold, a sequence may all be the same rows."""
+        self.expect(len(fixes))
+        keys = [(hashlib.blake2b(fix.members.tobytes(), digest_size=16).digest(), fix.needed) for fix in fixes]
+        fresh = {key: fix for key, fix in zip(keys, fixes, strict=True) if key not in self._known}
+        if self._elsewhere is None:
+            found = [self.replayed(fix) for fix in fresh.values()]
+        else:
+            visits = 4 * sum(self._visits(fix) for fix in fresh.values())
+            found = self._elsewhere(self, list(fresh.values()), visits)
+        self._known.update(zip(fresh, found, strict=True))
+        return [self._known[key] for key in keys]
+
+    def _visits(self, fix: replay_kernels.Fix) -> int:
+        """Return about how many rows a pass visits: a jump visits a few for each changed one."""
+        return min(len(self._timeline), 20 * len(fix.members)) if self._jump else len(self._timeline)
+
+    def replayed(self, fix: replay_kernels.Fix) -> Replayed:
+        """Return the seconds that a fix saves, whose members are places in the order of rows, ascending."""
         if not len(fix.members):
             return Replayed(0.0, 0.0, 0.0, 0.0)
-        key = hashlib.blake2b(fix.members.tobytes(), digest_size=16).digest(), fix.needed
-        if key not in self._known:
-            self._known[key] = self._replayed(fix)
-        return self._known[key]
-
-    def _replayed(self, fix: replay_kernels.Fix) -> Replayed:
         inference = self.inference
-        # A jump visits a few rows for each changed one.
-        visits = min(len(self._timeline), 20 * len(fix.members)) if self._jump else len(self._timeline)
+        visits = self._visits(fix)
         savings = []
         usual = inference.latency_ns
         for times, strict, recurs, waking in (

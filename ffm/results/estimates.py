@@ -21,7 +21,7 @@ from ffm.model.faster import Faster
 from ffm.model.gpu_times import infer_gpu_times
 from ffm.model.grouping import numbered
 from ffm.model.hoisting import without_keeping
-from ffm.model.replay import Replay, Replayed
+from ffm.model.replay import Elsewhere, Replay, Replayed
 from ffm.model.timeline import Timeline
 from ffm.results.analysis_document import Benefit, PinnedMemory, StageCost
 from ffm.results.documents import WaitLatency
@@ -98,6 +98,7 @@ class Estimates:
         keeps_memory: whether freed memory that no allocation takes over is left to the process's end; otherwise it is
             freed in the end.
         proved: whether the problems are; otherwise intervals end at what they save at most.
+        elsewhere: as for `ffm.model.replay.Replay`.
     """
 
     def __init__(
@@ -112,11 +113,13 @@ class Estimates:
         *,
         keeps_memory: bool = False,
         proved: bool = True,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         if work is not None and not keeps_memory:
             work = replace(work, partner=without_keeping(work.partner))
         self._timeline, self._work, self._copy_time, self._wall_s = timeline, work, copy_time, wall_s
         self._latency, self._variation, self._pinning, self._proved = latency, variation, pinning, proved
+        self._elsewhere = elsewhere
 
     @functools.cached_property
     def replay(self) -> Replay | None:
@@ -125,7 +128,7 @@ class Estimates:
             return None
         late = not self._proved
         inference = infer_gpu_times(self._timeline, self._work, self._latency.least, anything_late=late)
-        return Replay(self._timeline, self._work, inference)
+        return Replay(self._timeline, self._work, inference, self._elsewhere)
 
     @functools.cached_property
     def _rests_on(self) -> str:
@@ -295,10 +298,17 @@ class Estimates:
 
         Only a replay can answer this, because `carry` and `bound` only know problems. None if there is no replay.
         """
+        found = self.without_each([np.flatnonzero(selected)])
+        return found[0] if found else None
+
+    def without_each(self, groups: Sequence[NDArray[np.int64]]) -> list[Replayed]:
+        """Return the same for each of some groups of rows alone; nothing if there is no replay."""
         if self.replay is None:
-            return None
-        replayed = self.replay.without(selected)
-        return Replayed(min(replayed.likely_s, self._wall_s), self._at_least(replayed), self._at_most(replayed))
+            return []
+        return [
+            Replayed(min(replayed.likely_s, self._wall_s), self._at_least(replayed), self._at_most(replayed))
+            for replayed in self.replay.without_each(groups)
+        ]
 
     def changed(self, faster: Faster) -> Replayed | None:
         """Return what the run saves if parts of it take less time. None if there is no replay."""

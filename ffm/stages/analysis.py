@@ -29,7 +29,7 @@ from ffm.model.device import DeviceWork
 from ffm.model.gpu_times import infer_likely_times
 from ffm.model.grouping import numbered
 from ffm.model.necessity import REQUIRED, Comparison, Reason
-from ffm.model.replay import Replay
+from ffm.model.replay import Elsewhere, Replay
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import Repetition
 from ffm.results.analysis_document import AllocationLink, Analysis, Matching, PinnedMemory, StageCost, Verdict
@@ -105,8 +105,10 @@ class _Joined:
     """Waits and transfers that stage 3 was not to measure."""
 
 
-def run_analysis(folder: ResultsFolder) -> Analysis:
+def run_analysis(folder: ResultsFolder, elsewhere: Elsewhere | None = None) -> Analysis:
     """Write `analysis.json` and the model's timeline from the documents of stages 1 to 4.
+
+    `elsewhere` as for `ffm.model.replay.Replay`.
 
     Raises:
         DocumentError: A document or table of an earlier stage is missing, damaged, or of another program.
@@ -130,7 +132,8 @@ def run_analysis(folder: ResultsFolder) -> Analysis:
     require_same_portion([tracing, memory, sync_use])
     on = begin_run(folder.root, "analysis", agreeing(folder.root, stages))
     own = own_baseline and own_tracing and own_memory and own_sync_use
-    return write_results(_findings(folder, on, baseline, tracing, memory, sync_use), folder.root, own=own)
+    findings = _findings(folder, on, baseline, tracing, memory, sync_use)
+    return write_results(findings, folder.root, own=own, elsewhere=elsewhere)
 
 
 def _findings(

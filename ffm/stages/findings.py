@@ -20,6 +20,7 @@ from ffm.model.copies import copy_times
 from ffm.model.device import DeviceWork
 from ffm.model.names import base_name
 from ffm.model.necessity import Comparison
+from ffm.model.replay import Elsewhere
 from ffm.model.sequences import FoundSequence, Membership, find_sequences
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.analysis_document import (
@@ -130,20 +131,25 @@ class Findings:
     """As in `analysis_document.Explained`."""
 
 
-def write_results(findings: Findings, folder: Path, *, own: bool = False) -> Analysis:
+def write_results(
+    findings: Findings, folder: Path, *, own: bool = False, elsewhere: Elsewhere | None = None
+) -> Analysis:
     """Analyse, and write the document and its timeline into a folder, which is created if necessary.
 
-    `own` is whether this user measured them. The document comes last, so that a folder with a document has all of its
-    files.
+    `own` is whether this user measured them; `elsewhere` is as for `ffm.model.replay.Replay`. The document comes last,
+    so that a folder with a document has all of its files.
     """
-    analysis, membership = analyse(findings)
+    analysis, membership = analyse(findings, elsewhere)
     folder.mkdir(parents=True, exist_ok=True)
     save_timeline(findings.timeline, folder / TIMELINE_FILE, membership.line, findings.work)
     return write_document(analysis, folder / ANALYSIS_FILE, own=own)
 
 
-def analyse(findings: Findings) -> tuple[Analysis, Membership]:
-    """Compute benefits and groups. The membership's sequences are those of the document; other rows have -1."""
+def analyse(findings: Findings, elsewhere: Elsewhere | None = None) -> tuple[Analysis, Membership]:
+    """Compute benefits and groups. The membership's sequences are those of the document; other rows have -1.
+
+    `elsewhere` is as for `ffm.model.replay.Replay`.
+    """
     timeline, number = findings.timeline, len(findings.sites)
     each_site = np.arange(number, dtype=np.int32)
     sums = totals(timeline, timeline.site, each_site, number)
@@ -152,7 +158,14 @@ def analyse(findings: Findings) -> tuple[Analysis, Membership]:
     copy_time = copy_times(moved, sums.count, sums.total, sums.wait)
     variation = Variation.of(findings.costs, findings.probes_s, findings.work)
     estimates = Estimates(
-        timeline, findings.work, copy_time, findings.wall_s, findings.wait_latency, variation, findings.pinning
+        timeline,
+        findings.work,
+        copy_time,
+        findings.wall_s,
+        findings.wait_latency,
+        variation,
+        findings.pinning,
+        elsewhere=elsewhere,
     )
     benefits = estimates.of_sites([[index] for index in range(number)], bound_s)
     runtime = runtime_modules(findings.modules)
@@ -237,20 +250,22 @@ def _kept(timeline: Timeline, kept: NDArray[np.bool_] | None, estimates: Estimat
     costs = np.where(timeline.kind == Kind.SYNCHRONIZATION, timeline.duration, timeline.wait)
     waited = np.bincount(timeline.site, weights=np.where(kept, costs, 0))
     count = np.bincount(timeline.site, weights=kept).astype(np.int64)
-    found = []
-    for site in np.argsort(-waited, kind="stable")[:REPLAYED_ALTHOUGH_KEPT].tolist():
-        without = estimates.without((timeline.site == site) & kept) if count[site] else None
-        if without is None:
-            continue
-        found.append(
-            KeptWait(
-                site=site,
-                occurrences=int(count[site]),
-                saving_s=without.likely_s,
-                low_s=without.low_s,
-                high_s=without.high_s,
-            )
+    most = np.argsort(-waited, kind="stable")[:REPLAYED_ALTHOUGH_KEPT]
+    sites = most[count[most] > 0].tolist()
+    found = [
+        KeptWait(
+            site=site,
+            occurrences=int(count[site]),
+            saving_s=without.likely_s,
+            low_s=without.low_s,
+            high_s=without.high_s,
         )
+        for site, without in zip(
+            sites,
+            estimates.without_each([np.flatnonzero((timeline.site == site) & kept) for site in sites]),
+            strict=False,
+        )
+    ]
     return sorted(found, key=lambda wait: -wait.saving_s)
 
 

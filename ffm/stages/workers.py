@@ -1,0 +1,66 @@
+"""Which processes do the analysis's blocks: a pool on this machine, or the workers of a Dask scheduler."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import multiprocessing
+import os
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from ffm.errors import FfmError
+from ffm.results.spread import Spread
+
+POOL_VISITS = 200_000_000
+"""A pool is started if blocks visit more rows than this together: it takes seconds to start, and to load the kernels
+in each process, and a core visits some tens of millions a second.
+"""
+
+ANSWER_S = 20
+"""How long a scheduler may take to answer."""
+
+
+@contextmanager
+def spread_over(scheduler: str | None, folder: Path) -> Iterator[Spread]:
+    """Give the analysis processes for its blocks: the workers of a Dask scheduler at an address or, without one, a pool
+    with a process for each processor, which is started only if that pays. They end with the context.
+
+    Raises:
+        FfmError: Dask's `distributed` is not installed, or no scheduler answers at the address.
+    """
+    with ExitStack() as stack:
+        if scheduler is not None:
+            executor = stack.enter_context(_dask(scheduler))
+            yield Spread(lambda: executor, folder)
+            return
+
+        @functools.cache
+        def start() -> Executor:
+            # Not forked: the analysis has threads of its own.
+            pool = ProcessPoolExecutor(len(os.sched_getaffinity(0)), multiprocessing.get_context("spawn"))
+            return stack.enter_context(pool)
+
+        yield Spread(start, folder, POOL_VISITS)
+
+
+@contextmanager
+def _dask(address: str) -> Iterator[Executor]:
+    if importlib.util.find_spec("distributed") is None:
+        raise FfmError(
+            "--scheduler needs Dask's library `distributed`: install it with `pip install 'ffm[distributed]'`, here "
+            "and where the workers run."
+        )
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=ANSWER_S, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise FfmError(
+            f"no Dask scheduler answers at {address} ({type(error).__name__}). Start one with `dask scheduler` and "
+            "workers with `dask worker ADDRESS`, or leave out --scheduler."
+        ) from error
+    with client:
+        yield client.get_executor()
