@@ -19,6 +19,7 @@ from ffm.results.documents import (
     Portion,
     Record,
     Reference,
+    Sampled,
     Seconds,
     TableFile,
     WaitLatency,
@@ -376,6 +377,8 @@ class Analysis(Document, frozen=True, kw_only=True):
     """Iterations that the program marked."""
     portion: Portion | None = None
     """What was measured of the run; None for all."""
+    sampled: Sampled = Sampled()
+    """Where the program worked between calls, as far as that was sampled."""
     notes: list[str] = msgspec.field(default_factory=list)
     """Sentences that a reader must know: what could not be measured, and what that means."""
 
@@ -406,6 +409,7 @@ class Analysis(Document, frozen=True, kw_only=True):
         yield "a staged copy names site", self.staged, sites
         yield "what was not measured names site", self.not_measured, sites
         yield "an unproved wait names site", (wait.site for wait in self.unproved), sites
+        yield from self.sampled.references(sites)
         yield "pinned memory names site", (number for memory in self.pinning for number in memory.sites), sites
         for link in ("site", "allocation", "release"):
             linked = (getattr(allocation, link) for allocation in self.allocations)

@@ -174,11 +174,20 @@ def own_frame(frames: Sequence[Frame], modules: Sequence[Module]) -> Frame | Non
 
 def own_frames(frames: Sequence[Frame], modules: Sequence[Module]) -> list[Frame]:
     """Return the frames of the program's own code, in their order, whether or not their lines are known."""
-    foreign = runtime_modules(modules) | {
+    return own_frames_outside(frames, foreign_modules(modules))
+
+
+def foreign_modules(modules: Sequence[Module]) -> frozenset[int]:
+    """Return the numbers of modules that are not the program's own."""
+    return runtime_modules(modules) | {
         number
         for number, module in enumerate(modules)
         if _SYSTEM_LIBRARY.search(module.path) or _INTERPRETER.match(PurePath(module.path).name)
     }
+
+
+def own_frames_outside(frames: Sequence[Frame], foreign: frozenset[int]) -> list[Frame]:
+    """As `own_frames`, with what `foreign_modules` returns."""
     return [frame for frame in frames if _is_own(frame, foreign)]
 
 

@@ -339,6 +339,40 @@ class Marked(Record, frozen=True, kw_only=True):
     end: Count
 
 
+class SampledPlace(Record, frozen=True, kw_only=True):
+    """A line of the program's own code, or, where that is unknown, its function or its module."""
+
+    function: str
+    file: str = ""
+    line: Number = 0
+
+
+class Sampled(Record, frozen=True, kw_only=True):
+    """Where the program worked between driver calls, by samples of its threads' processor time in user mode.
+
+    Columns of equal length: between a call at the site `before` and one at the site `after` (-1 for the end of the
+    thread), the program worked at a `place` for some nanoseconds; 0 if it was never seen there.
+    """
+
+    places: list[SampledPlace] = []
+    before: list[Number] = []
+    after: list[Annotated[int, msgspec.Meta(ge=-1, le=0x7FFFFFFF)]] = []
+    place: list[Number] = []
+    nanoseconds: list[Count] = []
+
+    def references(self, sites: int) -> Iterator[Reference]:
+        """Yield what its columns refer to.
+
+        Raises:
+            ValueError: They are not of equal length.
+        """
+        if len({len(self.before), len(self.after), len(self.place), len(self.nanoseconds)}) > 1:
+            raise ValueError("the columns of samples have different lengths")
+        yield "a sample names site", self.before, sites
+        yield "a sample names site", self.after, sites
+        yield "a sample names place", self.place, len(self.places)
+
+
 class Tracing(Document, frozen=True, kw_only=True):
     """Stage 2 (dissertation 4.2): every operation. `events` names the columnar file (`ffm.evidence.operations`)."""
 
@@ -354,6 +388,13 @@ class Tracing(Document, frozen=True, kw_only=True):
     wait_latency: WaitLatency = NOT_MEASURED
     marked: list[Marked] = []
     """The iterations that the program marked, in order of their begin."""
+    sampled: Sampled = Sampled()
+    """With the numbers of stacks for those of sites."""
+
+    def references(self) -> Iterator[Reference]:
+        """As in `Document`."""
+        yield from super().references()
+        yield from self.sampled.references(len(self.stacks))
 
 
 class Memory(Document, frozen=True, kw_only=True):

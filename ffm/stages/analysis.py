@@ -199,6 +199,7 @@ def _traced_findings(
         watch=memory.watch,
         not_measured=np.unique(columns["stack"][joined.left_out]).tolist(),
         staged=sites_of_staged_copies(columns),
+        sampled=tracing.sampled,
         notes=named.notes
         + unread_python(tracing.run)
         + unrecorded_notes(stages)

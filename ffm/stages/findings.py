@@ -42,7 +42,7 @@ from ffm.results.analysis_document import (
     Verdict,
 )
 from ffm.results.call_sites import Place, place_of_allocation, place_of_call, runtime_modules
-from ffm.results.documents import NOT_MEASURED, Module, Run, Stack, WaitLatency, write_document
+from ffm.results.documents import NOT_MEASURED, Module, Run, Sampled, Stack, WaitLatency, write_document
 from ffm.results.estimates import Estimates, Variation
 from ffm.results.presumed import Presumed, presumed
 from ffm.results.run_path import path_shares
@@ -129,6 +129,8 @@ class Findings:
     """As in `analysis_document.Analysis`."""
     probes_s: float = 0.0
     """As in `analysis_document.Explained`."""
+    sampled: Sampled = field(default_factory=Sampled)
+    """As in `analysis_document.Analysis`."""
 
 
 def write_results(
@@ -215,6 +217,7 @@ def analyse(findings: Findings, elsewhere: Elsewhere | None = None) -> tuple[Ana
         marked=findings.marked,
         portion=None if findings.run is None else findings.run.portion,
         explained=_explained(findings, estimates),
+        sampled=findings.sampled,
         notes=findings.notes + note + _process_note(findings),
     )
     if estimates.replay is None or findings.work is None or not len(timeline):

@@ -27,7 +27,7 @@ from ffm.stages.findings import Findings, SiteDescription, write_results
 from ffm.stages.measure import Request, measure, require_program
 from ffm.stages.notes import cut_notes, host_function_notes, stack_notes, tracing_notes, unrecorded_notes
 from ffm.stages.timelines import longer_by, traced_timeline
-from ffm.stages.tracing import record_tracing, traced_functions
+from ffm.stages.tracing import SAMPLES, record_tracing, traced_functions
 from ffm.symbols.named_stacks import name_stacks, unread_python
 from ffm.symbols.symbolizer import Symbolizer
 
@@ -48,7 +48,13 @@ def run_quick(request: Request) -> Analysis:
     request.folder.make()
     with writing_to(request.folder.root, "ffm run --quick"):
         measured = measure(
-            "tracing", request, on={}, functions=traced_functions(), ranges=True, portion=request.portion
+            "tracing",
+            request,
+            on={},
+            functions=traced_functions(),
+            mode=SAMPLES,
+            ranges=True,
+            portion=request.portion,
         )
         record_tracing(measured, request)
         return analyse_trace(request.folder, request.folder)
@@ -102,6 +108,7 @@ def analyse_trace(source: ResultsFolder, target: ResultsFolder) -> Analysis:
         wait_latency=tracing.wait_latency,
         marked=rows_of_marked(tracing.marked, columns, traced.thread),
         probes_s=longer_by(traced, timeline),
+        sampled=tracing.sampled,
     )
     return write_results(findings, target.root, own=own)
 

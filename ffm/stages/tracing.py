@@ -19,6 +19,7 @@ from ffm.results.documents import Baseline, Tracing, WaitLatency, write_document
 from ffm.results.identity import read_latest
 from ffm.results.tables import write_table
 from ffm.stages.measure import Measurement, Request, measure, require_sound
+from ffm.stages.sampling import sampled_work
 
 TRACED_KINDS = (
     Kind.SYNCHRONIZATION,
@@ -45,6 +46,9 @@ TRACED_KINDS = (
 HOST = 8
 """The flag `FFM_MODE_HOST` of `ffm/instrument/native/collector/modes.h`."""
 
+SAMPLES = 128
+"""The flag `FFM_MODE_SAMPLES`, as there."""
+
 NEWEST_CAPABILITY = 9999
 """A GPU newer than all: code that must be compiled even for it is PTX."""
 
@@ -70,7 +74,7 @@ def run_tracing(request: Request) -> Tracing:
         request,
         on=baseline.runs,
         functions=traced_functions(baseline.functions),
-        mode=HOST,
+        mode=HOST | SAMPLES,
         ranges=True,
         portion=request.portion,
     )
@@ -111,6 +115,7 @@ def record_tracing(measured: Measurement, request: Request) -> Tracing:
         compute_capability=_capability(measured, stacks),
         wait_latency=_latency(measured),
         marked=marked_iterations(measured.recordings, request.folder.recordings(measured.run.stage)),
+        sampled=sampled_work(measured.recordings, columns),
     )
     document = write_document(document, request.folder.document("tracing"), own=True)
     require_sound(measured.run, request)

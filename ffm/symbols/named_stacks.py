@@ -34,16 +34,20 @@ class NamedStacks:
     """Sentences on what could not be named or joined."""
 
 
-def name_stacks(stacks: list[Stack], modules: list[Module], symbolizer: Symbolizer) -> NamedStacks:
+def name_stacks(
+    stacks: list[Stack], modules: list[Module], symbolizer: Symbolizer, *, interrupted: bool = False
+) -> NamedStacks:
     """Name all frames except our own. Inlined functions become separate frames; Python functions replace the
     interpreter's.
+
+    In `interrupted` stacks the innermost address is not of a call, but where the program was.
     """
     locations = [
         Location(
             modules[frame.module].path,
             modules[frame.module].build_id,
             frame.offset,
-            depth > 0 or _outside_driver(modules[frame.module]),
+            depth > 0 or (not interrupted and _outside_driver(modules[frame.module])),
         )
         for stack in stacks
         for depth, frame in enumerate(stack.frames)

@@ -46,9 +46,7 @@ def test_kernels_are_blamed_for_the_waits_and_the_host_for_the_idle_gpu(path_of:
     assert kernel["blamed_s"] == pytest.approx(0.18, rel=0.1)
     idle = sum(row["blamed_s"] for row in view["idle_for"])
     assert idle == pytest.approx(gpu["idle_s"], rel=0.02)
-    [blamed, *_] = view["idle_for"]
-    assert (blamed["kind"], blamed["name"]) == ("CPU", "main")
-    assert blamed["blamed_s"] > 0.95 * idle
+    assert sum(row["blamed_s"] for row in view["idle_for"] if row["kind"] == "CPU") > 0.95 * idle
     assert view["agreed_percent"] > 95
 
 

@@ -15,6 +15,7 @@ from ffm.errors import InstrumentError
 from ffm.instrument.recording.checks import LARGEST, flaw
 from ffm.instrument.recording.layout import constant, record_type
 from ffm.instrument.recording.packing import PackingError, unpack
+from ffm.instrument.recording.samples import Samples, decode_samples
 from ffm.regular_file import open_regular
 
 Table = NDArray[Any]
@@ -102,6 +103,8 @@ class Recording:
     """`ffm_stretch` rows: when the run was measured, if only a portion of it was."""
     resumptions: Table
     """`ffm_resumption` rows, plus the column `thread`: how many calls were not recorded before an operation."""
+    samples: Samples[RecordedPythonFrame]
+    """Where threads worked between the operations."""
     stacks: list[RecordedStack]
     modules: list[RecordedModule]
     python_version: str
@@ -227,6 +230,7 @@ def _decoded(path: Path, header: Any, chunks: list[Chunk]) -> Recording:
         unfinished=min(int(header["unfinished"]), LARGEST),
         fault_cost=min(int(header["fault_cost"]), LARGEST),
         **tables,
+        samples=_samples(chunks, modules=len(modules), threads=int(header["threads"])),
         stacks=stacks,
         modules=modules,
         python_version=_python_version(int(header["python_version"])),
@@ -339,6 +343,14 @@ def _stacks(chunks: list[Chunk], *, threads: int) -> list[RecordedStack]:
     if count > len(numbered) + threads:
         raise _DamageError(f"of {count} stacks it holds {len(numbered)}")
     return [numbered.get(number, MISSING_STACK) for number in range(count)]
+
+
+def _samples(chunks: list[Chunk], *, modules: int, threads: int) -> Samples[RecordedPythonFrame]:
+    functions = _python_functions(chunks)
+    try:
+        return decode_samples(chunks, lambda row: _python_frame(row, functions), modules=modules, threads=threads)
+    except ValueError as error:
+        raise _DamageError(str(error)) from error
 
 
 def _record(content: NDArray[np.uint8], offset: int, layout: np.dtype[Any]) -> Any:

@@ -162,6 +162,7 @@ def render_region(view: RegionView, width: int = 80) -> RenderableType:
         *([paragraph(_blamed(row, scale))] if row.blamed_s > 0 else []),
         *([paragraph(f"other threads waited {scale.seconds(row.threads_s)} for it")] if row.threads_s > 0 else []),
         *(bullet(f"{part.name}: {scale.seconds(part.seconds)} ({percent(part.percent)})") for part in view.parts),
+        *_lines(view, scale),
         heading("If it were faster, the run would save"),
         *(bullet(f"{_factor(gain)}: {_gain(gain, scale)}") for gain in view.gains),
         *_bounds(view.bounds, scale),
@@ -169,6 +170,16 @@ def render_region(view: RegionView, width: int = 80) -> RenderableType:
     sites = [(where.command, "a call site of it") for where in view.sites[:3]]
     parts += [heading("Next"), following((view.command, "any other factor"), *sites)]
     return Group(*parts)
+
+
+def _lines(view: RegionView, scale: Scale) -> list[RenderableType]:
+    """Tell in which lines the CPU worked."""
+    told = [
+        f"{line.file}:{line.line}: {scale.seconds(line.seconds)} ({percent(line.percent)})"
+        for line in view.lines
+        if line.line
+    ]
+    return [heading("Its lines, by samples of the CPU"), *map(bullet, told)] if told else []
 
 
 def _bounds(bounds: RegionBounds, scale: Scale) -> list[RenderableType]:

@@ -37,6 +37,9 @@ NOT_SUBTRACTED = (
     "the first use, and counts as that."
 )
 
+LISTED_LINES = 10
+"""Lines of a sampled region that are listed."""
+
 LISTED_BLAMED = 3
 """Regions that are listed as those most to blame."""
 
@@ -160,6 +163,17 @@ class RegionBounds:
 
 
 @dataclass(frozen=True, slots=True)
+class LineRow:
+    """A line of the program in which the CPU worked, by samples; `line` is 0 if it is unknown."""
+
+    file: str
+    line: int
+    seconds: float
+    percent: float
+    """Of the samples in the region."""
+
+
+@dataclass(frozen=True, slots=True)
 class RegionView:
     """One region: how much of it is on the path, and what the run would save if it were faster or gone."""
 
@@ -169,6 +183,8 @@ class RegionView:
     parts: list[Share]
     """What its time on the path is; percent of the path."""
     bounds: RegionBounds
+    lines: list[LineRow]
+    """Of CPU work that was sampled, the lines with most of it."""
     gains: list[Gain]
     sites: list[Where]
     command: str
@@ -302,9 +318,8 @@ def region_view(results: Results, wanted: str, words: str = "") -> RegionView:
         raise FfmError(f"{wanted!r} is part of several regions' names: {_listed(found, numbers)}. Give a number.")
     number = numbers[0]
     region = found.regions[number]
-    pieces = found.of_piece == number
-    lasting = (run.path.end - run.path.begin)[pieces] / _NS
-    seconds = np.bincount(run.path.part[pieces], weights=lasting, minlength=max(Part) + 1)
+    lasting = (run.path.end - run.path.begin) / _NS * found.shares_of_pieces(number)
+    seconds = np.bincount(run.path.part, weights=lasting, minlength=max(Part) + 1)
     return RegionView(
         application=document.application,
         wall_s=document.wall_s,
@@ -315,10 +330,19 @@ def region_view(results: Results, wanted: str, words: str = "") -> RegionView:
             if seconds[part] > 0
         ],
         bounds=RegionBounds(region.faster_bound_s, region.even_bound_s, region.passed_on_s),
+        lines=_lines(found, number),
         gains=[_gain(results, run, found, [number], factor) for factor in (TENTH, 2.0, math.inf)],
         sites=[Where(site + 1, command(f"site {site + 1}", words)) for site in region.sites],
         command=command(f"path --if {number + 1}=2x", words),
     )
+
+
+def _lines(found: Regions, number: int) -> list[LineRow]:
+    """Return the lines of a region with most samples."""
+    lines, file = found.lines[number], found.regions[number].place.rpartition(":")[0]
+    whole = sum(lines.values())
+    most = sorted(lines.items(), key=lambda item: (-item[1], item[0]))[:LISTED_LINES]
+    return [LineRow(file, line, each / _NS, 100 * each / whole) for line, each in most]
 
 
 def change_view(results: Results, changes: Sequence[str]) -> ChangeView:

@@ -1,7 +1,8 @@
 """The regions of a run: its driver calls by site, its GPU work by site, and its CPU work between calls by function.
 
-CPU work between two calls belongs to the deepest function that is on the stacks of both: control stayed in it, or below
-it. It is named after the program's lines in that function that lead to the calls.
+CPU work between two calls belongs to the functions in which it was sampled (`sampled.py`). Without samples, it belongs
+to the deepest function that is on the stacks of both calls: control stayed in it, or below it. It is named after the
+program's lines in that function that lead to the calls.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from ffm.model.waiting.bounds import find_bounds
 from ffm.model.waiting.meeting_blame import Shared
 from ffm.model.waiting.path import Part, Path
 from ffm.report.places import frame_place, place, told_apart
+from ffm.report.waiting.sampled import REST, SampledFunction, SampledPair, Split, sampled_pairs
 from ffm.results.analysis_document import Analysis
 from ffm.results.call_sites import source_file
 from ffm.results.documents import Frame
 from ffm.results.run_path import RunPath
 
 RegionKind = Literal["CPU", "call", "kernel", "transfer"]
+_Key = tuple[RegionKind, str, str]
 
 BEFORE = "before the first call"
 AFTER = "after the last call"
@@ -71,17 +74,31 @@ class Regions:
     """All regions of a run, those with most seconds on the path first, and which rows belong to which."""
 
     regions: list[Region]
-    of_cpu: NDArray[np.int64]
-    """For each row, the region of the CPU work after it; -1 if there is none."""
     of_call: NDArray[np.int64]
+    """For each row, the region of its call; -1 if there is none."""
     of_gpu: NDArray[np.int64]
     of_piece: NDArray[np.int64]
-    """For each piece of the path, its region."""
+    """For each piece of the path, its region; of several, the one that has most of it."""
+    split: Split
+    """How the cells of CPU work share out to regions."""
+    cell_after: NDArray[np.int64]
+    """For each row, the cell of the CPU work after it."""
+    cell_of_piece: NDArray[np.int64]
+    lines: list[dict[int, int]]
+    """For each region, the nanoseconds that were sampled in each of its lines."""
 
     def percent(self, seconds: float) -> float:
         """Return what percentage of the path some seconds are."""
         length_s = sum(region.path_s for region in self.regions)
         return 100 * seconds / length_s if length_s > 0 else 0.0
+
+    def shares_of_pieces(self, number: int) -> NDArray[np.float64]:
+        """Return which share of each piece of the path a region has, 0 to 1."""
+        return self.split.of_regions([number], self._cells)[self.cell_of_piece]
+
+    @property
+    def _cells(self) -> int:
+        return int(max(self.cell_after.max(initial=-1), self.cell_of_piece.max(initial=-1))) + 1
 
     def faster(self, chosen: Sequence[int], factor: float, run: RunPath) -> Faster:
         """Return what takes less time if some regions become faster by a factor; infinity removes them.
@@ -90,10 +107,11 @@ class Regions:
         """
         timeline = run.timeline
         less = 1.0 - 1.0 / factor
+        work = self.split.of_regions(list(chosen), self._cells)[self.cell_after]
         calls, gpu = np.isin(self.of_call, chosen), np.isin(self.of_gpu, chosen)
         return Faster(
             call=(np.where(calls, timeline.duration - timeline.wait, 0) * less).astype(np.int64),
-            gap=(np.where(np.isin(self.of_cpu, chosen), timeline.gap, 0) * less).astype(np.int64),
+            gap=(timeline.gap * work * less).astype(np.int64),
             gpu=np.where(gpu, 1.0 - less, 1.0),
             gone=calls & (gpu | ~run.graph.works) if math.isinf(factor) else np.zeros(len(timeline), bool),
         )
@@ -103,44 +121,69 @@ def find_regions(analysis: Analysis, run: RunPath) -> Regions:
     """Return the regions of a run with their times."""
     path, blame = run.path, find_blame(run.timeline, run.work, run.graph, run.meetings)
     table = _Table(analysis, run)
-    count = len(table.keys)
+    cells = table.cells
     on_path = table.of_pieces(path)
-    path_s = np.bincount(on_path, weights=(path.end - path.begin) / _NS, minlength=count)
+    cell_path_s = np.bincount(on_path, weights=(path.end - path.begin) / _NS, minlength=cells)
     shares = _Shares.of(run, blame, table)
-    total_s, counts = table.totals()
-    total_s[table.before] += path_s[table.before]
+    cell_total_s, cell_counts = table.totals()
+    cell_total_s[table.before] += cell_path_s[table.before]
+    split = table.split(cell_total_s * _NS)
+    keys, count = table.keys, len(table.keys)
+    path_s, total_s = split.spread(cell_path_s, count), split.spread(cell_total_s, count)
+    counts = split.count(cell_counts, count)
+    blamed, threads, passed_on = (split.spread(one, count) for one in (shares.blamed, shares.threads, shares.passed_on))
+    faster, even = (split.bounded(one, cell_total_s * _NS, count) for one in (shares.faster, shares.even))
     order = np.lexsort((-total_s, -path_s))
-    place_in = np.empty(count + 1, np.int64)
-    place_in[order], place_in[count] = np.arange(count), -1
+    listed = [index for index in order.tolist() if total_s[index] > 0 or path_s[index] > 0]
     regions = [
         Region(
-            kind=table.keys[index][0],
-            name=table.keys[index][1],
-            place=_with_lines(table.keys[index][2], table.lines[index]),
+            kind=keys[index][0],
+            name=keys[index][1],
+            place=_with_lines(keys[index][2], table.lines[index]),
             sites=tuple(sorted(table.sites[index])),
             count=int(counts[index]),
             total_s=float(total_s[index]),
             path_s=float(path_s[index]),
-            blamed_s=float(shares.blamed[index]) / _NS,
-            threads_s=float(shares.threads[index]) / _NS,
-            passed_on_s=float(shares.passed_on[index]) / _NS,
-            faster_bound_s=float(shares.faster[index]) / _NS,
-            even_bound_s=float(shares.even[index]) / _NS,
+            blamed_s=float(blamed[index]) / _NS,
+            threads_s=float(threads[index]) / _NS,
+            passed_on_s=float(passed_on[index]) / _NS,
+            faster_bound_s=float(faster[index]) / _NS,
+            even_bound_s=float(even[index]) / _NS,
         )
-        for index in order.tolist()
-        if total_s[index] > 0 or path_s[index] > 0
+        for index in listed
     ]
-    return Regions(regions, place_in[table.of_cpu], place_in[table.of_call], place_in[table.of_gpu], place_in[on_path])
+    place_in = np.full(count, -1, np.int64)
+    place_in[listed] = np.arange(len(listed))
+    split = split.renumbered(place_in)
+    number = np.append(split.largest(cells), -1)
+    return Regions(
+        regions,
+        number[table.of_call],
+        number[table.of_gpu],
+        number[on_path],
+        split,
+        table.of_cpu,
+        on_path,
+        [table.sampled_lines[index] for index in listed],
+    )
 
 
 class _Table:
-    """Numbers for the regions of a run, in the order in which they are found, and the regions of its rows."""
+    """Numbers for the cells of a run, in the order in which they are found, and the cells of its rows.
+
+    A cell is one region, except for CPU work between two sites that was sampled.
+    """
 
     def __init__(self, analysis: Analysis, run: RunPath) -> None:
         self._run = run
         self._names = _Names(analysis)
-        self._found: dict[tuple[RegionKind, str, str], int] = {}
+        self._sampled = sampled_pairs(analysis.sampled)
+        self._regions: dict[_Key, int] = {}
+        self._region_of_cell: list[int] = []
+        self._pair_of_cell: dict[int, SampledPair] = {}
+        self._cell_of_region: dict[int, int] = {}
         self.lines: list[set[int]] = []
+        self.sampled_lines: list[dict[int, int]] = []
         self.sites: list[set[int]] = []
         site, works = run.timeline.site.astype(np.int64), run.graph.works
         self.of_cpu = self._between_calls(site, len(analysis.sites))
@@ -148,28 +191,63 @@ class _Table:
         working = set(np.unique(site[works]).tolist())
         transfers = set(np.unique(site[run.timeline.kind == Kind.TRANSFER]).tolist())
         for one in np.unique(site).tolist():
-            of_site[0, one] = self._number("call", *self._names.call(one), one)
+            of_site[0, one] = self._cell("call", *self._names.call(one), one)
             if one in working:
                 kind: RegionKind = "transfer" if one in transfers else "kernel"
-                of_site[1, one] = self._number(kind, *self._names.work(one), one)
+                of_site[1, one] = self._cell(kind, *self._names.work(one), one)
         self.of_call = of_site[0, site]
         self.of_gpu = np.where(works, of_site[1, site], -1)
-        self.before = self._number("CPU", BEFORE, "", int(site[0]))
+        self.before = self._cell("CPU", BEFORE, "", int(site[0]))
 
     @property
-    def keys(self) -> list[tuple[RegionKind, str, str]]:
+    def keys(self) -> list[_Key]:
         """The regions' kinds, names, and places without lines."""
-        return list(self._found)
+        return list(self._regions)
+
+    @property
+    def cells(self) -> int:
+        """How many there are."""
+        return len(self._region_of_cell)
+
+    def split(self, nanoseconds: NDArray[np.float64]) -> Split:
+        """Return how the cells, which took so long, share out to regions; new ones are numbered."""
+        rows: list[tuple[int, int, float]] = []
+        keys = self.keys
+        for cell, region in enumerate(self._region_of_cell):
+            pair = self._pair_of_cell.get(cell)
+            if pair is None:
+                rows.append((cell, region, 1.0))
+                continue
+            shares, rest = pair.shares(float(nanoseconds[cell]))
+            sites = self.sites[region]
+            for function, share in shares.items():
+                rows.append((cell, self._function(function, pair, sites), share))
+            if not shares and not rest:
+                rows.append((cell, region, 1.0))
+            if rest > 0:
+                _, name, where = keys[region]
+                other = self._region("CPU", name + REST, where, sites)
+                self.lines[other] |= self.lines[region]
+                rows.append((cell, other, rest))
+        return Split.of(rows)
+
+    def _function(self, function: SampledFunction, pair: SampledPair, sites: set[int]) -> int:
+        region = self._region("CPU", function.name, function.file, sites)
+        for line, nanoseconds in pair.functions[function].items():
+            self.sampled_lines[region][line] = self.sampled_lines[region].get(line, 0) + nanoseconds
+            if line:
+                self.lines[region].add(line)
+        return region
 
     def of_pieces(self, path: Path) -> NDArray[np.int64]:
-        """Return the region of each piece of a path."""
+        """Return the cell of each piece of a path."""
         region = np.where(path.part == Part.GPU, self.of_gpu[path.row], self.of_call[path.row])
         region = np.where(path.part == Part.WORK, self.of_cpu[path.row], region)
         return np.asarray(np.where(path.part == Part.START, self.before, region), np.int64)
 
     def totals(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return the seconds of each region, whether or not on the path, and how often it occurs."""
-        timeline, graph, count = self._run.timeline, self._run.graph, len(self._found)
+        """Return the seconds of each cell, whether or not on the path, and how often it occurs."""
+        timeline, graph, count = self._run.timeline, self._run.graph, self.cells
         total_s, counts = np.zeros(count), np.zeros(count, np.int64)
         for owner, lasting in (
             (self.of_cpu, timeline.gap),
@@ -184,30 +262,46 @@ class _Table:
     def _between_calls(self, site: NDArray[np.int64], sites: int) -> NDArray[np.int64]:
         """Number the CPU work after each row, by the pair of sites around it."""
         timeline = self._run.timeline
-        following = np.full(len(site), sites, np.int64)
-        following[:-1] = np.where(timeline.thread[1:] == timeline.thread[:-1], site[1:], sites)
-        pairs, pair = np.unique(site * (sites + 1) + following, return_inverse=True)
+        after = np.full(len(site), sites, np.int64)
+        after[:-1] = np.where(timeline.thread[1:] == timeline.thread[:-1], site[1:], sites)
+        pairs, pair = np.unique(site * (sites + 1) + after, return_inverse=True)
         of_pair = np.empty(len(pairs), np.int64)
         for index, one in enumerate(pairs.tolist()):
             first, second = divmod(one, sites + 1)
-            name, file, lines = self._names.between(first, second if second < sites else None)
-            of_pair[index] = self._number("CPU", name, file, first)
-            self.lines[of_pair[index]] |= lines
+            following = second if second < sites else None
+            name, file, lines = self._names.between(first, following)
+            sampled = None if following is None else self._sampled.get((first, following))
+            of_pair[index] = self._cell("CPU", name, file, first, sampled)
+            if sampled is None:
+                self.lines[self._region_of_cell[of_pair[index]]] |= lines
         of_row: NDArray[np.int64] = of_pair[pair.reshape(-1)]
         return of_row
 
-    def _number(self, kind: RegionKind, name: str, where: str, site: int) -> int:
-        index = self._found.setdefault((kind, name, where), len(self._found))
+    def _cell(self, kind: RegionKind, name: str, where: str, site: int, sampled: SampledPair | None = None) -> int:
+        region = self._region(kind, name, where, {site})
+        if sampled is None and region in self._cell_of_region:
+            return self._cell_of_region[region]
+        cell = len(self._region_of_cell)
+        self._region_of_cell.append(region)
+        if sampled is None:
+            self._cell_of_region[region] = cell
+        else:
+            self._pair_of_cell[cell] = sampled
+        return cell
+
+    def _region(self, kind: RegionKind, name: str, where: str, sites: set[int]) -> int:
+        index = self._regions.setdefault((kind, name, where), len(self._regions))
         if index == len(self.sites):
             self.sites.append(set())
             self.lines.append(set())
-        self.sites[index].add(site)
+            self.sampled_lines.append({})
+        self.sites[index] |= sites
         return index
 
 
 @dataclass(frozen=True, slots=True)
 class _Shares:
-    """What the regions of a table are to blame for, and bounds of what they could save, in nanoseconds."""
+    """What the cells of a table are to blame for, and bounds of what they could save, in nanoseconds."""
 
     blamed: NDArray[np.float64]
     threads: NDArray[np.float64]
@@ -217,7 +311,7 @@ class _Shares:
 
     @classmethod
     def of(cls, run: RunPath, blame: Blame, table: _Table) -> _Shares:
-        count, works = len(table.keys), run.graph.works
+        count, works = table.cells, run.graph.works
 
         def of_work(nanoseconds: NDArray[np.int64]) -> NDArray[np.float64]:
             return _weighted(table.of_gpu[works], nanoseconds[works], count)

@@ -152,6 +152,11 @@ bool ffm_portion_takes_private(ffm_thread *thread)
     return is_open() || !leave_out(thread, PRIVATE);
 }
 
+bool ffm_portion_takes_samples(void)
+{
+    return !ffm_portion_limited() || is_open();
+}
+
 void ffm_portion_passed(void)
 {
     if (!is_open())

@@ -47,6 +47,9 @@ void ffm_portion_recording(uint32_t function, ffm_thread *thread);
 /* A recorded call ended, after all that is done about it. */
 void ffm_portion_recorded(void);
 
+/* Whether what a thread does between two calls is recorded. */
+bool ffm_portion_takes_samples(void);
+
 /* Whether a private wait of the thread is recorded, which has no function of the catalogue. */
 bool ffm_portion_takes_private(ffm_thread *thread);
 

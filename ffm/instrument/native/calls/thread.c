@@ -11,6 +11,7 @@
 static __thread ffm_thread *self __attribute__((tls_model("initial-exec")));
 
 static void (*on_new)(uint64_t name, uint32_t number);
+static void (*on_end)(void);
 
 static pthread_key_t at_exit_key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
@@ -25,6 +26,8 @@ static void forget_left_out(ffm_thread *thread)
 static void at_thread_exit(void *state)
 {
     ffm_thread *thread = state;
+    if (on_end != NULL)
+        on_end();
     ffm_packer_release(&thread->operations);
     ffm_packer_release(&thread->contents);
     ffm_packer_release(&thread->parts);
@@ -44,6 +47,11 @@ static void make_key(void)
 void ffm_thread_on_new(void (*handler)(uint64_t name, uint32_t number))
 {
     on_new = handler;
+}
+
+void ffm_thread_on_end(void (*handler)(void))
+{
+    on_end = handler;
 }
 
 ffm_thread *ffm_thread_self(void)

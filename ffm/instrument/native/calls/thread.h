@@ -43,6 +43,9 @@ ffm_thread *ffm_thread_self(void);
 /* Call this for each new thread, with what pthread_self returns there, and its number in the recording. */
 void ffm_thread_on_new(void (*handler)(uint64_t name, uint32_t number));
 
+/* Call this in each of them before it ends. */
+void ffm_thread_on_end(void (*handler)(void));
+
 /* The same as ffm_thread_self; NULL if it was not created. Safe in signal handlers. */
 ffm_thread *ffm_thread_peek(void);
 

@@ -34,6 +34,7 @@
 #include "portion.h"
 #include "python_frames.h"
 #include "readback.h"
+#include "samples.h"
 #include "sink.h"
 #include "stacks.h"
 #include "thread.h"
@@ -59,6 +60,12 @@ static void forked(void)
         ffm_watch_forked();
 }
 
+static void begin_thread(uint64_t name, uint32_t number)
+{
+    ffm_handovers_thread(name, number);
+    ffm_samples_thread();
+}
+
 static void become_child(void)
 {
     if (ffm_detached() || !ffm_sink_reopen())
@@ -71,6 +78,7 @@ static void become_child(void)
     ffm_python_after_fork();
     ffm_stacks_after_fork();
     ffm_thread_after_fork();
+    ffm_samples_after_fork();
     ffm_portion_after_fork();
     if (ffm_call_mode() & FFM_MODE_WATCH)
         ffm_watch_free_locks();
@@ -133,7 +141,8 @@ int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
     if (mode & FFM_MODE_PLAN && (plan_path == NULL || (plan = map_plan(plan_path)) == NULL))
         return -2;
     ffm_wrappers_lead_to(ffm_call);
-    ffm_thread_on_new(ffm_handovers_thread);
+    ffm_thread_on_new(begin_thread);
+    ffm_thread_on_end(ffm_samples_thread_ends);
     ffm_watch_when_gone(ffm_contents_gone);
     if (!ffm_sink_open(folder, mode))
         return -1;
@@ -143,7 +152,9 @@ int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
         ffm_pageable_rule_out();
     if (mode & FFM_MODE_WATCH && !ffm_watch_open(plan, mode & FFM_MODE_CHOSEN))
         return -3;
-    ffm_call_set_mode(mode);
+    ffm_call_set_mode(mode & ~(uint32_t)FFM_MODE_SAMPLES); /* calls are recorded alike */
+    if (mode & FFM_MODE_SAMPLES)
+        ffm_samples_open();
     if (mode & FFM_MODE_WATCH && !ffm_trace_on() && !ffm_dispatch_open())
         return -4;
     if (mode & FFM_MODE_WATCH && (plan == NULL || mode & FFM_MODE_CHOSEN)) {

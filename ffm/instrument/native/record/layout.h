@@ -65,7 +65,8 @@ enum {
     FFM_CHUNK_EXTENTS = 11,
     FFM_CHUNK_GPU_TIMES = 12,
     FFM_CHUNK_STRETCHES = 13,
-    FFM_CHUNK_RESUMPTIONS = 14
+    FFM_CHUNK_RESUMPTIONS = 14,
+    FFM_CHUNK_SAMPLES = 15
 };
 
 typedef struct {
@@ -326,3 +327,13 @@ typedef struct {
     uint32_t left_out;
     uint32_t function; /* index in the catalogue, or FFM_FUNCTION_PRIVATE */
 } ffm_resumption;
+
+/* Where a thread of the program was between two driver calls (stage 2), followed by `frames` ffm_frame and
+ * `python_frames` ffm_python_frame, each innermost first, without those too far out. The first ffm_frame is an address
+ * that was executed, the others are return addresses. */
+typedef struct {
+    uint64_t operation;   /* so many operations of its thread were recorded before it */
+    uint64_t nanoseconds; /* of the thread's processor time that it stands for */
+    uint32_t frames;
+    uint32_t python_frames;
+} ffm_sample;

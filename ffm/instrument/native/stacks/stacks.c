@@ -317,23 +317,29 @@ uint32_t ffm_stack_here(int skip, bool *truncated)
     return number;
 }
 
-uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated)
+uint32_t ffm_stack_walk(const ffm_registers *registers, uint64_t *frames, uint32_t room, bool *truncated)
 {
     unw_context_t context;
-    uint64_t frames[FFM_MAX_FRAMES];
-    uint32_t depth = 0;
     unw_cursor_t cursor;
+    uint32_t depth = 0;
     *truncated = false;
+    if (!ffm_unwind_from(&cursor, &context, registers))
+        return 0;
+    do {
+        unw_word_t address;
+        if (unw_get_reg(&cursor, UNW_REG_IP, &address) != 0 || address == 0)
+            break;
+        frames[depth++] = address;
+        *truncated = depth == room;
+    } while (!*truncated && unw_step(&cursor) > 0);
+    return depth;
+}
+
+uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated)
+{
+    uint64_t frames[FFM_MAX_FRAMES];
     ffm_unwinding_begin();
-    if (ffm_unwind_from(&cursor, &context, registers)) {
-        do {
-            unw_word_t address;
-            if (unw_get_reg(&cursor, UNW_REG_IP, &address) != 0 || address == 0)
-                break;
-            frames[depth++] = address;
-            *truncated = depth == FFM_MAX_FRAMES;
-        } while (!*truncated && unw_step(&cursor) > 0);
-    }
+    const uint32_t depth = ffm_stack_walk(registers, frames, FFM_MAX_FRAMES, truncated);
     uint32_t number = intern_here(frames, depth, truncated);
     ffm_unwinding_end();
     return number;

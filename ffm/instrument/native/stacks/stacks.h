@@ -21,8 +21,12 @@ uint32_t ffm_stack_here(int skip, bool *truncated);
 /* Number of the stack that starts at the given registers. Slower (two system calls per frame): for signal handlers. */
 uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated);
 
-/* The same, for registers at the entry of a function whose frames are still on the calling thread's stack: for attached
- * probes, from which an unwinder cannot find the way out by itself. */
+/* Return addresses of the code that starts at the given registers, innermost first, at most `room`; the first is where
+ * it is. In the same way. Within ffm_unwinding_begin and its end. */
+uint32_t ffm_stack_walk(const ffm_registers *registers, uint64_t *frames, uint32_t room, bool *truncated);
+
+/* The same as ffm_stack_from, for registers at the entry of a function whose frames are still on the calling thread's
+ * stack: for attached probes, from which an unwinder cannot find the way out by itself. */
 uint32_t ffm_stack_at_entry(const ffm_registers *registers, bool *truncated);
 
 /* Number of a stack whose native frames were captured before, innermost first. It has no Python functions. */

@@ -8,7 +8,7 @@
 static const uint64_t patience = 100 * 1000 * 1000; /* nanoseconds */
 
 static uint32_t within; /* threads */
-static uint32_t forks;  /* in progress */
+static uint32_t forks;  /* in progress, and the thread that is alone within */
 
 static __thread uint32_t depth __attribute__((tls_model("initial-exec"))); /* also of the forking thread */
 
@@ -35,6 +35,26 @@ void ffm_unwinding_end(void)
 {
     if (--depth == 0)
         __atomic_sub_fetch(&within, 1, __ATOMIC_SEQ_CST);
+}
+
+bool ffm_unwinding_begin_alone(void)
+{
+    uint32_t none = 0;
+    if (depth > 0 || !__atomic_compare_exchange_n(&forks, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        return false;
+    if (__atomic_add_fetch(&within, 1, __ATOMIC_SEQ_CST) != 1) {
+        __atomic_sub_fetch(&within, 1, __ATOMIC_SEQ_CST);
+        __atomic_sub_fetch(&forks, 1, __ATOMIC_SEQ_CST);
+        return false;
+    }
+    depth++;
+    return true;
+}
+
+void ffm_unwinding_end_alone(void)
+{
+    ffm_unwinding_end();
+    __atomic_sub_fetch(&forks, 1, __ATOMIC_SEQ_CST);
 }
 
 bool ffm_unwinding_here(void)

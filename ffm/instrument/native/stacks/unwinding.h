@@ -17,6 +17,12 @@ void ffm_unwinding_end(void);
  * must not take a stack. */
 bool ffm_unwinding_here(void);
 
+/* Around such code in the handler of a signal that may have come anywhere: the thread may hold the linker's lock, for
+ * which another one waits while it holds one of libunwind or of ours. So nobody else may be inside, nor come in.
+ * Returns false, and nothing ends, if somebody is. */
+bool ffm_unwinding_begin_alone(void);
+void ffm_unwinding_end_alone(void);
+
 /* Around a fork: before it and, in the parent, after it; the last one in the child. */
 void ffm_unwinding_before_fork(void);
 void ffm_unwinding_forked(void);

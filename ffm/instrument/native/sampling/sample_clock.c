@@ -1,0 +1,104 @@
+#include "sample_clock.h"
+
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernel.h"
+
+enum { PAGE = 4096 };
+
+static int open_event(void)
+{
+    const struct perf_event_attr wanted = {
+        .type = PERF_TYPE_SOFTWARE,
+        .config = PERF_COUNT_SW_CPU_CLOCK,
+        .size = sizeof wanted,
+        .sample_period = FFM_SAMPLE_PERIOD,
+        .wakeup_events = 1,
+        .disabled = 1,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+    };
+    const uint64_t arguments[6] = {(uint64_t)&wanted, 0, UINT64_MAX, UINT64_MAX, PERF_FLAG_FD_CLOEXEC, 0};
+    return (int)ffm_kernel_call(SYS_perf_event_open, arguments);
+}
+
+static int64_t control(int file, uint64_t command, uint64_t argument)
+{
+    return ffm_kernel(SYS_fcntl, (uint64_t)file, command, argument, 0);
+}
+
+static bool sends_signals(int file)
+{
+    const struct f_owner_ex owner = {F_OWNER_TID, gettid()};
+    return control(file, F_SETOWN_EX, (uint64_t)&owner) == 0 && control(file, F_SETSIG, FFM_SAMPLE_SIGNAL) == 0 &&
+           control(file, F_SETFL, O_ASYNC | O_RDWR) == 0;
+}
+
+/* The mapped page keeps the event alive, so that the program does not meet a file that it has not opened. */
+static bool start_event(ffm_sample_clock *clock)
+{
+    const int file = open_event();
+    if (file < 0)
+        return false;
+    void *page = MAP_FAILED;
+    if (sends_signals(file))
+        page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (page != MAP_FAILED && ffm_kernel(SYS_ioctl, (uint64_t)file, PERF_EVENT_IOC_ENABLE, 0, 0) != 0) {
+        munmap(page, PAGE);
+        page = MAP_FAILED;
+    }
+    ffm_kernel(SYS_close, (uint64_t)file, 0, 0, 0);
+    if (page == MAP_FAILED)
+        return false;
+    clock->page = page;
+    clock->file = file;
+    return true;
+}
+
+/* Straight from the kernel: the C library gives its own numbers to timers. */
+static bool start_timer(ffm_sample_clock *clock)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = FFM_SAMPLE_SIGNAL};
+    event.sigev_value.sival_ptr = clock;
+    event._sigev_un._tid = gettid();
+    int timer = -1;
+    if (ffm_kernel(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, (uint64_t)&event, (uint64_t)&timer, 0) != 0)
+        return false;
+    const struct timespec period = {.tv_nsec = FFM_SAMPLE_PERIOD};
+    const struct itimerspec each = {period, period};
+    clock->timer = timer;
+    return ffm_kernel(SYS_timer_settime, (uint64_t)timer, 0, (uint64_t)&each, 0) == 0;
+}
+
+bool ffm_sample_clock_start(ffm_sample_clock *clock)
+{
+    *clock = (ffm_sample_clock){.file = -1, .timer = -1};
+    clock->runs = start_event(clock) || start_timer(clock);
+    return clock->runs;
+}
+
+uint64_t ffm_sample_clock_told(const ffm_sample_clock *clock, const siginfo_t *info)
+{
+    if (!clock->runs)
+        return 0;
+    if (clock->page != NULL)
+        return info->si_code == POLL_IN && info->si_fd == clock->file ? FFM_SAMPLE_PERIOD : 0;
+    if (info->si_code != SI_TIMER || info->si_value.sival_ptr != clock)
+        return 0;
+    return (uint64_t)FFM_SAMPLE_PERIOD * (1 + (uint64_t)info->si_overrun);
+}
+
+void ffm_sample_clock_stop(ffm_sample_clock *clock)
+{
+    if (clock->page != NULL)
+        munmap(clock->page, PAGE);
+    if (clock->timer >= 0)
+        ffm_kernel(SYS_timer_delete, (uint64_t)clock->timer, 0, 0, 0);
+    *clock = (ffm_sample_clock){.file = -1, .timer = -1};
+}

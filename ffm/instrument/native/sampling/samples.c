@@ -1,0 +1,195 @@
+#include "samples.h"
+
+#define UNW_LOCAL_ONLY
+#include <errno.h>
+#include <libunwind.h>
+#include <stdbool.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "clock.h"
+#include "handlers.h"
+#include "instruments.h"
+#include "modules.h"
+#include "portion.h"
+#include "python_frames.h"
+#include "sample_clock.h"
+#include "signals.h"
+#include "sink.h"
+#include "stacks.h"
+#include "thread.h"
+#include "unwinding.h"
+
+/* The inner frames are enough to find the program's own code. */
+enum { MOST_FRAMES = 32, MOST_PYTHON_FRAMES = 16 };
+
+/* A sample may take this part of the time that it stands for; otherwise the next ones are left out. */
+enum { SHARE = 64 };
+
+/* Frames of the handler itself, up to the interrupted code: the unwinder's, ours, and the kernel's. */
+enum { MOST_OWN_FRAMES = 8 };
+
+typedef struct {
+    ffm_sample_clock clock;
+    ffm_stream stream;
+    uint64_t elapsed; /* nanoseconds of the thread */
+    uint64_t spent;   /* in the handler */
+    uint64_t owed;    /* that no sample stands for yet */
+} sampler;
+
+static bool wanted;
+static struct sigaction before; /* what the program had asked for */
+
+static __thread sampler self __attribute__((tls_model("initial-exec")));
+
+/* For the one thread that unwinds alone; a signal handler's stack is small. */
+static uint64_t python_words[FFM_MAX_PYTHON_FRAMES * FFM_PYTHON_WORDS];
+
+static uint32_t least(uint32_t one, uint32_t other)
+{
+    return one < other ? one : other;
+}
+
+/* Return addresses of the interrupted code, innermost first; only the first one is where it was. The unwinder's quick
+ * way starts here, in the handler. */
+static __attribute__((noinline)) uint32_t walk(const ucontext_t *interrupted, uint64_t *frames)
+{
+    const ffm_registers registers = ffm_registers_in(interrupted);
+    uint64_t all[MOST_OWN_FRAMES + MOST_FRAMES];
+    const int found = unw_backtrace((void **)all, MOST_OWN_FRAMES + MOST_FRAMES);
+    const uint32_t depth = found < 0 ? 0 : (uint32_t)found;
+    for (uint32_t i = 0; i < depth && i < MOST_OWN_FRAMES; i++) {
+        if (all[i] != registers.instruction)
+            continue;
+        const uint32_t count = least(depth - i, MOST_FRAMES);
+        memcpy(frames, all + i, count * sizeof *frames);
+        return count;
+    }
+    bool truncated;
+    return ffm_stack_walk(&registers, frames, MOST_FRAMES, &truncated);
+}
+
+static bool has_instruments(const uint64_t *frames, uint32_t depth)
+{
+    for (uint32_t i = 0; i < depth; i++)
+        if (ffm_instruments_hold(frames[i]))
+            return true;
+    return false;
+}
+
+static void record(ffm_thread *thread, const uint64_t *frames, uint32_t depth)
+{
+    uint32_t python = 0;
+    bool truncated = false;
+    if (ffm_python_readable)
+        python = least(ffm_python_walk(python_words, &truncated) / FFM_PYTHON_WORDS, MOST_PYTHON_FRAMES);
+    const size_t bytes = sizeof(ffm_sample) + depth * sizeof(ffm_frame) + python * sizeof(ffm_python_frame);
+    ffm_sample *out = ffm_sink_reserve(&self.stream, FFM_CHUNK_SAMPLES, thread->number, bytes);
+    if (out == NULL)
+        return;
+    *out = (ffm_sample){.operation = thread->operations.stream.written,
+                        .nanoseconds = self.owed,
+                        .frames = depth,
+                        .python_frames = python};
+    ffm_frame *native = (ffm_frame *)(out + 1);
+    for (uint32_t i = 0; i < depth; i++) {
+        const ffm_module_place place = ffm_module_of(frames[i] - (i > 0));
+        const uint64_t base = place.number == FFM_NO_MODULE ? 0 : place.base;
+        native[i] = (ffm_frame){.module = place.number, .offset = frames[i] - base};
+    }
+    ffm_python_frame *functions = (ffm_python_frame *)(native + depth);
+    for (uint32_t i = 0; i < python; i++)
+        functions[i] = ffm_python_place_of(python_words + (size_t)i * FFM_PYTHON_WORDS).frame;
+    ffm_sink_commit(&self.stream, bytes);
+    self.owed = 0;
+}
+
+/* Whether the thread is in the program, and not in a call, a wait or a hook. Those may hold locks. */
+static bool in_program(const ffm_thread *thread, const ucontext_t *interrupted)
+{
+    return thread != NULL && thread->depth == 0 && thread->bypass == 0 && thread->wait_depth == 0 &&
+           ffm_sink_is_own() && ffm_portion_takes_samples() &&
+           !ffm_instruments_hold((uint64_t)interrupted->uc_mcontext.gregs[REG_RIP]);
+}
+
+static void take(const ucontext_t *interrupted, uint64_t nanoseconds)
+{
+    ffm_thread *thread = ffm_thread_peek();
+    self.elapsed += nanoseconds;
+    if (!in_program(thread, interrupted))
+        return;
+    self.owed += nanoseconds;
+    if (self.spent > self.elapsed / SHARE || !ffm_unwinding_begin_alone())
+        return;
+    const uint64_t since = ffm_now();
+    uint64_t frames[MOST_FRAMES];
+    const uint32_t depth = walk(interrupted, frames);
+    const bool hooked = has_instruments(frames, depth);
+    if (hooked)
+        self.owed -= nanoseconds;
+    else
+        record(thread, frames, depth);
+    ffm_unwinding_end_alone();
+    const uint64_t spent = ffm_now() - since;
+    self.spent += spent;
+    if (!hooked) /* a hook measures its own time */
+        thread->probe_after += (uint32_t)spent;
+}
+
+static void pass(int number, siginfo_t *info, void *context)
+{
+    if (before.sa_flags & SA_SIGINFO)
+        before.sa_sigaction(number, info, context);
+    else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
+        before.sa_handler(number);
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    const int error = errno;
+    const uint64_t nanoseconds = ffm_sample_clock_told(&self.clock, info);
+    if (nanoseconds == 0)
+        pass(number, info, context);
+    else
+        take(context, nanoseconds);
+    errno = error;
+}
+
+void ffm_samples_open(void)
+{
+    if (wanted) /* in a forked child, which has its parent's handler */
+        return;
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    const uint64_t mask = ~FFM_SIGNALS_OURS;
+    memcpy(&action.sa_mask, &mask, sizeof mask);
+    wanted = sigaction(FFM_SAMPLE_SIGNAL, &action, &before) == 0;
+}
+
+/* A thread that blocks the signal may wait for it in a system call, which it must not interrupt. */
+static bool blocks_signal(void)
+{
+    sigset_t blocked;
+    return pthread_sigmask(SIG_BLOCK, NULL, &blocked) != 0 || sigismember(&blocked, FFM_SAMPLE_SIGNAL) != 0;
+}
+
+void ffm_samples_thread(void)
+{
+    if (wanted && !self.clock.runs && !blocks_signal())
+        ffm_sample_clock_start(&self.clock);
+}
+
+void ffm_samples_thread_ends(void)
+{
+    ffm_sample_clock_stop(&self.clock);
+    ffm_sink_release(&self.stream);
+}
+
+void ffm_samples_after_fork(void)
+{
+    if (!wanted)
+        return;
+    ffm_sink_release(&self.stream);
+    self = (sampler){0}; /* the kernel gave the child neither the event nor its page */
+    if (ffm_thread_peek() != NULL)
+        ffm_samples_thread();
+}

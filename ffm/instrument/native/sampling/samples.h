@@ -1,0 +1,16 @@
+/* Samples of what the program's threads do between driver calls: about 250 a second of a thread's processor
+ * time, for at most a sixty-fourth of it. Only threads that call the driver are sampled. */
+#ifndef FFM_SAMPLES_H
+#define FFM_SAMPLES_H
+
+/* From now on. */
+void ffm_samples_open(void);
+
+/* The calling thread made its first driver call; and it ends. */
+void ffm_samples_thread(void);
+void ffm_samples_thread_ends(void);
+
+/* In a forked child, after its thread started again in the child's recording. */
+void ffm_samples_after_fork(void);
+
+#endif

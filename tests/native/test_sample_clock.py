@@ -1,0 +1,84 @@
+"""The clock that samples the program's threads: by events of the kernel, or by a timer where these are forbidden."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LAYERS = ROOT / "ffm" / "instrument" / "native"
+
+PROGRAM = """
+#include "sample_clock.c"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static ffm_sample_clock clock_of_thread;
+static volatile uint64_t told, strange;
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)context;
+    const uint64_t nanoseconds = ffm_sample_clock_told(&clock_of_thread, info);
+    if (nanoseconds == 0)
+        strange++;
+    told += nanoseconds;
+}
+
+static double processor_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+int main(void)
+{
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+    sigaction(FFM_SAMPLE_SIGNAL, &action, NULL);
+    const int before = dup(0);
+    close(before);
+    if (!ffm_sample_clock_start(&clock_of_thread))
+        return 2;
+    const int after = dup(0);
+    volatile double work = 1;
+    const double end = processor_s() + 0.4;
+    while (processor_s() < end)
+        for (int i = 0; i < 1000000; i++)
+            work = work * 1.0000001;
+    struct timespec pause = {.tv_nsec = 100000000};
+    const int slept = nanosleep(&pause, NULL);
+    kill(getpid(), FFM_SAMPLE_SIGNAL);
+    ffm_sample_clock_stop(&clock_of_thread);
+    const uint64_t counted = told;
+    const double last = processor_s() + 0.05;
+    while (processor_s() < last)
+        work = work * 1.0000001;
+    printf("%d %d %d %d %.3f\\n", slept, before == after, (int)strange, told == counted, (double)counted * 1e-9);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("forbidden", [False, True])
+def test_a_thread_is_told_of_its_processor_time_and_of_nothing_else(forbidden: bool, tmp_path: Path) -> None:
+    """A sleep is not interrupted, no file appears in the program, a signal of the program is told apart, and a clock
+    that was stopped is silent.
+    """
+    source = tmp_path / "clock.c"
+    deny = "#include <sys/syscall.h>\n#undef SYS_perf_event_open\n#define SYS_perf_event_open 9999\n"
+    source.write_text((deny if forbidden else "") + PROGRAM)
+    program = tmp_path / "clock"
+    folders = [f"-I{LAYERS / layer}" for layer in ("base", "sampling")]
+    subprocess.run(
+        ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Werror", *folders, source, "-o", program], check=True
+    )
+    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    slept, no_file, strange, silent, counted = done.stdout.split()
+    assert (slept, no_file, strange, silent) == ("0", "1", "1", "1")
+    assert 0.2 < float(counted) < 0.5
