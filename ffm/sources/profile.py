@@ -130,6 +130,16 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """An iteration that the program marked; all threads of its process work on it. Nanoseconds."""
+
+    name: str
+    process: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """One profiled run."""
 
@@ -144,6 +154,7 @@ class Profile:
     unlaunched: Unlaunched = field(default_factory=Unlaunched.none)
     partners: Partners | None = None
     """What calls waited for from other threads; None if the profiler does not tell."""
+    steps: list[Step] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     no_stacks: str = ""
     """What to do for call stacks, if there are none."""

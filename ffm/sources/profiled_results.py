@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.timeline import Kind
-from ffm.results.analysis_document import Analysis
+from ffm.results.analysis_document import Analysis, MarkedIterations
 from ffm.results.documents import Frame, Module, Stack
 from ffm.results.folder import ResultsFolder
 from ffm.results.identity import forget_runs
 from ffm.results.lock import writing_to
 from ffm.sources.meanings import meaning
-from ffm.sources.profile import Profile
+from ffm.sources.profile import Profile, Step
 from ffm.sources.profiled import profiled_run
 from ffm.stages.findings import Findings, SiteDescription, write_results
 
@@ -66,8 +66,30 @@ def findings(profile: Profile, origin: str) -> Findings:
         origin=origin,
         notes=notes,
         work=run.work,
+        marked=_iterations(profile, run.timeline.thread),
         unproved=((run.timeline.wait > 0) | (run.timeline.kind == Kind.SYNCHRONIZATION)) & on_gpu,
     )
+
+
+def _iterations(profile: Profile, thread: NDArray[np.int32]) -> list[MarkedIterations]:
+    """Return the rows of the steps that the program marked, for each thread of their processes."""
+    calls = profile.calls
+    steps: dict[tuple[str, int], list[Step]] = {}
+    for step in sorted(profile.steps, key=lambda step: step.start):
+        before = steps.setdefault((step.name, step.process), [])
+        if not before or before[-1].end <= step.start:
+            before.append(step)
+    found = []
+    for (name, process), marked in steps.items():
+        for number in np.unique(thread[calls.process == process]).tolist():
+            first, last = np.searchsorted(thread, (number, number + 1))
+            start = calls.start[first:last]
+            begin, end = (
+                first + np.searchsorted(start, times)
+                for times in ([step.start for step in marked], [step.end for step in marked])
+            )
+            found.append(MarkedIterations(name=name, thread=number, begin=begin.tolist(), end=end.tolist()))
+    return found
 
 
 def _sites(profile: Profile) -> tuple[NDArray[np.int32], list[SiteDescription], list[Stack], list[Module]]:

@@ -27,6 +27,7 @@ from ffm.sources.profile import (
     FrameRow,
     Place,
     Profile,
+    Step,
     Stream,
     Unlaunched,
     Waits,
@@ -40,6 +41,9 @@ CALLS = frozenset(("cuda_runtime", "cuda_driver"))
 WORK = frozenset(("kernel", "gpu_memcpy", "gpu_memset"))
 SPANS = frozenset(("python_function", "cpu_op", "user_annotation"))
 WAITS = "cuda_sync"
+
+STEP = "ProfilerStep"
+"""The range around what `torch.profiler.profile.step` ends, without its number."""
 
 DEFAULT_STREAM = 7
 """CUPTI's number of the default stream."""
@@ -243,9 +247,16 @@ class _Trace:
             streams=[Stream(one[0], one[3] == DEFAULT_STREAM, one[1]) for one in streams],
             chains=[Chain(tuple(frames.frame(name) for name in one)) for one in chains],
             unlaunched=unlaunched,
+            steps=self._steps(),
             notes=notes,
             no_stacks="" if frames.python else NO_STACKS,
         )
+
+    def _steps(self) -> list[Step]:
+        rows, name = self._spans, self._names.get(STEP, -1)
+        chosen = np.flatnonzero(rows["name"] == name)
+        columns = (rows[column][chosen].tolist() for column in ("process", "start", "end"))
+        return [Step(STEP, *row) for row in zip(*columns, strict=True)]
 
     def _file_of_process(self) -> NDArray[np.int64]:
         return np.array([file for file, _ in self._processes], np.int64)

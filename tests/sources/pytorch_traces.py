@@ -23,10 +23,19 @@ class Trace:
         event = {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": start, "dur": end - start}
         self.events.append({**event, "args": args})
 
-    def call(self, name: str, start: float, end: float, *, process: int = PROCESS, number: int | None = None) -> int:
+    def call(
+        self,
+        name: str,
+        start: float,
+        end: float,
+        *,
+        process: int = PROCESS,
+        thread: int | None = None,
+        number: int | None = None,
+    ) -> int:
         self.correlation += 1
         number = self.correlation if number is None else number
-        self.add("cuda_runtime", name, start, end, process, process, correlation=number)
+        self.add("cuda_runtime", name, start, end, process, thread or process, correlation=number)
         return number
 
     def kernel(self, name: str, start: float, end: float, call: int, *, stream: int = DEFAULT, device: int = 0) -> None:

@@ -107,6 +107,25 @@ def test_steps_and_layers_of_one_kind_share_a_site(tmp_path: Path) -> None:
     assert site.count == 3
 
 
+def test_the_steps_of_the_profiler_are_iterations_on_all_threads(tmp_path: Path) -> None:
+    """The backward pass runs on a thread of its own."""
+    trace = Trace()
+    for turn in range(3):
+        begin = 100 * turn
+        trace.span("user_annotation", f"ProfilerStep#{turn}", begin, begin + 90)
+        trace.kernel("forward", begin + 20, begin + 30, trace.call("cudaLaunchKernel", begin + 10, begin + 15))
+        trace.kernel(
+            "backward", begin + 40, begin + 50, trace.call("cudaLaunchKernel", begin + 35, begin + 38, thread=2)
+        )
+    trace.call("cudaDeviceSynchronize", 295, 296)
+    marked = results_of([trace.write(tmp_path / "trace.json")], tmp_path).marked
+    assert [(one.name, one.thread) for one in marked] == [("ProfilerStep", 0), ("ProfilerStep", 1)]
+    assert [list(zip(one.begin, one.end, strict=True)) for one in marked] == [
+        [(0, 1), (1, 2), (2, 3)],
+        [(4, 5), (5, 6), (6, 7)],
+    ]
+
+
 def test_an_event_is_recorded_on_the_stream_that_its_wait_names(tmp_path: Path) -> None:
     trace = Trace()
     trace.kernel("first", 6, 100, trace.call("cudaLaunchKernel", 0, 5), stream=20)
