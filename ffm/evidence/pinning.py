@@ -14,14 +14,16 @@ from ffm.results.analysis_document import PinnedMemory
 from ffm.results.columns import Columns
 
 
-def memory_to_pin(columns: Columns, timeline: Timeline) -> list[PinnedMemory]:
-    """Return the pageable memory of the transfers that would not wait if it were pinned, and what that costs.
+def memory_to_pin(columns: Columns, timeline: Timeline, call_ns: int = 0) -> list[PinnedMemory]:
+    """Return the pageable memory of the transfers that would not wait if it were pinned, and what that costs: a call
+    for each buffer, and so much for each byte.
 
     A repeated transfer needs no pinned memory, because it is left out.
 
     Args:
         columns: from `ffm.evidence.operations.operation_columns`.
         timeline: the same operations with their problems.
+        call_ns: nanoseconds that each call takes that pins memory, whatever its size.
 
     Raises:
         OSError: There is not enough memory to measure with.
@@ -38,6 +40,10 @@ def memory_to_pin(columns: Columns, timeline: Timeline) -> list[PinnedMemory]:
     for number in columns["function"][first].tolist():
         if (name := function_name(number)) in PINNING:
             calls = (columns["function"] == number) & (columns["result"] == 0)
-            own.append((name, int(columns["bytes"][calls].sum()), float(columns["duration"][calls].sum()) / 1e9))
-    byte_s = pinning_s(own)
-    return [PinnedMemory(sites=list(one.sites), bytes=one.bytes, cost_s=one.bytes * byte_s) for one in found]
+            took = (columns["duration"][calls] - call_ns).clip(0).sum()
+            own.append((name, int(columns["bytes"][calls].sum()), float(took) / 1e9))
+    byte_s, call_s = pinning_s(own), call_ns / 1e9
+    return [
+        PinnedMemory(sites=list(one.sites), bytes=one.bytes, cost_s=one.bytes * byte_s + one.count * call_s)
+        for one in found
+    ]

@@ -18,10 +18,11 @@ PAGE = 4096
 
 @dataclass(frozen=True, slots=True)
 class Buffers:
-    """Host memory that some call sites transfer, and no others: `bytes` in whole pages."""
+    """Host memory that some call sites transfer, and no others: `bytes` in whole pages, in `count` separate pieces."""
 
     sites: tuple[int, ...]
     bytes: int
+    count: int = 1
 
 
 def buffers_to_pin(
@@ -35,12 +36,13 @@ def buffers_to_pin(
         size: bytes, shape (n,).
         site: call site, shape (n,).
     """
-    total: dict[tuple[int, ...], int] = {}
+    total: dict[tuple[int, ...], tuple[int, int]] = {}
     for number in np.unique(process):
         mine = process == number
         for sites, pages in _distinct(first[mine], size[mine], site[mine]):
-            total[sites] = total.get(sites, 0) + PAGE * pages
-    return [Buffers(sites, size) for sites, size in total.items()]
+            before, count = total.get(sites, (0, 0))
+            total[sites] = before + PAGE * pages, count + 1
+    return [Buffers(sites, size, count) for sites, (size, count) in total.items()]
 
 
 def _distinct(

@@ -386,6 +386,8 @@ class Tracing(Document, frozen=True, kw_only=True):
     compute_capability: Number = 0
     """Of the first GPU, 10 * major + minor; 0 if it was not queried because the program contains no device code."""
     wait_latency: WaitLatency = NOT_MEASURED
+    pinning_call_ns: Number = 0
+    """What a call takes that pins host memory, beside what its bytes take; 0 if it could not be measured."""
     marked: list[Marked] = []
     """The iterations that the program marked, in order of their begin."""
     sampled: Sampled = Sampled()

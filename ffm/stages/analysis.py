@@ -190,7 +190,7 @@ def _traced_findings(
         costs=[_cost(document, baseline) for document in stages],
         matching=_matching(columns, joined),
         allocations=links,
-        pinning=_pinning(columns, traced),
+        pinning=_pinning(columns, traced, tracing.pinning_call_ns),
         timing=_timing(joined.reason),
         sharing=joined.reason == Reason.SHARED_MEMORY,
         work=work,
@@ -225,9 +225,9 @@ def measured_command(run: Run) -> list[str]:
     return [os.path.normpath(Path(run.working_directory, found)), *arguments]
 
 
-def _pinning(columns: Columns, timeline: Timeline) -> list[PinnedMemory]:
+def _pinning(columns: Columns, timeline: Timeline, call_ns: int) -> list[PinnedMemory]:
     try:
-        return memory_to_pin(columns, timeline)
+        return memory_to_pin(columns, timeline, call_ns)
     except OSError as error:
         raise DocumentError(
             "There is too little free memory to measure what pinning costs: some 32 MiB are needed. "

@@ -14,7 +14,7 @@ from ffm.evidence.marked_iterations import marked_iterations
 from ffm.evidence.operations import operation_columns
 from ffm.evidence.stack_table import StackTable
 from ffm.instrument.probing.device import compute_capability
-from ffm.instrument.probing.latency import wait_latency
+from ffm.instrument.probing.latency import DriverTimes, wait_latency
 from ffm.results.documents import Baseline, Tracing, WaitLatency, write_document
 from ffm.results.identity import read_latest
 from ffm.results.tables import write_table
@@ -88,12 +88,9 @@ def _capability(measured: Measurement, stacks: StackTable) -> int:
     return compute_capability(Path(driver.path)) if driver is not None and holds_code else 0
 
 
-def _latency(measured: Measurement) -> WaitLatency:
+def _driver_times(measured: Measurement) -> DriverTimes:
     driver = measured.run.driver
-    if driver is None:
-        return WaitLatency(least=0, unknown="the driver is unknown")
-    found = wait_latency(Path(driver.path))
-    return WaitLatency(least=found.least, unknown=found.reason)
+    return DriverTimes(0, "the driver is unknown") if driver is None else wait_latency(Path(driver.path))
 
 
 def record_tracing(measured: Measurement, request: Request) -> Tracing:
@@ -104,6 +101,7 @@ def record_tracing(measured: Measurement, request: Request) -> Tracing:
     cost = float(np.median(columns["probe"])) if len(columns["probe"]) else 0.0
     write_table(columns, request.folder.table("tracing-events"))
     write_table(host_memory, request.folder.table("tracing-host-memory"))
+    times = _driver_times(measured)
     document = Tracing(
         runs=measured.runs,
         run=measured.run,
@@ -113,7 +111,8 @@ def record_tracing(measured: Measurement, request: Request) -> Tracing:
         host_memory=request.folder.table("tracing-host-memory").name,
         probe_cost_ns=cost,
         compute_capability=_capability(measured, stacks),
-        wait_latency=_latency(measured),
+        wait_latency=WaitLatency(least=times.least, unknown=times.reason),
+        pinning_call_ns=times.pinning_call,
         marked=marked_iterations(measured.recordings, request.folder.recordings(measured.run.stage)),
         sampled=sampled_work(measured.recordings, columns),
     )

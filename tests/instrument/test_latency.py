@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ffm.instrument.probing.latency import wait_latency
-from ffm.instrument.probing.latency_probe import REPETITIONS, measured_latencies
-from ffm.instrument.probing.probe_driver import Driver
+from ffm.instrument.probing.latency_probe import REPETITIONS, measured_latencies, measured_pinning
+from ffm.instrument.probing.probe_driver import Driver, ProbeError
 from ffm.vgpu.paths import library_folder
 
 
@@ -16,6 +16,7 @@ def test_it_is_known_of_a_driver_with_a_gpu() -> None:
     found = wait_latency(library_folder() / "libcuda.so.1")
     assert found.reason == ""
     assert found.least > 0
+    assert found.pinning_call > 0
 
 
 def test_without_a_driver_the_reason_is_given(tmp_path: Path) -> None:
@@ -38,6 +39,14 @@ class Recorded(Driver):
         self.calls.append(name)
         if name == "cuEventElapsedTime_v2":
             arguments[0]._obj.value = self.work_ms  # type: ignore[attr-defined]
+
+
+def test_of_a_driver_that_cannot_pin_nothing_is_said() -> None:
+    class Refusing(Recorded):
+        def __call__(self, name: str, *arguments: object) -> None:
+            raise ProbeError(f"{name} returned the error 801")
+
+    assert measured_pinning(Refusing(0.0)) == []
 
 
 @pytest.mark.parametrize("work_ms", [0.0, 1e6])

@@ -29,15 +29,21 @@ def test_sites_share_what_overlaps() -> None:
     assert set(map(str, found(*overlap))) == {str(Buffers((0, 1), 5 * PAGE)), str(Buffers((1,), PAGE))}
 
 
+def test_each_piece_of_memory_is_pinned_by_a_call_of_its_own() -> None:
+    assert found((0, 10 * PAGE, PAGE, 0), (0, 90 * PAGE, PAGE, 0), (0, 90 * PAGE, PAGE, 0)) == [
+        Buffers((0,), 2 * PAGE, 2)
+    ]
+
+
 def test_processes_have_memory_of_their_own() -> None:
-    assert found((0, 10 * PAGE, PAGE, 0), (1, 10 * PAGE, PAGE, 0)) == [Buffers((0,), 2 * PAGE)]
+    assert found((0, 10 * PAGE, PAGE, 0), (1, 10 * PAGE, PAGE, 0)) == [Buffers((0,), 2 * PAGE, 2)]
 
 
 def test_many_processes_and_the_last_addresses_stay_apart() -> None:
     last = 2**52 - 1
     processes, pages = np.array([0, 5000, 5000]), np.array([0, 0, last], np.uint64)
     (found,) = buffers_to_pin(processes, pages * np.uint64(PAGE), np.full(3, PAGE), np.zeros(3, np.int64))
-    assert found == Buffers((0,), 3 * PAGE)
+    assert found == Buffers((0,), 3 * PAGE, 3)
 
 
 def test_nothing_sent_is_nothing_to_pin() -> None:

@@ -21,16 +21,18 @@ SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class WaitLatency:
-    """Nanoseconds of a wait that are not GPU work."""
+class DriverTimes:
+    """Nanoseconds that calls of a driver take by themselves."""
 
     least: int
-    """Nine of ten waits take more."""
+    """Of a wait, what is not GPU work: nine of ten waits take more."""
     reason: str = ""
     """Why it is unknown, and `least` is 0; empty if it is known."""
+    pinning_call: int = 0
+    """Nanoseconds that pinning takes whatever the size, for a page; 0 if it is unknown."""
 
 
-def wait_latency(driver: Path) -> WaitLatency:
+def wait_latency(driver: Path) -> DriverTimes:
     """Measure the latency of waits with a driver, in a separate process."""
     try:
         done = subprocess.run(
@@ -44,6 +46,6 @@ def wait_latency(driver: Path) -> WaitLatency:
     except (subprocess.TimeoutExpired, json.JSONDecodeError) as error:
         answer = {"error": f"the probe did not answer: {error}"}
     if "error" in answer:
-        return WaitLatency(0, str(answer["error"]))
-    measured = sorted(answer["latencies"])
-    return WaitLatency(measured[len(measured) // 10])
+        return DriverTimes(0, str(answer["error"]))
+    measured, pinning = sorted(answer["latencies"]), sorted(answer["pinning"])
+    return DriverTimes(measured[len(measured) // 10], pinning_call=pinning[len(pinning) // 2] if pinning else 0)

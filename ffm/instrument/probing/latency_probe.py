@@ -1,12 +1,14 @@
-"""Measures how much longer a wait takes than the GPU's work: `python -m ffm.instrument.probing.latency_probe LIBRARY`.
+"""Measures what a driver's calls take by themselves: `python -m ffm.instrument.probing.latency_probe LIBRARY`.
 
-Prints {"latencies": [NANOSECONDS, ...]} or {"error": SENTENCE}. It imports little, so that it starts quickly.
+Prints {"latencies": [NANOSECONDS, ...], "pinning": [NANOSECONDS, ...]} or {"error": SENTENCE}: how much longer a wait
+takes than the GPU's work, and how long pinning a page does. It imports little, so that it starts quickly.
 """
 
 from __future__ import annotations
 
 import ctypes
 import json
+import mmap
 import sys
 import time
 
@@ -56,10 +58,31 @@ def measured_latencies(driver: Driver) -> list[int]:
     return latencies
 
 
+def measured_pinning(driver: Driver) -> list[int]:
+    """Repeatedly pin and release one page that exists; return how long pinning took each time, in nanoseconds.
+
+    Nothing is returned of a driver that refuses. `measured_latencies` must have made a context current.
+    """
+    page = mmap.mmap(-1, mmap.PAGESIZE)
+    page[0] = 1
+    address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(page)))
+    took: list[int] = []
+    for _ in range(REPETITIONS):
+        start = time.monotonic_ns()
+        try:
+            driver("cuMemHostRegister_v2", address, ctypes.c_size_t(mmap.PAGESIZE), ctypes.c_uint(0))
+            took.append(time.monotonic_ns() - start)
+            driver("cuMemHostUnregister", address)
+        except ProbeError:
+            break
+    return took[WARMING_UP:]
+
+
 def main() -> None:
     """Measure with the library named on the command line, and print."""
     try:
-        answer: dict[str, object] = {"latencies": measured_latencies(Driver(sys.argv[1]))}
+        driver = Driver(sys.argv[1])
+        answer: dict[str, object] = {"latencies": measured_latencies(driver), "pinning": measured_pinning(driver)}
     except ProbeError as error:
         answer = {"error": str(error)}
     print(json.dumps(answer))
