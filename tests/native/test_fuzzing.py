@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.generate import include_text
+from tests.conftest import cuda_include
 from tests.native.fuzzing import fuzz
-from tests.native.layers import NATIVE
+from tests.native.layers import NATIVE, includes_of
 
 HERE = Path(__file__).parent
 DETECTION = NATIVE / "watch" / "detection"
@@ -14,3 +18,17 @@ DETECTION = NATIVE / "watch" / "detection"
 def test_what_is_emulated_is_within_what_the_decoder_tells(tmp_path: Path) -> None:
     sources = [DETECTION / "instruction.c", DETECTION / "emulation.c"]
     fuzz(tmp_path, HERE / "fuzz_instruction.c", sources, [f"-I{DETECTION}"], longest=15)
+
+
+def test_notes_of_any_file_are_read_within_their_bytes(tmp_path: Path) -> None:
+    note = struct.pack("<III", 4, 20, 3) + b"GNU\0" + bytes(range(20))
+    fuzz(tmp_path, HERE / "fuzz_notes.c", [], includes_of("stacks"), longest=128, examples=[note, note[:24]])
+
+
+def test_parameters_of_kernels_are_read_within_their_sizes(tmp_path: Path) -> None:
+    (tmp_path / "catalogue.inc").write_text(include_text(load_catalogue()))
+    options = [f"-I{tmp_path}", *includes_of("watch/reach"), "-isystem", str(cuda_include())]
+    packed = bytes([1, 0b00001001, 0b10000000, *b"\xff" * 8, *range(64)])
+    array = bytes([0, 2, 8, *range(8), 16, *range(16)])
+    sources = [NATIVE / "watch" / "reach" / "kernels.c"]
+    fuzz(tmp_path, HERE / "fuzz_parameters.c", sources, options, longest=256, examples=[packed, array])

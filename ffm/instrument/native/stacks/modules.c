@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "notes.h"
 #include "sink.h"
 #include "unwinding.h"
 
@@ -35,22 +36,6 @@ typedef struct {
     char path[1024];
 } search;
 
-static void read_build_id(search *wanted, uint64_t start, uint64_t bytes)
-{
-    for (uint64_t at = start; at + sizeof(ElfW(Nhdr)) <= start + bytes;) {
-        const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
-        uint64_t name = at + sizeof *note;
-        uint64_t content = name + ((note->n_namesz + 3u) & ~3u);
-        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp((const void *)name, "GNU", 4) == 0) {
-            uint32_t length = note->n_descsz < FFM_BUILD_ID_BYTES ? note->n_descsz : FFM_BUILD_ID_BYTES;
-            memcpy(wanted->module.place.build_id, (const void *)content, length);
-            wanted->build_id_bytes = length;
-            return;
-        }
-        at = content + ((note->n_descsz + 3u) & ~3u);
-    }
-}
-
 static int visit(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size;
@@ -73,7 +58,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
     wanted->module = (known_module){.place = {.base = low}, .low = low, .high = high};
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_NOTE && wanted->build_id_bytes == 0)
-            read_build_id(wanted, info->dlpi_addr + info->dlpi_phdr[i].p_vaddr, info->dlpi_phdr[i].p_memsz);
+            wanted->build_id_bytes = ffm_notes_build_id((const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
+                                                        info->dlpi_phdr[i].p_memsz, wanted->module.place.build_id);
     if (info->dlpi_name[0] != '\0') {
         snprintf(wanted->path, sizeof wanted->path, "%s", info->dlpi_name);
     } else {

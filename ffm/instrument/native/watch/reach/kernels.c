@@ -6,7 +6,11 @@
 
 #include "pageable.h"
 
-enum { TRACKED = 16 * 64, PARAMETERS = 4096 };
+enum {
+    TRACKED = 16 * 64,
+    PARAMETERS = 4096,
+    PACKED_BYTES = 32764, /* the most that a kernel has. CUDA C++ Programming Guide, "Function Parameters" */
+};
 
 typedef int (*parameter_function)(uint64_t, size_t, size_t *, size_t *);
 
@@ -60,13 +64,18 @@ static bool parameter_bytes(uint64_t kernel, size_t place, size_t *bytes)
     return false;
 }
 
+static void reach_everything(ffm_kernel_reach *reach)
+{
+    reach->all = true;
+    reach->pageable = ffm_pageable_used();
+}
+
 static void scan_parameters(ffm_kernel_reach *reach, uint64_t kernel, void *const *parameters)
 {
     for (size_t place = 0; place < PARAMETERS; place++) {
         size_t bytes;
         if (!parameter_bytes(kernel, place, &bytes)) {
-            reach->all = true;
-            reach->pageable = ffm_pageable_used();
+            reach_everything(reach);
             return;
         }
         if (bytes == 0)
@@ -75,18 +84,21 @@ static void scan_parameters(ffm_kernel_reach *reach, uint64_t kernel, void *cons
     }
 }
 
-/* The packed form: pairs of a key and a value up to CU_LAUNCH_PARAM_END. */
+/* The packed form: pairs of a key and a value up to CU_LAUNCH_PARAM_END. What follows a key that is none, the driver
+ * does not read either. Where the size cannot be right, the driver may know better what the kernel receives. */
 static void scan_packed(ffm_kernel_reach *reach, void *const *extra)
 {
     const void *buffer = NULL;
     size_t bytes = 0;
-    for (; extra[0] != CU_LAUNCH_PARAM_END; extra += 2) {
+    for (; extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER || extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE; extra += 2) {
         if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
             buffer = extra[1];
-        else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
-            bytes = *(const size_t *)extra[1];
+        else if (extra[1] != NULL)
+            memcpy(&bytes, extra[1], sizeof bytes);
     }
-    if (buffer != NULL)
+    if (bytes > PACKED_BYTES)
+        reach_everything(reach);
+    else if (buffer != NULL)
         scan(reach, buffer, bytes);
 }
 
