@@ -375,6 +375,10 @@ DRIVER_CALL(cuFuncSetCacheConfig)(CUfunction function, CUfunc_cache)
 {
     return find_kernel(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
+DRIVER_CALL(cuKernelSetCacheConfig)(CUkernel kernel, CUfunc_cache, CUdevice)
+{
+    return find_kernel(kernel) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
 DRIVER_CALL(cuFuncGetName)(const char **name, CUfunction function)
 {
     return get_name(name, function);

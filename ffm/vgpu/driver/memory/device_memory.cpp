@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 #include "foundation/configuration.h"
@@ -31,6 +32,8 @@ struct Arena {
     std::vector<bool> committed;              /* for each commit_unit */
     std::vector<std::uint32_t> allocations;   /* likewise: how many lie there */
     std::vector<std::uint8_t> present;        /* likewise: whether any does */
+    int file = -1;                            /* of what other processes share; as long as the range */
+    std::vector<bool> shared;                 /* likewise: whether it lies in the file */
 
     /* Reserves the addresses; false if this machine does not provide them. */
     bool reserve()
@@ -66,6 +69,20 @@ struct Arena {
                 return false;
             committed[unit] = true;
         }
+        return true;
+    }
+
+    /* A unit keeps its address and its bytes. */
+    bool share(std::size_t unit)
+    {
+        char *place = reinterpret_cast<char *>(base + unit * commit_unit);
+        off_t offset = static_cast<off_t>(unit * commit_unit);
+        if (shared[unit])
+            return true;
+        if (pwrite(file, place, commit_unit, offset) != static_cast<ssize_t>(commit_unit) ||
+            mmap(place, commit_unit, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, offset) == MAP_FAILED)
+            return false;
+        shared[unit] = true;
         return true;
     }
 };
@@ -154,6 +171,31 @@ void DeviceMemory::give_back(CUdevice device, std::size_t size)
     Arena &memory = arena(device);
     std::lock_guard<std::mutex> lock(memory.mutex);
     memory.used -= size;
+}
+
+bool DeviceMemory::owns(CUdevice device, std::uintptr_t address)
+{
+    Arena &memory = arena(device);
+    std::lock_guard<std::mutex> lock(memory.mutex);
+    return address - memory.base < memory.size;
+}
+
+CUresult DeviceMemory::share(CUdevice device, std::uintptr_t address, std::size_t size, int &file, std::size_t &offset)
+{
+    Arena &memory = arena(device);
+    std::lock_guard<std::mutex> lock(memory.mutex);
+    if (memory.file < 0) {
+        memory.file = memfd_create("vgpu-device-memory", MFD_CLOEXEC);
+        memory.shared.assign(memory.size / commit_unit, false);
+        if (memory.file < 0 || ftruncate(memory.file, static_cast<off_t>(memory.size)) != 0)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    file = memory.file;
+    offset = address - memory.base;
+    for (std::size_t unit = offset / commit_unit; unit <= (offset + size - 1) / commit_unit; ++unit)
+        if (!memory.share(unit))
+            return CUDA_ERROR_OUT_OF_MEMORY;
+    return CUDA_SUCCESS;
 }
 
 DeviceMemory::Map DeviceMemory::map(CUdevice device)

@@ -89,6 +89,8 @@ DRIVER_CALL(cuMemFree_v2)(CUdeviceptr address)
     if (!find_allocation(address, allocation) || allocation.address != address ||
         (allocation.kind != MemoryKind::device && allocation.kind != MemoryKind::managed))
         return CUDA_ERROR_INVALID_VALUE;
+    if (allocation.kind == MemoryKind::device && !DeviceMemory::owns(allocation.device, address))
+        return CUDA_ERROR_INVALID_VALUE; /* mapped or of another process */
     wait_for_context(*context);
     if (Context *owner = find_context(allocation.context); owner && owner != context)
         wait_for_context(*owner);

@@ -86,6 +86,13 @@ class DeviceMemory
     static std::size_t total();
     static std::size_t used(CUdevice device);
 
+    /* Whether the address lies in the device's range, not in memory that is elsewhere. */
+    static bool owns(CUdevice device, std::uintptr_t address);
+
+    /* Has the range lie in a file that other processes can map, where it keeps its bytes and its address; nothing may
+     * use it meanwhile. Returns the file and the range's offset in it. CUDA_ERROR_OUT_OF_MEMORY. */
+    static CUresult share(CUdevice device, std::uintptr_t address, std::size_t size, int &file, std::size_t &offset);
+
     /* The reserved range (empty before the first allocation), and for each 2 MiB of it whether an allocation lies
      * there: what kernels may address, as on a GPU, whose pages are that large. */
     struct Map {
