@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cuda.bindings import driver
 from ptx import Program, Status, download, kernel, quick_gpu, upload
+from virtual_gpu import checked
 
 pytestmark = pytest.mark.virtual_gpu
 INDEX = "    mov.u32 %r0, %tid.x; mad.wide.u32 %w0, %r0, 4, %a0;\n"
@@ -717,6 +719,16 @@ def test_lanes_of_a_warp_go_different_ways_to_what_they_wait_for() -> None:
     )
     own = np.array([0, 10, 1020, 30])
     assert (found.reshape(-1, 4) == own[[1, 0, 3, 2]] * 100 + own).all()
+
+
+def test_the_size_of_shared_variables_is_told_as_it_is() -> None:
+    with quick_gpu():
+        program = Program(
+            kernel("k", 0, ".shared .b8 some[40]; .shared .b32 word; st.shared.u32 [word], 0;st.shared.u8 [some], 0;")
+        )
+        function = checked(driver.cuModuleGetFunction(program.module, b"k"))
+        size = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
+        assert checked(driver.cuFuncGetAttribute(size, function)) == 44
 
 
 def test_a_vote_counts_the_lanes_that_the_voter_names() -> None:

@@ -173,7 +173,7 @@ KernelProperties Program::properties(const std::string &name) const
     const Function &kernel = found->second;
     properties.maximum_threads = maximum_threads(kernel);
     Unit unit = unit_of(module_, name);
-    properties.shared_size = unit.shared_size;
+    properties.shared_size = unit.static_shared;
     properties.local_size = unit.local_size;
     for (const Variable &variable : module_.variables)
         if (variable.space == Space::constant)

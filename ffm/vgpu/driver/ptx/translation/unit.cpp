@@ -201,6 +201,7 @@ Unit unit_of(const Module &module, const std::string &kernel)
         unit.functions.erase(std::find(unit.functions.begin(), unit.functions.end(), unit.kernel));
         unit.functions.push_back(unit.kernel);
     }
+    unit.static_shared = unit.shared_size;
     unit.shared_size = rounded_up(unit.shared_size, 16);
     for (auto &shared : unit.shared_place)
         if (shared.second == SIZE_MAX)

@@ -30,7 +30,8 @@ struct Unit {
     std::map<std::string, std::size_t> variable_index;           /* in the table of global and constant variables */
     std::map<std::string, std::size_t> shared_place;             /* static shared variables: offsets in bytes */
     std::map<std::string, std::size_t> parameter_place;          /* of the kernel */
-    std::size_t shared_size = 0;                                 /* bytes of all static ones */
+    std::size_t static_shared = 0;                               /* bytes of all static ones */
+    std::size_t shared_size = 0;                                 /* the same, up to where dynamic ones begin */
     std::size_t local_size = 0;                                  /* bytes of the largest function's local variables */
     Schedule schedule = Schedule::loop;
     bool calls_addresses = false; /* any of the functions calls what lies at an address */
