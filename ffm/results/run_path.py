@@ -15,7 +15,7 @@ from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.fixed import Fixed
 from ffm.model.waiting.graph import Graph, Threads, build_graph
 from ffm.model.waiting.meetings import Meetings, joined_teams, told_meetings
-from ffm.model.waiting.path import Part, Path, agreement, cut_in_parts, find_path, find_stretches
+from ffm.model.waiting.path import Part, Path, agreement, cut_in_parts, find_path, find_stretches, places_of
 from ffm.results.analysis_document import PathShares
 from ffm.results.stored import Results
 
@@ -83,17 +83,20 @@ def path_shares(timeline: Timeline, work: DeviceWork, inference: Inference, thre
     """
     meetings = joined_teams(timeline, threads)
     graph = build_graph(timeline, work, inference, inference.likely)
-    paths = [find_stretches(timeline, work, graph, threads, meetings)]
+    likely = find_stretches(timeline, work, graph, threads, meetings)
     nanoseconds = np.zeros(len(Part) + 1)
-    for part in cut_in_parts(timeline, work, graph, paths[0]):
+    for part in cut_in_parts(timeline, work, graph, likely):
         nanoseconds += _nanoseconds(timeline, part)
+    places = [places_of(likely)]
+    del likely, part
     if work.began is not None:
         return _shares(nanoseconds, None)
     for times in (inference.slow, inference.fast):
         del graph
         graph = build_graph(timeline, work, inference, times)
-        paths.append(find_stretches(timeline, work, graph, threads, meetings))
-    return _shares(nanoseconds, agreement(paths))
+        places.append(places_of(find_stretches(timeline, work, graph, threads, meetings)))
+    del graph
+    return _shares(nanoseconds, agreement(places))
 
 
 def run_path(results: Results) -> tuple[RunPath, Replay]:

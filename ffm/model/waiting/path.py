@@ -25,8 +25,9 @@ from ffm.model.waiting import path_kernels
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, WORTH_FOLLOWING_NS, Graph, Threads
 from ffm.model.waiting.meetings import Meetings
 
+STRETCHES_AT_ONCE = 1 << 16
 ROWS_AT_ONCE = 1 << 18
-"""About so many rows of a long path are cut at once."""
+"""How much of a long path is cut at once: so many stretches, which cover about so many rows."""
 
 
 class Part(IntEnum):
@@ -89,6 +90,22 @@ class Stretches:
         return Stretches(self.kind[rows], self.where[rows], self.begin[rows], self.end[rows], self.lane[rows])
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a path is: only the moments at which it moves."""
+
+    begin: NDArray[np.int64]
+    lane: NDArray[np.int32]
+    """As in `Path`."""
+    end: int
+    """When it is over."""
+
+    @property
+    def length(self) -> int:
+        """As in `Path`."""
+        return self.end - int(self.begin[0]) if len(self.begin) else 0
+
+
 def find_path(
     timeline: Timeline,
     work: DeviceWork,
@@ -105,14 +122,15 @@ def find_path(
 
 def cut_in_parts(timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches) -> Iterator[Path]:
     """Yield a path part by part, so that no more than a part of a long run's is in memory."""
-    stretches, rows = _in_short_stretches(timeline, work, stretches)
-    over = np.cumsum(rows + 1)
-    begin = 0
-    while begin < len(over):
-        before = over[begin - 1] if begin else 0
-        end = max(int(np.searchsorted(over, before + ROWS_AT_ONCE, side="right")), begin + 1)
-        yield _cut(timeline, work, graph, stretches.some(slice(begin, end)))
-        begin = end
+    for first in range(0, len(stretches.kind), STRETCHES_AT_ONCE):
+        some, rows = _in_short_stretches(timeline, work, stretches.some(slice(first, first + STRETCHES_AT_ONCE)))
+        over = np.cumsum(rows + 1)
+        begin = 0
+        while begin < len(over):
+            before = over[begin - 1] if begin else 0
+            end = max(int(np.searchsorted(over, before + ROWS_AT_ONCE, side="right")), begin + 1)
+            yield _cut(timeline, work, graph, some.some(slice(begin, end)))
+            begin = end
 
 
 def _in_short_stretches(
@@ -192,11 +210,17 @@ def find_stretches(
         -1 if ends_on_gpu else int(timeline.thread[last_call]),
         last_work,
     )
-    kind, where, begin, until = (column[::-1] for column in stretches)
-    host, row = kind == path_kernels.ON_HOST, np.where(kind == path_kernels.ON_HOST, 0, where)
-    on_gpu = kind == path_kernels.ON_GPU
-    lane = np.where(host, where, np.where(on_gpu, number + work.stream[row], timeline.thread[row]))
-    return Stretches(kind.copy(), where.copy(), begin.copy(), until.copy(), lane)
+    columns = list(stretches)
+    del stretches, leads, led, jumps
+    for place, column in enumerate(columns):  # one after the other: they can be the largest of all
+        columns[place] = column[::-1].copy()
+        del column
+    kind, where, begin, until = columns
+    lane = where.astype(np.int32)
+    on_gpu, between = (np.flatnonzero(kind == one) for one in (path_kernels.ON_GPU, path_kernels.BETWEEN))
+    lane[on_gpu] = number + work.stream[where[on_gpu]]
+    lane[between] = timeline.thread[where[between]]
+    return Stretches(kind, where, begin, until, lane)
 
 
 def path_on_threads(
@@ -290,13 +314,19 @@ def _lead_from_meetings(
             leads[row], led[row] = first, came
 
 
-def agreement(paths: Sequence[Path | Stretches]) -> float:
+def places_of(path: Path | Stretches) -> Places:
+    """Return where a path is at each time."""
+    moves = np.ones(len(path.lane), np.bool_)
+    np.not_equal(path.lane[1:], path.lane[:-1], out=moves[1:])
+    return Places(path.begin[moves], path.lane[moves].astype(np.int32), int(path.end[-1]) if len(path.end) else 0)
+
+
+def agreement(paths: Sequence[Places]) -> float:
     """Return on which share of the time all paths are at the same place, 0 to 1; they are of the same run."""
     if not paths or paths[0].length == 0:
         return 1.0
     offsets = np.cumsum([0, *(len(path.begin) for path in paths)])
     begin = np.concatenate([path.begin for path in paths])
-    lane = np.concatenate([path.lane for path in paths]).astype(np.int64)
-    last = min(int(path.end[-1]) for path in paths)
-    same = run(path_kernels.shared, len(begin), begin, lane, offsets, last)
+    lane = np.concatenate([path.lane for path in paths])
+    same = run(path_kernels.shared, len(begin), begin, lane, offsets, min(path.end for path in paths))
     return float(same) / max(path.length for path in paths)
