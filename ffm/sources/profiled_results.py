@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.errors import DocumentError
 from ffm.model.timeline import Kind
 from ffm.results.analysis_document import Analysis, MarkedIterations
 from ffm.results.documents import Frame, Module, Stack
@@ -24,7 +25,17 @@ _PYTHON_FILES = (".py", ".pyx", ">")
 
 
 def write_profile(profile: Profile, origin: str, results_folder: Path) -> Analysis:
-    """Analyse a profile and write the results; `origin` is the name of the reader."""
+    """Analyse a profile and write the results; `origin` is the name of the reader.
+
+    Raises:
+        DocumentError: None of the GPU's work is tied to a call.
+    """
+    if len(profile.unlaunched) and not len(profile.work.call):
+        raise DocumentError(
+            f"{profile.application}: none of its {len(profile.unlaunched):,} pieces of the GPU's work has the "
+            "correlation number of a recorded call, so nothing shows what waited for what. Record it again, with calls "
+            "of CUDA, from before the first kernel."
+        )
     found = findings(profile, origin)
     ResultsFolder(results_folder).make()
     with writing_to(results_folder, f"ffm import {origin}"):

@@ -13,6 +13,7 @@ from nsight_reports import TRACES, needs_traces
 from pytorch_traces import PROCESS, Trace, loop
 from rich.console import Console
 
+from ffm.errors import DocumentError
 from ffm.model.device import Action
 from ffm.report.terminal.path import render_path
 from ffm.report.waiting.path import path_view
@@ -105,6 +106,16 @@ def test_steps_and_layers_of_one_kind_share_a_site(tmp_path: Path) -> None:
         trace.kernel("k", begin + 20, begin + 30, trace.call("cudaLaunchKernel", begin + 10, begin + 15))
     (site,) = results_of([trace.write(tmp_path / "trace.json")], tmp_path).sites
     assert site.count == 3
+
+
+def test_a_trace_without_correlation_numbers_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    trace = Trace()
+    trace.call("cudaLaunchKernel", 0, 5, number=-1)
+    trace.kernel("k", 6, 56, -1)
+    trace.call("cudaDeviceSynchronize", 6, 57, number=-1)
+    with pytest.raises(DocumentError, match="none of its 1 pieces of the GPU's work has the correlation number"):
+        results_of([trace.write(tmp_path / "trace.json")], tmp_path)
+    assert not (tmp_path / "results").exists()
 
 
 def test_the_steps_of_the_profiler_are_iterations_on_all_threads(tmp_path: Path) -> None:
