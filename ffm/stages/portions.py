@@ -47,7 +47,7 @@ def measured_portion(
     """
     if asked is None:
         return _until_cut(recordings)
-    measured = [recording for recording in recordings if _judged(recording)]
+    measured = [recording for recording in recordings if len(recording.stretches) and _judged(recording)]
     marked = marked_iterations(list(recordings), folder) if isinstance(asked, Iterations) else []
     mine = [
         one for one in marked if isinstance(asked, Iterations) and (not asked.name or fnmatchcase(one.name, asked.name))
@@ -96,7 +96,8 @@ def lasting(folder: ResultsFolder, seconds: float | None) -> Lasting | None:
     if run is None or run.status.cut is None:
         return None if seconds is None else Lasting(seconds)
     operations = tuple(process.operations for process in run.processes)
-    measured_s = run.portion.measured_s if run.portion is not None else run.wall_s
+    whole = run.portion is not None and run.portion.cut  # otherwise it was measured in parts of its time
+    measured_s = run.portion.measured_s if whole and run.portion is not None else run.wall_s
     return Lasting(measured_s * SLOWEST if seconds is None else seconds, operations)
 
 

@@ -33,6 +33,16 @@ for turn in range({TURNS}):
 """
 
 
+ENDLESS = PROGRAM.replace(f"for turn in range({TURNS}):", "while True:")
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> Path:
+    path = tmp_path / "endless.py"
+    path.write_text(ENDLESS)
+    return path
+
+
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
     path = tmp_path / "steps.py"
@@ -72,3 +82,29 @@ def test_a_portion_that_the_run_does_not_reach_is_told(
     done = ffm("run", "--quick", *words, sys.executable, script, folder=script.parent)
     assert (done.code, done.out) == (1, "")
     assert says in " ".join(done.err.split())
+
+
+@pytest.mark.parametrize("words", [("--ranges", "step", "--iterations", "1/50"), ("--window", "0.1..0.2")])
+def test_a_portion_of_a_program_without_end_is_found_again(ffm: Ffm, endless: Path, words: tuple[str, ...]) -> None:
+    """The stages after the traced one go on until they have seen as much, however little of the time that took."""
+    done = ffm("run", "--for", "0.4s", "--results", "results", *words, sys.executable, endless, folder=endless.parent)
+    assert done.code == 0, done.err
+    runs = {
+        stage: orjson.loads((endless.parent / "results" / f"{stage}.json").read_bytes())["run"]
+        for stage in ("tracing", "memory", "sync-use")
+    }
+    assert all(run["status"]["cut"] == "time" for run in runs.values())
+    traced = runs["tracing"]["processes"][0]["operations"]
+    assert all(run["processes"][0]["operations"] >= traced for run in runs.values())
+    analysis = orjson.loads((endless.parent / "results" / "analysis.json").read_bytes())
+    assert not analysis["portion"]["cut"]
+    (site,) = (site for site in analysis["sites"] if site["function"] == "cuCtxSynchronize")
+    verdicts = {verdict["kind"]: verdict["occurrences"] for verdict in site["synchronization"]}
+    assert verdicts["unnecessary"] >= 1
+
+
+def test_a_portion_that_begins_after_the_time_is_told(ffm: Ffm, endless: Path) -> None:
+    words = ("--for", "0.2s", "--window", "100..200", sys.executable, endless)
+    done = ffm("run", "--quick", *words, folder=endless.parent)
+    assert (done.code, done.out) == (1, "")
+    assert "The window begins 100 s after" in " ".join(done.err.split())
