@@ -137,5 +137,7 @@ void ffm_watch_free_locks(void)
     ffm_mappings_after_fork();
     ffm_protected_data_after_fork();
     ffm_ranges_lock_after_fork();
+    ffm_accesses_reopen();
+    ffm_extents_reopen();
     ffm_ranges_unlock();
 }

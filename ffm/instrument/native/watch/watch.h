@@ -30,7 +30,8 @@ void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, co
 /* A wait under no public call has ended. */
 void ffm_watch_private_wait(ffm_thread *thread);
 
-/* In a forked child, first: release locks that threads of its parent may have held. */
+/* In a forked child, before it records anything: release locks that threads of its parent may have held, and let go of
+ * its parent's recording. */
 void ffm_watch_free_locks(void);
 
 #endif

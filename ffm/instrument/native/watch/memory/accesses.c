@@ -196,10 +196,14 @@ void ffm_accesses_before_fork(void)
     forking = thread_of(ffm_thread_peek());
 }
 
-void ffm_accesses_after_fork(void)
+void ffm_accesses_reopen(void)
 {
     ffm_packer_release(&accesses);
     accesses = (ffm_packer){0};
+}
+
+void ffm_accesses_after_fork(void)
+{
     const uint64_t now = ffm_now();
     for (uint32_t i = 0; i < ffm_ranges_count(); i++)
         if (ffm_ranges_at(i)->inherited == 0) { /* first by this process, and not by one that it was forked from */

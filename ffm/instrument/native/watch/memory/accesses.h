@@ -44,6 +44,9 @@ void ffm_accesses_before_fork(void);
 /* Whether it matters who else touches a range after its first touch (stage 3). Each further access costs a fault. */
 void ffm_accesses_of_others(bool matter);
 
+/* In a forked child: record in its own recording; its parent's, which is still mapped, must not be written to. */
+void ffm_accesses_reopen(void);
+
 /* In a forked child: everything watched so far belongs to the parent. */
 void ffm_accesses_after_fork(void);
 

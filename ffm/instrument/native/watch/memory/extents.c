@@ -190,7 +190,7 @@ void ffm_extents_before_fork(void)
     }
 }
 
-void ffm_extents_after_fork(void)
+void ffm_extents_reopen(void)
 {
     ffm_packer_release(&extents.records);
     extents.records = (ffm_packer){0};

@@ -38,6 +38,6 @@ void ffm_extents_lose_in(uint64_t start, uint64_t end);
 void ffm_extents_before_fork(void);
 
 /* In a forked child: record in its own recording. */
-void ffm_extents_after_fork(void);
+void ffm_extents_reopen(void);
 
 #endif

@@ -162,7 +162,6 @@ void ffm_watch_after_fork(void)
 {
     ffm_ranges_lock();
     ffm_accesses_after_fork();
-    ffm_extents_after_fork();
     forks = 0;
     arm_again(false);
     for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
