@@ -2,24 +2,31 @@
 
     python benchmarks/scale.py                  # 10^5 and 10^6 driver calls
     python benchmarks/scale.py --largest 7      # and 10^7
-    python benchmarks/scale.py --grown 8        # and the analysis of 10^7 and 10^8, from repeated tables
+    python benchmarks/scale.py --up-to 8        # and the analysis of 10^7 and 10^8, from repeated tables
+    python benchmarks/scale.py --up-to 8 --keep FOLDER    # go on where an earlier call with this folder ended
 
 `programs/turns.c` uploads, launches, waits, launches and downloads, with 10,000 blocks of host memory allocated and one
 of 64 GiB. For each size it runs bare, then under `ffm stage` of all five stages, and then the views look at the
 results. Of each command this notes the seconds, the processor's seconds, the most memory of its largest process, and
 what it left on the disk. What a stage takes after its run, and the cost of a call in the run, are told by its document.
-With `--grown`, stage 5 and the views also look at the largest run's tables repeated ten times and more
+With `--up-to`, stage 5 and the views also look at the largest run's tables repeated ten times and more
 (`benchmarks/grown.py`). A view runs twice, and the second counts: the first fills the caches of a new machine.
 
+With `--keep`, runs and costs stay in a folder, and a size that was measured there by the same ffm is not measured
+again. Without it, 10^8 calls take some 40 GB below the temporary folder (`TMPDIR`), which are freed in the end.
+
 Prints a table with the cost of one call at each size, which is flat where a command scales; writes
-`benchmarks/results/scale.json` and a picture next to it.
+`benchmarks/results/scale.json` and a picture next to it. The picture tells each command's slope between the two largest
+sizes: 1 if it takes ten times as long for ten times as many calls.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,7 +37,7 @@ from typing import Any
 
 from building import build
 from grown import grow
-from machine import description, watch_others
+from machine import Others, description, watch_others
 from pictures import new_figure
 from rich.console import Console
 from rich.table import Table
@@ -114,7 +121,10 @@ def measure_views(calls: int, folder: Path) -> list[Cost]:
     """Run all views on the results in a folder."""
     results, costs = folder / "results", []
     for name in VIEWS:
-        command = [FFM, name, *words_of(name, results), "--results", "results"]
+        words = words_of(name, results)
+        if words is None:
+            continue
+        command = [FFM, name, *words, "--results", "results"]
         run(command, folder)
         costs.append(Cost(name, calls, *run(command, folder)))
     return costs
@@ -125,18 +135,30 @@ def measure_grown(source: Path, calls: int, folder: Path, console: Console) -> l
     console.print(f"{calls:,} calls: repeated", highlight=False)
     results = folder / "results"
     counted = len(read_table(source / "tracing-events.arrow")["start"])
+    needed = 2 * sum(table.stat().st_size for table in source.glob("*.arrow")) * calls // counted
+    if shutil.disk_usage(folder).free < needed:
+        raise OSError(f"{folder} has no room for {calls:,} calls, which take {needed / 1e9:.0f} GB: see --keep")
     grow(source, results, round(calls / counted))
     before = size_of(results)
     took = run([FFM, "stage", "analysis", "--results", "results"], folder)
     return [Cost("analysis", calls, *took, size_of(results) - before), *measure_views(calls, folder)]
 
 
-def words_of(view: str, results: Path) -> list[str]:
-    """Return a view's arguments: the first sequence, all of it, or the site that would save most."""
+def words_of(view: str, results: Path) -> list[str] | None:
+    """Return a view's arguments: the first sequence, the begin of it, or the site that would save most.
+
+    None if the results have nothing that the view could show.
+    """
     if view == "site":
         told = subprocess.run([FFM, "report", "--json", "--results", str(results)], capture_output=True, check=True)
-        return [str(json.loads(told.stdout)["points"]["rows"][0]["number"])]
-    return {"sequence": ["1"], "subsequence": ["1", "2"]}.get(view, [])
+        rows = json.loads(told.stdout)["points"]["rows"]
+        return [str(rows[0]["number"])] if rows else None
+    if view not in ("sequence", "subsequence"):
+        return []
+    sequences = json.loads((results / "analysis.json").read_bytes())["sequences"]
+    if not sequences:
+        return None
+    return ["1"] if view == "sequence" else ["1", str(min(2, len(sequences[0]["operations"])))]
 
 
 def show(costs: list[Cost]) -> None:
@@ -161,6 +183,14 @@ def show(costs: list[Cost]) -> None:
     Console(width=110).print(table)
 
 
+def slope_of(costs: list[Cost]) -> float | None:
+    """Return by which power of the calls a command's seconds grow between the two largest sizes; None for one size."""
+    if len(costs) < 2:
+        return None
+    before, last = sorted(costs, key=lambda cost: cost.calls)[-2:]
+    return math.log(last.wall_s / before.wall_s) / math.log(last.calls / before.calls)
+
+
 def draw(costs: list[Cost], path: Path) -> None:
     """Draw seconds by number of calls, both logarithmic; does nothing if matplotlib is missing."""
     figure = new_figure(7, 4.5)
@@ -170,7 +200,8 @@ def draw(costs: list[Cost], path: Path) -> None:
     for name in dict.fromkeys(cost.command for cost in costs):
         mine = [cost for cost in costs if cost.command == name]
         style = "--" if name in VIEWS else "-"
-        axes.plot([cost.calls for cost in mine], [cost.wall_s for cost in mine], style, marker="o", label=name)
+        label = f"{name} ({slope:.2f})" if (slope := slope_of(mine)) is not None else name
+        axes.plot([cost.calls for cost in mine], [cost.wall_s for cost in mine], style, marker="o", label=label)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("driver calls of the run")
@@ -179,27 +210,50 @@ def draw(costs: list[Cost], path: Path) -> None:
     figure.savefig(path)
 
 
+def measure_all(arguments: argparse.Namespace, place: Path, console: Console) -> tuple[list[Cost], Others]:
+    """Measure each size in a folder of its own; what was measured there before by the same ffm is read.
+
+    Also returns what others did while that size was measured at which they did most.
+    """
+    version = description(arguments, Others())["versions"]["ffm"]
+    most = Others(0.0)
+    program = build("turns", place)
+    costs: list[Cost] = []
+    for power in range(arguments.smallest, max(arguments.largest, arguments.up_to) + 1):
+        folder = place / str(power)
+        done = folder / "costs.json"
+        kept = json.loads(done.read_bytes()) if done.is_file() else {}
+        if kept.get("ffm") != version:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            with watch_others() as others:
+                if power <= arguments.largest:
+                    found = measure(program, 10**power, folder, console)
+                else:
+                    source = place / str(arguments.largest) / "results"
+                    found = measure_grown(source, 10**power, folder, console)
+            kept = {"ffm": version, "others": others.cores, "costs": [asdict(cost) for cost in found]}
+            done.write_text(json.dumps(kept))
+        costs += [Cost(**cost) for cost in kept["costs"]]
+        most.cores = max(most.cores or 0.0, kept["others"])
+    return costs, most
+
+
 def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smallest", type=int, default=5, help="a power of ten")
     parser.add_argument("--largest", type=int, default=6, help="a power of ten")
-    parser.add_argument("--grown", type=int, default=0, help="a power of ten; up to it, only the analysis is measured")
+    parser.add_argument("--up-to", type=int, default=0, help="a power of ten; above --largest, only the analysis")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where runs stay, for a later call")
     arguments = parser.parse_args()
     if not 2 <= arguments.smallest <= arguments.largest:
         parser.error("--smallest must be at least 2, and --largest at least that")
     console = Console(stderr=True)
-    costs: list[Cost] = []
-    with watch_others() as others, tempfile.TemporaryDirectory(prefix="ffm-scale-") as place:
-        program = build("turns", Path(place))
-        for power in range(arguments.smallest, arguments.largest + 1):
-            folder = Path(place) / str(power)
-            folder.mkdir()
-            costs += measure(program, 10**power, folder, console)
-        for power in range(arguments.largest + 1, arguments.grown + 1):
-            folder = Path(place) / str(power)
-            folder.mkdir()
-            costs += measure_grown(Path(place) / str(arguments.largest) / "results", 10**power, folder, console)
+    with tempfile.TemporaryDirectory(prefix="ffm-scale-") as temporary:
+        place = Path(temporary) if arguments.keep is None else arguments.keep.absolute()
+        place.mkdir(parents=True, exist_ok=True)
+        costs, others = measure_all(arguments, place, console)
     show(costs)
     print(others)
     RESULTS.parent.mkdir(exist_ok=True)

@@ -153,3 +153,28 @@ def test_a_slower_kernel_takes_twice_as_long(script: ModuleType) -> None:
     assert script.doubled(gpu, ("step",)) == "call.free = 3\nkernel.step = 5.000000 + 1.000000 per thread\n"
     with pytest.raises(FfmError, match="no kernel other"):
         script.doubled(gpu, ("other",))
+
+
+@of("scale")
+def test_sizes_that_were_measured_are_not_measured_again(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[int] = []
+
+    def measure(program: Path, calls: int, folder: Path, console: object) -> list[object]:
+        measured.append(calls)
+        return [script.Cost("tracing", calls, calls / 1e6, 1.0, 1 << 20)]
+
+    monkeypatch.setattr(script, "build", lambda name, place: place / name)
+    monkeypatch.setattr(script, "measure", measure)
+    monkeypatch.setattr(
+        script, "measure_grown", lambda source, calls, folder, console: measure(source, calls, folder, console)
+    )
+    for largest, up_to in ((6, 0), (6, 8), (6, 8)):
+        arguments = argparse.Namespace(smallest=5, largest=largest, up_to=up_to, keep=tmp_path)
+        costs, others = script.measure_all(arguments, tmp_path, None)
+    assert measured == [10**5, 10**6, 10**7, 10**8]
+    assert [cost.calls for cost in costs] == measured
+    assert others.cores is not None
+    assert script.slope_of(costs) == pytest.approx(1)
+    assert script.slope_of(costs[:1]) is None
