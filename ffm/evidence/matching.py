@@ -9,6 +9,7 @@ same thread of another run is the one that makes the same calls from the same pl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,16 +33,45 @@ def translate(numbers: NDArray[np.int32], own: Sequence[Stack], other: Sequence[
     return table[numbers]
 
 
-def match(wanted: Columns, among: Columns) -> NDArray[np.int64]:
-    """Return, for each wanted row, the row of `among` with the same identity; -1 if there is none.
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Which operations of one run are those of another, with the threads of both paired once for all of its tables."""
 
-    Both must use the stack numbers of the same document. Identities in `among` are distinct.
+    _among: Columns
+    _span: int
+    _lines: NDArray[np.int64]
+    """The first run's threads, each as `process * _span + thread`, ascending."""
+    _paired: NDArray[np.int64]
+    """The other run's thread for each, or -1."""
+
+    def rows(self, table: Columns) -> NDArray[np.int64]:
+        """Return, for each row of a table of the first run, the other run's row with the same identity; or -1.
+
+        The table must be one of those that were aligned.
+        """
+        place = np.searchsorted(self._lines, _lines_of(table, self._span))
+        thread = self._paired[place] if len(place) else table["thread"]
+        return rows_of({**table, "thread": thread}, self._among)
+
+
+def align(tables: Sequence[Columns], among: Columns) -> Alignment:
+    """Align all tables that name operations of one run with the rows of another run, `among`.
+
+    All must use the stack numbers of the same document. Identities in `among` are distinct.
     """
+    span = 1 + max(int(table["thread"].max(initial=0)) for table in (*tables, among))
+    lines = np.unique(np.concatenate([_lines_of(table, span) for table in tables]))
+    if span == 1:
+        return Alignment(among, span, lines, np.zeros(len(lines), np.int64))
+    return Alignment(among, span, lines, _pair_threads(lines, tables, among, span))
+
+
+def rows_of(wanted: Columns, among: Columns) -> NDArray[np.int64]:
+    """Return, for each wanted row, the row of `among`, of the same run, with the same identity; -1 if there is none."""
     count = len(among["stack"])
     result = np.full(len(wanted["stack"]), -1, np.int64)
     if count == 0 or len(result) == 0:
         return result
-    wanted = {**wanted, "thread": _same_threads(wanted, among)}
     number, _ = numbered(*(np.concatenate([among[name], wanted[name]]) for name in CALLER))
     most = np.zeros(int(number.max()) + 1, np.int64)
     np.maximum.at(most, number[:count], among["occurrence"] + 1)
@@ -78,37 +108,45 @@ def _matched_by_place(
     return result
 
 
-def _same_threads(wanted: Columns, among: Columns) -> NDArray[np.int64]:
-    """Return the thread of `among` that corresponds to each wanted row's thread; -1 if better matches took them all.
+def _lines_of(table: Columns, span: int) -> NDArray[np.int64]:
+    """Return a number for the thread of each row; `span` is more than the number of any thread of a process."""
+    return np.asarray(table["process"].astype(np.int64) * span + table["thread"])
+
+
+def _pair_threads(lines: NDArray[np.int64], tables: Sequence[Columns], among: Columns, span: int) -> NDArray[np.int64]:
+    """Return the thread of `among` that corresponds to each thread; -1 if better matches took them all.
 
     Among several equally good matches, such as the workers of a pool, the one with the same number is chosen.
     """
-    threads = wanted["thread"].astype(np.int64)
-    if not threads.any() and not among["thread"].any():
-        return threads
-    span = int(max(threads.max(), among["thread"].max())) + 1
-    lines = wanted["process"].astype(np.int64) * span + threads
-    left, right, alike = _common_calls(_calls_of(wanted, span), _calls_of(among, span))
-    place, first = numbered(lines)
-    distinct = lines[first].tolist()
-    renumbered = dict.fromkeys(distinct, -1)
+    left, right, alike = _common_calls(_calls_of(tables, span), _calls_of([among], span))
+    paired = dict.fromkeys(lines.tolist(), -1)
     taken: set[int] = set()
     for pair in np.lexsort((right, left, left != right, -alike)).tolist():
         line, other = int(left[pair]), int(right[pair])
-        if renumbered[line] < 0 and other not in taken:
-            renumbered[line] = other
+        if paired[line] < 0 and other not in taken:
+            paired[line] = other
             taken.add(other)
-    found = np.array([renumbered[line] for line in distinct], np.int64)
-    return np.where(found >= 0, found % span, -1)[place]
+    found = np.array([paired[line] for line in lines.tolist()], np.int64)
+    return np.where(found >= 0, found % span, -1)
 
 
-def _calls_of(columns: Columns, span: int) -> NDArray[np.int64]:
-    """Return distinct (process, stack, line, calls) of some rows: the number of calls of each stack that a line, which
-    is a thread of a process, makes up to the last of these rows. Shape (n, 4). Rows without a stack (-1) do not count.
+def _calls_of(tables: Sequence[Columns], span: int) -> NDArray[np.int64]:
+    """Return distinct (process, stack, line, calls) of tables of a run: the number of calls of each stack that a line,
+    which is a thread of a process, makes up to the last of these rows. Shape (n, 4). Rows without a stack (-1) do not
+    count.
     """
+    found = np.concatenate([_calls_in(table, span) for table in tables])
+    place, first = numbered(found[:, 2], found[:, 1])
+    calls = np.zeros(len(first), np.int64)
+    np.maximum.at(calls, place, found[:, 3])
+    return np.column_stack([found[first, :3], calls])
+
+
+def _calls_in(columns: Columns, span: int) -> NDArray[np.int64]:
+    """Return the calls of one table, as `_calls_of` does."""
     some = columns["stack"] >= 0
     stack = columns["stack"][some].astype(np.int64)
-    line = columns["process"][some].astype(np.int64) * span + columns["thread"][some]
+    line = _lines_of(columns, span)[some]
     place, first = numbered(line, stack)
     calls = np.zeros(len(first), np.int64)
     np.maximum.at(calls, place, columns["occurrence"][some] + 1)

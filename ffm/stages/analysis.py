@@ -21,7 +21,7 @@ from ffm.evidence.documented_waits import with_documented_waits
 from ffm.evidence.downloads import DOWNLOADS, download_uses
 from ffm.evidence.host_memory import HOST_MEMORY, functions_of_stacks
 from ffm.evidence.marked_iterations import rows_of_marked
-from ffm.evidence.matching import match, translate
+from ffm.evidence.matching import align, translate
 from ffm.evidence.operations import EVENTS, function_name
 from ffm.evidence.pinning import memory_to_pin
 from ffm.evidence.staged_copies import sites_of_staged_copies
@@ -103,6 +103,8 @@ class _Joined:
     """Waits and uploads about which stage 3 knows nothing."""
     left_out: NDArray[np.bool_]
     """Waits and transfers that stage 3 was not to measure."""
+    gpu: NDArray[np.int64]
+    """How long the GPU worked, in nanoseconds, if stage 3 timed the same operation; otherwise -1."""
 
 
 def run_analysis(folder: ResultsFolder, elsewhere: Elsewhere | None = None) -> Analysis:
@@ -165,9 +167,7 @@ def _traced_findings(
     columns.release()
     assumed = columns if tracing.run is None or tracing.run.sees_waits else with_documented_waits(columns)
     traced = _timeline(assumed, joined, wall_s)
-    gpu_times = _gpu_times(columns, tracing, memory, folder)
-    columns.release()
-    work = device_work(assumed, traced.thread, gpu_times)
+    work = device_work(assumed, traced.thread, joined.gpu)
     del assumed
     columns.release()
     named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
@@ -240,40 +240,36 @@ def _join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse,
     synchronizations = stored_table(memory, "synchronizations", SYNCHRONIZATIONS, folder.root)
     transfers = stored_table(memory, "transfers", TRANSFERS, folder.root)
     first_uses = stored_table(sync_use, "first_uses", FIRST_USES, folder.root)
-    for table in (synchronizations, transfers, first_uses):
+    times = stored_table(memory, "gpu_times", GPU_TIME_TABLE, folder.root)
+    tables = (synchronizations, transfers, first_uses, times)
+    for table in tables:
         table["stack"] = translate(table["stack"], memory.stacks, tracing.stacks)
+    traced = align(tables, columns)
     reason = np.zeros(count, np.uint8)
     keep = np.full(count, -1, np.int32)
     first_use = np.full(count, -1, np.int64)
-    rows = match(synchronizations, columns)
+    rows = traced.rows(synchronizations)
     known = rows >= 0
     reason[rows[known]] = synchronizations["reason"][known]
     keep[rows[known]] = translate(synchronizations["keep_stack"], memory.stacks, tracing.stacks)[known]
-    used = match(first_uses, columns)
+    used = traced.rows(first_uses)
     first_use[used[used >= 0]] = first_uses["first_use"][used >= 0]
 
     repetition = np.zeros(count, np.uint8)
     first = np.full(count, -1, np.int32)
-    sent = match(transfers, columns)
+    sent = traced.rows(transfers)
     hashed = sent >= 0
     repetition[sent[hashed]] = transfers["kind"][hashed]
     first[sent[hashed]] = translate(transfers["first_stack"], memory.stacks, tracing.stacks)[hashed]
+    timed = traced.rows(times)
+    gpu = np.full(count, -1, np.int64)
+    gpu[timed[timed >= 0]] = times["nanoseconds"][timed >= 0]
     waits = columns["waits"] > 0
     left_out = np.zeros(count, bool)
     if memory.chosen is not None:
         among = are_chosen(memory.chosen, [stack.key for stack in tracing.stacks])
         left_out = (waits | np.isin(columns["function"], _TRANSFERS)) & ~among[columns["stack"]]
-    return _Joined(reason, keep, first_use, repetition, first, waits & (reason == 0) & ~left_out, left_out)
-
-
-def _gpu_times(columns: Columns, tracing: Tracing, memory: Memory, folder: ResultsFolder) -> NDArray[np.int64]:
-    """Return how long the GPU worked at each operation, if stage 3 timed the same one; otherwise -1. Nanoseconds."""
-    times = stored_table(memory, "gpu_times", GPU_TIME_TABLE, folder.root)
-    times["stack"] = translate(times["stack"], memory.stacks, tracing.stacks)
-    rows = match(times, columns)
-    measured = np.full(len(columns["start"]), -1, np.int64)
-    measured[rows[rows >= 0]] = times["nanoseconds"][rows >= 0]
-    return measured
+    return _Joined(reason, keep, first_use, repetition, first, waits & (reason == 0) & ~left_out, left_out, gpu)
 
 
 def _timeline(columns: Columns, joined: _Joined, wall_s: float) -> Timeline:

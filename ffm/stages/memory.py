@@ -17,7 +17,7 @@ from ffm.evidence.chosen_sites import stacks_to_watch
 from ffm.evidence.clock_reads import clocks_of
 from ffm.evidence.downloads import followed_downloads
 from ffm.evidence.handovers import handovers_of
-from ffm.evidence.matching import match
+from ffm.evidence.matching import rows_of
 from ffm.evidence.operations import EVENTS, FUNCTION, operation_columns
 from ffm.evidence.program_order import (
     access_rows,
@@ -229,7 +229,7 @@ def _within_portion(
     if not is_limited(recording) and not recording.finished:
         return necessity
     stays = np.ones(len(operations.start), np.bool_)
-    stays[match(transfers, columns)[np.isin(transfers["kind"], (Repetition.NO_OP, Repetition.REPEAT))]] = False
+    stays[rows_of(transfers, columns)[np.isin(transfers["kind"], (Repetition.NO_OP, Repetition.REPEAT))]] = False
     judged = judgeable(operations, stretches_of(recording), stays)
     unsure = np.isin(necessity.reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS)) & ~judged
     return replace(

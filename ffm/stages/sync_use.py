@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Effect, Kind, Memory, load_catalogue
-from ffm.evidence.matching import match, translate
+from ffm.evidence.matching import align, translate
 from ffm.evidence.operations import function_name, operation_columns
 from ffm.evidence.stack_table import StackTable
 from ffm.instrument.recording.layout import constant
@@ -121,8 +121,8 @@ def _first_uses(
         "stack": accesses["synchronization_stack"],
         "occurrence": accesses["synchronization_occurrence"],
     }
-    relied = match(synchronization, columns)
-    transfer = match(accesses, columns)
+    found_again = align([synchronization, accesses], columns)
+    relied, transfer = found_again.rows(synchronization), found_again.rows(accesses)
     ends = (columns["start"] + columns["duration"])[np.maximum(relied, 0)] if len(columns["start"]) else relied
     row, time, armed, cost = _accesses(measured, columns)
     found = _next_of(row, time, transfer, ends)

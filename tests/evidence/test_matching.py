@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from ffm.evidence.matching import match
+from ffm.evidence.matching import align
 from ffm.evidence.operations import occurrences
 from ffm.results.columns import Columns
 
@@ -18,35 +19,39 @@ def run_of(*calls: tuple[int, int, int]) -> Columns:
     return {"process": process, "thread": thread, "stack": stack, "occurrence": occurrence}
 
 
+def matched(run: Columns, among: Columns) -> NDArray[np.int64]:
+    return align([run], among).rows(run)
+
+
 def test_occurrences_of_a_stack_are_told_apart() -> None:
     trace = run_of((0, 0, 7), (0, 0, 8), (0, 0, 7))
-    assert match(run_of((0, 0, 7), (0, 0, 7), (0, 0, 7)), trace).tolist() == [0, 2, -1]
+    assert matched(run_of((0, 0, 7), (0, 0, 7), (0, 0, 7)), trace).tolist() == [0, 2, -1]
 
 
 def test_threads_that_were_numbered_the_other_way_round_are_found_by_their_stacks() -> None:
     trace = run_of((0, 0, 1), (0, 1, 5), (0, 1, 5), (0, 2, 6), (0, 2, 9))
     again = run_of((0, 0, 1), (0, 2, 5), (0, 2, 5), (0, 1, 6), (0, 1, 9))
-    assert match(again, trace).tolist() == [0, 1, 2, 3, 4]
+    assert matched(again, trace).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_workers_of_a_pool_keep_their_numbers() -> None:
     trace = run_of((0, 1, 5), (0, 2, 5), (0, 3, 5))
-    assert match(run_of((0, 3, 5), (0, 2, 5), (0, 1, 5)), trace).tolist() == [2, 1, 0]
+    assert matched(run_of((0, 3, 5), (0, 2, 5), (0, 1, 5)), trace).tolist() == [2, 1, 0]
 
 
 def test_a_thread_is_matched_with_one_thread_only() -> None:
     trace = run_of((0, 1, 5), (0, 1, 5), (0, 1, 5))
-    assert match(run_of((0, 1, 5), (0, 2, 5)), trace).tolist() == [0, -1]
+    assert matched(run_of((0, 1, 5), (0, 2, 5)), trace).tolist() == [0, -1]
 
 
 def test_processes_are_never_confused() -> None:
     trace = run_of((0, 0, 5), (1, 0, 6))
-    assert match(run_of((0, 0, 6), (1, 0, 5)), trace).tolist() == [-1, -1]
+    assert matched(run_of((0, 0, 6), (1, 0, 5)), trace).tolist() == [-1, -1]
 
 
 def test_part_of_a_run_finds_its_threads_too() -> None:
     trace = run_of((0, 0, 5), (0, 0, 6), (0, 1, 7), (0, 1, 8))
-    assert match(run_of((0, 1, 6), (0, 0, 8)), trace).tolist() == [1, 3]
+    assert matched(run_of((0, 1, 6), (0, 0, 8)), trace).tolist() == [1, 3]
 
 
 @given(
@@ -58,4 +63,20 @@ def test_any_renumbering_of_threads_with_stacks_of_their_own_is_undone(threads: 
     numbers = list(range(len(threads)))
     renumber.shuffle(numbers)  # type: ignore[attr-defined]
     again = [(process, numbers[thread], stack) for process, thread, stack in calls]
-    assert match(run_of(*again), run_of(*calls)).tolist() == list(range(len(calls)))
+    assert matched(run_of(*again), run_of(*calls)).tolist() == list(range(len(calls)))
+
+
+def test_tables_of_a_run_are_matched_with_the_same_threads() -> None:
+    """Each table alone could be of either thread, or speaks for the wrong one."""
+    trace = run_of((0, 0, 5), (0, 1, 5), (0, 1, 6), (0, 1, 6))
+    unclear, clear = run_of((0, 0, 5)), run_of((0, 0, 6), (0, 0, 6))
+    both = align([unclear, clear], trace)
+    assert both.rows(unclear).tolist() == [1]
+    assert both.rows(clear).tolist() == [2, 3]
+    assert matched(unclear, trace).tolist() == [0]
+
+
+def test_nothing_is_found_in_an_empty_run_or_table() -> None:
+    some, nothing = run_of((0, 1, 5)), run_of()
+    assert align([some, nothing], nothing).rows(some).tolist() == [-1]
+    assert align([nothing], some).rows(nothing).tolist() == []
