@@ -10,6 +10,7 @@ from typing import Literal
 
 from ffm.errors import FfmError
 from ffm.results.analysis_document import Analysis, Benefit
+from ffm.results.estimates import VARIES
 
 Estimator = Literal["replay", "carry", "bound"]
 ESTIMATORS: tuple[Estimator, ...] = ("carry", "bound")
@@ -84,9 +85,15 @@ class Scale:
         return f"at most {text}" if saving.at_most else text
 
     def most_percent(self, saving: Saving, estimator: Estimator) -> float:
-        """Return the largest share of the run shown for a saving: by its estimators and replay's interval."""
+        """Return the largest share of the run that is said to be saved: by the estimators shown and replay's interval.
+
+        An interval also has room for what any two runs differ by, which nothing saves.
+        """
         shares = [saving.percent(name) for name in shown_estimators(estimator)]
-        return max(*shares, self.share(saving.high_s or 0.0)) if estimator == "replay" else max(shares)
+        if estimator != "replay":
+            return max(shares)
+        differ = 0.0 if saving.at_most else 100 * VARIES
+        return max(*shares, self.share(saving.high_s or 0.0) - differ)
 
     def shows(self, saving: Saving, estimator: Estimator) -> bool:
         """Return whether a row with this saving is shown; the others are counted, unless all are requested."""

@@ -29,6 +29,13 @@ def test_a_saving_has_its_share_of_the_run() -> None:
     assert (saving.seconds("carry"), saving.seconds("bound")) == (137.136, 155.785)
 
 
+@pytest.mark.parametrize(("at_most_s", "shown"), [(0.1, False), (0.1005, False), (0.111, True)])
+def test_what_runs_differ_by_anyway_shows_no_row(at_most_s: float, shown: bool) -> None:
+    """Of a run of 10 s, which two runs differ by 0.1 s of."""
+    saving = Scale(10.0).saving(Benefit(carry_s=0.0, bound_s=0.0, replay_s=0.0, low_s=0.0, high_s=at_most_s))
+    assert Scale(10.0).shows(saving, "replay") is shown
+
+
 def test_a_run_without_time_has_no_shares() -> None:
     assert Scale(0.0).share(1.0) == 0.0
 

@@ -176,10 +176,8 @@ def test_rows_of_which_the_table_shows_nothing_are_hidden_whatever_the_other_est
         return Benefit(carry_s=9.0, bound_s=9.0, replay_s=replay, low_s=0.0, high_s=high)
 
     analysis = sample_analysis()
-    groups = [
-        msgspec.structs.replace(group, benefit=kind)
-        for group, kind in zip(analysis.points, (worth(5.0, 6.0), worth(0.0, 2.0), worth(0.5, 0.6)), strict=True)
-    ]
+    kinds = worth(5.0, 6.0), worth(0.0, 0.02 * analysis.wall_s), worth(0.5, 0.6)
+    groups = [msgspec.structs.replace(group, benefit=kind) for group, kind in zip(analysis.points, kinds, strict=True)]
     analysis = msgspec.structs.replace(analysis, points=groups, estimator="replay")
     by_replay, by_carry = overview(analysis, "replay").points, overview(analysis, "carry").points
     assert ([row.number for row in by_replay.rows], by_replay.hidden) == ([1, 2], 1)
