@@ -3,8 +3,9 @@
 #
 #   tests/clients/build_cupy.sh [FOLDER]      default: build/cupy
 #
-# CuPy has NVIDIA's runtime linked in, which does not start on the virtual driver (ffm/vgpu/README.md). So the one module
-# that calls it is compiled again, from CuPy's own source distribution of the same version, and linked with libcudart.
+# CuPy has NVIDIA's runtime linked in, which hides the names of its calls. The tests look at these names, so the one module
+# that makes the calls is compiled again, from CuPy's own source distribution of the same version, and linked with
+# libcudart. To compute, the wheel needs no more than CUPY_COMPILE_WITH_PTX=1: count_cupy.py runs CuPy's own tests on it.
 # Run by hand: it needs a package index, the built virtual GPU and a minute. tests/clients/test_cupy.py then runs.
 set -eu
 folder=${1:-build/cupy}
