@@ -26,6 +26,19 @@
 #include "gate_programs.h"
 #include "gate_tracing.h"
 
+/* The threads of the instruments begin while the process is held, and have the signal mask of the thread that is held.
+ * They must not take signals in the program's place: one that all of its threads block, to wait for it, would end the
+ * process. Faults of a thread itself cannot be put off, and the C library needs its own two. */
+static void hold_signals_back(sigset_t *before)
+{
+    static const int own[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+    sigset_t all;
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&all, own[i]);
+    pthread_sigmask(SIG_BLOCK, &all, before);
+}
+
 static void wait_at_gate(uint32_t reason)
 {
     const char *path = ffm_gate_programs_socket();
@@ -41,6 +54,8 @@ static void wait_at_gate(uint32_t reason)
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
     const uint32_t hello[2] = {(uint32_t)getpid(), reason};
     ffm_gate_descriptors_before();
+    sigset_t before;
+    hold_signals_back(&before);
     if (connect(gate, (const struct sockaddr *)&address, sizeof address) == 0 &&
         send(gate, hello, sizeof hello, MSG_NOSIGNAL) == (ssize_t)sizeof hello) {
         char go;
@@ -48,6 +63,7 @@ static void wait_at_gate(uint32_t reason)
             continue;
         ffm_gate_notice_hooked();
     }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     ffm_gate_descriptors_after();
     close(gate);
     errno = error;
