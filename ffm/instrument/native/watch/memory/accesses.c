@@ -96,7 +96,8 @@ static void touch(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, u
         touch_among_others(place, kind, start, time, stack);
         return;
     }
-    bool last = range->covered && !ffm_waiters_several();
+    const bool others_may_wait = ffm_waiters_several() || (others_matter && ffm_threads_several());
+    const bool last = range->covered && !others_may_wait;
     if (last || kind == FFM_ACCESS_RELEASED || range->inherited != 0) {
         ffm_access_record(range, kind, FFM_ACCESS_LAST, start, time, stack);
         ffm_ranges_remove(place);

@@ -7,7 +7,7 @@
 #include "records.h"
 #include "waiters.h"
 
-enum { DORMANT_RANGES = 2048 };
+enum { DORMANT_RANGES = 2048, DORMANT_OF_ONE = 256 }; /* while a single thread has waited */
 
 static uint64_t waits;
 
@@ -31,7 +31,7 @@ static void forget_dormant(void)
         if (dormant++ == 0 || ffm_ranges_at(i)->issued < ffm_ranges_at(oldest)->issued)
             oldest = i;
     }
-    if (dormant > DORMANT_RANGES)
+    if (dormant > (uint32_t)(ffm_waiters_several() ? DORMANT_RANGES : DORMANT_OF_ONE))
         ffm_access_lost(oldest, ffm_now());
 }
 
@@ -84,8 +84,7 @@ void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread)
         if (range->covered && range->state == FFM_RANGE_ARMED)
             ffm_extents_begin(range);
     }
-    if (ffm_waiters_several())
-        forget_dormant();
+    forget_dormant();
     uint64_t resumed = ffm_now();
     for (uint32_t i = 0; i < ffm_ranges_count(); i++)
         if (ffm_ranges_at(i)->armed == 0)
