@@ -4,9 +4,11 @@ A synchronization is needed if something relied on it: the CPU touched what the 
 what that work still read; other work was ordered by it; the program asked for times. What cannot be decided counts as
 needed, with the reason.
 
-A thread that touches what it has waited for relies on its own last wait that covers it; earlier waits for the same work
-are unnecessary as long as that one stays. A thread that has not waited for it relies on the waits of others. On which
-of them is known only by what orders threads however they are scheduled; otherwise it may be any, and all are needed.
+A thread that touches what it has waited for relies on its own last wait that covers it, or on an earlier one that must
+stay in any case; other waits for the same work are unnecessary as long as that one stays. A thread that has not waited
+for it relies on the waits of others. On which of them is known only by what orders threads however they are scheduled.
+Otherwise it may be any: a thread that comes after one of another thread's waits comes after the first that covers the
+work, so the first one of each thread is needed, and no other.
 """
 
 from __future__ import annotations
@@ -263,7 +265,7 @@ def needed_synchronizations(
     own = uses.role == Role.OWN_SOURCE
     sweep = _Sweep(operations, uses, clocks, handovers)
 
-    found, covers = sweep.run(_is_required(reason), kernels.OF_USES)
+    found, covers = sweep.needs_of_uses(_is_required(reason))
     handed = found[:, kernels.USE] == kernels.NEED_HANDOVER
     needs = found[~handed]
     use = needs[:, kernels.USE]
@@ -362,6 +364,7 @@ class _Sweep:
             slot=np.concatenate([slot, np.zeros(len(clocks.time), np.int64)]),
             slots=len(distinct),
             comparison=np.concatenate([np.zeros(len(uses.time), np.uint8), clocks.comparison]),
+            own_source=np.concatenate([uses.role == Role.OWN_SOURCE, np.zeros(len(clocks.time), np.bool_)]),
             accessor=np.where(uses.thread < self.threads, uses.thread, UNKNOWN_THREAD),
             knowledge=_knowledge(uses.thread, uses.time, handovers),
             knowledge_at_start=_knowledge(operations.thread, operations.start, handovers),
@@ -391,6 +394,28 @@ class _Sweep:
         self.always_role = role[surest][first][order]
         return rows[order], np.searchsorted(stream[order], np.arange(self.streams + 1))
 
+    def needs_of_uses(self, required: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the needs of all uses and the covers. What unknown uses need stays, so that others may rely on it."""
+        operations, reliance = self._operations, self._reliance
+        concerned = np.unique(
+            operations.thread[(operations.scope != Scope.NONE) | (operations.action != Action.NOTHING)]
+        )
+        others = np.zeros((0, kernels.COLUMNS_OF_NEEDS), np.int64)
+        if len(reliance.always) or len(concerned) > 1 or not np.isin(reliance.accessor, concerned).all():
+            others, _ = self.run(required, kernels.OF_OTHERS)
+        surely = others[self._role_of_need(others[:, kernels.USE]) != Role.SHARED, kernels.RELIED_ON]
+        stays = required.copy()
+        stays[surely] |= operations.judged[surely]
+        needs, covers = self.run(stays, kernels.OF_USES)
+        return np.concatenate([others, needs]), covers
+
+    def _role_of_need(self, use: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the roles of what is always used, by its number among the needs; -1 for other needs."""
+        role = np.full(len(use), -1, np.int64)
+        always = use >= self._uses
+        role[always] = self.always_role[use[always] - self._uses]
+        return role
+
     def run(self, required: NDArray[np.bool_], needs_of: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the needs and the covers. What counts as a use but is not in the uses is numbered after them."""
         operations = self._operations
@@ -400,9 +425,9 @@ class _Sweep:
         legacy_of[operations.streams.context[legacy]] = legacy
         streams = operations.streams
         program = kernels.Program(
-            operations.thread, operations.scope, operations.stream, operations.context, operations.event,
-            operations.action, streams.kind, streams.context, legacy_of, self.threads,
-            int(operations.event.max(initial=-1)) + 1,
+            operations.start, operations.thread, operations.scope, operations.stream, operations.context,
+            operations.event, operations.action, streams.kind, streams.context, legacy_of, operations.judged,
+            self.threads, int(operations.event.max(initial=-1)) + 1,
         )  # fmt: skip
         needs, covers = run(
             kernels.sweep, len(self._events.kind), self._events, program, self._reliance, required, needs_of

