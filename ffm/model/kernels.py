@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.compiled import inner, zero
 from ffm.model.numbers import (
     FREE,
     MISPLACED_SYNCHRONIZATION,
@@ -208,71 +209,25 @@ def find_sequences(
     sequence's `recurrences` and the site that `ends` its first instance (-1: the thread's end). An instance's key is
     its distinct sites in order of first appearance. Equal keys are found through a hash table and compared in full.
     """
-    modulus = (1 << 40) - 87  # prime, so that the low bits of a key, which choose its slot, depend on all of it
-    last_instance = np.full(sites, -1, np.int64)
-    last_position = np.zeros(sites, np.int32)
+    last_instance, last_position = np.full(sites, -1, np.int64), np.zeros(sites, np.int32)
     current = np.empty(sites, np.int32)
-    offsets = np.zeros(16, np.int64)
-    recurrences = np.zeros(16, np.int64)
+    offsets, recurrences, keys = np.zeros(16, np.int64), np.zeros(16, np.int64), np.zeros(16, np.int64)
     ends = np.full(16, -1, np.int32)
-    keys = np.zeros(16, np.int64)
     line_site = np.zeros(64, np.int32)
     line_count = np.zeros(64, np.int64)
     line_problem = np.zeros(64, np.uint8)
     table = np.full(64, -1, np.int32)
-    found = 0
-    length = 0
-    first_row = -1
-    instance = 0
-    rows = len(thread)
-    row = 0
+    found = instance = row = zero()
     while True:
-        # Continue until an instance is complete. Nothing here rebinds an array: Numba would then count references to
-        # all arrays at each row, which costs 150 ns.
-        new_thread = True
-        while row < rows:
-            new_thread = row > 0 and thread[row] != thread[row - 1]
-            if length > 0:
-                synchronizes = (
-                    wait[row] > 0 or kind[row] == SYNCHRONIZATION or (problem[row] & SYNCHRONIZATION_PROBLEM) != 0
-                )
-                if new_thread or (synchronizes and (problem[row] & UNNECESSARY_SYNCHRONIZATION) == 0):
-                    break
-            lines[row] = -1
-            if problem[row] != 0:
-                here = site[row]
-                if length == 0:
-                    first_row = row
-                if last_instance[here] != instance:
-                    last_instance[here] = instance
-                    last_position[here] = length
-                    current[length] = here
-                    length += 1
-                lines[row] = last_position[here]  # within the instance; offset later, with its sequence
-            row += 1
+        first_row, row, length, new_thread = next_instance(
+            thread, wait, kind, problem, site, row, instance, lines, last_instance, last_position, current
+        )
         if length == 0:
             break
-        key = 0
-        for index in range(length):
-            key = (key * 1000003 + int(current[index]) + 1) % modulus
-        slot = key % len(table)
-        match = -1
-        while table[slot] >= 0:
-            candidate = int(table[slot])
-            begin = offsets[candidate]
-            if keys[candidate] == key and offsets[candidate + 1] - begin == length:
-                same = True
-                for index in range(length):
-                    if line_site[begin + index] != current[index]:
-                        same = False
-                        break
-                if same:
-                    match = candidate
-                    break
-            slot = (slot + 1) % len(table)
+        key = key_of(current, length)
+        match, slot = find_known(table, keys, offsets, line_site, current, length, key)
         if match < 0:
-            match = found
-            table[slot] = found
+            match = table[slot] = found
             begin = offsets[found]
             while begin + length > len(line_site):
                 line_site = np.concatenate((line_site, np.zeros(len(line_site), np.int32)))
@@ -281,38 +236,126 @@ def find_sequences(
             line_site[begin : begin + length] = current[:length]
             if found + 2 > len(offsets):
                 offsets = np.concatenate((offsets, np.zeros(len(offsets), np.int64)))
-            if found + 1 > len(keys):
                 recurrences = np.concatenate((recurrences, np.zeros(len(recurrences), np.int64)))
                 ends = np.concatenate((ends, np.full(len(ends), -1, np.int32)))
                 keys = np.concatenate((keys, np.zeros(len(keys), np.int64)))
             offsets[found + 1] = begin + length
             keys[found] = key
-            ends[found] = -1 if row == rows or new_thread else site[row]
+            ends[found] = -1 if row == len(thread) or new_thread else site[row]
             found += 1
             if 2 * found > len(table):
                 table = np.full(4 * len(table), -1, np.int32)
-                for index in range(found):
-                    slot = keys[index] % len(table)
-                    while table[slot] >= 0:
-                        slot = (slot + 1) % len(table)
-                    table[slot] = index
+                fill_table(table, keys, found)
         recurrences[match] += 1
-        for index in range(first_row, row):
-            if lines[index] >= 0:
-                line = offsets[match] + lines[index]
-                lines[index] = line
-                line_count[line] += occurrences[index]
-                line_problem[line] |= problem[index]
-        length = 0
+        count_lines(lines, first_row, row, offsets[match], occurrences, problem, line_count, line_problem)
         instance += 1
-    return (
-        offsets[: found + 1],
-        line_site[: offsets[found]],
-        line_count[: offsets[found]],
-        line_problem[: offsets[found]],
-        recurrences[:found],
-        ends[:found],
-    )
+    used = offsets[found]
+    return (offsets[: found + 1], line_site[:used], line_count[:used], line_problem[:used], recurrences[:found],
+            ends[:found])  # fmt: skip
+
+
+@inner
+def next_instance(
+    thread: Integers,
+    wait: Integers,
+    kind: Integers,
+    problem: Integers,
+    site: Integers,
+    row: int,
+    instance: int,
+    lines: Integers,
+    last_instance: Integers,
+    last_position: Integers,
+    current: Integers,
+) -> tuple[int, int, int, bool]:
+    """Find the next instance of a sequence from a row on; `lines` receives each row's line within it, or -1.
+
+    Returns its first row, the row after it, the number of its distinct sites, which `current` receives, and whether the
+    row after it is another thread's.
+    """
+    first_row = row
+    length = 0
+    new_thread = True
+    while row < len(thread):
+        new_thread = bool(row > 0 and thread[row] != thread[row - 1])
+        if length > 0:
+            synchronizes = (
+                wait[row] > 0 or kind[row] == SYNCHRONIZATION or (problem[row] & SYNCHRONIZATION_PROBLEM) != 0
+            )
+            if new_thread or (synchronizes and (problem[row] & UNNECESSARY_SYNCHRONIZATION) == 0):
+                break
+        lines[row] = -1
+        if problem[row] != 0:
+            here = site[row]
+            if length == 0:
+                first_row = row
+            if last_instance[here] != instance:
+                last_instance[here] = instance
+                last_position[here] = length
+                current[length] = here
+                length += 1
+            lines[row] = last_position[here]  # offset later, with its sequence
+        row += 1
+    return first_row, row, length, new_thread
+
+
+@inner
+def key_of(current: Integers, length: int) -> int:
+    """Return a number for the distinct sites of an instance. Others may have the same."""
+    modulus = (1 << 40) - 87  # prime, so that the low bits of a key, which choose its slot, depend on all of it
+    key = 0
+    for index in range(length):
+        key = (key * 1000003 + int(current[index]) + 1) % modulus
+    return key
+
+
+@inner
+def find_known(
+    table: Integers, keys: Integers, offsets: Integers, line_site: Integers, current: Integers, length: int, key: int
+) -> tuple[int, int]:
+    """Return the sequence with the sites of an instance, or -1, and the slot where the search ended."""
+    slot = key % len(table)
+    while table[slot] >= 0:
+        candidate = int(table[slot])
+        begin = offsets[candidate]
+        if keys[candidate] == key and offsets[candidate + 1] - begin == length:
+            index = 0
+            while index < length and line_site[begin + index] == current[index]:
+                index += 1
+            if index == length:
+                return candidate, slot
+        slot = (slot + 1) % len(table)
+    return -1, slot
+
+
+@inner
+def fill_table(table: Integers, keys: Integers, found: int) -> None:
+    """Enter the sequences found so far into an empty table."""
+    for index in range(found):
+        slot = keys[index] % len(table)
+        while table[slot] >= 0:
+            slot = (slot + 1) % len(table)
+        table[slot] = index
+
+
+@inner
+def count_lines(
+    lines: Integers,
+    first_row: int,
+    end: int,
+    offset: int,
+    occurrences: Integers,
+    problem: Integers,
+    line_count: Integers,
+    line_problem: Integers,
+) -> None:
+    """Add the rows of an instance to the lines of its sequence, which begin at an offset."""
+    for index in range(first_row, end):
+        if lines[index] >= 0:
+            line = offset + lines[index]
+            lines[index] = line
+            line_count[line] += occurrences[index]
+            line_problem[line] |= problem[index]
 
 
 def relabel(label: Integers, new_label: Integers) -> None:

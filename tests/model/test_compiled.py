@@ -121,7 +121,6 @@ def test_compiled_code_is_renewed_when_a_constant_of_another_file_changes(tmp_pa
 LONG = {
     "carry_groups": 111,
     "cut": 67,
-    "find_sequences": 122,
     "link": 102,
     "walk": 97,
 }
