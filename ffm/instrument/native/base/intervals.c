@@ -121,3 +121,29 @@ uint32_t ffm_intervals_from(const ffm_intervals *tree, uint64_t address)
     }
     return first;
 }
+
+uint32_t ffm_intervals_within(const ffm_intervals *tree, uint64_t start, uint64_t end, uint32_t *numbers, uint32_t most)
+{
+    enum { DEPTH = 64, STEPS = 1024 };
+    const ffm_interval *nodes = tree->nodes;
+    uint32_t left_to_visit[DEPTH], waiting = 0, found = 0;
+    if (tree->root != 0)
+        left_to_visit[waiting++] = tree->root;
+    for (uint32_t step = 0; waiting > 0; step++) {
+        const ffm_interval *node = &nodes[left_to_visit[--waiting]];
+        if (node->furthest <= start)
+            continue;
+        if (step == STEPS || waiting + 2 > DEPTH)
+            return most + 1;
+        if (node->start < end && start < node->end) {
+            if (found == most)
+                return most + 1;
+            numbers[found++] = (uint32_t)(node - nodes);
+        }
+        if (node->left != 0)
+            left_to_visit[waiting++] = node->left;
+        if (node->right != 0 && node->start < end)
+            left_to_visit[waiting++] = node->right;
+    }
+    return found;
+}

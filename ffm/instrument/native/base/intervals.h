@@ -21,15 +21,21 @@ typedef struct {
     uint32_t root;
 } ffm_intervals;
 
-/* Add the range [start, end) under a number that is not in the tree. No other range may start there. */
+/* Add the range [start, end) under a number that is not in the tree. */
 void ffm_intervals_add(ffm_intervals *tree, uint32_t number, uint64_t start, uint64_t end);
 
 void ffm_intervals_remove(ffm_intervals *tree, uint32_t number);
 
-/* Of the ranges that contain the address, the one that starts last; 0 if there is none. */
+/* Of the ranges that contain the address, the one that starts last; 0 if there is none. No two may start alike. */
 uint32_t ffm_intervals_around(const ffm_intervals *tree, uint64_t address);
 
 /* The first range that starts at an address or after it; 0 if there is none. */
 uint32_t ffm_intervals_from(const ffm_intervals *tree, uint64_t address);
+
+/* Write the numbers of at most `most` ranges that have an address in common with [start, end), in no order; return how
+ * many there are, or `most` + 1 if there are more, or if they are not found in some steps. While another thread changes
+ * the tree, the answer is of no use, but there is one. */
+uint32_t ffm_intervals_within(const ffm_intervals *tree, uint64_t start, uint64_t end, uint32_t *numbers,
+                              uint32_t most);
 
 #endif

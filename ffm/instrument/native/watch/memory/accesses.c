@@ -138,55 +138,64 @@ void ffm_access_over(uint32_t place)
 
 void ffm_access_over_in(uint64_t start, uint64_t end)
 {
-    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
-        const ffm_range *range = ffm_ranges_at(i - 1);
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const uint32_t place = ffm_nearby_place(&nearby, i);
+        const ffm_range *range = ffm_ranges_at(place);
         if (is_unseen(range) && ffm_box_touches(&range->box, start, end))
-            ffm_access_lost(i - 1, ffm_now());
+            ffm_access_lost(place, ffm_now());
     }
 }
 
 void ffm_access_seen(uint64_t start, uint64_t end, bool writing, uint64_t time, uint32_t stack)
 {
-    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
-        const ffm_range *range = ffm_ranges_at(i - 1);
-        if (ffm_range_forbids(range, start, end, writing))
-            touch(i - 1, writing ? FFM_ACCESS_WRITE : FFM_ACCESS_READ, start, end, time, stack);
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const uint32_t place = ffm_nearby_place(&nearby, i);
+        if (ffm_range_forbids(ffm_ranges_at(place), start, end, writing))
+            touch(place, writing ? FFM_ACCESS_WRITE : FFM_ACCESS_READ, start, end, time, stack);
     }
 }
 
 void ffm_access_unseen(uint64_t start, uint64_t end, bool writing, uint32_t kind, uint32_t stack)
 {
     uint64_t now = ffm_now();
-    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
-        const ffm_range *range = ffm_ranges_at(i - 1);
-        if (ffm_range_forbids(range, start, end, writing))
-            touch(i - 1, kind, start, end, now, stack);
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const uint32_t place = ffm_nearby_place(&nearby, i);
+        if (ffm_range_forbids(ffm_ranges_at(place), start, end, writing))
+            touch(place, kind, start, end, now, stack);
     }
 }
 
 bool ffm_access_forbidden(uint64_t start, uint64_t end, bool writing)
 {
-    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
-        if (ffm_range_forbids(ffm_ranges_at(i), start, end, writing))
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count; i++)
+        if (ffm_range_forbids(ffm_ranges_at(ffm_nearby_place(&nearby, i)), start, end, writing))
             return true;
     return false;
 }
 
 bool ffm_access_first(uint64_t start, uint64_t end, bool writing)
 {
-    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
-        if (!ffm_ranges_at(i)->rest && (ffm_ranges_at(i)->touched & bit_here()) == 0 &&
-            ffm_range_forbids(ffm_ranges_at(i), start, end, writing))
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const ffm_range *range = ffm_ranges_at(ffm_nearby_place(&nearby, i));
+        if (!range->rest && (range->touched & bit_here()) == 0 && ffm_range_forbids(range, start, end, writing))
             return true;
+    }
     return false;
 }
 
 void ffm_access_give_up(const ffm_page *page, uint64_t time)
 {
-    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
-        const ffm_range *range = ffm_ranges_at(i - 1);
+    const ffm_nearby nearby = ffm_ranges_nearby(page->start, page->start + page->bytes);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const uint32_t place = ffm_nearby_place(&nearby, i);
+        const ffm_range *range = ffm_ranges_at(place);
         if (range->state == FFM_RANGE_ARMED && range->start < page->start + page->bytes && page->start < range->end)
-            ffm_access_lost(i - 1, time);
+            ffm_access_lost(place, time);
     }
 }
 

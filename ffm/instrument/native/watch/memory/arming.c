@@ -38,8 +38,9 @@ static void forget_dormant(void)
 /* A covered range of a launch makes the earlier ones of its block and stream redundant: the same waits cover them. */
 static bool superseded(const ffm_range *range)
 {
-    for (uint32_t i = 0; i < ffm_ranges_count(); i++) {
-        const ffm_range *other = ffm_ranges_at(i);
+    const ffm_nearby nearby = ffm_ranges_nearby(range->box.address, ffm_box_end(&range->box));
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const ffm_range *other = ffm_ranges_at(ffm_nearby_place(&nearby, i));
         if (other->launch && other->covered && other->stream == range->stream && other->issued > range->issued &&
             other->writes_only == range->writes_only && ffm_box_same(&other->box, &range->box))
             return true;

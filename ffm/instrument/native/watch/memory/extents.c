@@ -158,12 +158,14 @@ void ffm_extents_used_by_gpu(uint64_t start, uint64_t end)
     if (!extents.open || ffm_ranges_count() == 0)
         return;
     ffm_ranges_lock();
-    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
-        ffm_range *range = ffm_ranges_at(i - 1);
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const uint32_t place = ffm_nearby_place(&nearby, i);
+        ffm_range *range = ffm_ranges_at(place);
         if (start >= range->end || range->start >= end)
             continue;
         if (range->rest)
-            ffm_extents_touch(i - 1, start > range->start ? start : range->start, end < range->end ? end : range->end);
+            ffm_extents_touch(place, start > range->start ? start : range->start, end < range->end ? end : range->end);
         else if (range->followed)
             record(range, FFM_EXTENT_TOUCHED, start > range->start ? start : range->start,
                    end < range->end ? end : range->end);
@@ -173,8 +175,9 @@ void ffm_extents_used_by_gpu(uint64_t start, uint64_t end)
 
 void ffm_extents_lose_in(uint64_t start, uint64_t end)
 {
-    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
-        ffm_range *range = ffm_ranges_at(i - 1);
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        ffm_range *range = ffm_ranges_at(ffm_nearby_place(&nearby, i));
         if (start < range->end && range->start < end)
             ffm_extents_lose(range);
     }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "intervals.h"
 #include "kernel.h"
 #include "signals.h"
 #include "traced.h"
@@ -19,7 +20,9 @@ static struct {
     uint32_t count;
     uint64_t changes;
     ffm_range *ranges;
-    void (*mark)(void); /* in place of protecting pages */
+    ffm_intervals by_address; /* a range's number is its place, from 1; the whole pages that it lies on */
+    uint32_t version;         /* odd while the tree is changed */
+    void (*mark)(void);       /* in place of protecting pages */
 } watched;
 
 void ffm_ranges_mark_with(void (*mark)(void))
@@ -55,12 +58,6 @@ void ffm_ranges_unlock(void)
     ffm_signals_release();
 }
 
-void ffm_ranges_lock_after_fork(void)
-{
-    ffm_ranges_unlock_in_handler();
-    ffm_ranges_lock();
-}
-
 bool ffm_ranges_held(void)
 {
     return holding;
@@ -91,14 +88,68 @@ static int protection(const ffm_range *range)
     return range->writes_only ? PROT_READ : PROT_NONE;
 }
 
+static void index_range(uint32_t place, bool wanted)
+{
+    const ffm_range *range = &watched.ranges[place];
+    const uint64_t last = last_page(range) > range->start ? last_page(range) : range->start + 1;
+    __atomic_store_n(&watched.version, watched.version + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    if (wanted)
+        ffm_intervals_add(&watched.by_address, place + 1, first_page(range), last);
+    else
+        ffm_intervals_remove(&watched.by_address, place + 1);
+    __atomic_store_n(&watched.version, watched.version + 1, __ATOMIC_RELEASE);
+}
+
+/* A thread that no longer exists may have been changing the tree. */
+void ffm_ranges_lock_after_fork(void)
+{
+    ffm_ranges_unlock_in_handler();
+    ffm_ranges_lock();
+    watched.by_address.root = 0;
+    watched.version = 0;
+    for (uint32_t i = 0; i < watched.count; i++)
+        index_range(i, true);
+}
+
+/* Descending, in place. */
+static void sort(uint32_t *numbers, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        const uint32_t moved = numbers[i];
+        uint32_t to = i;
+        for (; to > 0 && numbers[to - 1] < moved; to--)
+            numbers[to] = numbers[to - 1];
+        numbers[to] = moved;
+    }
+}
+
+ffm_nearby ffm_ranges_nearby(uint64_t start, uint64_t end)
+{
+    ffm_nearby nearby = {.count = ffm_ranges_count(), .all = true};
+    if (nearby.count <= FFM_NEARBY / 4)
+        return nearby;
+    const uint32_t version = __atomic_load_n(&watched.version, __ATOMIC_ACQUIRE);
+    const uint32_t found = ffm_intervals_within(&watched.by_address, start, end, nearby.places, FFM_NEARBY);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (found > FFM_NEARBY || version % 2 != 0 || __atomic_load_n(&watched.version, __ATOMIC_RELAXED) != version)
+        return nearby;
+    nearby.all = false;
+    nearby.count = found;
+    sort(nearby.places, found);
+    for (uint32_t i = 0; i < found; i++)
+        nearby.places[i]--;
+    return nearby;
+}
+
 /* The protection that the armed ranges need for the page at an address; the strictest wins. `until` is lowered to where
- * that changes.
+ * that changes. `nearby` are the ranges in between.
  */
-static int wanted_at(uint64_t page, uint64_t *until)
+static int wanted_at(const ffm_nearby *nearby, uint64_t page, uint64_t *until)
 {
     int wanted = PROT_READ | PROT_WRITE;
-    for (uint32_t i = 0; i < watched.count; i++) {
-        const ffm_range *range = &watched.ranges[i];
+    for (uint32_t i = 0; i < nearby->count; i++) {
+        const ffm_range *range = &watched.ranges[ffm_nearby_place(nearby, i)];
         if (range->state != FFM_RANGE_ARMED)
             continue;
         uint64_t first = first_page(range), last = last_page(range);
@@ -121,10 +172,11 @@ static bool apply(uint64_t first, uint64_t last)
         return true;
     }
     bool done = true;
+    const ffm_nearby nearby = ffm_ranges_nearby(first, last);
     watched.changes++;
     for (uint64_t until; first < last; first = until) {
         until = last;
-        int wanted = wanted_at(first, &until);
+        int wanted = wanted_at(&nearby, first, &until);
         done = ffm_kernel(SYS_mprotect, first, until - first, (uint64_t)wanted, 0) == 0 && done;
     }
     return done;
@@ -138,11 +190,13 @@ uint64_t ffm_ranges_changes(void)
 bool ffm_ranges_add(const ffm_range *range)
 {
     if (watched.ranges == NULL) {
-        void *pages =
-            mmap(NULL, CAPACITY * sizeof *watched.ranges, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        const size_t bytes = CAPACITY * sizeof *watched.ranges;
+        char *pages = mmap(NULL, bytes + (CAPACITY + 1) * sizeof *watched.by_address.nodes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (pages == MAP_FAILED)
             return false;
-        watched.ranges = pages;
+        watched.by_address.nodes = (ffm_interval *)(pages + bytes);
+        watched.ranges = (ffm_range *)pages;
     }
     if (watched.count == CAPACITY)
         return false;
@@ -152,15 +206,25 @@ bool ffm_ranges_add(const ffm_range *range)
     added->end = ffm_box_end(&range->box);
     added->page = ffm_trace_on() ? 1 : PAGE;
     added->state = FFM_RANGE_PENDING;
+    index_range(watched.count, true);
     __atomic_store_n(&watched.count, watched.count + 1, __ATOMIC_RELAXED);
     return true;
+}
+
+static void set_page(ffm_range *range, uint32_t page)
+{
+    if (range->page == page)
+        return;
+    index_range((uint32_t)(range - watched.ranges), false);
+    range->page = page;
+    index_range((uint32_t)(range - watched.ranges), true);
 }
 
 bool ffm_ranges_add_armed(const ffm_range *range)
 {
     if (!ffm_ranges_add(range))
         return false;
-    watched.ranges[watched.count - 1].page = range->page;
+    set_page(&watched.ranges[watched.count - 1], range->page);
     watched.ranges[watched.count - 1].state = FFM_RANGE_ARMED;
     return true;
 }
@@ -187,10 +251,10 @@ bool ffm_ranges_arm(ffm_range *range)
     range->state = FFM_RANGE_ARMED;
     if (apply(first_page(range), last_page(range)))
         return true;
-    range->page = HUGE_PAGE; /* as the system's pool of huge pages requires */
+    set_page(range, HUGE_PAGE); /* as the system's pool of huge pages requires */
     if (apply(first_page(range), last_page(range)))
         return true;
-    range->page = PAGE;
+    set_page(range, PAGE);
     ffm_ranges_disarm(range, FFM_RANGE_DORMANT);
     return false;
 }
@@ -205,8 +269,14 @@ void ffm_ranges_disarm(ffm_range *range, ffm_range_state next)
 
 void ffm_ranges_remove(uint32_t place)
 {
+    const uint32_t last = watched.count - 1;
     ffm_ranges_disarm(&watched.ranges[place], FFM_RANGE_DORMANT);
-    watched.ranges[place] = watched.ranges[watched.count - 1];
+    index_range(place, false);
+    if (last != place) {
+        index_range(last, false);
+        watched.ranges[place] = watched.ranges[last];
+        index_range(place, true);
+    }
     __atomic_store_n(&watched.count, watched.count - 1, __ATOMIC_RELAXED);
 }
 
@@ -231,14 +301,16 @@ void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end)
         return;
     uint64_t first = first_page(range), last = last_page(range);
     ffm_range rest = *range;
+    index_range(place, false);
     range->box = before ? piece(rest.start, start) : piece(end, rest.end);
     range->start = range->box.address;
     range->end = ffm_box_end(&range->box);
+    index_range(place, true);
     if (before && behind) {
         rest.box = piece(end, rest.end);
         ffm_ranges_add(&rest);
         watched.ranges[watched.count - 1].state = rest.state;
-        watched.ranges[watched.count - 1].page = rest.page;
+        set_page(&watched.ranges[watched.count - 1], rest.page);
     }
     /* The trace watch finds nothing if its marks are outdated, and there are too many cuts to renew them. */
     if (rest.state == FFM_RANGE_ARMED && !(rest.rest && ffm_trace_on()))
@@ -247,9 +319,12 @@ void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end)
 
 void ffm_ranges_cut(uint64_t start, uint64_t end)
 {
-    for (uint32_t i = ffm_ranges_count(); i > 0; i--)
-        if (watched.ranges[i - 1].start < end && start < watched.ranges[i - 1].end)
-            ffm_ranges_cut_at(i - 1, start, end);
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const uint32_t place = ffm_nearby_place(&nearby, i);
+        if (watched.ranges[place].start < end && start < watched.ranges[place].end)
+            ffm_ranges_cut_at(place, start, end);
+    }
 }
 
 void ffm_ranges_cut_box(const ffm_box *box)
@@ -258,9 +333,10 @@ void ffm_ranges_cut_box(const ffm_box *box)
         ffm_ranges_cut(box->address, ffm_box_end(box));
         return;
     }
-    for (uint32_t i = ffm_ranges_count(); i > 0; i--)
-        if (ffm_box_same(&watched.ranges[i - 1].box, box))
-            ffm_ranges_remove(i - 1);
+    const ffm_nearby nearby = ffm_ranges_nearby(box->address, ffm_box_end(box));
+    for (uint32_t i = 0; i < nearby.count; i++)
+        if (ffm_box_same(&watched.ranges[ffm_nearby_place(&nearby, i)].box, box))
+            ffm_ranges_remove(ffm_nearby_place(&nearby, i));
 }
 
 bool ffm_range_shares_page(const ffm_range *range, uint64_t start, uint64_t end)
@@ -270,25 +346,30 @@ bool ffm_range_shares_page(const ffm_range *range, uint64_t start, uint64_t end)
 
 bool ffm_ranges_overlap(uint64_t start, uint64_t end)
 {
-    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
-        if (ffm_range_shares_page(&watched.ranges[i], start, end))
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count; i++)
+        if (ffm_range_shares_page(&watched.ranges[ffm_nearby_place(&nearby, i)], start, end))
             return true;
     return false;
 }
 
 bool ffm_ranges_hide(uint64_t start, uint64_t end)
 {
-    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
-        if (!watched.ranges[i].writes_only && ffm_range_shares_page(&watched.ranges[i], start, end))
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const ffm_range *range = &watched.ranges[ffm_nearby_place(&nearby, i)];
+        if (!range->writes_only && ffm_range_shares_page(range, start, end))
             return true;
+    }
     return false;
 }
 
 bool ffm_ranges_open_page(uint64_t address, ffm_page *page)
 {
+    const ffm_nearby nearby = ffm_ranges_nearby(address, address + 1);
     page->bytes = 0;
-    for (uint32_t i = 0; i < watched.count; i++) {
-        const ffm_range *range = &watched.ranges[i];
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const ffm_range *range = &watched.ranges[ffm_nearby_place(&nearby, i)];
         if (range->state == FFM_RANGE_ARMED && first_page(range) <= address && address < last_page(range) &&
             range->page > page->bytes)
             page->bytes = range->page;

@@ -64,6 +64,24 @@ uint32_t ffm_ranges_count(void);
 /* The range at an index from 0. */
 ffm_range *ffm_ranges_at(uint32_t place);
 
+enum { FFM_NEARBY = 32 };
+
+/* The places of some ranges, of which the last comes first. */
+typedef struct {
+    uint32_t count;
+    bool all; /* of all ranges */
+    uint32_t places[FFM_NEARBY];
+} ffm_nearby;
+
+/* All ranges that may have a page in common with [start, end), and possibly others. Each can be removed, or replaced by
+ * pieces of it, when it is its turn. Without the lock the answer may be outdated. */
+ffm_nearby ffm_ranges_nearby(uint64_t start, uint64_t end);
+
+static inline uint32_t ffm_nearby_place(const ffm_nearby *nearby, uint32_t turn)
+{
+    return nearby->all ? nearby->count - 1 - turn : nearby->places[turn];
+}
+
 /* Add a range, not yet protected. Returns false if there is no room. */
 bool ffm_ranges_add(const ffm_range *range);
 

@@ -45,8 +45,9 @@ bool ffm_watch_in_flight(uint64_t start, uint64_t end)
     if (!ffm_watch_active())
         return false;
     ffm_ranges_lock();
-    for (uint32_t i = 0; i < ffm_ranges_count() && !found; i++) {
-        const ffm_range *range = ffm_ranges_at(i);
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count && !found; i++) {
+        const ffm_range *range = ffm_ranges_at(ffm_nearby_place(&nearby, i));
         found = !range->writes_only && !range->covered && ffm_box_touches(&range->box, start, end);
     }
     ffm_ranges_unlock();
@@ -55,9 +56,12 @@ bool ffm_watch_in_flight(uint64_t start, uint64_t end)
 
 static bool any_in(uint64_t start, uint64_t end)
 {
-    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
-        if (ffm_ranges_at(i)->start < end && start < ffm_ranges_at(i)->end)
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const ffm_range *range = ffm_ranges_at(ffm_nearby_place(&nearby, i));
+        if (range->start < end && start < range->end)
             return true;
+    }
     return false;
 }
 

@@ -48,12 +48,14 @@ bool ffm_protected_data_planned(uint32_t stack)
  * have come in between. Or the later one is done after it, and both are only read. */
 static void drop_equal(const ffm_range *range)
 {
-    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
-        const ffm_range *other = ffm_ranges_at(i - 1);
+    const ffm_nearby nearby = ffm_ranges_nearby(range->box.address, ffm_box_end(&range->box));
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const uint32_t place = ffm_nearby_place(&nearby, i);
+        const ffm_range *other = ffm_ranges_at(place);
         if (other->stream == range->stream && other->launch == range->launch &&
             other->writes_only == range->writes_only && ffm_box_same(&other->box, &range->box) &&
             (range->writes_only || (other->state == FFM_RANGE_PENDING && other->waits == range->waits)))
-            ffm_access_over(i - 1);
+            ffm_access_over(place);
     }
 }
 
