@@ -61,7 +61,7 @@ def operations_of(columns: Columns) -> Operations:
     if records_in_graph.any():  # the last record of an event may not have been seen
         scope[explicit & awaits[Awaits.EVENT]] = Scope.UNKNOWN
     judged = scope != Scope.NONE
-    answers = _polled(columns, kinds[Kind.QUERY])
+    answers = _polled(columns, kinds[Kind.QUERY], judged)
     for work in _SCOPES:
         scope[answers & awaits[work]] = _SCOPES[work]
 
@@ -97,17 +97,21 @@ def operations_of(columns: Columns) -> Operations:
     )
 
 
-def _polled(columns: Columns, queries: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the successful queries of polling loops: the same call returned `NOT_READY` before.
+def _polled(columns: Columns, queries: NDArray[np.bool_], waits: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the successful queries of polling loops: the same call returned `NOT_READY` before, without a wait since.
 
-    A query that succeeds at once could be one that the program would not repeat.
+    A query that succeeds at once could be one that the program would not repeat, and after a wait it succeeds because
+    of that.
     """
     polled = np.zeros(len(queries), np.bool_)
-    rows = np.flatnonzero(queries)
+    rows = np.flatnonzero(queries | waits)
     rows = rows[np.lexsort((columns["start"][rows], columns["thread"][rows]))]
+    waited = np.cumsum(waits[rows])
+    waited, rows = waited[queries[rows]], rows[queries[rows]]
     before, after = rows[:-1], rows[1:]
     again = (columns["stack"][before] == columns["stack"][after]) & (columns["result"][before] == NOT_READY)
     again &= (columns["thread"][before] == columns["thread"][after]) & (columns["result"][after] == 0)
+    again &= waited[:-1] == waited[1:]
     polled[after[again]] = True
     return polled
 
