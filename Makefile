@@ -12,6 +12,9 @@ PACKAGES := build-essential=g++ cmake=cmake git=git ninja-build=ninja libunwind-
 NATIVE_SOURCES := $(shell find CMakeLists.txt ffm -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.cu' \
 	-o -name 'CMakeLists.txt' -o -name '*.cmake' -o -name '*.map' -o -name '*.def' -o -name '*.vgpu' -o -name 'catalogue.*' -o -name generate.py)
 
+# The environment knows which packages there are since it was installed.
+PACKAGE_FILES := $(shell find ffm -name __init__.py)
+
 # If the home folder is not writable, uv keeps its cache here.
 HOME_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/uv
 export UV_CACHE_DIR ?= $(shell mkdir -p "$(HOME_CACHE)" 2>/dev/null && test -w "$(HOME_CACHE)" \
@@ -40,7 +43,7 @@ $(VENV)/.packages: pyproject.toml uv.lock | $(UV)
 	@touch $@
 
 # The native parts are built into the package that the environment imports from this folder.
-$(VENV)/.installed: $(VENV)/.packages $(NATIVE_SOURCES)
+$(VENV)/.installed: $(VENV)/.packages $(NATIVE_SOURCES) $(PACKAGE_FILES)
 	@echo "building the native parts"
 	@$(UV) pip install -q --python $(VENV) --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.gpu_times import ENDLESS_NS, infer_gpu_times
+from ffm.model.gpu_times.inference import ENDLESS_NS, infer_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind
 from ffm.sources.nsight import read_nsight

@@ -26,7 +26,7 @@ from machine import description, watch_others
 from made_up import make_timeline
 
 from ffm.model.device import Action, DeviceWork
-from ffm.model.gpu_times import infer_gpu_times
+from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ffm.cli.stage_events import EventSink
-from ffm.model.necessity import REQUIRED
+from ffm.model.necessity.rules import REQUIRED
 from ffm.plain_text import plain
 from ffm.report.numbers import plural
 from ffm.results.documents import Baseline, Document, Memory

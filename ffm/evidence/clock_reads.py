@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import RecordedStack, Recording
-from ffm.model.necessity import Clocks, Comparison
+from ffm.model.necessity.rules import Clocks, Comparison
 
 
 class Reader(IntEnum):

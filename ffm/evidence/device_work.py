@@ -16,7 +16,7 @@ from ffm.evidence.staged_copies import STAGED_BYTES
 from ffm.instrument.recording.layout import constant
 from ffm.model.device import Action, DeviceWork
 from ffm.model.hoisting import reused_memory
-from ffm.model.necessity import StreamKind
+from ffm.model.necessity.rules import StreamKind
 from ffm.results.columns import Columns
 
 STAGED_SHARE = 0.5

@@ -1,4 +1,4 @@
-"""What stage 3 recorded, as the order of work and waits that `ffm.model.necessity` judges."""
+"""What stage 3 recorded, as the order of work and waits that `ffm.model.necessity.rules` judges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, Kind
 from ffm.evidence.documented_waits import FREES_THAT_WAIT
 from ffm.evidence.handles import contexts_of, events_of, streams_of
 from ffm.instrument.recording.layout import constant
-from ffm.model.necessity import (
+from ffm.model.necessity.rules import (
     UNKNOWN_THREAD,
     Action,
     Operations,

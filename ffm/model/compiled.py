@@ -47,25 +47,24 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _constants(kernel: Callable[..., Any]) -> str:
-    """Return a digest of the plain values that a kernel, and those compiled into it, take from other files.
+    """Return a digest of what is compiled into a kernel from other files: plain values, and functions with theirs.
 
-    They become part of the compiled code, which Numba renews only when the kernel's own file changes.
+    Numba renews compiled code on disk only when the kernel's own file changes.
     """
     assert isinstance(kernel, FunctionType)
     parts = []
     for name in sorted(kernel.__code__.co_names):
         value: Any = kernel.__globals__.get(name)
         if hasattr(value, _INNER):
-            parts.append(_constants(value))
+            code = value.__code__
+            parts += [code.co_code.hex(), repr((code.co_consts, code.co_names, code.co_varnames)), _constants(value)]
         elif isinstance(value, bool | int | float | str | tuple):
             parts.append(f"{name}={value!r}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 
 def inner(function: Function) -> Function:
-    """Mark a function that kernels in the same file call. It allocates nothing and returns numbers only.
-
-    It must be in the same file because the compiled code on disk is renewed only when the kernel's file changes.
+    """Mark a function that kernels call, in any file. It allocates nothing and returns numbers only.
 
     Numba counts the references to each array that a function receives, which costs more than most of these functions
     do. They need not count: whoever calls them keeps the arrays alive. `_nrt`, which switches the counting off, is not

@@ -1,7 +1,7 @@
 """What the model knows about the GPU: what each row of a timeline puts on a stream, and what it waits for.
 
 The rows are those of `ffm.model.timeline.Timeline`. Nothing here is a GPU time, because a trace of driver calls
-contains none; `ffm.model.gpu_times` infers them.
+contains none; `ffm.model.gpu_times.inference` infers them.
 """
 
 from __future__ import annotations

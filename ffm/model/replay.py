@@ -46,7 +46,7 @@ from ffm.model import replay_kernels
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.faster import Faster, FasterRun, faster_run
-from ffm.model.gpu_times import GpuTimes, Inference
+from ffm.model.gpu_times.inference import GpuTimes, Inference
 from ffm.model.grouping import grouped
 from ffm.model.thread_relations import find_family, sharing_sites
 from ffm.model.timeline import Kind, Problem, Timeline

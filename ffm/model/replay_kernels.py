@@ -63,7 +63,7 @@ class Trace(NamedTuple):
 
 
 class Gpu(NamedTuple):
-    """One timeline of the GPU; the columns of `ffm.model.gpu_times.GpuTimes`."""
+    """One timeline of the GPU; the columns of `ffm.model.gpu_times.inference.GpuTimes`."""
 
     gpu: Columns
     ready: Columns

@@ -18,7 +18,7 @@ from ffm.model.bound import Totals, bound_of_sequence, totals
 from ffm.model.carry import carry_by_group
 from ffm.model.device import DeviceWork
 from ffm.model.faster import Faster
-from ffm.model.gpu_times import infer_gpu_times
+from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.grouping import numbered
 from ffm.model.hoisting import without_keeping
 from ffm.model.replay import Elsewhere, Replay, Replayed

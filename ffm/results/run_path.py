@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ffm.errors import FfmError
 from ffm.model.device import DeviceWork
-from ffm.model.gpu_times import Inference
+from ffm.model.gpu_times.inference import Inference
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.fixed import Fixed

@@ -26,9 +26,9 @@ from ffm.evidence.operations import EVENTS, function_name
 from ffm.evidence.pinning import memory_to_pin
 from ffm.evidence.staged_copies import sites_of_staged_copies
 from ffm.model.device import DeviceWork
-from ffm.model.gpu_times import infer_likely_times
+from ffm.model.gpu_times.inference import infer_likely_times
 from ffm.model.grouping import numbered
-from ffm.model.necessity import REQUIRED, Comparison, Reason
+from ffm.model.necessity.rules import REQUIRED, Comparison, Reason
 from ffm.model.replay import Elsewhere, Replay
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import Repetition

@@ -19,7 +19,7 @@ from ffm.model.bound import Totals, bound_by_stack, totals
 from ffm.model.copies import copy_times
 from ffm.model.device import DeviceWork
 from ffm.model.names import base_name
-from ffm.model.necessity import Comparison
+from ffm.model.necessity.rules import Comparison
 from ffm.model.replay import Elsewhere
 from ffm.model.sequences import FoundSequence, Membership, find_sequences
 from ffm.model.timeline import Kind, Problem, Timeline
@@ -104,7 +104,7 @@ class Findings:
     """What the operations do on the GPU; None if no trace shows it."""
     timing: NDArray[np.uint8] | None = None
     """For each row of the timeline, if its wait serves only timing, how surely: a `Comparison` of
-    `ffm.model.necessity`; otherwise 0. None if it is unknown.
+    `ffm.model.necessity.rules`; otherwise 0. None if it is unknown.
     """
     sharing: NDArray[np.bool_] | None = None
     """For each row of the timeline, whether nothing relies on its wait but, possibly, another process that shares

@@ -35,7 +35,7 @@ from ffm.evidence.stretches import is_limited, stretches_of
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.model.edges import judgeable
-from ffm.model.necessity import Necessity, Operations, Reason, Role, Scope, Uses, needed_synchronizations
+from ffm.model.necessity.rules import Necessity, Operations, Reason, Role, Scope, Uses, needed_synchronizations
 from ffm.model.transfers import Repetition
 from ffm.results.chosen_sites import are_chosen
 from ffm.results.columns import LONGEST, Column, Columns, Table, duration, identity, number_of, size, time

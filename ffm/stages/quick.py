@@ -14,7 +14,7 @@ from ffm.evidence.documented_waits import with_documented_waits
 from ffm.evidence.marked_iterations import rows_of_marked
 from ffm.evidence.operations import EVENTS, function_name
 from ffm.evidence.staged_copies import sites_of_staged_copies
-from ffm.model.gpu_times import infer_likely_times
+from ffm.model.gpu_times.inference import infer_likely_times
 from ffm.model.replay import Replay
 from ffm.results.analysis_document import Analysis
 from ffm.results.columns import Columns

@@ -12,7 +12,7 @@ import pytest
 from ffm.evidence.clock_reads import clocks_of
 from ffm.instrument.recording.layout import constant, record_type
 from ffm.instrument.recording.reader import RecordedModule, RecordedPythonFrame, RecordedStack, Recording
-from ffm.model.necessity import Comparison
+from ffm.model.necessity.rules import Comparison
 
 PROGRAM = "/home/user/program"
 NO_WAITS = np.empty(0, np.int64)

@@ -100,22 +100,34 @@ def test_no_cache_is_believed_that_another_user_could_have_made(tmp_path: Path, 
     assert asked.stdout.strip() == "None"
 
 
+def printed(script: str, folder: Path) -> str:
+    """Run a script with modules in a folder, and the compiled code in its `cache`."""
+    environment = {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "cache")}
+    command = [sys.executable, "-B", "-c", script]
+    return subprocess.run(
+        command, env=os.environ | environment, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
 def test_compiled_code_is_renewed_when_a_constant_of_another_file_changes(tmp_path: Path) -> None:
     (tmp_path / "limits.py").write_text("LIMIT = 1\n")
     (tmp_path / "passes.py").write_text("from limits import LIMIT\n\n\ndef double(): return 2 * LIMIT\n")
     script = "from ffm.model.compiled import compiled; import passes; print(compiled(passes.double)())"
-
-    def run() -> str:
-        environment = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-        command = [sys.executable, "-B", "-c", script]
-        return subprocess.run(
-            command, env=os.environ | environment, capture_output=True, text=True, check=True
-        ).stdout.strip()
-
-    assert run() == "2"
+    assert printed(script, tmp_path) == "2"
     assert list((tmp_path / "cache").rglob("*.nbc"))
     (tmp_path / "limits.py").write_text("LIMIT = 21\n")
-    assert run() == "42"
+    assert printed(script, tmp_path) == "42"
+
+
+def test_compiled_code_is_renewed_when_a_function_of_another_file_changes(tmp_path: Path) -> None:
+    inner = "from ffm.model.compiled import inner\n\n\n@inner\ndef add(one): return one + {}\n"
+    (tmp_path / "parts.py").write_text(inner.format(1))
+    (tmp_path / "passes.py").write_text("from parts import add\n\n\ndef double(one): return 2 * add(one)\n")
+    script = "from ffm.model.compiled import compiled; import passes; print(compiled(passes.double)(1))"
+    assert printed(script, tmp_path) == "4"
+    assert list((tmp_path / "cache").rglob("*.nbc"))
+    (tmp_path / "parts.py").write_text(inner.format(20))
+    assert printed(script, tmp_path) == "42"
 
 
 LONG = {

@@ -12,7 +12,7 @@ from simulator import SYNC, Call, live, programs, traced
 
 from ffm.model import compiled, grouping
 from ffm.model.device import Action
-from ffm.model.gpu_times import Inference, infer_gpu_times, infer_likely_times
+from ffm.model.gpu_times.inference import Inference, infer_gpu_times, infer_likely_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Problem
 

@@ -15,7 +15,7 @@ from simulator import Member, families, traced_together
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.faster import Faster
-from ffm.model.gpu_times import given_gpu_times
+from ffm.model.gpu_times.inference import given_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.blame import find_blame

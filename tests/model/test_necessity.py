@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ffm.model import necessity_kernels as kernels
-from ffm.model.necessity import (
+from ffm.model.necessity.rules import (
     Action,
     Clocks,
     Comparison,
@@ -20,6 +19,7 @@ from ffm.model.necessity import (
     Uses,
     needed_synchronizations,
 )
+from ffm.model.necessity.state import FIRST_ROOM
 
 LEGACY, BLOCKING, FIRST, SECOND = 0, 1, 2, 3
 STREAMS = Streams(
@@ -235,7 +235,7 @@ def test_a_thread_that_waits_for_the_work_of_another_may_rely_on_either() -> Non
 
 def test_a_thread_may_rely_on_more_waits_of_several_threads_than_a_table_has_room_for() -> None:
     """The waits of the first thread fill the room for needs to its last row; the second thread's is the next."""
-    waits: list[Row] = [("stream", FIRST, 0)] * (kernels.FIRST_ROOM - 1)
+    waits: list[Row] = [("stream", FIRST, 0)] * (FIRST_ROOM - 1)
     rows: list[Row] = [("work", FIRST, 2), *waits, ("stream", FIRST, 1)]
     found = needed_synchronizations(program(*rows), used((0, 10 * len(rows), Role.RESULT), thread=3))
     assert reasons(found) == [Reason.HANDED_OVER] * (len(waits) + 1)

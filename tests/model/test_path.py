@@ -13,7 +13,7 @@ from simulator import Call, Member, families, programs, traced, traced_together
 
 from ffm.model.compiled import compiled
 from ffm.model.device import Action, DeviceWork
-from ffm.model.gpu_times import given_gpu_times, infer_gpu_times
+from ffm.model.gpu_times.inference import given_gpu_times, infer_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting import graph_kernels, path_kernels

@@ -12,7 +12,7 @@ from simulator import NON_BLOCKING, SYNC, TRANSFER, Call, Member, live, programs
 
 from ffm.model import compiled
 from ffm.model.device import Action, DeviceWork
-from ffm.model.gpu_times import WAITED_NS, given_gpu_times, infer_gpu_times
+from ffm.model.gpu_times.inference import WAITED_NS, given_gpu_times, infer_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Problem, Timeline
 

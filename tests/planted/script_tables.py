@@ -1,10 +1,10 @@
-"""A script as the tables that `ffm.model.necessity` judges: what stage 3 would have recorded."""
+"""A script as the tables that `ffm.model.necessity.rules` judges: what stage 3 would have recorded."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ffm.model.necessity import Action, Handovers, Operations, Role, Scope, StreamKind, Streams, Uses
+from ffm.model.necessity.rules import Action, Handovers, Operations, Role, Scope, StreamKind, Streams, Uses
 from tests.planted.scripts import WAITS, WORKS, Script, Step
 
 STEP_NS = 1000

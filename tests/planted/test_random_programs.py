@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, note, settings
 from hypothesis import strategies as st
 
-from ffm.model.necessity import REQUIRED, Necessity, Reason, needed_synchronizations
+from ffm.model.necessity.rules import REQUIRED, Necessity, Reason, needed_synchronizations
 from ffm.results.folder import ResultsFolder
 from ffm.results.tables import read_table
 from ffm.stages.measure import Request

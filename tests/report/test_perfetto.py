@@ -13,7 +13,7 @@ from sample_analysis import sample_analysis
 
 from ffm.errors import FfmError
 from ffm.model.device import Action, DeviceWork
-from ffm.model.gpu_times import given_gpu_times
+from ffm.model.gpu_times.inference import given_gpu_times
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.waiting.graph import build_graph
 from ffm.report.formats.perfetto import FIRST_USE, WAIT, perfetto_chunks

@@ -13,7 +13,7 @@ from timelines import simple_device_work
 
 from ffm.errors import FfmError
 from ffm.model.device import DeviceWork
-from ffm.model.gpu_times import given_gpu_times
+from ffm.model.gpu_times.inference import given_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.report.site import site

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ffm.model.necessity import Reason
+from ffm.model.necessity.rules import Reason
 from ffm.model.transfers import Repetition
 from ffm.remedy.fitness import fitness
 from ffm.remedy.selection import Remedy, plan

@@ -14,7 +14,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
 from ffm.errors import DocumentError
 from ffm.model.device import Action
-from ffm.model.gpu_times import infer_gpu_times
+from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.waiting.graph import build_graph
 from ffm.model.waiting.path import find_path
 from ffm.report.formats.perfetto import perfetto_chunks

@@ -14,7 +14,7 @@ import pytest
 from nsight_reports import TRACES
 
 from ffm.errors import DocumentError, FfmError
-from ffm.model.gpu_times import infer_gpu_times
+from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.waiting.graph import Graph, build_graph
 from ffm.model.waiting.meeting_blame import share_meetings
 from ffm.model.waiting.meetings import Meetings, told_meetings

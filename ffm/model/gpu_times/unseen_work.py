@@ -1,4 +1,4 @@
-"""How long the GPU may have worked at what no wait shows by itself: part of `ffm.model.gpu_times`.
+"""How long the GPU may have worked at what no wait shows by itself: part of `ffm.model.gpu_times.inference`.
 
 A kernel of a few microseconds is over before the next call returns. A wait that follows says only that it was. And a
 call that reads back a few bytes waits much longer than the GPU copies them.

@@ -19,8 +19,9 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model import necessity_kernels as kernels
 from ffm.model.compiled import run
+from ffm.model.necessity import state
+from ffm.model.necessity.sweep_kernels import keepers, sweep
 
 
 class Scope(IntEnum):
@@ -146,10 +147,10 @@ TIMING_ONLY = frozenset((Reason.HOST_TIMER, Reason.MAYBE_TIMER))
 """The reasons of synchronizations without which the program would compute the same, and only measure other times."""
 
 _REASON_OF_NEED = {
-    kernels.NEED_ORDER: Reason.ORDERS_STREAMS,
-    kernels.NEED_RELEASE: Reason.DESTROYED,
-    kernels.NEED_TIMER: Reason.HOST_TIMER,
-    kernels.NEED_MAYBE_TIMER: Reason.MAYBE_TIMER,
+    state.NEED_ORDER: Reason.ORDERS_STREAMS,
+    state.NEED_RELEASE: Reason.DESTROYED,
+    state.NEED_TIMER: Reason.HOST_TIMER,
+    state.NEED_MAYBE_TIMER: Reason.MAYBE_TIMER,
 }
 
 
@@ -266,44 +267,42 @@ def needed_synchronizations(
     sweep = _Sweep(operations, uses, clocks, handovers)
 
     found, covers = sweep.needs_of_uses(_is_required(reason))
-    handed = found[:, kernels.USE] == kernels.NEED_HANDOVER
+    handed = found[:, state.USE] == state.NEED_HANDOVER
     needs = found[~handed]
-    use = needs[:, kernels.USE]
+    use = needs[:, state.USE]
     always = use >= len(uses.time)
     role = np.where(always, 0, uses.role[np.where(always, 0, use)]) if len(uses.time) else np.zeros(len(use), np.uint8)
     role[always] = sweep.always_role[use[always] - len(uses.time)]
     for value, why in _REASON_OF_ROLE.items():
         if value is not Role.OWN_SOURCE:
-            _require(reason, needs[role == value, kernels.RELIED_ON], why)
-    shared = needs[role == Role.SHARED, kernels.RELIED_ON]
-    credited = [np.column_stack([use, needs[:, kernels.RELIED_ON]])[~always & (role != Role.OWN_SOURCE)]]
+            _require(reason, needs[role == value, state.RELIED_ON], why)
+    shared = needs[role == Role.SHARED, state.RELIED_ON]
+    credited = [np.column_stack([use, needs[:, state.RELIED_ON]])[~always & (role != Role.OWN_SOURCE)]]
     # A synchronous transfer's own wait protects its source, unless a later wait stays for a reason of its own.
     later = needs[~always & (role == Role.OWN_SOURCE)]
-    stays = later[_is_required(reason)[later[:, kernels.RELIED_ON]]]
-    alone = np.setdiff1d(np.flatnonzero(own & (uses.time >= 0)), stays[:, kernels.USE])
+    stays = later[_is_required(reason)[later[:, state.RELIED_ON]]]
+    alone = np.setdiff1d(np.flatnonzero(own & (uses.time >= 0)), stays[:, state.USE])
     _require(reason, uses.operation[alone], Reason.SOURCE_OVERWRITTEN)
-    credited += [stays[:, [kernels.USE, kernels.RELIED_ON]], np.column_stack([alone, uses.operation[alone]])]
-    _require(reason, found[handed, kernels.RELIED_ON], Reason.HANDED_OVER)
-    kept = needs[np.isin(role, [Role.OWN_SOURCE], invert=True) | _is_required(reason)[needs[:, kernels.RELIED_ON]]]
+    credited += [stays[:, [state.USE, state.RELIED_ON]], np.column_stack([alone, uses.operation[alone]])]
+    _require(reason, found[handed, state.RELIED_ON], Reason.HANDED_OVER)
+    kept = needs[np.isin(role, [Role.OWN_SOURCE], invert=True) | _is_required(reason)[needs[:, state.RELIED_ON]]]
 
     # Doubts come last, and timing after them: what else relies on a wait is not "only timing".
-    asked = (
-        [kernels.OF_ORDER] if len(operations.streams.kind) > 1 or (operations.action == Action.RELEASE).any() else []
-    )
-    for needs_of in [*asked, *([kernels.OF_CLOCKS] if len(clocks.time) else [])]:
-        if needs_of == kernels.OF_CLOCKS:
+    asked = [state.OF_ORDER] if len(operations.streams.kind) > 1 or (operations.action == Action.RELEASE).any() else []
+    for needs_of in [*asked, *([state.OF_CLOCKS] if len(clocks.time) else [])]:
+        if needs_of == state.OF_CLOCKS:
             _require(reason, shared, Reason.SHARED_MEMORY)
         more, covers = sweep.run(_is_required(reason), needs_of)
         for need, why in _REASON_OF_NEED.items():
-            _require(reason, more[more[:, kernels.USE] == need, kernels.RELIED_ON], why)
+            _require(reason, more[more[:, state.USE] == need, state.RELIED_ON], why)
         kept = np.concatenate([kept, more])
     _require(reason, shared, Reason.SHARED_MEMORY)
 
     keep = np.full(count, -1, np.int64)
     if len(kept):
-        kept = kept[np.argsort(kept[:, kernels.RELIED_AT], kind="stable")]
+        kept = kept[np.argsort(kept[:, state.RELIED_AT], kind="stable")]
         keep = run(
-            kernels.keepers, count, kept, covers, operations.end, operations.thread,
+            keepers, count, kept, covers, operations.end, operations.thread,
             _is_required(reason) | ~operations.judged, sweep.threads, sweep.streams,
         )  # fmt: skip
     conditional = (reason == Reason.NOTHING_RELIES) & (keep >= 0)
@@ -347,7 +346,7 @@ def _knowledge(threads: NDArray[np.int64], times: NDArray[np.int64], handovers: 
 
 
 class _Sweep:
-    """The events of a process in order of time, ready for `kernels.sweep`."""
+    """The events of a process in order of time, ready for `sweep`."""
 
     def __init__(self, operations: Operations, uses: Uses, clocks: Clocks, handovers: Handovers) -> None:
         self._operations = operations
@@ -359,7 +358,7 @@ class _Sweep:
         accesses = np.flatnonzero(~always)
         distinct, slot = np.unique(uses.operation, return_inverse=True)
         rows, start = self._order_always(uses, always)
-        self._reliance = kernels.Reliance(
+        self._reliance = state.Reliance(
             operation=np.concatenate([uses.operation, clocks.thread]),
             slot=np.concatenate([slot, np.zeros(len(clocks.time), np.int64)]),
             slots=len(distinct),
@@ -375,13 +374,13 @@ class _Sweep:
         waits = np.flatnonzero(operations.scope != Scope.NONE)
         count = len(operations.start)
         kind = np.repeat(
-            [kernels.ENDED, kernels.ACCESSED, kernels.CLOCK_READ, kernels.STARTED],
+            [state.ENDED, state.ACCESSED, state.CLOCK_READ, state.STARTED],
             [len(waits), len(accesses), len(clocks.time), count],
         )
         row = np.concatenate([waits, accesses, len(uses.time) + np.arange(len(clocks.time)), np.arange(count)])
         time = np.concatenate([operations.end[waits], uses.time[accesses], clocks.time, operations.start])
         order = np.lexsort((row, kind, time))
-        self._events = kernels.Events(kind[order], row[order], time[order])
+        self._events = state.Events(kind[order], row[order], time[order])
         self._uses = len(uses.time)
 
     def _order_always(self, uses: Uses, always: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -400,13 +399,13 @@ class _Sweep:
         concerned = np.unique(
             operations.thread[(operations.scope != Scope.NONE) | (operations.action != Action.NOTHING)]
         )
-        others = np.zeros((0, kernels.COLUMNS_OF_NEEDS), np.int64)
+        others = np.zeros((0, state.COLUMNS_OF_NEEDS), np.int64)
         if len(reliance.always) or len(concerned) > 1 or not np.isin(reliance.accessor, concerned).all():
-            others, _ = self.run(required, kernels.OF_OTHERS)
-        surely = others[self._role_of_need(others[:, kernels.USE]) != Role.SHARED, kernels.RELIED_ON]
+            others, _ = self.run(required, state.OF_OTHERS)
+        surely = others[self._role_of_need(others[:, state.USE]) != Role.SHARED, state.RELIED_ON]
         stays = required.copy()
         stays[surely] |= operations.judged[surely]
-        needs, covers = self.run(stays, kernels.OF_USES)
+        needs, covers = self.run(stays, state.OF_USES)
         return np.concatenate([others, needs]), covers
 
     def _role_of_need(self, use: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -424,15 +423,13 @@ class _Sweep:
         legacy = np.flatnonzero(operations.streams.kind == StreamKind.LEGACY)
         legacy_of[operations.streams.context[legacy]] = legacy
         streams = operations.streams
-        program = kernels.Program(
+        program = state.Program(
             operations.start, operations.thread, operations.scope, operations.stream, operations.context,
             operations.event, operations.action, streams.kind, streams.context, legacy_of, operations.judged,
             self.threads, int(operations.event.max(initial=-1)) + 1,
         )  # fmt: skip
-        needs, covers = run(
-            kernels.sweep, len(self._events.kind), self._events, program, self._reliance, required, needs_of
-        )
+        needs, covers = run(sweep, len(self._events.kind), self._events, program, self._reliance, required, needs_of)
         # The kernel numbers what is always used after the uses and clocks that it was given.
         numbered = len(self._reliance.operation)
-        needs[needs[:, kernels.USE] >= numbered, kernels.USE] += self._uses - numbered
+        needs[needs[:, state.USE] >= numbered, state.USE] += self._uses - numbered
         return needs, covers

@@ -27,13 +27,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model import gpu_times_kernels
 from ffm.model.compiled import run
 from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import Action, DeviceWork
+from ffm.model.gpu_times import kernels
+from ffm.model.gpu_times.unseen_work import FEW, brief_transfers, guess_unseen, of_segment
 from ffm.model.grouping import numbered, parts, sorted_within
 from ffm.model.timeline import Timeline
-from ffm.model.unseen_work import FEW, brief_transfers, guess_unseen, of_segment
 
 WAITED_NS = 2_000
 """A longer wait really waited for the GPU; a shorter one only queried it. (Entering the driver's wait function for an
@@ -210,7 +210,7 @@ def _find_segments(timeline: Timeline, work: DeviceWork, latency_ns: int) -> tup
     segment = np.empty(len(timeline), np.int32)
     room = np.empty(len(timeline), np.int64)
     length, key, size = run(
-        gpu_times_kernels.find_segments,
+        kernels.find_segments,
         len(timeline),
         _trace(timeline, work, order),
         WAITED_NS,
@@ -504,17 +504,17 @@ def _fit(
     # Waits shorten earlier work: the second pass sees from the beginning when it is done.
     for _ in range(2):
         explained, waited = run(
-            gpu_times_kernels.fit,
+            kernels.fit,
             len(timeline),
             _trace(timeline, work, order),
-            gpu_times_kernels.Rules(WAITED_NS, tolerance, allowed, excused),
-            gpu_times_kernels.Fitted(gpu, ready, latency),
+            kernels.Rules(WAITED_NS, tolerance, allowed, excused),
+            kernels.Fitted(gpu, ready, latency),
         )
     return GpuTimes(gpu, ready, latency, int(explained), int(waited))
 
 
-def _trace(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> gpu_times_kernels.Trace:
-    return gpu_times_kernels.Trace(
+def _trace(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> kernels.Trace:
+    return kernels.Trace(
         order=order,
         thread=timeline.thread,
         start=timeline.start,

@@ -1,4 +1,4 @@
-"""The passes that infer the GPU's times (`ffm.model.gpu_times`), in the part of Python that Numba compiles.
+"""The passes that infer the GPU's times (`ffm.model.gpu_times.inference`), in the part of Python that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here. Rows are visited in `order`: by process, then by time. Columns are
 those of `Timeline` and `DeviceWork`.
@@ -64,7 +64,7 @@ class Rules(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """The columns of `ffm.model.gpu_times.GpuTimes`, which are filled in."""
+    """The columns of `ffm.model.gpu_times.inference.GpuTimes`, which are filled in."""
 
     gpu: Columns
     ready: Columns

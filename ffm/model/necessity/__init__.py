@@ -1,0 +1,1 @@
+"""Which synchronizations a program needs, and what relies on each."""

@@ -1,0 +1,398 @@
+"""Who relies on which synchronization: uses, later work, releases, reads of clocks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ffm.model.compiled import inlined, inner
+from ffm.model.necessity.cover_kernels import certain_cover, certainly_covers, first_cover, last_cover, stay
+from ffm.model.necessity.order_kernels import held_apart, let_go, work_waited_for
+from ffm.model.necessity.state import (
+    BEFORE,
+    COMPARED,
+    COVERED,
+    ENDED_AT,
+    MAYBE_COMPARED,
+    NEED_HANDOVER,
+    NEED_MAYBE_TIMER,
+    NEED_ORDER,
+    NEED_RELEASE,
+    NEED_TIMER,
+    NOT_COMPARED,
+    OF_OTHERS,
+    OF_USES,
+    PREVIOUS,
+    RELIED_AT,
+    RELIED_ON,
+    SYNCHRONIZATION,
+    USE,
+    USED,
+    USED_STREAM,
+    WAITED_BY,
+    Credited,
+    Held,
+    Integers,
+    Order,
+    Program,
+    Reliance,
+    Waited,
+)
+
+
+@inner
+def need_for_order(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    order: Order,
+    waited: Waited,
+    credited: Credited,
+    program: Program,
+    reliance: Reliance,
+    row: int,
+    time: int,
+) -> int:
+    """Credit the waits that order what starts after work of other streams; return the number of needs."""
+    own, mine = program.stream[row], program.thread[row]
+    for one in range(len(order.length)):
+        known = order.behind[own, one]
+        for number in range(program.threads):
+            upto = work_waited_for(order, waited, number, one)
+            if upto <= known or (number != mine and upto <= waited.most[mine, one]):
+                continue
+            order.behind[own, one] = max(order.behind[own, one], upto)
+            if number != mine:
+                count = rely_on_others(
+                    needs, count, covers, order, waited, reliance, NEED_ORDER, row, number, one,
+                    max(known, waited.most[mine, one]), credited.covers_at[own], time,
+                )  # fmt: skip
+            elif waited.stays[number, one] < upto:
+                kept = rely(needs, count, covers, waited, NEED_ORDER, number, one, upto, time)
+                waited.stays[number, one] = kept
+                count += 1
+    return count
+
+
+@inner
+def need_for_release(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    order: Order,
+    waited: Waited,
+    credited: Credited,
+    program: Program,
+    reliance: Reliance,
+    row: int,
+    first: int,
+    time: int,
+) -> int:
+    """Credit the waits since the cover `first` that a release comes after; return the number of needs."""
+    mine, released = program.thread[row], credited.released
+    for one in range(len(order.length)):
+        for number in range(program.threads):
+            upto = work_waited_for(order, waited, number, one)
+            if upto > released[one] and number != mine:
+                count = rely_on_others(
+                    needs, count, covers, order, waited, reliance, NEED_RELEASE, row, number, one,
+                    max(released[one], waited.most[mine, one]), first, time,
+                )  # fmt: skip
+            elif upto > released[one] and waited.stays[number, one] < upto:
+                kept = rely(needs, count, covers, waited, NEED_RELEASE, number, one, upto, time)
+                waited.stays[number, one] = kept
+                count += 1
+        for number in range(program.threads):
+            released[one] = max(released[one], waited.most[number, one])
+    return count
+
+
+@inner
+def need_for_always(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    order: Order,
+    waited: Waited,
+    credited: Credited,
+    program: Program,
+    reliance: Reliance,
+    mine: int,
+    time: int,
+) -> int:
+    """Credit a wait that ended with what is always used of the work that it covers; return the number of needs."""
+    for one in range(waited.covering.shape[1]):
+        upto = waited.covering[mine, one]
+        if upto == 0:
+            continue
+        place = credited.always_next[mine, one]
+        while place < reliance.always_start[one + 1]:
+            used = order.position[reliance.always[place]]
+            if used == 0 or used > upto:
+                break
+            rely(needs, count, covers, waited, len(reliance.operation) + place, mine, one, used, time)
+            count += 1
+            if not certainly_covers(covers, waited.latest[mine, one], program, reliance, reliance.always[place]):
+                break
+            place += 1
+        credited.always_next[mine, one] = place
+    return count
+
+
+@inner
+def need_for_held(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    order: Order,
+    waited: Waited,
+    held: Held,
+    mine: int,
+    time: int,
+) -> int:
+    """Credit the waits that may come before the CPU lets go what it holds back; return the number of needs."""
+    let_go(held, waited, mine)
+    for one in range(len(order.length)):
+        upto = work_waited_for(order, waited, mine, one)
+        if upto > held_apart(held, one) and waited.stays[mine, one] < upto:
+            waited.stays[mine, one] = rely(needs, count, covers, waited, NEED_ORDER, mine, one, upto, time)
+            count += 1
+    return count
+
+
+@inner
+def need_for_use(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    order: Order,
+    waited: Waited,
+    credited: Credited,
+    program: Program,
+    reliance: Reliance,
+    row: int,
+    needs_of: int,
+    time: int,
+) -> int:
+    """Credit the waits that a use of what an operation did relies on; return the number of needs.
+
+    If the accessing thread certainly comes after a wait that certainly covers the work, that is enough. If not, it
+    comes after some wait of some thread, and so after all that this thread waited for before: its first wait that
+    certainly covers the work is enough, whichever it is.
+    """
+    one = program.stream[reliance.operation[row]]
+    used = order.position[reliance.operation[row]]
+    accessor, slot = reliance.accessor[row], reliance.slot[row]
+    if used == 0 or (accessor >= 0 and credited.satisfied[slot, accessor]):
+        return count
+    cover, thread = certain_cover(covers, waited, program, reliance, row, one, used)
+    if cover >= 0:
+        credited.satisfied[slot, accessor] = True
+        if needs_of == OF_USES:
+            note_need(needs, count, covers, cover, row, thread, one, used, time)
+            if not reliance.own_source[row]:
+                stay(waited, covers, cover, thread)
+            return count + 1
+    elif needs_of == OF_OTHERS:
+        count = rely_on_any(needs, count, covers, waited, credited, program, reliance, row, one, used, time)
+    return count
+
+
+@inner
+def rely_on_any(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    waited: Waited,
+    credited: Credited,
+    program: Program,
+    reliance: Reliance,
+    row: int,
+    one: int,
+    used: int,
+    time: int,
+) -> int:
+    """Credit each thread's waits that a use may come after, up to the first that certainly covers what is used.
+
+    Returns the number of needs. Only if there is no other wait is it known to be the one that the use comes after.
+    """
+    slot, several, first = reliance.slot[row], 0, count
+    for thread in range(len(waited.most)):
+        if waited.most[thread, one] < used:
+            continue
+        cover = first_cover(covers, waited, thread, one, used)
+        several += 1 if cover == last_cover(covers, waited, thread, one, used) else 2
+        place = len(waited.most) + thread
+        if certainly_covers(covers, cover, program, reliance, reliance.operation[row]):
+            if not credited.satisfied[slot, place]:
+                credited.satisfied[slot, place] = True
+                note_need(needs, count, covers, cover, row, thread, one, used, time)
+                count += 1
+        else:
+            count = rely_on_all(needs, count, covers, waited, program, reliance, row, thread, one, used, time)
+    if several > 1:
+        needs[first:count, USE] = NEED_HANDOVER
+    return count
+
+
+@inner
+def rely_on_all(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    waited: Waited,
+    program: Program,
+    reliance: Reliance,
+    row: int,
+    thread: int,
+    one: int,
+    used: int,
+    time: int,
+) -> int:
+    """Credit a thread's waits that cover what is used, up to the first that certainly does; return the number of needs.
+
+    Those that were credited for what is used by others are left out.
+    """
+    operation, first = reliance.operation[row], count
+    latest, high = waited.latest[thread, one], -1
+    if waited.handed[thread, one] <= used:
+        high = waited.handed_high[thread, one]
+    low, cover, all_credited = latest, latest, True
+    while cover >= 0 and covers[cover, SYNCHRONIZATION] > operation:
+        low = cover
+        if cover == high:
+            low = cover = waited.handed_low[thread, one]
+        elif covers[cover, COVERED] >= used:
+            if certainly_covers(covers, cover, program, reliance, operation):
+                count, all_credited = first, False
+            note_need(needs, count, covers, cover, row, thread, one, used, time)
+            count += 1
+        cover = covers[cover, PREVIOUS]
+    if all_credited:
+        waited.handed_high[thread, one], waited.handed_low[thread, one] = latest, low
+        waited.handed[thread, one] = used
+    return count
+
+
+@inner
+def need_for_clock(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    order: Order,
+    waited: Waited,
+    credited: Credited,
+    reliance: Reliance,
+    row: int,
+    time: int,
+) -> int:
+    """Credit the waits between two reads of a clock; return the number of needs."""
+    mine, comparison, clock = reliance.operation[row], reliance.comparison[row], credited.clock
+    threads = len(waited.most)
+    at = mine if comparison == MAYBE_COMPARED else threads + mine
+    for one in range(len(order.length)):
+        known = clock[at, one]
+        for number in range(threads):
+            upto = work_waited_for(order, waited, number, one)
+            if upto <= known:
+                continue
+            clock[mine, one] = max(clock[mine, one], upto)
+            clock[at, one] = max(clock[at, one], upto)
+            if comparison == NOT_COMPARED or waited.stays[number, one] >= upto:
+                continue
+            # Whether one thread's read is ordered after another's wait is unknown.
+            certain = comparison == COMPARED and number == mine
+            need = NEED_TIMER if certain else NEED_MAYBE_TIMER
+            kept = rely(needs, count, covers, waited, need, number, one, upto, time)
+            if certain:
+                waited.stays[number, one] = kept
+            count += 1
+    return count
+
+
+@inner
+def rely(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    waited: Waited,
+    use: int,
+    thread: int,
+    stream: int,
+    upto: int,
+    time: int,
+) -> int:
+    """Credit a stream's work up to a number to the thread's last wait that covers it, which must exist.
+
+    Fills in row `count` of the needs. Returns up to which number that wait covers the stream's work.
+    """
+    cover = last_cover(covers, waited, thread, stream, upto)
+    note_need(needs, count, covers, cover, use, thread, stream, upto, time)
+    return int(covers[cover, COVERED])
+
+
+@inner
+def note_need(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    cover: int,
+    use: int,
+    thread: int,
+    stream: int,
+    used: int,
+    time: int,
+) -> None:
+    """Fill in row `count` of the needs: a use relies on the wait of a cover for a stream's work up to a number."""
+    needs[count, USE] = use
+    needs[count, RELIED_ON] = covers[cover, SYNCHRONIZATION]
+    needs[count, WAITED_BY] = thread
+    needs[count, RELIED_AT] = time
+    needs[count, USED_STREAM] = stream
+    needs[count, USED] = used
+
+
+@inner
+def rely_on_others(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    order: Order,
+    waited: Waited,
+    reliance: Reliance,
+    need: int,
+    row: int,
+    thread: int,
+    stream: int,
+    over: int,
+    first: int,
+    time: int,
+) -> int:
+    """Credit what an operation relies on beyond a stream's work `over` to the waits of another thread, `thread`.
+
+    The operation may come after any of them. So each counts that was that thread's first one for some work, from the
+    cover `first` on; of those that the operation is known to come after, the last one is enough.
+
+    Returns the number of needs.
+    """
+    knowledge = reliance.knowledge_at_start[row]
+    known = reliance.known[knowledge, thread] if knowledge >= 0 and thread < reliance.known.shape[1] else -1
+    place = order.before_stream[stream]
+    cover = waited.latest[thread, stream]
+    while cover >= first:
+        upto = order.last_work[place + covers[cover, COVERED]]
+        certain = covers[cover, ENDED_AT] <= known
+        if upto > over and (certain or upto > covers[cover, BEFORE]):
+            note_need(needs, count, covers, cover, need, thread, stream, upto, time)
+            count += 1
+            if certain:
+                over = upto
+        cover = covers[cover, PREVIOUS]
+    return count
+
+
+@inlined
+def larger(table: Integers, rows: int) -> Integers:
+    """Return a copy of the table with room for more than this many rows."""
+    copy = np.empty((2 * rows, table.shape[1]), np.int64)
+    copy[: len(table)] = table
+    return copy

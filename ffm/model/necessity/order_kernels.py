@@ -1,0 +1,159 @@
+"""Which work the GPU does after which other work, and which work is held back until the CPU lets it go."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ffm.model.compiled import inlined, inner
+from ffm.model.necessity.state import (
+    BLOCKING,
+    HOLD,
+    LEGACY,
+    RECORD,
+    SCOPE_CONTEXT,
+    SCOPE_EVENT,
+    SCOPE_STREAM,
+    WAIT_EVENT,
+    WORK,
+    Held,
+    Integers,
+    Order,
+    Program,
+    Waited,
+)
+
+
+@inlined
+def unordered(program: Program) -> Order:
+    """Return the state before the first operation."""
+    streams = len(program.stream_kind)
+    events = max(program.events, 1)
+    before_stream = np.zeros(streams + 1, np.int64)
+    for row in range(len(program.action)):
+        action = program.action[row]
+        if action in (WORK, RECORD, WAIT_EVENT, HOLD):
+            before_stream[program.stream[row] + 1] += 1
+    for one in range(streams):
+        before_stream[one + 1] += before_stream[one] + 1
+    return Order(
+        np.zeros(len(program.thread), np.int64),
+        np.zeros(streams, np.int64),
+        np.zeros((streams, streams), np.int64),
+        np.zeros(streams, np.int64),
+        np.zeros(streams, np.int64),
+        np.full(streams, -1, np.int64),
+        np.zeros((events, streams), np.int64),
+        np.full(events, -1, np.int64),
+        np.zeros(events, np.bool_),
+        np.zeros(before_stream[streams] + 1, np.int64),
+        before_stream,
+    )
+
+
+@inner
+def join(known: Integers, row: int, others: Integers, other: int) -> None:
+    """Extend one row of a table of vectors by what another row knows."""
+    for one in range(known.shape[1]):
+        known[row, one] = max(known[row, one], others[other, one])
+
+
+@inner
+def order_on_gpu(order: Order, program: Program, row: int) -> None:
+    """Note which work the GPU itself orders before an operation."""
+    own = program.stream[row]
+    context = program.stream_context[own]
+    if program.stream_kind[own] == LEGACY:
+        for other in range(len(program.stream_kind)):
+            if (
+                program.stream_kind[other] == BLOCKING
+                and program.stream_context[other] == context
+                and order.joined_by_legacy[other] != order.version[other]
+            ):
+                order.joined_by_legacy[other] = order.version[other]
+                join(order.behind, own, order.behind, other)
+    elif program.stream_kind[own] == BLOCKING:
+        legacy = program.legacy_of[context]
+        if legacy >= 0 and order.joined[own] != order.version[legacy]:
+            order.joined[own] = order.version[legacy]
+            join(order.behind, own, order.behind, legacy)
+    event = program.event[row]
+    if program.action[row] == WAIT_EVENT and event >= 0 and order.was_recorded[event]:
+        join(order.behind, own, order.recorded, event)
+
+
+@inner
+def put_on_stream(order: Order, waited: Waited, program: Program, row: int) -> None:
+    """Number the operation in its stream; a record keeps what it comes after."""
+    own = program.stream[row]
+    waited.enqueued_at[program.thread[row]] = program.start[row]
+    order.length[own] += 1
+    order.position[row] = order.length[own]
+    place = order.before_stream[own] + order.length[own]
+    works = program.action[row] in (WORK, HOLD)
+    order.last_work[place] = order.length[own] if works else order.last_work[place - 1]
+    order.behind[own, own] = order.length[own]
+    order.version[own] += 1
+    event = program.event[row]
+    if program.action[row] == RECORD and event >= 0:
+        order.was_recorded[event] = True
+        order.recorder[event] = row
+        for one in range(len(order.length)):
+            order.recorded[event, one] = order.behind[own, one]
+
+
+@inner
+def begin_wait(covering: Integers, order: Order, program: Program, row: int) -> None:
+    """Note up to which numbers the work of each stream will be done when a wait ends."""
+    scope, own, event = program.scope[row], program.stream[row], program.event[row]
+    mine, streams = program.thread[row], len(order.length)
+    for one in range(streams):
+        covering[mine, one] = 0
+    if scope == SCOPE_CONTEXT:
+        for one in range(streams):
+            if program.stream_context[one] == program.context[row]:
+                join(covering, mine, order.behind, one)
+    elif scope == SCOPE_STREAM:
+        join(covering, mine, order.behind, own)
+        if program.stream_kind[own] == LEGACY:
+            for other in range(streams):
+                if (
+                    program.stream_kind[other] == BLOCKING
+                    and program.stream_context[other] == program.stream_context[own]
+                ):
+                    join(covering, mine, order.behind, other)
+    elif scope == SCOPE_EVENT and event >= 0 and order.was_recorded[event]:
+        join(covering, mine, order.recorded, event)
+
+
+@inner
+def work_waited_for(order: Order, waited: Waited, thread: int, stream: int) -> int:
+    """Return the last real work of a stream that a thread has waited for."""
+    return int(order.last_work[order.before_stream[stream] + waited.most[thread, stream]])
+
+
+@inner
+def hold_back(held: Held, order: Order, stream: int, row: int) -> None:
+    """Note an operation that the CPU may hold back."""
+    if held.since[stream] == 0:
+        held.since[stream] = order.position[row]
+        join(held.behind, stream, order.behind, stream)
+    held.upto[stream] = order.position[row]
+
+
+@inner
+def let_go(held: Held, waited: Waited, thread: int) -> None:
+    """Forget what was held back on streams where a thread has waited for the last of it."""
+    for one in range(len(held.since)):
+        if held.since[one] != 0 and waited.most[thread, one] >= held.upto[one]:
+            held.since[one] = 0
+            held.behind[one, :] = 0
+
+
+@inner
+def held_apart(held: Held, stream: int) -> int:
+    """Return up to which number a stream's work comes before all that is held back; the rest the CPU may put before."""
+    least = np.iinfo(np.int64).max
+    for one in range(len(held.since)):
+        if held.since[one] != 0:
+            least = min(least, held.behind[one, stream])
+    return int(least)
