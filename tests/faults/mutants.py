@@ -250,14 +250,14 @@ def make_results(folder: Path) -> None:
 
 def do_without_symbols(patch: pytest.MonkeyPatch) -> None:
     """Name no functions: that reads the program's files, which are not what is damaged here, and takes long."""
-    from ffm.instrument.probing.latency import WaitLatency
+    from ffm.instrument.probing.latency import DriverTimes
     from ffm.stages import analysis, tracing
     from ffm.symbols.symbolizer import Symbolizer
 
     patch.setattr(Symbolizer, "resolve", lambda _, locations: [[] for _ in locations])
     patch.setattr(analysis.BufferNames, "names", lambda *_: {})
     patch.setattr(tracing, "compute_capability", lambda _: 0)
-    patch.setattr(tracing, "wait_latency", lambda _: WaitLatency(0, "not measured here"))
+    patch.setattr(tracing, "wait_latency", lambda _: DriverTimes(0, "not measured here"))
 
 
 if __name__ == "__main__":
