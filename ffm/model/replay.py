@@ -306,6 +306,8 @@ class Replay:
         probes = replay_kernels.Probes(np.where(alone, probe, 0), start, wait)
         manner = self._manner(strict=False, jump=False, recurs=False, waking=self.inference.latency_ns)
         self._run(len(timeline), self.inference.likely, _NOTHING, manner, probes)
+        # Calls that several threads make at once may reach the GPU in another order, and so seem to wait longer.
+        wait, start = np.where(alone, wait, timeline.wait), np.where(alone, start, timeline.start)
         duration = timeline.duration - timeline.wait + wait
         gap = timeline.gap.copy()
         following = timeline.thread[1:] == timeline.thread[:-1]

@@ -359,6 +359,19 @@ def test_threads_are_not_moved_against_each_other_for_the_probes() -> None:
     assert found.gap.tolist() == [900, timeline.gap[1], 900, timeline.gap[3]]
 
 
+def test_the_waits_of_several_threads_stay_as_measured_for_the_probes() -> None:
+    """Calls that several threads make at once may reach the GPU in another order, and it then seems to work longer."""
+    launch = Call(Action.ENQUEUE, Kind.LAUNCH, own=5_000, gpu=10_000)
+    timeline, work, gpu = traced([launch, Call(Action.WAIT_CONTEXT, SYNC, own=5_000)])
+    timeline = dataclasses.replace(timeline, thread=np.array([0, 1], np.int32))
+    work = dataclasses.replace(work, process_of_thread=np.zeros(2, np.int32))
+    inference = given_gpu_times(timeline, work, gpu)
+    longer = dataclasses.replace(inference.likely, gpu=100 * gpu)
+    found = Replay(timeline, work, dataclasses.replace(inference, likely=longer)).without_probes(np.full(2, 100))
+    assert found.wait.tolist() == timeline.wait.tolist()
+    assert found.duration.tolist() == timeline.duration.tolist()
+
+
 @given(programs(streams=2).filter(bool), st.data())
 @settings(max_examples=200, deadline=None)
 def test_disjoint_groups_of_waits_never_add_up_to_more_than_the_run(calls: list[Call], data: st.DataObject) -> None:
