@@ -64,11 +64,13 @@ void ffm_python_found(const ffm_python *found)
     __atomic_store_n(&ffm_python_readable, true, __ATOMIC_RELEASE);
 }
 
+/* An interpreter has one type of code. Once it is known, no other object is looked into: a sample can find a frame that
+ * is just being left, whose code is freed and may be something else. */
 static bool is_code(const char *object)
 {
     const char *type = pointer_at(object, python.at.object - 8);
-    if (__builtin_expect(type == python.code_type, 1))
-        return true;
+    if (python.code_type != NULL)
+        return type == python.code_type;
     if (strcmp(pointer_at(type, python.at.object + 8), "code") != 0)
         return false;
     python.code_type = type;

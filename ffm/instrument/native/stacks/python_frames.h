@@ -1,7 +1,8 @@
 /* The active Python functions of a thread, read from the interpreter's own frames.
  *
- * The thread itself reads them while it is inside a call, so they cannot change meanwhile. Nothing here calls the
- * interpreter, except for its function that finds the thread's state and needs no lock; nothing allocates. */
+ * The thread itself reads them: inside a call, where they cannot change meanwhile, or in the handler of a sample, where
+ * the innermost one may be changing. Nothing here calls the interpreter, except for its function that finds the
+ * thread's state and needs no lock; nothing allocates. */
 #ifndef FFM_PYTHON_FRAMES_H
 #define FFM_PYTHON_FRAMES_H
 
