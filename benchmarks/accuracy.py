@@ -15,8 +15,8 @@ Where permitted (root), programs run at real-time priority (SCHED_FIFO), so that
 them. Otherwise, or with more threads than CPUs, expect single runs to differ by more than the smaller savings.
 
 If the program needs a twin's waits as it is written (a twin reads the status later, or orders streams by an event), or
-ffm does not name them as problems, `named` is false, and the estimate is what removing them would save according to
-`ffm site`. `named_share` says how much of the waiting time has a verdict as a problem. Prints a table; writes
+ffm does not call them unnecessary, `named` is false, and the estimate is what removing them would save according to
+`ffm site`. `named_share` says how much of the waiting time counts as unnecessary. Prints a table; writes
 `benchmarks/results/accuracy.json` and a picture next to it.
 """
 
@@ -45,6 +45,7 @@ from rich.console import Console
 from rich.table import Table
 from twins import NAMES, command_of, exit_status, measure_each, sample_parser, truth_of, write_rows
 
+from ffm.model.timeline import Problem
 from ffm.results.analysis_document import Analysis
 from ffm.results.folder import ResultsFolder
 from ffm.results.stored import open_results
@@ -59,7 +60,7 @@ GOAL = (0.9, 1.1)
 """docs/architecture.md#goals: estimate over measured saving."""
 
 NAMED = 0.9
-"""A twin's problem counts as named if this share of the waiting time at its call sites has a verdict as a problem."""
+"""A twin's problem counts as named if this share of the waiting time at its call sites counts as unnecessary."""
 
 RANKS = {"amg": 2}
 """Samples that run under an MPI launcher, if there is one, with this many processes."""
@@ -145,7 +146,8 @@ def estimate(folder: Path, entries: list[dict[str, Any]]) -> Estimate:
     rows = np.isin(timeline.site, sites)
     waiting = rows & (timeline.wait > 0)
     waited = int(timeline.wait[waiting].sum())
-    share = int(timeline.wait[waiting & (timeline.problem != 0)].sum()) / waited if waited else 0.0
+    named = (timeline.problem & Problem.UNNECESSARY_SYNCHRONIZATION) != 0  # not those that are to be moved
+    share = int(timeline.wait[waiting & named].sum()) / waited if waited else 0.0
     benefit = results.estimates.of_rows(rows)
     seconds = {"replay": benefit.replay_s, "carry": benefit.carry_s, "bound": benefit.bound_s}
     interval = benefit.low_s, benefit.high_s
