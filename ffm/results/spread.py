@@ -4,11 +4,15 @@ Any `concurrent.futures.Executor` runs them. What all blocks need lies in a file
 of one machine share its memory; processes elsewhere must see the same file system. A block gives the same numbers
 wherever it runs. One that its process cannot do, because it was killed or does not see the file, is done here: what
 goes wrong there costs time, and no result.
+
+Who may write to the results folder could put another file there. So each block is told a digest of the part of the file
+that is unpickled; the rest are numbers.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import mmap
 import pickle
 import tempfile
@@ -50,10 +54,11 @@ class Spread:
         if len(fixes) < 2 or visits < self.least_visits:
             return [replay.replayed(fix) for fix in fixes]
         try:
-            with shared((replay, fixes), self.folder) as path:
+            with shared((replay, fixes), self.folder) as (path, digest):
                 executor = self.start()
                 waiting = [
-                    executor.submit(_replay_block, str(path), number, __version__) for number in range(len(fixes))
+                    executor.submit(_replay_block, str(path), digest, number, __version__)
+                    for number in range(len(fixes))
                 ]
                 return [
                     self._result(future, functools.partial(replay.replayed, fix))
@@ -77,8 +82,8 @@ def _told(error: Exception) -> str:
 
 
 @contextmanager
-def shared(value: object, folder: Path) -> Iterator[Path]:
-    """Write a value to a file that `mapped` reads; the file is only there until the end.
+def shared(value: object, folder: Path) -> Iterator[tuple[Path, bytes]]:
+    """Write a value to a file that `mapped` reads, and give its digest; the file is only there until the end.
 
     Raises:
         OSError: It cannot be written.
@@ -93,20 +98,24 @@ def shared(value: object, folder: Path) -> Iterator[Path]:
             file.write(bytes(-file.tell() % ALIGNMENT))
             file.write(column)
         file.flush()
-        yield Path(file.name).absolute()
+        yield Path(file.name).absolute(), hashlib.sha256(header).digest()
 
 
 @functools.lru_cache(maxsize=1)
-def mapped(path: str) -> Any:
+def mapped(path: str, digest: bytes) -> Any:
     """Return the value in a file of `shared`. Its columns are mapped; what is written to them stays in this process.
 
     Raises:
         OSError: The file is not there.
+        RuntimeError: It is another file.
     """
     with Path(path).open("rb") as file:
         content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
     place = _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES], "little")
-    pickled, lengths = pickle.loads(content[_LENGTH_BYTES:place])
+    header = content[_LENGTH_BYTES:place]
+    if hashlib.sha256(header).digest() != digest:
+        raise RuntimeError(f"{path} is not the file that was written for this analysis")
+    pickled, lengths = pickle.loads(header)
     columns = []
     for length in lengths:
         place += -place % ALIGNMENT
@@ -115,7 +124,7 @@ def mapped(path: str) -> Any:
     return pickle.loads(pickled, buffers=columns)
 
 
-def _replay_block(path: str, number: int, version: str) -> tuple[float, float, float, float]:
+def _replay_block(path: str, digest: bytes, number: int, version: str) -> tuple[float, float, float, float]:
     """Replay one of the fixes in a file of `shared`; in a process of an executor.
 
     Raises:
@@ -124,6 +133,6 @@ def _replay_block(path: str, number: int, version: str) -> tuple[float, float, f
     """
     if version != __version__:
         raise RuntimeError(f"ffm {__version__} runs there, and {version} here")
-    replay, fixes = mapped(path)
+    replay, fixes = mapped(path, digest)
     found: Replayed = replay.replayed(fixes[number])
     return found.likely_s, found.low_s, found.high_s, found.touched_s

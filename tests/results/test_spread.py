@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
@@ -95,7 +96,7 @@ def test_what_cannot_be_shared_is_done_here(findings: Findings, tmp_path: Path) 
 
 
 def test_a_block_that_fails_is_done_here(findings: Findings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(path: str, number: int, version: str) -> Replayed:
+    def fail(path: str, digest: bytes, number: int, version: str) -> Replayed:
         raise OSError("no such file system there")
 
     monkeypatch.setattr("ffm.results.spread._replay_block", fail)
@@ -119,16 +120,23 @@ def test_another_version_of_ffm_does_no_block(findings: Findings, tmp_path: Path
 
 def test_columns_are_shared_and_stay_as_they_are(tmp_path: Path) -> None:
     columns = {"a": np.arange(1000), "b": np.zeros(3, np.uint8), "none": np.zeros(0, np.int32)}
-    with shared(columns, tmp_path) as path:
-        found = mapped(str(path))
+    with shared(columns, tmp_path) as (path, digest):
+        found = mapped(str(path), digest)
         assert {name: column.tolist() for name, column in found.items()} == {
             name: column.tolist() for name, column in columns.items()
         }
         found["a"][0] = 7  # a kernel is compiled for columns that may be written to
         mapped.cache_clear()
-        assert mapped(str(path))["a"][0] == 0
+        assert mapped(str(path), digest)["a"][0] == 0
     mapped.cache_clear()
     assert not path.exists()
+
+
+def test_a_file_that_somebody_else_put_there_is_not_unpickled(tmp_path: Path) -> None:
+    with shared({"a": np.arange(3)}, tmp_path) as (path, digest), shared(print, tmp_path) as (other, _):
+        shutil.copyfile(other, path)
+        with pytest.raises(RuntimeError, match="is not the file that was written for this analysis"):
+            mapped(str(path), digest)
 
 
 def test_a_pool_gives_the_same_analysis_though_one_process_is_killed(findings: Findings, tmp_path: Path) -> None:
