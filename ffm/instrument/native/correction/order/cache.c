@@ -24,7 +24,7 @@ typedef struct {
 static struct {
     copy copies[COPIES + 1];
     uint32_t bins[BINS];
-    size_t bytes, limit;
+    size_t bytes, limit; /* limit: 0 until the first copy is to be kept */
     uint64_t uses;
 } cache;
 
@@ -106,6 +106,8 @@ static copy *least_used(void)
 static uint64_t make_room(size_t bytes, bool at_once, bool *possible)
 {
     pthread_mutex_lock(&ffm_lock);
+    if (cache.limit == 0)
+        cache.limit = ffm_allowance_device(ffm_free_device_memory());
     uint64_t address = 0;
     *possible = bytes + (at_once ? cache.bytes : 0) <= cache.limit;
     if (*possible && cache.bytes + bytes > cache.limit)
@@ -146,8 +148,6 @@ static bool fill(const ffm_content_key *content, uint64_t address, uint64_t from
 
 void ffm_cache_keep(const ffm_content_key *content, uint64_t from, uint64_t stream, bool at_once)
 {
-    if (__atomic_load_n(&cache.limit, __ATOMIC_RELAXED) == 0)
-        __atomic_store_n(&cache.limit, ffm_allowance_device(ffm_free_device_memory()), __ATOMIC_RELAXED);
     bool possible;
     uint64_t old;
     while ((old = make_room(rounded(content->bytes), at_once, &possible)) != 0)
@@ -164,7 +164,10 @@ void ffm_cache_keep(const ffm_content_key *content, uint64_t from, uint64_t stre
 
 size_t ffm_cache_bytes(void)
 {
-    return __atomic_load_n(&cache.bytes, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&ffm_lock);
+    size_t bytes = cache.bytes;
+    pthread_mutex_unlock(&ffm_lock);
+    return bytes;
 }
 
 bool ffm_cache_give_back(void)
