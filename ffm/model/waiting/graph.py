@@ -100,32 +100,25 @@ def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, time
         cause=np.full(rows, -1, np.int64),
         waited=np.zeros(rows, np.int64),
     )
-    run(
-        graph_kernels.link,
-        rows,
-        inference.order,
-        timeline.thread,
-        timeline.start,
-        timeline.duration,
-        timeline.wait,
-        work.action,
-        work.stream,
-        work.event,
-        work.process_of_thread,
-        work.legacy,
-        work.apart,
-        work.streams,
-        work.events,
-        0 if known else WAITED_NS,
-        np.where(began >= 0, work.measured.clip(0), times.gpu) if known else times.gpu,
-        began,
-        graph.gpu_begin,
-        graph.gpu_end,
-        graph.gpu_after,
-        graph.gpu_reason,
-        graph.cause,
-        graph.waited,
+    calls = graph_kernels.Calls(
+        thread=timeline.thread,
+        start=timeline.start,
+        duration=timeline.duration,
+        wait=timeline.wait,
+        action=work.action,
+        stream=work.stream,
+        event=work.event,
+        gpu=np.where(began >= 0, work.measured.clip(0), times.gpu) if known else times.gpu,
+        began=began,
+        process_of_thread=work.process_of_thread,
+        legacy=work.legacy,
+        apart=work.apart,
     )
+    links = graph_kernels.Links(
+        graph.gpu_begin, graph.gpu_end, graph.gpu_after, graph.gpu_reason, graph.cause, graph.waited
+    )
+    threshold = 0 if known else WAITED_NS
+    run(graph_kernels.link, rows, inference.order, calls, links, work.streams, work.events, threshold)
     if known:
         _find_shared_engines(graph, timeline, work, inference.order)
     return graph

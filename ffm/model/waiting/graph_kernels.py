@@ -7,7 +7,7 @@ those of `Timeline` and `DeviceWork`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,114 +33,151 @@ BY_LEGACY = 3
 """Values of `ffm.model.waiting.graph.Reason`."""
 
 
+class Calls(NamedTuple):
+    """What the rows do, and on which streams."""
+
+    thread: Columns
+    start: Columns
+    duration: Columns
+    wait: Columns
+    action: Columns
+    stream: Columns
+    event: Columns
+    gpu: Columns
+    """Nanoseconds of each row's GPU work."""
+    began: Columns
+    """When that began, or -1 if that follows from the order of streams."""
+    process_of_thread: Columns
+    legacy: Columns
+    apart: Columns
+
+
+class Links(NamedTuple):
+    """The columns of `ffm.model.waiting.graph.Graph`."""
+
+    gpu_begin: Columns
+    gpu_end: Columns
+    gpu_after: Columns
+    gpu_reason: Columns
+    cause: Columns
+    waited: Columns
+
+
+class Places(NamedTuple):
+    """What later work or a wait can come after: the work of each stream, of each process, ..."""
+
+    over: Columns
+    """When the work of each place is done."""
+    row: Columns
+    """The last row of it; -1 if there is none."""
+    reason: Columns
+    """Why later work of the place comes after that row."""
+    processes: int
+    """The place of all work of process 0; the other processes' follow, as in the other ranges of places."""
+    ordered: int
+    """The place of all that the legacy stream of process 0 orders."""
+    events: int
+    """The place of the work before event 0. The last place is that of no event, as the one before `processes` is that
+    of no stream."""
+
+
 @inner
-def over_after(place: int, end: int, row: int, over: Columns, over_row: Columns) -> bool:
-    """Return whether work that is over at `end` ends what `place` stands for, which then has it and its row."""
-    if end < over[place]:
+def done_later(places: Places, place: int, end: int, row: int) -> bool:
+    """Return whether work of a row, over at `end`, ends what a place stands for, which then has both."""
+    if end < places.over[place]:
         return False
-    over[place] = end
-    over_row[place] = row
+    places.over[place] = end
+    places.row[place] = row
     return True
 
 
-def link(
-    order: Columns,
-    thread: Columns,
-    start: Columns,
-    duration: Columns,
-    wait: Columns,
-    action: Columns,
-    stream: Columns,
-    event: Columns,
-    process_of_thread: Columns,
-    legacy: Columns,
-    apart: Columns,
-    streams: int,
-    events: int,
-    threshold: int,
-    gpu: Columns,
-    began: Columns,
-    gpu_begin: Columns,
-    gpu_end: Columns,
-    gpu_after: Columns,
-    gpu_reason: Columns,
-    cause: Columns,
-    waited: Columns,
-) -> None:
-    """Place the GPU's work, and fill in the columns of `ffm.model.waiting.graph.Graph`, which contain zeros, or -1 for
-    `gpu_after` and `cause`.
+@inner
+def put_work(calls: Calls, places: Places, links: Links, row: int, called: int) -> None:
+    """Place the GPU work of a row, which its call, over at `called`, puts on a stream."""
+    process = calls.process_of_thread[calls.thread[row]]
+    lane, legacy, began = calls.stream[row], calls.legacy[process], calls.began[row]
+    given = began >= 0
+    ready = min(called, began) if given else called  # if the work began while the call lasted, then
+    other = -1
+    if legacy >= 0 and legacy == lane:
+        other = places.ordered + process
+    elif legacy >= 0 and not calls.apart[lane]:
+        other = legacy
+    after = -1
+    reason = BY_LAUNCH
+    for kind in range(2):
+        before = lane if kind == 0 else other
+        # A dependency that was over only later was none: the profiler knows when the work began.
+        if before < 0 or places.row[before] < 0 or (given and places.over[before] > began):
+            continue
+        if places.over[before] > ready:
+            ready = places.over[before]
+            after = places.row[before]
+            reason = int(places.reason[lane]) if kind == 0 else BY_LEGACY
+    first = began if given else ready
+    end = first + calls.gpu[row]
+    links.gpu_begin[row] = first
+    links.gpu_end[row] = end
+    links.gpu_after[row] = after
+    links.gpu_reason[row] = reason
+    if done_later(places, lane, end, row):
+        places.reason[lane] = BY_STREAM
+    done_later(places, places.processes + process, end, row)
+    if not calls.apart[lane]:
+        done_later(places, places.ordered + process, end, row)
 
-    `gpu` contains the nanoseconds of each row's work, `began` when it began, or -1 if that follows from the order of
-    streams. A wait must last more than `threshold` nanoseconds to have waited for something.
+
+@inner
+def place_before(calls: Calls, places: Places, row: int, does: int) -> int:
+    """Return the place of the work that a row waits for, or records an event after."""
+    process = calls.process_of_thread[calls.thread[row]]
+    lane = calls.stream[row]
+    if does == WAIT_EVENT:
+        return int(places.events + calls.event[row]) if calls.event[row] >= 0 else len(places.over) - 1
+    if does == WAIT_CONTEXT or lane < 0:
+        return int(places.processes + process)
+    return int(places.ordered + process if calls.legacy[process] == lane else lane)
+
+
+@inner
+def wait_for(calls: Calls, places: Places, links: Links, row: int, does: int, target: int) -> None:
+    """Note the work of a place as the cause of a row's wait, unless it was over before."""
+    since = calls.start[row]
+    if does == ENQUEUE_AND_WAIT:
+        since += calls.duration[row] - calls.wait[row]
+    if places.row[target] >= 0 and places.over[target] > since:
+        links.cause[row] = places.row[target]
+        links.waited[row] = min(places.over[target], since + calls.wait[row]) - since
+
+
+def link(order: Columns, calls: Calls, links: Links, streams: int, events: int, threshold: int) -> None:
+    """Place the GPU's work, and fill in the links, which contain zeros, or -1 for `gpu_after` and `cause`.
+
+    A wait must last more than `threshold` nanoseconds to have waited for something.
     """
-    processes = len(legacy)
-    over = np.zeros(streams + 1, np.int64)  # when each stream's work is done,
-    over_row = np.full(streams + 1, -1, np.int64)  # the last row of it,
-    over_reason = np.zeros(streams + 1, np.uint8)  # and why later work of the stream comes after that row
-    latest = np.zeros(processes, np.int64)  # likewise for all work of a process
-    latest_row = np.full(processes, -1, np.int64)
-    ordered = np.zeros(processes, np.int64)  # and for all that the legacy stream orders
-    ordered_row = np.full(processes, -1, np.int64)
-    recorded = np.zeros(events + 1, np.int64)  # and for the work before each event
-    recorded_row = np.full(events + 1, -1, np.int64)
+    processes = len(calls.legacy)
+    size = streams + 1 + 2 * processes + events + 1
+    places = Places(
+        np.zeros(size, np.int64), np.full(size, -1, np.int64), np.zeros(streams + 1, np.uint8),
+        streams + 1, streams + 1 + processes, streams + 1 + 2 * processes,
+    )  # fmt: skip
     for place in range(len(order)):
         row = order[place]
-        process = process_of_thread[thread[row]]
-        does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
-        lane = stream[row]
-        is_legacy = legacy[process] >= 0 and legacy[process] == lane
-        own = duration[row] - wait[row]
-        for part in range(2):
-            enqueues = does == WAIT_AND_ENQUEUE if part == 1 else does in (ENQUEUE, ENQUEUE_AND_WAIT)
-            if enqueues and lane >= 0 and gpu[row] > 0:
-                given = began[row] >= 0
-                # The work comes when the call is over; if it began while the call lasted, then.
-                called = start[row] + (own if part == 0 else duration[row])
-                ready = min(called, began[row]) if given else called
-                after = np.int64(-1)
-                reason = BY_LAUNCH
-                for kind in range(2):
-                    if kind == 0:
-                        done, row_before, because = over[lane], over_row[lane], int(over_reason[lane])
-                    elif is_legacy:
-                        done, row_before, because = ordered[process], ordered_row[process], BY_LEGACY
-                    elif legacy[process] >= 0 and not apart[lane]:
-                        done, row_before, because = over[legacy[process]], over_row[legacy[process]], BY_LEGACY
-                    else:
-                        continue
-                    # A dependency that was over only later was none: the profiler knows when the work began.
-                    if row_before >= 0 and done > ready and not (given and done > began[row]):
-                        ready = done
-                        after = row_before
-                        reason = because
-                first = began[row] if given else ready
-                gpu_begin[row] = first
-                gpu_end[row] = first + gpu[row]
-                gpu_after[row] = after
-                gpu_reason[row] = reason
-                if over_after(lane, gpu_end[row], row, over, over_row):
-                    over_reason[lane] = BY_STREAM
-                over_after(process, gpu_end[row], row, latest, latest_row)
-                if not apart[lane]:
-                    over_after(process, gpu_end[row], row, ordered, ordered_row)
-            if part == 1:
-                break
-            target, target_row = over[lane], over_row[lane]
-            if does == WAIT_CONTEXT or lane < 0:
-                target, target_row = latest[process], latest_row[process]
-            elif is_legacy:
-                target, target_row = ordered[process], ordered_row[process]
-            if does == RECORD_EVENT and event[row] >= 0:
-                recorded[event[row]], recorded_row[event[row]] = target, target_row
-            elif does == STREAM_WAIT_EVENT and event[row] >= 0 and lane >= 0:
-                if recorded[event[row]] > over[lane]:
-                    over_after(lane, recorded[event[row]], recorded_row[event[row]], over, over_row)
-                    over_reason[lane] = BY_EVENT
-            elif ENQUEUE_AND_WAIT <= does <= WAIT_EVENT and wait[row] > threshold:
-                after_own = start[row] + own if does == ENQUEUE_AND_WAIT else start[row]
-                if does == WAIT_EVENT:
-                    number = event[row] if event[row] >= 0 else events
-                    target, target_row = recorded[number], recorded_row[number]
-                if target_row >= 0 and target > after_own:
-                    cause[row] = target_row
-                    waited[row] = min(target, after_own + wait[row]) - after_own
+        does = calls.action[row] if calls.action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
+        lane, event = calls.stream[row], calls.event[row]
+        enqueues = lane >= 0 and calls.gpu[row] > 0
+        if enqueues and does in (ENQUEUE, ENQUEUE_AND_WAIT):
+            put_work(calls, places, links, row, calls.start[row] + calls.duration[row] - calls.wait[row])
+        if does == RECORD_EVENT and event >= 0:
+            target = place_before(calls, places, row, does)
+            places.over[places.events + event] = places.over[target]
+            places.row[places.events + event] = places.row[target]
+        elif does == STREAM_WAIT_EVENT and event >= 0 and lane >= 0:
+            recorded = places.events + event
+            if places.over[recorded] > places.over[lane]:
+                done_later(places, lane, places.over[recorded], places.row[recorded])
+                places.reason[lane] = BY_EVENT
+        elif ENQUEUE_AND_WAIT <= does <= WAIT_EVENT and calls.wait[row] > threshold:
+            wait_for(calls, places, links, row, does, place_before(calls, places, row, does))
+        if enqueues and does == WAIT_AND_ENQUEUE:
+            put_work(calls, places, links, row, calls.start[row] + calls.duration[row])

@@ -187,31 +187,29 @@ def find_stretches(
     over = end
     last_call, last_work = int(np.argmax(over)), int(np.argmax(graph.gpu_end))
     ends_on_gpu = graph.gpu_end[last_work] > over[last_call]
+    ways = path_kernels.Ways(
+        thread=timeline.thread,
+        gpu_begin=graph.gpu_begin,
+        gpu_end=graph.gpu_end,
+        gpu_after=graph.gpu_after,
+        jumps=jumps,
+        leads=leads,
+        led=led,
+        parent=related.parent,
+        joined=related.joined,
+    )
     stretches = run(
         path_kernels.walk,
         len(timeline),
-        timeline.start,
-        timeline.duration,
-        timeline.wait,
-        timeline.thread,
-        work.action,
-        graph.gpu_begin,
-        graph.gpu_end,
-        graph.gpu_after,
-        graph.cause,
-        begins,
-        jumps,
-        related.parent,
-        related.joined,
-        leads,
-        led,
+        _rows(timeline, work, graph, begins),
+        ways,
         int(timeline.start.min()),
         int(max(over[last_call], graph.gpu_end[last_work])),
-        -1 if ends_on_gpu else int(timeline.thread[last_call]),
+        path_kernels.GPU_WORK if ends_on_gpu else int(timeline.thread[last_call]),
         last_work,
     )
     columns = list(stretches)
-    del stretches, leads, led, jumps
+    del stretches, leads, led, jumps, ways
     for place, column in enumerate(columns):  # one after the other: they can be the largest of all
         columns[place] = column[::-1].copy()
         del column
@@ -241,24 +239,21 @@ def _cut(timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretche
     """Cut stretches by rows."""
     number = len(work.process_of_thread)
     begins = np.searchsorted(timeline.thread, np.arange(number + 1)).astype(np.int64)
-    row, part, since, until = run(
+    part, row, since, until = run(
         path_kernels.cut,
         len(timeline),
-        stretches.kind,
-        stretches.where,
-        stretches.begin,
-        stretches.end,
-        timeline.start,
-        timeline.duration,
-        timeline.wait,
-        work.action,
-        graph.cause,
-        begins,
+        path_kernels.Pieces(stretches.kind, stretches.where, stretches.begin, stretches.end),
+        _rows(timeline, work, graph, begins),
         0 if work.began is not None else WAITED_NS,
         LATEST_LAUNCH_NS,
     )
     lane = np.where(part == Part.GPU, number + work.stream[row], timeline.thread[row])
     return Path(row, part, since, until, lane)
+
+
+def _rows(timeline: Timeline, work: DeviceWork, graph: Graph, begins: NDArray[np.int64]) -> path_kernels.Rows:
+    """Return what both passes are told of the rows."""
+    return path_kernels.Rows(timeline.start, timeline.duration, timeline.wait, work.action, graph.cause, begins)
 
 
 def _leads(

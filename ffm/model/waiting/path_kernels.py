@@ -6,11 +6,12 @@ As in `ffm.model.kernels`, nothing is compiled here. Columns are those of `Timel
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.compiled import inlined, inner
 from ffm.model.numbers import ENQUEUE_AND_WAIT, SET_AND_WAIT, WAIT_AND_ENQUEUE, WAIT_EVENT, WAIT_THREAD
 
 Columns = NDArray[Any]
@@ -19,6 +20,10 @@ ON_HOST = 0
 ON_GPU = 1
 BETWEEN = 2
 """What a stretch is: of a thread, of GPU work, or the time from a cause until the GPU began the work."""
+
+GPU_WORK = -1
+NOWHERE = -2
+"""Where a path continues if not on a thread: with GPU work; it is over."""
 
 START = 0
 CALL = 1
@@ -29,172 +34,190 @@ GPU = 5
 """Values of `ffm.model.waiting.path.Part`."""
 
 
-def walk(
-    start: Columns,
-    duration: Columns,
-    wait: Columns,
-    thread: Columns,
-    action: Columns,
-    gpu_begin: Columns,
-    gpu_end: Columns,
-    gpu_after: Columns,
-    cause: Columns,
-    begins: Columns,
-    jumps: Columns,
-    parent: Columns,
-    joined: Columns,
-    leads: Columns,
-    led: Columns,
-    first: int,
-    last: int,
-    last_thread: int,
-    last_row: int,
-) -> tuple[Columns, Columns, Columns, Columns]:
+class Rows(NamedTuple):
+    """The rows of a run, and where each thread's begin."""
+
+    start: Columns
+    duration: Columns
+    wait: Columns
+    action: Columns
+    cause: Columns
+    begins: Columns
+    """Shape (threads + 1,)."""
+
+
+class Ways(NamedTuple):
+    """Where the path leads from a row or a thread."""
+
+    thread: Columns
+    gpu_begin: Columns
+    gpu_end: Columns
+    gpu_after: Columns
+    jumps: Columns
+    """Where the path leaves a thread, ascending: 2 * row for each row before which its thread waited for another
+    thread, and 2 * row + 1 for each row whose wait has a cause.
+    """
+    leads: Columns
+    """For the former, the row of the other thread, or of the work after which that waited,"""
+    led: Columns
+    """and until when the thread waited."""
+    parent: Columns
+    joined: Columns
+
+
+class Pieces(NamedTuple):
+    """What was found so far, and room for more."""
+
+    kind: Columns
+    where: Columns
+    begin: Columns
+    end: Columns
+
+
+@inlined
+def room(size: int) -> Pieces:
+    """Return room for so many pieces."""
+    return Pieces(
+        np.zeros(size, np.uint8), np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
+    )
+
+
+@inlined
+def enlarged(pieces: Pieces) -> Pieces:
+    """Return pieces with twice the room."""
+    more = room(len(pieces.kind))
+    return Pieces(
+        np.concatenate((pieces.kind, more.kind)),
+        np.concatenate((pieces.where, more.where)),
+        np.concatenate((pieces.begin, more.begin)),
+        np.concatenate((pieces.end, more.end)),
+    )
+
+
+@inner
+def add(pieces: Pieces, found: int, kind: int, where: int, begin: int, end: int) -> int:
+    """Add a piece unless it is empty; return how many there are."""
+    if begin >= end:
+        return found
+    pieces.kind[found] = kind
+    pieces.where[found] = where
+    pieces.begin[found] = begin
+    pieces.end[found] = end
+    return found + 1
+
+
+@inner
+def leave_thread(rows: Rows, ways: Ways, on: int, limit: int, now: int, first: int) -> tuple[int, int, int, int]:
+    """Go back on a thread, from `now` and the last of the jumps below `limit`, to where it waited.
+
+    Returns when that was, the thread on which the path continues (or `GPU_WORK` or `NOWHERE`) and the limit there, and
+    the row of the GPU work.
+    """
+    index = np.searchsorted(ways.jumps, limit) - 1
+    if index < 0 or ways.jumps[index] < 2 * rows.begins[on]:
+        parent = ways.parent[on]
+        if parent < 0:
+            return first, NOWHERE, 0, -1
+        return min(rows.start[rows.begins[on]], now), parent, 2 * ways.joined[on], -1
+    row = ways.jumps[index] // 2
+    if ways.jumps[index] % 2 == 1:
+        cause = rows.cause[row]
+        return min(ways.gpu_end[cause], rows.start[row] + rows.duration[row], now), GPU_WORK, 0, cause
+    ended = ways.leads[row]
+    return min(ways.led[row], now), ways.thread[ended], 2 * ended + 2, -1
+
+
+def walk(rows: Rows, ways: Ways, first: int, last: int, last_thread: int, last_row: int) -> Pieces:
     """Walk from the end of the run, `last`, to its begin, `first`.
 
-    It starts on the thread `last_thread` or, if that is -1, with the GPU work of `last_row`. `begins`, shape (threads +
-    1,), is where each thread's rows begin. `jumps` contains, ascending, 2 * row for each row before which its thread
-    waited, until `led[row]`, for the row `leads[row]` of another thread or the work after it, and 2 * row + 1 for each
-    row whose wait has a cause: only there the path leaves a thread.
+    It starts on the thread `last_thread` or, if that is -1, with the GPU work of `last_row`.
 
     Returns the stretches, latest first: what each is, its thread (`ON_HOST`) or row, its begin and its end. They join,
     and every step leads to a row that was visited earlier, or to an earlier time.
     """
-    size = 1024
-    kind = np.zeros(size, np.uint8)
-    where = np.zeros(size, np.int64)
-    begin = np.zeros(size, np.int64)
-    end = np.zeros(size, np.int64)
+    pieces = room(1024)
     found = 0
     now = last
     on = last_thread
-    limit = 2 * begins[on + 1] if on >= 0 else 0
+    limit = 2 * rows.begins[on + 1] if on >= 0 else 0
     row = last_row
-    while True:
-        if found + 2 >= size:
-            kind = np.concatenate((kind, np.zeros(size, np.uint8)))
-            where = np.concatenate((where, np.zeros(size, np.int64)))
-            begin = np.concatenate((begin, np.zeros(size, np.int64)))
-            end = np.concatenate((end, np.zeros(size, np.int64)))
-            size *= 2
+    while on != NOWHERE:
+        if found + 2 >= len(pieces.kind):
+            pieces = enlarged(pieces)
         if on >= 0:
-            index = np.searchsorted(jumps, limit) - 1
-            over = False
-            following = -1  # the thread on which the path continues; -1: on the GPU
-            if index < 0 or jumps[index] < 2 * begins[on]:
-                following = parent[on]
-                over = following < 0
-                then = first if over else min(start[begins[on]], now)
-                if not over:
-                    limit = 2 * joined[on]
-            elif jumps[index] % 2 == 1:
-                waiting = jumps[index] // 2
-                row = cause[waiting]
-                then = min(gpu_end[row], start[waiting] + duration[waiting], now)
-            else:
-                ended = leads[jumps[index] // 2]
-                following = thread[ended]
-                then = min(led[jumps[index] // 2], now)
-                limit = 2 * ended + 2
-            if then < now:
-                kind[found], where[found], begin[found], end[found] = ON_HOST, on, then, now
-                found += 1
-            if over:
-                break
+            before = on
+            then, on, limit, row = leave_thread(rows, ways, before, limit, now, first)
+            found = add(pieces, found, ON_HOST, before, then, now)
             now = then
-            on = following
             continue
-        then = min(gpu_begin[row], now)
-        if then < now:
-            kind[found], where[found], begin[found], end[found] = ON_GPU, row, then, now
-            found += 1
-            now = then
-        after = gpu_after[row]
-        waits_first = action[row] == WAIT_AND_ENQUEUE
+        then = min(ways.gpu_begin[row], now)
+        found = add(pieces, found, ON_GPU, row, then, now)
+        now = then
+        after = ways.gpu_after[row]
+        waits_first = rows.action[row] == WAIT_AND_ENQUEUE
         if after >= 0:
-            then = min(gpu_end[after], now)
+            then = min(ways.gpu_end[after], now)
         else:
-            called = start[row] + (duration[row] if waits_first else duration[row] - wait[row])
-            then = min(called, now)
-        if then < now:
-            kind[found], where[found], begin[found], end[found] = BETWEEN, row, then, now
-            found += 1
-            now = then
-        if after >= 0:
-            row = after
-        else:
-            on = thread[row]
+            then = min(rows.start[row] + rows.duration[row] - (0 if waits_first else rows.wait[row]), now)
+        found = add(pieces, found, BETWEEN, row, then, now)
+        now = then
+        if after < 0:
+            on = ways.thread[row]
             limit = 2 * row + (2 if waits_first else 1)
-    return kind[:found], where[:found], begin[:found], end[:found]
+        else:
+            row = after
+    return Pieces(pieces.kind[:found], pieces.where[:found], pieces.begin[:found], pieces.end[:found])
 
 
-def cut(
-    kind: Columns,
-    where: Columns,
-    begin: Columns,
-    end: Columns,
-    start: Columns,
-    duration: Columns,
-    wait: Columns,
-    action: Columns,
-    cause: Columns,
-    begins: Columns,
-    threshold: int,
-    latest_launch: int,
-) -> tuple[Columns, Columns, Columns, Columns]:
+@inner
+def cut_row(rows: Rows, row: int, now: int, end: int, threshold: int, pieces: Pieces, found: int) -> tuple[int, int]:
+    """Add the parts of a row between `now` and `end`; return how many pieces there are, and when the last one ends."""
+    does = rows.action[row] if rows.action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
+    waits_first = does == WAIT_THREAD or WAIT_AND_ENQUEUE <= does <= WAIT_EVENT
+    start, wait = rows.start[row], rows.wait[row]
+    over = start + rows.duration[row]
+    stalled = REST if rows.cause[row] >= 0 or wait <= threshold else UNKNOWN
+    first, second = (stalled, CALL) if waits_first else (CALL, stalled)
+    between = min(start + wait if waits_first else over - wait, end)
+    start = min(start, end)
+    over = min(over, end)
+    found = add(pieces, found, START, row, now, start)
+    now = max(now, start)
+    found = add(pieces, found, first, row, now, between)
+    now = max(now, between)
+    found = add(pieces, found, second, row, now, over)
+    now = max(now, over)
+    return add(pieces, found, WORK, row, now, end), max(now, end)
+
+
+def cut(stretches: Pieces, rows: Rows, threshold: int, latest_launch: int) -> Pieces:
     """Cut stretches, earliest first, into the parts of the rows that they cover.
 
-    Returns the row of each piece, what part of the row it is, its begin and its end. A wait without a cause that lasts
-    more than `threshold` nanoseconds is `UNKNOWN`, and so are more than `latest_launch` nanoseconds before GPU work for
+    Returns what part of a row each piece is, the row, its begin and its end. A wait without a cause that lasts more
+    than `threshold` nanoseconds is `UNKNOWN`, and so are more than `latest_launch` nanoseconds before GPU work for
     which nothing accounts. Before a thread's first row, the row is that one.
     """
-    size = 1024
-    row_of = np.zeros(size, np.int64)
-    part = np.zeros(size, np.uint8)
-    since = np.zeros(size, np.int64)
-    until = np.zeros(size, np.int64)
+    pieces = room(1024)
     found = 0
-    for number in range(len(kind)):
-        on = where[number]
-        now = begin[number]
-        row = on
-        if kind[number] == ON_HOST:
-            row = begins[on] + np.searchsorted(start[begins[on] : begins[on + 1]], now + 1) - 1
-            row = max(row, begins[on])
-        while now < end[number]:
-            if found + 5 >= size:
-                row_of = np.concatenate((row_of, np.zeros(size, np.int64)))
-                part = np.concatenate((part, np.zeros(size, np.uint8)))
-                since = np.concatenate((since, np.zeros(size, np.int64)))
-                until = np.concatenate((until, np.zeros(size, np.int64)))
-                size *= 2
-            if kind[number] != ON_HOST:
-                late = UNKNOWN if end[number] - now > latest_launch else REST
-                row_of[found], part[found] = row, GPU if kind[number] == ON_GPU else late
-                since[found], until[found] = now, end[number]
-                found += 1
-                break
-            does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
-            waits_first = does == WAIT_THREAD or WAIT_AND_ENQUEUE <= does <= WAIT_EVENT
-            own = duration[row] - wait[row]
-            following = end[number] if row + 1 == begins[on + 1] else start[row + 1]
-            stalled = REST if cause[row] >= 0 or wait[row] <= threshold else UNKNOWN
-            for step in range(4):
-                if step == 0:
-                    what, last = START, start[row]
-                elif step == 1:
-                    what, last = (stalled, start[row] + wait[row]) if waits_first else (CALL, start[row] + own)
-                elif step == 2:
-                    what, last = CALL if waits_first else stalled, start[row] + duration[row]
-                else:
-                    what, last = WORK, following
-                last = min(last, end[number])
-                if last > now:
-                    row_of[found], part[found], since[found], until[found] = row, what, now, last
-                    found += 1
-                    now = last
+    begins = rows.begins
+    for number in range(len(stretches.kind)):
+        on = stretches.where[number]
+        now, end = stretches.begin[number], stretches.end[number]
+        if stretches.kind[number] != ON_HOST:
+            late = UNKNOWN if end - now > latest_launch else REST
+            if found == len(pieces.kind):
+                pieces = enlarged(pieces)
+            found = add(pieces, found, GPU if stretches.kind[number] == ON_GPU else late, on, now, end)
+            continue
+        row = begins[on] + np.searchsorted(rows.start[begins[on] : begins[on + 1]], now + 1) - 1
+        row = max(row, begins[on])
+        while now < end:
+            if found + 4 > len(pieces.kind):
+                pieces = enlarged(pieces)
+            following = end if row + 1 == begins[on + 1] else min(rows.start[row + 1], end)
+            found, now = cut_row(rows, row, now, following, threshold, pieces, found)
             row += 1
-    return row_of[:found], part[:found], since[:found], until[:found]
+    return Pieces(pieces.kind[:found], pieces.where[:found], pieces.begin[:found], pieces.end[:found])
 
 
 def shared(begin: Columns, lane: Columns, offsets: Columns, last: int) -> int:
