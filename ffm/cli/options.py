@@ -92,6 +92,16 @@ def for_option(command: Decorated) -> Decorated:
     )(command)
 
 
+def scheduler_option(command: Decorated) -> Decorated:
+    """`--scheduler ADDRESS`, for the analysis."""
+    return click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Let the workers of this Dask scheduler share the analysis; they must see the results folder at the same "
+        "path. Without it, all processors of this machine do if there is enough.",
+    )(command)
+
+
 def detach_option(command: Decorated) -> Decorated:
     """`--detach`, for programs that are to live on."""
     return click.option(

@@ -10,7 +10,14 @@ from typing import Any
 
 import click
 
-from ffm.cli.options import detach_option, for_option, limit_options, portion_options, require_time
+from ffm.cli.options import (
+    detach_option,
+    for_option,
+    limit_options,
+    portion_options,
+    require_time,
+    scheduler_option,
+)
 from ffm.errors import FfmError
 
 LIMITED_SUFFIX = "-sites"
@@ -29,6 +36,7 @@ LIMITED_SUFFIX = "-sites"
 @portion_options
 @for_option
 @detach_option
+@scheduler_option
 @click.option("--watch", type=click.Choice(["pages", "trace"]), help="How stage 3 observes accesses. [default: pages]")
 @click.option(
     "--no-ordinary-memory", is_flag=True, help="Assume that no kernel accesses ordinary host memory by its address."
@@ -71,6 +79,7 @@ def run(
     iterations: str | None,
     for_s: float | None,
     detach: bool,
+    scheduler: str | None,
     watch: str | None,
     no_ordinary_memory: bool,
     files: tuple[Path, ...],
@@ -97,7 +106,7 @@ def run(
         raise FfmError("name the program to measure: `ffm run ./program ARGUMENTS`.")
     given = {"results": results, "timeout": timeout, "accept_status": accept_status, "watch": watch}
     given |= {"window": window, "ranges": ranges, "iterations": iterations}
-    given |= {"for": None if for_s is None else f"{for_s:g}s"}
+    given |= {"for": None if for_s is None else f"{for_s:g}s", "scheduler": scheduler}
     settings |= {name: str(value) for name, value in given.items() if value is not None}
     if no_ordinary_memory:
         settings["ordinary_memory"] = "no"
@@ -107,6 +116,8 @@ def run(
         raise click.UsageError("--quick traces all sites: leave out --sites, or run it without --quick afterwards.")
     if quick and (watch is not None or no_ordinary_memory):
         raise click.UsageError("--quick watches no memory: leave out --watch and --no-ordinary-memory.")
+    if quick and scheduler is not None:
+        raise click.UsageError("--quick has nothing to share: leave out --scheduler.")
     require_time(detach, for_s)
     if detach and not quick:
         raise click.UsageError("--detach leaves the program running, but all stages start it four times: add --quick.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ffm.cli.options import detach_option, for_option, portion_options, require_time
+from ffm.cli.options import detach_option, for_option, portion_options, require_time, scheduler_option
 from ffm.errors import FfmError
 
 if TYPE_CHECKING:
@@ -196,12 +196,7 @@ def sync_use(
 
 @stage.command()
 @_results
-@click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Let the workers of this Dask scheduler share the work; they must see the results folder at the same path. "
-    "Without it, all processors of this machine do if there is enough.",
-)
+@scheduler_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def analysis(results: Path | None, scheduler: str | None, command: tuple[str, ...]) -> None:
     """5: join the runs, model what fixes would save, and write the results.

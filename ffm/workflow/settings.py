@@ -26,6 +26,7 @@ NAMES = (
     "ranges",
     "results",
     "sample",
+    "scheduler",
     "sites",
     "timeout",
     "watch",
@@ -69,6 +70,13 @@ class Settings:
     """Those of stage 2 that say what is measured of the run."""
     for_s: float | None
     """For how long stages 1 and 2 measure it, and those after it as much; None until it ends."""
+    scheduler: str
+    """The address of the Dask scheduler whose workers share stage 5; empty for this machine alone."""
+
+    @property
+    def analysis_options(self) -> list[str]:
+        """Options of stage 5."""
+        return [f"--scheduler={self.scheduler}"] if self.scheduler else []
 
     @property
     def lasting(self) -> list[str]:
@@ -109,6 +117,7 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
         sites,
         *_portion(given),
         _for(given),
+        _text(given, "scheduler"),
     )
 
 

@@ -80,6 +80,11 @@ def test_a_sample_is_measured_and_then_not_again(ffm: Ffm, tmp_path: Path) -> No
     assert again.code == 0, again.err
     assert "Nothing has changed since" in again.err and "--force" in again.err
     assert again.out == first.out
+    (tmp_path / "results" / "als" / "analysis.json").unlink()
+    shared = ffm("run", "--timeout", 60, "--scheduler", "nowhere://x", program, 1, folder=tmp_path)
+    assert shared.code == 1
+    (line,) = shared.err.splitlines()
+    assert "scheduler" in line and ("nowhere://x" in line or "ffm[distributed]" in line)
 
 
 @pytest.mark.parametrize("home", [os.environ.get("HOME", "/"), "/proc"], ids=["", "read-only home"])
