@@ -329,6 +329,7 @@ class Analysis(Document, frozen=True, kw_only=True):
     format: ClassVar[str] = "ffm.analysis"
     written: ClassVar[int] = 5
     tables: ClassVar[tuple[str, ...]] = ("timeline",)
+    shares_frames: ClassVar[bool] = False  # others read it, too
     version: int = written
     application: str
     origin: Annotated[str, one_of("ffm", "quick", "diogenes", "nsys", "pytorch", "otf2")]

@@ -20,7 +20,7 @@ from ffm.results.ownership import own_secret
 from ffm.results.sealing import digest_of_file, is_signed, is_whole, sealed, take_seal
 from ffm.whole_file import write_whole
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """Of what the measuring stages write; incremented when a field changes its meaning. Readers refuse other versions."""
 
 MOST_BYTES = 1 << 31
@@ -98,6 +98,51 @@ class Stack(Record, frozen=True, kw_only=True):
     """The Python functions, until they are among the frames."""
     truncated: bool = False
     """Whether its outer end may be cut off because it was deeper than can be recorded."""
+
+
+class _StoredStack(Record, frozen=True, kw_only=True):
+    """A stack in a file, whose frames are numbers in the file's list of frames."""
+
+    key: StackKey
+    frames: list[int]
+    python: list[PythonFrame] = []
+    truncated: bool = False
+
+
+def _stored_stacks(stacks: list[Stack]) -> dict[str, Any]:
+    """Return what a file says of stacks: each distinct frame once, because stacks have most of theirs in common."""
+    numbers: dict[Frame, int] = {}
+    stored = [
+        {
+            "key": stack.key,
+            "frames": [numbers.setdefault(frame, len(numbers)) for frame in stack.frames],
+            "python": msgspec.to_builtins(stack.python),
+            "truncated": stack.truncated,
+        }
+        for stack in stacks
+    ]
+    return {"frames": msgspec.to_builtins(list(numbers)), "stacks": stored}
+
+
+def _taken_stacks(content: dict[str, Any]) -> list[Stack]:
+    """Take what `_stored_stacks` returned out of a file's content, and return the stacks.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    frames = msgspec.convert(content.pop("frames", None), list[Frame])
+    stored = msgspec.convert(content.pop("stacks", None), list[_StoredStack])
+    if any(min(stack.frames, default=0) < 0 or max(stack.frames, default=-1) >= len(frames) for stack in stored):
+        raise ValueError(f"a stack names a frame that is not among the {len(frames)}")
+    return [
+        Stack(
+            key=stack.key,
+            frames=[frames[number] for number in stack.frames],
+            python=stack.python,
+            truncated=stack.truncated,
+        )
+        for stack in stored
+    ]
 
 
 class ExitStatus(Record, frozen=True, kw_only=True):
@@ -266,6 +311,8 @@ class Document(Record, frozen=True, kw_only=True):
     format: ClassVar[str]
     written: ClassVar[int] = FORMAT_VERSION
     tables: ClassVar[tuple[str, ...]] = ()
+    shares_frames: ClassVar[bool] = True
+    """Whether stacks name their frames by number in the file, which then has each once."""
     version: int = written
     runs: dict[str, str] = {}
     """Identity, by stage, of the run that the document describes and of those that it was built on
@@ -278,7 +325,7 @@ class Document(Record, frozen=True, kw_only=True):
 
     def references(self) -> Iterator[Reference]:
         """Yield everything in the document that is the number of something else in it."""
-        modules = (frame.module for stack in self.stacks for frame in stack.frames)
+        modules = {frame.module for stack in self.stacks for frame in stack.frames}
         yield "a frame names module", modules, len(self.modules)
 
     def check(self) -> None:
@@ -448,7 +495,10 @@ def write_document(document: DocumentType, path: Path, *, own: bool = False) -> 
     """
     checksums = {name: digest_of_file(path.with_name(getattr(document, name))) for name in document.tables}
     document = msgspec.structs.replace(document, checksums=checksums)
-    content = msgspec.to_builtins(document)
+    if document.shares_frames:
+        content = msgspec.to_builtins(msgspec.structs.replace(document, stacks=[])) | _stored_stacks(document.stacks)
+    else:
+        content = msgspec.to_builtins(document)
     head = {"format": document.format, "version": content.pop("version")}
     encoded = sealed(head, content, own_secret(make=True) if own else None)
     write_whole(path, encoded)
@@ -478,7 +528,10 @@ def read_owned(kind: type[DocumentType], path: Path) -> tuple[DocumentType, bool
     if not is_whole(data, seal):
         raise edited(kind, path)
     try:
+        stacks = _taken_stacks(content) if kind.shares_frames else None
         document = msgspec.convert(content, kind)
+        if stacks is not None:
+            document = msgspec.structs.replace(document, stacks=stacks)
         document.check()
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
         raise DocumentError(f"{path} is not as this ffm writes it ({error}). {make_anew(kind)}") from error

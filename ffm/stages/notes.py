@@ -70,16 +70,27 @@ def host_function_notes(columns: Columns) -> list[str]:
 
 
 def stack_notes(stacks: Sequence[Stack], columns: Columns) -> list[str]:
-    """Return a sentence if operations are known by the inner frames of their stack only."""
-    cut = np.array([stack.truncated or not stack.frames for stack in stacks], np.bool_)
-    operations = int(cut[columns["stack"]].sum()) if len(cut) else 0
-    if not operations:
-        return []
-    return [
-        f"{operations:,} of {len(columns['stack']):,} operations are known by the inner frames of their call stack "
-        "only, because it was too deep or the program has too many different ones: operations with the same inner "
-        "frames count as one place."
-    ]
+    """Return sentences if operations are known by the inner frames of their stack only, or not even by these."""
+    cut = _operations_at([stack.truncated and bool(stack.frames) for stack in stacks], columns)
+    unknown = _operations_at([not stack.frames for stack in stacks], columns)
+    total = f"{len(columns['stack']):,}"
+    notes: list[str] = []
+    if cut:
+        notes.append(
+            f"{cut:,} of {total} operations are known by the inner frames of their call stack only, because it was too "
+            "deep or the program has too many different ones: operations with the same inner frames count as one place."
+        )
+    if unknown:
+        notes.append(
+            f"{unknown:,} of {total} operations have no known call stack and count as one place, because the program "
+            "has more than a million different ones, or because theirs could not be read."
+        )
+    return notes
+
+
+def _operations_at(chosen: list[bool], columns: Columns) -> int:
+    """Return how many operations have one of the chosen stacks."""
+    return int(np.array(chosen, np.bool_)[columns["stack"]].sum()) if chosen else 0
 
 
 def measurement_notes(baseline: Baseline, tracing: Tracing) -> list[str]:

@@ -317,6 +317,7 @@ def _stacks(chunks: list[Chunk], *, threads: int) -> list[RecordedStack]:
     none = constant("FFM_NO_MODULE")
     functions = _python_functions(chunks)
     numbered: dict[int, RecordedStack] = {}
+    places: dict[tuple[int, int], tuple[int | None, int]] = {}  # stacks have most of their frames in common
     for header, content in chunks:
         if header["kind"] != constant("FFM_CHUNK_STACKS"):
             continue
@@ -332,8 +333,8 @@ def _stacks(chunks: list[Chunk], *, threads: int) -> list[RecordedStack]:
             numbered[int(stack["number"])] = RecordedStack(
                 key=bytes(stack["key"]).hex(),
                 frames=[
-                    (None if module == none else int(module), int(place))
-                    for module, place in zip(frames["module"], frames["offset"], strict=True)
+                    places.setdefault(place, (None, place[1]) if place[0] == none else place)
+                    for place in zip(frames["module"].tolist(), frames["offset"].tolist(), strict=True)
                 ],
                 python=[_python_frame(row, functions) for row in content[end:python_end].view(python_frame)],
                 truncated=bool(stack["truncated"]),

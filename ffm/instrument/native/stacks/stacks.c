@@ -2,11 +2,11 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "interned.h"
 #include "modules.h"
 #include "python_frames.h"
 #include "signals.h"
@@ -14,9 +14,10 @@
 #include "unwind_from.h"
 #include "unwinding.h"
 
-/* So many distinct stacks are recorded whole, so many more by their inner frames, and all others by the innermost. What
- * is read of them later grows with their number: a program that searches a tree can have millions. */
-enum { WHOLE = 1 << 14, INNER = 1 << 15, INNER_FRAMES = 12, INNERMOST_FRAMES = 3 };
+/* Distinct stacks are recorded whole until they have so many frames together, further ones with their inner frames
+ * until they have so many more, and all others with the innermost. A program that searches a tree can have millions, and
+ * the memory that they take here and in the reader grows with the frames. */
+enum { WHOLE = 3 << 20, INNER = 4 << 20, INNER_FRAMES = 12, INNERMOST_FRAMES = 3 };
 
 /* Of a stack that is not known, and of which there are enough. */
 #define NO_STACK UINT32_MAX
@@ -25,33 +26,16 @@ enum { WHOLE = 1 << 14, INNER = 1 << 15, INNER_FRAMES = 12, INNERMOST_FRAMES = 3
  * times. */
 enum { DEEP = 48, LONGEST_CYCLE = 4, REPEATS = 8 };
 
-enum {
-    SLOTS = FFM_MOST_STACKS,
-    MOST_USED = SLOTS / 4 * 3,
-    ARENA = 1 << 20,
-    MAX_WORDS = FFM_MAX_FRAMES + FFM_MAX_PYTHON_FRAMES * FFM_PYTHON_WORDS
-};
-
-/* An interned stack, kept for exact comparison: two stacks are the same only if every frame agrees. */
-typedef struct {
-    uint64_t hash;
-    uint32_t number;
-    uint32_t depth;        /* native frames: the first words */
-    uint32_t python_words; /* the words after them */
-    uint8_t key[FFM_KEY_BYTES];
-    uint64_t words[];
-} interned;
+enum { MAX_WORDS = FFM_MAX_FRAMES + FFM_MAX_PYTHON_FRAMES * FFM_PYTHON_WORDS };
 
 static struct {
     pthread_mutex_t lock;
     ffm_stream stream;
-    interned *slots[SLOTS]; /* open addressing; written under the lock, read without it */
-    interned *by_number[SLOTS];
-    interned *by_key[SLOTS]; /* open addressing; only stacks with Python frames, several of which can share a key */
-    uint32_t used;           /* slots */
-    uint32_t count;          /* numbers assigned */
-    char *arena;
-    size_t arena_used;
+    ffm_interned_table by_words; /* written under the lock, read without it */
+    ffm_interned_table by_key;   /* only stacks with Python frames, several of which can share a key */
+    ffm_interned *by_number[FFM_MOST_STACKS];
+    uint32_t count; /* numbers assigned */
+    uint32_t words; /* of all together */
 } stacks = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The stack that is being added; under the lock. Not on the stack, because a signal handler's stack is small. */
@@ -66,41 +50,6 @@ static struct {
     uint64_t python_identity[FFM_MAX_PYTHON_FRAMES][2];
     uint8_t key[FFM_KEY_BYTES];
 } added;
-
-static interned *find(uint64_t hash, const uint64_t *words, uint32_t depth, uint32_t python_words, uint32_t *slot)
-{
-    for (*slot = (uint32_t)hash & (SLOTS - 1);; *slot = (*slot + 1) & (SLOTS - 1)) {
-        interned *at = __atomic_load_n(&stacks.slots[*slot], __ATOMIC_ACQUIRE);
-        if (at == NULL)
-            return NULL;
-        if (at->hash == hash && at->depth == depth && at->python_words == python_words &&
-            memcmp(at->words, words, (depth + python_words) * sizeof *words) == 0)
-            return at;
-    }
-}
-
-static interned *find_key(const uint8_t *key, uint32_t *slot)
-{
-    memcpy(slot, key, sizeof *slot);
-    for (*slot &= SLOTS - 1;; *slot = (*slot + 1) & (SLOTS - 1))
-        if (stacks.by_key[*slot] == NULL || memcmp(stacks.by_key[*slot]->key, key, FFM_KEY_BYTES) == 0)
-            return stacks.by_key[*slot];
-}
-
-static void *allocate(size_t bytes)
-{
-    bytes = (bytes + 15) & ~(size_t)15;
-    if (stacks.arena == NULL || stacks.arena_used + bytes > ARENA) {
-        void *pages = mmap(NULL, ARENA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (pages == MAP_FAILED)
-            return NULL;
-        stacks.arena = pages;
-        stacks.arena_used = 0;
-    }
-    void *room = stacks.arena + stacks.arena_used;
-    stacks.arena_used += bytes;
-    return room;
-}
 
 /* Fill `added`: where the frames are, and the key by which runs are matched.
  *
@@ -135,7 +84,7 @@ static void describe(const uint64_t *words, uint32_t depth, uint32_t python_word
 }
 
 /* Record the stack that `added` describes, with its frames as (module, offset), and its Python frames. */
-static void record(const interned *stack, bool truncated)
+static void record(const ffm_interned *stack, bool truncated)
 {
     uint32_t python_frames = stack->python_words / FFM_PYTHON_WORDS;
     size_t bytes = sizeof(ffm_stack) + stack->depth * sizeof(ffm_frame) + python_frames * sizeof(ffm_python_frame);
@@ -156,58 +105,53 @@ static void record(const interned *stack, bool truncated)
     ffm_sink_commit(&stacks.stream, bytes);
 }
 
-/* Add a stack under the lock, and return its number. A table that is three quarters full stays unchanged: later stacks,
- * if even the innermost frames are of so many kinds, share the number 0, the empty stack. */
-static uint32_t add(uint64_t hash, uint32_t slot, const uint64_t *words, uint32_t depth, uint32_t python_words,
-                    bool truncated)
+/* Add a stack under the lock, and return its number. If FFM_MOST_STACKS are known or memory is short, it is 0, that of
+ * the empty stack, of which the report says how many operations it has. */
+static uint32_t add(uint64_t hash, const uint64_t *words, uint32_t depth, uint32_t python_words, bool truncated)
 {
-    uint32_t key_slot = 0;
-    interned *same = NULL;
-    if (stacks.used >= MOST_USED && python_words == 0)
+    ffm_interned *same = NULL;
+    const bool full = stacks.by_words.used >= FFM_MOST_STACKS || stacks.count >= FFM_MOST_STACKS;
+    if (full && python_words == 0)
         return 0;
     describe(words, depth, python_words);
     if (python_words > 0)
-        same = find_key(added.key, &key_slot);
-    interned *fresh = NULL;
-    if (stacks.used < MOST_USED)
-        fresh = allocate(sizeof *fresh + (depth + python_words) * sizeof *words);
+        same = ffm_interned_find_key(&stacks.by_key, added.key);
+    ffm_interned *fresh = full ? NULL : ffm_interned_allocate(depth + python_words);
     if (fresh == NULL)
         return same == NULL ? 0 : same->number;
-    *fresh = (interned){.hash = hash,
-                        .number = same == NULL ? stacks.count++ : same->number,
-                        .depth = depth,
-                        .python_words = python_words};
+    *fresh = (ffm_interned){.hash = hash,
+                            .number = same == NULL ? stacks.count : same->number,
+                            .depth = depth,
+                            .python_words = python_words};
     memcpy(fresh->key, added.key, FFM_KEY_BYTES);
-    for (uint32_t i = 0; i < depth + python_words; i++)
-        fresh->words[i] = words[i];
+    memcpy(fresh->words, words, (depth + python_words) * sizeof *words);
     if (same == NULL) {
+        if (python_words > 0 && !ffm_interned_add_by_key(&stacks.by_key, fresh))
+            return 0;
         record(fresh, truncated);
-        stacks.by_number[fresh->number] = fresh;
-        if (python_words > 0)
-            stacks.by_key[key_slot] = fresh;
+        stacks.by_number[stacks.count++] = fresh;
     }
-    __atomic_store_n(&stacks.used, stacks.used + 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&stacks.slots[slot], fresh, __ATOMIC_RELEASE);
+    __atomic_store_n(&stacks.words, stacks.words + depth + python_words, __ATOMIC_RELAXED);
+    (void)ffm_interned_add(&stacks.by_words, fresh); /* if it fails, the stack is recorded once more */
     return fresh->number;
 }
 
 /* Number of a stack: `depth` return addresses, followed by the words of its Python frames. NO_STACK if it is new, and
- * there are `most`. */
+ * all that are known have more than `most` frames with it. */
 static uint32_t intern_as_it_is(const uint64_t *words, uint32_t depth, uint32_t python_words, bool truncated,
                                 uint32_t most)
 {
     uint64_t hash = XXH3_64bits_withSeed(words, (depth + python_words) * sizeof *words, ffm_modules_generation());
-    uint32_t slot;
-    interned *known = find(hash, words, depth, python_words, &slot);
+    const ffm_interned *known = ffm_interned_find(&stacks.by_words, hash, words, depth, python_words);
     if (__builtin_expect(known != NULL, 1))
         return known->number;
-    if (__atomic_load_n(&stacks.used, __ATOMIC_RELAXED) >= most)
+    if (__atomic_load_n(&stacks.words, __ATOMIC_RELAXED) + depth + python_words > most)
         return NO_STACK;
 
     const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS); /* a handler may come by here as well */
     pthread_mutex_lock(&stacks.lock);
-    known = find(hash, words, depth, python_words, &slot);
-    uint32_t number = known != NULL ? known->number : add(hash, slot, words, depth, python_words, truncated);
+    known = ffm_interned_find(&stacks.by_words, hash, words, depth, python_words);
+    uint32_t number = known != NULL ? known->number : add(hash, words, depth, python_words, truncated);
     pthread_mutex_unlock(&stacks.lock);
     ffm_signals_set_mask(before);
     return number;
@@ -432,10 +376,9 @@ void ffm_stacks_after_fork(void)
     pthread_mutex_init(&stacks.lock, NULL);
     ffm_sink_release(&stacks.stream);
     stacks.stream = (ffm_stream){0};
-    memset(stacks.slots, 0, sizeof stacks.slots);
-    if (ffm_python_readable)
-        memset(stacks.by_key, 0, sizeof stacks.by_key);
-    stacks.used = 0;
+    ffm_interned_clear(&stacks.by_words);
+    ffm_interned_clear(&stacks.by_key);
     stacks.count = 0;
+    stacks.words = 0;
     ffm_stacks_open();
 }

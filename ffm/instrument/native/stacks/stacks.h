@@ -9,7 +9,7 @@
 
 enum { FFM_MAX_FRAMES = 192 };
 
-enum { FFM_MOST_STACKS = 1 << 17 }; /* their numbers are below */
+enum { FFM_MOST_STACKS = 1 << 20 }; /* their numbers are below */
 
 /* Make the empty stack number 0. Call once, before anything else. */
 void ffm_stacks_open(void);
