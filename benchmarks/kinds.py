@@ -132,6 +132,20 @@ def show(times: Times) -> None:
     Console().print(table)
 
 
+def above_goal(times: Times) -> list[str]:
+    """Return the kinds of driver calls to which stage 2 adds more than the goal."""
+    return [
+        kind for kind in times["bare"] if kind not in NOT_CALLS and added(times, "tracing", kind) > GOAL_NS
+    ]  # fmt: skip
+
+
+def rows_of(times: Times) -> list[dict[str, str | int | float]]:
+    """Return the results for each kind, as they are written."""
+    return [
+        {"kind": kind, "calls": calls_in(kind), **{way: times[way][kind] for way in times}} for kind in times["bare"]
+    ]
+
+
 def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -145,15 +159,11 @@ def main() -> None:
         times = measure(arguments.stages, arguments.rounds, arguments.calls)
     show(times)
     print(others)
-    over = [] if "tracing" not in times else [
-        kind for kind in times["bare"] if kind not in NOT_CALLS and added(times, "tracing", kind) > GOAL_NS
-    ]  # fmt: skip
+    over = above_goal(times) if "tracing" in times else []
     print(f"kinds above the goal of {GOAL_NS} ns in stage 2: {', '.join(over) or 'none'}")
     RESULTS.parent.mkdir(exist_ok=True)
-    rows = [
-        {"kind": kind, "calls": calls_in(kind), **{way: times[way][kind] for way in times}} for kind in times["bare"]
-    ]
-    results = {**description(arguments, others), "blocks": BLOCKS, "turns": TURNS, "goal_ns": GOAL_NS, "ns": rows}
+    conditions = {"blocks": BLOCKS, "turns": TURNS, "goal_ns": GOAL_NS}
+    results = {**description(arguments, others), **conditions, "ns": rows_of(times)}
     RESULTS.write_text(json.dumps(results, indent=2) + "\n")
     print(f"written to {RESULTS}")
 
