@@ -220,7 +220,9 @@ def subsequence(
             f"sequence {sequence} has operations 1 to {len(operations)}, so {start} to {end} is not "
             f"part of it; `ffm sequence {sequence}` lists them."
         )
-    benefit = results.estimates.of_rows(results.membership.rows_of(sequence - 1, start - 1, end - 1))
+    benefit = document.sequences[sequence - 1].benefit
+    if (start, end) != (1, len(operations)) or benefit.replay_s is None:
+        benefit = results.estimates.of_rows(results.membership.rows_of(sequence - 1, start - 1, end - 1))
     chosen = estimator or ("carry" if benefit.replay_s is None else "replay")
     seconds = seconds_by(benefit, chosen)
     percent = 100.0 * seconds / document.wall_s if document.wall_s > 0 else 0.0
