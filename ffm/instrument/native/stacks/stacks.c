@@ -15,8 +15,8 @@
 #include "unwinding.h"
 
 /* Distinct stacks are recorded whole until they have so many frames together, further ones with their inner frames
- * until they have so many more, and all others with the innermost. A program that searches a tree can have millions, and
- * the memory that they take here and in the reader grows with the frames. */
+ * until they have so many more, and all others with the innermost. A program that searches a tree can have millions,
+ * and the memory that they take here and in the reader grows with the frames. */
 enum { WHOLE = 3 << 20, INNER = 4 << 20, INNER_FRAMES = 12, INNERMOST_FRAMES = 3 };
 
 /* Of a stack that is not known, and of which there are enough. */

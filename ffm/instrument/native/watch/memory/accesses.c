@@ -67,6 +67,7 @@ static void touch_among_others(uint32_t place, uint32_t kind, uint64_t start, ui
     ffm_range *range = ffm_ranges_at(place);
     if ((range->touched & bit_here()) == 0) {
         range->touched |= bit_here();
+        ffm_ranges_unsettle(range);
         ffm_access_record(range, kind, 0, start, time, stack);
     } else if (range->repeats++ == REPEATS || repeats++ >= REPEATS_IN_ALL) {
         ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, start, time, stack);

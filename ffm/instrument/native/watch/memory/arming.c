@@ -5,6 +5,7 @@
 #include "extents.h"
 #include "ranges.h"
 #include "records.h"
+#include "unsettled.h"
 #include "waiters.h"
 
 enum { DORMANT_RANGES = 2048, DORMANT_OF_ONE = 256 }; /* while a single thread has waited */
@@ -25,7 +26,7 @@ void ffm_arming_event_recorded(void)
 static void forget_dormant(void)
 {
     uint32_t dormant = 0, oldest = 0;
-    for (uint32_t i = 0; i < ffm_ranges_count(); i++) {
+    for (uint32_t i = FFM_NO_PLACE; (i = ffm_unsettled_after(i)) != FFM_NO_PLACE;) {
         if (ffm_ranges_at(i)->state != FFM_RANGE_DORMANT)
             continue;
         if (dormant++ == 0 || ffm_ranges_at(i)->issued < ffm_ranges_at(oldest)->issued)
@@ -36,16 +37,15 @@ static void forget_dormant(void)
 }
 
 /* A covered range of a launch makes the earlier ones of its block and stream redundant: the same waits cover them. */
-static bool superseded(const ffm_range *range)
+static void supersede(const ffm_range newest)
 {
-    const ffm_nearby nearby = ffm_ranges_nearby(range->box.address, ffm_box_end(&range->box));
+    const ffm_nearby nearby = ffm_ranges_nearby(newest.box.address, ffm_box_end(&newest.box));
     for (uint32_t i = 0; i < nearby.count; i++) {
         const ffm_range *other = ffm_ranges_at(ffm_nearby_place(&nearby, i));
-        if (other->launch && other->covered && other->stream == range->stream && other->issued > range->issued &&
-            other->writes_only == range->writes_only && ffm_box_same(&other->box, &range->box))
-            return true;
+        if (other->launch && other->stream == newest.stream && other->issued < newest.issued &&
+            other->writes_only == newest.writes_only && ffm_box_same(&other->box, &newest.box))
+            ffm_access_over(ffm_nearby_place(&nearby, i));
     }
-    return false;
 }
 
 static bool wants_arming(const ffm_range *range, bool covers, const ffm_thread *thread)
@@ -55,39 +55,57 @@ static bool wants_arming(const ffm_range *range, bool covers, const ffm_thread *
     return range->state == FFM_RANGE_DORMANT && covers && (range->done & ffm_waiters_bit(thread)) == 0;
 }
 
+/* Whether no wait of a thread that has waited before changes anything: all that it would set is set. */
+static bool is_settled(const ffm_range *range)
+{
+    const uint64_t waiters = ffm_waiters_all();
+    return range->state == FFM_RANGE_ARMED && range->covered && range->covers > 1 && range->touched == 0 &&
+           (range->waited & waiters) == waiters && (range->followed || range->granule == 0);
+}
+
+static void end_wait(uint32_t place, const ffm_cover *cover, const ffm_thread *thread)
+{
+    ffm_range *range = ffm_ranges_at(place);
+    if (is_settled(range)) {
+        ffm_unsettled_drop(place);
+        return;
+    }
+    const bool covers = ffm_covers(cover, range->context, range->stream, range->issued);
+    const bool supersedes = covers && !range->covered && range->launch;
+    if (covers) {
+        range->covered = true;
+        range->waited |= ffm_waiters_bit(thread);
+        range->touched &= ~ffm_waiters_bit(thread);
+        range->covers++;
+    }
+    if (wants_arming(range, covers, thread)) {
+        range->armed = 0;
+        if (!ffm_ranges_arm(range)) {
+            ffm_access_lost(place, ffm_now());
+            return;
+        }
+    }
+    if (range->covered && range->state == FFM_RANGE_ARMED)
+        ffm_extents_begin(range);
+    if (supersedes)
+        supersede(*range);
+}
+
 void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread)
 {
     __atomic_add_fetch(&waits, 1, __ATOMIC_RELAXED);
-    ffm_waiters_add(thread);
+    const bool first = ffm_waiters_add(thread);
     if (ffm_ranges_count() == 0)
         return;
     ffm_ranges_lock();
-    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
-        ffm_range *range = ffm_ranges_at(i - 1);
-        bool covers = ffm_covers(cover, range->context, range->stream, range->issued);
-        if (covers) {
-            range->covered = true;
-            range->waited |= ffm_waiters_bit(thread);
-            range->touched &= ~ffm_waiters_bit(thread);
-            range->covers++;
-        }
-        if (range->launch && superseded(range)) {
-            ffm_access_over(i - 1);
-            continue;
-        }
-        if (wants_arming(range, covers, thread)) {
-            range->armed = 0;
-            if (!ffm_ranges_arm(range)) {
-                ffm_access_lost(i - 1, ffm_now());
-                continue;
-            }
-        }
-        if (range->covered && range->state == FFM_RANGE_ARMED)
-            ffm_extents_begin(range);
-    }
+    if (first)
+        ffm_unsettled_reset(ffm_ranges_count());
+    for (uint32_t place; (place = ffm_unsettled_take()) != FFM_NO_PLACE;)
+        end_wait(place, cover, thread);
+    ffm_unsettled_end();
     forget_dormant();
     uint64_t resumed = ffm_now();
-    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
+    for (uint32_t i = FFM_NO_PLACE; (i = ffm_unsettled_after(i)) != FFM_NO_PLACE;)
         if (ffm_ranges_at(i)->armed == 0)
             ffm_ranges_at(i)->armed = resumed;
     ffm_ranges_unlock();

@@ -75,15 +75,6 @@ void ffm_extents_lose(ffm_range *range)
     range->granule = 0;
 }
 
-/* Number of ranges that are remainders of downloads. */
-static uint32_t left(void)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < ffm_ranges_count(); i++)
-        count += ffm_ranges_at(i)->rest;
-    return count;
-}
-
 /* Widen [*start, *end) to granules, within the range. */
 static void widen(const ffm_range *range, uint64_t *start, uint64_t *end)
 {
@@ -135,7 +126,7 @@ void ffm_extents_first_touch(uint32_t place, uint64_t start, uint64_t end)
     record(&whole, FFM_EXTENT_TOUCHED, start, end);
     record(&whole, FFM_EXTENT_TOUCHED, last, whole.end);
     extents.spent += extents.cost;
-    if (left() >= AT_ONCE || !keep(&whole, first, start) || !keep(&whole, end, last))
+    if (ffm_ranges_rests() >= AT_ONCE || !keep(&whole, first, start) || !keep(&whole, end, last))
         record(&whole, FFM_EXTENT_LOST, whole.start, whole.end);
 }
 
@@ -144,7 +135,7 @@ void ffm_extents_touch(uint32_t place, uint64_t start, uint64_t end)
     ffm_range *range = ffm_ranges_at(place);
     widen(range, &start, &end);
     extents.spent += extents.cost;
-    if (left() >= 2 * AT_ONCE || !affordable(0)) {
+    if (ffm_ranges_rests() >= 2 * AT_ONCE || !affordable(0)) {
         ffm_extents_lose(range);
         ffm_ranges_remove(place);
         return;

@@ -9,15 +9,17 @@
 #include "kernel.h"
 #include "signals.h"
 #include "traced.h"
+#include "unsettled.h"
 
 /* Each range may add two mappings to the 65,530 that a process may have (vm.max_map_count); most are left to the
  * program. */
-enum { CAPACITY = 1 << 14, PAGE = FFM_RANGES_PAGE, HUGE_PAGE = 2 << 20 };
+enum { CAPACITY = FFM_UNSETTLED_ROOM, PAGE = FFM_RANGES_PAGE, HUGE_PAGE = 2 << 20 };
 
 static struct {
     bool locked;
     bool held_open;
     uint32_t count;
+    uint32_t rests; /* remainders of downloads among them */
     uint64_t changes;
     ffm_range *ranges;
     ffm_intervals by_address; /* a range's number is its place, from 1; the whole pages that it lies on */
@@ -68,6 +70,11 @@ uint32_t ffm_ranges_count(void)
     return __atomic_load_n(&watched.count, __ATOMIC_RELAXED);
 }
 
+uint32_t ffm_ranges_rests(void)
+{
+    return watched.rests;
+}
+
 ffm_range *ffm_ranges_at(uint32_t place)
 {
     return &watched.ranges[place];
@@ -110,6 +117,7 @@ void ffm_ranges_lock_after_fork(void)
     watched.version = 0;
     for (uint32_t i = 0; i < watched.count; i++)
         index_range(i, true);
+    ffm_unsettled_reset(watched.count);
 }
 
 /* Descending, in place. */
@@ -206,7 +214,9 @@ bool ffm_ranges_add(const ffm_range *range)
     added->end = ffm_box_end(&range->box);
     added->page = ffm_trace_on() ? 1 : PAGE;
     added->state = FFM_RANGE_PENDING;
+    watched.rests += added->rest;
     index_range(watched.count, true);
+    ffm_unsettled_add(watched.count);
     __atomic_store_n(&watched.count, watched.count + 1, __ATOMIC_RELAXED);
     return true;
 }
@@ -259,10 +269,16 @@ bool ffm_ranges_arm(ffm_range *range)
     return false;
 }
 
+void ffm_ranges_unsettle(const ffm_range *range)
+{
+    ffm_unsettled_add((uint32_t)(range - watched.ranges));
+}
+
 void ffm_ranges_disarm(ffm_range *range, ffm_range_state next)
 {
     bool armed = range->state == FFM_RANGE_ARMED;
     range->state = next;
+    ffm_ranges_unsettle(range);
     if (armed)
         apply(first_page(range), last_page(range));
 }
@@ -271,11 +287,14 @@ void ffm_ranges_remove(uint32_t place)
 {
     const uint32_t last = watched.count - 1;
     ffm_ranges_disarm(&watched.ranges[place], FFM_RANGE_DORMANT);
+    watched.rests -= watched.ranges[place].rest;
     index_range(place, false);
+    ffm_unsettled_drop(place);
     if (last != place) {
         index_range(last, false);
         watched.ranges[place] = watched.ranges[last];
         index_range(place, true);
+        ffm_unsettled_moved(last, place);
     }
     __atomic_store_n(&watched.count, watched.count - 1, __ATOMIC_RELAXED);
 }

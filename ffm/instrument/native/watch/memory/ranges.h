@@ -61,6 +61,9 @@ bool ffm_ranges_held(void);
 /* The number of ranges; may be read without the lock, to see whether there is anything to do. */
 uint32_t ffm_ranges_count(void);
 
+/* The number of those that are the remainder of a download. Locked. */
+uint32_t ffm_ranges_rests(void);
+
 /* The range at an index from 0. */
 ffm_range *ffm_ranges_at(uint32_t place);
 
@@ -98,6 +101,9 @@ void ffm_ranges_mark_with(void (*mark)(void));
  * `forking`.
  */
 void ffm_ranges_hold_open(bool hold);
+
+/* What a thread has done to a range may matter to the next wait (unsettled.h). */
+void ffm_ranges_unsettle(const ffm_range *range);
 
 /* Protect a range, or open its pages. False if its pages cannot be protected. */
 bool ffm_ranges_arm(ffm_range *range);

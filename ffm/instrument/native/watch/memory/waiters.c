@@ -2,9 +2,17 @@
 
 static uint64_t waiters;
 
-void ffm_waiters_add(const ffm_thread *thread)
+bool ffm_waiters_add(const ffm_thread *thread)
 {
-    __atomic_or_fetch(&waiters, ffm_waiters_bit(thread), __ATOMIC_RELAXED);
+    const uint64_t bit = ffm_waiters_bit(thread);
+    if (__atomic_load_n(&waiters, __ATOMIC_RELAXED) & bit)
+        return false;
+    return (__atomic_fetch_or(&waiters, bit, __ATOMIC_RELAXED) & bit) == 0;
+}
+
+uint64_t ffm_waiters_all(void)
+{
+    return __atomic_load_n(&waiters, __ATOMIC_RELAXED);
 }
 
 bool ffm_waiters_several(void)

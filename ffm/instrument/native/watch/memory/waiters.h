@@ -13,8 +13,11 @@ static inline uint64_t ffm_waiters_bit(const ffm_thread *thread)
     return 1ULL << (thread->number & 63);
 }
 
-/* The thread has waited. */
-void ffm_waiters_add(const ffm_thread *thread);
+/* The thread has waited. False if it is known to have waited before. */
+bool ffm_waiters_add(const ffm_thread *thread);
+
+/* All threads that have waited, as a set. */
+uint64_t ffm_waiters_all(void);
 
 /* Whether several threads have waited. */
 bool ffm_waiters_several(void);
