@@ -102,6 +102,18 @@ def scheduler_option(command: Decorated) -> Decorated:
     )(command)
 
 
+def last_option(command: Decorated) -> Decorated:
+    """`--last DURATION`, for programs that never end."""
+    return click.option(
+        "--last",
+        "last_s",
+        type=Duration(),
+        metavar="DURATION",
+        help="Keep only the last so long of the recording (`60s`, `5min`), which then takes as much of the disk "
+        "however long the program runs. It ends with the program, at Ctrl-C, or after the time of --for.",
+    )(command)
+
+
 def detach_option(command: Decorated) -> Decorated:
     """`--detach`, for programs that are to live on."""
     return click.option(
@@ -119,6 +131,16 @@ def require_time(detach: bool, for_s: float | None) -> None:
     """
     if detach and for_s is None:
         raise click.UsageError("--detach leaves the program running after a time: say after which, by --for.")
+
+
+def require_all(last_s: float | None, portion: object | None) -> None:
+    """Refuse to keep the last seconds of a portion.
+
+    Raises:
+        click.UsageError: `--last` was given with a portion of the run.
+    """
+    if last_s is not None and portion is not None:
+        raise click.UsageError("--last keeps the end of the run: leave out --window, --ranges and --iterations.")
 
 
 def portion_options(command: Decorated) -> Decorated:

@@ -10,14 +10,16 @@ SUFFIX = "-quick"
 """Of the folder for its results, beside that of a measurement by all stages."""
 
 
-def measure_quickly(settings: dict[str, Any], *, leave: bool = False) -> Path:
+def measure_quickly(settings: dict[str, Any], *, leave: bool = False, last_s: float | None = None) -> Path:
     """Trace one run of the program that some settings name, and analyse it; return the folder with the results.
 
-    `leave` the program running when it has been measured for the time that the settings say.
+    `leave` the program running when it has been measured for the time that the settings say. With `last_s`, only so
+    many seconds before the end are kept.
 
     Raises:
         FfmError: The settings are wrong, or the program could not be measured, or failed.
     """
+    from ffm.cli.options import require_all
     from ffm.cli.progress import running
     from ffm.report.numbers import plural
     from ffm.results.folder import ResultsFolder
@@ -26,6 +28,7 @@ def measure_quickly(settings: dict[str, Any], *, leave: bool = False) -> Path:
     from ffm.workflow.settings import read_settings
 
     checked = read_settings(settings)
+    require_all(last_s, checked.portion)
     folder = Path(checked.results if "results" in settings else checked.results + SUFFIX)
     request = Request(
         checked.command,
@@ -35,6 +38,7 @@ def measure_quickly(settings: dict[str, Any], *, leave: bool = False) -> Path:
         portion=checked.portion,
         for_s=checked.for_s,
         leave=leave,
+        last_s=last_s,
     )
     with running("quick", shlex.join(checked.command)) as line:
         analysis = run_quick(request)

@@ -13,6 +13,7 @@ import click
 from ffm.cli.options import (
     detach_option,
     for_option,
+    last_option,
     limit_options,
     portion_options,
     require_time,
@@ -36,6 +37,7 @@ LIMITED_SUFFIX = "-sites"
 @portion_options
 @for_option
 @detach_option
+@last_option
 @scheduler_option
 @click.option("--watch", type=click.Choice(["pages", "trace"]), help="How stage 3 observes accesses. [default: pages]")
 @click.option(
@@ -79,6 +81,7 @@ def run(
     iterations: str | None,
     for_s: float | None,
     detach: bool,
+    last_s: float | None,
     scheduler: str | None,
     watch: str | None,
     no_ordinary_memory: bool,
@@ -121,10 +124,12 @@ def run(
     require_time(detach, for_s)
     if detach and not quick:
         raise click.UsageError("--detach leaves the program running, but all stages start it four times: add --quick.")
+    if last_s is not None and not quick:
+        raise click.UsageError("--last keeps the end of one run, which no other run can find again: add --quick.")
     if quick:
         from ffm.cli.quick import measure_quickly
 
-        _show_report(measure_quickly(settings, leave=detach))
+        _show_report(measure_quickly(settings, leave=detach, last_s=last_s))
         return
     if sites is not None:
         settings |= _limited(settings, sites, sites_of)

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ffm.cli.options import detach_option, for_option, portion_options, require_time, scheduler_option
+from ffm.cli.options import (
+    detach_option,
+    for_option,
+    last_option,
+    portion_options,
+    require_all,
+    require_time,
+    scheduler_option,
+)
 from ffm.errors import FfmError
 
 if TYPE_CHECKING:
@@ -80,6 +88,7 @@ def _run(
     portion: Asked | None = None,
     for_s: float | None = None,
     leave: bool = False,
+    last_s: float | None = None,
 ) -> None:
     """Run a measuring stage, show its progress on the terminal, and summarize in one line what it found."""
     from ffm.cli.interruption import raise_what_was_lost
@@ -92,7 +101,9 @@ def _run(
     words = list(command)
     folder = ResultsFolder(results or Path("results") / application_name(words))
     chosen = None if sites is None else read_choice(sites).stacks
-    request = Request(words, folder, timeout, watch, ordinary_memory, accept_status, chosen, portion, for_s, leave)
+    request = Request(
+        words, folder, timeout, watch, ordinary_memory, accept_status, chosen, portion, for_s, leave, last_s
+    )
     with running(name, " ".join(words)) as line:
         try:
             document = run_stage(name, request)
@@ -128,11 +139,13 @@ def baseline(
 @_measuring
 @portion_options
 @detach_option
+@last_option
 def tracing(
     results: Path | None,
     timeout: float | None,
     for_s: float | None,
     detach: bool,
+    last_s: float | None,
     accept_status: int,
     window: str | None,
     ranges: str | None,
@@ -147,7 +160,8 @@ def tracing(
 
     require_time(detach, for_s)
     portion = read_portion(window, ranges, iterations)
-    _run("tracing", results, command, timeout, accept_status, portion=portion, for_s=for_s, leave=detach)
+    require_all(last_s, portion)
+    _run("tracing", results, command, timeout, accept_status, portion=portion, for_s=for_s, leave=detach, last_s=last_s)
 
 
 @stage.command()

@@ -11,6 +11,11 @@ def portion_sentence(analysis: Analysis) -> str:
     portion = analysis.portion
     if portion is None:
         return ""
+    if portion.last_s is not None:
+        return (
+            f"Only the last {portion.last_s:g} s of the run were kept. {portion.dropped:,} operations before them were "
+            "left out: no saving in them is counted, and what they allocated or created is not known."
+        )
     if portion.cut:
         then = "left running" if portion.left else "ended by ffm"
         return (

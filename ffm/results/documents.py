@@ -248,6 +248,10 @@ class Portion(Record, frozen=True, kw_only=True):
     """Marked iterations of the run."""
     judged: Count = 0
     """Those of them that were measured and judged."""
+    last_s: Seconds | None = None
+    """Only so many seconds before its end were kept, if it took longer than that."""
+    dropped: Count = 0
+    """Operations that were recorded before these."""
     cut: bool = False
     left: bool = False
     """The program was left running after that."""

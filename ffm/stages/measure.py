@@ -52,6 +52,8 @@ class Request:
     """How many seconds after the first recorded call the recording, and then the program, is ended; None for never."""
     leave: bool = False
     """Leave the program running then."""
+    last_s: float | None = None
+    """Keep only the last so many seconds of the traced run; None for all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ def measure(
             portion=portion,
             lasting=until or (None if request.for_s is None else Lasting(request.for_s)),
             leave=request.leave,
+            last_s=request.last_s,
         ),
         output=request.folder.output(stage),
         timeout_s=request.timeout_s,

@@ -30,6 +30,11 @@ def traced_portion(folder: ResultsFolder) -> Calls | Iterations | None:
         return None
     run = read_latest(Tracing, folder, "tracing").run
     portion = None if run is None else run.portion
+    if portion is not None and portion.last_s is not None:
+        raise DocumentError(
+            f"Stage tracing kept the last {portion.last_s:g} s of its run, which no other run can find again. Look at "
+            "them with `ffm run --quick --last`, or run stage tracing without --last."
+        )
     if portion is None or portion.cut:
         return None
     if portion.ranges is not None:
@@ -46,7 +51,7 @@ def measured_portion(
         ProgramError: Nothing was, or a window is not clear because several processes use the driver.
     """
     if asked is None:
-        return _until_cut(recordings)
+        return _last(recordings) or _until_cut(recordings)
     measured = [recording for recording in recordings if len(recording.stretches) and _judged(recording)]
     marked = marked_iterations(list(recordings), folder) if isinstance(asked, Iterations) else []
     mine = [
@@ -73,6 +78,27 @@ def measured_portion(
         measured_s=max(float((one.end - one.begin).sum()) / 1e9 for one in stretches),
         iterations=len(mine),
         judged=sum(int((one.judged_end > one.judged_begin).sum()) for one in stretches) if whole is not None else 0,
+    )
+
+
+def _last(recordings: Sequence[Recording]) -> Portion | None:
+    """Describe the last seconds of a run; None if all of it was kept."""
+    dropped = sum(recording.dropped for recording in recordings)
+    if not dropped:
+        return None
+    last_ns = max(recording.kept for recording in recordings)
+    lasted = [
+        int((recording.operations["start"] + recording.operations["duration"]).max())
+        - int(recording.operations["start"].min())
+        for recording in recordings
+        if len(recording.operations)
+    ]
+    return Portion(
+        last_s=last_ns / 1e9,
+        dropped=dropped,
+        cut=any(recording.finished for recording in recordings),
+        stretches=1,
+        measured_s=min(max(lasted, default=0), last_ns) / 1e9,
     )
 
 

@@ -74,7 +74,7 @@ def run_tracing(request: Request) -> Tracing:
         request,
         on=baseline.runs,
         functions=traced_functions(baseline.functions),
-        mode=HOST | SAMPLES,
+        mode=SAMPLES if request.last_s is not None else HOST | SAMPLES,  # blocks of memory are recorded once
         ranges=True,
         portion=request.portion,
     )

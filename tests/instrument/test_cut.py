@@ -12,18 +12,19 @@ STARTED = 100.0
 """Seconds on the clock of the recordings."""
 
 
-def recording(operations: int, first_s: float = STARTED) -> Progress:
-    return Progress((-1, 0), operations, round(first_s * 1e9) if operations else 0)
+def recording(operations: int) -> Progress:
+    return Progress((-1, 0), operations, round(STARTED * 1e9) if operations else 0)
 
 
 def over(lasting: Lasting, after: float, *operations: int) -> bool:
-    return lasting.is_over([recording(count) for count in operations], after, STARTED + after)
+    first_ns = round(STARTED * 1e9) if any(operations) else 0
+    return lasting.is_over([recording(count) for count in operations], first_ns, after, STARTED + after)
 
 
 def test_the_time_counts_from_the_first_call() -> None:
     assert not over(Lasting(2.0), 1.9, 7)
     assert over(Lasting(2.0), 2.1, 7)
-    assert not Lasting(2.0).is_over([recording(7, STARTED + 1)], 2.5, STARTED + 2.5)
+    assert not Lasting(2.0).is_over([recording(7)], round((STARTED + 1) * 1e9), 2.5, STARTED + 2.5)
 
 
 def test_a_program_that_calls_nothing_is_given_up_late() -> None:

@@ -34,6 +34,8 @@ class Packer(ctypes.Structure):
     _fields_ = (
         ("chunk", ctypes.c_void_p),
         ("written", ctypes.c_uint64),
+        ("offset", ctypes.c_uint64),
+        ("recording", ctypes.c_uint32),
         ("next", ctypes.c_void_p),
         ("mark", ctypes.c_uint64),
         ("last", ctypes.c_void_p),

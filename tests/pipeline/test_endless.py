@@ -10,10 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 
 from ffm.instrument.recording.progress import progress_of
+from ffm.instrument.recording.reader import read_recordings
 from tests.conftest import Ffm
 
 PROGRAM = Path(__file__).parent / "programs" / "server.cu"
@@ -77,6 +79,51 @@ def test_a_program_that_ends_before_is_measured_whole(ffm: Ffm, server: Path, tm
     for stage in STAGES:
         run = run_of(tmp_path / "results", stage)
         assert (run["status"]["cut"], run["portion"]) == (None, None)
+
+
+@pytest.mark.parametrize("which", ["loop", "family"])
+def test_the_last_seconds_are_kept_whole_in_as_much_of_the_disk(
+    ffm: Ffm, server: Path, tmp_path: Path, which: str
+) -> None:
+    """However long the program runs; `family` has two processes."""
+    sizes: list[int] = []
+    for seconds in ("1s", "4s"):
+        results = tmp_path / seconds
+        done = ffm("run", "--quick", "--last", "200ms", "--for", seconds, "--results", results, server, which)
+        assert done.code == 0, done.err
+        assert "Only the last 0.2 s of the run were kept." in " ".join(done.out.split())
+        recordings = read_recordings(results / "recordings" / "tracing")
+        sizes.append(max(recording.path.stat().st_blocks for recording in recordings))
+        for recording in recordings:
+            numbers, starts = recording.operations["number"], recording.operations["start"].astype(int)
+            assert (np.diff(numbers.astype(int)) == 1).all() and int(numbers[0]) == recording.dropped > 0
+            assert recording.finished - 200_000_000 <= starts[0] and (np.diff(starts) > 0).all()
+            assert (recording.samples.operation >= int(numbers[0])).all()
+        portion = run_of(results, "tracing")["portion"]
+        assert portion["dropped"] == sum(recording.dropped for recording in recordings)
+        assert 0.1 < portion["measured_s"] <= 0.2
+    assert sizes[1] <= 1.5 * sizes[0]
+
+
+def test_the_last_seconds_of_a_program_that_is_killed_are_kept(ffm: Ffm, server: Path, tmp_path: Path) -> None:
+    script = tmp_path / "crash"
+    script.write_text(f"#!/bin/sh\n{server} loop &\nsleep 1.5\nkill -9 $!\nwait\nexit 0\n")
+    script.chmod(0o755)
+    done = ffm("run", "--quick", "--last", "200ms", "--results", tmp_path / "results", script)
+    assert done.code == 0, done.err
+    (recording,) = read_recordings(tmp_path / "results" / "recordings" / "tracing")
+    assert (np.diff(recording.operations["number"].astype(int)) == 1).all() and recording.dropped > 0
+    assert "Only the last 0.2 s" in " ".join(done.out.split())
+
+
+def test_no_other_run_can_find_the_last_seconds_again(ffm: Ffm, server: Path, tmp_path: Path) -> None:
+    for words in (("run",), ("stage", "tracing", "--window", "1..2")):
+        assert ffm(*words, "--last", "1s", server, folder=tmp_path).code == 2
+    words = ("--results", tmp_path, "--for", "1s")
+    assert ffm("stage", "baseline", *words, "--", server, "loop").code == 0
+    assert ffm("stage", "tracing", "--last", "100ms", *words, "--", server, "loop").code == 0
+    refused = ffm("stage", "memory", *words, "--", server, "loop")
+    assert refused.code == 1 and "no other run can find again" in refused.err
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "abc", "", "60 parsecs", "1e99s", "999999h"])

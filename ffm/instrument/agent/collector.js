@@ -22,6 +22,7 @@ function loadCollector() {
     counter: optional("counter", "void", ["pointer", "uint"]),
     instrument: optional("instrument", "void", ["pointer", "uint64"]),
     limit: optional("limit", "void", ["uint", "uint64", "uint64", "uint64", "pointer"]),
+    keep: optional("keep", "void", ["uint64"]),
     arrive: optional("arrive", "void", []),
     detach: optional("detach", "void", []),
     followedName: optional("followed_name", "pointer", ["uint"]),

@@ -23,6 +23,9 @@ rpc.exports = {
       const { kind, from, until, every, name } = configuration.portion;
       collector.limit(kind, from, until, every, Memory.allocUtf8String(name));
     }
+    if (configuration.kept !== 0 && collector.keep !== null) {
+      collector.keep(configuration.kept);
+    }
     if (configuration.translator !== null) {
       startTrace(configuration.translator);
     }

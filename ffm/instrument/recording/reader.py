@@ -82,6 +82,10 @@ class Recording:
     """When ffm ended the recording while the process ran on; 0 if it lasts to the process's end."""
     unfinished: int
     """Calls that had begun by then and returned later, which are not recorded."""
+    kept: int
+    """Nanoseconds before its end of which everything is recorded; 0 for all of it."""
+    dropped: int
+    """Operations that were recorded before that."""
     fault_cost: int
     """Nanoseconds from an access to a watched page to the watch's handler; 0 if nothing was watched."""
     operations: Table
@@ -177,7 +181,10 @@ def read_recording(path: Path) -> Recording:
             "stage again."
         )
     try:
-        return _decoded(path, header, _chunks(data, header_bytes, int(header["file_bytes"])))
+        chunks = _chunks(data, header_bytes, int(header["file_bytes"]))
+        if header["kept"]:  # later chunks take the places of earlier ones
+            chunks.sort(key=lambda chunk: int(chunk[0]["first"]))
+        return _decoded(path, header, chunks)
     except (_DamageError, PackingError) as damage:
         raise InstrumentError(f"{path} was edited or truncated: {damage}. Run the stage again.") from damage
 
@@ -213,6 +220,11 @@ def _decoded(path: Path, header: Any, chunks: list[Chunk]) -> Recording:
         for name, (structure, kind) in TABLES.items()
     }
     _forget_impossible(tables["operations"])
+    kept, dropped = min(int(header["kept"]), LARGEST), min(int(header["dropped"]), LARGEST)
+    if kept:
+        recorded = len(tables["operations"])
+        tables["operations"] = _last(tables["operations"], kept, min(int(header["finished"]), LARGEST))
+        dropped += recorded - len(tables["operations"])
     modules = _modules(chunks)
     stacks = _stacks(chunks, threads=int(header["threads"]))
     if not header["lost"]:  # otherwise the run is refused, and missing things may still be named
@@ -228,15 +240,27 @@ def _decoded(path: Path, header: Any, chunks: list[Chunk]) -> Recording:
         lost=int(header["lost"]),
         finished=min(int(header["finished"]), LARGEST),
         unfinished=min(int(header["unfinished"]), LARGEST),
+        kept=kept,
+        dropped=dropped,
         fault_cost=min(int(header["fault_cost"]), LARGEST),
         **tables,
-        samples=_samples(chunks, modules=len(modules), threads=int(header["threads"])),
+        samples=_samples(chunks, modules=len(modules), threads=int(header["threads"]))
+        if not kept
+        else _samples(chunks, modules=len(modules), threads=int(header["threads"])).among(tables["operations"]),
         stacks=stacks,
         modules=modules,
         python_version=_python_version(int(header["python_version"])),
         python_readable=bool(header["python_readable"]),
         ordinary_memory=bool(header["ordinary_memory"]),
     )
+
+
+def _last(operations: Table, nanoseconds: int, finished: int) -> Table:
+    """Return the operations that began in the last nanoseconds before a recording was finished, or before its end."""
+    if not len(operations):
+        return operations
+    end = finished or int((operations["start"] + operations["duration"]).max())
+    return operations[operations["start"].astype(np.int64) >= end - nanoseconds]
 
 
 def _forget_impossible(operations: Table) -> None:

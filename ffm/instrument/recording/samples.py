@@ -42,6 +42,14 @@ class Samples(Generic[F]):
     def __len__(self) -> int:
         return len(self.thread)
 
+    def among(self, operations: NDArray[Any]) -> Samples[F]:
+        """Return the samples that were taken after or just before one of some operations, the last of each thread."""
+        first = np.full(int(self.thread.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+        inside = operations["thread"] < len(first)
+        np.minimum.at(first, operations["thread"][inside], operations["number"][inside].astype(np.int64))
+        kept = self.operation >= first[self.thread]
+        return Samples(self.thread[kept], self.operation[kept], self.nanoseconds[kept], self.stack[kept], self.stacks)
+
 
 def decode_samples(
     chunks: Iterable[tuple[Any, NDArray[np.uint8]]], python_frame: Callable[[Any], F], *, modules: int, threads: int

@@ -36,15 +36,16 @@ class Lasting:
     operations: tuple[int, ...] | None = None
     """Of each process of the traced run, in the order of `read_recordings`; None to go by time."""
 
-    def is_over(self, recordings: Sequence[Progress], elapsed: float, now: float) -> bool:
+    def is_over(self, recordings: Sequence[Progress], first_ns: int, elapsed: float, now: float) -> bool:
         """Return whether the run has been measured long enough.
 
         Args:
             recordings: How far its processes are.
+            first_ns: When the first driver call began that they recorded, on their clock; 0 if there was none.
             elapsed: Seconds since the program was started.
             now: Seconds on the clock of the recordings.
         """
-        first = min((one.first for one in recordings if one.first), default=0) / 1e9
+        first = first_ns / 1e9
         if not first:
             return elapsed > SLOWEST * self.seconds
         if now - first >= self.seconds or self.operations is None:
@@ -100,9 +101,11 @@ class Cut:
         thread.start()
 
     def _watch(self, lasting: Lasting, began: float) -> None:
+        first_ns = 0  # a recording need not keep it
         while not self._over.wait(LOOK_EACH_S):
-            now = time.monotonic()
-            if lasting.is_over(progress_of(self._folder), now - began, now):
+            now, recordings = time.monotonic(), progress_of(self._folder)
+            first_ns = first_ns or min((one.first for one in recordings if one.first), default=0)
+            if lasting.is_over(recordings, first_ns, now - began, now):
                 self._cut("time")
                 return
 

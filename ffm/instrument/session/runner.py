@@ -132,6 +132,8 @@ class Instruments:
     """Our libraries that the program loads before its own."""
     portion: Asked | None = None
     """What to record of the run; None for all of it."""
+    last_s: float | None = None
+    """Keep only the last so many seconds of what is recorded; None for all. Not while memory is watched."""
     trace: bool = False
     """Watch memory by translating the program's code instead of protecting its pages."""
     lasting: Lasting | None = None
@@ -408,6 +410,7 @@ class _Run:
             "folder": str(self._instruments.folder.resolve()),
             "mode": self._instruments.mode,
             "portion": None if self._instruments.portion is None else self._instruments.portion.configuration(),
+            "kept": 0 if self._instruments.last_s is None else round(self._instruments.last_s * 1e9),
             "plan": None if self._instruments.plan is None else str(self._instruments.plan.resolve()),
             "translator": "".join(part.read_text() for part in TRANSLATOR) if trace else None,
             "functions": [

@@ -125,6 +125,11 @@ void ffm_collector_limit(uint32_t kind, uint64_t from, uint64_t until, uint64_t 
     ffm_portion_limit(&portion, begin_stretch, end_stretch);
 }
 
+void ffm_collector_keep(uint64_t nanoseconds)
+{
+    ffm_sink_keep(nanoseconds);
+}
+
 void ffm_collector_mark(const char *name, bool begins)
 {
     ffm_portion_mark(name, begins);

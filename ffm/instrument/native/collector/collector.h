@@ -18,6 +18,9 @@ FFM_EXPORT void ffm_collector_arrive(void);
  * name of their marks. Call this before ffm_collector_open. */
 FFM_EXPORT void ffm_collector_limit(uint32_t kind, uint64_t from, uint64_t until, uint64_t every, const char *name);
 
+/* Record only the last nanoseconds of what the program does. Call this before ffm_collector_open. */
+FFM_EXPORT void ffm_collector_keep(uint64_t nanoseconds);
+
 /* The program, which marks its iterations, begins or ends one of that name. */
 FFM_EXPORT void ffm_collector_mark(const char *name, bool begins);
 

@@ -16,7 +16,7 @@
  * each record: the slot in its low byte, and then, in two bits for each word, how the difference is written (0 to 3 for
  * 0, 2, 4 and 8 bytes). */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 7, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 8, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -36,6 +36,8 @@ typedef struct {
         fault_cost;    /* nanoseconds from an access to a watched page to the watch's handler, measured at the start */
     uint64_t finished; /* when ffm, which writes this itself, ended the recording before the process ended; or 0 */
     uint64_t unfinished; /* calls that had begun by then and returned later: they are not recorded */
+    uint64_t kept;       /* nanoseconds before the end of which everything is recorded; 0 for all */
+    uint64_t dropped;    /* operations from before that whose place was taken by later ones */
     char catalogue_digest[64];
     char executable[1024];
 } ffm_header;

@@ -13,6 +13,7 @@
 
 #include "catalogue.h"
 #include "clock.h"
+#include "ring.h"
 #include "signals.h"
 
 enum { FIRST_CHUNK = 64 * 1024, LARGEST_CHUNK = 1024 * 1024 };
@@ -23,6 +24,8 @@ static struct {
     struct stat identity; /* of the file */
     uint32_t mode;
     ffm_header *header;
+    uint32_t number; /* of the recording: how many this process and those it was forked from have begun */
+    uint64_t kept;   /* nanoseconds; 0 for all */
     uint32_t python_version;
     bool python_readable;
     char folder[2048];
@@ -156,9 +159,17 @@ static bool open_locked(void)
     if (readlink("/proc/self/exe", header->executable, sizeof header->executable - 1) < 0)
         header->executable[0] = '\0';
     memcpy(header->magic, "FFMTRACE", sizeof header->magic);
+    header->kept = sink.kept;
     sink.header = header;
+    sink.number++;
+    ffm_ring_clear();
     mark_own();
     return true;
+}
+
+void ffm_sink_keep(uint64_t nanoseconds)
+{
+    sink.kept = nanoseconds;
 }
 
 bool ffm_sink_open(const char *folder, uint32_t mode)
@@ -190,23 +201,72 @@ bool ffm_sink_reopen(void)
     return true;
 }
 
-static ffm_chunk *new_chunk(uint32_t kind, uint32_t thread, size_t capacity, uint64_t first)
+/* Map a place of the file whose records are too old to be kept, if there is one; locked. */
+static ffm_chunk *old_chunk(size_t least, uint64_t *offset, uint64_t *capacity)
+{
+    ffm_ring_place place;
+    if (sink.kept == 0 || !ffm_ring_take(least, ffm_now() - sink.kept, &place))
+        return NULL;
+    void *pages = mmap(NULL, place.capacity, PROT_READ | PROT_WRITE, MAP_SHARED, sink.file, (off_t)place.offset);
+    if (pages == MAP_FAILED)
+        return NULL;
+    ffm_chunk *chunk = pages;
+    if (chunk->kind == FFM_CHUNK_OPERATIONS)
+        __atomic_fetch_add(&sink.header->dropped, chunk->used, __ATOMIC_RELAXED);
+    __atomic_store_n(&chunk->used, 0, __ATOMIC_RELEASE); /* before anything else: the process may be killed */
+    *offset = place.offset;
+    *capacity = place.capacity;
+    return chunk;
+}
+
+/* Map a new place at the end of the file; locked. */
+static ffm_chunk *fresh_chunk(size_t capacity, uint64_t *offset)
+{
+    *offset = sink.header->file_bytes;
+    if (!reserve((off_t)*offset, capacity))
+        return NULL;
+    void *pages = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_SHARED, sink.file, (off_t)*offset);
+    if (pages == MAP_FAILED)
+        return NULL;
+    /* Populating all pages at once costs half of a fault each. If the kernel does not know this advice (before Linux
+     * 5.14), they fault one by one. */
+    madvise(pages, capacity, MADV_POPULATE_WRITE);
+    return pages;
+}
+
+/* Unmap a stream's chunk; locked. Its place may be written again later, if it is in this recording. */
+static void release(ffm_stream *stream)
+{
+    if (stream->chunk == NULL)
+        return;
+    const ffm_ring_place place = {stream->offset, stream->chunk->capacity, ffm_now()};
+    const bool over = stream->chunk->kind == FFM_CHUNK_OPERATIONS || stream->chunk->kind == FFM_CHUNK_SAMPLES;
+    munmap(stream->chunk, stream->chunk->capacity);
+    stream->chunk = NULL;
+    if (sink.kept != 0 && over && stream->recording == sink.number)
+        ffm_ring_add(&place);
+}
+
+/* A chunk of so many bytes, or of at least `least` if an old one becomes it. */
+static ffm_chunk *new_chunk(ffm_stream *stream, uint32_t kind, uint32_t thread, size_t capacity, size_t least)
 {
     ffm_chunk *chunk = NULL;
     const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS); /* a handler may come here as well */
     pthread_mutex_lock(&sink.lock);
-    if (sink.header != NULL) {
-        off_t offset = (off_t)sink.header->file_bytes;
-        if (file_is_open() && reserve(offset, capacity)) {
-            void *pages = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_SHARED, sink.file, offset);
-            if (pages != MAP_FAILED) {
-                /* Populating all pages at once costs half of a fault each. If the kernel does not know this advice
-                 * (before Linux 5.14), they fault one by one. */
-                madvise(pages, capacity, MADV_POPULATE_WRITE);
-                chunk = pages;
-                *chunk = (ffm_chunk){.kind = kind, .thread = thread, .capacity = capacity, .first = first};
-                __atomic_store_n(&sink.header->file_bytes, (uint64_t)offset + capacity, __ATOMIC_RELEASE);
-            }
+    if (sink.header != NULL && file_is_open()) {
+        uint64_t offset = 0, bytes = capacity;
+        chunk = old_chunk(least, &offset, &bytes);
+        const bool fresh = chunk == NULL;
+        if (fresh)
+            chunk = fresh_chunk(capacity, &offset);
+        if (chunk != NULL) {
+            *chunk = (ffm_chunk){.kind = kind, .thread = thread, .capacity = bytes, .first = stream->written};
+            if (fresh)
+                __atomic_store_n(&sink.header->file_bytes, offset + capacity, __ATOMIC_RELEASE);
+            release(stream);
+            stream->chunk = chunk;
+            stream->offset = offset;
+            stream->recording = sink.number;
         }
     }
     pthread_mutex_unlock(&sink.lock);
@@ -245,13 +305,11 @@ bool ffm_sink_next_chunk(ffm_stream *stream, uint32_t kind, uint32_t thread, siz
         capacity = LARGEST_CHUNK;
     while (capacity < sizeof *stream->chunk + bytes)
         capacity *= 2;
-    ffm_chunk *next = new_chunk(kind, thread, capacity, stream->written);
-    if (next == NULL) {
+    const size_t needed = sizeof *stream->chunk + bytes, least = needed > FIRST_CHUNK ? needed : FIRST_CHUNK;
+    if (new_chunk(stream, kind, thread, capacity, least) == NULL) {
         ffm_sink_lost();
         return false;
     }
-    ffm_sink_release(stream);
-    stream->chunk = next;
     return true;
 }
 
@@ -273,9 +331,11 @@ void ffm_sink_commit(ffm_stream *stream, size_t bytes)
 
 void ffm_sink_release(ffm_stream *stream)
 {
-    if (stream->chunk != NULL)
-        munmap(stream->chunk, stream->chunk->capacity);
-    stream->chunk = NULL;
+    const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS);
+    pthread_mutex_lock(&sink.lock);
+    release(stream);
+    pthread_mutex_unlock(&sink.lock);
+    ffm_signals_set_mask(before);
 }
 
 void ffm_sink_set_fault_cost(uint64_t nanoseconds)

@@ -14,10 +14,16 @@
 typedef struct {
     ffm_chunk *chunk;
     uint64_t written; /* records in this and all earlier chunks */
+    uint64_t offset;  /* of the chunk, in the recording with that number: a forked child has another one */
+    uint32_t recording;
 } ffm_stream;
 
 /* Create the recording `folder`/recording-PID[.N].ffm. Returns false if the file cannot be created. */
 bool ffm_sink_open(const char *folder, uint32_t mode);
+
+/* Of operations and samples, keep those of the last nanoseconds, and let later ones take the place of what is older.
+ * Call this before the recording is opened. */
+void ffm_sink_keep(uint64_t nanoseconds);
 
 /* In a forked child: forget the parent's file and create a separate one; if that fails, nothing is recorded. False if
  * the parent recorded nothing. */
