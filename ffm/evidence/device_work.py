@@ -12,12 +12,15 @@ from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import Memory as DriverMemory
 from ffm.evidence.allocations import pageable_memory
 from ffm.evidence.handles import StreamTable, events_of, streams_of
+from ffm.evidence.named_work import devices_of
 from ffm.evidence.staged_copies import STAGED_BYTES
+from ffm.evidence.thread_lives import lives_of_rows
 from ffm.instrument.recording.layout import constant
 from ffm.model.device import Action, DeviceWork
 from ffm.model.hoisting import reused_memory
 from ffm.model.necessity.rules import StreamKind
 from ffm.results.columns import Columns
+from ffm.results.documents import ContextDevice, Tracing
 
 STAGED_SHARE = 0.5
 """If more than this share of an upload call is spent without waiting, the CPU itself copies the bytes."""
@@ -29,17 +32,21 @@ _WAITS = {
 }
 
 
-def device_work(columns: Columns, thread: NDArray[np.int32], measured: NDArray[np.int64]) -> DeviceWork:
+def device_work(
+    columns: Columns, thread: NDArray[np.int32], measured: NDArray[np.int64], tracing: Tracing | None = None
+) -> DeviceWork:
     """Describe the operations of a run.
 
     Args:
         columns: from `ffm.evidence.operations.operation_columns`, sorted by process, thread and start.
         thread: the model's number of each row's thread, counted over all processes.
         measured: as in `DeviceWork`.
+        tracing: what stage 2 recorded of threads and devices.
     """
     action = _actions(columns)
     process = columns["process"].astype(np.int64)
-    stream, stream_process, legacy, independent = _streams(columns, action)
+    devices = [] if tracing is None else tracing.devices
+    stream, stream_process, legacy, independent, device = _streams(columns, action, devices)
     event, events = _events(columns, action)
     transfers = _of(lambda function: function.kind in (DriverKind.TRANSFER, DriverKind.SET))[columns["function"]]
     process_of_thread = np.zeros(int(thread.max(initial=-1)) + 1, np.int32)
@@ -56,6 +63,8 @@ def device_work(columns: Columns, thread: NDArray[np.int32], measured: NDArray[n
         stream_process=stream_process,
         events=events,
         independent=independent,
+        stream_device=device,
+        lives=lives_of_rows(tracing.threads, columns, thread) if tracing is not None and tracing.threads else None,
     )
 
 
@@ -113,22 +122,29 @@ def _staged(columns: Columns) -> NDArray[np.bool_]:
 
 
 def _streams(
-    columns: Columns, action: NDArray[np.uint8]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-    """Number the streams over all processes; also return each stream's process, each process's legacy stream, and
-    which streams that does not order.
+    columns: Columns, action: NDArray[np.uint8], devices: list[ContextDevice]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_], NDArray[np.int32] | None]:
+    """Number the streams over all processes; also return each stream's process, each process's legacy stream, which
+    streams that does not order, and each stream's device.
 
-    The model has one legacy stream in each process: those of several contexts get the same number. So do streams that
-    had the same handle one after the other, unless the first may still have had work to do: the model's passes take
-    longer with each further stream. A stream whose creation was not seen counts as ordered, as streams are by default.
+    The model has one legacy stream in each process: those of several contexts get the same number, unless they are on
+    different devices. Then the first is the process's, and orders no stream of another device. Streams that had the
+    same handle one after the other get one number, too, unless the first may still have had work to do: the model's
+    passes take longer with each further stream. A stream whose creation was not seen counts as ordered, as streams are
+    by default.
     """
     number, streams = streams_of(columns)
+    device = devices_of(streams, devices)
     used = (action != Action.NONE) & (action != Action.WAIT_CONTEXT) & (action != Action.WAIT_EVENT)
     is_legacy = streams.kind == StreamKind.LEGACY
     follows = np.zeros(len(streams.kind), np.bool_)
     follows[1:] = (streams.process[1:] == streams.process[:-1]) & is_legacy[1:] & is_legacy[:-1]
+    if device is not None:
+        follows[1:] &= device[1:] == device[:-1]
     independent = (streams.kind == StreamKind.INDEPENDENT) & (streams.epoch > 0)
     same = np.append(False, independent[1:] == independent[:-1])
+    if device is not None:
+        same[1:] &= device[1:] == device[:-1]
     follows |= same & _over_before(columns, action, np.where(used, number, -1), streams)
     lane = np.cumsum(~follows) - 1
     distinct, numbers = np.unique(lane[number[used]], return_inverse=True)
@@ -136,8 +152,14 @@ def _streams(
     stream[used] = numbers
     first = np.flatnonzero(~follows)[distinct]
     legacy = np.full(int(columns["process"].max(initial=-1)) + 1, -1, np.int32)
-    legacy[streams.process[first[is_legacy[first]]]] = np.flatnonzero(is_legacy[first])
-    return stream, streams.process[first].astype(np.int32), legacy, independent[first]
+    defaults = np.flatnonzero(is_legacy[first])[::-1]  # the last assignment, of a process's first one, stays
+    legacy[streams.process[first[defaults]]] = defaults
+    process = streams.process[first].astype(np.int32)
+    if device is None:
+        return stream, process, legacy, independent[first], None
+    ordering = legacy[process]
+    elsewhere = (ordering >= 0) & (device[first][ordering] != device[first])
+    return stream, process, legacy, independent[first] | elsewhere, device[first].clip(0)
 
 
 def _over_before(

@@ -48,6 +48,30 @@ MOST_DEVICES = (1 << _DEVICE_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
+class ThreadLives:
+    """Who started and joined which thread, as recorded. Columns of shape (threads,)."""
+
+    before: NDArray[np.int64]
+    """Nanoseconds from the start of the thread to its first row; -1 if its start was not recorded."""
+    parent: NDArray[np.int32]
+    """The thread that started it; -1 if that has no rows, or is unknown."""
+    started: NDArray[np.int64]
+    """The row of the parent before which that happened, or the row behind its last one; -1 without a parent."""
+    joined: NDArray[np.int64]
+    """The row before which another thread joined it; -1 if none did, or none that has a row after that."""
+
+    @classmethod
+    def unknown(cls, threads: int) -> ThreadLives:
+        """Return lives of which nothing is known."""
+        return cls(
+            before=np.full(threads, -1, np.int64),
+            parent=np.full(threads, -1, np.int32),
+            started=np.full(threads, -1, np.int64),
+            joined=np.full(threads, -1, np.int64),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceWork:
     """Columns of the same length as a timeline's. Streams and events of different processes have different numbers."""
 
@@ -94,6 +118,9 @@ class DeviceWork:
     """Shape (streams,): whether the legacy default stream does not order the stream (`CU_STREAM_NON_BLOCKING`). None if
     it orders all.
     """
+
+    lives: ThreadLives | None = None
+    """None if nothing was recorded of them: then they are inferred from the threads' times."""
 
     @property
     def apart(self) -> NDArray[np.bool_]:

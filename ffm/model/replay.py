@@ -48,7 +48,7 @@ from ffm.model.device import DeviceWork
 from ffm.model.faster import Faster, FasterRun, faster_run
 from ffm.model.gpu_times.inference import GpuTimes, Inference
 from ffm.model.grouping import grouped
-from ffm.model.thread_relations import find_family, sharing_sites
+from ffm.model.thread_relations import find_family, related_threads, sharing_sites
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.waiting.fixed import SET_BYTES_A_NANOSECOND, Fixed, fixed_run
 from ffm.model.waiting.graph import Threads
@@ -131,10 +131,8 @@ class Replay:
 
     @property
     def threads(self) -> Threads:
-        """Which thread seems to have started, joined and followed which."""
-        joined = self._family.joined
-        rows = self.inference.order[joined.clip(0)] if len(self._timeline) else joined
-        return Threads(self._family.parent, np.where(joined >= 0, rows, -1), self._family.follows)
+        """Which thread has started, joined and followed which, as recorded or as it seems."""
+        return related_threads(self._timeline, self._work, self._family, self.inference.order)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_elsewhere": None, "_known": {}}

@@ -1,7 +1,9 @@
-"""Which threads of a run belong together, as far as their times show: who started, joined and follows whom.
+"""Which threads of a run belong together: who started, joined and follows whom.
 
-The trace does not show that. If all calls of a thread are within one gap of another thread, the other is assumed to
-have started it there and joined it. If most of a thread's gaps end with a wait of another thread, it is assumed to wait
+Who started and joined a thread is recorded, if it was started by the C library (`DeviceWork.lives`). Of others, times
+show it: if all calls of a thread are within one gap of another thread, the other is assumed to have started it there
+and joined it. So is the end of a thread that its recorded parent never joins, as it may wait for it in another way.
+If most of a thread's gaps end with a wait of another thread, it is assumed to wait
 for that one in its gaps. Threads that share a call site run the same code.
 
 No step compares all threads with all others, so a run may have ten thousand.
@@ -14,9 +16,9 @@ from numpy.typing import NDArray
 
 from ffm.model import replay_kernels, thread_relations_kernels
 from ffm.model.compiled import run
-from ffm.model.device import DeviceWork
+from ffm.model.device import DeviceWork, ThreadLives
 from ffm.model.timeline import Timeline
-from ffm.model.waiting.graph import WORTH_FOLLOWING_NS
+from ffm.model.waiting.graph import WORTH_FOLLOWING_NS, Threads
 
 FOLLOWED_OFTEN = 10
 """This many gaps must end with another thread's waits before that is more than chance."""
@@ -48,6 +50,8 @@ def find_family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) 
         if len(members) > 1:
             _find_parents(timeline, begins, members, place, parent, joined)
             _find_leaders(timeline, begins, members, follows)
+    if work.lives is not None:
+        _take_recorded(work.lives, place, parent, joined)
     # A call site of each process is one of its own.
     sites = int(timeline.site.max(initial=-1)) + 1
     own_site = timeline.site + sites * work.process_of_thread[timeline.thread].astype(np.int64)
@@ -55,6 +59,36 @@ def find_family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) 
     children = np.flatnonzero(joined >= 0)
     children = children[np.lexsort((alike[children], joined[children]))]
     return replay_kernels.Family(parent, forked, joined, follows, alike, children)
+
+
+def related_threads(
+    timeline: Timeline, work: DeviceWork, family: replay_kernels.Family, order: NDArray[np.int64]
+) -> Threads:
+    """Return a family as the path needs it."""
+    count = len(family.parent)
+    joined = np.where(family.joined >= 0, order[family.joined.clip(0)], -1) if len(order) else family.joined
+    started, born = joined.copy(), np.full(count, -1, np.int64)
+    if work.lives is not None and len(order):
+        begins = np.searchsorted(timeline.thread, np.arange(count + 1))
+        known = np.flatnonzero((work.lives.before >= 0) & (family.parent >= 0))
+        parent = family.parent[known]
+        started[known] = np.clip(work.lives.started[known], begins[parent], begins[parent + 1])
+        before = np.where(started[known] > begins[parent], started[known] - 1, -1)
+        ended = np.where(before >= 0, (timeline.start + timeline.duration)[before], timeline.start.min())
+        first = timeline.start[begins[known].clip(max=len(order) - 1)]
+        born[known] = np.maximum(first - work.lives.before[known], np.minimum(ended, first))
+    return Threads(family.parent, joined, family.follows, started, born)
+
+
+def _take_recorded(
+    lives: ThreadLives, place: NDArray[np.int64], parent: NDArray[np.int32], joined: NDArray[np.int64]
+) -> None:
+    """Put what was recorded of threads in place of what their times show."""
+    known = lives.before >= 0
+    joined[known & (lives.parent != parent)] = -1
+    parent[known] = lives.parent[known]
+    ended = np.flatnonzero(known & (lives.joined >= 0))
+    joined[ended] = place[lives.joined[ended]]
 
 
 def _by_process(work: DeviceWork, threads: NDArray[np.int64]) -> list[NDArray[np.int64]]:

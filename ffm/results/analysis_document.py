@@ -167,6 +167,10 @@ class Site(Record, frozen=True, kw_only=True):
     """The program's name for the memory: what an allocation fills, what a free frees, the host memory of a transfer.
     Empty if it is unknown, or if the site has no problem.
     """
+    kernels: list[str] = msgspec.field(default_factory=list)
+    """The kernels that it launches, as the program writes them, most often launched first; empty if the driver did not
+    tell.
+    """
 
     @property
     def staged_s(self) -> float:

@@ -390,6 +390,40 @@ class Marked(Record, frozen=True, kw_only=True):
     end: Count
 
 
+_NumberOrNone = Annotated[int, msgspec.Meta(ge=-1, le=0x7FFFFFFF)]
+_TimeOrNone = Annotated[int, msgspec.Meta(ge=-1, le=1 << 60)]
+
+
+class ThreadLife(Record, frozen=True, kw_only=True):
+    """A thread that the program started. Times are those of the events' table, nanoseconds; threads are numbered within
+    the process. -1: nobody, or it is unknown.
+    """
+
+    process: Number
+    thread: Number
+    parent: _NumberOrNone
+    """Who started it or, if that made no traced call, who started that one, and so on."""
+    created: Count
+    joined: _TimeOrNone = -1
+    joiner: _NumberOrNone = -1
+
+
+class ContextDevice(Record, frozen=True, kw_only=True):
+    """On which device of its process a context is, both by their numbers there."""
+
+    process: Number
+    context: Annotated[int, msgspec.Meta(ge=0, le=255)]
+    device: Annotated[int, msgspec.Meta(ge=0, le=0xFFFF)]
+    uuid: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{32}\Z")]
+
+
+class LaunchedKernels(Record, frozen=True, kw_only=True):
+    """The kernels that a stack launched, as the driver names them, most often launched first."""
+
+    stack: Number
+    names: list[str]
+
+
 class SampledPlace(Record, frozen=True, kw_only=True):
     """A line of the program's own code, or, where that is unknown, its function or its module."""
 
@@ -443,10 +477,14 @@ class Tracing(Document, frozen=True, kw_only=True):
     """The iterations that the program marked, in order of their begin."""
     sampled: Sampled = Sampled()
     """With the numbers of stacks for those of sites."""
+    threads: list[ThreadLife] = []
+    devices: list[ContextDevice] = []
+    kernels: list[LaunchedKernels] = []
 
     def references(self) -> Iterator[Reference]:
         """As in `Document`."""
         yield from super().references()
+        yield "a launched kernel names stack", [one.stack for one in self.kernels], len(self.stacks)
         yield from self.sampled.references(len(self.stacks))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.errors import DocumentError
-from ffm.model.device import MOST_DEVICES, Action, DeviceWork
+from ffm.model.device import MOST_DEVICES, Action, DeviceWork, ThreadLives
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.analysis_document import Analysis
 from ffm.results.columns import LONGEST, MANY, Column, ColumnError, Columns, Table, duration, number_of, size, time
@@ -25,7 +25,7 @@ from ffm.results.documents import Number, edited, make_anew
 if TYPE_CHECKING:
     from ffm.results.arrow_batches import Batches
 
-VERSION = b"5"
+VERSION = b"6"
 BATCH_ROWS = 1 << 20
 """Rows written at once: bounds the extra memory that compression needs."""
 
@@ -94,6 +94,10 @@ def save_timeline(
         columns |= {name: np.full(len(timeline), -1) for name in _TOLD if columns[name] is None}
         tables = {name: getattr(work, name).tolist() for name in _WORK_TABLES}
         tables["stream_device"] = None if work.stream_device is None else work.stream_device.tolist()
+        lives = work.lives
+        tables["lives"] = (
+            None if lives is None else {one.name: getattr(lives, one.name).tolist() for one in fields(lives)}
+        )
         tables["independent"] = None if work.independent is None else work.independent.tolist()
         metadata["ffm.work"] = json.dumps(tables | {"events": work.events})
     types = {name: column.type for name, column in table.columns.items()}
@@ -150,7 +154,43 @@ def load_results_timeline(
     given |= {name: np.array(getattr(described, name), np.int32) for name in _WORK_TABLES}
     device = None if described.stream_device is None else np.array(described.stream_device, np.int32)
     apart = None if described.independent is None else np.array(described.independent, np.bool_)
-    return timeline, line, DeviceWork(**given, events=described.events, stream_device=device, independent=apart)
+    lives = None if described.lives is None else described.lives.table()
+    found = DeviceWork(**given, events=described.events, stream_device=device, independent=apart, lives=lives)
+    return timeline, line, found
+
+
+class _Lives(msgspec.Struct, frozen=True, kw_only=True):
+    """`ThreadLives`, as stored there."""
+
+    before: list[Annotated[int, msgspec.Meta(ge=-1, le=LONGEST)]]
+    parent: list[Annotated[int, msgspec.Meta(ge=-1, le=0x7FFFFFFF)]]
+    started: list[Annotated[int, msgspec.Meta(ge=-1, le=LONGEST)]]
+    joined: list[Annotated[int, msgspec.Meta(ge=-1, le=LONGEST)]]
+
+    def check(self, rows: int, threads: int) -> None:
+        """Raise `ColumnError` if a number refers to nothing."""
+        if {len(self.before), len(self.parent), len(self.started), len(self.joined)} != {threads}:
+            raise ColumnError("it does not say of each thread who started it")
+        if max(self.parent, default=-1) >= threads:
+            raise ColumnError("a thread was started by one that there is not")
+        above = np.array([*self.parent, -1])
+        for _ in range(threads.bit_length()):
+            above = above[above]
+        if (above >= 0).any():
+            raise ColumnError("threads have started each other")
+        if max(self.started, default=-1) > rows or max(self.joined, default=-1) >= rows:
+            raise ColumnError("a thread was started or joined at a row that there is not")
+        if any((parent >= 0) != (started >= 0) for parent, started in zip(self.parent, self.started, strict=True)):
+            raise ColumnError("it does not say where a thread was started")
+
+    def table(self) -> ThreadLives:
+        """Return it as the model needs it."""
+        return ThreadLives(
+            before=np.array(self.before, np.int64),
+            parent=np.array(self.parent, np.int32),
+            started=np.array(self.started, np.int64),
+            joined=np.array(self.joined, np.int64),
+        )
 
 
 class _Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,6 +202,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
     events: Number
     stream_device: list[Annotated[int, msgspec.Meta(ge=0, le=MOST_DEVICES)]] | None = None
     independent: list[bool] | None = None
+    lives: _Lives | None = None
 
     def check(self, rows: int) -> None:
         """Raise `ColumnError` if a number refers to nothing, or if there is more than the rows can refer to."""
@@ -176,6 +217,8 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
             raise ColumnError("it does not name the device of each stream")
         if self.independent is not None and len(self.independent) != streams:
             raise ColumnError("it does not say of each stream whether it is ordered")
+        if self.lives is not None:
+            self.lives.check(rows, len(self.process_of_thread))
         if max(len(self.process_of_thread), streams, self.events) > rows + 1 or processes > MANY:
             raise ColumnError("it has more threads, streams or events than rows")
 

@@ -54,6 +54,7 @@ from ffm.stages.portions import require_same_portion
 from ffm.stages.sync_use import FIRST_USES
 from ffm.stages.timelines import longer_by, traced_timeline
 from ffm.symbols.buffer_names import BufferNames
+from ffm.symbols.launched import kernels_of_sites
 from ffm.symbols.named_stacks import name_stacks, unread_python
 from ffm.symbols.symbolizer import Symbolizer
 
@@ -167,7 +168,7 @@ def _traced_findings(
     columns.release()
     assumed = columns if tracing.run is None or tracing.run.sees_waits else with_documented_waits(columns)
     traced = _timeline(assumed, joined, wall_s)
-    work = device_work(assumed, traced.thread, joined.gpu)
+    work = device_work(assumed, traced.thread, joined.gpu, tracing)
     del assumed
     columns.release()
     named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
@@ -200,6 +201,7 @@ def _traced_findings(
         not_measured=np.unique(columns["stack"][joined.left_out]).tolist(),
         staged=sites_of_staged_copies(columns),
         sampled=tracing.sampled,
+        kernels=kernels_of_sites(tracing.kernels),
         notes=named.notes
         + unread_python(tracing.run)
         + unrecorded_notes(stages)

@@ -131,6 +131,8 @@ class Findings:
     """As in `analysis_document.Explained`."""
     sampled: Sampled = field(default_factory=Sampled)
     """As in `analysis_document.Analysis`."""
+    kernels: dict[int, list[str]] = field(default_factory=dict)
+    """By site, as in `analysis_document.Site`."""
 
 
 def write_results(
@@ -354,6 +356,7 @@ def _sites(
             transfer=description.transfer,
             benefit=benefits[index],
             before_pinning_s=before_pinning[index].expected_s if index in before_pinning else None,
+            kernels=findings.kernels.get(index, []),
         )
         for index, (description, place) in enumerate(zip(findings.sites, places, strict=True))
     ]

@@ -27,7 +27,8 @@ from ffm.stages.findings import Findings, SiteDescription, write_results
 from ffm.stages.measure import Request, measure, require_program
 from ffm.stages.notes import cut_notes, host_function_notes, stack_notes, tracing_notes, unrecorded_notes
 from ffm.stages.timelines import longer_by, traced_timeline
-from ffm.stages.tracing import SAMPLES, record_tracing, traced_functions
+from ffm.stages.tracing import RELATIONS, SAMPLES, record_tracing, traced_functions
+from ffm.symbols.launched import kernels_of_sites
 from ffm.symbols.named_stacks import name_stacks, unread_python
 from ffm.symbols.symbolizer import Symbolizer
 
@@ -52,7 +53,7 @@ def run_quick(request: Request) -> Analysis:
             request,
             on={},
             functions=traced_functions(),
-            mode=SAMPLES,
+            mode=SAMPLES | RELATIONS,
             ranges=True,
             portion=request.portion,
         )
@@ -80,7 +81,7 @@ def analyse_trace(source: ResultsFolder, target: ResultsFolder) -> Analysis:
     if not run.sees_waits:
         columns = with_documented_waits(columns)
     traced = traced_timeline(columns)
-    work = device_work(columns, traced.thread, np.full(len(traced), -1, np.int64))
+    work = device_work(columns, traced.thread, np.full(len(traced), -1, np.int64), tracing)
     inference = infer_likely_times(traced, work, tracing.wait_latency.least)
     timeline = Replay(traced, work, inference).without_probes(columns["probe"])
     named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
@@ -109,6 +110,7 @@ def analyse_trace(source: ResultsFolder, target: ResultsFolder) -> Analysis:
         marked=rows_of_marked(tracing.marked, columns, traced.thread),
         probes_s=longer_by(traced, timeline),
         sampled=tracing.sampled,
+        kernels=kernels_of_sites(tracing.kernels),
     )
     return write_results(findings, target.root, own=own)
 

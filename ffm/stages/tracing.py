@@ -11,8 +11,10 @@ from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.evidence.compiling import compiled_modules
 from ffm.evidence.host_memory import host_memory_columns
 from ffm.evidence.marked_iterations import marked_iterations
+from ffm.evidence.named_work import context_devices, launched_kernels
 from ffm.evidence.operations import operation_columns
 from ffm.evidence.stack_table import StackTable
+from ffm.evidence.thread_lives import recorded_lives
 from ffm.instrument.probing.device import compute_capability
 from ffm.instrument.probing.latency import DriverTimes, wait_latency
 from ffm.results.documents import Baseline, Tracing, WaitLatency, write_document
@@ -49,6 +51,9 @@ HOST = 8
 SAMPLES = 128
 """The flag `FFM_MODE_SAMPLES`, as there."""
 
+RELATIONS = 256
+"""The flag `FFM_MODE_RELATIONS`, as there."""
+
 NEWEST_CAPABILITY = 9999
 """A GPU newer than all: code that must be compiled even for it is PTX."""
 
@@ -74,7 +79,8 @@ def run_tracing(request: Request) -> Tracing:
         request,
         on=baseline.runs,
         functions=traced_functions(baseline.functions),
-        mode=SAMPLES if request.last_s is not None else HOST | SAMPLES,  # blocks of memory are recorded once
+        # Blocks of memory are recorded once, and would outlast their uses with --last.
+        mode=RELATIONS | SAMPLES | (HOST if request.last_s is None else 0),
         ranges=True,
         portion=request.portion,
     )
@@ -115,6 +121,9 @@ def record_tracing(measured: Measurement, request: Request) -> Tracing:
         pinning_call_ns=times.pinning_call,
         marked=marked_iterations(measured.recordings, request.folder.recordings(measured.run.stage)),
         sampled=sampled_work(measured.recordings, columns),
+        threads=recorded_lives(measured.recordings, columns),
+        devices=context_devices(measured.recordings),
+        kernels=launched_kernels(measured.recordings, columns),
     )
     document = write_document(document, request.folder.document("tracing"), own=True)
     require_sound(measured.run, request)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from random import Random
 from unittest.mock import patch
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from simulator import Call, Member, families, programs, traced, traced_together
 
 from ffm.model.compiled import compiled
-from ffm.model.device import Action, DeviceWork
+from ffm.model.device import Action, DeviceWork, ThreadLives
 from ffm.model.gpu_times.inference import given_gpu_times, infer_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
@@ -163,12 +164,76 @@ def test_the_path_goes_through_the_thread_that_was_joined_last() -> None:
     assert path.length == 11 * MS
 
 
+def test_the_path_goes_from_a_thread_to_the_call_after_which_it_was_started() -> None:
+    """The main thread starts another one while it works itself, and joins it at its last call. Before that one's first
+    call, it works for 2 ms.
+    """
+    main = [
+        Call(Action.NONE, Kind.OTHER, own=MS, gap=3 * MS),
+        Call(Action.NONE, Kind.OTHER, own=MS, gap=20 * MS),
+        Call(Action.NONE, Kind.OTHER, own=MS),
+    ]
+    other = [Call(Action.NONE, Kind.OTHER, own=4 * MS, gap=9 * MS), Call(Action.NONE, Kind.OTHER, own=MS)]
+    timeline, work, gpu = traced_together([Member(0, 0, main), Member(0, 4 * MS, other)])
+    lives = ThreadLives(
+        before=np.array([-1, 2 * MS]),
+        parent=np.array([-1, 0], np.int32),
+        started=np.array([-1, 1]),
+        joined=np.array([-1, 2]),
+    )
+    work = dataclasses.replace(work, lives=lives)
+    replay = Replay(timeline, work, given_gpu_times(timeline, work, gpu))
+    path = find_path(timeline, work, graph_of(timeline, work, gpu), replay.threads)
+    assert [(int(timeline.thread[row]), part, lasting) for row, part, lasting in pieces(path)] == [
+        (0, "CALL", 1),
+        (0, "WORK", 1),
+        (1, "START", 2),
+        (1, "CALL", 4),
+        (1, "WORK", 9),
+        (1, "CALL", 1),
+        (0, "WORK", 7),
+        (0, "CALL", 1),
+    ]
+
+
+@given(families(), st.randoms(use_true_random=False))
+@settings(max_examples=50)
+def test_the_path_covers_runs_whose_threads_were_recorded(members: list[Member], random: Random) -> None:
+    timeline, work, gpu = traced_together(members)
+    work = dataclasses.replace(work, lives=made_lives(timeline, work, random))
+    graph = graph_of(timeline, work, gpu)
+    replay = Replay(timeline, work, given_gpu_times(timeline, work, gpu))
+    joins(find_path(timeline, work, graph, replay.threads), timeline, graph)
+
+
+def made_lives(timeline: Timeline, work: DeviceWork, random: Random) -> ThreadLives:
+    """Let some threads be started by earlier ones of their process, and joined by any other that calls later."""
+    count = len(work.process_of_thread)
+    begins = np.searchsorted(timeline.thread, np.arange(count + 1))
+    end = timeline.start + timeline.duration
+    lives = ThreadLives.unknown(count)
+    for thread in range(1, count):
+        same = [other for other in range(thread) if work.process_of_thread[other] == work.process_of_thread[thread]]
+        if not same or begins[thread] == begins[thread + 1] or random.random() < 0.3:
+            continue
+        parent, joiner, before = random.choice(same), random.choice(same), random.randrange(5 * MS)
+        of_parent = timeline.start[begins[parent] : begins[parent + 1]]
+        lives.before[thread], lives.parent[thread] = before, parent
+        born = timeline.start[begins[thread]] - before
+        lives.started[thread] = begins[parent] + np.searchsorted(of_parent, born)
+        of_joiner = timeline.start[begins[joiner] : begins[joiner + 1]]
+        row = begins[joiner] + np.searchsorted(of_joiner, end[begins[thread + 1] - 1])
+        if row < begins[joiner + 1] and random.random() < 0.7:
+            lives.joined[thread] = row
+    return lives
+
+
 def test_the_path_of_a_thread_that_follows_another_goes_through_its_waits() -> None:
     """The first thread waits 4 ms for a kernel, then the second, which did nothing for 4 of its 5 ms, goes on."""
     leader = [launch(4), wait(gap=1)]
     follower = [Call(Action.NONE, Kind.OTHER, gap=5 * MS), Call(Action.NONE, Kind.OTHER, own=2 * MS)]
     timeline, work, gpu = traced_together([Member(0, 0, leader), Member(0, 0, follower)])
-    follows = Threads(*(np.full(2, -1) for _ in range(2)), np.array([-1, 0], np.int32))
+    follows = dataclasses.replace(Threads.unrelated(2), follows=np.array([-1, 0], np.int32))
     path = find_path(timeline, work, graph_of(timeline, work, gpu), follows)
     assert [(int(timeline.thread[row]), part, lasting) for row, part, lasting in pieces(path)] == [
         (0, "GPU", 4),

@@ -79,6 +79,10 @@ function tellCollector(module) {
     orNull("cuFuncGetParamInfo"),
     orNull("cuKernelGetParamInfo"),
     orNull("cuCtxGetCurrent"),
+    orNull("cuCtxGetDevice"),
+    orNull("cuDeviceGetUuid"),
+    orNull("cuFuncGetName"),
+    orNull("cuKernelGetName"),
   );
   collector.askGraphs(
     orNull("cuStreamIsCapturing"),

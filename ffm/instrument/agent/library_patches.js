@@ -43,25 +43,25 @@ function hookAllocators() {
   }
 }
 
-// Functions that read clocks, and those by which threads hand over to each other. One that the library lacks has no
-// callers either. Where the kernel's code cannot be changed, its direct callers are not seen; where a handover is not
-// seen, nothing counts as ordered by it.
+// Functions that read clocks, and those by which threads start, join, and hand over to each other, as the stage needs
+// them. One that the library lacks has no callers either. Where the kernel's code cannot be changed, its direct callers
+// are not seen; where a handover is not seen, nothing counts as ordered by it.
 function hookFollowed() {
   const library = Process.getModuleByName("libc.so.6");
   const kernel = Process.findModuleByName("linux-vdso.so.1");
   for (let place = 0; ; place++) {
-    const name = collector.followedName(place);
+    const name = collector.followedName(configuration.mode, place);
     if (name.isNull()) {
       break;
     }
     const inKernel = name.readUtf8String().startsWith("__vdso");
     const address = (inKernel ? kernel : library)?.findExportByName(name.readUtf8String()) ?? null;
-    const wrapper = collector.followedWrapper(place);
+    const wrapper = collector.followedWrapper(configuration.mode, place);
     if (address === null || wrapper.isNull()) {
       continue;
     }
     try {
-      detour(address, wrapper, (original) => collector.followedBind(place, original));
+      detour(address, wrapper, (original) => collector.followedBind(configuration.mode, place, original));
     } catch (error) {
       if (/clock/.test(name.readUtf8String()) && !inKernel) {
         throw error;

@@ -7,6 +7,7 @@ const RUNTIME = /^libcudart\.so/;
 
 const WATCH = 2; // FFM_MODE_WATCH of modes.h
 const HOST = 8; // FFM_MODE_HOST
+const RELATIONS = 256; // FFM_MODE_RELATIONS
 
 let observer = null;
 
@@ -32,6 +33,8 @@ rpc.exports = {
     guardLibrary();
     if ((configuration.mode & WATCH) !== 0) {
       collector.arrive();
+    }
+    if ((configuration.mode & (WATCH | RELATIONS)) !== 0) {
       hookFollowed();
     }
     if ((configuration.mode & HOST) !== 0) {

@@ -36,6 +36,8 @@ FIELDS: dict[str, dict[str, int | str]] = {
     "stretches": {"opened": LARGEST, "closed": LARGEST, "judged": LARGEST, "unjudged": LARGEST, "settled": LARGEST,
                   "calls": LARGEST, "calls_closed": LARGEST, "iteration": LARGEST},
     "resumptions": {"operation": LARGEST, "thread": "threads"},
+    "lives": {"time": LARGEST},
+    "contexts": {"number": 256, "device": 65535},
 }  # fmt: skip
 """For each table and field the limit of its values: a number, or how many targets there are."""
 

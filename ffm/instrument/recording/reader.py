@@ -36,6 +36,15 @@ class RecordedModule:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedKernel:
+    """The name of what a handle launches, from `time` until the handle has another one."""
+
+    time: int
+    handle: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedPythonFrame:
     """An active Python function: file, qualified name, line, and column (from 1, or 0 if unknown).
 
@@ -107,6 +116,11 @@ class Recording:
     """`ffm_stretch` rows: when the run was measured, if only a portion of it was."""
     resumptions: Table
     """`ffm_resumption` rows, plus the column `thread`: how many calls were not recorded before an operation."""
+    lives: Table
+    """`ffm_life` rows: who started and joined which thread."""
+    contexts: Table
+    """`ffm_context` rows: the device of each context."""
+    kernels: list[RecordedKernel]
     samples: Samples[RecordedPythonFrame]
     """Where threads worked between the operations."""
     stacks: list[RecordedStack]
@@ -205,6 +219,8 @@ TABLES = {
     "host_uses": ("ffm_host_use", "FFM_CHUNK_HOST_USES"),
     "stretches": ("ffm_stretch", "FFM_CHUNK_STRETCHES"),
     "resumptions": ("ffm_resumption", "FFM_CHUNK_RESUMPTIONS"),
+    "lives": ("ffm_life", "FFM_CHUNK_LIVES"),
+    "contexts": ("ffm_context", "FFM_CHUNK_CONTEXTS"),
 }
 """The tables of a recording: the structure of their rows, and the kind of chunk that contains them."""
 
@@ -244,6 +260,7 @@ def _decoded(path: Path, header: Any, chunks: list[Chunk]) -> Recording:
         dropped=dropped,
         fault_cost=min(int(header["fault_cost"]), LARGEST),
         **tables,
+        kernels=_kernels(chunks),
         samples=_samples(chunks, modules=len(modules), threads=int(header["threads"]))
         if not kept
         else _samples(chunks, modules=len(modules), threads=int(header["threads"])).among(tables["operations"]),
@@ -410,6 +427,25 @@ def _python_functions(chunks: list[Chunk]) -> dict[int, tuple[str, str]]:
             )
             offset += (end - offset + 7) & ~7
     return functions
+
+
+def _kernels(chunks: list[Chunk]) -> list[RecordedKernel]:
+    head = record_type("ffm_kernel_name")
+    kernels: list[RecordedKernel] = []
+    for header, content in chunks:
+        if header["kind"] != constant("FFM_CHUNK_KERNELS"):
+            continue
+        offset = 0
+        while offset < len(content):
+            kernel = _record(content, offset, head)
+            offset += head.itemsize
+            end = offset + int(kernel["bytes"])
+            if end > len(content) or kernel["time"] >= LARGEST:
+                raise _DamageError("the name of a kernel is cut")
+            name = bytes(content[offset:end]).decode(errors="replace")
+            kernels.append(RecordedKernel(int(kernel["time"]), int(kernel["handle"]), name))
+            offset = (end + 7) & ~7
+    return kernels
 
 
 def _python_version(version: int) -> str:

@@ -79,12 +79,16 @@ class Threads:
     """The row of the parent before which it joined the thread."""
     follows: NDArray[np.int32]
     """The thread whose waits end most of its gaps."""
+    started: NDArray[np.int64]
+    """The row of the parent before which it started the thread; it may be the one behind the parent's last row."""
+    born: NDArray[np.int64]
+    """When it was started, nanoseconds on the timeline's clock; if that is unknown, it counts from its first row."""
 
     @classmethod
     def unrelated(cls, threads: int) -> Threads:
         """Return threads of which nothing is known."""
-        nothing = np.full(threads, -1, np.int32)
-        return cls(nothing, nothing.astype(np.int64), nothing)
+        nothing, row = np.full(threads, -1, np.int32), np.full(threads, -1, np.int64)
+        return cls(nothing, row, nothing, row, row)
 
 
 def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, times: GpuTimes) -> Graph:

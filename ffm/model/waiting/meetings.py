@@ -72,7 +72,7 @@ def told_meetings(timeline: Timeline, awaits: NDArray[np.int32]) -> Meetings:
 def joined_teams(timeline: Timeline, threads: Threads) -> Meetings:
     """Return where threads that were started and joined together met: at the end of the last of them."""
     begins = np.searchsorted(timeline.thread, np.arange(len(threads.parent) + 1))
-    known = np.flatnonzero((threads.parent >= 0) & (begins[1:] > begins[:-1]))
+    known = np.flatnonzero((threads.joined >= 0) & (begins[1:] > begins[:-1]))
     _, team, size = np.unique(threads.joined[known], return_inverse=True, return_counts=True)
     together = size[team.reshape(-1)] > 1
     members = known[together]
@@ -83,6 +83,6 @@ def joined_teams(timeline: Timeline, threads: Threads) -> Meetings:
     return Meetings(
         number=number.reshape(-1)[order].astype(np.int64),
         thread=members,
-        since=end[threads.joined[members] - 1],
+        since=np.where(threads.born[members] >= 0, threads.born[members], end[threads.joined[members] - 1]),
         came=end[begins[members + 1] - 1],
     )

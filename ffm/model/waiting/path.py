@@ -196,7 +196,8 @@ def find_stretches(
         leads=leads,
         led=led,
         parent=related.parent,
-        joined=related.joined,
+        started=related.started,
+        born=np.where(related.born >= 0, related.born, timeline.start[begins[:-1].clip(max=len(timeline) - 1)]),
     )
     stretches = run(
         path_kernels.walk,
@@ -263,13 +264,15 @@ def _leads(
     there is none.
 
     That is the last wait of the thread that it follows, if it ended within the gap before the row, or else the last row
-    of the thread that ended last of those that are joined there.
+    of the thread that ended last of those that are joined there, if it ended in that gap.
     """
     leads = np.full(len(timeline), -1, np.int64)
-    known = np.flatnonzero((threads.parent >= 0) & (begins[1:] > begins[:-1]))
-    ended = begins[known + 1] - 1
+    known = np.flatnonzero((threads.joined >= 0) & (begins[1:] > begins[:-1]))
+    ended, joined = begins[known + 1] - 1, threads.joined[known]
     order = np.argsort(end[ended], kind="stable")
-    leads[threads.joined[known[order]]] = ended[order]  # the last assignment stays
+    follows_row = joined > begins[timeline.thread[joined]]  # else it is the first of its thread
+    order = order[(~follows_row | (end[ended] > end[joined - 1]))[order]]  # others had ended before they were joined
+    leads[joined[order]] = ended[order]  # the last assignment stays
     for thread in np.flatnonzero(threads.follows >= 0).tolist():
         rows = np.arange(begins[thread] + 1, begins[thread + 1])
         leader = np.arange(*begins[threads.follows[thread] :][:2])

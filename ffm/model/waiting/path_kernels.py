@@ -62,7 +62,11 @@ class Ways(NamedTuple):
     led: Columns
     """and until when the thread waited."""
     parent: Columns
-    joined: Columns
+    """The thread that started each one, -1 if that is unknown,"""
+    started: Columns
+    """before which of its rows,"""
+    born: Columns
+    """and when."""
 
 
 class Pieces(NamedTuple):
@@ -118,7 +122,7 @@ def leave_thread(rows: Rows, ways: Ways, on: int, limit: int, now: int, first: i
         parent = ways.parent[on]
         if parent < 0:
             return first, NOWHERE, 0, -1
-        return min(rows.start[rows.begins[on]], now), parent, 2 * ways.joined[on], -1
+        return min(ways.born[on], now), parent, 2 * ways.started[on], -1
     row = ways.jumps[index] // 2
     if ways.jumps[index] % 2 == 1:
         cause = rows.cause[row]

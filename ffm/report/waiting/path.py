@@ -560,8 +560,8 @@ def _notes(run: RunPath) -> list[str]:
             "The path is that of the process that ended last: what processes wait for from each other is not recorded."
         )
     if len(run.work.process_of_thread) > run.work.processes:
-        notes.append(
-            "Which thread started, joined and followed which is inferred from their times. Other waits between threads "
-            "count as CPU work."
-        )
+        inferred = "Which thread goes on when another has waited is inferred"
+        if run.work.lives is None:
+            inferred = "Which thread started, joined and followed which is inferred"
+        notes.append(f"{inferred} from their times. Other waits between threads count as CPU work.")
     return notes

@@ -357,7 +357,16 @@ class _Names:
         return where.call, self._apart.get(site, where.place)
 
     def work(self, site: int) -> tuple[str, str]:
-        """Return the name and place of the GPU work of a site: the kernel's, if the stack shows it."""
+        """Return the name and place of the GPU work of a site: the kernel's, if the driver told it or the stack shows
+        it.
+        """
+        name, at = self._shown_work(site)
+        kernels = list(dict.fromkeys(base_name(kernel) for kernel in self._analysis.sites[site].kernels))
+        if len(kernels) > 1:
+            return f"{kernels[0]} and {len(kernels) - 1} more", at
+        return (kernels[0] if kernels else name), at
+
+    def _shown_work(self, site: int) -> tuple[str, str]:
         where = place(self._analysis, site)
         call, at = self.call(site)
         if where.caller.startswith(_BESIDE) and self._analysis.sites[site].kind != "transfer":

@@ -3,19 +3,29 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include "sink.h"
+
 typedef int (*current_function)(uint64_t *);
+typedef int (*device_function)(int32_t *);
+typedef int (*uuid_function)(uint8_t *, int32_t);
 
 static current_function get_current;
+static device_function get_device;
+static uuid_function get_uuid;
 
 static struct {
     pthread_mutex_t lock;
     uint64_t handles[FFM_CONTEXTS];
+    bool described[FFM_CONTEXTS];
     uint32_t count;
+    ffm_stream records;
 } contexts = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void ffm_contexts_ask(void *function)
+void ffm_contexts_ask(void *current, void *device, void *uuid)
 {
-    get_current = (current_function)(uintptr_t)function;
+    get_current = (current_function)(uintptr_t)current;
+    get_device = (device_function)(uintptr_t)device;
+    get_uuid = (uuid_function)(uintptr_t)uuid;
 }
 
 bool ffm_context_ends(const ffm_function *function)
@@ -23,21 +33,54 @@ bool ffm_context_ends(const ffm_function *function)
     return function->effect == FFM_EFFECT_END_CONTEXT;
 }
 
+/* Locked. */
 static uint32_t number_of(uint64_t handle)
+{
+    uint32_t number = 0;
+    while (number < contexts.count && contexts.handles[number] != handle)
+        number++;
+    if (number == contexts.count && number < FFM_CONTEXTS - 1)
+        contexts.handles[contexts.count++] = handle;
+    return number;
+}
+
+/* Locked. Record on which device the calling thread's context is. */
+static void describe(uint32_t number)
+{
+    ffm_context context = {.number = number};
+    if (number == FFM_CONTEXTS - 1 || contexts.described[number] || get_device == NULL ||
+        get_device(&context.device) != 0)
+        return;
+    contexts.described[number] = true;
+    if (get_uuid != NULL)
+        get_uuid(context.uuid, context.device);
+    ffm_context *out = ffm_sink_reserve(&contexts.records, FFM_CHUNK_CONTEXTS, 0, sizeof context);
+    if (out == NULL)
+        return;
+    *out = context;
+    ffm_sink_commit(&contexts.records, sizeof context);
+}
+
+static uint32_t number_of_current(uint64_t handle)
 {
     static __thread uint64_t last __attribute__((tls_model("initial-exec")));
     static __thread uint32_t last_number __attribute__((tls_model("initial-exec")));
     if (handle == last)
         return last_number;
     pthread_mutex_lock(&contexts.lock);
-    uint32_t number = 0;
-    while (number < contexts.count && contexts.handles[number] != handle)
-        number++;
-    if (number == contexts.count && number < FFM_CONTEXTS - 1)
-        contexts.handles[contexts.count++] = handle;
+    const uint32_t number = number_of(handle);
+    describe(number);
     pthread_mutex_unlock(&contexts.lock);
     last = handle;
     last_number = number;
+    return number;
+}
+
+static uint32_t number_of_named(uint64_t handle)
+{
+    pthread_mutex_lock(&contexts.lock);
+    const uint32_t number = number_of(handle);
+    pthread_mutex_unlock(&contexts.lock);
     return number;
 }
 
@@ -47,17 +90,19 @@ uint32_t ffm_context_number(void)
     /* Before the first context there is no work. */
     if (get_current == NULL || get_current(&handle) != 0 || handle == 0)
         return 0;
-    return number_of(handle);
+    return number_of_current(handle);
 }
 
 uint32_t ffm_context_of(const ffm_function *function, const ffm_operation *operation)
 {
     const bool named = function->kind == FFM_KIND_SYNCHRONIZATION && operation->handle != 0 && get_current != NULL &&
                        function->awaits == FFM_AWAITS_CONTEXT;
-    return named ? number_of(operation->handle) : ffm_context_number();
+    return named ? number_of_named(operation->handle) : ffm_context_number();
 }
 
 void ffm_contexts_after_fork(void)
 {
     pthread_mutex_init(&contexts.lock, NULL);
+    ffm_sink_release(&contexts.records);
+    contexts.records = (ffm_stream){0};
 }

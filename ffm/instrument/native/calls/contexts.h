@@ -22,9 +22,9 @@ static inline uint32_t ffm_context_recorded(const ffm_operation *operation)
     return operation->flags >> FFM_OPERATION_CONTEXT_SHIFT;
 }
 
-/* Provide the driver's own query: cuCtxGetCurrent, called without its hook. NULL if it has none; then all are number
- * 0. */
-void ffm_contexts_ask(void *get_current);
+/* Provide the driver's own queries, called without their hooks, or NULL: cuCtxGetCurrent, without which all are number
+ * 0; cuCtxGetDevice and cuDeviceGetUuid, which say what is recorded of each context at its first use. */
+void ffm_contexts_ask(void *current, void *device, void *uuid);
 
 /* Whether a call may destroy a context, and all memory allocated in it. */
 bool ffm_context_ends(const ffm_function *function);

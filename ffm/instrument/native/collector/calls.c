@@ -17,6 +17,7 @@
 #include "graphs.h"
 #include "host_blocks.h"
 #include "invocation.h"
+#include "kernel_names.h"
 #include "modes.h"
 #include "portion.h"
 #include "protected_data.h"
@@ -28,6 +29,9 @@
 typedef uint64_t word;
 
 static uint32_t mode;
+
+/* What a traced call needs that has its own place here; other modes do more. */
+static const uint32_t TRACED = FFM_MODE_HOST | FFM_MODE_RELATIONS;
 
 void ffm_call_set_mode(uint32_t wanted)
 {
@@ -53,13 +57,18 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
         operation->flags |= FFM_OPERATION_CAPTURED;
         return;
     }
+    if (mode & FFM_MODE_RELATIONS) {
+        thread->bypass++;
+        operation->flags |= (uint16_t)(ffm_context_of(function, operation) << FFM_OPERATION_CONTEXT_SHIFT);
+        thread->bypass--;
+    }
     if (mode & FFM_MODE_HOST) {
         if (operation->flags & FFM_OPERATION_HOST_SOURCE)
             ffm_host_blocks_used(operation->source, operation->stack);
         if (operation->flags & FFM_OPERATION_HOST_DESTINATION)
             ffm_host_blocks_used(operation->destination, operation->stack);
     }
-    if (mode & ~(uint32_t)FFM_MODE_HOST) {
+    if (mode & ~TRACED) {
         thread->bypass++;
         operation->flags |= (uint16_t)(ffm_context_of(function, operation) << FFM_OPERATION_CONTEXT_SHIFT);
         ffm_boxes_mark(function, arguments, operation);
@@ -103,7 +112,12 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
     ffm_captures_note(function, operation);
     if (operation->flags & FFM_OPERATION_CAPTURED)
         return;
-    if (mode & ~(uint32_t)FFM_MODE_HOST) {
+    if (mode & FFM_MODE_RELATIONS) {
+        thread->bypass++;
+        ffm_kernel_names_note(function, operation);
+        thread->bypass--;
+    }
+    if (mode & ~TRACED) {
         thread->bypass++;
         if (mode & FFM_MODE_WATCH)
             ffm_graphs_note(function, arguments, operation);

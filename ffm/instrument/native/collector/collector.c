@@ -25,6 +25,7 @@
 #include "handovers.h"
 #include "host_blocks.h"
 #include "instruments.h"
+#include "kernel_names.h"
 #include "kernels.h"
 #include "mappings.h"
 #include "modes.h"
@@ -38,6 +39,7 @@
 #include "sink.h"
 #include "stacks.h"
 #include "thread.h"
+#include "thread_lives.h"
 #include "threads.h"
 #include "trace.h"
 #include "traced.h"
@@ -63,6 +65,7 @@ static void forked(void)
 static void begin_thread(uint64_t name, uint32_t number)
 {
     ffm_handovers_thread(name, number);
+    ffm_thread_lives_number(name, number);
     ffm_samples_thread();
 }
 
@@ -78,6 +81,8 @@ static void become_child(void)
     ffm_python_after_fork();
     ffm_stacks_after_fork();
     ffm_thread_after_fork();
+    ffm_thread_lives_after_fork();
+    ffm_kernel_names_after_fork();
     ffm_samples_after_fork();
     ffm_portion_after_fork();
     if (ffm_call_mode() & FFM_MODE_WATCH)
@@ -158,6 +163,8 @@ int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
     if (mode & FFM_MODE_WATCH && !ffm_watch_open(plan, mode & FFM_MODE_CHOSEN))
         return -3;
     ffm_call_set_mode(mode & ~(uint32_t)FFM_MODE_SAMPLES); /* calls are recorded alike */
+    if (mode & FFM_MODE_RELATIONS)
+        ffm_thread_lives_open();
     if (mode & FFM_MODE_SAMPLES)
         ffm_samples_open();
     if (mode & FFM_MODE_WATCH && !ffm_trace_on() && !ffm_dispatch_open())
@@ -210,22 +217,32 @@ void ffm_collector_interpreter_clock(const void *function)
     ffm_clock_of_interpreter((uint64_t)function);
 }
 
-const char *ffm_collector_followed_name(uint32_t place)
+static ffm_followed *followed_at(uint32_t mode, uint32_t place)
 {
-    const ffm_followed *row = ffm_followed_at(place);
+    for (ffm_followed *row = ffm_thread_lives; mode & FFM_MODE_RELATIONS && row->name != NULL; row++)
+        if (place-- == 0)
+            return row;
+    return mode & FFM_MODE_WATCH ? ffm_followed_at(place) : NULL;
+}
+
+const char *ffm_collector_followed_name(uint32_t mode, uint32_t place)
+{
+    const ffm_followed *row = followed_at(mode, place);
     return row == NULL ? NULL : row->name;
 }
 
-void *ffm_collector_followed_wrapper(uint32_t place)
+void *ffm_collector_followed_wrapper(uint32_t mode, uint32_t place)
 {
-    const ffm_followed *row = ffm_followed_at(place);
+    const ffm_followed *row = followed_at(mode, place);
     /* A forked child has its parent's. */
-    return row->original != NULL || (row->wanted != NULL && !row->wanted()) ? NULL : row->wrapper;
+    return row == NULL || row->original != NULL || (row->wanted != NULL && !row->wanted()) ? NULL : row->wrapper;
 }
 
-void ffm_collector_followed_bind(uint32_t place, void *original)
+void ffm_collector_followed_bind(uint32_t mode, uint32_t place, void *original)
 {
-    ffm_followed *row = ffm_followed_at(place);
+    ffm_followed *row = followed_at(mode, place);
+    if (row == NULL)
+        return;
     __atomic_store_n(&row->original, original, __ATOMIC_RELEASE);
     if (row->bound != NULL)
         row->bound(original);
@@ -247,12 +264,14 @@ void ffm_collector_foreign(void *start, uint64_t bytes, bool driver)
 }
 
 void ffm_collector_ask(void *pointer_attribute, void *device_attribute, void *function_parameter,
-                       void *kernel_parameter, void *current_context)
+                       void *kernel_parameter, void *current_context, void *context_device, void *device_uuid,
+                       void *function_name, void *kernel_name)
 {
     ffm_pageable_ask(device_attribute);
     ffm_boxes_ask(pointer_attribute);
     ffm_kernels_ask(function_parameter, kernel_parameter);
-    ffm_contexts_ask(current_context);
+    ffm_contexts_ask(current_context, context_device, device_uuid);
+    ffm_kernel_names_ask(function_name, kernel_name);
 }
 
 void ffm_collector_ask_graphs(void *capturing, void *nodes, void *type, void *copy, void *set, void *kernel,

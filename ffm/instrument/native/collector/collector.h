@@ -46,11 +46,11 @@ FFM_EXPORT bool ffm_collector_is_bound(const void *address);
  * Python frames, if the version is known. */
 FFM_EXPORT void ffm_collector_python(const void *thread_state, const void *runtime, uint32_t version, bool dedicated);
 
-/* Functions of the C library to be replaced (see followed.h): name, replacement (NULL if already in place, or not
- * wanted) and original, by index. Names end with NULL. */
-FFM_EXPORT const char *ffm_collector_followed_name(uint32_t place);
-FFM_EXPORT void *ffm_collector_followed_wrapper(uint32_t place);
-FFM_EXPORT void ffm_collector_followed_bind(uint32_t place, void *original);
+/* Functions of the C library to be replaced in a mode (see followed.h): name, replacement (NULL if already in place, or
+ * not wanted) and original, by index. Names end with NULL. */
+FFM_EXPORT const char *ffm_collector_followed_name(uint32_t mode, uint32_t place);
+FFM_EXPORT void *ffm_collector_followed_wrapper(uint32_t mode, uint32_t place);
+FFM_EXPORT void ffm_collector_followed_bind(uint32_t mode, uint32_t place, void *original);
 
 /* A function of an interpreter with which scripts read clocks: its other reads are its own. */
 FFM_EXPORT void ffm_collector_interpreter_clock(const void *function);
@@ -65,9 +65,11 @@ FFM_EXPORT void ffm_collector_instrument(const void *start, uint64_t bytes);
 FFM_EXPORT void ffm_collector_foreign(void *start, uint64_t bytes, bool driver);
 
 /* Functions of the driver that the collector itself calls: cuPointerGetAttribute, cuDeviceGetAttribute,
- * cuFuncGetParamInfo, cuKernelGetParamInfo, cuCtxGetCurrent; NULL if the driver lacks one. */
+ * cuFuncGetParamInfo, cuKernelGetParamInfo, cuCtxGetCurrent, cuCtxGetDevice, cuDeviceGetUuid, cuFuncGetName,
+ * cuKernelGetName; NULL if the driver lacks one. */
 FFM_EXPORT void ffm_collector_ask(void *pointer_attribute, void *device_attribute, void *function_parameter,
-                                  void *kernel_parameter, void *current_context);
+                                  void *kernel_parameter, void *current_context, void *context_device,
+                                  void *device_uuid, void *function_name, void *kernel_name);
 
 /* The same for streams and graphs: cuStreamIsCapturing, cuGraphGetNodes, cuGraphNodeGetType,
  * cuGraphMemcpyNodeGetParams, cuGraphMemsetNodeGetParams, both forms of cuGraphKernelNodeGetParams starting with the

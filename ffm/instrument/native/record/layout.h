@@ -68,7 +68,10 @@ enum {
     FFM_CHUNK_GPU_TIMES = 12,
     FFM_CHUNK_STRETCHES = 13,
     FFM_CHUNK_RESUMPTIONS = 14,
-    FFM_CHUNK_SAMPLES = 15
+    FFM_CHUNK_SAMPLES = 15,
+    FFM_CHUNK_LIVES = 16,
+    FFM_CHUNK_CONTEXTS = 17,
+    FFM_CHUNK_KERNELS = 18
 };
 
 typedef struct {
@@ -339,3 +342,37 @@ typedef struct {
     uint32_t frames;
     uint32_t python_frames;
 } ffm_sample;
+
+/* Kinds of records about the life of a thread. */
+enum {
+    FFM_LIFE_STARTED = 1, /* the thread `by` has started it, with pthread_create(3) */
+    FFM_LIFE_JOINED = 2,  /* the thread `by` has joined it */
+    FFM_LIFE_FIRST = 3    /* it made its first driver call, and got the number `number` */
+};
+
+/* A moment in the life of a thread (stage 2). Threads are named as pthread_self(3) does, which can name several
+ * threads one after the other. So threads that never call the driver, or were started before it was loaded, have
+ * records, too. */
+typedef struct {
+    uint64_t time; /* of FFM_LIFE_STARTED before the call, of FFM_LIFE_JOINED after it */
+    uint64_t name;
+    uint64_t by;
+    uint32_t number;
+    uint32_t kind;
+} ffm_life;
+
+/* A CUDA context (stage 2). */
+typedef struct {
+    uint32_t number; /* as in the flags of an operation */
+    int32_t device;  /* ordinal in its process */
+    uint8_t uuid[16];
+} ffm_context;
+
+/* The name of what a launch was given as its function, followed by `bytes` of text, padded to a multiple of 8 (stage
+ * 2). It is valid from `time` until the same handle has another one. */
+typedef struct {
+    uint64_t time;
+    uint64_t handle;
+    uint32_t bytes;
+    uint32_t reserved;
+} ffm_kernel_name;
