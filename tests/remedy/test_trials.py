@@ -91,6 +91,16 @@ def test_a_correction_that_costs_time_goes_soon_and_is_tried_rarely(simulate: Si
     assert found.original > 0.85 * CALLS
 
 
+@pytest.mark.parametrize("corrected", [1000, 5000, 50_000])
+def test_finding_out_that_a_correction_costs_time_costs_little(corrected: int, simulate: Simulate) -> None:
+    """A pair of blocks costs a few calls; all further ones together a fiftieth of the time."""
+    site = Site(original=20, corrected=corrected)
+    (found,) = simulate(site)
+    lost = (CALLS - found.original) * (site.corrected - site.original)
+    assert not found.corrects
+    assert lost <= 0.02 * CALLS * (site.between + site.original) + 7 * site.corrected
+
+
 def test_a_loss_smaller_than_the_noise_is_found(simulate: Simulate) -> None:
     (found,) = simulate(Site(original=20, corrected=220, noise=500), calls=20 * CALLS)
     assert not found.corrects

@@ -7,8 +7,11 @@
 #include "counters.h"
 #include "plan.h"
 
-/* Calls of a pair's blocks, before scaling. Most are corrected, since that is what is expected to pay. */
-enum { ORIGINAL = 2, CORRECTED = 6, PAIR = 1 + ORIGINAL + CORRECTED };
+/* Calls of a pair's blocks, before scaling. Most are corrected, as long as that pays. */
+enum { ORIGINAL = 2, CORRECTED = 6, UNPAID = 3, PAIR = 1 + ORIGINAL + CORRECTED };
+
+/* A corrected block ends early when it has taken this many times as long as all of it would have taken uncorrected. */
+enum { HOPELESS = 2 };
 
 /* A site that was recorded less often than this gives no sample. */
 enum { LEAST_CALLS = 16 };
@@ -20,8 +23,9 @@ enum { LARGEST_SCALE = 64 };
 /* A unit rests for its pair's length times 2 to the power of its pairs, but at most of this. */
 enum { LONGEST_REST = 7 };
 
-/* The part of the time that comparisons may take. */
-enum { SHARE = 8 };
+/* The part of the time that comparisons may cost, beside what the faster of both ways would have taken. The first one
+ * of a unit is made in any case. */
+enum { SHARE = 50 };
 
 /* A unit whose calls take less than this part of the time waits for that many calls. */
 enum { NOTICEABLE = 100, PATIENCE = 64 };
@@ -42,6 +46,7 @@ typedef struct {
     uint32_t calls, due; /* of the pacing site: so far, and at which the next pair begins */
     uint32_t scale;
     uint64_t first_ns, last_ns; /* when its calls ended */
+    double original_ns;         /* from one original call to the next, by its last comparison; 0 before */
     bool now;                   /* whether the next call is corrected */
 } unit;
 
@@ -49,13 +54,18 @@ typedef struct {
 static unit *units;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+typedef struct {
+    uint32_t calls;
+    uint64_t ns;
+} block;
+
 static struct {
     unit *of; /* NULL while nothing is compared */
     stage at;
     uint32_t left; /* calls of this block to come */
     uint64_t pair_ns, block_ns;
-    uint64_t first_block_ns; /* duration */
-    uint64_t total_ns;       /* of all comparisons */
+    block original, corrected; /* of this pair, as far as it has come */
+    double lost_ns;            /* by all comparisons */
     uint64_t opened_ns;
 } comparison;
 
@@ -90,7 +100,7 @@ void ffm_trials_open(void)
             units[i] = (unit){.scale = 1, .due = 2, .now = true};
     }
     comparison.of = NULL;
-    comparison.total_ns = 0;
+    comparison.lost_ns = 0;
     comparison.opened_ns = ffm_now();
 }
 
@@ -146,21 +156,43 @@ static void lengthen(unit *it, uint64_t pair_ns, uint32_t recorded)
         it->scale *= 2;
 }
 
+static double per_call(const block *of)
+{
+    return (double)of->ns / of->calls;
+}
+
 static void finish(unit *it, uint64_t now_ns, uint32_t recorded)
 {
-    uint64_t blocks_ns[] = {comparison.first_block_ns, now_ns - comparison.block_ns};
-    bool original = original_first(it) ? 0 : 1;
-    add(trial_of(it), (double)blocks_ns[original] / ORIGINAL, (double)blocks_ns[!original] / CORRECTED);
-    comparison.total_ns += now_ns - comparison.pair_ns;
+    it->original_ns = per_call(&comparison.original);
+    const double slower_ns = per_call(&comparison.corrected) - it->original_ns;
+    comparison.lost_ns +=
+        slower_ns > 0 ? slower_ns * comparison.corrected.calls : -slower_ns * comparison.original.calls;
+    add(trial_of(it), it->original_ns, per_call(&comparison.corrected));
     lengthen(it, now_ns - comparison.pair_ns, recorded);
     rest(it);
+}
+
+static uint32_t calls_of_block(const unit *it)
+{
+    if (!block_corrects(it))
+        return it->scale * ORIGINAL;
+    return it->scale * (trial_of(it)->corrects ? CORRECTED : UNPAID);
 }
 
 static void begin_block(unit *it, stage at, uint64_t now_ns)
 {
     comparison.at = at;
     comparison.block_ns = now_ns;
-    comparison.left = it->scale * (block_corrects(it) ? CORRECTED : ORIGINAL);
+    comparison.left = calls_of_block(it);
+    *(block_corrects(it) ? &comparison.corrected : &comparison.original) = (block){0};
+}
+
+/* Whether a corrected block has lost already, whatever its other calls take. */
+static bool is_hopeless(const unit *it)
+{
+    const double original_ns = original_first(it) ? per_call(&comparison.original) : it->original_ns;
+    return block_corrects(it) && original_ns > 0 &&
+           (double)comparison.corrected.ns > HOPELESS * original_ns * calls_of_block(it);
 }
 
 /* A call of the unit that is being compared is over. */
@@ -168,13 +200,18 @@ static void advance(unit *it, uint64_t now_ns, uint32_t recorded)
 {
     if (comparison.at == DRAIN) {
         begin_block(it, FIRST, now_ns);
-    } else if (--comparison.left == 0) {
-        if (comparison.at == SECOND) {
-            finish(it, now_ns, recorded);
-            return;
+    } else {
+        block *now = block_corrects(it) ? &comparison.corrected : &comparison.original;
+        *now = (block){now->calls + 1, now_ns - comparison.block_ns};
+        if (--comparison.left == 0) {
+            if (comparison.at == SECOND) {
+                finish(it, now_ns, recorded);
+                return;
+            }
+            begin_block(it, SECOND, now_ns);
+        } else if (is_hopeless(it)) {
+            comparison.left = 1;
         }
-        comparison.first_block_ns = now_ns - comparison.block_ns;
-        begin_block(it, SECOND, now_ns);
     }
     set_now(it, block_corrects(it) && comparison.left > 1); /* the last call of a block ends its work */
 }
@@ -191,7 +228,7 @@ static bool is_due(const unit *it, uint64_t now_ns)
     bool matters = noticeable(it, now_ns);
     if (matters && trial_of(it)->pairs == 0)
         return true;
-    return (matters || it->calls >= PATIENCE) && comparison.total_ns * SHARE <= now_ns - comparison.opened_ns;
+    return (matters || it->calls >= PATIENCE) && comparison.lost_ns * SHARE <= (double)(now_ns - comparison.opened_ns);
 }
 
 /* Whether the site that is being compared has not been called for long. */

@@ -9,8 +9,9 @@
  * unit goes back to the original calls while their mean is a loss beyond its standard error.
  *
  * Only one unit at a time is compared, while the others stay corrected: waits that follow each other save nothing one
- * by one. All comparisons together take at most an eighth of the time, and those of a unit become rare. Units whose
- * calls take no noticeable time cannot cost much, and come last. */
+ * by one. A corrected block that is clearly the slower one ends early. Comparisons together may cost at most a fiftieth
+ * of the time beyond each unit's first, and those of a unit become rare. Units whose calls take no noticeable time
+ * cannot cost much, and come last. */
 #ifndef FFM_REMEDY_TRIALS_H
 #define FFM_REMEDY_TRIALS_H
 
