@@ -11,7 +11,7 @@ from ffm.instrument.session.runner import Instruments, run_instrumented
 from ffm.remedy.correct import Comparison, compare_runs
 from ffm.remedy.layout import constant
 from ffm.remedy.outcome import compare_outputs
-from ffm.remedy.selection import Planned, Remedy
+from ffm.remedy.selection import MEMORY_BYTES, Planned, Remedy
 
 ACTIONS = {
     "cuMemAlloc_v2": ("POOL_ALLOCATION",),
@@ -86,11 +86,17 @@ class Corrected:
 
 
 def correct(
-    command: list[str], folder: Path, *, runs: int = 1, files: tuple[Path, ...] = (), tried: bool = False
+    command: list[str],
+    folder: Path,
+    *,
+    runs: int = 1,
+    files: tuple[Path, ...] = (),
+    tried: bool = False,
+    memory_bytes: int = MEMORY_BYTES,
 ) -> Corrected:
     """Run a program bare and with every correction; arguments as for `every_correction`."""
     planned = every_correction(command, folder, tried=tried)
-    comparison = compare_runs(command, planned, runs=runs, files=list(files), timeout_s=60)
+    comparison = compare_runs(command, planned, runs=runs, files=list(files), timeout_s=60, memory_bytes=memory_bytes)
     differences, _ = compare_outputs(comparison.bare, comparison.corrected)
     counts: dict[str, int] = {}
     for process in comparison.counted:

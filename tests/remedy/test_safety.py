@@ -10,7 +10,7 @@ import pytest
 from ffm.remedy.correct import compare_runs
 from ffm.remedy.layout import constant
 from ffm.remedy.outcome import compare_outputs
-from ffm.remedy.selection import delivers_late
+from ffm.remedy.selection import MEMORY_BYTES, delivers_late
 from ffm.vgpu.paths import sample
 from tests.conftest import Ffm
 from tests.remedy.applying import Corrected, correct, every_correction
@@ -25,7 +25,7 @@ copy.device_to_host.pinned = 0.5
 """
 """A kernel of 20 ms, so that anyone who comes too early sees old bytes, and 64 MiB of device memory."""
 
-Play = Callable[[str], Corrected]
+Play = Callable[..., Corrected]
 
 
 @pytest.fixture
@@ -36,8 +36,8 @@ def play(build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))
     program = build_program(PROGRAMS / "edges.cu")
 
-    def run(scene: str) -> Corrected:
-        corrected = correct([str(program), scene], tmp_path)
+    def run(scene: str, memory_bytes: int = MEMORY_BYTES) -> Corrected:
+        corrected = correct([str(program), scene], tmp_path, memory_bytes=memory_bytes)
         assert corrected.differences == []
         return corrected
 
@@ -58,6 +58,13 @@ def test_free_memory_is_told_as_if_nothing_were_pooled(play: Play) -> None:
 
 def test_blocks_have_the_size_that_was_asked_for(play: Play) -> None:
     assert play("sizes_are_told").counts["allocations"] > 0
+
+
+def test_idle_blocks_stay_within_the_memory_that_corrections_may_take(play: Play) -> None:
+    """The largest block has 2.5 MiB, all together 51 MiB."""
+    counts = play("sizes_grow", memory_bytes=1 << 20).counts
+    assert counts["frees"] == 40
+    assert counts["pool_peak_bytes"] <= 7 << 19
 
 
 def test_freeing_a_pooled_block_again_is_an_error(play: Play) -> None:
@@ -222,6 +229,12 @@ def test_blocks_of_the_heap_have_pages_of_their_own(play: Play) -> None:
     counts = play("result_is_on_the_heap").counts
     assert counts["downloads_staged"] == counts["deliveries"] == 6
     assert counts["own_pages_bytes"] > 0
+
+
+@pytest.mark.parametrize("mebibytes", [1, 256])
+def test_pages_of_their_own_stay_within_the_memory_that_corrections_may_take(mebibytes: int, play: Play) -> None:
+    counts = play("heap_has_many_blocks", memory_bytes=mebibytes << 20).counts
+    assert (counts["own_pages_bytes"] > 1 << 20) == (mebibytes > 1)
 
 
 def test_results_on_one_page_are_late_together(play: Play) -> None:

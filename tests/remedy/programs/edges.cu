@@ -15,6 +15,7 @@ const struct {
 } scenes[] = {
     {"memory_runs_out", memory_runs_out},
     {"sizes_change", sizes_change},
+    {"sizes_grow", sizes_grow},
     {"sizes_are_told", sizes_are_told},
     {"freed_twice", freed_twice},
     {"event_times", event_times},
@@ -59,6 +60,7 @@ const struct {
     {"result_is_on_the_stack_of_a_coroutine", result_is_on_the_stack_of_a_coroutine},
     {"result_is_read_by_another_thread", result_is_read_by_another_thread},
     {"result_is_on_the_heap", result_is_on_the_heap},
+    {"heap_has_many_blocks", heap_has_many_blocks},
     {"result_is_on_a_stack_from_the_heap", result_is_on_a_stack_from_the_heap},
     {"results_share_pages", results_share_pages},
     {"library_is_loaded", library_is_loaded},

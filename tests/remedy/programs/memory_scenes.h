@@ -37,6 +37,13 @@ void sizes_change()
     REQUIRE(cudaFree(kept));
 }
 
+/* No block fits the next request, so that idle ones pile up. */
+void sizes_grow()
+{
+    for (std::size_t turn = 1; turn <= 40; ++turn)
+        REQUIRE(cudaFree(on_device(turn << 16)));
+}
+
 void sizes_are_told()
 {
     auto range =

@@ -161,6 +161,18 @@ void result_is_on_the_heap()
     }
 }
 
+void heap_has_many_blocks()
+{
+    int *others[1000];
+    int *first = small_download(1);
+    for (int *&other : others)
+        std::memset(other = static_cast<int *>(std::malloc(5000 * sizeof(int))), 0, 5000 * sizeof(int));
+    int *last = small_download(2);
+    std::printf("%d %d\n", first[4999], last[4999]);
+    for (int *other : others)
+        std::free(other);
+}
+
 /* Memory of the heap on which a thread runs. */
 void result_is_on_a_stack_from_the_heap()
 {

@@ -21,6 +21,7 @@ static const uint64_t pages_in_all = (uint64_t)1 << (ADDRESS_BITS - PAGE_BITS);
 
 static uint8_t *bits; /* NULL if there is no address space for them: then no page is marked */
 static uint64_t blocks, most_blocks;
+static uint64_t allowed_blocks = ((uint64_t)256 << 20) / COST; /* until an observer says how many */
 static const ffm_marks_observer *observer;
 
 static struct {
@@ -92,6 +93,7 @@ static bool own(uint64_t first, uint64_t last)
 static void observe(const ffm_marks_observer *new_observer)
 {
     *new_observer->peak = __atomic_load_n(&most_blocks, __ATOMIC_RELAXED) * COST;
+    __atomic_store_n(&allowed_blocks, new_observer->allowed / COST, __ATOMIC_RELAXED);
     __atomic_store_n(&observer, new_observer, __ATOMIC_RELEASE);
 }
 
@@ -104,6 +106,11 @@ static void count_one(void)
     const ffm_marks_observer *told = __atomic_load_n(&observer, __ATOMIC_ACQUIRE);
     if (told != NULL)
         __atomic_store_n(told->peak, now * COST, __ATOMIC_RELAXED);
+}
+
+int ffm_marks_room(void)
+{
+    return __atomic_load_n(&blocks, __ATOMIC_RELAXED) < __atomic_load_n(&allowed_blocks, __ATOMIC_RELAXED);
 }
 
 /* pages.c created a block of whole pages. */

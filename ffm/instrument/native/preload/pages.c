@@ -51,12 +51,13 @@ static int find_next(void)
     return next.malloc != NULL && next.calloc != NULL && next.memalign != NULL;
 }
 
-/* If it is linked in (marks.c), it notes the block and returns it. */
+/* If they are linked in (marks.c): notes the block and returns it; whether there may be another such block. */
 extern void *ffm_marks_block(void *block, size_t bytes) __attribute__((weak));
+extern int ffm_marks_room(void) __attribute__((weak));
 
-static int is_large(size_t bytes)
+static int gets_own_pages(size_t bytes)
 {
-    return bytes >= LEAST && bytes <= (size_t)PTRDIFF_MAX - 2 * PAGE;
+    return bytes >= LEAST && bytes <= (size_t)PTRDIFF_MAX - 2 * PAGE && (ffm_marks_room == NULL || ffm_marks_room());
 }
 
 static void *on_own_pages(size_t alignment, size_t bytes)
@@ -70,7 +71,7 @@ EXPORT void *malloc(size_t bytes)
 {
     if (!find_next())
         return from_early(bytes);
-    return is_large(bytes) ? on_own_pages(PAGE, bytes) : next.malloc(bytes);
+    return gets_own_pages(bytes) ? on_own_pages(PAGE, bytes) : next.malloc(bytes);
 }
 
 EXPORT void *calloc(size_t count, size_t size)
@@ -78,7 +79,7 @@ EXPORT void *calloc(size_t count, size_t size)
     size_t bytes;
     if (!find_next())
         return from_early(count * size);
-    if (__builtin_mul_overflow(count, size, &bytes) || !is_large(bytes))
+    if (__builtin_mul_overflow(count, size, &bytes) || !gets_own_pages(bytes))
         return next.calloc(count, size);
     void *block = on_own_pages(PAGE, bytes);
     return block == NULL ? NULL : memset(block, 0, bytes);
@@ -88,7 +89,7 @@ EXPORT void *memalign(size_t alignment, size_t bytes)
 {
     if (!find_next())
         return NULL;
-    return is_large(bytes) ? on_own_pages(alignment, bytes) : next.memalign(alignment, bytes);
+    return gets_own_pages(bytes) ? on_own_pages(alignment, bytes) : next.memalign(alignment, bytes);
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t bytes)

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
+#include "allowance.h"
 #include "counters.h"
 #include "delivery.h"
 #include "marks.h"
@@ -21,6 +22,7 @@ void ffm_heap_open(void)
         return;
     static ffm_marks_observer observer = {.before_free = before_free};
     observer.peak = &ffm_counters->own_pages_bytes;
+    observer.allowed = ffm_allowance_host();
     marks = find();
     marks->observe(&observer);
 }

@@ -2,9 +2,11 @@
 
 #include <stdio.h>
 
+#include "extras.h"
+
 enum { PART_OF_FREE = 4 };
 
-static size_t largest, host;
+static size_t largest, host, device;
 
 static size_t least(size_t one, size_t other)
 {
@@ -30,6 +32,7 @@ void ffm_allowance_open(size_t bytes)
 {
     largest = bytes;
     host = least(largest, available_host_memory() / PART_OF_FREE);
+    device = 0;
 }
 
 size_t ffm_allowance_host(void)
@@ -37,7 +40,9 @@ size_t ffm_allowance_host(void)
     return host;
 }
 
-size_t ffm_allowance_device(size_t free_bytes)
+size_t ffm_allowance_device(void)
 {
-    return least(largest, free_bytes / PART_OF_FREE);
+    if (device == 0 && largest != 0)
+        device = least(largest, ffm_free_device_memory() / PART_OF_FREE);
+    return device;
 }

@@ -8,10 +8,11 @@
 /* At most this much each of host and device memory, and at most a quarter of what is free of each. */
 void ffm_allowance_open(size_t bytes);
 
-/* Bytes of pinned host memory for staging. */
+/* Bytes of pinned host memory for staging, and as many for the own pages of heap blocks. */
 size_t ffm_allowance_host(void);
 
-/* Bytes of device memory for copies, given how much is free. */
-size_t ffm_allowance_device(size_t free_bytes);
+/* Bytes of device memory for copies of uploads and idle blocks. Asks the driver once how much is free; until that
+ * succeeds, 0. Locked. */
+size_t ffm_allowance_device(void);
 
 #endif

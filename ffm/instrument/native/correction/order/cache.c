@@ -6,7 +6,6 @@
 #include "allowance.h"
 #include "counters.h"
 #include "driver.h"
-#include "extras.h"
 #include "state.h"
 
 enum { COPIES = 4096, BINS = 1024, GRANULE = 512, DISABLE_TIMING = 2 };
@@ -24,7 +23,7 @@ typedef struct {
 static struct {
     copy copies[COPIES + 1];
     uint32_t bins[BINS];
-    size_t bytes, limit; /* limit: 0 until the first copy is to be kept */
+    size_t bytes;
     uint64_t uses;
 } cache;
 
@@ -106,11 +105,10 @@ static copy *least_used(void)
 static uint64_t make_room(size_t bytes, bool at_once, bool *possible)
 {
     pthread_mutex_lock(&ffm_lock);
-    if (cache.limit == 0)
-        cache.limit = ffm_allowance_device(ffm_free_device_memory());
+    const size_t limit = ffm_allowance_device();
     uint64_t address = 0;
-    *possible = bytes + (at_once ? cache.bytes : 0) <= cache.limit;
-    if (*possible && cache.bytes + bytes > cache.limit)
+    *possible = bytes + (at_once ? cache.bytes : 0) <= limit;
+    if (*possible && cache.bytes + bytes > limit)
         address = take_out(least_used());
     pthread_mutex_unlock(&ffm_lock);
     return address;

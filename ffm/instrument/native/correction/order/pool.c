@@ -3,11 +3,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "allowance.h"
 #include "counters.h"
 #include "driver.h"
 #include "state.h"
 
-enum { BLOCKS = 1 << 18, GRANULE = 512, SLACK = 64 << 20 };
+enum { BLOCKS = 1 << 18, GRANULE = 512 };
 
 /* Idle blocks are kept in bins of similar size: eight for each power of two. */
 enum { BINS = 64 * 8, LOOKED_AT = 32 };
@@ -180,11 +181,14 @@ static block *oldest_idle(void)
     return oldest;
 }
 
-/* Remove and return the idle block that was freed first, or 0 if the pool is within its limit: as much as the program
- * itself held at its peak, plus some slack. Locked. */
+/* Remove and return the idle block that was freed first, or 0 if the pool is within its limit: together with what the
+ * program holds, as much as that held at its peak, and what corrections may take beyond. Locked. */
 static uint64_t excess(void)
 {
-    if (pool.idle_bytes + pool.live_bytes <= 2 * pool.peak_live_bytes + SLACK)
+    if (pool.idle_bytes + pool.live_bytes <= pool.peak_live_bytes)
+        return 0;
+    const size_t allowed = ffm_allowance_device(), kept = ffm_counters->cache_bytes;
+    if (pool.idle_bytes + pool.live_bytes <= pool.peak_live_bytes + (allowed > kept ? allowed - kept : 0))
         return 0;
     block *oldest = oldest_idle();
     if (oldest == NULL)
@@ -221,6 +225,19 @@ static void insert(uint64_t address, size_t bytes, ffm_pool_memory memory)
     become_live(&pool.blocks[place], bytes);
 }
 
+static void return_excess(void)
+{
+    while (true) {
+        pthread_mutex_lock(&ffm_lock);
+        uint64_t surplus = excess();
+        pthread_mutex_unlock(&ffm_lock);
+        if (surplus == 0)
+            return;
+        if (ffm_driver.release(surplus) == FFM_CUDA_SUCCESS)
+            FFM_COUNT(pool_returned);
+    }
+}
+
 void ffm_pool_allocated(uint64_t address, size_t bytes, ffm_pool_memory memory)
 {
     pthread_mutex_lock(&ffm_lock);
@@ -230,10 +247,8 @@ void ffm_pool_allocated(uint64_t address, size_t bytes, ffm_pool_memory memory)
             drop(stale);
         insert(address, bytes, memory);
     }
-    uint64_t surplus = excess();
     pthread_mutex_unlock(&ffm_lock);
-    if (surplus != 0 && ffm_driver.release(surplus) == FFM_CUDA_SUCCESS)
-        FFM_COUNT(pool_returned);
+    return_excess();
 }
 
 static ffm_block_state state_of(const block *found)
