@@ -21,6 +21,7 @@ import program_steps as steps
 import sources
 import table
 import toolchain
+from goals import goals
 from program_steps import Found, Place
 
 DO: dict[str, Callable[[Found, Place], Found]] = {
@@ -35,6 +36,8 @@ def selected(found: list[str], arguments: argparse.Namespace) -> list[str]:
     """Return the programs to do: those named, or some that are spread evenly over the list."""
     if arguments.programs:
         return [name for name in found if name in arguments.programs]
+    first, last = arguments.letters
+    found = [name for name in found if first <= name[0].lower() <= last]
     half = {"all": found, "even": found[::2], "odd": found[1::2]}[arguments.half]
     if not 0 < arguments.count < len(half):
         return half
@@ -75,12 +78,15 @@ def main() -> int:
         "--work", type=Path, default=Path("build/strangers"), help="folder for everything [%(default)s]"
     )
     parser.add_argument("--programs", nargs="+", metavar="NAME", help="only these, without -cuda")
+    parser.add_argument(
+        "--letters", nargs=2, default=("a", "z"), metavar=("FIRST", "LAST"), help="first letters of names [a z]"
+    )
     parser.add_argument("--half", choices=["all", "even", "odd"], default="all", help="which places of the list [all]")
     parser.add_argument("--count", type=int, default=60, help="how many programs of those; 0: all [%(default)s]")
     parser.add_argument(
         "--limit", type=float, default=30.0, metavar="S", help="of processor time, for one bare run [%(default)s]"
     )
-    parser.add_argument("--runs", type=int, default=3, help="of each version, for the measured saving [%(default)s]")
+    parser.add_argument("--runs", type=int, default=7, help="of each version, for the measured saving [%(default)s]")
     parser.add_argument("--only", choices=steps.STEPS, help="go no further than this step")
     parser.add_argument("--again", nargs="+", choices=steps.STEPS, default=[], help="repeat these steps")
     parser.add_argument("--show", action="store_true", help="do nothing, show what the work folder holds")
@@ -101,7 +107,7 @@ def main() -> int:
         records.append(record)
     done = [record for record in records if "build" in record]
     table.show(done)
-    write(work / "strangers.json", {"summary": table.summary(done), "programs": done})
+    write(work / "strangers.json", {"summary": table.summary(done), "goals": dict(goals(done)), "programs": done})
     return 0
 
 

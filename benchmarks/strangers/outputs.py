@@ -7,7 +7,7 @@ import re
 
 _FAILED = re.compile(
     r"\b(fail(ed|s|ure|ures)?|mismatch(es|ed)?|incorrect|wrong|not (match|equal|correct)|do(es)?n'?t match|"
-    r"invalid results?|unsuccessful)\b|\b(cuda)? ?error\b(?=.*(\bat\b|:.*[a-z]{4}))",
+    r"invalid results?|unsuccessful|no such file)\b|\b(cuda)? ?error\b(?=.*(\bat\b|:.*[a-z]{4}))",
     re.IGNORECASE,
 )
 _PASSED = re.compile(

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from scaling import LAST_LEVEL, scaled
 from sources import Command, build, commands, copy
 from toolchain import Toolchain
 
+from ffm.remedy.selection import Remedy
 from ffm.vgpu.paths import library_folder
 
 STAGES = ("baseline", "tracing", "memory", "sync-use", "analysis")
@@ -132,18 +134,29 @@ def stages(record: Found, place: Place) -> Found:
 
 
 def corrected(record: Found, place: Place) -> Found:
-    """Run a program with all corrections that fit, in turn with the unmodified one."""
-    options = ["--all", "--json", "--runs", str(place.runs), "--results", str(_results(record, place))]
+    """Run a program with all corrections that are expected to pay, in turn with the unmodified one.
+
+    Where that is none, each is asked for by name: then the run need not be long enough to make up for being corrected
+    at all. `named` tells so.
+    """
+    found = _corrected(["--all"], record, place)
+    if "nothing" in found:
+        found = {"named": True, **_corrected([f"--{remedy}" for remedy in Remedy], record, place)}
+    return {"date": time.strftime("%Y-%m-%d %H:%M"), "load": os.getloadavg()[0], **found}
+
+
+def _corrected(chosen: list[str], record: Found, place: Place) -> Found:
+    options = [*chosen, "--json", "--runs", str(place.runs), "--results", str(_results(record, place))]
     ended = _ffm(["apply-remedy", *options, "--timeout", str(place.limit_s * STAGE_FACTOR)], record, place)
     if "nothing to apply" in ended.output:
-        return {"ok": True, "nothing": True}
+        return {"ok": True, "nothing": cause(ended)}
     try:
         outcome, _end = json.JSONDecoder().raw_decode(ended.output[ended.output.index("{\n") :])
     except ValueError:
         return {"ok": False, "cause": cause(ended)}
     kept = (
-        "bare_s", "corrected_s", "saving_s", "estimate_s", "estimate_low_s", "estimate_high_s", "bare_runs_s",
-        "corrected_runs_s", "removed", "fallbacks", "differences", "notes",
+        "bare_s", "corrected_s", "saving_s", "saving_interval", "estimate_s", "estimate_low_s", "estimate_high_s",
+        "bare_runs_s", "corrected_runs_s", "removed", "fallbacks", "sites", "left", "memory", "differences", "notes",
     )  # fmt: skip
     return {"ok": not outcome["differences"], **{name: outcome[name] for name in kept}}
 

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from goals import goals, is_faster, is_slower, memory_factor
 from rich.console import Console
 from rich.table import Table
 
 
 def show(records: list[dict[str, Any]]) -> None:
     """Print a line for each program, then the counts."""
-    headers = ("program", "built", "bare", "own check", "stages", "estimate", "saved", "output", "cause")
+    headers = (
+        "program", "built", "bare", "own check", "stages", "memory x", "estimate", "saved", "output", "cause",
+    )  # fmt: skip
     table = Table(title="Programs of others on the virtual GPU: seconds, and what went wrong")
     for header in headers:
-        table.add_column(header, justify="right" if header in ("bare", "estimate", "saved") else "left")
+        table.add_column(header, justify="right" if header in ("bare", "memory x", "estimate", "saved") else "left")
     for record in records:
         table.add_row(*_row(record))
     Console(width=200).print(table)
     for name, count in summary(records).items():
         print(f"{count:5} {name}")
+    for name, told in goals(records):
+        print(f"{told:>9} {name}")
 
 
 def summary(records: list[dict[str, Any]]) -> dict[str, int]:
@@ -50,11 +55,19 @@ def _row(record: dict[str, Any]) -> list[str]:
         f"{bare['seconds']:.2f}" if bare else "",
         bare.get("check", "").replace("failed", "FAILED"),
         ("changed" if stages["changed"] else "yes" if stages["ok"] else "NO") if stages else "",
+        f"{memory_factor(record) or 0:.2f}" if stages else "",
         _interval(corrected if "saving_s" in corrected else stages),
-        f"{corrected['saving_s']:.3f}" if "saving_s" in corrected else "nothing" if corrected.get("nothing") else "",
+        _saved(record) if "saving_s" in corrected else "nothing" if corrected.get("nothing") else "",
         ("same" if corrected["ok"] else "CHANGED") if corrected else "",
         next(filter(None, (part.get("cause") or _changed(part) for part in (build, bare, stages, corrected))), ""),
     ]
+
+
+def _saved(record: dict[str, Any]) -> str:
+    corrected = record["corrected"]
+    told = "slower" if is_slower(record) else "faster" if is_faster(record) else ""
+    asked = "named" if corrected.get("named") else ""
+    return " ".join(filter(None, (f"{corrected['saving_s']:.3f} of {corrected['bare_s']:.3f}", told, asked)))
 
 
 def _interval(part: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ARCHITECTURE = "sm_90"
-FLAGS = (f"-arch={ARCHITECTURE}", "-lineinfo", "-Xcompiler", "-g", "-cudart", "shared")
+FLAGS = (f"-arch={ARCHITECTURE}", "-O3", "-lineinfo", "-Xcompiler", "-g", "-cudart", "shared")
 """What every call of the compiler gets. `-arch=sm_90` embeds PTX as well."""
 
 _WRAPPER = """#!/bin/sh
