@@ -86,6 +86,12 @@ def main() -> int:
     parser.add_argument(
         "--limit", type=float, default=30.0, metavar="S", help="of processor time, for one bare run [%(default)s]"
     )
+    parser.add_argument(
+        "--kernels-last",
+        type=float,
+        metavar="US",
+        help="kernels compute nothing, and last this long: waits and transfers then count for more, as on a fast GPU",
+    )
     parser.add_argument("--runs", type=int, default=7, help="of each version, for the measured saving [%(default)s]")
     parser.add_argument("--only", choices=steps.STEPS, help="go no further than this step")
     parser.add_argument("--again", nargs="+", choices=steps.STEPS, default=[], help="repeat these steps")
@@ -95,7 +101,9 @@ def main() -> int:
     chosen = selected(sources.names(arguments.checkout), arguments)
     if not chosen:
         parser.error(f"no programs in {arguments.checkout}")
-    place = Place(arguments.checkout.resolve(), work, toolchain.prepare(work / "bin"), arguments.limit, arguments.runs)
+    prepared = toolchain.prepare(work / "bin")
+    checkout = arguments.checkout.resolve()
+    place = Place(checkout, work, prepared, arguments.limit, arguments.runs, arguments.kernels_last)
     wanted = list(steps.STEPS)
     if arguments.only:
         wanted = wanted[: wanted.index(arguments.only) + 1]
