@@ -15,7 +15,7 @@ LEAST_SHARE = 0.01
 
 def goals(records: list[Record]) -> list[tuple[str, str]]:
     """Return what each goal is about, and how many programs meet it, of how many that it can be asked of."""
-    measured = [record for record in records if "stages" in record]
+    measured = [record for record in records if "stages" in record and not record["stages"].get("unused")]
     corrected = [record for record in records if "saving_s" in record.get("corrected", {})]
     estimated = [record for record in corrected if is_estimated(record)]
     factors = sorted(factor for factor in map(memory_factor, measured) if factor is not None)

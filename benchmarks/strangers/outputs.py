@@ -20,6 +20,7 @@ _NONE_FAILED = re.compile(
     r"\b(errors?|mismatch(es)?|fail(ed|ures?)|wrong|incorrect)\b[^\n:=]{0,20}[:=]? *0(\.0*)?( *%| out of \d+)?\s*$",
     re.IGNORECASE | re.MULTILINE,
 )
+_CLOCK = re.compile(r"\b\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\b")
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 _TIMED = re.compile(
     r"\b(time|times|timing|elapsed|took|duration|seconds?|secs?|ms|us|ns|microseconds?|milliseconds?|s\b|[gmkt]?b/s|[gmt]i?b(ytes)?/s|"
@@ -44,7 +45,7 @@ def first_difference(one: str, other: str, tolerance: float = 1e-5) -> str:
     In lines that speak of times, numbers are left aside; elsewhere they may differ by the tolerance, relative to their
     size, because sums by atomic operations come in any order.
     """
-    lines, others = one.splitlines(), other.splitlines()
+    lines, others = (_CLOCK.sub("", text).splitlines() for text in (one, other))
     if len(lines) != len(others):
         return f"{len(lines)} lines became {len(others)}"
     context = False

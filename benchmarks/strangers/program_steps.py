@@ -33,6 +33,9 @@ _ABSENT = re.compile(
     r"No rule to make target '(\.\./\S+)'"
 )
 
+_UNUSED = re.compile(r"nothing to measure|before it used a CUDA driver")
+"""What ffm says of programs that do not come to use the GPU, such as for want of their input."""
+
 Found = dict[str, Any]
 
 
@@ -130,7 +133,8 @@ def stages(record: Found, place: Place) -> Found:
         ended = _ffm(["stage", stage, "--results", str(folder), *program], record, place)
         found["seconds"][stage] = round(ended.seconds, 2)
         if not ended.well:
-            return found | {"ok": False, "cause": f"{stage}: {cause(ended)}"}
+            unused = _UNUSED.search(ended.output) is not None
+            return found | {"ok": False, "unused": unused, "cause": f"{stage}: {cause(ended)}"}
         if program:
             told = (folder / f"{stage}.log").read_text(errors="replace")
             changed = first_difference(record["bare"]["output"], told)
