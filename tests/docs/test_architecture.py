@@ -28,6 +28,7 @@ def test_the_order_on_the_page_is_the_one_that_is_checked() -> None:
 
 UNUSED = {
     "LogHandler": "Snakemake looks for this name in its logger plugins",
+    "analysis_options": "the workflow's Snakefile calls it",
     "given_gpu_times": "tests of the replay give GPU times instead of inferring them",
     "hold": "the workflow's Snakefile calls it",
     "iteration": "measured programs call it",
