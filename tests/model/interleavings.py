@@ -2,7 +2,8 @@
 
 A flag is told by one or more threads, and whoever awaits it goes on once it was told: it comes after one of these, and
 which one is chance. So an execution is a choice of one telling for each awaiting, and a program is right if, whatever
-is chosen, every read comes after a wait that comes after the copy that it reads.
+is chosen, every read comes after a wait that comes after the copy that it reads. So does every launch: it reads on the
+GPU, in a stream that nothing but waits orders after those of the copies.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ class Step:
     """What a thread does next."""
 
     what: str
-    """copy, wait (for a stream), device (wait for all), tell, await, or read."""
+    """copy, wait (for a stream), device (wait for all), tell, await, read, or launch."""
     which: int = 0
-    """The stream, the flag, or for a read the number of the copy, in order of threads."""
+    """The stream, the flag, or for a read or launch the number of the copy, in order of threads."""
 
 
 Program = list[list[Step]]
@@ -49,7 +50,7 @@ def places(program: Program, *what: str) -> list[Place]:
 
 
 def sound(program: Program) -> Program:
-    """Return the program without the reads that would be wrong with all its waits."""
+    """Return the program without the reads and launches that would be wrong with all its waits."""
     wrong = set(wrong_reads(program, places(program, "wait", "device")))
     return [
         [step for number, step in enumerate(steps) if (thread, number) not in wrong]
@@ -58,11 +59,11 @@ def sound(program: Program) -> Program:
 
 
 def wrong_reads(program: Program, kept: Collection[Place]) -> list[Place]:
-    """Return the reads that may come too early if only these waits are left."""
+    """Return the reads and launches that may come too early if only these waits are left."""
     copies = places(program, "copy")
     found: set[Place] = set()
     for before in _executions(program):
-        for read in places(program, "read"):
+        for read in places(program, "read", "launch"):
             number = program[read[0]][read[1]].which
             if number >= len(copies):
                 found.add(read)
@@ -137,10 +138,13 @@ def run_of(program: Program, seed: int) -> list[Place] | None:
         at[thread] += 1
 
 
-def operations_of_run(program: Program, run: list[Place]) -> Operations:
-    """Return the steps of a run as operations; those that call no driver do nothing."""
+def operations_of_run(program: Program, run: list[Place], *, shared: bool = False) -> Operations:
+    """Return the steps of a run as operations; those that call no driver do nothing.
+
+    Each thread launches on a stream of its own, or all on one that is `shared`.
+    """
     steps = [program[thread][number] for thread, number in run]
-    count = len(run)
+    count, streams = len(run), STREAMS + len(program)
     start = STEP_NS * np.arange(count, dtype=np.int64)
     scope = {"wait": Scope.STREAM, "device": Scope.CONTEXT}
     return Operations(
@@ -149,12 +153,23 @@ def operations_of_run(program: Program, run: list[Place]) -> Operations:
         thread=np.array([thread for thread, _ in run], np.int64),
         scope=np.array([scope.get(step.what, Scope.NONE) for step in steps], np.uint8),
         judged=np.array([step.what in scope for step in steps], np.bool_),
-        stream=np.array([step.which if step.what in ("copy", "wait") else 0 for step in steps], np.int64),
+        stream=np.array(
+            [_stream(step, 0 if shared else thread) for step, (thread, _) in zip(steps, run, strict=True)], np.int64
+        ),
         context=np.zeros(count, np.int64),
         event=np.full(count, -1, np.int64),
-        action=np.array([Action.WORK if step.what == "copy" else Action.NOTHING for step in steps], np.uint8),
-        streams=Streams(np.full(STREAMS, StreamKind.INDEPENDENT, np.uint8), np.zeros(STREAMS, np.int64)),
+        action=np.array(
+            [Action.WORK if step.what in ("copy", "launch") else Action.NOTHING for step in steps], np.uint8
+        ),
+        streams=Streams(np.full(streams, StreamKind.INDEPENDENT, np.uint8), np.zeros(streams, np.int64)),
     )
+
+
+def _stream(step: Step, thread: int) -> int:
+    """Return the stream of a step, which a thread may launch on."""
+    if step.what == "launch":
+        return STREAMS + thread
+    return step.which if step.what in ("copy", "wait") else 0
 
 
 def uses_of_run(program: Program, run: list[Place]) -> Uses:

@@ -26,7 +26,7 @@ steps = st.one_of(
     st.builds(Step, st.sampled_from(["copy", "wait", "wait"]), st.integers(0, STREAMS - 1)),
     st.just(Step("device")),
     st.builds(Step, st.sampled_from(["tell", "await"]), st.integers(0, FLAGS - 1)),
-    st.builds(Step, st.just("read"), st.integers(0, 2)),
+    st.builds(Step, st.sampled_from(["read", "launch"]), st.integers(0, 2)),
 )
 programs = st.lists(st.lists(steps, min_size=1, max_size=7), min_size=2, max_size=3).map(sound)
 
@@ -43,27 +43,43 @@ TOLD_BY_EITHER: Program = [
     [Step("await", 0), Step("wait"), Step("tell", 1), Step("wait")],
     [Step("await", 1), Step("read")],
 ]
+LAUNCHED_AFTER_CHANCE: Program = [
+    [Step("copy"), Step("wait"), Step("tell", 1)],
+    [Step("device"), Step("await", 1), Step("launch")],
+]
+"""The first thread's wait seems not to matter if the second one waits late."""
+LAUNCHED_TWICE: Program = [
+    [Step("copy"), Step("wait"), Step("tell", 1)],
+    [Step("copy", 1), Step("device"), Step("launch", 1), Step("await", 1), Step("launch")],
+]
 
 
-def needed_in(program: Program, run: list[Place], seen: set[int]) -> list[Place]:
+def needed_in(program: Program, run: list[Place], seen: set[int], *, shared: bool = False) -> list[Place]:
     verdicts = needed_synchronizations(
-        operations_of_run(program, run), uses_of_run(program, run), handovers=handovers_of_run(program, run, seen)
+        operations_of_run(program, run, shared=shared),
+        uses_of_run(program, run),
+        handovers=handovers_of_run(program, run, seen),
     )
     return [run[row] for row in np.flatnonzero(np.isin(verdicts.reason, list(REQUIRED))).tolist()]
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
-@given(programs, st.integers(0, 1000), st.sets(st.integers(0, FLAGS - 1)))
-@example(EARLY_BY_CHANCE, 0, set())
-@example(EARLY_BY_CHANCE, 1, {1})
-@example(HANDED_OVER_BETWEEN_WAITS, 0, set())
-@example(TOLD_BY_EITHER, 0, {0})
-@example(TOLD_BY_EITHER, 1, {0, 1})
-def test_what_is_spare_is_spare_however_threads_are_scheduled(program: Program, seed: int, seen: set[int]) -> None:
+@given(programs, st.integers(0, 1000), st.sets(st.integers(0, FLAGS - 1)), st.booleans())
+@example(EARLY_BY_CHANCE, 0, set(), False)
+@example(EARLY_BY_CHANCE, 1, {1}, False)
+@example(HANDED_OVER_BETWEEN_WAITS, 0, set(), False)
+@example(TOLD_BY_EITHER, 0, {0}, False)
+@example(TOLD_BY_EITHER, 1, {0, 1}, False)
+@example(LAUNCHED_AFTER_CHANCE, 1, set(), False)
+@example(LAUNCHED_AFTER_CHANCE, 5, {1}, True)
+@example(LAUNCHED_TWICE, 1, set(), False)
+def test_what_is_spare_is_spare_however_threads_are_scheduled(
+    program: Program, seed: int, seen: set[int], shared: bool
+) -> None:
     run = run_of(program, seed)
-    assume(run is not None and places(program, "read"))
+    assume(run is not None and places(program, "read", "launch"))
     assert run is not None
-    needed = needed_in(program, run, seen)
+    needed = needed_in(program, run, seen, shared=shared)
     note(f"order {run}, needed {needed}")
     assert wrong_reads(program, needed) == []
 

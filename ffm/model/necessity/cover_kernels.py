@@ -24,6 +24,8 @@ from ffm.model.necessity.state import (
     SCOPE_CONTEXT,
     SCOPE_EVENT,
     SCOPE_STREAM,
+    SURELY,
+    SURELY_BEFORE,
     SYNCHRONIZATION,
     Integers,
     Order,
@@ -34,7 +36,17 @@ from ffm.model.necessity.state import (
 
 
 @inner
-def end_wait(covers: Integers, count: int, waited: Waited, program: Program, row: int, stays: bool, time: int) -> int:
+def end_wait(
+    covers: Integers,
+    count: int,
+    waited: Waited,
+    order: Order,
+    program: Program,
+    reliance: Reliance,
+    row: int,
+    stays: bool,
+    time: int,
+) -> int:
     """Note what a wait that ends has covered of each stream; return the number of covers."""
     mine = program.thread[row]
     for one in range(waited.covering.shape[1]):
@@ -47,6 +59,13 @@ def end_wait(covers: Integers, count: int, waited: Waited, program: Program, row
         covers[count, ENDED_AT] = time
         covers[count, BEFORE] = waited.most_judged[mine, one]
         covers[count, CERTAIN] = waited.certain[mine, one]
+        covers[count, SURELY_BEFORE] = waited.surely_judged[mine, one]
+        covers[count, SURELY] = all_surely_covered(covers, count, waited, order, program, reliance)
+        if covers[count, SURELY] >= waited.surely[mine, one] and covers[count, SURELY] > 0:
+            waited.surely[mine, one] = covers[count, SURELY]
+            waited.surely_by[mine, one] = count
+            if program.judged[row]:
+                waited.surely_judged[mine, one] = covers[count, SURELY]
         append(covers, count, waited.latest[mine, one])
         waited.latest[mine, one] = count
         push(waited.top, covers, count, mine)
@@ -57,6 +76,26 @@ def end_wait(covers: Integers, count: int, waited: Waited, program: Program, row
             stay(waited, covers, count, mine)
         count += 1
     return count
+
+
+@inner
+def all_surely_covered(
+    covers: Integers, cover: int, waited: Waited, order: Order, program: Program, reliance: Reliance
+) -> int:
+    """Return up to which number a cover covers all work of its stream, however threads are scheduled."""
+    one, upto = covers[cover, COVERED_STREAM], covers[cover, COVERED]
+    wait = covers[cover, SYNCHRONIZATION]
+    mine = program.thread[wait]
+    if covers[cover, CERTAIN] == ALL_WORK or (covers[cover, CERTAIN] == OWN_WORK and order.alone[one] == mine):
+        return int(upto)
+    if covers[cover, CERTAIN] == NO_WORK or program.scope[wait] == SCOPE_EVENT:
+        return 0
+    # What the thread's earlier waits certainly covered, it knows of, so this one does, too.
+    surely = min(waited.surely[mine, one], upto)
+    place = order.before_stream[one]
+    while surely < upto and certainly_covers(covers, cover, program, reliance, order.row[place + surely + 1]):
+        surely += 1
+    return int(surely)
 
 
 @inner
@@ -159,12 +198,16 @@ def nothing_waited_for(threads: int, streams: int) -> Waited:
         np.zeros((threads, streams), np.int64),
         np.zeros((threads, streams), np.int64),
         np.zeros((threads, streams), np.int64),
+        np.zeros((threads, streams), np.int64),
         np.full((threads, streams), -1, np.int64),
         np.full((threads, streams), -1, np.int64),
         np.full((threads, streams), -1, np.int64),
         np.zeros((threads, streams), np.int64),
         np.zeros((threads, streams), np.int64),
         np.full(threads, -1, np.int64),
+        np.zeros((threads, streams), np.int64),
+        np.zeros((threads, streams), np.int64),
+        np.full((threads, streams), -1, np.int64),
         np.full((threads, streams), -1, np.int64),
         np.full((threads, streams), -1, np.int64),
         np.zeros((threads, streams), np.int64),
@@ -175,14 +218,9 @@ def nothing_waited_for(threads: int, streams: int) -> Waited:
 def note_certainty(waited: Waited, order: Order, program: Program, reliance: Reliance, row: int) -> None:
     """Note what the wait that begins certainly covers of each stream."""
     scope, own, event, mine = program.scope[row], program.stream[row], program.event[row], program.thread[row]
-    knowledge = reliance.knowledge_at_start[row]
-    alone = True
-    for thread in range(program.threads):
-        known = -1
-        if knowledge >= 0 and thread < reliance.known.shape[1]:
-            known = max(known, reliance.known[knowledge, thread])
-        if thread != mine and waited.enqueued_at[thread] > known:
-            alone = False
+    alone = knows_all_work(waited, program, reliance, row)
+    if scope == SCOPE_EVENT and event >= 0:
+        alone = alone and order.recorded_alone[event]
     recorder = order.recorder[event] if scope == SCOPE_EVENT and event >= 0 else -1
     for one in range(len(order.length)):
         direct = scope == SCOPE_CONTEXT and program.stream_context[one] == program.context[row]
@@ -195,7 +233,21 @@ def note_certainty(waited: Waited, order: Order, program: Program, reliance: Rel
             )
         )
         direct |= recorder >= 0 and program.thread[recorder] == mine and program.stream[recorder] == one
-        waited.certain[mine, one] = ALL_WORK if alone else OWN_WORK if direct else NO_WORK
+        surely = waited.surely_covering[mine, one] == waited.covering[mine, one]
+        waited.certain[mine, one] = ALL_WORK if alone and surely else OWN_WORK if direct else NO_WORK
+
+
+@inner
+def knows_all_work(waited: Waited, program: Program, reliance: Reliance, row: int) -> bool:
+    """Return whether all that other threads have enqueued comes before an operation, however threads are scheduled."""
+    knowledge = reliance.knowledge_at_start[row]
+    for thread in range(program.threads):
+        known = -1
+        if knowledge >= 0 and thread < reliance.known.shape[1]:
+            known = max(known, reliance.known[knowledge, thread])
+        if thread != program.thread[row] and waited.enqueued_at[thread] > known:
+            return False
+    return True
 
 
 @inner
@@ -206,7 +258,8 @@ def certainly_covers(covers: Integers, cover: int, program: Program, reliance: R
     if certain != OWN_WORK or thread == program.thread[wait]:
         return bool(certain != NO_WORK)
     knowledge = reliance.knowledge_at_start[wait]
-    if knowledge < 0 or thread >= reliance.known.shape[1]:
+    # An event covers what was known when it was recorded.
+    if program.scope[wait] == SCOPE_EVENT or knowledge < 0 or thread >= reliance.known.shape[1]:
         return False
     return bool(reliance.known[knowledge, thread] >= program.start[operation])
 

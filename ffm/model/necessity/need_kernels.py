@@ -8,7 +8,6 @@ from ffm.model.compiled import inlined, inner
 from ffm.model.necessity.cover_kernels import certain_cover, certainly_covers, first_cover, last_cover, stay
 from ffm.model.necessity.order_kernels import held_apart, let_go, work_waited_for
 from ffm.model.necessity.state import (
-    BEFORE,
     COMPARED,
     COVERED,
     ENDED_AT,
@@ -24,6 +23,8 @@ from ffm.model.necessity.state import (
     PREVIOUS,
     RELIED_AT,
     RELIED_ON,
+    SURELY,
+    SURELY_BEFORE,
     SYNCHRONIZATION,
     USE,
     USED,
@@ -52,24 +53,24 @@ def need_for_order(
     row: int,
     time: int,
 ) -> int:
-    """Credit the waits that order what starts after work of other streams; return the number of needs."""
+    """Credit the waits that order what starts after work of other streams; return the number of needs.
+
+    What its thread's own waits certainly cover, it needs no wait of others for. But others that share its stream may
+    come later in another run.
+    """
     own, mine = program.stream[row], program.thread[row]
+    first, alone = credited.covers_at[mine, own], order.alone[own] == mine
     for one in range(len(order.length)):
-        known = order.behind[own, one]
+        known = order.surely_behind[own, one]
+        own_until, count = rely_on_own(needs, count, covers, order, waited, NEED_ORDER, mine, one, known, time)
+        over, count = rely_on_threads(
+            needs, count, covers, order, waited, reliance, NEED_ORDER, row, mine, one, own_until,
+            own_until if alone else known, first, time,
+        )  # fmt: skip
+        if alone:
+            order.surely_behind[own, one] = over
         for number in range(program.threads):
-            upto = work_waited_for(order, waited, number, one)
-            if upto <= known or (number != mine and upto <= waited.most[mine, one]):
-                continue
-            order.behind[own, one] = max(order.behind[own, one], upto)
-            if number != mine:
-                count = rely_on_others(
-                    needs, count, covers, order, waited, reliance, NEED_ORDER, row, number, one,
-                    max(known, waited.most[mine, one]), credited.covers_at[own], time,
-                )  # fmt: skip
-            elif waited.stays[number, one] < upto:
-                kept = rely(needs, count, covers, waited, NEED_ORDER, number, one, upto, time)
-                waited.stays[number, one] = kept
-                count += 1
+            order.behind[own, one] = max(order.behind[own, one], work_waited_for(order, waited, number, one))
     return count
 
 
@@ -84,25 +85,19 @@ def need_for_release(
     program: Program,
     reliance: Reliance,
     row: int,
-    first: int,
     time: int,
 ) -> int:
-    """Credit the waits since the cover `first` that a release comes after; return the number of needs."""
-    mine, released = program.thread[row], credited.released
+    """Credit the waits since its thread's last release that a release comes after; return the number of needs."""
+    mine = program.thread[row]
+    first, released = credited.covers_at_release[mine], credited.released
     for one in range(len(order.length)):
-        for number in range(program.threads):
-            upto = work_waited_for(order, waited, number, one)
-            if upto > released[one] and number != mine:
-                count = rely_on_others(
-                    needs, count, covers, order, waited, reliance, NEED_RELEASE, row, number, one,
-                    max(released[one], waited.most[mine, one]), first, time,
-                )  # fmt: skip
-            elif upto > released[one] and waited.stays[number, one] < upto:
-                kept = rely(needs, count, covers, waited, NEED_RELEASE, number, one, upto, time)
-                waited.stays[number, one] = kept
-                count += 1
-        for number in range(program.threads):
-            released[one] = max(released[one], waited.most[number, one])
+        own_until, count = rely_on_own(
+            needs, count, covers, order, waited, NEED_RELEASE, mine, one, released[mine, one], time
+        )
+        released[mine, one], count = rely_on_threads(
+            needs, count, covers, order, waited, reliance, NEED_RELEASE, row, mine, one, own_until, own_until, first,
+            time,
+        )  # fmt: skip
     return count
 
 
@@ -352,6 +347,79 @@ def note_need(
 
 
 @inner
+def rely_on_own(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    order: Order,
+    waited: Waited,
+    need: int,
+    mine: int,
+    stream: int,
+    known: int,
+    time: int,
+) -> tuple[int, int]:
+    """Credit what a thread relies on beyond a stream's work `known` to its last wait that certainly covers it, unless
+    one that stays does.
+
+    Returns up to which number the thread's waits certainly cover the work, at least `known`, and the number of needs.
+    """
+    upto = order.last_work[order.before_stream[stream] + waited.surely[mine, stream]]
+    if upto <= known:
+        return known, count
+    stayer = waited.stayer[mine, stream]
+    if waited.stays[mine, stream] < upto or covers[stayer, SURELY] < upto:
+        cover = last_cover(covers, waited, mine, stream, upto)
+        if covers[cover, SURELY] < upto:
+            cover = waited.surely_by[mine, stream]
+        note_need(needs, count, covers, cover, need, mine, stream, upto, time)
+        stay(waited, covers, cover, mine)
+        count += 1
+    return upto, count
+
+
+@inner
+def rely_on_threads(
+    needs: Integers,
+    count: int,
+    covers: Integers,
+    order: Order,
+    waited: Waited,
+    reliance: Reliance,
+    need: int,
+    row: int,
+    mine: int,
+    stream: int,
+    own_until: int,
+    known: int,
+    first: int,
+    time: int,
+) -> tuple[int, int]:
+    """Credit what an operation of the thread `mine` relies on beyond a stream's work `known`, or of its own waits
+    beyond `own_until`, to the waits of all threads from the cover `first` on.
+
+    The operation comes after those of which that is known however threads are scheduled. What they certainly cover
+    needs no other wait. What is left, any wait may cover for the operation, also a late one of its own.
+
+    Returns up to which number the operation certainly comes after the work, at least `own_until`, and the number of
+    needs.
+    """
+    sure, threads = known, len(waited.most)
+    for number in range(threads):
+        if number != mine and work_waited_for(order, waited, number, stream) > sure:
+            sure, count = rely_on_others(
+                needs, count, covers, order, waited, reliance, need, row, number, True, stream, sure, first, time
+            )
+    for number in range(threads):
+        over = max(sure, own_until) if number == mine else sure
+        if work_waited_for(order, waited, number, stream) > over:
+            _, count = rely_on_others(
+                needs, count, covers, order, waited, reliance, need, row, number, False, stream, over, first, time
+            )
+    return max(sure, own_until), count
+
+
+@inner
 def rely_on_others(
     needs: Integers,
     count: int,
@@ -362,17 +430,18 @@ def rely_on_others(
     need: int,
     row: int,
     thread: int,
+    certain: bool,
     stream: int,
     over: int,
     first: int,
     time: int,
-) -> int:
-    """Credit what an operation relies on beyond a stream's work `over` to the waits of another thread, `thread`.
+) -> tuple[int, int]:
+    """Credit what an operation relies on beyond a stream's work `over` to a thread's waits, from the cover `first` on.
 
-    The operation may come after any of them. So each counts that was that thread's first one for some work, from the
-    cover `first` on; of those that the operation is known to come after, the last one is enough.
+    If `certain`, to those that certainly cover it and that the operation is known to come after. The last is enough.
+    Otherwise to all up to the first that certainly covers it.
 
-    Returns the number of needs.
+    Returns up to which number the operation certainly comes after the work, at least `over`, and the number of needs.
     """
     knowledge = reliance.knowledge_at_start[row]
     known = reliance.known[knowledge, thread] if knowledge >= 0 and thread < reliance.known.shape[1] else -1
@@ -380,14 +449,16 @@ def rely_on_others(
     cover = waited.latest[thread, stream]
     while cover >= first:
         upto = order.last_work[place + covers[cover, COVERED]]
-        certain = covers[cover, ENDED_AT] <= known
-        if upto > over and (certain or upto > covers[cover, BEFORE]):
+        counts = upto > covers[cover, SURELY_BEFORE]
+        if certain:
+            counts = covers[cover, ENDED_AT] <= known and covers[cover, SURELY] >= upto
+        if upto > over and counts:
             note_need(needs, count, covers, cover, need, thread, stream, upto, time)
             count += 1
             if certain:
                 over = upto
         cover = covers[cover, PREVIOUS]
-    return count
+    return over, count
 
 
 @inlined

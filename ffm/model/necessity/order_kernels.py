@@ -9,10 +9,12 @@ from ffm.model.necessity.state import (
     BLOCKING,
     HOLD,
     LEGACY,
+    NOBODY,
     RECORD,
     SCOPE_CONTEXT,
     SCOPE_EVENT,
     SCOPE_STREAM,
+    SEVERAL,
     WAIT_EVENT,
     WORK,
     Held,
@@ -29,22 +31,31 @@ def unordered(program: Program) -> Order:
     streams = len(program.stream_kind)
     events = max(program.events, 1)
     before_stream = np.zeros(streams + 1, np.int64)
+    alone = np.full(streams, NOBODY, np.int64)
     for row in range(len(program.action)):
         action = program.action[row]
         if action in (WORK, RECORD, WAIT_EVENT, HOLD):
-            before_stream[program.stream[row] + 1] += 1
+            own = program.stream[row]
+            before_stream[own + 1] += 1
+            if alone[own] != program.thread[row]:
+                alone[own] = program.thread[row] if alone[own] == NOBODY else SEVERAL
     for one in range(streams):
         before_stream[one + 1] += before_stream[one] + 1
     return Order(
         np.zeros(len(program.thread), np.int64),
         np.zeros(streams, np.int64),
         np.zeros((streams, streams), np.int64),
+        np.zeros((streams, streams), np.int64),
         np.zeros(streams, np.int64),
         np.zeros(streams, np.int64),
         np.full(streams, -1, np.int64),
         np.zeros((events, streams), np.int64),
+        np.zeros((events, streams), np.int64),
         np.full(events, -1, np.int64),
         np.zeros(events, np.bool_),
+        np.zeros(events, np.bool_),
+        alone,
+        np.zeros(before_stream[streams] + 1 if program.threads > 1 else 0, np.int32),
         np.zeros(before_stream[streams] + 1, np.int64),
         before_stream,
     )
@@ -71,14 +82,17 @@ def order_on_gpu(order: Order, program: Program, row: int) -> None:
             ):
                 order.joined_by_legacy[other] = order.version[other]
                 join(order.behind, own, order.behind, other)
+                join(order.surely_behind, own, order.surely_behind, other)
     elif program.stream_kind[own] == BLOCKING:
         legacy = program.legacy_of[context]
         if legacy >= 0 and order.joined[own] != order.version[legacy]:
             order.joined[own] = order.version[legacy]
             join(order.behind, own, order.behind, legacy)
+            join(order.surely_behind, own, order.surely_behind, legacy)
     event = program.event[row]
     if program.action[row] == WAIT_EVENT and event >= 0 and order.was_recorded[event]:
         join(order.behind, own, order.recorded, event)
+        join(order.surely_behind, own, order.surely_recorded, event)
 
 
 @inner
@@ -91,7 +105,10 @@ def put_on_stream(order: Order, waited: Waited, program: Program, row: int) -> N
     place = order.before_stream[own] + order.length[own]
     works = program.action[row] in (WORK, HOLD)
     order.last_work[place] = order.length[own] if works else order.last_work[place - 1]
+    if program.threads > 1:
+        order.row[place] = row
     order.behind[own, own] = order.length[own]
+    order.surely_behind[own, own] = order.length[own]
     order.version[own] += 1
     event = program.event[row]
     if program.action[row] == RECORD and event >= 0:
@@ -99,11 +116,16 @@ def put_on_stream(order: Order, waited: Waited, program: Program, row: int) -> N
         order.recorder[event] = row
         for one in range(len(order.length)):
             order.recorded[event, one] = order.behind[own, one]
+            order.surely_recorded[event, one] = order.surely_behind[own, one]
 
 
 @inner
-def begin_wait(covering: Integers, order: Order, program: Program, row: int) -> None:
-    """Note up to which numbers the work of each stream will be done when a wait ends."""
+def begin_wait(
+    covering: Integers, behind: Integers, recorded: Integers, order: Order, program: Program, row: int
+) -> None:
+    """Note up to which numbers the work of each stream will be done when a wait ends, if the last work of each stream
+    comes `behind` that of others, and the events were recorded behind it.
+    """
     scope, own, event = program.scope[row], program.stream[row], program.event[row]
     mine, streams = program.thread[row], len(order.length)
     for one in range(streams):
@@ -111,18 +133,18 @@ def begin_wait(covering: Integers, order: Order, program: Program, row: int) -> 
     if scope == SCOPE_CONTEXT:
         for one in range(streams):
             if program.stream_context[one] == program.context[row]:
-                join(covering, mine, order.behind, one)
+                join(covering, mine, behind, one)
     elif scope == SCOPE_STREAM:
-        join(covering, mine, order.behind, own)
+        join(covering, mine, behind, own)
         if program.stream_kind[own] == LEGACY:
             for other in range(streams):
                 if (
                     program.stream_kind[other] == BLOCKING
                     and program.stream_context[other] == program.stream_context[own]
                 ):
-                    join(covering, mine, order.behind, other)
+                    join(covering, mine, behind, other)
     elif scope == SCOPE_EVENT and event >= 0 and order.was_recorded[event]:
-        join(covering, mine, order.recorded, event)
+        join(covering, mine, recorded, event)
 
 
 @inner

@@ -44,20 +44,26 @@ and a number up to which.
 
 COLUMNS_OF_NEEDS = 6
 
-SYNCHRONIZATION, COVERED_STREAM, COVERED, BELOW, PREVIOUS, ENDED_AT, BEFORE, DEPTH, FAR_PREVIOUS, CERTAIN = range(10)
+SYNCHRONIZATION, COVERED_STREAM, COVERED, BELOW, PREVIOUS, ENDED_AT, BEFORE = range(7)
+DEPTH, FAR_PREVIOUS, CERTAIN, SURELY, SURELY_BEFORE = range(7, 12)
 """Columns of the covers: who covers, which stream, its work up to which number, the next cover on the stack, the
 previous cover of the same thread and stream, when it ended, up to which number the thread's judged waits had covered
 before, how many covers of the same thread and stream are before it, one of these, far back (E. Myers, "An applicative
-random-access stack", Information Processing Letters 17, 1983), and what it certainly covers, a `..._WORK`.
+random-access stack", Information Processing Letters 17, 1983), what it certainly covers, a `..._WORK`, up to which
+number that is all work of the stream, and up to which number the thread's judged waits had certainly covered all work
+before.
 """
 
-COLUMNS_OF_COVERS = 10
+COLUMNS_OF_COVERS = 12
 
 NO_WORK, OWN_WORK, ALL_WORK = 0, 1, 2
-"""What a wait certainly covers, however threads are scheduled: nothing, because the work is covered only by an order on
-the GPU that other threads made; the work of the thread itself, and of those that it is ordered after; all that it did
-cover in this run. Other work it covers only because another thread happened to be early.
+"""What a wait certainly covers, however threads are scheduled: nothing, because the work is covered only by an order
+that other threads made, on the GPU or by their waits; the work of the thread itself, and of those that it is ordered
+after; all that it did cover in this run. Other work it covers only because another thread happened to be early.
 """
+
+NOBODY, SEVERAL = -1, -2
+"""Instead of a thread."""
 
 LOOKED_AT = 64
 """Of so many waits of a thread, the last ones before a use, some must certainly cover what is used, or none counts."""
@@ -131,6 +137,8 @@ class Order(NamedTuple):
     """The last number of each stream."""
     behind: Integers
     """Shape (streams, streams): what the next work of a stream comes after."""
+    surely_behind: Integers
+    """The same without what it comes after only because threads happened to wait in time."""
     version: Integers
     """How many operations each stream has received so far."""
     joined: Integers
@@ -139,9 +147,16 @@ class Order(NamedTuple):
     """For each stream, its version that the work of its context's legacy stream was last ordered after."""
     recorded: Integers
     """Shape (events, streams): what the last record of an event comes after."""
+    surely_recorded: Integers
     recorder: Integers
     """The row of the last record of an event."""
     was_recorded: Integers
+    recorded_alone: Integers
+    """Whether all that other threads had enqueued certainly came before the last record of an event."""
+    alone: Integers
+    """The thread that puts all of a stream's work there in the whole run; `NOBODY`, or `SEVERAL`, if it is not one."""
+    row: Integers
+    """The operation with each number, stream by stream as in `last_work`; empty if there is one thread."""
     last_work: Integers
     """The last real work up to each number, stream by stream."""
     before_stream: Integers
@@ -153,6 +168,8 @@ class Waited(NamedTuple):
 
     covering: Integers
     """By the current wait."""
+    surely_covering: Integers
+    """The same without work that it covers only because threads happened to wait in time."""
     most: Integers
     """By all waits so far."""
     stays: Integers
@@ -169,6 +186,12 @@ class Waited(NamedTuple):
     """What the current wait certainly covers, a `..._WORK`."""
     enqueued_at: Integers
     """Shape (threads,): when each thread last put something on a stream."""
+    surely: Integers
+    """Up to which number all work is certainly covered by waits so far, however threads are scheduled."""
+    surely_judged: Integers
+    """The same of waits that get a verdict."""
+    surely_by: Integers
+    """The last cover that covers all of `surely`, or -1."""
     handed_high: Integers
     handed_low: Integers
     handed: Integers
@@ -190,11 +213,15 @@ class Credited(NamedTuple):
     """What needs have been noted already, so that they are noted once."""
 
     ordered_at: Integers
-    """For each stream, how many waits had ended when its work was last ordered after those of others."""
+    """Shape (threads, streams): how many waits had ended when a thread's work on a stream was last ordered after those
+    of others.
+    """
     covers_at: Integers
     """How many covers there were at that time."""
     released: Integers
-    """The work of each stream that releases have been credited for."""
+    """Shape (threads, streams): the work that each thread's releases have been credited for."""
+    covers_at_release: Integers
+    """How many covers there were at each thread's last release."""
     clock: Integers
     """Shape (2 * threads, streams): what was known at the last read of a clock by each thread; then, at its last read
     by the program's own code.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ffm.model.compiled import inlined, zero
-from ffm.model.necessity.cover_kernels import end_wait, note_certainty, nothing_waited_for
+from ffm.model.necessity.cover_kernels import end_wait, knows_all_work, note_certainty, nothing_waited_for
 from ffm.model.necessity.need_kernels import (
     larger,
     need_for_always,
@@ -34,6 +34,7 @@ from ffm.model.necessity.state import (
     OF_ORDER,
     OF_OTHERS,
     OF_USES,
+    RECORD,
     RELEASE,
     RELIED_AT,
     RELIED_ON,
@@ -68,7 +69,7 @@ def sweep(
     streams = len(program.stream_kind)
     needs = np.empty((FIRST_ROOM, COLUMNS_OF_NEEDS), np.int64)
     covers = np.empty((FIRST_ROOM, COLUMNS_OF_COVERS), np.int64)
-    count = cover_count = covers_at_release = syncs_ended = zero()
+    count = cover_count = syncs_ended = zero()
     # The most needs of one event: every thread's cover of every stream, every cover once more, and what is always used.
     most = program.threads * streams + len(reliance.always)
 
@@ -80,28 +81,29 @@ def sweep(
             covers = larger(covers, cover_count + streams)
 
         if kind == STARTED:
-            action, own = program.action[row], program.stream[row]
+            action, own, mine = program.action[row], program.stream[row], program.thread[row]
             if action == RELEASE and needs_of == OF_ORDER:
-                count = need_for_release(
-                    needs, count, covers, order, waited, credited, program, reliance, row, covers_at_release, time
-                )
-                covers_at_release = cover_count
+                count = need_for_release(needs, count, covers, order, waited, credited, program, reliance, row, time)
+                credited.covers_at_release[mine] = cover_count
             elif action not in (NOTHING, RELEASE):
                 order_on_gpu(order, program, row)
-                if action in (WORK, HOLD) and needs_of == OF_ORDER and credited.ordered_at[own] != syncs_ended:
+                if action in (WORK, HOLD) and needs_of == OF_ORDER and credited.ordered_at[mine, own] != syncs_ended:
                     count = need_for_order(needs, count, covers, order, waited, credited, program, reliance, row, time)
-                    credited.ordered_at[own] = syncs_ended
-                    credited.covers_at[own] = cover_count
+                    credited.ordered_at[mine, own], credited.covers_at[mine, own] = syncs_ended, cover_count
                 put_on_stream(order, waited, program, row)
-                if action == HOLD:
+                if action == RECORD and program.event[row] >= 0:
+                    order.recorded_alone[program.event[row]] = knows_all_work(waited, program, reliance, row)
+                elif action == HOLD:
                     hold_back(held, order, own, row)
             if program.scope[row] != SCOPE_NONE:
-                begin_wait(waited.covering, order, program, row)
+                begin_wait(waited.covering, order.behind, order.recorded, order, program, row)
+                begin_wait(waited.surely_covering, order.surely_behind, order.surely_recorded, order, program, row)
                 note_certainty(waited, order, program, reliance, row)
         elif kind == ENDED:
             syncs_ended += 1
             mine = program.thread[row]
-            cover_count = end_wait(covers, cover_count, waited, program, row, required[row], time)
+            stays = required[row]
+            cover_count = end_wait(covers, cover_count, waited, order, program, reliance, row, stays, time)
             if needs_of == OF_OTHERS:
                 count = need_for_always(needs, count, covers, order, waited, credited, program, reliance, mine, time)
             elif needs_of == OF_ORDER:
@@ -122,9 +124,10 @@ def initial_state(program: Program, reliance: Reliance) -> tuple[Order, Waited, 
     for thread in range(threads):
         always_next[thread, :] = reliance.always_start[:streams]
     credited = Credited(
-        np.zeros(streams, np.int64),
-        np.zeros(streams, np.int64),
-        np.zeros(streams, np.int64),
+        np.zeros((threads, streams), np.int64),
+        np.zeros((threads, streams), np.int64),
+        np.zeros((threads, streams), np.int64),
+        np.zeros(threads, np.int64),
         np.zeros((2 * threads, streams), np.int64),
         always_next,
         np.zeros((reliance.slots, 2 * threads), np.bool_),
