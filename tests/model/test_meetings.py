@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulator import Member, families, traced_together
+from simulator import Call, Member, families, traced_together
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.faster import Faster
@@ -237,6 +237,18 @@ def test_blame_at_meetings_adds_up_to_the_waiting(members: list[Member], data: s
         given = shared.blame.sum() + shared.on_wait.sum() + shared.on_meeting.sum()
         assert given == pytest.approx(found, abs=len(timeline))
     joins(find_path(timeline, work, graph, meetings=met))
+
+
+def test_the_path_goes_on_before_the_first_call_of_who_came_last_to_a_meeting() -> None:
+    """That call waits for work behind that of the other thread, which would lead back to the meeting."""
+    call = Call(Action.ENQUEUE_AND_WAIT, Kind.TRANSFER, own=60_000, gpu=20_000)
+    members = [Member(0, begins, [call]) for begins in (130_000, 140_000)]
+    timeline, work, gpu = traced_together(members)
+    times = given_gpu_times(timeline, work, gpu)
+    graph = build_graph(timeline, work, times, times.likely)
+    path = find_path(timeline, work, graph, meetings=meetings([(0, 0, 0.01), (1, 0, 0.04)]))
+    joins(path)
+    assert path.end[-1] == 220_000
 
 
 def joins(path: Path) -> None:

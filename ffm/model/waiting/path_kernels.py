@@ -60,7 +60,7 @@ class Ways(NamedTuple):
     leads: Columns
     """For the former, the row of the other thread, or of the work after which that waited,"""
     led: Columns
-    """and until when the thread waited."""
+    """and until when the thread waited. If the row begins no earlier than that, the path goes on before it."""
     parent: Columns
     """The thread that started each one, -1 if that is unknown,"""
     started: Columns
@@ -127,8 +127,8 @@ def leave_thread(rows: Rows, ways: Ways, on: int, limit: int, now: int, first: i
     if ways.jumps[index] % 2 == 1:
         cause = rows.cause[row]
         return min(ways.gpu_end[cause], rows.start[row] + rows.duration[row], now), GPU_WORK, 0, cause
-    ended = ways.leads[row]
-    return min(ways.led[row], now), ways.thread[ended], 2 * ended + 2, -1
+    ended, until = ways.leads[row], ways.led[row]
+    return min(until, now), ways.thread[ended], 2 * ended + (2 if rows.start[ended] < until else 1), -1
 
 
 def walk(rows: Rows, ways: Ways, first: int, last: int, last_thread: int, last_row: int) -> Pieces:
