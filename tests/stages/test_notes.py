@@ -55,5 +55,10 @@ def test_an_interval_covers_the_time_that_others_had_the_processor() -> None:
     assert variation(1.0, 1.125, 0.0, delayed_s=(0.0, 0.5)) == Variation(0.625, DIFFERS)
 
 
+def test_time_that_others_had_the_processor_counts_once() -> None:
+    assert variation(1.0, 1.125, 0.0, delayed_s=(0.0, 0.125)) == Variation(0.125, DIFFERS)
+    assert variation(1.0, 1.1875, 0.0, delayed_s=(0.0, 0.0625)) == Variation(0.1875, DIFFERS)
+
+
 def test_what_threads_of_a_program_take_from_each_other_in_every_run_is_certain() -> None:
     assert variation(1.0, 1.125, 0.0, delayed_s=(0.5, 0.5)) == Variation(0.125, DIFFERS)
