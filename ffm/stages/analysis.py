@@ -28,7 +28,7 @@ from ffm.evidence.staged_copies import sites_of_staged_copies
 from ffm.model.device import DeviceWork
 from ffm.model.gpu_times.inference import infer_likely_times
 from ffm.model.grouping import numbered
-from ffm.model.necessity.rules import REQUIRED, Comparison, Reason
+from ffm.model.necessity.rules import AT_UNKNOWN_TIMES, REQUIRED, Comparison, Reason
 from ffm.model.replay import Elsewhere, Replay
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import Repetition
@@ -286,7 +286,7 @@ def _timeline(columns: Columns, joined: _Joined, wall_s: float) -> Timeline:
     problem[unnecessary | (repeated & (columns["waits"] > 0))] |= np.uint8(Problem.UNNECESSARY_SYNCHRONIZATION)
     wait = columns["wait"]
     misplaced = (
-        np.isin(reason, list(REQUIRED - {Reason.OUTSIDE_PORTION}))
+        np.isin(reason, list(REQUIRED - AT_UNKNOWN_TIMES))
         & ~repeated
         & (first_use > WORTH_MOVING_NS)
         & (wait > WORTH_MOVING_NS)

@@ -155,6 +155,14 @@ def test_memory_that_could_not_be_watched_needs_the_first_wait() -> None:
     assert reasons(found) == [Reason.NOT_WATCHED, Reason.NOTHING_RELIES]
 
 
+def test_what_may_come_at_any_time_may_come_before_the_first_use_that_was_seen() -> None:
+    rows = program(("work", FIRST, 0), ("stream", FIRST, 0), ("stream", FIRST, 0))
+    for surer, reason in ((Role.UNWATCHED, Reason.NOT_WATCHED), (Role.HOST_FUNCTION, Reason.HOST_FUNCTION)):
+        found = needed_synchronizations(rows, used((0, 0, surer), (0, 500, Role.RESULT)))
+        assert found.reason.tolist()[1:] == [reason, Reason.NOTHING_RELIES]
+        assert found.first_use.tolist()[1:] == [-1, -1]
+
+
 def test_work_that_another_process_may_use_needs_the_first_wait() -> None:
     rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0), ("stream", FIRST, 0)]
     found = needed_synchronizations(program(*rows), used((0, 0, Role.SHARED)))

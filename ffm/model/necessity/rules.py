@@ -132,16 +132,20 @@ REQUIRED = frozenset(Reason) - {Reason.NOT_A_SYNCHRONIZATION, Reason.NOTHING_REL
 """The reasons that make a synchronization required."""
 
 _REASON_OF_ROLE = {
+    Role.UNWATCHED: Reason.NOT_WATCHED,
+    Role.HOST_FUNCTION: Reason.HOST_FUNCTION,
     Role.RESULT: Reason.RESULT_USED,
     Role.SOURCE: Reason.SOURCE_OVERWRITTEN,
     Role.OWN_SOURCE: Reason.SOURCE_OVERWRITTEN,
     Role.RELEASED: Reason.RELEASED,
     Role.TIMING: Reason.TIMING,
-    Role.UNWATCHED: Reason.NOT_WATCHED,
-    Role.HOST_FUNCTION: Reason.HOST_FUNCTION,
 }
+"""The first that applies counts: what may come at any time may come before all that was seen."""
 
 _AT_ANY_TIME = (Role.UNWATCHED, Role.HOST_FUNCTION, Role.SHARED)
+
+AT_UNKNOWN_TIMES = frozenset((Reason.NOT_WATCHED, Reason.HOST_FUNCTION, Reason.OUTSIDE_PORTION))
+"""The reasons of synchronizations on which something may rely before all that was seen to: they cannot be moved."""
 
 TIMING_ONLY = frozenset((Reason.HOST_TIMER, Reason.MAYBE_TIMER))
 """The reasons of synchronizations without which the program would compute the same, and only measure other times."""
@@ -330,7 +334,7 @@ def _first_uses(
     touching = np.isin(uses.role[credited[:, 0]], (Role.RESULT, Role.SOURCE, Role.OWN_SOURCE, Role.RELEASED))
     rows = credited[touching, 1]
     np.minimum.at(first, rows, np.maximum(uses.time[credited[touching, 0]] - operations.end[rows], 0))
-    first[(first == far) | ~_is_required(reason)] = -1
+    first[(first == far) | np.isin(reason, list(AT_UNKNOWN_TIMES)) | ~_is_required(reason)] = -1
     return first
 
 
