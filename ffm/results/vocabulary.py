@@ -60,7 +60,7 @@ WORDS = {
     Because.TIMING: "the program reads GPU times of events that it waits for",
     Because.UNWATCHED_MEMORY: "a library's private calls may write managed or mapped memory unseen",
     Because.HOST_FUNCTION: "a host function in the stream may hand results to the CPU",
-    Because.NOT_WATCHED: "what it protects could not be watched",
+    Because.NOT_WATCHED: "what it protects could not be watched, or not for as long as another thread might use it",
     Because.RELEASED: "the program frees host memory that the work it waits for writes or reads",
     Because.HOST_TIMER: "it is needed only for timing: the program reads a clock after it, and another time",
     Because.HANDED_OVER: "another thread uses a result of the work that it waits for, and may rely on this wait",
