@@ -1,7 +1,8 @@
-"""How long the model takes beside sorting as many numbers: the GPU's times, what threads have in common, a replay.
+"""How long the model takes beside sorting as many numbers: the GPU's times, what threads have in common, a replay, the
+graph of what waited for what, the critical path, and who is to blame.
 
     python benchmarks/replaying.py                # 10^6 operations
-    python benchmarks/replaying.py --power 5
+    python benchmarks/replaying.py --power 5 --threads 1 10000
 
 Prints the processor seconds of each step, for a million operations, and their ratio to NumPy's sort of as many random
 64-bit numbers. The sort and the steps take turns, so that the ratio says more of the code than of the machine and of
@@ -29,9 +30,13 @@ from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
+from ffm.model.waiting.blame import find_blame
+from ffm.model.waiting.graph import build_graph
+from ffm.model.waiting.meetings import joined_teams
+from ffm.model.waiting.path import find_path
 
 RESULTS = Path(__file__).parent / "results" / "replaying.json"
-THREADS = (1, 8)
+THREADS = [1, 8]
 ROUNDS = 5
 LEAST_WAKING_NS = 5_000
 COMPILED_ROWS = 50_000
@@ -77,6 +82,8 @@ def measure(rows: int, threads: int) -> dict[str, float]:
     timeline, work = parallel(make_timeline(rows, threads), threads)
     inference = infer_gpu_times(timeline, work, LEAST_WAKING_NS)
     replay = Replay(timeline, work, inference)
+    graph = build_graph(timeline, work, inference, inference.likely)
+    meetings = joined_teams(timeline, replay.threads)
     everything = np.ones(rows, bool)
     numbers = np.random.default_rng(rows).integers(0, 1 << 62, rows)
     steps: dict[str, Callable[[], Any]] = {
@@ -84,6 +91,9 @@ def measure(rows: int, threads: int) -> dict[str, float]:
         "the GPU's times": lambda: infer_gpu_times(timeline, work, LEAST_WAKING_NS),
         "threads and call sites": lambda: Replay(timeline, work, inference),
         "a replay": lambda: replay.selected(everything),
+        "the graph": lambda: build_graph(timeline, work, inference, inference.likely),
+        "the path": lambda: find_path(timeline, work, graph, replay.threads, meetings),
+        "who is to blame": lambda: find_blame(timeline, work, graph, meetings),
     }
     taken: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(ROUNDS):
@@ -96,14 +106,15 @@ def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--power", type=int, default=6, help="operations, as a power of ten [6]")
+    parser.add_argument("--threads", type=int, nargs="+", default=THREADS, help="each of these numbers [1 8]")
     arguments = parser.parse_args()
     if arguments.power < 5:
         parser.error("--power must be at least 5: shorter tables run as plain Python")
     rows = 10**arguments.power
     measurements = []
     with watch_others() as others:
-        for threads in THREADS:
-            measure(COMPILED_ROWS, threads)
+        for threads in arguments.threads:
+            measure(COMPILED_ROWS, min(threads, 8))
             found = measure(rows, threads)
             for name, seconds in found.items():
                 ratio = seconds / found["sort"]
