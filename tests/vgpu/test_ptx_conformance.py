@@ -138,6 +138,9 @@ def carries(word: str) -> list[Case]:
     return [
         case(f"add.cc.{word}", f"addc.{word}", lambda a, b, _c: (a + b & mask) ^ (a + (a + b > mask) & mask)),
         case(f"sub.cc.{word}", f"subc.{word}", lambda a, b, _c: (a - b & mask) ^ (a - (a < b) & mask)),
+        # GPUs keep a borrow as the opposite of a carry: nvcc's division of 128-bit integers relies on that.
+        case(f"sub.cc.{word}", f"addc.{word}", lambda a, b, _c: (a - b & mask) ^ (a + (a >= b) & mask)),
+        case(f"add.cc.{word}", f"subc.{word}", lambda a, b, _c: (a + b & mask) ^ (a - (a + b <= mask) & mask)),
         case(
             f"mad.lo.cc.{word}",
             f"madc.hi.{word}",

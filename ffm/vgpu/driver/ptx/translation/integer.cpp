@@ -126,22 +126,27 @@ void Emitter::one_operand(const Instruction &instruction)
     write(operand(instruction, 0), kind, negative);
 }
 
-/* add.cc, addc, sub.cc, subc: computed with twice the width. A borrow is kept as carry. */
+/* add.cc, addc, sub.cc, subc: computed with twice the width. The ISA calls what a subtraction leaves a borrow, but keeps
+ * it in the carry flag as GPUs do, the other way round: nvcc's division of 128-bit integers asks by `addc` whether a
+ * `subc.cc` did without one. */
 void Emitter::carry(const Instruction &instruction)
 {
     Type kind = type(instruction), wide = {kind.kind, 2 * kind.bits, 1};
     std::string name = instruction.words.front();
     std::string how = name.substr(0, 3);
+    bool subtracts = how == "sub";
     std::string first = extend(read(operand(instruction, 1), kind), kind.bits, wide.bits, false);
     std::string second = extend(read(operand(instruction, 2), kind), kind.bits, wide.bits, false);
     std::string result = operation(how + " " + of(wide) + first + ", " + second);
     if (name == "addc" || name == "subc") {
-        std::string before = operation("zext i1 " + operation("load i1, ptr %carry") + " to " + wide.integer());
+        std::string flag = operation("load i1, ptr %carry");
+        std::string before = operation("zext i1 " + (subtracts ? negate_predicate(flag) : flag) + " to " + wide.integer());
         result = operation(how + " " + of(wide) + result + ", " + before);
     }
     if (instruction.has("cc")) {
         std::string high = operation("lshr " + of(wide) + result + ", " + std::to_string(kind.bits));
-        line("store i1 " + operation("trunc " + of(wide) + high + " to i1") + ", ptr %carry");
+        std::string flag = operation("trunc " + of(wide) + high + " to i1");
+        line("store i1 " + (subtracts ? negate_predicate(flag) : flag) + ", ptr %carry");
     }
     write(operand(instruction, 0), kind, extend(result, wide.bits, kind.bits, false));
 }
