@@ -148,10 +148,22 @@ def test_a_kernel_that_faults_ends_and_the_process_lives_on(body: str) -> None:
         assert driver.cuMemAlloc(4)[0] == FAULTS[body]  # the context stays in error
 
 
+ABSENT = (
+    "wgmma.fence.sync.aligned;",
+    "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1}, {%d2}, {%d3}, {%d4};",
+    "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%a1], %r9;",
+    "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r2];",
+    "cvt.rna.tf32.f32 %r1, %f1;",
+    "cp.async.bulk.prefetch.tensor.1d.L2.global [%a1, {%r1}];",
+    "tld4.r.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%a1, {%f5, %f6}];",
+)
+
+
 @pytest.mark.virtual_gpu
-def test_an_instruction_that_is_not_there_fails_the_launch_of_its_kernel_alone() -> None:
+@pytest.mark.parametrize("absent", ABSENT)
+def test_an_instruction_that_is_not_there_fails_the_launch_of_its_kernel_alone(absent: str) -> None:
     with quick_gpu():
-        program = Program(kernel("good", 0, "") + kernel("bad", 0, "wgmma.fence.sync.aligned;"))
+        program = Program(kernel("good", 0, "") + kernel("bad", 0, absent))
         assert program.launch("good", 1, 1) == Status.CUDA_SUCCESS
         assert program.launch("bad", 1, 1) == Status.CUDA_ERROR_NOT_SUPPORTED
         assert program.launch("good", 1, 1) == Status.CUDA_SUCCESS
@@ -181,20 +193,31 @@ from ptx import Program, quick_gpu
 with quick_gpu():
     print("before")
     sys.stdout.flush()
-    print(Program(sys.argv[1]).launch("k", 1, 2).value)
+    program = Program(sys.argv[1])
+    for name in sys.argv[2:]:
+        print(program.launch(name, 1, 2).value)
 """
 
 
-def launch_apart(text: str, **changed: str) -> subprocess.CompletedProcess[str]:
-    """Load and launch in a process of its own."""
+def launch_apart(text: str, *names: str, **changed: str) -> subprocess.CompletedProcess[str]:
+    """Load, and launch the kernels (`k` by default) in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), **changed}
     return subprocess.run(
-        [sys.executable, "-c", LAUNCHES, text.removeprefix(HEAD)],
+        [sys.executable, "-c", LAUNCHES, text.removeprefix(HEAD), *(names or ["k"])],
         capture_output=True,
         text=True,
         check=False,
         env=environment,
     )
+
+
+def test_instructions_that_are_not_there_are_named() -> None:
+    kernels = {f"k{place}": kernel(f"k{place}", 0, body) for place, body in enumerate(ABSENT)}
+    told = launch_apart("".join(kernels.values()), *kernels).stderr.splitlines()
+    assert len(told) == len(ABSENT)
+    for line, name, body in zip(told, kernels, ABSENT, strict=True):
+        assert f"kernel {name} " in line
+        assert f"'{body.split()[0].rstrip(';')}' is not implemented" in line
 
 
 def test_kernels_print_to_the_programs_output() -> None:

@@ -1,5 +1,6 @@
 /* cuLaunchKernel, cuLaunchKernelEx and cuLaunchCooperativeKernel. */
 #include <algorithm>
+#include <cstdio>
 
 #include "foundation/configuration.h"
 #include "foundation/device_limits.h"
@@ -74,6 +75,16 @@ bool is_hint(const CUlaunchAttribute &attribute)
     }
 }
 
+void tell_refused(const CUlaunchAttribute &attribute)
+{
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+        std::fprintf(stderr, "vgpu: a launch in clusters of %u by %u by %u blocks is refused: clusters are not there\n",
+                     attribute.value.clusterDim.x, attribute.value.clusterDim.y, attribute.value.clusterDim.z);
+    else
+        std::fprintf(stderr, "vgpu: a launch with attribute %d (CUlaunchAttributeID) is refused: it is not there\n",
+                     static_cast<int>(attribute.id));
+}
+
 CUresult launch_configured(const CUlaunchConfig *config, DefaultStream default_stream, CUfunction function,
                            void **arguments, void **extra)
 {
@@ -90,8 +101,10 @@ CUresult launch_configured(const CUlaunchConfig *config, DefaultStream default_s
             recorded[events++] = attribute.value.launchCompletionEvent.event;
         else if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
             cooperative = attribute.value.cooperative != 0;
-        else if (!is_hint(attribute))
+        else if (!is_hint(attribute)) {
+            tell_refused(attribute);
             return CUDA_ERROR_NOT_SUPPORTED;
+        }
     }
     const LaunchShape shape = {{config->gridDimX, config->gridDimY, config->gridDimZ},
                                {config->blockDimX, config->blockDimY, config->blockDimZ},
