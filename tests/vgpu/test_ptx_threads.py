@@ -740,3 +740,20 @@ def test_a_vote_counts_the_lanes_that_the_voter_names() -> None:
         32,
     )
     assert (found == [0xAAAAAAAA & ((1 << lane) - 1) for lane in range(32)]).all()
+
+
+def test_a_lane_publishes_what_the_others_stored_before_a_fence() -> None:
+    """Each lane stores the word of the last one's neighbour; the first lane changes its own behind the fence."""
+    found = run(
+        """
+        .reg .u64 %mine, %other;
+        vote.sync.ballot.b32 %r1, 1, 0xffffffff;
+        mul.wide.u32 %mine, %r0, 8; sub.u64 %other, %w0, %mine; add.u64 %other, %other, 124;
+        st.global.u32 [%other], 0x80000000;
+        membar.gl;
+        setp.eq.u32 %p, %r0, 0;
+        @%p atom.global.and.b32 %r2, [%w0], 0x7fffffff;
+        """,
+        32,
+    )
+    assert found.tolist() == [0] + [0x80000000] * 31

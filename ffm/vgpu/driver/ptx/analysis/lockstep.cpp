@@ -154,9 +154,29 @@ std::set<std::size_t> joins(const Function &function, const std::set<std::size_t
     return found;
 }
 
-} // namespace
+/* In code that works on memory a warp at a time: fences, behind which one lane may publish what all of them stored, by
+ * giving back a lock, say. */
+std::set<std::size_t> fences(const Function &function)
+{
+    static const std::set<std::string> *together = new std::set<std::string>{"shfl", "vote", "match", "redux"};
+    std::set<std::size_t> found;
+    bool exchanges = false, stores = false;
+    for (std::size_t place = 0; place < function.body.size(); ++place) {
+        const Instruction &instruction = function.body[place];
+        if (!instruction.label.empty())
+            continue;
+        const std::string &opcode = instruction.words.front();
+        exchanges |= together->count(opcode) > 0;
+        stores |= opcode == "st" && !is_shared(instruction, "st") && !instruction.has("local") &&
+                  !instruction.has("param");
+        if (opcode == "membar" || (opcode == "fence" && !instruction.has("proxy")))
+            found.insert(place);
+    }
+    return exchanges && stores ? found : std::set<std::size_t>{};
+}
 
-std::set<std::size_t> exchanges(const Function &function)
+/* Exchanges through shared memory. */
+std::set<std::size_t> exchanges_by_address(const Function &function)
 {
     bool stores = std::any_of(function.body.begin(), function.body.end(), [](const Instruction &instruction) {
         return instruction.label.empty() && is_shared(instruction, "st");
@@ -169,6 +189,15 @@ std::set<std::size_t> exchanges(const Function &function)
         return loads;
     std::set<std::size_t> found = analysis.run(true);
     found.merge(joins(function, found));
+    return found;
+}
+
+} // namespace
+
+std::set<std::size_t> exchanges(const Function &function)
+{
+    std::set<std::size_t> found = exchanges_by_address(function);
+    found.merge(fences(function));
     return found;
 }
 
