@@ -23,6 +23,7 @@ import numpy as np
 from ffm.vgpu.paths import library_folder
 
 COUNT, SIDE, TILE = 1 << 22, 256, 16
+WIDE, BODIES = 1024, 2048
 KERNELS = """
 extern "C" __global__ void saxpy(const float *x, float *y, int n)
 {
@@ -60,8 +61,58 @@ extern "C" __global__ void product(const float *x, float *out, int side)
     }
     out[row * side + column] = sum;
 }
+extern "C" __global__ void smooth(const float *x, float *out, int side)
+{
+    int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
+    const float *here = x + row * side + column;
+    if (column > 0 && column < side - 1 && row > 0 && row < side - 1)
+        out[row * side + column] = 0.25f * (here[-1] + here[1] + here[-side] + here[side]);
+}
+extern "C" __global__ void bodies(const float4 *bodies, float4 *pulls, int count)
+{
+    __shared__ float4 tile[256];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float4 own = bodies[i];
+    float x = 0, y = 0, z = 0;
+    for (int first = 0; first < count; first += 256) {
+        tile[threadIdx.x] = bodies[first + threadIdx.x];
+        __syncthreads();
+        for (int j = 0; j < 256; ++j) {
+            float dx = tile[j].x - own.x, dy = tile[j].y - own.y, dz = tile[j].z - own.z;
+            float near = rsqrtf(dx * dx + dy * dy + dz * dz + 1e-3f), pull = tile[j].w * near * near * near;
+            x += dx * pull, y += dy * pull, z += dz * pull;
+        }
+        __syncthreads();
+    }
+    pulls[i] = make_float4(x, y, z, 0);
+}
+extern "C" __global__ void mandelbrot(const float *, float *out, int side)
+{
+    int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y, turn = 0;
+    float a = 3.0f * column / side - 2, b = 3.0f * row / side - 1.5f, x = 0, y = 0;
+    for (; turn < 256 && x * x + y * y < 4; ++turn) {
+        float next = x * x - y * y + a;
+        y = 2 * x * y + b, x = next;
+    }
+    out[row * side + column] = turn;
+}
+__device__ float normal(float d)
+{
+    float k = 1 / (1 + 0.2316419f * fabsf(d));
+    float tail = 0.3989423f * expf(-0.5f * d * d) * k * (0.3193815f + k * (-0.3565638f + k * (1.781478f
+                 + k * (-1.821256f + k * 1.330274f))));
+    return d > 0 ? 1 - tail : tail;
+}
+extern "C" __global__ void options(const float *x, float *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float price = 5 + 25 * x[i], strike = 1 + 99 * x[n - 1 - i], years = 0.25f + 9 * x[i], root = sqrtf(years);
+    float d = (logf(price / strike) + 0.065f * years) / (0.3f * root);
+    out[i] = price * normal(d) - strike * expf(-0.02f * years) * normal(d - 0.3f * root);
+}
 """
 LOOPS = """
+#include <math.h>
 void saxpy(const float *x, float *y, int n) { for (int i = 0; i < n; ++i) y[i] = 2.5f * x[i] + y[i]; }
 void total(const float *x, float *out, int n) { float sum = 0; for (int i = 0; i < n; ++i) sum += x[i]; *out += sum; }
 void product(const float *x, float *out, int side)
@@ -74,11 +125,65 @@ void product(const float *x, float *out, int side)
             out[row * side + column] = sum;
         }
 }
+void smooth(const float *x, float *out, int side)
+{
+    for (int row = 1; row < side - 1; ++row)
+        for (int column = 1; column < side - 1; ++column) {
+            const float *here = x + row * side + column;
+            out[row * side + column] = 0.25f * (here[-1] + here[1] + here[-side] + here[side]);
+        }
+}
+typedef struct { float x, y, z, w; } float4;
+void bodies(const float4 *bodies, float4 *pulls, int count)
+{
+    for (int i = 0; i < count; ++i) {
+        float4 own = bodies[i];
+        float x = 0, y = 0, z = 0;
+        for (int j = 0; j < count; ++j) {
+            float dx = bodies[j].x - own.x, dy = bodies[j].y - own.y, dz = bodies[j].z - own.z;
+            float near = 1 / sqrtf(dx * dx + dy * dy + dz * dz + 1e-3f), pull = bodies[j].w * near * near * near;
+            x += dx * pull, y += dy * pull, z += dz * pull;
+        }
+        pulls[i] = (float4){x, y, z, 0};
+    }
+}
+void mandelbrot(const float *x_, float *out, int side)
+{
+    for (int row = 0; row < side; ++row)
+        for (int column = 0; column < side; ++column) {
+            int turn = 0;
+            float a = 3.0f * column / side - 2, b = 3.0f * row / side - 1.5f, x = 0, y = 0;
+            for (; turn < 256 && x * x + y * y < 4; ++turn) {
+                float next = x * x - y * y + a;
+                y = 2 * x * y + b, x = next;
+            }
+            out[row * side + column] = turn;
+        }
+}
+static float normal(float d)
+{
+    float k = 1 / (1 + 0.2316419f * fabsf(d));
+    float tail = 0.3989423f * expf(-0.5f * d * d) * k * (0.3193815f + k * (-0.3565638f + k * (1.781478f
+                 + k * (-1.821256f + k * 1.330274f))));
+    return d > 0 ? 1 - tail : tail;
+}
+void options(const float *x, float *out, int n)
+{
+    for (int i = 0; i < n; ++i) {
+        float price = 5 + 25 * x[i], strike = 1 + 99 * x[n - 1 - i], years = 0.25f + 9 * x[i], root = sqrtf(years);
+        float d = (logf(price / strike) + 0.065f * years) / (0.3f * root);
+        out[i] = price * normal(d) - strike * expf(-0.02f * years) * normal(d - 0.3f * root);
+    }
+}
 """
 SHAPES = {
     "saxpy": ((COUNT // 256, 1), (256, 1), COUNT),
     "total": ((64, 1), (256, 1), COUNT),
     "product": ((SIDE // TILE, SIDE // TILE), (TILE, TILE), SIDE),
+    "smooth": ((WIDE // 256, WIDE), (256, 1), WIDE),
+    "bodies": ((BODIES // 256, 1), (256, 1), BODIES),
+    "mandelbrot": ((WIDE // 256, WIDE), (256, 1), WIDE),
+    "options": ((COUNT // 256, 1), (256, 1), COUNT),
 }
 
 
@@ -89,7 +194,7 @@ def build(folder: Path) -> tuple[bytes, ctypes.CDLL]:
     (folder / "quick.vgpu").write_text("device.cache = none\nkernel.default = 0\ncall.compile = 0\n")
     os.environ["VGPU_CONFIGURATION"] = str(folder / "quick.vgpu")
     subprocess.run(["nvcc", "-arch=sm_90", "-ptx", "-o", "kernels.ptx", "kernels.cu"], check=True, cwd=folder)
-    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", "loops.so", "loops.c"], check=True, cwd=folder)
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", "loops.so", "loops.c", "-lm"], check=True, cwd=folder)
     return (folder / "kernels.ptx").read_bytes() + b"\0", ctypes.CDLL(str(folder / "loops.so"))
 
 
@@ -149,7 +254,7 @@ def main(rounds: int) -> None:
             loop = getattr(loops, name)
             pairs = [(seconds(gpu.run, name), seconds(loop, *pointers, count)) for _ in range(rounds)]
             kernel, plain = (min(times) for times in zip(*pairs, strict=True))
-            click.echo(f"{name:8} {kernel * 1e3:8.2f} ms, in C {plain * 1e3:8.2f} ms: {kernel / plain:.1f} times")
+            click.echo(f"{name:10} {kernel * 1e3:8.2f} ms, in C {plain * 1e3:8.2f} ms: {kernel / plain:.1f} times")
 
 
 if __name__ == "__main__":
