@@ -8,6 +8,6 @@
 set -eu
 folder=${1:-build/numba}
 . "$(dirname "$0")/environment.sh"
-$pip install 'numba-cuda[cu13]' numpy scipy filecheck ml_dtypes cffi psutil
+$pip install 'numba-cuda[cu13]' numpy scipy filecheck ml_dtypes cffi psutil pytest
 $pip uninstall --yes nvidia-nvjitlink # it links to machine code; without it the driver links, and gets PTX
 "$python" -c 'import numba, numba_cuda; print("Numba", numba.__version__, "CUDA", numba_cuda.__version__)'
