@@ -167,8 +167,8 @@ std::set<std::size_t> fences(const Function &function)
             continue;
         const std::string &opcode = instruction.words.front();
         exchanges |= together->count(opcode) > 0;
-        stores |= opcode == "st" && !is_shared(instruction, "st") && !instruction.has("local") &&
-                  !instruction.has("param");
+        stores |=
+            opcode == "st" && !is_shared(instruction, "st") && !instruction.has("local") && !instruction.has("param");
         if (opcode == "membar" || (opcode == "fence" && !instruction.has("proxy")))
             found.insert(place);
     }

@@ -126,9 +126,9 @@ void Emitter::one_operand(const Instruction &instruction)
     write(operand(instruction, 0), kind, negative);
 }
 
-/* add.cc, addc, sub.cc, subc: computed with twice the width. The ISA calls what a subtraction leaves a borrow, but keeps
- * it in the carry flag as GPUs do, the other way round: nvcc's division of 128-bit integers asks by `addc` whether a
- * `subc.cc` did without one. */
+/* add.cc, addc, sub.cc, subc: computed with twice the width. The ISA calls what a subtraction leaves a borrow, but
+ * keeps it in the carry flag as GPUs do, the other way round: nvcc's division of 128-bit integers asks by `addc`
+ * whether a `subc.cc` did without one. */
 void Emitter::carry(const Instruction &instruction)
 {
     Type kind = type(instruction), wide = {kind.kind, 2 * kind.bits, 1};
@@ -140,7 +140,8 @@ void Emitter::carry(const Instruction &instruction)
     std::string result = operation(how + " " + of(wide) + first + ", " + second);
     if (name == "addc" || name == "subc") {
         std::string flag = operation("load i1, ptr %carry");
-        std::string before = operation("zext i1 " + (subtracts ? negate_predicate(flag) : flag) + " to " + wide.integer());
+        std::string before =
+            operation("zext i1 " + (subtracts ? negate_predicate(flag) : flag) + " to " + wide.integer());
         result = operation(how + " " + of(wide) + result + ", " + before);
     }
     if (instruction.has("cc")) {
