@@ -24,7 +24,7 @@ LONGEST_S = 600.0
 CONFIGURATION = "device.memory = 4\ncall.compile = 100\ncall.create_context = 10\nkernel.default = 0\n"
 """Small memory: tests of managed memory fill the device's and more."""
 
-_BAD = re.compile(r"^(?:ERROR|FAIL): (\S+)", re.MULTILINE)
+_BAD = re.compile(r"^(?:ERROR|FAIL): (\S+)(?: \((\S+)\))?", re.MULTILINE)
 _RAN = re.compile(r"^Ran (\d+) tests?", re.MULTILINE)
 _SKIPPED = re.compile(r"skipped=(\d+)")
 
@@ -53,7 +53,7 @@ def count(module: str, folder: Path) -> tuple[Counter[str], list[str]]:
     ran = _RAN.search(told)
     if ran is None:
         return Counter(broken=1), [f"ended with status {status} before its tests were counted"]
-    bad = _BAD.findall(told)
+    bad = [name for name, _class in dict.fromkeys(_BAD.findall(told))]  # a test may fail for several parameters
     skipped = sum(int(number) for number in _SKIPPED.findall(told)[-1:])
     return Counter(passed=int(ran[1]) - len(bad) - skipped, failed=len(bad), skipped=skipped), bad
 
