@@ -8,17 +8,15 @@ buffers were in use at once; for a loop, the last. Where each round asks for mor
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_SURPLUS = 1 / 8
-"""How much larger than an allocation the memory may be that it takes over, as a share of the allocation. The pool of
+from ffm.model.compiled import run
+from ffm.model.grouping import numbered
+from ffm.model.hoisting_kernels import Calls, Kept, Sizes, reuse
+
+SURPLUS_PART = 8
+"""Memory that an allocation takes over may be larger than it by this part of it, an eighth. The pool of
 `ffm apply-remedy` keeps to it (`best_of` in `ffm/instrument/native/correction/order/pool.c`).
 """
 
@@ -52,20 +50,28 @@ def reused_memory(
         kind: what kind of memory an allocation is of; not used for frees.
     """
     partner = np.full(len(site), -1, np.int32)
-    processes: dict[int, _Memory] = {}
-    columns = (process, site, address, size, allocates, kind)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    for row, (owner, stack, where, asked, allocation, of) in enumerate(rows):
-        memory = processes.setdefault(owner, _Memory())
-        if allocation:
-            free = memory.allocate(_Place(of, stack), where, asked)
-            if free is not None:
-                partner[row], partner[free] = free, row
-        else:
-            memory.free(where, row)
-    for memory in processes.values():
-        for row in memory.kept_to_the_end():
-            partner[row] = row
+    asking = np.flatnonzero(allocates)
+    if not len(asking):
+        return partner
+    pool, _ = numbered(process[asking], kind[asking])
+    place, _ = numbered(pool, site[asking])
+    asked, first = numbered(place, size[asking])
+    number = np.full(len(site), -1, np.int64)
+    number[asking] = asked
+    where, addresses = numbered(process, address)
+    leaves = 1 << int(len(first) - 1).bit_length()
+    sizes = Sizes(
+        size[asking][first].astype(np.int64), np.searchsorted(place[first], place[first], side="right"), pool[first]
+    )
+    kept = Kept(
+        waiting=np.zeros(2 * leaves, np.int64),
+        latest=np.full(len(first), -1, np.int64),
+        before=np.full(len(site), -1, np.int64),
+        living=np.full(len(addresses), -1, np.int64),
+        held=np.zeros(int(pool.max()) + 1, np.int64),
+        peak=np.zeros(int(pool.max()) + 1, np.int64),
+    )
+    run(reuse, len(site), Calls(where, allocates, number), sizes, kept, SURPLUS_PART, LEAST_KEPT_BYTES, partner)
     return partner
 
 
@@ -78,77 +84,3 @@ def without_keeping(partner: NDArray[np.int32]) -> NDArray[np.int32]:
     without = partner.copy()
     without[kept] = -1
     return without
-
-
-@dataclass(slots=True)
-class _Kept:
-    """Memory that calls with one stack had allocated, by size: the frees that could give it away, last one last."""
-
-    frees: dict[int, list[int]] = field(default_factory=dict)
-    sizes: list[int] = field(default_factory=list)
-    """Those with frees, in order."""
-
-    def put(self, size: int, row: int) -> None:
-        waiting = self.frees.setdefault(size, [])
-        if not waiting:
-            insort(self.sizes, size)
-        waiting.append(row)
-
-    def take(self, size: int) -> tuple[int, int] | None:
-        """Return the row of a free and the size of its memory, which is the smallest that fits."""
-        place = bisect_left(self.sizes, size)
-        if place == len(self.sizes) or self.sizes[place] - size > size * MOST_SURPLUS:
-            return None
-        found = self.sizes[place]
-        row = self.frees[found].pop()
-        if not self.frees[found]:
-            self.sizes.pop(place)
-        return row, found
-
-
-class _Place(NamedTuple):
-    """The kind of memory that is allocated, and the call stack that does it."""
-
-    kind: int
-    stack: int
-
-
-@dataclass(slots=True)
-class _Memory:
-    """The memory of a process, in use and kept."""
-
-    living: dict[int, tuple[_Place, int]] = field(default_factory=dict)
-    """By address: where it was allocated, and its size."""
-    kept: dict[_Place, _Kept] = field(default_factory=dict)
-    held: Counter[int] = field(default_factory=Counter)
-    """Bytes in use of each kind."""
-    peak: Counter[int] = field(default_factory=Counter)
-
-    def allocate(self, place: _Place, address: int, size: int) -> int | None:
-        """Return the row of the free that could serve an allocation."""
-        taken = self.kept[place].take(size) if place in self.kept else None
-        row, actual = taken or (None, size)
-        self.living[address] = place, actual
-        self.held[place.kind] += actual
-        self.peak[place.kind] = max(self.peak[place.kind], self.held[place.kind])
-        return row
-
-    def free(self, address: int, row: int) -> None:
-        if address in self.living:
-            place, size = self.living.pop(address)
-            self.held[place.kind] -= size
-            self.kept.setdefault(place, _Kept()).put(size, row)
-
-    def kept_to_the_end(self) -> Iterator[int]:
-        """Yield the frees without a taker, last one first, as long as there is room for what they keep."""
-        room = {kind: peak + LEAST_KEPT_BYTES - self.held[kind] for kind, peak in self.peak.items()}
-        left = (
-            (row, size, place.kind)
-            for place, kept in self.kept.items()
-            for size, rows in kept.frees.items()
-            for row in rows
-        )
-        for row, size, kind in sorted(left, reverse=True):
-            room[kind] -= size
-            if room[kind] >= 0:
-                yield row

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as some
 from numpy.typing import NDArray
 
 from ffm.model.hoisting import LEAST_KEPT_BYTES, reused_memory, without_keeping
@@ -86,3 +90,77 @@ def test_each_kind_of_memory_has_room_of_its_own() -> None:
     rows = [("allocate", 1, 100), ("free", 2, 100), ("allocate", 11, 200), ("free", 2, 200)]
     most = 2 * LEAST_KEPT_BYTES
     assert kept(*rows, size=[most, 0, most, 0]).tolist() == [-1, 1, -1, 3]
+
+
+class Plain:
+    """The same for one process, one call after the other."""
+
+    def __init__(self) -> None:
+        self.living: dict[int, tuple[tuple[int, int], int]] = {}
+        self.waiting: list[tuple[tuple[int, int], int, int]] = []
+        self.held: Counter[int] = Counter()
+        self.peak: Counter[int] = Counter()
+
+    def allocate(self, kind: int, stack: int, address: int, size: int) -> int | None:
+        """Return the free that serves it: the last one of the smallest memory that fits."""
+        fitting = [one for one in self.waiting if one[0] == (kind, stack) and size <= one[1] <= size + size / 8]
+        taken = min(fitting, key=lambda one: (one[1], -one[2]), default=None)
+        if taken is not None:
+            self.waiting.remove(taken)
+            size = taken[1]
+        self.living[address] = (kind, stack), size
+        self.held[kind] += size
+        self.peak[kind] = max(self.peak[kind], self.held[kind])
+        return None if taken is None else taken[2]
+
+    def free(self, address: int, row: int) -> None:
+        if address in self.living:
+            place, size = self.living.pop(address)
+            self.held[place[0]] -= size
+            self.waiting.append((place, size, row))
+
+    def kept_to_the_end(self) -> list[int]:
+        room = {kind: peak + LEAST_KEPT_BYTES - self.held[kind] for kind, peak in self.peak.items()}
+        found = []
+        for (kind, _), size, row in sorted(self.waiting, key=lambda one: -one[2]):
+            room[kind] -= size
+            found += [row] if room[kind] >= 0 else []
+        return found
+
+
+CALL = some.tuples(
+    some.sampled_from(["allocate", "free"]),
+    some.integers(0, 1),  # process
+    some.integers(0, 3),  # stack; half of them allocate another kind of memory
+    some.integers(1, 6),  # address
+    some.sampled_from([0, 1, 7, 8, 9, 64, 72, 73, LEAST_KEPT_BYTES // 2]),
+)
+
+
+@given(some.lists(CALL, max_size=60))
+def test_it_is_as_one_call_after_the_other(calls: list[tuple[str, int, int, int, int]]) -> None:
+    processes = [Plain(), Plain()]
+    expected = np.full(len(calls), -1)
+    for row, (what, process, stack, address, size) in enumerate(calls):
+        if what == "allocate":
+            served = processes[process].allocate(stack // 2, stack, address, size)
+            if served is not None:
+                expected[row], expected[served] = served, row
+        else:
+            processes[process].free(address, row)
+    for each in processes:
+        kept_rows = each.kept_to_the_end()
+        expected[kept_rows] = kept_rows
+    whats, owners, stacks, addresses, sizes = (
+        (list(column) for column in zip(*calls, strict=True)) if calls else [[]] * 5
+    )
+    stack = np.array(stacks, np.int64)
+    found = reused_memory(
+        np.array(owners, np.int64),
+        stack,
+        np.array(addresses, np.uint64),
+        np.array(sizes, np.int64),
+        np.array([what == "allocate" for what in whats], bool),
+        stack // 2,
+    )
+    assert found.tolist() == expected.tolist()
