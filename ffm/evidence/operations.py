@@ -120,35 +120,44 @@ def operation_columns(recordings: list[Recording], stacks: StackTable) -> Column
         numbers = stacks.add(recording)
         rows = recording.operations
         kept = ~of_driver_threads(recording) & ((rows["flags"] & constant("FFM_OPERATION_CAPTURED")) == 0)
-        order = np.flatnonzero(kept)
-        order = order[in_order(rows["thread"][order], rows["start"][order])]
+        order: NDArray[np.int64] | slice = slice(None)
+        if not (kept.all() and are_in_order(rows["thread"], rows["start"])):  # mostly they are, and nothing is copied
+            order = np.flatnonzero(kept)
+            order = order[in_order(rows["thread"][order], rows["start"][order])]
         part: Columns = {name: rows[name][order].astype(kind, copy=False) for name, kind in COLUMNS.items()}
-        part["process"] = np.full(len(order), process, np.int32)
+        part["process"] = np.full(len(part["start"]), process, np.int32)
         part["thread"] = rows["thread"][order].astype(np.int32)
-        part["stack"] = numbers[rows["stack"][order]] if len(order) else np.empty(0, np.int32)
+        part["stack"] = numbers[rows["stack"][order]] if len(part["start"]) else np.empty(0, np.int32)
         if limited:
             called = (rows[name][order].astype(np.int64) for name in ("thread", "function", "number"))
             part["occurrence"] = calls_before(recording, *called)
         parts.append(part)
     names = [*COLUMNS, "process", "thread", "stack", *(["occurrence"] if limited else [])]
-    columns = {
-        name: np.concatenate([part[name] for part in parts]) if parts else np.empty(0, COLUMNS.get(name, np.int32))
-        for name in names
-    }
+    if not parts:
+        parts = [{name: np.empty(0, COLUMNS.get(name, np.int32)) for name in names}]
+    columns = {name: _joined([part[name] for part in parts]) for name in names}
     columns["kind"] = kinds_of(columns["function"])
     if not limited:
         columns["occurrence"] = occurrences(columns["process"], columns["thread"], columns["stack"])
     return columns
 
 
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Concatenate columns; one alone is copied only if it is a field of a structured array."""
+    return np.ascontiguousarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)
+
+
 def in_order(*keys: NDArray[Any]) -> NDArray[np.int64]:
     """Return the order of rows by the keys, the first before the others; rows that are equal stay as they are."""
+    return np.arange(len(keys[0])) if are_in_order(*keys) else np.lexsort(keys[::-1])
+
+
+def are_in_order(*keys: NDArray[Any]) -> bool:
+    """Return whether rows are in order by the keys, the first before the others, as each thread records them."""
     sorted_so_far = np.ones(max(len(keys[0]) - 1, 0), np.bool_)
     for key in reversed(keys):
         sorted_so_far = (key[:-1] < key[1:]) | ((key[:-1] == key[1:]) & sorted_so_far)
-    if sorted_so_far.all():  # as each thread records its operations
-        return np.arange(len(keys[0]))
-    return np.lexsort(keys[::-1])
+    return bool(sorted_so_far.all())
 
 
 def occurrences(*identity: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -204,12 +204,19 @@ def shared_uses(columns: Columns) -> Uses:
 def access_rows(columns: Columns, recorded: NDArray[np.void]) -> NDArray[np.int64]:
     """Return the row of the operation whose memory each recorded access touched; -1 if it was not recorded."""
     key = columns["thread"].astype(np.int64) << 40 | columns["number"]
-    order = np.argsort(key)
     wanted = recorded["operation_thread"].astype(np.int64) << 40 | recorded["operation"].astype(np.int64)
-    place = np.searchsorted(key[order], wanted)
     found = np.full(len(wanted), -1, np.int64)
-    inside = place < len(order)
-    candidate = order[place[inside]]
+    if not len(wanted):
+        return found
+    if (key[1:] > key[:-1]).all():  # of one thread, in order of time
+        place = np.searchsorted(key, wanted)
+        inside = place < len(key)
+        candidate = place[inside]
+    else:
+        order = np.argsort(key)
+        place = np.searchsorted(key[order], wanted)
+        inside = place < len(order)
+        candidate = order[place[inside]]
     found[inside] = np.where(key[candidate] == wanted[inside], candidate, -1)
     return found
 
@@ -237,7 +244,9 @@ def access_uses(
         [Role.UNWATCHED, Role.RELEASED, Role.RESULT, Role.SOURCE],
         Role.OWN_SOURCE,
     ).astype(np.uint8)
-    thread = np.array([threads.get(number, UNKNOWN_THREAD) for number in recorded["thread_id"].tolist()], np.int64)
+    kernel, each = np.unique(recorded["thread_id"], return_inverse=True)
+    known = np.array([threads.get(number, UNKNOWN_THREAD) for number in kernel.tolist()], np.int64)
+    thread = known[each.reshape(-1)]
     return Uses(operation=rows, time=recorded["time"].astype(np.int64), role=role, thread=thread)
 
 

@@ -18,7 +18,7 @@ from ffm.evidence.clock_reads import clocks_of
 from ffm.evidence.downloads import followed_downloads
 from ffm.evidence.handovers import handovers_of
 from ffm.evidence.matching import rows_of
-from ffm.evidence.operations import EVENTS, FUNCTION, operation_columns
+from ffm.evidence.operations import EVENTS, FUNCTION, are_in_order, operation_columns
 from ffm.evidence.program_order import (
     access_rows,
     access_uses,
@@ -159,9 +159,7 @@ def record_memory(measured: Measurement, request: Request, planned: Sequence[str
     downloads: list[Columns] = []
     gpu_times: list[Columns] = []
     for process, recording in enumerate(measured.recordings):
-        rows = np.flatnonzero(columns["process"] == process)
-        rows = rows[np.argsort(columns["start"][rows], kind="stable")]
-        part = {name: column[rows] for name, column in columns.items()}
+        part = _in_order_of_time(columns, process)
         uses = recorded_uses(part, recorded_accesses(recording, measured.recordings), threads_of(recording))
         operations = operations_of(part)
         necessity = needed_synchronizations(
@@ -208,6 +206,16 @@ def record_memory(measured: Measurement, request: Request, planned: Sequence[str
     document = write_document(document, request.folder.document("memory"), own=True)
     require_sound(measured.run, request)
     return document
+
+
+def _in_order_of_time(columns: Columns, process: int) -> Columns:
+    """Return the operations of a process by start; if that is how all of them are, the columns themselves."""
+    mine = columns["process"] == process
+    if mine.all() and are_in_order(columns["start"]):
+        return columns
+    rows = np.flatnonzero(mine)
+    rows = rows[np.argsort(columns["start"][rows], kind="stable")]
+    return {name: column[rows] for name, column in columns.items()}
 
 
 def _write(request: Request, name: str, parts: list[Columns]) -> None:
