@@ -18,13 +18,14 @@ from ffm.model.bound import Totals, bound_of_sequence, totals
 from ffm.model.carry import carry_by_group
 from ffm.model.device import DeviceWork
 from ffm.model.faster import Faster
-from ffm.model.gpu_times.inference import infer_gpu_times
+from ffm.model.gpu_times.inference import Inference, infer_gpu_times
 from ffm.model.grouping import numbered
 from ffm.model.hoisting import without_keeping
 from ffm.model.replay import Elsewhere, Replay, Replayed
 from ffm.model.timeline import Timeline
 from ffm.results.analysis_document import Benefit, PinnedMemory, StageCost
 from ffm.results.documents import WaitLatency
+from ffm.results.spilling import Spilling
 
 REPLAYED_ROWS = 400_000_000
 """Most rows visited while replaying groups, the most promising first: takes some tens of seconds."""
@@ -86,6 +87,19 @@ PINNED_ALONE = 3
 RESTS_ON_CPU = "the CPU's times alone: carry and bound"
 
 
+def spilled_inference(inference: Inference, spilling: Spilling) -> Inference:
+    """Return the GPU's times with long columns in files; timelines that are the same stay so."""
+    moved = {id(times): times for times in (inference.likely, inference.slow, inference.fast)}
+    moved = {key: spilling(times) for key, times in moved.items()}
+    return replace(
+        inference,
+        order=spilling.column(inference.order),
+        likely=moved[id(inference.likely)],
+        slow=moved[id(inference.slow)],
+        fast=moved[id(inference.fast)],
+    )
+
+
 class Estimates:
     """The estimators applied to one run.
 
@@ -101,6 +115,7 @@ class Estimates:
             freed in the end.
         proved: whether the problems are; otherwise intervals end at what they save at most.
         elsewhere: as for `ffm.model.replay.Replay`.
+        spilling: where columns go that are too long for the memory; None for nowhere.
     """
 
     def __init__(
@@ -116,12 +131,13 @@ class Estimates:
         keeps_memory: bool = False,
         proved: bool = True,
         elsewhere: Elsewhere | None = None,
+        spilling: Spilling | None = None,
     ) -> None:
         if work is not None and not keeps_memory:
             work = replace(work, partner=without_keeping(work.partner))
         self._timeline, self._work, self._copy_time, self._wall_s = timeline, work, copy_time, wall_s
         self._latency, self._variation, self._pinning, self._proved = latency, variation, pinning, proved
-        self._elsewhere = elsewhere
+        self._elsewhere, self._spilling = elsewhere, spilling
 
     @functools.cached_property
     def replay(self) -> Replay | None:
@@ -130,6 +146,8 @@ class Estimates:
             return None
         late = not self._proved
         inference = infer_gpu_times(self._timeline, self._work, self._latency.least, anything_late=late)
+        if self._spilling is not None:
+            inference = spilled_inference(inference, self._spilling)
         return Replay(self._timeline, self._work, inference, self._elsewhere)
 
     @functools.cached_property

@@ -38,6 +38,7 @@ from ffm.results.columns import Columns
 from ffm.results.documents import Baseline, Document, Memory, Run, SyncUse, Tracing, read_owned
 from ffm.results.folder import ResultsFolder, application_name
 from ffm.results.identity import agreeing, begin_run
+from ffm.results.spilling import Spilling, rows_in_memory
 from ffm.results.tables import MappedColumns, stored_table
 from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings, SiteDescription, write_results
@@ -108,10 +109,11 @@ class _Joined:
     """How long the GPU worked, in nanoseconds, if stage 3 timed the same operation; otherwise -1."""
 
 
-def run_analysis(folder: ResultsFolder, elsewhere: Elsewhere | None = None) -> Analysis:
+def run_analysis(folder: ResultsFolder, elsewhere: Elsewhere | None = None, most_rows: int | None = None) -> Analysis:
     """Write `analysis.json` and the model's timeline from the documents of stages 1 to 4.
 
-    `elsewhere` as for `ffm.model.replay.Replay`.
+    `elsewhere` as for `ffm.model.replay.Replay`. Columns of more than `most_rows` lie in files; by default, as many are
+    in memory as the machine has room for.
 
     Raises:
         DocumentError: A document or table of an earlier stage is missing, damaged, or of another program.
@@ -135,20 +137,28 @@ def run_analysis(folder: ResultsFolder, elsewhere: Elsewhere | None = None) -> A
     require_same_portion([tracing, memory, sync_use])
     on = begin_run(folder.root, "analysis", agreeing(folder.root, stages))
     own = own_baseline and own_tracing and own_memory and own_sync_use
-    findings = _findings(folder, on, baseline, tracing, memory, sync_use)
-    return write_results(findings, folder.root, own=own, elsewhere=elsewhere)
+    spilling = Spilling(folder.root, rows_in_memory() if most_rows is None else most_rows)
+    findings = _findings(folder, on, baseline, tracing, memory, sync_use, spilling)
+    return write_results(findings, folder.root, own=own, elsewhere=elsewhere, spilling=spilling)
 
 
 def _findings(
-    folder: ResultsFolder, on: dict[str, str], baseline: Baseline, tracing: Tracing, memory: Memory, sync_use: SyncUse
+    folder: ResultsFolder,
+    on: dict[str, str],
+    baseline: Baseline,
+    tracing: Tracing,
+    memory: Memory,
+    sync_use: SyncUse,
+    spilling: Spilling,
 ) -> Findings:
     """Join what the stages found, and take the probes out of the run's times."""
     columns = stored_table(tracing, "events", EVENTS, folder.root)
-    traced = _traced_findings(folder, on, columns, baseline, tracing, memory, sync_use)
+    traced = _traced_findings(folder, on, columns, baseline, tracing, memory, sync_use, spilling)
     columns.release()
     assert traced.work is not None
     timeline = _without_probes(traced.timeline, traced.work, columns["probe"], tracing.wait_latency.least)
     columns.release()
+    timeline = spilling(timeline)
     return dataclasses.replace(traced, timeline=timeline, probes_s=longer_by(traced.timeline, timeline))
 
 
@@ -160,6 +170,7 @@ def _traced_findings(
     tracing: Tracing,
     memory: Memory,
     sync_use: SyncUse,
+    spilling: Spilling,
 ) -> Findings:
     """Join what the stages found, with times as they were traced; what is not in the result is released."""
     host_memory = stored_table(tracing, "host_memory", HOST_MEMORY, folder.root)
@@ -167,8 +178,8 @@ def _traced_findings(
     wall_s = baseline.run.wall_s if baseline.run else 0.0
     columns.release()
     assumed = columns if tracing.run is None or tracing.run.sees_waits else with_documented_waits(columns)
-    traced = _timeline(assumed, joined, wall_s)
-    work = device_work(assumed, traced.thread, joined.gpu, tracing)
+    traced = spilling(_timeline(assumed, joined, wall_s))
+    work = spilling(device_work(assumed, traced.thread, joined.gpu, tracing))
     del assumed
     columns.release()
     named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())

@@ -46,6 +46,7 @@ from ffm.results.documents import NOT_MEASURED, Module, Run, Sampled, Stack, Wai
 from ffm.results.estimates import Estimates, Variation
 from ffm.results.presumed import Presumed, presumed
 from ffm.results.run_path import path_shares
+from ffm.results.spilling import Spilling
 from ffm.results.stored import ANALYSIS_FILE, TIMELINE_FILE
 from ffm.results.timeline_file import save_timeline
 
@@ -136,23 +137,30 @@ class Findings:
 
 
 def write_results(
-    findings: Findings, folder: Path, *, own: bool = False, elsewhere: Elsewhere | None = None
+    findings: Findings,
+    folder: Path,
+    *,
+    own: bool = False,
+    elsewhere: Elsewhere | None = None,
+    spilling: Spilling | None = None,
 ) -> Analysis:
     """Analyse, and write the document and its timeline into a folder, which is created if necessary.
 
-    `own` is whether this user measured them; `elsewhere` is as for `ffm.model.replay.Replay`. The document comes last,
-    so that a folder with a document has all of its files.
+    `own` is whether this user measured them; `elsewhere` and `spilling` are as for `Estimates`. The document comes
+    last, so that a folder with a document has all of its files.
     """
-    analysis, membership = analyse(findings, elsewhere)
+    analysis, membership = analyse(findings, elsewhere, spilling)
     folder.mkdir(parents=True, exist_ok=True)
     save_timeline(findings.timeline, folder / TIMELINE_FILE, membership.line, findings.work)
     return write_document(analysis, folder / ANALYSIS_FILE, own=own)
 
 
-def analyse(findings: Findings, elsewhere: Elsewhere | None = None) -> tuple[Analysis, Membership]:
+def analyse(
+    findings: Findings, elsewhere: Elsewhere | None = None, spilling: Spilling | None = None
+) -> tuple[Analysis, Membership]:
     """Compute benefits and groups. The membership's sequences are those of the document; other rows have -1.
 
-    `elsewhere` is as for `ffm.model.replay.Replay`.
+    `elsewhere` and `spilling` are as for `Estimates`.
     """
     timeline, number = findings.timeline, len(findings.sites)
     each_site = np.arange(number, dtype=np.int32)
@@ -170,6 +178,7 @@ def analyse(findings: Findings, elsewhere: Elsewhere | None = None) -> tuple[Ana
         variation,
         findings.pinning,
         elsewhere=elsewhere,
+        spilling=spilling,
     )
     benefits = estimates.of_sites([[index] for index in range(number)], bound_s)
     runtime = runtime_modules(findings.modules)
