@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.driver.generate import include_text
 from ffm.instrument.recording.layout import constant, record_type
 from ffm.instrument.recording.packing import CONTROL, PackingError, first_number, unpack
+from ffm.instrument.recording.reader import read_recording
 from tests.native.layers import includes_of, sources_of
 
 KINDS = {
@@ -44,11 +46,11 @@ class Packer(ctypes.Structure):
 
 
 @pytest.fixture(scope="module")
-def packing(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """The recording file and the packing, with a file that is open."""
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recording file and the packing."""
     folder = tmp_path_factory.mktemp("packing")
     (folder / "catalogue.inc").write_text(include_text(load_catalogue()))
-    library = folder / "libpacking.so"
+    library: Path = folder / "libpacking.so"
     subprocess.run(
         [
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
@@ -57,8 +59,14 @@ def packing(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
         ],
         check=True,
     )  # fmt: skip
+    return library
+
+
+@pytest.fixture(scope="module")
+def packing(library: Path) -> ctypes.CDLL:
+    """The same, with a file that is open."""
     loaded = ctypes.CDLL(str(library))
-    assert loaded.ffm_sink_open(str(folder).encode(), 0)
+    assert loaded.ffm_sink_open(str(library.parent).encode(), 0)
     return loaded
 
 
@@ -163,3 +171,36 @@ def test_other_bytes_are_refused_or_read_as_so_many_records(room: bytes, count: 
         return
     assert len(records) == count
     assert count * CONTROL.itemsize <= len(room)
+
+
+OPERATIONS = 100_000
+
+
+@pytest.mark.parametrize("kept_s", [0.0, 1e-9, 3600.0])
+def test_a_recording_of_the_last_seconds_stays_as_large(library: Path, tmp_path: Path, kept_s: float) -> None:
+    """0 keeps everything."""
+    copy = tmp_path / "libpacking.so"  # with state of its own
+    copy.write_bytes(library.read_bytes())
+    native = ctypes.CDLL(str(copy))
+    native.ffm_sink_keep(ctypes.c_uint64(round(kept_s * 1e9)))
+    assert native.ffm_sink_open(str(tmp_path).encode(), 0)
+    native.ffm_sink_new_thread()
+    native.ffm_sink_lost()  # the stacks that the operations name: otherwise the reader would refuse them
+    packer, record = Packer(), np.zeros(1, record_type("ffm_operation"))
+    place, pack_one = ctypes.c_void_p(record.ctypes.data), native.ffm_pack_operation
+    for number in range(OPERATIONS):
+        record["start"], record["source"] = 1000 * number, number * 0x123456789
+        assert pack_one(ctypes.byref(packer), 0, place)
+    (path,) = tmp_path.glob("recording-*.ffm")
+    recording = read_recording(path)
+    whole = OPERATIONS * 8  # at least: the source's differences
+    if kept_s == 1e-9:
+        assert path.stat().st_size < whole / 2
+        assert recording.dropped + len(recording.operations) == OPERATIONS
+        assert recording.operations["number"].tolist() == [OPERATIONS - 1]
+        assert recording.operations["start"].tolist() == [1000 * (OPERATIONS - 1)]
+    else:
+        assert path.stat().st_size > whole
+        assert recording.dropped == 0
+        assert (recording.operations["number"] == np.arange(OPERATIONS)).all()
+    native.ffm_packer_release(ctypes.byref(packer))
