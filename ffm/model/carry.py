@@ -84,9 +84,7 @@ def carry_by_group(
         raise ValueError(f"need one label for each of {len(timeline)} rows, not {label.shape}")
     if copy_time is None:
         copy_time = np.zeros(int(timeline.site.max(initial=-1)) + 1, np.int64)
-    saved: NDArray[np.int64] = run(
-        kernels.carry_groups,
-        len(timeline),
+    rows = kernels.Rows(
         timeline.thread,
         timeline.duration,
         timeline.wait,
@@ -95,9 +93,6 @@ def carry_by_group(
         timeline.problem,
         timeline.first_use,
         timeline.site,
-        copy_time,
-        label,
-        group_of,
-        groups,
     )
+    saved: NDArray[np.int64] = run(kernels.carry_groups, len(timeline), rows, copy_time, label, group_of, groups)
     return saved.astype(np.float64) / NANOSECONDS_IN_SECOND

@@ -7,7 +7,7 @@ Each makes one pass, O(rows), and keeps no state per row. Arguments are the colu
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,117 +26,134 @@ from ffm.model.numbers import (
 Integers = NDArray[Any]
 
 
-def carry_groups(
-    thread: Integers,
-    duration: Integers,
-    wait: Integers,
-    gap: Integers,
-    kind: Integers,
-    problem: Integers,
-    first_use: Integers,
-    site: Integers,
-    copy_time: Integers,
-    label: Integers,
-    group_of: Integers,
-    groups: int,
-) -> Integers:
+WORK, OWN, WAITING = 0, 1, 2
+"""What a part of a row is: work that stays, the own time of a call that a fix removes, or a wait."""
+
+
+class Rows(NamedTuple):
+    """The columns of a timeline that `carry_groups` reads."""
+
+    thread: Integers
+    duration: Integers
+    wait: Integers
+    gap: Integers
+    kind: Integers
+    problem: Integers
+    first_use: Integers
+    site: Integers
+
+
+class Balance(NamedTuple):
+    """What fixing each group alone saved so far, and what is not decided yet. Shape (groups,), nanoseconds."""
+
+    saved: Integers
+    pending: Integers
+    """The wait of a group's moved synchronizations that later time can still absorb,"""
+    deadline: Integers
+    """until this time."""
+    settled: Integers
+    """The time up to which it has been accounted for."""
+
+
+@inner
+def settle(balance: Balance, group: int, now: int) -> int:
+    """Let the time until now absorb what is pending of a group; return how much it did."""
+    pending = balance.pending[group]
+    if pending <= 0:
+        return 0
+    realized = min(pending, max(min(now, balance.deadline[group]) - balance.settled[group], 0))
+    balance.saved[group] += realized
+    balance.pending[group] = pending - realized
+    balance.settled[group] = now
+    return int(realized)
+
+
+@inner
+def fix_part(
+    balance: Balance, group: int, role: int, moved: bool, begin: int, end: int, first_use: int, carried: int
+) -> int:
+    """Fix the part of a row from `begin` to `end`, which is in this role; return what its group then carries.
+
+    A wait is removed, or `moved` to its first use, with the wait that was `carried` into it.
+    """
+    settle(balance, group, begin)  # time that the fix removes cannot absorb anything
+    balance.settled[group] = end
+    length = end - begin
+    if role == OWN:
+        balance.saved[group] += length
+        return carried
+    if not moved:
+        return carried + length
+    left = min(balance.pending[group], max(balance.deadline[group] - end, 0))
+    balance.pending[group] = left + carried + length
+    balance.deadline[group] = max(balance.deadline[group], end + first_use)
+    return 0
+
+
+@inner
+def pay(balance: Balance, debtor: int, debt: int, length: int, now: int) -> int:
+    """Let time of this length, which ends now, absorb what a group carries; return the rest of it."""
+    realized = min(debt, max(length - settle(balance, debtor, now), 0))
+    balance.saved[debtor] += realized
+    return debt - realized
+
+
+def carry_groups(rows: Rows, copy_time: Integers, label: Integers, group_of: Integers, groups: int) -> Integers:
     """Nanoseconds that fixing each group alone saves, by the rules of `ffm.model.carry`.
 
     At any row at most one group owes a carried wait: the group of the last synchronization, because that
     synchronization stays for every other group and absorbs what they carried. So only one debt must be tracked.
-    `pending` is the wait of a group's moved synchronizations that later time can still absorb, until `deadline`.
-    `settled` is the time up to which it has been accounted for.
     """
-    work, own, waiting = 0, 1, 2
-    saved = np.zeros(groups, np.int64)
-    pending = np.zeros(groups, np.int64)
-    deadline = np.zeros(groups, np.int64)
-    settled = np.zeros(groups, np.int64)
-    clock = 0
-    last_deadline = 0
+    balance = Balance(
+        np.zeros(groups, np.int64), np.zeros(groups, np.int64), np.zeros(groups, np.int64), np.zeros(groups, np.int64)
+    )
+    clock = last_deadline = debt = zero()
     debtor = -1
-    debt = 0
-    for row in range(len(thread)):
-        if row > 0 and thread[row] != thread[row - 1]:
-            debtor = -1
-            debt = 0
+    for row in range(len(rows.thread)):
+        if row > 0 and rows.thread[row] != rows.thread[row - 1]:
+            debtor, debt = -1, 0
             clock = max(clock, last_deadline)
-        group = -1
-        if label[row] >= 0:
-            group = int(group_of[label[row]])
-        flags = 0
-        if group >= 0:
-            flags = int(problem[row])
+        group = int(group_of[label[row]]) if label[row] >= 0 else -1
+        flags = int(rows.problem[row]) if group >= 0 else 0
         unnecessary = (flags & UNNECESSARY_SYNCHRONIZATION) != 0
         misplaced = (flags & MISPLACED_SYNCHRONIZATION) != 0 and not unnecessary
-        is_free = kind[row] == FREE
-        launch_role = work
-        if (flags & UNNECESSARY_TRANSFER) != 0 or (unnecessary and is_free):
-            launch_role = own
-        copied = 0  # the part of the wait that disappears with the call, as its own time does
-        if (flags & UNNECESSARY_TRANSFER) != 0:
-            copied = min(int(wait[row]), int(copy_time[site[row]]))
-        synchronizes = wait[row] > 0 or kind[row] == SYNCHRONIZATION or (problem[row] & SYNCHRONIZATION_PROBLEM) != 0
+        is_free = rows.kind[row] == FREE
+        repeats = (flags & UNNECESSARY_TRANSFER) != 0
+        wait = int(rows.wait[row])
+        # The part of the wait that disappears with the call, as its own time does.
+        copied = min(wait, int(copy_time[rows.site[row]])) if repeats else 0
+        synchronizes = (
+            wait > 0 or rows.kind[row] == SYNCHRONIZATION or (rows.problem[row] & SYNCHRONIZATION_PROBLEM) != 0
+        )
         for part in range(3):
-            role = work
             if part == 2:
-                length = int(gap[row])
+                role, length = WORK, int(rows.gap[row])
             elif (part == 1) == is_free:  # a free waits before it works; every other call works first
-                length = int(duration[row]) - int(wait[row]) + copied
-                role = launch_role
+                role = OWN if repeats or (unnecessary and is_free) else WORK
+                length = int(rows.duration[row]) - wait + copied
             else:
-                length = int(wait[row]) - copied
-                role = waiting
-            if role == waiting and synchronizes and not unnecessary and not misplaced:
-                debtor = -1
-                debt = 0
-            elif role != work and group >= 0 and (role != waiting or synchronizes):
-                # Time that the fix removes cannot absorb anything.
-                if pending[group] > 0:
-                    ready = min(clock, deadline[group]) - settled[group]
-                    if ready > 0:
-                        realized = min(pending[group], ready)
-                        saved[group] += realized
-                        pending[group] -= realized
-                settled[group] = clock + length
-                if role == own:
-                    saved[group] += length
-                elif role == waiting and unnecessary:
-                    if debtor != group:
-                        debtor = group
-                        debt = 0
-                    debt += length
-                elif role == waiting:
-                    left = min(pending[group], max(deadline[group] - clock - length, 0))
-                    if debtor == group:
-                        left += debt
-                    debtor = -1
-                    debt = 0
-                    pending[group] = left + length
-                    deadline[group] = max(deadline[group], clock + length + first_use[row])
-                    last_deadline = max(last_deadline, deadline[group])
-            if debtor >= 0 and role != waiting and (role == work or debtor != group):
-                left = length
-                if role == own:
-                    left -= copied  # for the other group it is a wait
-                if pending[debtor] > 0:
-                    ready = min(clock + length, deadline[debtor]) - settled[debtor]
-                    if ready > 0:
-                        realized = min(pending[debtor], ready)
-                        saved[debtor] += realized
-                        pending[debtor] -= realized
-                        left = max(left - realized, 0)
-                    settled[debtor] = clock + length
-                realized = min(debt, left)
-                saved[debtor] += realized
-                debt -= realized
+                role, length = WAITING, wait - copied
+            end = clock + length
+            if role == WAITING and synchronizes and not unnecessary and not misplaced:
+                debtor, debt = -1, 0
+            elif role != WORK and group >= 0 and (role != WAITING or synchronizes):
+                carried = fix_part(
+                    balance, group, role, misplaced, clock, end, rows.first_use[row], debt if debtor == group else 0
+                )
+                if role == WAITING and misplaced:
+                    debtor, debt = -1, 0
+                    last_deadline = max(last_deadline, balance.deadline[group])
+                elif role == WAITING:
+                    debtor, debt = group, carried
+            if debtor >= 0 and role != WAITING and (role == WORK or debtor != group):
+                # For another group, what is copied is a wait.
+                debt = pay(balance, debtor, debt, length - (copied if role == OWN else 0), end)
                 if debt == 0:
                     debtor = -1
-            clock += length
+            clock = end
     for group in range(groups):
-        if pending[group] > 0:
-            saved[group] += min(pending[group], max(deadline[group] - settled[group], 0))
-    return saved
+        settle(balance, group, balance.deadline[group])
+    return balance.saved
 
 
 def bound_totals(

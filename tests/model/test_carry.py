@@ -259,8 +259,6 @@ def test_compiled_and_plain_kernels_agree() -> None:
         for index in range(2000)
     ]
     table = timeline(rows)
-    columns = (
-        table.thread, table.duration, table.wait, table.gap, table.kind, table.problem, table.first_use,
-        table.site, np.arange(9) * 500_000_000, table.site, np.array([0, 1, -1, 2, 2, 3, -1, 4, 0], np.int32), 5,
-    )  # fmt: skip
-    assert compiled(kernels.carry_groups)(*columns).tolist() == kernels.carry_groups(*columns).tolist()
+    columns = kernels.Rows(*(getattr(table, name) for name in kernels.Rows._fields))
+    arguments = columns, np.arange(9) * 500_000_000, table.site, np.array([0, 1, -1, 2, 2, 3, -1, 4, 0], np.int32), 5
+    assert compiled(kernels.carry_groups)(*arguments).tolist() == kernels.carry_groups(*arguments).tolist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import subprocess
 import sys
@@ -128,21 +127,3 @@ def test_compiled_code_is_renewed_when_a_function_of_another_file_changes(tmp_pa
     assert list((tmp_path / "cache").rglob("*.nbc"))
     (tmp_path / "parts.py").write_text(inner.format(20))
     assert printed(script, tmp_path) == "42"
-
-
-LONG = {
-    "carry_groups": 111,
-}
-"""Kernels that are still longer than `MOST_LINES`, and at most how long. None may grow, and no other may come."""
-
-MOST_LINES = 60
-
-
-def test_kernels_can_be_read() -> None:
-    lengths = {}
-    for path in (ROOT / "ffm").rglob("*kernels.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef) and node.end_lineno is not None:
-                lengths[node.name] = node.end_lineno - node.lineno + 1
-    assert all(length <= LONG.get(name, MOST_LINES) for name, length in lengths.items()), lengths
-    assert all(lengths[name] > MOST_LINES for name in LONG), "a kernel is short by now: it needs no exception"
