@@ -23,7 +23,7 @@ static struct {
     uint64_t changes;
     ffm_range *ranges;
     ffm_intervals by_address; /* a range's number is its place, from 1; the whole pages that it lies on */
-    uint32_t version;         /* odd while the tree is changed */
+    uint32_t version;         /* odd while a range moves, is opened or changes its size; see is_changing */
     void (*mark)(void);       /* in place of protecting pages */
 } watched;
 
@@ -95,17 +95,40 @@ static int protection(const ffm_range *range)
     return range->writes_only ? PROT_READ : PROT_NONE;
 }
 
+/* Those who ask without the lock must not miss a range that is on its way from one place to another, or whose pages are
+ * still to be opened. Locked; not nested. */
+static void begin_change(void)
+{
+    __atomic_store_n(&watched.version, watched.version + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static void end_change(void)
+{
+    __atomic_store_n(&watched.version, watched.version + 1, __ATOMIC_RELEASE);
+}
+
+/* Whether an answer that was found without the lock may be wrong: a sequence lock's reader (H.-J. Boehm, "Can seqlocks
+ * get along with programming language memory models?", 2012). */
+static bool is_changing(uint32_t version)
+{
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return version % 2 != 0 || __atomic_load_n(&watched.version, __ATOMIC_RELAXED) != version;
+}
+
+static uint32_t version_now(void)
+{
+    return __atomic_load_n(&watched.version, __ATOMIC_ACQUIRE);
+}
+
 static void index_range(uint32_t place, bool wanted)
 {
     const ffm_range *range = &watched.ranges[place];
     const uint64_t last = last_page(range) > range->start ? last_page(range) : range->start + 1;
-    __atomic_store_n(&watched.version, watched.version + 1, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
     if (wanted)
         ffm_intervals_add(&watched.by_address, place + 1, first_page(range), last);
     else
         ffm_intervals_remove(&watched.by_address, place + 1);
-    __atomic_store_n(&watched.version, watched.version + 1, __ATOMIC_RELEASE);
 }
 
 /* A thread that no longer exists may have been changing the tree. */
@@ -137,10 +160,8 @@ ffm_nearby ffm_ranges_nearby(uint64_t start, uint64_t end)
     ffm_nearby nearby = {.count = ffm_ranges_count(), .all = true};
     if (nearby.count <= FFM_NEARBY / 4)
         return nearby;
-    const uint32_t version = __atomic_load_n(&watched.version, __ATOMIC_ACQUIRE);
     const uint32_t found = ffm_intervals_within(&watched.by_address, start, end, nearby.places, FFM_NEARBY);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    if (found > FFM_NEARBY || version % 2 != 0 || __atomic_load_n(&watched.version, __ATOMIC_RELAXED) != version)
+    if (found > FFM_NEARBY)
         return nearby;
     nearby.all = false;
     nearby.count = found;
@@ -195,7 +216,8 @@ uint64_t ffm_ranges_changes(void)
     return watched.changes;
 }
 
-bool ffm_ranges_add(const ffm_range *range)
+/* Within a change. */
+static bool add(const ffm_range *range)
 {
     if (watched.ranges == NULL) {
         const size_t bytes = CAPACITY * sizeof *watched.ranges;
@@ -221,6 +243,15 @@ bool ffm_ranges_add(const ffm_range *range)
     return true;
 }
 
+bool ffm_ranges_add(const ffm_range *range)
+{
+    begin_change();
+    const bool added = add(range);
+    end_change();
+    return added;
+}
+
+/* Within a change. */
 static void set_page(ffm_range *range, uint32_t page)
 {
     if (range->page == page)
@@ -230,13 +261,22 @@ static void set_page(ffm_range *range, uint32_t page)
     index_range((uint32_t)(range - watched.ranges), true);
 }
 
-bool ffm_ranges_add_armed(const ffm_range *range)
+/* Within a change. */
+static bool add_in(const ffm_range *range, ffm_range_state state)
 {
-    if (!ffm_ranges_add(range))
+    if (!add(range))
         return false;
     set_page(&watched.ranges[watched.count - 1], range->page);
-    watched.ranges[watched.count - 1].state = FFM_RANGE_ARMED;
+    watched.ranges[watched.count - 1].state = state;
     return true;
+}
+
+bool ffm_ranges_add_armed(const ffm_range *range)
+{
+    begin_change();
+    const bool added = add_in(range, FFM_RANGE_ARMED);
+    end_change();
+    return added;
 }
 
 void ffm_ranges_hold_open(bool hold)
@@ -261,10 +301,14 @@ bool ffm_ranges_arm(ffm_range *range)
     range->state = FFM_RANGE_ARMED;
     if (apply(first_page(range), last_page(range)))
         return true;
+    begin_change();
     set_page(range, HUGE_PAGE); /* as the system's pool of huge pages requires */
-    if (apply(first_page(range), last_page(range)))
+    const bool done = apply(first_page(range), last_page(range));
+    if (!done)
+        set_page(range, PAGE);
+    end_change();
+    if (done)
         return true;
-    set_page(range, PAGE);
     ffm_ranges_disarm(range, FFM_RANGE_DORMANT);
     return false;
 }
@@ -277,10 +321,12 @@ void ffm_ranges_unsettle(const ffm_range *range)
 void ffm_ranges_disarm(ffm_range *range, ffm_range_state next)
 {
     bool armed = range->state == FFM_RANGE_ARMED;
+    begin_change();
     range->state = next;
     ffm_ranges_unsettle(range);
     if (armed)
         apply(first_page(range), last_page(range));
+    end_change();
 }
 
 void ffm_ranges_remove(uint32_t place)
@@ -288,6 +334,7 @@ void ffm_ranges_remove(uint32_t place)
     const uint32_t last = watched.count - 1;
     ffm_ranges_disarm(&watched.ranges[place], FFM_RANGE_DORMANT);
     watched.rests -= watched.ranges[place].rest;
+    begin_change();
     index_range(place, false);
     ffm_unsettled_drop(place);
     if (last != place) {
@@ -297,6 +344,7 @@ void ffm_ranges_remove(uint32_t place)
         ffm_unsettled_moved(last, place);
     }
     __atomic_store_n(&watched.count, watched.count - 1, __ATOMIC_RELAXED);
+    end_change();
 }
 
 static ffm_box piece(uint64_t start, uint64_t end)
@@ -320,6 +368,7 @@ void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end)
         return;
     uint64_t first = first_page(range), last = last_page(range);
     ffm_range rest = *range;
+    begin_change();
     index_range(place, false);
     range->box = before ? piece(rest.start, start) : piece(end, rest.end);
     range->start = range->box.address;
@@ -327,13 +376,12 @@ void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end)
     index_range(place, true);
     if (before && behind) {
         rest.box = piece(end, rest.end);
-        ffm_ranges_add(&rest);
-        watched.ranges[watched.count - 1].state = rest.state;
-        set_page(&watched.ranges[watched.count - 1], rest.page);
+        add_in(&rest, rest.state);
     }
     /* The trace watch finds nothing if its marks are outdated, and there are too many cuts to renew them. */
     if (rest.state == FFM_RANGE_ARMED && !(rest.rest && ffm_trace_on()))
         apply(first, last);
+    end_change();
 }
 
 void ffm_ranges_cut(uint64_t start, uint64_t end)
@@ -363,24 +411,47 @@ bool ffm_range_shares_page(const ffm_range *range, uint64_t start, uint64_t end)
     return range->state == FFM_RANGE_ARMED && first_page(range) < end && start < last_page(range);
 }
 
+bool ffm_ranges_reach(uint64_t start, uint64_t end)
+{
+    const uint32_t version = version_now();
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const ffm_range *range = &watched.ranges[ffm_nearby_place(&nearby, i)];
+        if (range->start < end && start < range->end)
+            return true;
+    }
+    return is_changing(version);
+}
+
+bool ffm_ranges_end_behind(uint64_t address)
+{
+    const uint32_t version = version_now();
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--)
+        if (watched.ranges[i - 1].end > address)
+            return true;
+    return is_changing(version);
+}
+
 bool ffm_ranges_overlap(uint64_t start, uint64_t end)
 {
+    const uint32_t version = version_now();
     const ffm_nearby nearby = ffm_ranges_nearby(start, end);
     for (uint32_t i = 0; i < nearby.count; i++)
         if (ffm_range_shares_page(&watched.ranges[ffm_nearby_place(&nearby, i)], start, end))
             return true;
-    return false;
+    return is_changing(version);
 }
 
 bool ffm_ranges_hide(uint64_t start, uint64_t end)
 {
+    const uint32_t version = version_now();
     const ffm_nearby nearby = ffm_ranges_nearby(start, end);
     for (uint32_t i = 0; i < nearby.count; i++) {
         const ffm_range *range = &watched.ranges[ffm_nearby_place(&nearby, i)];
         if (!range->writes_only && ffm_range_shares_page(range, start, end))
             return true;
     }
-    return false;
+    return is_changing(version);
 }
 
 bool ffm_ranges_open_page(uint64_t address, ffm_page *page)

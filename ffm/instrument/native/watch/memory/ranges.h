@@ -77,7 +77,7 @@ typedef struct {
 } ffm_nearby;
 
 /* All ranges that may have a page in common with [start, end), and possibly others. Each can be removed, or replaced by
- * pieces of it, when it is its turn. Without the lock the answer may be outdated. */
+ * pieces of it, when it is its turn. */
 ffm_nearby ffm_ranges_nearby(uint64_t start, uint64_t end);
 
 static inline uint32_t ffm_nearby_place(const ffm_nearby *nearby, uint32_t turn)
@@ -119,11 +119,20 @@ void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end);
 /* And for a box. If it has several rows, only ranges of exactly these rows end. */
 void ffm_ranges_cut_box(const ffm_box *box);
 
-/* Whether [start, end) contains pages of an armed range. Without the lock the answer may be outdated. */
+/* The following may be asked without the lock. They never miss a range that is there all the time; while another thread
+ * changes the table, the answer is yes. */
+
+/* Whether [start, end) contains pages of an armed range. */
 bool ffm_ranges_overlap(uint64_t start, uint64_t end);
 
-/* Whether some of these pages cannot even be read. Without the lock the answer may be outdated. */
+/* Whether some of these pages cannot even be read. */
 bool ffm_ranges_hide(uint64_t start, uint64_t end);
+
+/* Whether [start, end) contains bytes of a range in any state. */
+bool ffm_ranges_reach(uint64_t start, uint64_t end);
+
+/* Whether a range ends behind an address. */
+bool ffm_ranges_end_behind(uint64_t address);
 
 typedef struct {
     uint64_t start;

@@ -54,20 +54,9 @@ bool ffm_watch_in_flight(uint64_t start, uint64_t end)
     return found;
 }
 
-static bool any_in(uint64_t start, uint64_t end)
-{
-    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
-    for (uint32_t i = 0; i < nearby.count; i++) {
-        const ffm_range *range = ffm_ranges_at(ffm_nearby_place(&nearby, i));
-        if (range->start < end && start < range->end)
-            return true;
-    }
-    return false;
-}
-
 static void release(uint64_t start, uint64_t end, bool gone)
 {
-    if (!any_in(start, end))
+    if (!ffm_ranges_reach(start, end))
         return;
     ffm_ranges_lock();
     if (!gone)
