@@ -24,7 +24,7 @@
 
 typedef int (*function)();
 
-enum { THREADS = 4, ITERATIONS = 200, WORDS = 5 * 1024, BYTES = WORDS * sizeof(uint32_t), PLANNED = 64 };
+enum { THREADS = 4, ITERATIONS = 100, ROUNDS = 2, WORDS = 5 * 1024, BYTES = WORDS * sizeof(uint32_t), PLANNED = 64 };
 
 /* In the order of extra_functions.def, after the catalogue. */
 static const char *const extras[] = {
@@ -48,7 +48,8 @@ enum { EXTRAS = sizeof extras / sizeof *extras, GUARDED = sizeof guarded / sizeo
 
 static void *driver;
 static function allocate, release, upload, download, set, synchronize, stream_create, stream_destroy,
-    stream_synchronize, upload_later, event_create, event_destroy, event_record, event_synchronize, context_set;
+    stream_synchronize, upload_later, own_upload_later, own_synchronize, event_create, event_destroy, event_record,
+    event_synchronize, context_set, context_reset, memory_info;
 static uint64_t context;
 
 static ffm_remedy_site planned[PLANNED];
@@ -82,12 +83,24 @@ static function hooked(const char *name)
     abort();
 }
 
+/* One that the catalogue does not have. */
+static function extra(const char *name)
+{
+    for (uint32_t i = 0; i < EXTRAS; i++)
+        if (strcmp(extras[i], name) == 0)
+            return (function)ffm_remedy_wrapper(FFM_FUNCTION_COUNT + i);
+    fprintf(stderr, "there is no %s\n", name);
+    abort();
+}
+
 static void hook_all(void)
 {
     allocate = hooked("cuMemAlloc_v2");
     release = hooked("cuMemFree_v2");
     upload = hooked("cuMemcpyHtoD_v2");
     upload_later = hooked("cuMemcpyHtoDAsync_v2");
+    own_upload_later = hooked("cuMemcpyHtoDAsync_v2_ptsz");
+    own_synchronize = hooked("cuStreamSynchronize_ptsz");
     download = hooked("cuMemcpyDtoH_v2");
     set = hooked("cuMemsetD32_v2");
     synchronize = hooked("cuCtxSynchronize");
@@ -99,6 +112,8 @@ static void hook_all(void)
     event_record = hooked("cuEventRecord");
     event_synchronize = hooked("cuEventSynchronize");
     context_set = hooked("cuCtxSetCurrent");
+    context_reset = hooked("cuDevicePrimaryCtxReset_v2");
+    memory_info = extra("cuMemGetInfo_v2");
 }
 
 /* In place of bypasses.c: a sanitizer makes system calls that no guard sees, but none with this memory. */
@@ -134,6 +149,8 @@ static __attribute__((noinline)) void iterate(uint32_t *source, uint32_t *result
     assert(result[0] == seed && result[WORDS - 1] == seed);
     assert(stream_create(&stream, 1) == 0);
     assert(event_create(&event, 0) == 0);
+    assert(own_upload_later(second, source, (size_t)BYTES, (uint64_t)0) == 0);
+    assert(own_synchronize((uint64_t)0) == 0);
     assert(upload_later(second, source, (size_t)BYTES, stream) == 0);
     assert(event_record(event, stream) == 0);
     assert(event_synchronize(event) == 0);
@@ -142,6 +159,8 @@ static __attribute__((noinline)) void iterate(uint32_t *source, uint32_t *result
     assert(release(first) == 0);
     assert(release(second) == 0);
     assert(result[1] == base + 1); /* after the memory that it came from was freed */
+    size_t available = 0, total = 0;
+    assert(memory_info(&available, &total) == 0 && available > 0 && available <= total);
     assert(stream_destroy(stream) == 0);
     assert(event_destroy(event) == 0);
 }
@@ -171,7 +190,6 @@ static void start(void)
 static void run_threads(int threads)
 {
     pthread_t other;
-    pthread_barrier_init(&over, NULL, (unsigned)threads + 1);
     for (int i = 0; i < threads; i++)
         pthread_create(&other, NULL, run, (void *)(uintptr_t)(i + 1));
     pthread_barrier_wait(&over);
@@ -227,6 +245,7 @@ static void make_plan(const char *path)
     bind_all();
     hook_all();
     start();
+    pthread_barrier_init(&over, NULL, 1 + 1);
     run_threads(1);
     qsort(planned, sites, sizeof *planned, by_key);
     const ffm_remedy_plan plan = {
@@ -256,7 +275,11 @@ int main(int count, char **arguments)
     assert(ffm_remedy_open(arguments[3], 0, arguments[2]) == 0);
     bind_all();
     hook_all();
-    start();
-    run_threads(THREADS);
+    pthread_barrier_init(&over, NULL, THREADS + 1);
+    for (int round = 0; round < ROUNDS; round++) {
+        start();
+        run_threads(THREADS);
+        assert(context_reset(0) == 0);
+    }
     return 0;
 }

@@ -297,7 +297,7 @@ bool ffm_guards_complete(void)
     static const uint32_t essential[] = {GUARD_read,   GUARD_write,   GUARD_mmap,      GUARD_munmap,
                                          GUARD_writev, GUARD_madvise, GUARD_sigaction, GUARD_pthread_sigmask};
     for (uint32_t i = 0; i < sizeof essential / sizeof *essential; i++)
-        if (originals[essential[i]] == NULL)
+        if (__atomic_load_n(&originals[essential[i]], __ATOMIC_ACQUIRE) == NULL)
             return false;
     return true;
 }

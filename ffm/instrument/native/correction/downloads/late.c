@@ -228,7 +228,7 @@ bool ffm_late_add(const download *it)
     lock();
     change(); /* before the page closes: a thread that faults on it waits until the reason is known (touches.c) */
     /* A child could not deliver what is deferred now, and waiting threads should not get more to wait for. */
-    bool may = !late.off && late.forks == 0 && late.waiting == 0 && ffm_downloads_late < LATE;
+    bool may = !ffm_late_is_off() && late.forks == 0 && late.waiting == 0 && ffm_downloads_late < LATE;
     bool closed = may && protect(it, it->source ? PROT_READ : PROT_NONE);
     if (closed) {
         put(ffm_downloads_late, it);

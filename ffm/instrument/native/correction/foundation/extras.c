@@ -14,6 +14,12 @@ void *ffm_extra_original(uint32_t extra)
     return code;
 }
 
+/* The driver may have no such function, or it may not be hooked yet. */
+static bool is_known(uint32_t extra)
+{
+    return __atomic_load_n(&originals[extra], __ATOMIC_ACQUIRE) != NULL;
+}
+
 #define ORIGINAL(name, parameters) ((CUresult(*) parameters)ffm_extra_original(FFM_EXTRA_##name))
 
 void ffm_extra_bind(uint32_t extra, const void *address, void *code)
@@ -34,7 +40,7 @@ bool ffm_primary_active(uint64_t device)
 {
     unsigned flags;
     int active = 1;
-    if (originals[FFM_EXTRA_cuDevicePrimaryCtxGetState] == NULL ||
+    if (!is_known(FFM_EXTRA_cuDevicePrimaryCtxGetState) ||
         ORIGINAL(cuDevicePrimaryCtxGetState, (CUdevice, unsigned *, int *))((CUdevice)device, &flags, &active) !=
             CUDA_SUCCESS)
         return true;
@@ -44,7 +50,7 @@ bool ffm_primary_active(uint64_t device)
 bool ffm_is_managed(uint64_t address)
 {
     unsigned managed = 0;
-    return originals[FFM_EXTRA_cuPointerGetAttribute] != NULL &&
+    return is_known(FFM_EXTRA_cuPointerGetAttribute) &&
            ORIGINAL(cuPointerGetAttribute, (void *, CUpointer_attribute, CUdeviceptr))(
                &managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == CUDA_SUCCESS &&
            managed != 0;
@@ -53,7 +59,7 @@ bool ffm_is_managed(uint64_t address)
 ffm_place ffm_place_of(uint64_t address)
 {
     unsigned type = 0;
-    if (originals[FFM_EXTRA_cuPointerGetAttribute] == NULL)
+    if (!is_known(FFM_EXTRA_cuPointerGetAttribute))
         return FFM_PLACE_UNKNOWN;
     CUresult result = ORIGINAL(cuPointerGetAttribute, (void *, CUpointer_attribute, CUdeviceptr))(
         &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
@@ -68,7 +74,7 @@ ffm_place ffm_place_of(uint64_t address)
 
 bool ffm_ordinary_memory_is_read_later(void)
 {
-    if (originals[FFM_EXTRA_cuDeviceGetAttribute] == NULL)
+    if (!is_known(FFM_EXTRA_cuDeviceGetAttribute))
         return true;
     int value = 0;
     for (CUdevice device = 0;
@@ -83,7 +89,7 @@ bool ffm_ordinary_memory_is_read_later(void)
 size_t ffm_free_device_memory(void)
 {
     size_t free = 0, total = 0;
-    if (originals[FFM_EXTRA_cuMemGetInfo_v2] == NULL ||
+    if (!is_known(FFM_EXTRA_cuMemGetInfo_v2) ||
         ORIGINAL(cuMemGetInfo_v2, (size_t *, size_t *))(&free, &total) != CUDA_SUCCESS)
         return 0;
     return free;
@@ -91,7 +97,7 @@ size_t ffm_free_device_memory(void)
 
 bool ffm_parameters_known(void)
 {
-    return originals[FFM_EXTRA_cuFuncGetParamInfo] != NULL && originals[FFM_EXTRA_cuKernelGetParamInfo] != NULL;
+    return is_known(FFM_EXTRA_cuFuncGetParamInfo) && is_known(FFM_EXTRA_cuKernelGetParamInfo);
 }
 
 int ffm_parameter(uint64_t function, bool kernel, size_t index, size_t *offset, size_t *bytes)

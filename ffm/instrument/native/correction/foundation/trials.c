@@ -218,7 +218,7 @@ static void advance(unit *it, uint64_t now_ns, uint32_t recorded)
 
 static bool noticeable(const unit *it, uint64_t now_ns)
 {
-    return trial_of(it)->spent_ns * NOTICEABLE >= now_ns - it->first_ns;
+    return __atomic_load_n(&trial_of(it)->spent_ns, __ATOMIC_RELAXED) * NOTICEABLE >= now_ns - it->first_ns;
 }
 
 static bool is_due(const unit *it, uint64_t now_ns)

@@ -27,8 +27,14 @@ static struct {
     transfer_effect transfers[TRANSFERS];
     uint32_t transfer_count;
     uint64_t orphan;  /* the last effect on a stream that cannot be queried; 0 if none is under way */
-    uint64_t numbers; /* given out */
+    uint64_t numbers; /* given out; read without the lock, too */
 } effects;
+
+/* Locked. */
+static uint64_t next_number(void)
+{
+    return __atomic_add_fetch(&effects.numbers, 1, __ATOMIC_RELEASE);
+}
 
 static void orphan(uint64_t number)
 {
@@ -38,7 +44,7 @@ static void orphan(uint64_t number)
 
 static void note(uint64_t stream)
 {
-    uint64_t number = ++effects.numbers;
+    uint64_t number = next_number();
     if (!ffm_streams_know(stream)) {
         orphan(number);
         return;
@@ -66,8 +72,7 @@ void ffm_effect_of_transfer(uint64_t stream, uint64_t start, size_t bytes, bool 
 {
     pthread_mutex_lock(&ffm_lock);
     if (effects.transfer_count < TRANSFERS && ffm_streams_know(stream))
-        effects.transfers[effects.transfer_count++] =
-            (transfer_effect){++effects.numbers, stream, start, bytes, source};
+        effects.transfers[effects.transfer_count++] = (transfer_effect){next_number(), stream, start, bytes, source};
     else
         note(stream);
     pthread_mutex_unlock(&ffm_lock);

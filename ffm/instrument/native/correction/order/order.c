@@ -25,7 +25,7 @@ static struct {
     ffm_handle barrier; /* recorded in place of work on the legacy stream */
     ffm_handle fence;   /* recorded by the last fence: all earlier ones come before it */
     uint64_t fences;    /* number created */
-    uint64_t paid;      /* the last one that was waited for */
+    uint64_t paid;      /* the last one that was waited for; both are read without the lock, too */
 } order;
 
 static pthread_once_t at_exit = PTHREAD_ONCE_INIT;
@@ -35,6 +35,13 @@ static pthread_once_t at_exit = PTHREAD_ONCE_INIT;
 static bool catch_up(uint64_t stream)
 {
     return order.fences == order.paid || ffm_driver.stream_wait_event(stream, order.fence, 0) == FFM_CUDA_SUCCESS;
+}
+
+/* Locked. */
+static void pay_up_to(uint64_t fence)
+{
+    if (fence > order.paid)
+        __atomic_store_n(&order.paid, fence, __ATOMIC_RELAXED);
 }
 
 static void meet_own_stream(void)
@@ -136,8 +143,7 @@ void ffm_order_waited(ffm_scope scope, uint64_t stream, ffm_order_mark before)
     pthread_mutex_lock(&ffm_lock);
     if (scope == FFM_SCOPE_CONTEXT) {
         ffm_effects_over(0, before.effects);
-        if (before.fences > order.paid)
-            order.paid = before.fences;
+        pay_up_to(before.fences);
     } else if (scope == FFM_SCOPE_STREAM && ffm_streams_may_ask(stream)) {
         ffm_effects_over(stream, before.effects);
     }
@@ -212,7 +218,7 @@ bool ffm_order_fence(ffm_scope scope, uint64_t handle)
     /* No capture begins while the lock is held, and none may see the events of a fence. */
     bool done = !ffm_state_capturing() && make_event(&order.fence) && fence(scope, handle);
     if (done) {
-        order.fences++;
+        __atomic_store_n(&order.fences, order.fences + 1, __ATOMIC_RELEASE);
         ffm_counters->fences++;
     }
     pthread_mutex_unlock(&ffm_lock);
@@ -270,14 +276,13 @@ void ffm_order_pay(void)
 {
     pthread_mutex_lock(&ffm_lock);
     uint64_t made = order.fences;
-    ffm_handle event = order.fence;
+    ffm_handle event = made != order.paid ? order.fence : 0;
     pthread_mutex_unlock(&ffm_lock);
-    if (made == order.paid || event == 0)
+    if (event == 0)
         return;
     ffm_driver.event_synchronize(event);
     pthread_mutex_lock(&ffm_lock);
-    if (made > order.paid)
-        order.paid = made;
+    pay_up_to(made);
     pthread_mutex_unlock(&ffm_lock);
 }
 
@@ -288,6 +293,6 @@ void ffm_order_forget(void)
     memset(order.ends, 0, sizeof order.ends);
     ffm_effects_forget();
     order.fence = order.barrier = 0;
-    order.paid = order.fences;
+    pay_up_to(order.fences);
     pthread_mutex_unlock(&ffm_lock);
 }

@@ -15,7 +15,7 @@ enum { FREE, TAKEN, ENQUEUED };
 typedef struct {
     size_t end; /* offset after it */
     ffm_handle event;
-    int state; /* FREE, TAKEN or ENQUEUED */
+    int state; /* FREE, TAKEN or ENQUEUED; see ffm_staging_release */
 } slot;
 
 /* Memory that is handed out in a circle: pieces are freed in the order in which they were taken. */
@@ -36,6 +36,11 @@ static struct {
 static slot *nth(ring *of, uint32_t place)
 {
     return &of->slots[(of->first + place) % SLOTS];
+}
+
+static void become(slot *one, int state)
+{
+    __atomic_store_n(&one->state, state, __ATOMIC_RELEASE);
 }
 
 /* Free the oldest pieces whose work is done. */
@@ -69,7 +74,7 @@ static bool take_from(ring *from, uint32_t number, size_t bytes, ffm_staged *pie
     }
     slot *taken = nth(from, from->count++);
     from->head = taken->end = start + bytes;
-    taken->state = TAKEN;
+    become(taken, TAKEN);
     *piece = (ffm_staged){from->memory + start, number, (uint32_t)(taken - from->slots)};
     return true;
 }
@@ -86,7 +91,8 @@ static bool add_ring(size_t bytes)
     void *memory;
     if (ffm_driver.allocate_host(&memory, size) != FFM_CUDA_SUCCESS)
         return false;
-    *added = (ring){.memory = memory, .bytes = size};
+    added->memory = memory;
+    added->bytes = size;
     staging.count++;
     staging.bytes += size;
     ffm_counters->staging_bytes = staging.bytes;
@@ -115,7 +121,7 @@ bool ffm_staging_enqueued(const ffm_staged *piece, uint64_t stream)
     bool done = (used->event != 0 || ffm_driver.event_create(&used->event, DISABLE_TIMING) == FFM_CUDA_SUCCESS) &&
                 ffm_driver.event_record(used->event, stream) == FFM_CUDA_SUCCESS;
     if (done)
-        used->state = ENQUEUED;
+        become(used, ENQUEUED);
     pthread_mutex_unlock(&ffm_lock);
     return done;
 }
@@ -124,14 +130,26 @@ bool ffm_staging_enqueued(const ffm_staged *piece, uint64_t stream)
  * lock. */
 void ffm_staging_release(const ffm_staged *piece)
 {
-    __atomic_store_n(&staging.rings[piece->ring].slots[piece->slot].state, FREE, __ATOMIC_RELEASE);
+    become(&staging.rings[piece->ring].slots[piece->slot], FREE);
+}
+
+/* Another thread may still release a piece of it. */
+static void empty(ring *gone)
+{
+    gone->memory = NULL;
+    gone->bytes = gone->head = gone->tail = 0;
+    gone->first = gone->count = 0;
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        gone->slots[i].event = 0;
+        become(&gone->slots[i], FREE);
+    }
 }
 
 void ffm_staging_forget(void)
 {
     pthread_mutex_lock(&ffm_lock);
     for (uint32_t i = 0; i < staging.count; i++)
-        staging.rings[i] = (ring){0};
+        empty(&staging.rings[i]);
     staging.count = 0;
     staging.bytes = 0;
     pthread_mutex_unlock(&ffm_lock);

@@ -11,7 +11,8 @@ static struct {
     uint32_t threads; /* that have used their own default stream */
 } streams;
 
-/* The streams of threads are counted per generation, so that a child or a new context starts again. */
+/* The streams of threads are counted per generation, so that a child or a new context starts again. It is read without
+ * the lock, too. */
 static uint32_t generation = 1;
 static __thread uint32_t own_generation __attribute__((tls_model("initial-exec")));
 
@@ -59,7 +60,7 @@ bool ffm_streams_had_nonblocking(void)
 
 bool ffm_streams_own_noted(void)
 {
-    return own_generation == generation;
+    return own_generation == __atomic_load_n(&generation, __ATOMIC_RELAXED);
 }
 
 void ffm_streams_note_own(void)
@@ -89,5 +90,5 @@ void ffm_streams_forget(void)
         streams.made[i] = (ffm_known_stream){0};
     streams.count = streams.threads = 0;
     streams.had_nonblocking = false;
-    generation++;
+    __atomic_store_n(&generation, generation + 1, __ATOMIC_RELAXED);
 }
