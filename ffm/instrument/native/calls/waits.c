@@ -15,10 +15,12 @@ enum { EVENTS = 1 << 12, PER_THREAD_HANDLE = 2, LEGACY_HANDLE = 1 };
 /* The last record of an event. A lost entry makes a wait for the event uncertain, never wrong. */
 typedef struct {
     uint64_t event, stream, recorded;
+    bool shared; /* with another process, which may record it; stays so */
 } event_record;
 
 static struct {
     pthread_mutex_t lock;
+    bool unseen; /* a graph may have recorded any event */
     event_record table[EVENTS];
 } events = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -40,15 +42,39 @@ static event_record *slot(uint64_t event)
     return &events.table[(event >> 4) * 0x9E3779B97F4A7C15ULL >> 52];
 }
 
+/* Locked. */
+static void note(const event_record *last)
+{
+    event_record *place = slot(last->event);
+    if (!place->shared)
+        *place = *last;
+}
+
 void ffm_waits_note(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread)
 {
-    const bool on_stream = function->effect == FFM_EFFECT_RECORD_EVENT;
-    if (operation->result != 0 || (!on_stream && function->effect != FFM_EFFECT_RECORD_CONTEXT))
+    event_record last = {.event = operation->handle, .stream = NO_STREAM};
+    const bool in_graph = operation->flags & FFM_OPERATION_RECORDS;
+    if (operation->result != 0)
         return;
+    switch (function->effect) {
+    case FFM_EFFECT_RECORD_EVENT:
+        last.stream = ffm_stream_key(function, operation, thread);
+        last.recorded = operation->start;
+        break;
+    case FFM_EFFECT_RECORD_CONTEXT:
+        break;
+    case FFM_EFFECT_SHARE_EVENT:
+        last.shared = true;
+        break;
+    default:
+        if (!in_graph)
+            return;
+    }
     pthread_mutex_lock(&events.lock);
-    *slot(operation->handle) =
-        on_stream ? (event_record){operation->handle, ffm_stream_key(function, operation, thread), operation->start}
-                  : (event_record){0};
+    if (in_graph)
+        events.unseen = true;
+    else
+        note(&last);
     pthread_mutex_unlock(&events.lock);
 }
 
@@ -56,7 +82,7 @@ static bool event_cover(const ffm_operation *operation, ffm_cover *cover)
 {
     pthread_mutex_lock(&events.lock);
     const event_record *last = slot(operation->handle);
-    bool known = last->event == operation->handle;
+    bool known = !events.unseen && !last->shared && last->event == operation->handle;
     *cover = (ffm_cover){.stream = known ? last->stream : NO_STREAM, .before = known ? last->recorded : 0};
     pthread_mutex_unlock(&events.lock);
     return true;

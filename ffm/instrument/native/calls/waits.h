@@ -21,7 +21,7 @@ uint64_t ffm_stream_handle(const ffm_function *function, const ffm_operation *op
  * own. */
 uint64_t ffm_stream_key(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread);
 
-/* Note an event's record; call after each call. */
+/* Note where an event is recorded, or that this may happen unseen; call after each call. */
 void ffm_waits_note(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread);
 
 /* Whether the call waited, or learned that there is nothing to wait for, and for what. A call that waits for more than

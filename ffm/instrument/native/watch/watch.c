@@ -106,10 +106,9 @@ void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, co
     ffm_aside_driver_over();
     ffm_blocks_note(function, operation);
     ffm_managed_variables_note(function, arguments, operation);
-    if (function->kind == FFM_KIND_ORDER) {
-        ffm_waits_note(function, operation, thread);
+    ffm_waits_note(function, operation, thread);
+    if (function->kind == FFM_KIND_ORDER)
         ffm_arming_event_recorded();
-    }
     ffm_protected_data_add(function, arguments, operation, number, thread);
     ffm_cover cover;
     if (ffm_waited(function, operation, thread, &cover))
