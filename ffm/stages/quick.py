@@ -53,7 +53,8 @@ def run_quick(request: Request) -> Analysis:
             request,
             on={},
             functions=traced_functions(),
-            mode=SAMPLES | RELATIONS,
+            # Frida takes back the memory through which functions of the C library are replaced when it leaves.
+            mode=SAMPLES | (0 if request.leave else RELATIONS),
             ranges=True,
             portion=request.portion,
         )
