@@ -115,17 +115,9 @@ def run(
         settings["ordinary_memory"] = "no"
     if sites_of is not None and sites is None:
         raise click.UsageError("--sites-of names the results for --sites: say which sites.")
-    if quick and sites is not None:
-        raise click.UsageError("--quick traces all sites: leave out --sites, or run it without --quick afterwards.")
-    if quick and (watch is not None or no_ordinary_memory):
-        raise click.UsageError("--quick watches no memory: leave out --watch and --no-ordinary-memory.")
-    if quick and scheduler is not None:
-        raise click.UsageError("--quick has nothing to share: leave out --scheduler.")
     require_time(detach, for_s)
-    if detach and not quick:
-        raise click.UsageError("--detach leaves the program running, but all stages start it four times: add --quick.")
-    if last_s is not None and not quick:
-        raise click.UsageError("--last keeps the end of one run, which no other run can find again: add --quick.")
+    watches = watch is not None or no_ordinary_memory
+    _refuse_contradictions(quick, sites is not None, watches, scheduler is not None, detach, last_s is not None)
     if quick:
         from ffm.cli.quick import measure_quickly
 
@@ -134,6 +126,24 @@ def run(
     if sites is not None:
         settings |= _limited(settings, sites, sites_of)
     _show_report(measure(settings, force))
+
+
+def _refuse_contradictions(quick: bool, sites: bool, watches: bool, scheduler: bool, detach: bool, last: bool) -> None:
+    """Check which options are given together.
+
+    Raises:
+        click.UsageError: Some exclude each other.
+    """
+    if quick and sites:
+        raise click.UsageError("--quick traces all sites: leave out --sites, or run it without --quick afterwards.")
+    if quick and watches:
+        raise click.UsageError("--quick watches no memory: leave out --watch and --no-ordinary-memory.")
+    if quick and scheduler:
+        raise click.UsageError("--quick has nothing to share: leave out --scheduler.")
+    if detach and not quick:
+        raise click.UsageError("--detach leaves the program running, but all stages start it four times: add --quick.")
+    if last and not quick:
+        raise click.UsageError("--last keeps the end of one run, which no other run can find again: add --quick.")
 
 
 def _limited(settings: dict[str, Any], which: str, quick: Path | None) -> dict[str, Any]:

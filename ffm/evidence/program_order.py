@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,61 +28,42 @@ NOT_READY = 600
 _SCOPES = {Awaits.CONTEXT: Scope.CONTEXT, Awaits.STREAM: Scope.STREAM, Awaits.EVENT: Scope.EVENT}
 
 
+class _Calls:
+    """Which operations of a process are calls of which functions, by what the catalogue says of those."""
+
+    def __init__(self, columns: Columns) -> None:
+        catalogue = load_catalogue()
+        self._functions = columns["function"]
+        self._flags = columns["flags"]
+        self.kind = {kind: self.of(catalogue.of_kind(kind)) for kind in Kind}
+        self.awaits = {work: self.of(f for f in catalogue.functions if f.awaits is work) for work in Awaits}
+        self.effect = {effect: self.of(catalogue.with_effect(effect)) for effect in Effect}
+        self.asynchronous = self.of(function for function in catalogue.functions if function.asynchronous)
+        self.on_stream = self.of(function for function in catalogue.functions if function.stream >= 0)
+        self.waiting_frees = self.of(f for f in catalogue.of_kind(Kind.FREE) if f.memory in FREES_THAT_WAIT)
+        self.copies = self.kind[Kind.TRANSFER] | self.kind[Kind.SET]
+        self.waited = columns["waits"] > 0
+        self.done = columns["result"] == 0
+
+    def of(self, chosen: Iterable[DriverFunction]) -> NDArray[np.bool_]:
+        """Return which operations are calls of these functions."""
+        return np.isin(self._functions, [function.index for function in chosen])
+
+    def flagged(self, flag: str) -> NDArray[np.bool_]:
+        """Return which operations have a flag of `layout.h`."""
+        flagged: NDArray[np.bool_] = (self._flags & constant(flag)) != 0
+        return flagged
+
+
 def operations_of(columns: Columns) -> Operations:
     """For each operation of a process, sorted by start, say how it affects the order of work and what it waits for."""
-    catalogue = load_catalogue()
-    functions = columns["function"]
-
-    def where(chosen: list[DriverFunction]) -> NDArray[np.bool_]:
-        return np.isin(functions, [function.index for function in chosen])
-
-    kinds = {kind: where(list(catalogue.of_kind(kind))) for kind in Kind}
-    awaits = {work: where([f for f in catalogue.functions if f.awaits is work]) for work in Awaits}
-    effect = {effect: where(list(catalogue.with_effect(effect))) for effect in Effect}
-    records, waits_event = effect[Effect.RECORD_EVENT], effect[Effect.WAIT_EVENT]
-    asynchronous = where([function for function in catalogue.functions if function.asynchronous])
-    waited = columns["waits"] > 0
-    done = columns["result"] == 0
-    to_host = (columns["flags"] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
-
-    scope = np.full(len(functions), Scope.NONE, np.uint8)
-    scope[waited] = Scope.UNKNOWN
-    copies = kinds[Kind.TRANSFER] | kinds[Kind.SET]
-    scope[waited & copies] = Scope.STREAM
-    scope[waited & copies & asynchronous & ~to_host] = Scope.STAGING
-    scope[waited & (kinds[Kind.LAUNCH] | kinds[Kind.HOST_FUNCTION])] = Scope.STAGING
-    scope[waited & (kinds[Kind.FREE] | kinds[Kind.MODULE] | kinds[Kind.CONTEXT])] = Scope.CONTEXT
-    scope[functions == constant("FFM_FUNCTION_PRIVATE")] = Scope.PRIVATE
-    explicit = kinds[Kind.SYNCHRONIZATION] & done
-    scope[kinds[Kind.SYNCHRONIZATION]] = Scope.UNKNOWN
-    for work in _SCOPES:
-        scope[explicit & awaits[work]] = _SCOPES[work]
-    records_in_graph = (columns["flags"] & constant("FFM_OPERATION_RECORDS")) != 0
-    if records_in_graph.any():  # the last record of an event may not have been seen
-        scope[explicit & awaits[Awaits.EVENT]] = Scope.UNKNOWN
-    judged = scope != Scope.NONE
-    answers = _polled(columns, kinds[Kind.QUERY], judged)
-    for work in _SCOPES:
-        scope[answers & awaits[work]] = _SCOPES[work]
-
-    action = np.full(len(functions), Action.NOTHING, np.uint8)
-    on_stream = where([function for function in catalogue.functions if function.stream >= 0])
-    order = kinds[Kind.ORDER] & (effect[Effect.NONE] | effect[Effect.HOLD]) & on_stream
-    frees = kinds[Kind.FREE] & done
-    on_cpu = (columns["flags"] & constant("FFM_OPERATION_ON_CPU")) != 0
-    works = (copies & ~on_cpu) | kinds[Kind.LAUNCH] | kinds[Kind.HOST_FUNCTION] | order | (frees & asynchronous)
-    action[works & done] = Action.WORK
-    held = kinds[Kind.HOST_FUNCTION] | effect[Effect.HOLD] | ((columns["flags"] & constant("FFM_OPERATION_HOLDS")) != 0)
-    action[works & done & held] = Action.HOLD
-    action[records & done] = Action.RECORD
-    action[waits_event & done] = Action.WAIT_EVENT
-    waiting_frees = where([f for f in catalogue.of_kind(Kind.FREE) if f.memory in FREES_THAT_WAIT])
-    action[frees & ~asynchronous & ~waited & ~waiting_frees] = Action.RELEASE
-    stream, streams = streams_of(columns)
-    elsewhere = effect[Effect.RECORD_CONTEXT]
-    event = events_of(columns, records | elsewhere | awaits[Awaits.EVENT] | waits_event)
-    recorded_unseen = _recorded_unseen(columns, event, records & done, elsewhere & done)
+    calls = _Calls(columns)
+    scope, judged = _scopes(columns, calls)
+    records, elsewhere = calls.effect[Effect.RECORD_EVENT], calls.effect[Effect.RECORD_CONTEXT]
+    event = events_of(columns, records | elsewhere | calls.awaits[Awaits.EVENT] | calls.effect[Effect.WAIT_EVENT])
+    recorded_unseen = _recorded_unseen(columns, event, records & calls.done, elsewhere & calls.done)
     scope[(scope == Scope.EVENT) & judged & recorded_unseen] = Scope.UNKNOWN
+    stream, streams = streams_of(columns)
     return Operations(
         start=columns["start"],
         end=columns["start"] + columns["duration"],
@@ -92,9 +73,50 @@ def operations_of(columns: Columns) -> Operations:
         stream=stream,
         context=contexts_of(columns),
         event=event,
-        action=action,
+        action=_actions(calls),
         streams=Streams(kind=streams.kind, context=streams.context),
     )
+
+
+def _scopes(columns: Columns, calls: _Calls) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """Return what each operation waits for, and which get a verdict: all but queries."""
+    waited, kind = calls.waited, calls.kind
+    scope = np.full(len(waited), Scope.NONE, np.uint8)
+    scope[waited] = Scope.UNKNOWN
+    scope[waited & calls.copies] = Scope.STREAM
+    to_host = calls.flagged("FFM_OPERATION_HOST_DESTINATION")
+    scope[waited & calls.copies & calls.asynchronous & ~to_host] = Scope.STAGING
+    scope[waited & (kind[Kind.LAUNCH] | kind[Kind.HOST_FUNCTION])] = Scope.STAGING
+    scope[waited & (kind[Kind.FREE] | kind[Kind.MODULE] | kind[Kind.CONTEXT])] = Scope.CONTEXT
+    scope[columns["function"] == constant("FFM_FUNCTION_PRIVATE")] = Scope.PRIVATE
+    explicit = kind[Kind.SYNCHRONIZATION] & calls.done
+    scope[kind[Kind.SYNCHRONIZATION]] = Scope.UNKNOWN
+    for work in _SCOPES:
+        scope[explicit & calls.awaits[work]] = _SCOPES[work]
+    if calls.flagged("FFM_OPERATION_RECORDS").any():  # the last record of an event may not have been seen
+        scope[explicit & calls.awaits[Awaits.EVENT]] = Scope.UNKNOWN
+    judged = scope != Scope.NONE
+    answers = _polled(columns, kind[Kind.QUERY], judged)
+    for work in _SCOPES:
+        scope[answers & calls.awaits[work]] = _SCOPES[work]
+    return scope, judged
+
+
+def _actions(calls: _Calls) -> NDArray[np.uint8]:
+    """Return how each operation affects the order of work."""
+    done, kind, effect = calls.done, calls.kind, calls.effect
+    action = np.full(len(done), Action.NOTHING, np.uint8)
+    order = kind[Kind.ORDER] & (effect[Effect.NONE] | effect[Effect.HOLD]) & calls.on_stream
+    frees = kind[Kind.FREE] & done
+    copied = calls.copies & ~calls.flagged("FFM_OPERATION_ON_CPU")
+    works = copied | kind[Kind.LAUNCH] | kind[Kind.HOST_FUNCTION] | order | (frees & calls.asynchronous)
+    action[works & done] = Action.WORK
+    held = kind[Kind.HOST_FUNCTION] | effect[Effect.HOLD] | calls.flagged("FFM_OPERATION_HOLDS")
+    action[works & done & held] = Action.HOLD
+    action[effect[Effect.RECORD_EVENT] & done] = Action.RECORD
+    action[effect[Effect.WAIT_EVENT] & done] = Action.WAIT_EVENT
+    action[frees & ~calls.asynchronous & ~calls.waited & ~calls.waiting_frees] = Action.RELEASE
+    return action
 
 
 def _polled(columns: Columns, queries: NDArray[np.bool_], waits: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -219,9 +219,16 @@ def _traced_findings(
         + cut_notes(stages)
         + measurement_notes(baseline, tracing)
         + ordinary_memory_notes(memory)
-        + host_function_notes(columns)
+        + _notes_of_calls(tracing, columns, wall_s),
+    )
+
+
+def _notes_of_calls(tracing: Tracing, columns: Columns, wall_s: float) -> list[str]:
+    """Return what is to be said about the traced calls."""
+    return (
+        host_function_notes(columns)
         + stack_notes(tracing.stacks, columns)
-        + compilation_notes(tracing, columns, wall_s),
+        + compilation_notes(tracing, columns, wall_s)
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import abc
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -170,33 +171,11 @@ def analyse(
     copy_time = copy_times(moved, sums.count, sums.total, sums.wait)
     variation = Variation.of(findings.costs, findings.probes_s, findings.work)
     estimates = Estimates(
-        timeline,
-        findings.work,
-        copy_time,
-        findings.wall_s,
-        findings.wait_latency,
-        variation,
-        findings.pinning,
-        elsewhere=elsewhere,
-        spilling=spilling,
-    )
+        timeline, findings.work, copy_time, findings.wall_s, findings.wait_latency, variation, findings.pinning,
+        elsewhere=elsewhere, spilling=spilling,
+    )  # fmt: skip
     benefits = estimates.of_sites([[index] for index in range(number)], bound_s)
-    runtime = runtime_modules(findings.modules)
-    places = [
-        place_of_allocation(findings.stacks[site.stack].frames, site.function)
-        if site.function in HOST_FUNCTIONS
-        else place_of_call(findings.stacks[site.stack].frames, site.function, runtime)
-        for site in findings.sites
-    ]
-    waits = timeline.wait > 0
-    unproved = (
-        _presumed(findings, copy_time, variation)
-        if findings.presumed
-        else _kept(timeline, findings.unproved, estimates)
-    )
-    timed = None if findings.timing is None else (findings.timing > 0) & waits
-    sharing = None if findings.sharing is None else findings.sharing & waits
-    sites = _sites(findings, places, sums, benefits, copy_time, estimates.before_pinning)
+    sites = _sites(findings, _places(findings), sums, benefits, copy_time, estimates.before_pinning)
     sequences, membership, note = _sequences(findings, estimates, number)
     analysis = Analysis(
         runs=findings.runs,
@@ -214,9 +193,9 @@ def analyse(
         sequences=sequences,
         costs=findings.costs,
         matching=findings.matching,
-        timing=_timing(findings, _kept(timeline, timed, estimates)),
-        sharing=_kept(timeline, sharing, estimates),
-        unproved=unproved,
+        timing=_timing(findings, _waits_kept(timeline, findings.timing, estimates)),
+        sharing=_waits_kept(timeline, findings.sharing, estimates),
+        unproved=_unproved(findings, copy_time, variation, estimates),
         allocations=findings.allocations,
         pinning=findings.pinning,
         estimator="carry" if estimates.replay is None else "replay",
@@ -239,6 +218,17 @@ def analyse(
     return msgspec.structs.replace(analysis, path=path), membership
 
 
+def _places(findings: Findings) -> list[Place]:
+    """Return where in the program each site is."""
+    runtime = runtime_modules(findings.modules)
+    return [
+        place_of_allocation(findings.stacks[site.stack].frames, site.function)
+        if site.function in HOST_FUNCTIONS
+        else place_of_call(findings.stacks[site.stack].frames, site.function, runtime)
+        for site in findings.sites
+    ]
+
+
 def _timing(findings: Findings, kept: list[KeptWait]) -> list[TimingWait]:
     """Return the sites that wait only for timing, and whether that is certain."""
     site, sureness = findings.timeline.site, findings.timing
@@ -254,6 +244,20 @@ def _timing(findings: Findings, kept: list[KeptWait]) -> list[TimingWait]:
         for wait in kept
         if sureness is not None
     ]
+
+
+def _unproved(
+    findings: Findings, copy_time: NDArray[np.int64], variation: Variation, estimates: Estimates
+) -> list[KeptWait]:
+    """Return the sites of which it is not proved whether their waits are needed: of a quick run, all."""
+    if findings.presumed:
+        return _presumed(findings, copy_time, variation)
+    return _kept(findings.timeline, findings.unproved, estimates)
+
+
+def _waits_kept(timeline: Timeline, kept: NDArray[Any] | None, estimates: Estimates) -> list[KeptWait]:
+    """Return the same for those of the rows, flagged by a value other than 0, that waited."""
+    return [] if kept is None else _kept(timeline, (kept > 0) & (timeline.wait > 0), estimates)
 
 
 def _kept(timeline: Timeline, kept: NDArray[np.bool_] | None, estimates: Estimates) -> list[KeptWait]:

@@ -66,6 +66,17 @@ class Measurement:
     """The run that its document describes, and those it is built on (`ffm.results.identity`)."""
 
 
+class _Search:
+    """Finds the wait function of each driver that a program loads, and remembers it for the run's description."""
+
+    def __init__(self) -> None:
+        self.found: dict[Path, WaitFunction] = {}
+
+    def __call__(self, driver: Path) -> WaitFunction:
+        self.found[driver] = wait_function(driver)
+        return self.found[driver]
+
+
 def measure(
     stage: str,
     request: Request,
@@ -95,12 +106,7 @@ def measure(
     request.folder.make()
     runs = begin_run(request.folder.root, stage, on)
     folder = request.folder.fresh_recordings(stage)
-    found: dict[Path, WaitFunction] = {}
-
-    def find(driver: Path) -> WaitFunction:
-        found[driver] = wait_function(driver)
-        return found[driver]
-
+    search = _Search()
     started = datetime.now(UTC).isoformat(timespec="seconds")
     outcome = run_instrumented(
         request.command,
@@ -109,7 +115,7 @@ def measure(
             list(functions),
             mode,
             plan,
-            find,
+            search,
             preloaded=(PAGES,) if own_pages else (),
             trace=trace,
             ranges=ranges or isinstance(portion, Iterations),
@@ -121,18 +127,24 @@ def measure(
         output=request.folder.output(stage),
         timeout_s=request.timeout_s,
     )
-    recordings = read_recordings(folder)
-    if not recordings:
-        raise ProgramError(_no_driver(request, outcome, stage))
-    if any(recording.lost for recording in recordings):
-        raise ProgramError(_disk_full(request, recordings, stage))
-    run = _describe(stage, started, outcome, recordings, found, request)
+    recordings = _require_recordings(request, outcome, folder, stage)
+    run = _describe(stage, started, outcome, recordings, search.found, request)
     if outcome.ending.sound:
         measured = measured_portion(portion, recordings, folder, request.command[0])
         if measured is not None and run.status.left:
             measured = msgspec.structs.replace(measured, left=True)
         run = msgspec.structs.replace(run, portion=measured)
     return Measurement(run, recordings, runs)
+
+
+def _require_recordings(request: Request, outcome: Outcome, folder: Path, stage: str) -> list[Recording]:
+    """Return the recordings of a run, of which none is cut off."""
+    recordings = read_recordings(folder)
+    if not recordings:
+        raise ProgramError(_no_driver(request, outcome, stage))
+    if any(recording.lost for recording in recordings):
+        raise ProgramError(_disk_full(request, recordings, stage))
+    return recordings
 
 
 def require_program(request: Request) -> None:

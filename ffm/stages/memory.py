@@ -153,42 +153,11 @@ def record_memory(measured: Measurement, request: Request, planned: Sequence[str
         among = are_chosen(request.chosen, keys)
         unseen[stacks_to_watch(columns, among)] = True  # where this run calls what the traced one did not
         unseen &= ~are_chosen(planned, keys)
-    synchronizations: list[Columns] = []
-    transfers: list[Columns] = []
-    accesses: list[Columns] = []
-    downloads: list[Columns] = []
-    gpu_times: list[Columns] = []
-    for process, recording in enumerate(measured.recordings):
-        part = _in_order_of_time(columns, process)
-        uses = recorded_uses(part, recorded_accesses(recording, measured.recordings), threads_of(recording))
-        operations = operations_of(part)
-        necessity = needed_synchronizations(
-            operations,
-            joined_uses(
-                uses.model,
-                timing_uses(part),
-                host_function_uses(part),
-                shared_uses(part),
-                unseen_uses(part, unseen[part["stack"]]),
-                *([unseen_uses(part)] if recording.process_id in _used_by_others(measured.recordings) else []),
-            ),
-            clocks_of(recording, np.sort(operations.end[operations.scope != Scope.NONE])),
-            handovers_of(recording, recording.threads),
-            unwatched_memory=_may_write_unseen(part),
-        )
-        found = _transfer_table(part, recording)
-        necessity = _within_portion(necessity, operations, recording, part, found)
-        synchronizations.append(_of_chosen(_synchronization_table(part, necessity), "stack", among))
-        transfers.append(_of_chosen(found, "stack", among))
-        accesses.append(_of_chosen(_access_table(part, uses, necessity), "synchronization_stack", among))
-        followed, used = followed_downloads(part, recording)
-        downloads.append(_of_chosen({**_identity(part, followed), **used}, "stack", among))
-        gpu_times.append(_gpu_time_table(part, recording))
-    _write(request, "memory-synchronizations", synchronizations)
-    _write(request, "memory-transfers", transfers)
-    _write(request, "memory-accesses", accesses)
-    _write(request, "memory-downloads", downloads)
-    _write(request, "memory-gpu-times", gpu_times)
+    parts = [
+        _judged(process, measured.recordings, columns, unseen, among) for process in range(len(measured.recordings))
+    ]
+    for name in ("synchronizations", "transfers", "accesses", "downloads", "gpu-times"):
+        _write(request, f"memory-{name}", [part[name] for part in parts])
     document = Memory(
         runs=measured.runs,
         run=measured.run,
@@ -216,6 +185,46 @@ def _in_order_of_time(columns: Columns, process: int) -> Columns:
     rows = np.flatnonzero(mine)
     rows = rows[np.argsort(columns["start"][rows], kind="stable")]
     return {name: column[rows] for name, column in columns.items()}
+
+
+def _judged(
+    process: int,
+    recordings: list[Recording],
+    columns: Columns,
+    unseen: NDArray[np.bool_],
+    among: NDArray[np.bool_],
+) -> dict[str, Columns]:
+    """Return the rows of each table for one process of a run. Of stacks, `unseen` are those whose uses nobody watched,
+    and `among` are those that the run was limited to.
+    """
+    recording = recordings[process]
+    part = _in_order_of_time(columns, process)
+    uses = recorded_uses(part, recorded_accesses(recording, recordings), threads_of(recording))
+    operations = operations_of(part)
+    necessity = needed_synchronizations(
+        operations,
+        joined_uses(
+            uses.model,
+            timing_uses(part),
+            host_function_uses(part),
+            shared_uses(part),
+            unseen_uses(part, unseen[part["stack"]]),
+            *([unseen_uses(part)] if recording.process_id in _used_by_others(recordings) else []),
+        ),
+        clocks_of(recording, np.sort(operations.end[operations.scope != Scope.NONE])),
+        handovers_of(recording, recording.threads),
+        unwatched_memory=_may_write_unseen(part),
+    )
+    transfers = _transfer_table(part, recording)
+    necessity = _within_portion(necessity, operations, recording, part, transfers)
+    followed, used = followed_downloads(part, recording)
+    return {
+        "synchronizations": _of_chosen(_synchronization_table(part, necessity), "stack", among),
+        "transfers": _of_chosen(transfers, "stack", among),
+        "accesses": _of_chosen(_access_table(part, uses, necessity), "synchronization_stack", among),
+        "downloads": _of_chosen({**_identity(part, followed), **used}, "stack", among),
+        "gpu-times": _gpu_time_table(part, recording),
+    }
 
 
 def _write(request: Request, name: str, parts: list[Columns]) -> None:

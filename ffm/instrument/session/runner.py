@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from ffm import marks
 from ffm.driver.catalogue import DefaultStream, load_catalogue
@@ -33,7 +33,7 @@ from ffm.instrument.session.left_behind import await_left_behind
 from ffm.instrument.session.permissions import check_tracing
 from ffm.instrument.session.portion import Asked, Iterations
 from ffm.instrument.session.program import Ending, ending_of, reason_unreached, resolve_program
-from ffm.instrument.session.program_end import await_end
+from ffm.instrument.session.program_end import ProgramEnd, await_end
 from ffm.whole_file import fresh_file
 
 _ROOM = Path(__file__).parents[1]
@@ -197,47 +197,10 @@ def run_instrumented(
     with run, Gate(run.instrument, home()) as gate, fresh_file(output) as sink, cut:
         run.gate = gate
         began = time.monotonic()
-        try:
-            program = subprocess.Popen(
-                command,
-                executable=resolved,
-                env={
-                    **_telling_ranges(instruments.ranges),
-                    **gate.environment(outer_environment(), instruments.preloaded, tied=not instruments.leave),
-                    marks.VARIABLE: str(instruments.folder.resolve()),
-                    **_told_of_marks(instruments),
-                },
-                stdout=sink,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # so that the time limit can stop everything it started
-            )
-        except OSError as error:
-            raise InstrumentError(f"The program {command[0]} cannot be started: {error.strerror}.") from error
-        run.root = program.pid
+        program = run.start(command, resolved, sink)
         if instruments.lasting is not None:
             cut.after(instruments.lasting)
-        try:
-            end = await_end(
-                program,
-                timeout_s,
-                stop=run.stop,
-                end_others=gate.end_all,
-                interrupt=cut.interrupt,
-                leave=run.leave if instruments.leave else None,
-            )
-        except ChildProcessError:  # Frida, which waits for stops of its targets, took the end as well
-            run.raise_failure()
-            raise InstrumentError(
-                f"Frida failed while it attached to {command[0]}, and how the program ended is unknown. "
-                "Run the stage again."
-            ) from None
-        until = None if timeout_s is None else began + timeout_s
-        try:
-            timed_out = end.timed_out or not (end.left or run.others_end(until))
-        except KeyboardInterrupt:
-            if not cut.interrupt():
-                raise
-            timed_out = not run.others_end(None)
+        end, timed_out = run.end_of(program, command[0], cut, timeout_s)
         if timed_out:
             gate.end_all()
         elif instruments.leave and cut.why is not None:
@@ -323,6 +286,54 @@ class _Run:
             os.close(self.stop)
             os.close(self.leave)
             self.stop = -1
+
+    def start(self, command: list[str], resolved: Path, sink: IO[bytes]) -> subprocess.Popen[bytes]:
+        """Start the program, which the gate holds before it runs code of its own; its output goes to `sink`."""
+        instruments = self._instruments
+        try:
+            program = subprocess.Popen(
+                command,
+                executable=resolved,
+                env={
+                    **_telling_ranges(instruments.ranges),
+                    **self.gate.environment(outer_environment(), instruments.preloaded, tied=not instruments.leave),
+                    marks.VARIABLE: str(instruments.folder.resolve()),
+                    **_told_of_marks(instruments),
+                },
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # so that the time limit can stop everything it started
+            )
+        except OSError as error:
+            raise InstrumentError(f"The program {command[0]} cannot be started: {error.strerror}.") from error
+        self.root = program.pid
+        return program
+
+    def end_of(
+        self, program: subprocess.Popen[bytes], name: str, cut: Cut, timeout_s: float | None
+    ) -> tuple[ProgramEnd, bool]:
+        """Wait until the program and all that it started have ended; return how it did, and whether time was up."""
+        until = None if timeout_s is None else time.monotonic() + timeout_s
+        try:
+            end = await_end(
+                program,
+                timeout_s,
+                stop=self.stop,
+                end_others=self.gate.end_all,
+                interrupt=cut.interrupt,
+                leave=self.leave if self._instruments.leave else None,
+            )
+        except ChildProcessError:  # Frida, which waits for stops of its targets, took the end as well
+            self.raise_failure()
+            raise InstrumentError(
+                f"Frida failed while it attached to {name}, and how the program ended is unknown. Run the stage again."
+            ) from None
+        try:
+            return end, end.timed_out or not (end.left or self.others_end(until))
+        except KeyboardInterrupt:
+            if not cut.interrupt():
+                raise
+            return end, not self.others_end(None)
 
     def raise_failure(self) -> None:
         """Raise the error that occurred in a thread of the run."""

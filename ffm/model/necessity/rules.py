@@ -261,12 +261,7 @@ def needed_synchronizations(
     `unwatched_memory` means that private calls may write memory unseen that the CPU reads. O((n log n + m) k), with k
     streams.
     """
-    count = len(operations.start)
-    reason = np.where(operations.judged, Reason.NOTHING_RELIES, Reason.NOT_A_SYNCHRONIZATION).astype(np.uint8)
-    if unwatched_memory:
-        reason[operations.judged] = Reason.UNWATCHED_MEMORY
-    reason[operations.judged & (operations.scope == Scope.PRIVATE)] = Reason.PRIVATE_CALL
-    reason[operations.judged & (operations.scope == Scope.UNKNOWN)] = Reason.UNKNOWN_WAIT
+    reason = _reasons_at_first(operations, unwatched_memory)
     own = uses.role == Role.OWN_SOURCE
     sweep = _Sweep(operations, uses, clocks, handovers)
 
@@ -275,8 +270,7 @@ def needed_synchronizations(
     needs = found[~handed]
     use = needs[:, state.USE]
     always = use >= len(uses.time)
-    role = np.where(always, 0, uses.role[np.where(always, 0, use)]) if len(uses.time) else np.zeros(len(use), np.uint8)
-    role[always] = sweep.always_role[use[always] - len(uses.time)]
+    role = sweep.roles(uses, use)
     for value, why in _REASON_OF_ROLE.items():
         if value is not Role.OWN_SOURCE:
             _require(reason, needs[role == value, state.RELIED_ON], why)
@@ -302,11 +296,11 @@ def needed_synchronizations(
         kept = np.concatenate([kept, more])
     _require(reason, shared, Reason.SHARED_MEMORY)
 
-    keep = np.full(count, -1, np.int64)
+    keep = np.full(len(reason), -1, np.int64)
     if len(kept):
         kept = kept[np.argsort(kept[:, state.RELIED_AT], kind="stable")]
         keep = run(
-            keepers, count, kept, covers, operations.end, operations.thread,
+            keepers, len(reason), kept, covers, operations.end, operations.thread,
             _is_required(reason) | ~operations.judged, sweep.threads, sweep.streams,
         )  # fmt: skip
     conditional = (reason == Reason.NOTHING_RELIES) & (keep >= 0)
@@ -314,6 +308,16 @@ def needed_synchronizations(
     keep[~conditional] = -1
     pairs = np.concatenate(credited)
     return Necessity(reason, keep, _first_uses(operations, uses, pairs, reason), pairs)
+
+
+def _reasons_at_first(operations: Operations, unwatched_memory: bool) -> NDArray[np.uint8]:
+    """Return a reason for each operation from what it is alone."""
+    reason = np.where(operations.judged, Reason.NOTHING_RELIES, Reason.NOT_A_SYNCHRONIZATION).astype(np.uint8)
+    if unwatched_memory:
+        reason[operations.judged] = Reason.UNWATCHED_MEMORY
+    reason[operations.judged & (operations.scope == Scope.PRIVATE)] = Reason.PRIVATE_CALL
+    reason[operations.judged & (operations.scope == Scope.UNKNOWN)] = Reason.UNKNOWN_WAIT
+    return reason
 
 
 def _is_required(reason: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -396,6 +400,14 @@ class _Sweep:
         order = np.lexsort((rows, stream))
         self.always_role = role[surest][first][order]
         return rows[order], np.searchsorted(stream[order], np.arange(self.streams + 1))
+
+    def roles(self, uses: Uses, use: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return the role of each use; those after the last one are `Reliance.always`."""
+        always = use >= len(uses.time)
+        role = np.zeros(len(use), np.uint8)
+        role[~always] = uses.role[use[~always]]
+        role[always] = self.always_role[use[always] - len(uses.time)]
+        return role
 
     def needs_of_uses(self, required: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the needs of all uses and the covers. What unknown uses need stays, so that others may rely on it."""

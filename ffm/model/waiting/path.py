@@ -178,10 +178,7 @@ def find_stretches(
     if meetings is not None:
         _lead_from_meetings(timeline, meetings, begins, leads, led)
     if work.awaits is not None:
-        started = np.flatnonzero((work.awaits >= 0) & (timeline.wait == 0))
-        started = started[timeline.start[work.awaits[started]] < timeline.start[started]]
-        leads[started] = work.awaits[started]
-        led[started] = timeline.start[leads[started]]
+        _lead_from_starts(timeline, work.awaits, leads, led)
     jumps = np.sort(np.concatenate((2 * np.flatnonzero(leads >= 0), 2 * np.flatnonzero(graph.cause >= 0) + 1)))
     end += timeline.gap
     over = end
@@ -310,6 +307,16 @@ def _lead_from_meetings(
     for row, (first, came) in by_first.items():
         if leads[first] < 0 and first not in by_first:
             leads[row], led[row] = first, came
+
+
+def _lead_from_starts(
+    timeline: Timeline, awaits: NDArray[np.int32], leads: NDArray[np.int64], led: NDArray[np.int64]
+) -> None:
+    """Let the rows that another thread's row started be led by its begin, in place."""
+    started = np.flatnonzero((awaits >= 0) & (timeline.wait == 0))
+    started = started[timeline.start[awaits[started]] < timeline.start[started]]
+    leads[started] = awaits[started]
+    led[started] = timeline.start[leads[started]]
 
 
 def places_of(path: Path | Stretches) -> Places:

@@ -82,6 +82,16 @@ static void use_register(const decoding *of, uint32_t bytes, ffm_emulation *foun
         found->number = (uint8_t)(of->reg - 4);
 }
 
+/* The eight operations of memory and a register. */
+static bool arithmetic(uint8_t opcode, uint32_t bytes, const decoding *of, ffm_emulation *found)
+{
+    found->kind = FFM_EMULATE_COMPUTE;
+    found->code = opcode >> 3;
+    found->to_register = opcode & 2;
+    use_register(of, bytes, found);
+    return found->code != 2 && found->code != 3; /* those that use the carry as input */
+}
+
 /* Opcodes of one byte; the operand is decoded. */
 static bool one_byte(uint8_t opcode, decoding *of, ffm_emulation *found)
 {
@@ -90,13 +100,8 @@ static bool one_byte(uint8_t opcode, decoding *of, ffm_emulation *found)
     found->bytes = bytes;
     if (of->prefix != 0 && of->prefix != 0x66)
         return false;
-    if (opcode < 0x40 && (opcode & 7) < 4) {
-        found->kind = FFM_EMULATE_COMPUTE;
-        found->code = opcode >> 3;
-        found->to_register = opcode & 2;
-        use_register(of, bytes, found);
-        return found->code != 2 && found->code != 3; /* those that use the carry as input */
-    }
+    if (opcode < 0x40 && (opcode & 7) < 4)
+        return arithmetic(opcode, bytes, of, found);
     switch (opcode) {
     case 0x63:
         found->kind = FFM_EMULATE_LOAD;

@@ -79,8 +79,9 @@ class Emitter
     void write(const Operand &operand, Type type, const std::string &value);
     void write_predicate(const std::string &name, const std::string &value);
     std::string negate_predicate(const std::string &value);
-    std::string field(int member, int element, const std::string &type); /* of the block */
-    std::string special(const std::string &name);                        /* an i64 */
+    std::string field(int member, int element, const std::string &type);         /* of the block */
+    std::string special(const std::string &name);                                /* an i64 */
+    std::string lane_register(const std::string &name, const std::string &lane); /* an i32 */
     const Operand &operand(const Instruction &instruction, std::size_t index) const;
     Type type(const Instruction &instruction, std::size_t from_end = 0) const;
     [[noreturn]] void unsupported(const Instruction &instruction, const std::string &detail = "") const;

@@ -19,6 +19,19 @@ int block_member(const std::string &stem)
 
 } // namespace
 
+/* The number of a thread in its warp, or the mask of those that compare so with it; an i32. */
+std::string Emitter::lane_register(const std::string &name, const std::string &lane)
+{
+    if (name == "%laneid")
+        return lane;
+    std::string own = operation("shl i32 1, " + lane), below = operation("sub i32 " + own + ", 1");
+    std::string up_to = operation("or i32 " + own + ", " + below);
+    std::string how = name.substr(10);
+    if (how == "ge" || how == "gt")
+        return operation("xor i32 " + (how == "ge" ? below : up_to) + ", -1");
+    return how == "eq" ? own : how == "lt" ? below : up_to;
+}
+
 /* An i64, whatever the register's width is. */
 std::string Emitter::special(const std::string &name)
 {
@@ -43,19 +56,8 @@ std::string Emitter::special(const std::string &name)
         if (block_member(stem) >= 0)
             return wide(field(block_member(stem), part, "i32"));
     }
-    std::string lane = "0";
     if (name == "%laneid" || name.rfind("%lanemask", 0) == 0)
-        lane = operation("and i32 " + thread(1, "") + ", 31");
-    if (name == "%laneid")
-        return wide(lane);
-    if (name.rfind("%lanemask", 0) == 0) {
-        std::string own = operation("shl i32 1, " + lane), below = operation("sub i32 " + own + ", 1");
-        std::string up_to = operation("or i32 " + own + ", " + below);
-        std::string how = name.substr(10);
-        if (how == "ge" || how == "gt")
-            return wide(operation("xor i32 " + (how == "ge" ? below : up_to) + ", -1"));
-        return wide(how == "eq" ? own : how == "lt" ? below : up_to);
-    }
+        return wide(lane_register(name, operation("and i32 " + thread(1, "") + ", 31")));
     if (name == "%warpid")
         return wide(operation("lshr i32 " + thread(1, "") + ", 5"));
     if (name == "%nwarpid")
