@@ -251,17 +251,25 @@ def knows_all_work(waited: Waited, program: Program, reliance: Reliance, row: in
 
 
 @inner
+def comes_after(program: Program, reliance: Reliance, row: int, earlier: int) -> bool:
+    """Return whether an operation starts after an earlier one, however threads are scheduled."""
+    knowledge, thread = reliance.knowledge_at_start[row], program.thread[earlier]
+    if thread == program.thread[row]:
+        return True
+    if knowledge < 0 or thread >= reliance.known.shape[1]:
+        return False
+    return bool(reliance.known[knowledge, thread] >= program.start[earlier])
+
+
+@inner
 def certainly_covers(covers: Integers, cover: int, program: Program, reliance: Reliance, operation: int) -> bool:
     """Return whether a cover's wait covers an operation's work however threads are scheduled."""
     wait, certain = covers[cover, SYNCHRONIZATION], covers[cover, CERTAIN]
     thread = program.thread[operation]
     if certain != OWN_WORK or thread == program.thread[wait]:
         return bool(certain != NO_WORK)
-    knowledge = reliance.knowledge_at_start[wait]
     # An event covers what was known when it was recorded.
-    if program.scope[wait] == SCOPE_EVENT or knowledge < 0 or thread >= reliance.known.shape[1]:
-        return False
-    return bool(reliance.known[knowledge, thread] >= program.start[operation])
+    return program.scope[wait] != SCOPE_EVENT and comes_after(program, reliance, wait, operation)
 
 
 @inner

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ffm.model.compiled import inlined, inner
-from ffm.model.necessity.cover_kernels import certain_cover, certainly_covers, first_cover, last_cover, stay
+from ffm.model.necessity.cover_kernels import (
+    certain_cover,
+    certainly_covers,
+    comes_after,
+    first_cover,
+    last_cover,
+    stay,
+)
 from ffm.model.necessity.order_kernels import held_apart, let_go, work_waited_for
 from ffm.model.necessity.state import (
     COMPARED,
@@ -56,12 +63,14 @@ def need_for_order(
     """Credit the waits that order what starts after work of other streams; return the number of needs.
 
     What its thread's own waits certainly cover, it needs no wait of others for. But others that share its stream may
-    come later in another run.
+    come later in another run, unless they are known to come before.
     """
     own, mine = program.stream[row], program.thread[row]
     first, alone = credited.covers_at[mine, own], order.alone[own] == mine
     for one in range(len(order.length)):
-        known = order.surely_behind[own, one]
+        known, shared_by = order.surely_behind[own, one], order.shared_by[own, one]
+        if shared_by >= 0 and comes_after(program, reliance, row, shared_by):
+            known = max(known, order.shared_behind[own, one])
         own_until, count = rely_on_own(needs, count, covers, order, waited, NEED_ORDER, mine, one, known, time)
         over, count = rely_on_threads(
             needs, count, covers, order, waited, reliance, NEED_ORDER, row, mine, one, own_until,
@@ -69,6 +78,8 @@ def need_for_order(
         )  # fmt: skip
         if alone:
             order.surely_behind[own, one] = over
+        elif over >= order.shared_behind[own, one]:
+            order.shared_behind[own, one], order.shared_by[own, one] = over, row
         for number in range(program.threads):
             order.behind[own, one] = max(order.behind[own, one], work_waited_for(order, waited, number, one))
     return count
@@ -438,8 +449,9 @@ def rely_on_others(
 ) -> tuple[int, int]:
     """Credit what an operation relies on beyond a stream's work `over` to a thread's waits, from the cover `first` on.
 
-    If `certain`, to those that certainly cover it and that the operation is known to come after. The last is enough.
-    Otherwise to all up to the first that certainly covers it.
+    If `certain`, to those that certainly cover it and that the operation is known to come after. The last is enough,
+    and none is credited where one that stays anyway covers as much. Otherwise to all up to the first that certainly
+    covers it.
 
     Returns up to which number the operation certainly comes after the work, at least `over`, and the number of needs.
     """
@@ -453,10 +465,20 @@ def rely_on_others(
         if certain:
             counts = covers[cover, ENDED_AT] <= known and covers[cover, SURELY] >= upto
         if upto > over and counts:
-            note_need(needs, count, covers, cover, need, thread, stream, upto, time)
-            count += 1
+            stayer = waited.stayer[thread, stream]
+            kept = (
+                certain
+                and waited.stays[thread, stream] >= upto
+                and covers[stayer, SURELY] >= upto
+                and covers[stayer, ENDED_AT] <= known
+            )
+            if not kept:
+                note_need(needs, count, covers, cover, need, thread, stream, upto, time)
+                count += 1
             if certain:
                 over = upto
+                if not kept:
+                    stay(waited, covers, cover, thread)
         cover = covers[cover, PREVIOUS]
     return over, count
 

@@ -46,6 +46,8 @@ def unordered(program: Program) -> Order:
         np.zeros(streams, np.int64),
         np.zeros((streams, streams), np.int64),
         np.zeros((streams, streams), np.int64),
+        np.zeros((streams, streams), np.int64),
+        np.full((streams, streams), -1, np.int64),
         np.zeros(streams, np.int64),
         np.zeros(streams, np.int64),
         np.full(streams, -1, np.int64),

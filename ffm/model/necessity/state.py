@@ -139,6 +139,10 @@ class Order(NamedTuple):
     """Shape (streams, streams): what the next work of a stream comes after."""
     surely_behind: Integers
     """The same without what it comes after only because threads happened to wait in time."""
+    shared_behind: Integers
+    """For streams that several threads share: what the work `shared_by` certainly comes after."""
+    shared_by: Integers
+    """Shape (streams, streams): a row, or -1. What comes after it certainly comes after the same."""
     version: Integers
     """How many operations each stream has received so far."""
     joined: Integers
