@@ -757,3 +757,18 @@ def test_a_lane_publishes_what_the_others_stored_before_a_fence() -> None:
         32,
     )
     assert found.tolist() == [0] + [0x80000000] * 31
+
+
+def test_a_caller_may_expect_a_result_that_the_function_does_not_give() -> None:
+    """As C's linkage allows, and Numba's declarations of functions that return nothing do."""
+    before = """
+.func store(.param .b64 target)
+{
+    .reg .b64 %w<2>;
+    ld.param.u64 %w1, [target]; st.global.u32 [%w1], 42; ret;
+}
+"""
+    found = run(
+        "{ .param .b64 p0; .param .b64 q0; st.param.b64 [p0], %w0; call.uni (q0), store, (p0); }", 8, before=before
+    )
+    assert found.tolist() == [42] * 8

@@ -1,4 +1,7 @@
 /* Branches, calls, barriers and ends (PTX ISA, "Control Flow Instructions", "bar"). */
+#include <algorithm>
+#include <cstdint>
+
 #include "coroutine.h"
 #include "emitter.h"
 #include "regions.h"
@@ -116,14 +119,26 @@ void Emitter::call_function(const Instruction &instruction)
         call_system(instruction, target->name, results, arguments);
         return;
     }
+    std::size_t taken[] = {SIZE_MAX, SIZE_MAX};
+    if (!indirect) { /* C knows no types of functions: a caller may expect a result that the function does not give */
+        taken[0] = called->second.results.size();
+        taken[1] = called->second.parameters.size();
+        if (taken[0] > (results ? results->members.size() : 0) ||
+            taken[1] != (arguments ? arguments->members.size() : 0))
+            unsupported(instruction, "the function " + target->name + " has other parameters or results");
+    }
     std::string given = "ptr %block, ptr %thread";
-    for (const Operand *list : {results, arguments})
-        for (std::size_t index = 0; list && index < list->members.size(); ++index) {
+    int which = 0;
+    for (const Operand *list : {results, arguments}) {
+        std::size_t count = list ? std::min(list->members.size(), taken[which]) : 0;
+        ++which;
+        for (std::size_t index = 0; index < count; ++index) {
             auto variable = variables_.find(list->members[index].name);
             if (variable == variables_.end() || variable->second->space == Space::reg)
                 unsupported(instruction, "arguments in registers");
             given += ", " + pointer_to(list->members[index].name);
         }
+    }
     if (!indirect) {
         line("call void @\"" + target->name + "\"(" + given + ")");
         return;
