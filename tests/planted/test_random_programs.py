@@ -51,8 +51,27 @@ def needed_rows(verdicts: Necessity) -> list[int]:
     return np.flatnonzero(np.isin(verdicts.reason, list(REQUIRED))).tolist()
 
 
+SHARED_STREAM = [
+    Step("download", thread=0, stream=2),
+    Step("wait_device", thread=1),
+    Step("launch", thread=0, stream=0),
+    Step("wait_device", thread=0),
+    Step("launch", thread=1, stream=0),  # comes after the download because the launch before it does
+]
+JOINED_SHARED_STREAM = [
+    Step("launch", thread=0, stream=1),
+    Step("launch", thread=0, stream=2),
+    Step("wait_stream", thread=0, stream=2),
+    Step("launch", thread=1, stream=1),
+    Step("wait_device", thread=1),
+    Step("launch", thread=1, stream=0),  # comes after the stream 1, whose last work comes after the stream 2
+]
+
+
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(scripts | of_one_thread)
+@example(SHARED_STREAM)
+@example(JOINED_SHARED_STREAM)
 def test_verdicts_on_tables(script: Script) -> None:
     verdicts = on_tables(script)
     check_verdicts(script, needed_rows(verdicts))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ffm.model.compiled import inlined, inner
+from ffm.model.necessity.order_kernels import comes_after
 from ffm.model.necessity.state import (
     ALL_WORK,
     BEFORE,
@@ -248,17 +249,6 @@ def knows_all_work(waited: Waited, program: Program, reliance: Reliance, row: in
         if thread != program.thread[row] and waited.enqueued_at[thread] > known:
             return False
     return True
-
-
-@inner
-def comes_after(program: Program, reliance: Reliance, row: int, earlier: int) -> bool:
-    """Return whether an operation starts after an earlier one, however threads are scheduled."""
-    knowledge, thread = reliance.knowledge_at_start[row], program.thread[earlier]
-    if thread == program.thread[row]:
-        return True
-    if knowledge < 0 or thread >= reliance.known.shape[1]:
-        return False
-    return bool(reliance.known[knowledge, thread] >= program.start[earlier])
 
 
 @inner

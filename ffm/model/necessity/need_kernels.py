@@ -8,12 +8,11 @@ from ffm.model.compiled import inlined, inner
 from ffm.model.necessity.cover_kernels import (
     certain_cover,
     certainly_covers,
-    comes_after,
     first_cover,
     last_cover,
     stay,
 )
-from ffm.model.necessity.order_kernels import held_apart, let_go, work_waited_for
+from ffm.model.necessity.order_kernels import certainly_behind, held_apart, let_go, put_surely_behind, work_waited_for
 from ffm.model.necessity.state import (
     COMPARED,
     COVERED,
@@ -68,18 +67,13 @@ def need_for_order(
     own, mine = program.stream[row], program.thread[row]
     first, alone = credited.covers_at[mine, own], order.alone[own] == mine
     for one in range(len(order.length)):
-        known, shared_by = order.surely_behind[own, one], order.shared_by[own, one]
-        if shared_by >= 0 and comes_after(program, reliance, row, shared_by):
-            known = max(known, order.shared_behind[own, one])
+        known = certainly_behind(order, program, reliance, row, own, one)
         own_until, count = rely_on_own(needs, count, covers, order, waited, NEED_ORDER, mine, one, known, time)
         over, count = rely_on_threads(
             needs, count, covers, order, waited, reliance, NEED_ORDER, row, mine, one, own_until,
             own_until if alone else known, first, time,
         )  # fmt: skip
-        if alone:
-            order.surely_behind[own, one] = over
-        elif over >= order.shared_behind[own, one]:
-            order.shared_behind[own, one], order.shared_by[own, one] = over, row
+        put_surely_behind(order, program, row, one, over)
         for number in range(program.threads):
             order.behind[own, one] = max(order.behind[own, one], work_waited_for(order, waited, number, one))
     return count

@@ -21,6 +21,7 @@ from ffm.model.necessity.state import (
     Integers,
     Order,
     Program,
+    Reliance,
     Waited,
 )
 
@@ -71,7 +72,49 @@ def join(known: Integers, row: int, others: Integers, other: int) -> None:
 
 
 @inner
-def order_on_gpu(order: Order, program: Program, row: int) -> None:
+def comes_after(program: Program, reliance: Reliance, row: int, earlier: int) -> bool:
+    """Return whether an operation starts after an earlier one, however threads are scheduled."""
+    knowledge, thread = reliance.knowledge_at_start[row], program.thread[earlier]
+    if thread == program.thread[row]:
+        return True
+    if knowledge < 0 or thread >= reliance.known.shape[1]:
+        return False
+    return bool(reliance.known[knowledge, thread] >= program.start[earlier])
+
+
+@inner
+def certainly_behind(order: Order, program: Program, reliance: Reliance, row: int, stream: int, one: int) -> int:
+    """Return up to which number of the stream `one` the work of a stream so far is certainly behind, for an operation
+    that starts.
+    """
+    known, shared_by = order.surely_behind[stream, one], order.shared_by[stream, one]
+    if shared_by >= 0 and comes_after(program, reliance, row, shared_by):
+        known = max(known, order.shared_behind[stream, one])
+    return int(known)
+
+
+@inner
+def put_surely_behind(order: Order, program: Program, row: int, one: int, upto: int) -> None:
+    """Note that an operation certainly comes after the work of the stream `one` up to a number."""
+    own = program.stream[row]
+    if order.alone[own] == program.thread[row]:
+        order.surely_behind[own, one] = max(order.surely_behind[own, one], upto)
+    elif upto >= order.shared_behind[own, one]:
+        order.shared_behind[own, one], order.shared_by[own, one] = upto, row
+
+
+@inner
+def follow(order: Order, program: Program, reliance: Reliance, row: int, other: int) -> None:
+    """Note that the GPU orders an operation after all work of another stream."""
+    own = program.stream[row]
+    join(order.behind, own, order.behind, other)
+    for one in range(len(order.length)):
+        put_surely_behind(order, program, row, one, certainly_behind(order, program, reliance, row, other, one))
+    join(order.surely_behind, own, order.surely_behind, other)
+
+
+@inner
+def order_on_gpu(order: Order, program: Program, reliance: Reliance, row: int) -> None:
     """Note which work the GPU itself orders before an operation."""
     own = program.stream[row]
     context = program.stream_context[own]
@@ -83,14 +126,12 @@ def order_on_gpu(order: Order, program: Program, row: int) -> None:
                 and order.joined_by_legacy[other] != order.version[other]
             ):
                 order.joined_by_legacy[other] = order.version[other]
-                join(order.behind, own, order.behind, other)
-                join(order.surely_behind, own, order.surely_behind, other)
+                follow(order, program, reliance, row, other)
     elif program.stream_kind[own] == BLOCKING:
         legacy = program.legacy_of[context]
         if legacy >= 0 and order.joined[own] != order.version[legacy]:
             order.joined[own] = order.version[legacy]
-            join(order.behind, own, order.behind, legacy)
-            join(order.surely_behind, own, order.surely_behind, legacy)
+            follow(order, program, reliance, row, legacy)
     event = program.event[row]
     if program.action[row] == WAIT_EVENT and event >= 0 and order.was_recorded[event]:
         join(order.behind, own, order.recorded, event)
@@ -98,7 +139,7 @@ def order_on_gpu(order: Order, program: Program, row: int) -> None:
 
 
 @inner
-def put_on_stream(order: Order, waited: Waited, program: Program, row: int) -> None:
+def put_on_stream(order: Order, waited: Waited, program: Program, reliance: Reliance, row: int) -> None:
     """Number the operation in its stream; a record keeps what it comes after."""
     own = program.stream[row]
     waited.enqueued_at[program.thread[row]] = program.start[row]
@@ -118,7 +159,7 @@ def put_on_stream(order: Order, waited: Waited, program: Program, row: int) -> N
         order.recorder[event] = row
         for one in range(len(order.length)):
             order.recorded[event, one] = order.behind[own, one]
-            order.surely_recorded[event, one] = order.surely_behind[own, one]
+            order.surely_recorded[event, one] = certainly_behind(order, program, reliance, row, own, one)
 
 
 @inner

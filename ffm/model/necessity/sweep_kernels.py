@@ -86,11 +86,11 @@ def sweep(
                 count = need_for_release(needs, count, covers, order, waited, credited, program, reliance, row, time)
                 credited.covers_at_release[mine] = cover_count
             elif action not in (NOTHING, RELEASE):
-                order_on_gpu(order, program, row)
+                order_on_gpu(order, program, reliance, row)
                 if action in (WORK, HOLD) and needs_of == OF_ORDER and credited.ordered_at[mine, own] != syncs_ended:
                     count = need_for_order(needs, count, covers, order, waited, credited, program, reliance, row, time)
                     credited.ordered_at[mine, own], credited.covers_at[mine, own] = syncs_ended, cover_count
-                put_on_stream(order, waited, program, row)
+                put_on_stream(order, waited, program, reliance, row)
                 if action == RECORD and program.event[row] >= 0:
                     order.recorded_alone[program.event[row]] = knows_all_work(waited, program, reliance, row)
                 elif action == HOLD:
