@@ -22,7 +22,7 @@ from ffm.results.tables import read_table, write_table
 
 STAGES: dict[str, type[Document]] = {"baseline": Baseline, "tracing": Tracing, "memory": Memory, "sync-use": SyncUse}
 PAUSE_NS = 1_000
-"""At least this is between the end of a repetition and the begin of the next."""
+"""At least this is between the end of a repetition and the start of the next."""
 
 LATER = {"occurrence": "stack", "synchronization_occurrence": "synchronization_stack"}
 """Columns that count operations, and the column of the stacks whose operations they count."""

@@ -4,7 +4,7 @@
 
 Each trace is a report of Nsight Systems, exported as SQLite, or one of PyTorch's profiler (JSON). Its GPU times are
 hidden from `ffm.model.gpu_times`, which infers them from the calls. As in a measurement, a launch is told by its
-kernel. If the GPU worked at the trace's begin for calls before it, calls count from when that work was waited for.
+kernel. If the GPU worked at the start of the trace for calls before it, calls count from when that work was waited for.
 
 The table shows the error of the sum over all operations, for the likely timeline and for those that limit the interval;
 `any` means that nothing waits for some of the work, so that it may have taken any time. `encloses` says whether the

@@ -145,7 +145,7 @@ def measure_grown(source: Path, calls: int, folder: Path, console: Console) -> l
 
 
 def words_of(view: str, results: Path) -> list[str] | None:
-    """Return a view's arguments: the first sequence, the begin of it, or the site that would save most.
+    """Return a view's arguments: the first sequence, the start of it, or the site that would save most.
 
     None if the results have nothing that the view could show.
     """

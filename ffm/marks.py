@@ -92,6 +92,6 @@ _NOTHING = _Nothing()
 def iteration(name: str) -> _Nothing | _Iteration:
     """Mark an iteration of a loop: a context manager, which does nothing unless ffm measures the program.
 
-    `ffm check --iterations NAME` then tells the waits of each. Iterations of one name on one thread follow each other.
+    `ffm check --iterations NAME` then reports the waits of each. Iterations of one name follow each other on a thread.
     """
     return _NOTHING if _folder is None else _Iteration(name)

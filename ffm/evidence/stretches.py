@@ -73,7 +73,7 @@ def calls_before(
     resumed = recording.resumptions
     if not len(resumed) or not count:
         return rank
-    # The last resumption of the same thread and function up to each operation tells what was left out before it.
+    # The last resumption of the same thread and function up to each operation says what was left out before it.
     keys = np.concatenate(
         [resumed["thread"].astype(np.int64) << 32 | resumed["function"].astype(np.int64), thread << 32 | function]
     )

@@ -15,7 +15,7 @@ COLLECTOR = "libffm_collector.so"
 """What records the program's calls."""
 
 RANGES = "libffm_ranges.so"
-"""What NVTX tells about the program's ranges."""
+"""What NVTX says about the program's ranges."""
 
 LIBRARIES = ("libffm_gate.so", "libffm_pages.so", COLLECTOR, "libffm_remedy.so", "libffm_heap.so", RANGES)
 """All of them."""

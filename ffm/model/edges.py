@@ -24,7 +24,7 @@ class Stretches:
 
     begin: NDArray[np.int64]
     settled: NDArray[np.int64]
-    """From when on all calls are recorded, at or after the begin."""
+    """The time from which all calls are recorded, at or after the start."""
     end: NDArray[np.int64]
     judged_begin: NDArray[np.int64]
     judged_end: NDArray[np.int64]

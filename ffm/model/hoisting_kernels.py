@@ -79,7 +79,7 @@ def reuse(calls: Calls, sizes: Sizes, kept: Kept, surplus: int, slack: int, part
     """Fill in `partner` as `ffm.model.hoisting.reused_memory` returns it; it is -1 before.
 
     An allocation takes over memory that is larger by at most the `surplus`-th part of it; `slack` bytes can be kept
-    without a taker. `kept` is as at the begin of a run.
+    without a taker. `kept` is as at the start of a run.
     """
     for row in range(len(partner)):
         if calls.allocates[row]:

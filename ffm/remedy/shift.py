@@ -21,7 +21,7 @@ class Shift:
 
     @property
     def told_from_zero(self) -> bool:
-        """Whether the two kinds of runs differ at all, as far as the interval tells."""
+        """Whether the two kinds of runs differ at all, as far as the interval shows."""
         return self.low > 0 or self.high < 0
 
 

@@ -80,7 +80,7 @@ def machine_of(analysis: Analysis) -> Machine:
 def worthwhile_in(results: Results, planned: list[Planned], *, named: bool = False) -> Worth:
     """Leave out of a plan for a measured program what is not expected to pay on this machine.
 
-    `named` tells that the user named the remedies or the sites.
+    `named` says that the user named the remedies or the sites.
     """
 
     def gain(sites: Collection[int]) -> float:

@@ -59,7 +59,7 @@ class ExceededLimit:
 
 @dataclass(frozen=True, slots=True)
 class IteratedThread:
-    """The iterations of a thread. What is counted for each is told by least, median and most."""
+    """The iterations of a thread. What is counted for each has a least, a median and a most."""
 
     thread: int
     place: str

@@ -90,7 +90,7 @@ def _framework(analysis: Analysis, site: Site) -> Framework | None:
     if not any(frame.python for frame in frames):
         return None
     modules = [module.path for module in analysis.modules]
-    # A tensor's own methods are no Python functions: there only the library tells.
+    # A tensor's own methods are no Python functions: there only the library shows the framework.
     files = (
         frame.file if frame.python else modules[frame.module] if 0 <= frame.module < len(modules) else ""
         for frame in frames

@@ -70,7 +70,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """What calls wait for, or record, as far as the profiler tells: one row for each such call."""
+    """What calls wait for, or record, as far as the profiler says: one row for each such call."""
 
     call: NDArray[np.int64]
     stream: NDArray[np.int64]

@@ -96,7 +96,7 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
 
 
 def _devices(profile: Profile) -> NDArray[np.int32] | None:
-    """Return the device of each stream; None if that is not told of all that have work."""
+    """Return the device of each stream; None if that is not known of all that have work."""
     device = np.array([one.device for one in profile.streams], np.int64)
     used = device[np.unique(profile.work.stream)]
     if not len(used) or used.min() < 0 or used.max() > MOST_DEVICES:
@@ -157,7 +157,7 @@ def _actions(profile: Profile, meanings: list[DriverFunction | None], first: NDA
 
 
 class _Told:
-    """The stream and the event of each call: of the work that it enqueues, or as the profiler tells."""
+    """The stream and the event of each call: of the work that it enqueues, or as the profiler says."""
 
     def __init__(self, profile: Profile, stream: NDArray[np.int64]) -> None:
         self.stream = stream.copy()

@@ -60,7 +60,7 @@ def findings(profile: Profile, origin: str) -> Findings:
         *(
             []
             if has_stacks
-            else ["The trace has no call stacks, so a call is told by the kernel that its thread launched last."]
+            else ["The trace has no call stacks, so a call is identified by the kernel that its thread launched last."]
         ),
         *([profile.no_stacks] if profile.no_stacks else []),
         *profile.unlaunched.notes,

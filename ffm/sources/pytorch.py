@@ -2,7 +2,7 @@
 
 Events have a category, `cat`. Calls of CUDA and the GPU's work are tied by a correlation number, which is unique within
 a process. Python functions (`with_stack=True`), PyTorch's operators and ranges of the program nest in time around the
-calls. Times are microseconds, in newer versions with decimals, from a base that the document tells. Work on the GPU
+calls. Times are microseconds, in newer versions with decimals, from a base that the document names. Work on the GPU
 carries the number of its device instead of its process.
 """
 

@@ -30,7 +30,7 @@ MEANT = "an archive of OTF2: name the folder that Score-P wrote, or its `.otf2` 
 GPU_INTERFACES = frozenset(("CUDA", "OPENCL", "HIP"))
 ARTIFICIAL = "ARTIFICIAL"
 EVERYBODY = frozenset(("MPI_Init", "MPI_Init_thread", "MPI_Finalize"))
-"""Collective operations of all ranks, of which no event tells the communicator."""
+"""Collective operations of all ranks, of which no event names the communicator."""
 
 TEAM = ("OpenMP team begins", "OpenMP fork")
 """Names of what a thread does, if it `forks` or not, when a team begins."""

@@ -1,1 +1,1 @@
-"""What a small program that blocks on the GPU tells about a driver: its wait function, latency and device."""
+"""What a small program that blocks on the GPU reveals about a driver: its wait function, latency and device."""

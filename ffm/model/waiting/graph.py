@@ -43,7 +43,7 @@ class Reason(IntEnum):
     LEGACY = graph_kernels.BY_LEGACY
     """The legacy default stream, which orders all streams of a process."""
     ENGINE = 4
-    """Work of another stream, launched before, that ended closer to its begin than anything else: both need the same
+    """Work of another stream, launched before, that ended closer to its start than anything else: both need the same
     part of the GPU (there, 6.3.3). Told only where a profiler recorded when the work began.
     """
 
@@ -129,7 +129,7 @@ def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, time
 
 
 def _find_shared_engines(graph: Graph, timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> None:
-    """Let work come after that of another stream of the device if that ended nearer to its begin, in place."""
+    """Let work come after that of another stream of the device if that ended nearer to its start, in place."""
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     rows = np.flatnonzero(graph.works)

@@ -44,7 +44,7 @@ class Meetings:
 
 
 def told_meetings(timeline: Timeline, awaits: NDArray[np.int32]) -> Meetings:
-    """Return where rows waited for the begin of rows of other threads (`DeviceWork.awaits`). O(n log n).
+    """Return where rows waited for the start of rows of other threads (`DeviceWork.awaits`). O(n log n).
 
     All that wait for one row meet there, if it begins while they last. What a thread does counts from the end of its
     row of the meeting before.

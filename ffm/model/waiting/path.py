@@ -1,4 +1,4 @@
-"""The critical path: what the end of a run waited for, followed backwards to its begin (Dietrich 2019, 5.4.1).
+"""The critical path: what the end of a run waited for, followed backwards to its start (Dietrich 2019, 5.4.1).
 
 The walk starts at the last event of the run. On a thread it goes back to where the thread waited: for GPU work, whose
 end it then follows, or for a thread that it joined. From GPU work it goes on to what that work waited for: earlier GPU
@@ -63,7 +63,7 @@ class Path:
 
     @property
     def length(self) -> int:
-        """The nanoseconds from the begin of the run to its end."""
+        """The nanoseconds from the start of the run to its end."""
         return int(self.end[-1] - self.begin[0]) if len(self.end) else 0
 
 
@@ -312,7 +312,7 @@ def _lead_from_meetings(
 def _lead_from_starts(
     timeline: Timeline, awaits: NDArray[np.int32], leads: NDArray[np.int64], led: NDArray[np.int64]
 ) -> None:
-    """Let the rows that another thread's row started be led by its begin, in place."""
+    """Let the rows that another thread's row started be led by its start, in place."""
     started = np.flatnonzero((awaits >= 0) & (timeline.wait == 0))
     started = started[timeline.start[awaits[started]] < timeline.start[started]]
     leads[started] = awaits[started]

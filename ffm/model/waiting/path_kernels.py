@@ -132,11 +132,11 @@ def leave_thread(rows: Rows, ways: Ways, on: int, limit: int, now: int, first: i
 
 
 def walk(rows: Rows, ways: Ways, first: int, last: int, last_thread: int, last_row: int) -> Pieces:
-    """Walk from the end of the run, `last`, to its begin, `first`.
+    """Walk from the end of the run, `last`, to its start, `first`.
 
     It starts on the thread `last_thread` or, if that is -1, with the GPU work of `last_row`.
 
-    Returns the stretches, latest first: what each is, its thread (`ON_HOST`) or row, its begin and its end. They join,
+    Returns the stretches, latest first: what each is, its thread (`ON_HOST`) or row, its start and its end. They join,
     and every step leads to a row that was visited earlier, or to an earlier time.
     """
     pieces = room(1024)
@@ -197,7 +197,7 @@ def cut_row(rows: Rows, row: int, now: int, end: int, threshold: int, pieces: Pi
 def cut(stretches: Pieces, rows: Rows, threshold: int, latest_launch: int) -> Pieces:
     """Cut stretches, earliest first, into the parts of the rows that they cover.
 
-    Returns what part of a row each piece is, the row, its begin and its end. A wait without a cause that lasts more
+    Returns what part of a row each piece is, the row, its start and its end. A wait without a cause that lasts more
     than `threshold` nanoseconds is `UNKNOWN`, and so are more than `latest_launch` nanoseconds before GPU work for
     which nothing accounts. Before a thread's first row, the row is that one.
     """

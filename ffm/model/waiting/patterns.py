@@ -39,7 +39,7 @@ class GpuUse:
     device: int | None
     """None if it is not known: then all GPUs of the process count as one."""
     lasting: int
-    """From the begin of the first work to the end of the last."""
+    """From the start of the first work to the end of the last."""
     idle: int
     """Without any work."""
     compute_idle: int
@@ -64,9 +64,9 @@ class Patterns:
     late: Pattern
     """Synchronizations for work that was over already; the time that the calls took."""
     late_transfer: Pattern
-    """Kernels that could only begin after a transfer that no kernel hid; from the transfer's begin to the kernel's."""
+    """Kernels that could only begin after a transfer that no kernel hid; from the transfer's start to the kernel's."""
     launch_delay: Pattern
-    """From the begin of a launch to the begin of its work, where the work waited for nothing else. Empty unless a
+    """From the start of a launch to the start of its work, where the work waited for nothing else. Empty unless a
     profiler recorded when work began.
     """
     uneven: Pattern

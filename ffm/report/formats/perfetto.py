@@ -218,7 +218,7 @@ def _name(problem: Problem) -> str:
 
 
 def _streams(results: Results, run: RunPath, writer: _Writer) -> Iterator[TracePacket]:
-    """Yield what the GPU did for each operation, in the order of its begin."""
+    """Yield what the GPU did for each operation, in the order of its start."""
     graph, sites = run.graph, results.document.sites
     rows = np.flatnonzero(graph.works)
     rows = rows[np.argsort(graph.gpu_begin[rows], kind="stable")]

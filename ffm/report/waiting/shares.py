@@ -1,4 +1,4 @@
-"""The kinds of time on a critical path, and a line that tells them."""
+"""The kinds of time on a critical path, and a line that shows them."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ constexpr int warp_size = 32;
 struct WarpRecord {
     std::uint64_t result[warp_size];
     std::uint64_t arguments[wait_arguments][warp_size];
-    std::uint32_t next[warp_size]; /* the place where each goes on; 0: at the begin */
+    std::uint32_t next[warp_size]; /* the place where each goes on; 0: at the start */
 };
 constexpr int log_memory_unit = 21;
 

@@ -131,7 +131,7 @@ void Emitter::lay_out_frame()
         }
     local_stride_ = (lane + 63) / 64 * 64;
     frame_size_ += warp_size * local_stride_;
-    points_.resize(1); /* the begin */
+    points_.resize(1); /* the kernel's start */
 }
 
 void Emitter::emit_region_begin()

@@ -42,7 +42,7 @@ Unit unit_of(const Module &module, const std::string &kernel);
 
 struct Translation {
     std::string assembly;          /* LLVM's; the entry is `vgpu_entry` */
-    std::vector<WaitPoint> points; /* of regions; the first is the kernel's begin */
+    std::vector<WaitPoint> points; /* of regions; the first is the kernel's start */
     std::size_t frame_size = 0;    /* bytes that a warp keeps while it waits; of regions */
 };
 
