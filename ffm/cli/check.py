@@ -54,8 +54,8 @@ class CouldNotCheckError(FfmError):
     "--iterations",
     "how",
     metavar="auto|PLACE",
-    help="Tell waits by the iteration, which begins where the calls recur (auto), or at a function or FILE:LINE; "
-    "PLACE@10 for every tenth. Or the name of an NVTX range, or of `ffm.iteration` in a Python program.",
+    help="Report waits per iteration. An iteration begins where the calls recur (auto), or at a function or FILE:LINE; "
+    "PLACE@10 for every tenth. Or give the name of an NVTX range, or of `ffm.iteration` in a Python program.",
 )
 @click.option(
     "--format",

@@ -88,7 +88,7 @@ def for_option(command: Decorated) -> Decorated:
         "for_s",
         type=Duration(),
         metavar="DURATION",
-        help="End the recording, and then the program, so long after its first driver call (`60s`, `5min`).",
+        help="End the recording, and then the program, this long after its first driver call (`60s`, `5min`).",
     )(command)
 
 
@@ -98,7 +98,7 @@ def scheduler_option(command: Decorated) -> Decorated:
         "--scheduler",
         metavar="ADDRESS",
         help="Let the workers of this Dask scheduler share the analysis; they must see the results folder at the same "
-        "path. Without it, all processors of this machine do if there is enough.",
+        "path. Without it, large analyses use all processors of this machine.",
     )(command)
 
 
@@ -109,8 +109,8 @@ def last_option(command: Decorated) -> Decorated:
         "last_s",
         type=Duration(),
         metavar="DURATION",
-        help="Keep only the last so long of the recording (`60s`, `5min`), which then takes as much of the disk "
-        "however long the program runs. It ends with the program, at Ctrl-C, or after the time of --for.",
+        help="Keep only this much of the end of the recording (`60s`, `5min`), so that its size does not grow "
+        "with the run. The recording ends with the program, at Ctrl-C, or after the time of --for.",
     )(command)
 
 
@@ -148,13 +148,13 @@ def portion_options(command: Decorated) -> Decorated:
     command = click.option(
         "--iterations",
         metavar="1/N",
-        help="Measure each N-th iteration that the program marks (those of --ranges, or any).",
+        help="Measure every N-th iteration that the program marks (those of --ranges, or any).",
     )(command)
     command = click.option(
         "--ranges",
         metavar="NAME",
-        help="Measure only the iterations that the program marks so, with ffm.iteration or as ranges of NVTX; a name "
-        "can be a pattern, such as `step *`.",
+        help="Measure only the iterations that the program marks with this name, by ffm.iteration or as ranges of "
+        "NVTX. It can be a pattern, such as `step *`.",
     )(command)
     return click.option(
         "--window",

@@ -61,7 +61,7 @@ LIMITED_SUFFIX = "-sites"
 @click.option(
     "--sites",
     metavar="3,7|worst:5",
-    help="Measure only these sites of the quick mode's results: by number, or the first so many. All others are shown "
+    help="Measure only these sites of the quick mode's results: by number, or the first N. All others are shown "
     "as not measured. [results: results/<program>-sites]",
 )
 @click.option(

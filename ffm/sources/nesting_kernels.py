@@ -24,11 +24,11 @@ def enclose(
     program, which a function opened and left open.
 
     Args:
-        order: the intervals by group and begin; of those with the same begin, the outermost first.
+        order: the intervals by group and start; of those with the same start, the outermost first.
         group: which intervals can contain each other.
         begin: shape (intervals,), like `end`, `outer` and `depth`.
         end: likewise.
-        spans: the first so many intervals are spans; the others contain nothing.
+        spans: how many of the first intervals are spans; the others contain nothing.
         outer: filled with the span around each interval; -1 if there is none.
         depth: filled with the number of spans around each interval.
     """

@@ -386,7 +386,7 @@ def main() -> None:
     """Try all bad programs, or those of whose names the arguments are parts; print what did not hold, and counts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("--stages", type=int, default=len(STAGES), help="Only the first so many stages.")
+    parser.add_argument("--stages", type=int, default=len(STAGES), help="Run only the first N stages.")
     given = parser.parse_args()
     pytest_configure()
     counts: Counter[str] = Counter()
