@@ -33,7 +33,7 @@ from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.graph import build_graph
 from ffm.model.waiting.meetings import joined_teams
-from ffm.model.waiting.path import find_path
+from ffm.model.waiting.path import cut_path, find_stretches
 
 RESULTS = Path(__file__).parent / "results" / "replaying.json"
 THREADS = [1, 8]
@@ -92,7 +92,9 @@ def measure(rows: int, threads: int) -> dict[str, float]:
         "threads and call sites": lambda: Replay(timeline, work, inference),
         "a replay": lambda: replay.selected(everything),
         "the graph": lambda: build_graph(timeline, work, inference, inference.likely),
-        "the path": lambda: find_path(timeline, work, graph, replay.threads, meetings),
+        "the path": lambda: cut_path(
+            timeline, work, graph, find_stretches(timeline, work, graph, replay.threads, meetings)
+        ),
         "who is to blame": lambda: find_blame(timeline, work, graph, meetings),
     }
     taken: dict[str, list[float]] = {name: [] for name in steps}

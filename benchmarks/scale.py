@@ -50,7 +50,7 @@ RESULTS = Path(__file__).parent / "results" / "scale.json"
 CALLS_A_TURN = 5
 BLOCKS = 10_000
 FFM = str(Path(sys.executable).with_name("ffm"))
-VIEWS = ("report", "site", "sequence", "subsequence", "remedies")
+VIEWS = ("report", "path", "site", "sequence", "subsequence", "remedies")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ffm.report.commands import command
 from ffm.report.numbers import Estimator, Saving, Scale
-from ffm.report.places import Place, place
 from ffm.results.analysis_document import Analysis
 from ffm.results.best_parts import BestPart
+from ffm.results.places import Place, place
 
 
 @dataclass(frozen=True, slots=True)

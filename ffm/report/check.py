@@ -11,8 +11,9 @@ from ffm.gate.judgement import Exceeded, Judgement, TooMany
 from ffm.gate.problems import REFUSED, CallSite, ProblemCalls, call_site
 from ffm.plain_text import plain
 from ffm.report.numbers import Scale, percent, plural
-from ffm.report.places import findings, place
+from ffm.report.places import findings
 from ffm.results.analysis_document import Analysis
+from ffm.results.places import place
 
 SAVINGS = ("unnecessary_seconds", "unnecessary_percent")
 """Limits of what doing without calls saves, which is known as an upper limit alone if nothing is proved."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from ffm.errors import FfmError
 from ffm.report.numbers import Estimator, Saving, Scale
-from ffm.report.places import Finding, Place, findings, kept, place, site_saving, told_apart
+from ffm.report.places import Finding, findings, kept, site_saving
 from ffm.results.analysis_document import Analysis, Group
+from ffm.results.places import Place, place, told_apart
 
 
 @dataclass(frozen=True, slots=True)

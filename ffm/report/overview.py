@@ -9,13 +9,13 @@ from ffm.report.commands import command
 from ffm.report.downloads import Download, download, watch_notes
 from ffm.report.not_measured import NotMeasured, not_measured
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale
-from ffm.report.places import Place, place, told_apart
 from ffm.report.portion import portion_sentence
 from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.timing import TimingWaits, timing_waits
 from ffm.report.unproved import UnprovedWaits, unproved_waits, worth_proving
 from ffm.report.waiting.shares import Share, shares_of
 from ffm.results.analysis_document import Analysis, Group, Matching
+from ffm.results.places import Place, place, told_apart
 
 
 @dataclass(frozen=True, slots=True)

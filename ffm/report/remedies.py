@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from ffm.remedy.fitness import fitness
 from ffm.remedy.identify import Remedy, RemedyKind, identify_remedies
 from ffm.report.numbers import Estimator, Saving, Scale, chosen_estimator
-from ffm.report.places import Place, StackFrame, place, site_saving, stack_frames, told_apart
+from ffm.report.places import site_saving
 from ffm.report.problem_sites import problem_sites
 from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.source_lines import SourceLines
 from ffm.report.timing import TimingWaits, timing_waits
 from ffm.report.unproved import NOT_FOUND, why_nothing
 from ffm.results.analysis_document import Analysis, Benefit
+from ffm.results.places import Place, StackFrame, place, stack_frames, told_apart
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 from ffm.errors import FfmError
 from ffm.report.numbers import Estimator, Saving, Scale
-from ffm.report.places import Finding, Place, findings, kept, place, site_saving
+from ffm.report.places import Finding, findings, kept, site_saving
 from ffm.results.analysis_document import Analysis, Benefit
+from ffm.results.places import Place, place
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ffm.report.numbers import Scale, count, percent
-from ffm.report.places import Place, place
 from ffm.results.analysis_document import Analysis
+from ffm.results.places import Place, place
 
 HEADING = "Waits that may be needed: device memory is shared with another process"
 ADVICE = (

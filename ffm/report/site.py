@@ -8,8 +8,9 @@ from ffm.errors import FfmError
 from ffm.model.replay import Replayed
 from ffm.report.downloads import Download, download, trace_hint, unwatched
 from ffm.report.numbers import Estimator, Saving, Scale
-from ffm.report.places import Finding, Place, StackFrame, findings, place, site_saving, stack_frames
+from ffm.report.places import Finding, findings, site_saving
 from ffm.results.analysis_document import Analysis
+from ffm.results.places import Place, StackFrame, place, stack_frames
 
 
 @dataclass(frozen=True, slots=True)

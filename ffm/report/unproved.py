@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from ffm.report.not_measured import NOTHING
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Scale, count, percent
-from ffm.report.places import Place, place
 from ffm.results.analysis_document import Analysis
+from ffm.results.places import Place, place
 
 HEADING = "What doing without these saves at most, if they prove unnecessary"
 NOT_FOUND = "No unnecessary or misplaced synchronization and no unneeded transfer was found."

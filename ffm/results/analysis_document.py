@@ -26,6 +26,7 @@ from ffm.results.documents import (
     one_of,
 )
 from ffm.results.vocabulary import Because
+from ffm.results.waiting_record import Waiting
 
 SiteKind = Annotated[str, one_of("other", "synchronization", "transfer", "free", "allocation", "launch", "private")]
 VerdictKind = Annotated[
@@ -328,11 +329,15 @@ class MarkedIterations(Record, frozen=True, kw_only=True):
 
 
 class Analysis(Document, frozen=True, kw_only=True):
-    """Stage 5 (dissertation 4.5): problems, benefits and groups. `timeline` names the columnar file of the model."""
+    """Stage 5 (dissertation 4.5): problems, benefits and groups.
+
+    `timeline` names the columnar file of the model; `graph`, `stretches` and `meetings` those of what the run waited
+    for (`ffm.results.waiting.files`), which are empty if no single operations are known.
+    """
 
     format: ClassVar[str] = "ffm.analysis"
-    written: ClassVar[int] = 5
-    tables: ClassVar[tuple[str, ...]] = ("timeline",)
+    written: ClassVar[int] = 6
+    tables: ClassVar[tuple[str, ...]] = ("timeline", "graph", "stretches", "meetings")
     shares_frames: ClassVar[bool] = False  # others read it, too
     version: int = written
     application: str
@@ -341,6 +346,9 @@ class Analysis(Document, frozen=True, kw_only=True):
     command: list[Argument]
     wall_s: Seconds
     timeline: TableFile
+    graph: TableFile = "graph.arrow"
+    stretches: TableFile = "path.arrow"
+    meetings: TableFile = "meetings.arrow"
     sites: list[Site]
     points: list[Group]
     folds: list[Group]
@@ -356,6 +364,8 @@ class Analysis(Document, frozen=True, kw_only=True):
     """None for imported results, which have no trace."""
     path: PathShares | None = None
     """None for imported totals, which have no trace."""
+    waiting: Waiting | None = None
+    """What the run waited for; None if there is no path."""
     timing: list[TimingWait] = msgspec.field(default_factory=list)
     """The most expensive sites that wait only for timing, or may do so, largest saving first. They are no problems: the
     program as it is written needs them.
@@ -415,6 +425,8 @@ class Analysis(Document, frozen=True, kw_only=True):
         yield "what was not measured names site", self.not_measured, sites
         yield "an unproved wait names site", (wait.site for wait in self.unproved), sites
         yield from self.sampled.references(sites)
+        if self.waiting is not None:
+            yield from self.waiting.references(sites)
         yield "pinned memory names site", (number for memory in self.pinning for number in memory.sites), sites
         for link in ("site", "allocation", "release"):
             linked = (getattr(allocation, link) for allocation in self.allocations)

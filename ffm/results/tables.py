@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -58,8 +58,11 @@ class MappedColumns(Columns):
         release(self._content)
 
 
-def stored_table(document: Document, name: str, table: Table, folder: Path) -> MappedColumns:
-    """Map the columns of a document's table, and check that they are unchanged and valid.
+def stored_table(
+    document: Document, name: str, table: Table, folder: Path, counts: Mapping[str, int] | None = None
+) -> MappedColumns:
+    """Map the columns of a document's table, and check that they are unchanged and valid; `counts` is as for
+    `Table.check`, where the document alone does not show it.
 
     Raises:
         DocumentError: The file is missing, edited or truncated, or does not contain such a table.
@@ -68,7 +71,7 @@ def stored_table(document: Document, name: str, table: Table, folder: Path) -> M
     content = mapped_file(path, type(document), document.checksums.get(name, ""))
     columns = _mapped_columns(path, type(document), content)
     try:
-        table.check(columns, counts_of(document))
+        table.check(columns, {**counts_of(document), **(counts or {})})
     except ColumnError as error:
         raise DocumentError(f"{path} is not as this ffm writes it: {error}. {make_anew(type(document))}") from error
     release(content)

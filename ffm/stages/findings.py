@@ -24,6 +24,7 @@ from ffm.model.necessity.rules import Comparison
 from ffm.model.replay import Elsewhere
 from ffm.model.sequences import FoundSequence, Membership, find_sequences
 from ffm.model.timeline import Kind, Problem, Timeline
+from ffm.model.waiting.path import places_of
 from ffm.results.analysis_document import (
     AllocationLink,
     Analysis,
@@ -46,10 +47,15 @@ from ffm.results.call_sites import Place, place_of_allocation, place_of_call, ru
 from ffm.results.documents import NOT_MEASURED, Module, Run, Sampled, Stack, WaitLatency, write_document
 from ffm.results.estimates import Estimates, Variation
 from ffm.results.presumed import Presumed, presumed
-from ffm.results.run_path import path_shares
 from ffm.results.spilling import Spilling
 from ffm.results.stored import ANALYSIS_FILE, TIMELINE_FILE
 from ffm.results.timeline_file import save_timeline
+from ffm.results.waiting.files import WaitingFiles
+from ffm.results.waiting.run_path import agreed_share, likely_path
+from ffm.results.waiting.summary import summarize
+
+LONGEST_TRIED = 1_000_000
+"""Of a run with more operations it is not replayed what faster regions would save, so that less memory is needed."""
 
 LISTED_SEQUENCES = 1000
 """The document lists the sequences that save most; a note says how many more there are."""
@@ -150,19 +156,46 @@ def write_results(
     `own` is whether this user measured them; `elsewhere` and `spilling` are as for `Estimates`. The document comes
     last, so that a folder with a document has all of its files.
     """
-    analysis, membership = analyse(findings, elsewhere, spilling)
     folder.mkdir(parents=True, exist_ok=True)
+    analysis, membership = analyse(findings, elsewhere, spilling, WaitingFiles(folder))
     save_timeline(findings.timeline, folder / TIMELINE_FILE, membership.line, findings.work)
     return write_document(analysis, folder / ANALYSIS_FILE, own=own)
 
 
 def analyse(
-    findings: Findings, elsewhere: Elsewhere | None = None, spilling: Spilling | None = None
+    findings: Findings,
+    elsewhere: Elsewhere | None = None,
+    spilling: Spilling | None = None,
+    files: WaitingFiles | None = None,
 ) -> tuple[Analysis, Membership]:
     """Compute benefits and groups. The membership's sequences are those of the document; other rows have -1.
 
-    `elsewhere` and `spilling` are as for `Estimates`.
+    `elsewhere` and `spilling` are as for `Estimates`. What the run waited for is written into `files`: there is too
+    much of it to return.
     """
+    analysis, membership, estimates = _without_path(findings, elsewhere, spilling)
+    timeline = findings.timeline
+    if estimates.replay is None or findings.work is None or not len(timeline):
+        if files is not None:
+            files.write_nothing()
+        return analysis, membership
+    inference, threads = estimates.replay.inference.work_alone(), estimates.replay.threads
+    tried = estimates if len(timeline) <= LONGEST_TRIED else None
+    del estimates  # finding the path takes as much memory again
+    run = likely_path(timeline, findings.work, inference, threads)
+    if files is not None:
+        files.write(run.graph, run.stretches, run.meetings)
+    waiting, path, places = summarize(analysis, run, tried), run.shares(), places_of(run.stretches)
+    del run, tried
+    agreed = agreed_share(timeline, findings.work, inference, threads, places)
+    path = msgspec.structs.replace(path, agreed=agreed)
+    return msgspec.structs.replace(analysis, path=path, waiting=waiting), membership
+
+
+def _without_path(
+    findings: Findings, elsewhere: Elsewhere | None, spilling: Spilling | None
+) -> tuple[Analysis, Membership, Estimates]:
+    """Compute everything but the run's critical path; also return the estimates."""
     timeline, number = findings.timeline, len(findings.sites)
     each_site = np.arange(number, dtype=np.int32)
     sums = totals(timeline, timeline.site, each_site, number)
@@ -210,12 +243,7 @@ def analyse(
         sampled=findings.sampled,
         notes=findings.notes + note + _process_note(findings),
     )
-    if estimates.replay is None or findings.work is None or not len(timeline):
-        return analysis, membership
-    inference, threads = estimates.replay.inference.work_alone(), estimates.replay.threads
-    del estimates  # finding the path takes as much memory again
-    path = path_shares(timeline, findings.work, inference, threads)
-    return msgspec.structs.replace(analysis, path=path), membership
+    return analysis, membership, estimates
 
 
 def _places(findings: Findings) -> list[Place]:

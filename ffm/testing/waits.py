@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ffm.gate.problems import call_site
 from ffm.gate.rules import Rules
-from ffm.report.places import place
+from ffm.results.places import place
 from ffm.results.presumed import waiting_calls
 from ffm.results.stored import Results
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from simulator import SYNC, Call, live, programs, traced
+from whole_path import find_path
 
 from ffm.model.device import Action
 from ffm.model.gpu_times.inference import given_gpu_times
@@ -12,7 +13,7 @@ from ffm.model.replay import Replay
 from ffm.model.timeline import Kind
 from ffm.model.waiting.fixed import Fixed
 from ffm.model.waiting.graph import build_graph
-from ffm.model.waiting.path import Part, Path, find_path
+from ffm.model.waiting.path import Part, Path
 
 MS = 1_000_000
 

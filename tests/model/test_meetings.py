@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulator import Call, Member, families, traced_together
+from whole_path import find_path
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.faster import Faster
@@ -23,7 +24,7 @@ from ffm.model.waiting.bounds import find_bounds
 from ffm.model.waiting.graph import Graph, build_graph
 from ffm.model.waiting.meeting_blame import Shared, share_meetings
 from ffm.model.waiting.meetings import Meetings, joined_teams
-from ffm.model.waiting.path import Part, Path, find_path
+from ffm.model.waiting.path import Part, Path
 
 MS = 1_000_000
 

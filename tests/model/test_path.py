@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from simulator import Call, Member, families, programs, traced, traced_together
+from whole_path import find_path
 
 from ffm.model.compiled import compiled
 from ffm.model.device import Action, DeviceWork, ThreadLives
@@ -20,7 +21,7 @@ from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting import graph_kernels, path_kernels
 from ffm.model.waiting import path as path_module
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph, Reason, Threads, build_graph
-from ffm.model.waiting.path import Part, Path, agreement, cut_in_parts, find_path, find_stretches, places_of
+from ffm.model.waiting.path import Part, Path, agreement, cut_in_parts, find_stretches, places_of
 
 MS = 1_000_000
 

@@ -13,13 +13,16 @@ from sample_analysis import sample_analysis
 
 from ffm.errors import FfmError
 from ffm.model.device import Action, DeviceWork
-from ffm.model.gpu_times.inference import given_gpu_times
+from ffm.model.gpu_times.inference import given_gpu_times, infer_gpu_times
+from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.waiting.graph import build_graph
 from ffm.report.formats.perfetto import FIRST_USE, WAIT, perfetto_chunks
 from ffm.results.documents import write_document
 from ffm.results.stored import Results
 from ffm.results.timeline_file import save_timeline
+from ffm.results.waiting.files import WaitingFiles
+from ffm.results.waiting.run_path import likely_path
 
 BEGIN = 1_000_000
 
@@ -116,6 +119,13 @@ def slices(content: bytes) -> Slices:
 def results_of(folder: Path, timeline: Timeline, work: DeviceWork | None) -> Results:
     analysis = sample_analysis()
     save_timeline(timeline, folder / analysis.timeline, work=work)
+    files = WaitingFiles(folder)
+    if work is None or not len(timeline):
+        files.write_nothing()
+    else:
+        inference = infer_gpu_times(timeline, work)
+        found = likely_path(timeline, work, inference, Replay(timeline, work, inference).threads)
+        files.write(found.graph, found.stretches, found.meetings)
     return Results(folder, write_document(analysis, folder / "analysis.json"))
 
 

@@ -10,7 +10,6 @@ from test_screens import text_of
 from ffm.errors import FfmError
 from ffm.report.fold import fold
 from ffm.report.overview import overview
-from ffm.report.places import frame_place, told_apart
 from ffm.report.remedies import remedies_view
 from ffm.report.sequence import sequence, subsequence
 from ffm.report.site import site
@@ -18,6 +17,7 @@ from ffm.report.terminal import render_first_screen, render_fold, render_overvie
 from ffm.report.terminal.remedies import render_remedies
 from ffm.results.analysis_document import Benefit, Group, KeptWait, TimingWait
 from ffm.results.documents import Frame, Stack
+from ffm.results.places import frame_place, told_apart
 
 
 def test_the_overview_hides_rows_below_a_tenth_of_a_percent_and_counts_them() -> None:

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nsight_reports import DEVICE, OTHER, PAGEABLE, PINNED, PROCESS, THREAD, TRACES, Report, needs_traces
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+from whole_path import find_path
 
 from ffm.errors import DocumentError
 from ffm.model.device import Action
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.waiting.graph import build_graph
-from ffm.model.waiting.path import find_path
 from ffm.report.formats.perfetto import perfetto_chunks
 from ffm.results.analysis_document import Analysis
 from ffm.results.stored import open_results

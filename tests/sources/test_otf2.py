@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from nsight_reports import TRACES
+from whole_path import find_path
 
 from ffm.errors import DocumentError, FfmError
 from ffm.model.gpu_times.inference import infer_gpu_times
@@ -19,7 +20,6 @@ from ffm.model.waiting.graph import Graph, build_graph
 from ffm.model.waiting.meeting_blame import share_meetings
 from ffm.model.waiting.meetings import Meetings, told_meetings
 from ffm.model.waiting.path import Path as CriticalPath
-from ffm.model.waiting.path import find_path
 from ffm.sources import scorep
 from ffm.sources.profile import Profile
 from ffm.sources.profiled import ProfiledRun, profiled_run

@@ -25,6 +25,8 @@ from ffm.model.waiting import path_kernels
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, WORTH_FOLLOWING_NS, Graph, Threads
 from ffm.model.waiting.meetings import Meetings
 
+Times = NDArray[np.int64]
+
 STRETCHES_AT_ONCE = 1 << 16
 ROWS_AT_ONCE = 1 << 18
 """How much of a long path is cut at once: so many stretches, which cover about so many rows."""
@@ -47,6 +49,17 @@ class Part(IntEnum):
     """A wait for nothing that is known: of the CPU, or of GPU work that began long after its launch."""
     GPU = path_kernels.GPU
     """The work of the GPU."""
+
+
+class StretchKind(IntEnum):
+    """What a stretch of the path is."""
+
+    ON_HOST = path_kernels.ON_HOST
+    """Time on a thread."""
+    ON_GPU = path_kernels.ON_GPU
+    """GPU work."""
+    BETWEEN = path_kernels.BETWEEN
+    """The time from a cause until GPU work began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +85,30 @@ class Stretches:
     """A path before it is cut by rows: the stretches on one thread, or in one piece of GPU work, earliest first."""
 
     kind: NDArray[np.uint8]
-    """A thread, GPU work, or the time from a cause until GPU work began: as in `path_kernels`."""
+    """A value of `StretchKind`."""
     where: NDArray[np.int64]
     """The thread, or the row of the GPU work."""
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
-    lane: NDArray[np.int64]
+    lane: NDArray[np.integer]
     """As in `Path`."""
+
+    @classmethod
+    def of(
+        cls, timeline: Timeline, work: DeviceWork, kind: NDArray[np.uint8], where: Times, begin: Times, end: Times
+    ) -> Stretches:
+        """Return stretches with their lanes."""
+        lane = where.astype(np.int32)
+        on_gpu, between = (np.flatnonzero(kind == one) for one in (StretchKind.ON_GPU, StretchKind.BETWEEN))
+        lane[on_gpu] = len(work.process_of_thread) + work.stream[where[on_gpu]]
+        lane[between] = timeline.thread[where[between]]
+        return cls(kind, where, begin, end, lane)
+
+    @classmethod
+    def nothing(cls) -> Stretches:
+        """Return no stretch."""
+        nothing = np.zeros(0, np.int64)
+        return cls(np.zeros(0, np.uint8), nothing, nothing, nothing, nothing)
 
     @property
     def length(self) -> int:
@@ -106,20 +136,6 @@ class Places:
         return self.end - int(self.begin[0]) if len(self.begin) else 0
 
 
-def find_path(
-    timeline: Timeline,
-    work: DeviceWork,
-    graph: Graph,
-    threads: Threads | None = None,
-    meetings: Meetings | None = None,
-) -> Path:
-    """Return the critical path of a run, from its first row to the last end of a row's gap or GPU work.
-
-    Without `threads`, no thread started another one; without `meetings`, none waited for another in any other way.
-    """
-    return _cut(timeline, work, graph, find_stretches(timeline, work, graph, threads, meetings))
-
-
 def cut_in_parts(timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches) -> Iterator[Path]:
     """Yield a path part by part, so that no more than a part of a long run's is in memory."""
     for first in range(0, len(stretches.kind), STRETCHES_AT_ONCE):
@@ -129,7 +145,7 @@ def cut_in_parts(timeline: Timeline, work: DeviceWork, graph: Graph, stretches: 
         while begin < len(over):
             before = over[begin - 1] if begin else 0
             end = max(int(np.searchsorted(over, before + ROWS_AT_ONCE, side="right")), begin + 1)
-            yield _cut(timeline, work, graph, some.some(slice(begin, end)))
+            yield cut_path(timeline, work, graph, some.some(slice(begin, end)))
             begin = end
 
 
@@ -166,12 +182,14 @@ def find_stretches(
     threads: Threads | None = None,
     meetings: Meetings | None = None,
 ) -> Stretches:
-    """Return the critical path as `find_path` does, not yet cut by rows."""
+    """Return the critical path of a run, from its first row to the last end of a row's gap or GPU work.
+
+    Without `threads`, no thread started another one; without `meetings`, none waited for another in any other way.
+    """
     number = len(work.process_of_thread)
     related = Threads.unrelated(number) if threads is None else threads
     if not len(timeline):
-        nothing = np.zeros(0, np.int64)
-        return Stretches(np.zeros(0, np.uint8), nothing, nothing, nothing, nothing)
+        return Stretches.nothing()
     begins = np.searchsorted(timeline.thread, np.arange(number + 1)).astype(np.int64)
     end = timeline.start + timeline.duration
     leads, led = _leads(timeline, related, begins, end)
@@ -212,11 +230,7 @@ def find_stretches(
         columns[place] = column[::-1].copy()
         del column
     kind, where, begin, until = columns
-    lane = where.astype(np.int32)
-    on_gpu, between = (np.flatnonzero(kind == one) for one in (path_kernels.ON_GPU, path_kernels.BETWEEN))
-    lane[on_gpu] = number + work.stream[where[on_gpu]]
-    lane[between] = timeline.thread[where[between]]
-    return Stretches(kind, where, begin, until, lane)
+    return Stretches.of(timeline, work, kind, where, begin, until)
 
 
 def path_on_threads(
@@ -230,11 +244,11 @@ def path_on_threads(
     """Return what threads did in some stretches of time, which need not join; the arguments have one entry for each."""
     kind = np.full(len(thread), path_kernels.ON_HOST, np.uint8)
     where = thread.astype(np.int64)
-    return _cut(timeline, work, graph, Stretches(kind, where, begin, end, where))
+    return cut_path(timeline, work, graph, Stretches(kind, where, begin, end, where))
 
 
-def _cut(timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches) -> Path:
-    """Cut stretches by rows."""
+def cut_path(timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches) -> Path:
+    """Cut stretches by rows: return what each piece of them is."""
     number = len(work.process_of_thread)
     begins = np.searchsorted(timeline.thread, np.arange(number + 1)).astype(np.int64)
     part, row, since, until = run(

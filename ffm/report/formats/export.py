@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from ffm import __version__
 from ffm.model.timeline import Timeline
-from ffm.report.places import stack_frames
 from ffm.results.analysis_document import Analysis, Site
 from ffm.results.documents import Document
+from ffm.results.places import stack_frames
 
 CHUNK_ROWS = 1 << 20
 """Rows converted to text at once, which bounds the memory that an export needs."""

@@ -20,10 +20,11 @@ from ffm.model.device import Action, DeviceWork
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.waiting.path import Part
 from ffm.report.numbers import Estimator, Scale
-from ffm.report.places import findings, place, site_saving
+from ffm.report.places import findings, site_saving
 from ffm.results.analysis_document import Analysis
-from ffm.results.run_path import RunPath, run_path
+from ffm.results.places import place
 from ffm.results.stored import Results
+from ffm.results.waiting.run_path import RunPath, run_path
 
 WAIT = "wait for the GPU"
 FIRST_USE = "first use"
@@ -63,7 +64,7 @@ def _packets(results: Results, work: DeviceWork, estimator: Estimator) -> Iterat
     yield from _calls(results, work, writer)
     yield from _problems(results, writer, estimator)
     if len(results.timeline):
-        run, _ = run_path(results)
+        run = run_path(results)
         yield from _streams(results, run, writer)
         yield from _path(results, run, writer)
 

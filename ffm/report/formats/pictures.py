@@ -6,8 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from ffm.report.numbers import Estimator, Scale, count, percent
-from ffm.report.places import place
 from ffm.results.analysis_document import Analysis, Benefit
+from ffm.results.places import place
 
 WIDTH = 960
 LABEL = 290

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ffm.model.device import Action
 from ffm.model.waiting.path import Part
-from ffm.report.waiting.regions import Regions, find_regions
-from ffm.results.run_path import RunPath, run_path
 from ffm.results.stored import Results
+from ffm.results.waiting.regions import Regions, find_regions
+from ffm.results.waiting.run_path import RunPath, run_path
 
 MOST_SPANS = 8_000
 """Spans of all lanes, about: some 300 kB."""
@@ -93,7 +93,7 @@ def timeline_data(results: Results) -> TimelineData | None:
     """Return what the page draws; None if the results contain no single operations."""
     if results.work is None or not len(results.timeline):
         return None
-    run, _ = run_path(results)
+    run = run_path(results)
     found = find_regions(results.document, run)
     threads = len(run.work.process_of_thread)
     origin = int(run.path.begin[0]) if len(run.path.begin) else 0
@@ -169,8 +169,9 @@ def _path(run: RunPath, found: Regions) -> _Spans:
     path = run.path
     kind = np.array([_OF_PART[Part(part)] for part in range(max(Part) + 1)])[path.part]
     transfers = np.array([region.kind == "transfer" for region in found.regions] or [False])
-    kind = np.where((path.part == Part.GPU) & transfers[found.of_piece], KINDS.index("transfer"), kind)
-    return _Spans(path.lane, path.begin, path.end, kind, found.of_piece, np.ones(len(path.row), np.int64))
+    region = found.of_pieces(path)
+    kind = np.where((path.part == Part.GPU) & transfers[region], KINDS.index("transfer"), kind)
+    return _Spans(path.lane, path.begin, path.end, kind, region, np.ones(len(path.row), np.int64))
 
 
 def _lanes(calls: _Spans, gpu: _Spans) -> tuple[_Spans, int]:

@@ -6,8 +6,9 @@ from rich.console import RenderableType
 
 from ffm.report.names import shorten
 from ffm.report.numbers import count
-from ffm.report.places import Finding, Place
+from ffm.report.places import Finding
 from ffm.report.terminal.layout import bullet, heading
+from ffm.results.places import Place
 
 
 def finding_text(finding: Finding) -> str:

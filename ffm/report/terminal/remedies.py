@@ -10,9 +10,9 @@ from ffm.report import sharing, timing
 from ffm.report.commands import command
 from ffm.report.names import shorten
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Scale, count, percent, plural
-from ffm.report.places import StackFrame
 from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView
 from ffm.report.terminal.layout import INDENT, bullet, following, heading, paragraph, typed
+from ffm.results.places import StackFrame
 
 INNER_FRAMES, OUTER_FRAMES = 3, 4
 """Frames of a stack that the screen shows, outwards from the call; `ffm site` shows all."""

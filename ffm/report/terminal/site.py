@@ -8,10 +8,10 @@ from rich.text import Text
 from ffm.report.commands import command
 from ffm.report.names import shorten
 from ffm.report.numbers import Scale, count, percent, plural, size
-from ffm.report.places import StackFrame
 from ffm.report.site import SiteView, Without
 from ffm.report.terminal.findings import finding_text
 from ffm.report.terminal.layout import Column, bullet, following, heading, paragraph, recoverable, table
+from ffm.results.places import StackFrame
 
 NEEDED = (
     "The program needs these waits as it is written. If it read what they protect later, or ordered streams by events, "

@@ -12,22 +12,18 @@ import numpy as np
 from ffm.errors import FfmError
 from ffm.model.faster import Faster
 from ffm.model.waiting.path import Part
-from ffm.model.waiting.patterns import GpuUse, Patterns, find_patterns
 from ffm.report.commands import command
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT
-from ffm.report.waiting.regions import Region, Regions, find_regions
 from ffm.report.waiting.shares import Share, shares_of
-from ffm.results.run_path import RunPath, path_of, run_path
+from ffm.results.analysis_document import PathShares
 from ffm.results.stored import Results
+from ffm.results.waiting.regions import Regions, find_regions
+from ffm.results.waiting.run_path import RunPath, fixed_path, run_path, stored_waiting
+from ffm.results.waiting.summary import TENTH, no_more_than_the_path, summarize
+from ffm.results.waiting_record import Region, UsedGpu, Waiting
 
 WHOLE_GPU = "GPU"
 """The name for all of the GPU's work."""
-
-TRIED_ROWS = 6_000_000
-"""At most so many rows are replayed for the columns of what faster regions would save."""
-
-TENTH = 1 / 0.9
-"""The factor of what is 10 % faster."""
 
 LISTED_REGIONS = 20
 """Regions that are listed unless all are asked for."""
@@ -220,14 +216,12 @@ def path_view(results: Results, *, show_all: bool = False, words: str = "") -> P
         FfmError: The results contain totals instead of single operations.
         DocumentError: The timeline next to the document cannot be read.
     """
-    run, _ = run_path(results)
-    path = results.document.path
-    share = None if path is None else path.agreed
-    found = find_regions(results.document, run)
-    shown = _shown(found, show_all)
-    rows = [_tried(results, run, found, index, shown) for index in range(shown)]
-    view = _laid_out(results, run, found, rows, results.document.wall_s, words)
-    return replace(view, agreed_percent=None if share is None else 100 * share)
+    waiting, path = stored_waiting(results), results.document.path
+    assert path is not None, "there is a path"
+    agreed = None if path.agreed is None else 100 * path.agreed
+    listed = _shown(waiting, show_all)
+    rows = [_row(waiting, number) for number in range(listed)]
+    return _laid_out(results, waiting, path, rows, results.document.wall_s, words, agreed)
 
 
 def fixed_view(results: Results, *, show_all: bool = False, words: str = "") -> PathView:
@@ -238,26 +232,26 @@ def fixed_view(results: Results, *, show_all: bool = False, words: str = "") -> 
         FfmError: The run has no problems; or as for `path_view`.
     """
     document = results.document
-    before, replay = run_path(results)
+    waiting, replay = stored_waiting(results), results.estimates.replay
     if document.unproved:
         raise FfmError(
             f"nothing is proved about the waits of {document.application}, so no fixes are known. "
             "Measure the program with `ffm run`, or ask with `ffm path --if`."
         )
-    if not before.timeline.problem.any():
+    assert replay is not None, "there is a path"
+    if not results.timeline.problem.any():
         raise FfmError(f"{document.application} has no problem that could be fixed: `ffm path` shows its path.")
-    fixed = replay.fixed()
-    run = path_of(fixed.timeline, fixed.work, replay, fixed)
-    found = find_regions(document, run)
-    saved_s = (before.path.length - run.path.length) / _NS
+    run = fixed_path(replay.fixed(), replay)
+    fixed = summarize(document, run)
+    saved_s = waiting.length_s - fixed.length_s
     wall_s = max(document.wall_s - saved_s, 0.0)
-    numbers = {_key(region): number for number, region in enumerate(find_regions(document, before).regions, 1)}
+    numbers = {_key(region): number for number, region in enumerate(waiting.regions, 1)}
 
     def numbered(rows: list[RegionRow]) -> list[RegionRow]:
         return [replace(row, number=numbers.get((row.kind, row.name, row.place), 0)) for row in rows]
 
-    rows = [_row(found, index) for index in range(_shown(found, show_all))]
-    view = _laid_out(results, run, found, numbered(rows), wall_s, words)
+    rows = [_row(fixed, index) for index in range(_shown(fixed, show_all))]
+    view = _laid_out(results, fixed, run.shares(), numbered(rows), wall_s, words)
     return replace(
         view,
         saved_s=saved_s,
@@ -272,34 +266,44 @@ def _key(region: Region) -> tuple[str, str, str]:
     return region.kind, region.name, region.place
 
 
-def _shown(found: Regions, show_all: bool) -> int:
+def _shown(waiting: Waiting, show_all: bool) -> int:
     """Return how many regions are listed."""
     if show_all:
-        return len(found.regions)
-    worth = [found.percent(region.path_s) >= HIDDEN_BELOW_PERCENT for region in found.regions]
+        return len(waiting.regions)
+    length_s = waiting.length_s
+    worth = [_percent(region.path_s, length_s) >= HIDDEN_BELOW_PERCENT for region in waiting.regions]
     return min(sum(worth), LISTED_REGIONS)
 
 
+def _percent(seconds: float, length_s: float) -> float:
+    return 100 * seconds / length_s if length_s > 0 else 0.0
+
+
 def _laid_out(
-    results: Results, run: RunPath, found: Regions, rows: list[RegionRow], wall_s: float, words: str
+    results: Results,
+    waiting: Waiting,
+    path: PathShares,
+    rows: list[RegionRow],
+    wall_s: float,
+    words: str,
+    agreed_percent: float | None = None,
 ) -> PathView:
-    patterns = find_patterns(run.timeline, run.work, run.graph, run.meetings)
     return PathView(
         application=results.document.application,
         origin=results.document.origin,
         wall_s=wall_s,
-        length_s=run.path.length / _NS,
+        length_s=waiting.length_s,
         saved_s=None,
-        agreed_percent=None,
-        shares=shares_of(run.shares()),
+        agreed_percent=agreed_percent,
+        shares=shares_of(path),
         regions=rows,
-        hidden=len(found.regions) - len(rows),
-        waited_for=_blamed(found, ("kernel", "transfer")),
-        idle_for=_blamed(found, ("CPU", "call")),
-        threads_for=_most(found, [region.threads_s for region in found.regions]),
-        patterns=_pattern_rows(patterns, told=run.work.awaits is not None),
-        gpu=[_gpu_row(use) for use in patterns.gpu],
-        notes=_notes(run),
+        hidden=len(waiting.regions) - len(rows),
+        waited_for=_blamed(waiting, ("kernel", "transfer")),
+        idle_for=_blamed(waiting, ("CPU", "call")),
+        threads_for=_most(waiting, [region.threads_s for region in waiting.regions]),
+        patterns=_pattern_rows(waiting),
+        gpu=[_gpu_row(use) for use in waiting.gpu],
+        notes=_notes(waiting),
         results=words,
     )
 
@@ -311,21 +315,22 @@ def region_view(results: Results, wanted: str, words: str = "") -> RegionView:
         FfmError: No region, or more than one, has this name; or as for `path_view`.
     """
     document = results.document
-    run, _ = run_path(results)
-    found = find_regions(document, run)
-    numbers = _matching(found, wanted)
+    waiting = stored_waiting(results)
+    numbers = _matching(waiting, wanted)
     if len(numbers) > 1:
-        raise FfmError(f"{wanted!r} is part of several regions' names: {_listed(found, numbers)}. Give a number.")
+        raise FfmError(f"{wanted!r} is part of several regions' names: {_listed(waiting, numbers)}. Give a number.")
     number = numbers[0]
-    region = found.regions[number]
-    lasting = (run.path.end - run.path.begin) / _NS * found.shares_of_pieces(number)
+    region = waiting.regions[number]
+    run = run_path(results)
+    found = find_regions(document, run)
+    lasting = (run.path.end - run.path.begin) / _NS * found.shares_of_pieces(number, run.path)
     seconds = np.bincount(run.path.part, weights=lasting, minlength=max(Part) + 1)
     return RegionView(
         application=document.application,
         wall_s=document.wall_s,
-        region=_row(found, number),
+        region=_row(waiting, number),
         parts=[
-            Share(name, float(seconds[part]), found.percent(float(seconds[part])))
+            Share(name, float(seconds[part]), _percent(float(seconds[part]), waiting.length_s))
             for part, name in _PARTS.items()
             if seconds[part] > 0
         ],
@@ -352,21 +357,22 @@ def change_view(results: Results, changes: Sequence[str]) -> ChangeView:
         FfmError: A change is not written like that, or names no region; or as for `path_view`.
     """
     wanted = [_change(text) for text in changes]
-    document = results.document
-    run, _ = run_path(results)
-    found = find_regions(document, run)
-    faster = Faster.nothing(len(run.timeline))
-    listed, path_s, taken = [], 0.0, set[int]()
-    for name, factor in wanted:
-        numbers = _matching(found, name)
+    waiting, document = stored_waiting(results), results.document
+    named = [(_matching(waiting, name), factor) for name, factor in wanted]
+    taken = set[int]()
+    for numbers, _ in named:
         if again := taken.intersection(numbers):
-            raise FfmError(f"{_listed(found, sorted(again))} is changed twice: name each region once.")
+            raise FfmError(f"{_listed(waiting, sorted(again))} is changed twice: name each region once.")
         taken.update(numbers)
+    run = run_path(results)
+    found = find_regions(document, run)
+    faster, listed, path_s = Faster.nothing(len(run.timeline)), [], 0.0
+    for numbers, factor in named:
         faster = faster.also(found.faster(numbers, factor, run))
-        listed += [Change(_row(found, number), _told(factor)) for number in numbers]
-        path_s += sum(found.regions[number].path_s for number in numbers) * (1 - 1 / factor)
+        listed += [Change(_row(waiting, number), _told(factor)) for number in numbers]
+        path_s += found.less_on_path_s(numbers, factor)
     only = wanted[0][1] if len({factor for _, factor in wanted}) == 1 else math.inf
-    gain = _replayed(results, faster, only, path_s)
+    gain = _replayed(results, run, faster, only, path_s)
     return ChangeView(document.application, document.wall_s, listed, path_s, gain)
 
 
@@ -380,8 +386,8 @@ _PARTS = {
 }
 
 
-def _row(found: Regions, number: int, tenth_s: float | None = None, gone_s: float | None = None) -> RegionRow:
-    region = found.regions[number]
+def _row(waiting: Waiting, number: int) -> RegionRow:
+    region = waiting.regions[number]
     return RegionRow(
         number=number + 1,
         kind=region.kind,
@@ -390,73 +396,40 @@ def _row(found: Regions, number: int, tenth_s: float | None = None, gone_s: floa
         count=region.count,
         total_s=region.total_s,
         path_s=region.path_s,
-        path_percent=found.percent(region.path_s),
+        path_percent=_percent(region.path_s, waiting.length_s),
         blamed_s=region.blamed_s,
         threads_s=region.threads_s,
-        tenth_s=tenth_s,
-        gone_s=gone_s,
+        tenth_s=region.tenth_s,
+        gone_s=region.gone_s,
     )
 
 
-def _blamed(found: Regions, kinds: tuple[str, ...]) -> list[RegionRow]:
+def _blamed(waiting: Waiting, kinds: tuple[str, ...]) -> list[RegionRow]:
     """Return the regions of some kinds that are most to blame."""
-    return _most(found, [one.blamed_s if one.kind in kinds else 0.0 for one in found.regions])
+    return _most(waiting, [one.blamed_s if one.kind in kinds else 0.0 for one in waiting.regions])
 
 
-def _most(found: Regions, seconds: list[float]) -> list[RegionRow]:
+def _most(waiting: Waiting, seconds: list[float]) -> list[RegionRow]:
     """Return the regions with the most seconds."""
     ordered = sorted((number for number, each in enumerate(seconds) if each > 0), key=lambda number: -seconds[number])
-    return [_row(found, number) for number in ordered[:LISTED_BLAMED]]
+    return [_row(waiting, number) for number in ordered[:LISTED_BLAMED]]
 
 
 def _told(factor: float) -> float | None:
     return None if math.isinf(factor) else factor
 
 
-def _tried(results: Results, run: RunPath, found: Regions, number: int, shown: int) -> RegionRow:
-    """Return a region with what it would save if it were 10 % faster, and gone."""
-    if 2 * len(run.timeline) * shown > TRIED_ROWS:
-        return _row(found, number)
-    tenth_s, gone_s = (
-        _likely_s(results, found.faster([number], factor, run), factor, _less_on_path_s(found, [number], factor))
-        for factor in (TENTH, math.inf)
-    )
-    return _row(found, number, tenth_s, gone_s)
-
-
-def _less_on_path_s(found: Regions, numbers: list[int], factor: float) -> float:
-    """Return what becomes shorter of the path as it is if some regions become faster."""
-    return sum(found.regions[number].path_s for number in numbers) * (1 - 1 / factor)
-
-
 def _gain(results: Results, run: RunPath, found: Regions, numbers: list[int], factor: float) -> Gain:
-    less_s = _less_on_path_s(found, numbers, factor)
-    return _replayed(results, found.faster(numbers, factor, run), factor, less_s)
+    less_s = found.less_on_path_s(numbers, factor)
+    return _replayed(results, run, found.faster(numbers, factor, run), factor, less_s)
 
 
-def _replayed(results: Results, faster: Faster, factor: float, on_path_s: float) -> Gain:
+def _replayed(results: Results, run: RunPath, faster: Faster, factor: float, on_path_s: float) -> Gain:
     """Replay the run."""
     replayed = results.estimates.changed(faster)
     assert replayed is not None, "there is a path"
-    likely_s = _no_more_than_the_path(results, replayed.likely_s, factor, on_path_s)
+    likely_s = no_more_than_the_path(run, replayed.likely_s, factor, on_path_s)
     return Gain(_told(factor), likely_s, min(replayed.low_s, likely_s), replayed.high_s)
-
-
-def _likely_s(results: Results, faster: Faster, factor: float, on_path_s: float) -> float:
-    """Replay the run with the likely times of the GPU alone."""
-    likely_s = results.estimates.likely_change(faster)
-    assert likely_s is not None, "there is a path"
-    return _no_more_than_the_path(results, likely_s, factor, on_path_s)
-
-
-def _no_more_than_the_path(results: Results, likely_s: float, factor: float, on_path_s: float) -> float:
-    """What becomes faster, but stays, saves no more than it takes away from the path: the path is still as long as the
-    rest of it. Of several threads it is not known well enough who waits for whom to say so.
-    """
-    assert results.work is not None, "there is a path"
-    if len(results.work.process_of_thread) == 1 and not math.isinf(factor):
-        return min(likely_s, on_path_s)
-    return likely_s
 
 
 def _change(text: str) -> tuple[str, float]:
@@ -473,15 +446,15 @@ def _change(text: str) -> tuple[str, float]:
     return match["region"], float(match["factor"])
 
 
-def _matching(found: Regions, wanted: str) -> list[int]:
+def _matching(waiting: Waiting, wanted: str) -> list[int]:
     """Return the regions with a number, else those with a name or place, else those whose names contain the words."""
-    regions = found.regions
+    regions = waiting.regions
     if wanted == WHOLE_GPU:
         numbers = [number for number, region in enumerate(regions) if region.kind in ("kernel", "transfer")]
     elif wanted.isdecimal():
         numbers = [int(wanted) - 1] if 1 <= int(wanted) <= len(regions) else []
     else:
-        names = [_full_name(region) for region in regions]
+        names = [region.full_name for region in regions]
         exact = [number for number, region in enumerate(regions) if wanted in (region.name, region.place)]
         exact = [number for number, name in enumerate(names) if name == wanted] or exact
         numbers = exact or [number for number, name in enumerate(names) if wanted in name]
@@ -493,75 +466,47 @@ def _matching(found: Regions, wanted: str) -> list[int]:
     return numbers
 
 
-def _full_name(region: Region) -> str:
-    return f"{region.kind} {region.name} {region.place}".rstrip()
-
-
-def _listed(found: Regions, numbers: Sequence[int]) -> str:
-    first = "; ".join(f"{number + 1} ({_full_name(found.regions[number])})" for number in numbers[:5])
+def _listed(waiting: Waiting, numbers: Sequence[int]) -> str:
+    first = "; ".join(f"{number + 1} ({waiting.regions[number].full_name})" for number in numbers[:5])
     return first + (f"; and {len(numbers) - 5} more" if len(numbers) > 5 else "")
 
 
-def _pattern_rows(found: Patterns, *, told: bool) -> list[PatternRow]:
-    uneven = TOLD if told else "threads that ended before the last of those joined together"
+def _pattern_rows(waiting: Waiting) -> list[PatternRow]:
+    uneven = TOLD if waiting.told else "threads that ended before the last of those joined together"
+    on_kernels = f"waited for GPU work that was not over; {waiting.early_on_kernels_s:.3f} s of it while kernels ran"
     rows = [
-        PatternRow(
-            "early synchronization",
-            f"waited for GPU work that was not over; {found.early_on_kernels / _NS:.3f} s of it while kernels ran",
-            found.early.count,
-            found.early.lasting / _NS,
-        ),
-        PatternRow(
-            "late synchronization",
-            "a synchronization for work that was over",
-            found.late.count,
-            found.late.lasting / _NS,
-        ),
-        PatternRow(
-            "late transfer",
-            "a kernel could only begin after a transfer that no kernel hid",
-            found.late_transfer.count,
-            found.late_transfer.lasting / _NS,
-        ),
-        PatternRow(
-            "launch delay",
-            "from a launch to its kernel on an idle GPU",
-            found.launch_delay.count,
-            found.launch_delay.lasting / _NS,
-        ),
-        PatternRow(
-            "uneven threads",
-            uneven,
-            found.uneven.count,
-            found.uneven.lasting / _NS,
-        ),
+        ("early synchronization", on_kernels, waiting.early),
+        ("late synchronization", "a synchronization for work that was over", waiting.late),
+        ("late transfer", "a kernel could only begin after a transfer that no kernel hid", waiting.late_transfer),
+        ("launch delay", "from a launch to its kernel on an idle GPU", waiting.launch_delay),
+        ("uneven threads", uneven, waiting.uneven),
     ]
-    return [row for row in rows if row.count]
+    return [PatternRow(name, meaning, found.count, found.seconds) for name, meaning, found in rows if found.count]
 
 
-def _gpu_row(use: GpuUse) -> GpuRow:
+def _gpu_row(use: UsedGpu) -> GpuRow:
     return GpuRow(
         process=use.process + 1,
         device=use.device,
-        lasting_s=use.lasting / _NS,
-        idle_s=use.idle / _NS,
-        compute_idle_s=use.compute_idle / _NS,
-        unhidden_s=use.unhidden / _NS,
-        copy_overlap_s=use.copy_overlap / _NS,
+        lasting_s=use.lasting_s,
+        idle_s=use.idle_s,
+        compute_idle_s=use.compute_idle_s,
+        unhidden_s=use.unhidden_s,
+        copy_overlap_s=use.copy_overlap_s,
     )
 
 
-def _notes(run: RunPath) -> list[str]:
+def _notes(waiting: Waiting) -> list[str]:
     notes: list[str] = []
-    if run.work.awaits is not None:
+    if waiting.told:
         return notes
-    if run.work.processes > 1:
+    if waiting.processes > 1:
         notes.append(
             "The path is that of the process that ended last: what processes wait for from each other is not recorded."
         )
-    if len(run.work.process_of_thread) > run.work.processes:
+    if waiting.threads > waiting.processes:
         inferred = "Which thread goes on when another has waited is inferred"
-        if run.work.lives is None:
+        if not waiting.starts_recorded:
             inferred = "Which thread started, joined and followed which is inferred"
         notes.append(f"{inferred} from their times. Other waits between threads count as CPU work.")
     return notes

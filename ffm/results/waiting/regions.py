@@ -19,16 +19,17 @@ from numpy.typing import NDArray
 from ffm.model.faster import Faster
 from ffm.model.names import base_name, starts_a_thread
 from ffm.model.timeline import Kind
-from ffm.model.waiting.blame import Blame, find_blame
+from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.bounds import find_bounds
 from ffm.model.waiting.meeting_blame import Shared
 from ffm.model.waiting.path import Part, Path
-from ffm.report.places import frame_place, place, told_apart
-from ffm.report.waiting.sampled import REST, SampledFunction, SampledPair, Split, sampled_pairs
 from ffm.results.analysis_document import Analysis
 from ffm.results.call_sites import source_file
 from ffm.results.documents import Frame
-from ffm.results.run_path import RunPath
+from ffm.results.places import frame_place, place, told_apart
+from ffm.results.waiting.run_path import RunPath
+from ffm.results.waiting.sampled import REST, SampledFunction, SampledPair, Split, sampled_pairs
+from ffm.results.waiting_record import Region
 
 RegionKind = Literal["CPU", "call", "kernel", "transfer"]
 _Key = tuple[RegionKind, str, str]
@@ -43,30 +44,27 @@ _NS = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
-    """A part of the program. Seconds; `path_s` is how many of them are on the critical path."""
+class _Cells:
+    """The cells of the rows of a run, and of pieces of its path."""
 
-    kind: RegionKind
-    name: str
-    place: str
-    """`als.cu:120`, or `als.cu:120-188` for CPU work; empty if it is part of the name, or unknown."""
-    sites: tuple[int, ...]
-    """The sites of its calls or GPU work, from 0; for CPU work, of the calls before it."""
+    of_call: NDArray[np.int64]
+    """For each row, the cell of its call; -1 if there is none."""
+    of_gpu: NDArray[np.int64]
+    after: NDArray[np.int64]
+    """For each row, the cell of the CPU work after it."""
+    before: int
+    """The cell of what comes before a thread's first call."""
     count: int
-    total_s: float
-    path_s: float
-    blamed_s: float
-    """GPU work: how long the CPU waited for it. Others: how long the GPU was idle meanwhile, until the same thread gave
-    it work.
-    """
-    threads_s: float
-    """How long other threads of a team waited for it."""
-    passed_on_s: float
-    """How much more it is to blame for if blame for waiting is passed on to what was waited for."""
-    faster_bound_s: float
-    """As `ffm.model.waiting.bounds.Bounds.faster`; idle time of the GPU counts as waiting."""
-    even_bound_s: float
-    """As `ffm.model.waiting.bounds.Bounds.even`."""
+
+    def of_pieces(self, path: Path) -> NDArray[np.int64]:
+        """Return the cell of each piece of a path."""
+        cell = np.where(path.part == Part.GPU, self.of_gpu[path.row], self.of_call[path.row])
+        cell = np.where(path.part == Part.WORK, self.after[path.row], cell)
+        return np.asarray(np.where(path.part == Part.START, self.before, cell), np.int64)
+
+    def sums(self, path: Path) -> NDArray[np.float64]:
+        """Return the nanoseconds of a path in each cell."""
+        return _weighted(self.of_pieces(path), path.end - path.begin, self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,28 +75,23 @@ class Regions:
     of_call: NDArray[np.int64]
     """For each row, the region of its call; -1 if there is none."""
     of_gpu: NDArray[np.int64]
-    of_piece: NDArray[np.int64]
-    """For each piece of the path, its region; of several, the one that has most of it."""
     split: Split
     """How the cells of CPU work share out to regions."""
-    cell_after: NDArray[np.int64]
-    """For each row, the cell of the CPU work after it."""
-    cell_of_piece: NDArray[np.int64]
+    cells: _Cells
     lines: list[dict[int, int]]
     """For each region, the nanoseconds that were sampled in each of its lines."""
 
-    def percent(self, seconds: float) -> float:
-        """Return what percentage of the path some seconds are."""
-        length_s = sum(region.path_s for region in self.regions)
-        return 100 * seconds / length_s if length_s > 0 else 0.0
+    def less_on_path_s(self, numbers: Sequence[int], factor: float) -> float:
+        """Return what becomes shorter of the path as it is if some regions become faster."""
+        return sum(self.regions[number].path_s for number in numbers) * (1 - 1 / factor)
 
-    def shares_of_pieces(self, number: int) -> NDArray[np.float64]:
-        """Return which share of each piece of the path a region has, 0 to 1."""
-        return self.split.of_regions([number], self._cells)[self.cell_of_piece]
+    def of_pieces(self, path: Path) -> NDArray[np.int64]:
+        """Return the region of each piece of a path; of several, the one that has most of it; -1 if there is none."""
+        return np.append(self.split.largest(self.cells.count), -1)[self.cells.of_pieces(path)]
 
-    @property
-    def _cells(self) -> int:
-        return int(max(self.cell_after.max(initial=-1), self.cell_of_piece.max(initial=-1))) + 1
+    def shares_of_pieces(self, number: int, path: Path) -> NDArray[np.float64]:
+        """Return which share of each piece of a path a region has, 0 to 1."""
+        return self.split.of_regions([number], self.cells.count)[self.cells.of_pieces(path)]
 
     def faster(self, chosen: Sequence[int], factor: float, run: RunPath) -> Faster:
         """Return what takes less time if some regions become faster by a factor; infinity removes them.
@@ -107,7 +100,7 @@ class Regions:
         """
         timeline = run.timeline
         less = 1.0 - 1.0 / factor
-        work = self.split.of_regions(list(chosen), self._cells)[self.cell_after]
+        work = self.split.of_regions(list(chosen), self.cells.count)[self.cells.after]
         calls, gpu = np.isin(self.of_call, chosen), np.isin(self.of_gpu, chosen)
         return Faster(
             call=(np.where(calls, timeline.duration - timeline.wait, 0) * less).astype(np.int64),
@@ -119,14 +112,15 @@ class Regions:
 
 def find_regions(analysis: Analysis, run: RunPath) -> Regions:
     """Return the regions of a run with their times."""
-    path, blame = run.path, find_blame(run.timeline, run.work, run.graph, run.meetings)
     table = _Table(analysis, run)
     cells = table.cells
-    on_path = table.of_pieces(path)
-    cell_path_s = np.bincount(on_path, weights=(path.end - path.begin) / _NS, minlength=cells)
-    shares = _Shares.of(run, blame, table)
+    cell_path_s = np.zeros(cells.count)
+    for part in run.parts:
+        cell_path_s += cells.sums(part)
+    cell_path_s /= _NS
+    shares = _Shares.of(run, cells)
     cell_total_s, cell_counts = table.totals()
-    cell_total_s[table.before] += cell_path_s[table.before]
+    cell_total_s[cells.before] += cell_path_s[cells.before]
     split = table.split(cell_total_s * _NS)
     keys, count = table.keys, len(table.keys)
     path_s, total_s = split.spread(cell_path_s, count), split.spread(cell_total_s, count)
@@ -140,7 +134,7 @@ def find_regions(analysis: Analysis, run: RunPath) -> Regions:
             kind=keys[index][0],
             name=keys[index][1],
             place=_with_lines(keys[index][2], table.lines[index]),
-            sites=tuple(sorted(table.sites[index])),
+            sites=sorted(table.sites[index]),
             count=int(counts[index]),
             total_s=float(total_s[index]),
             path_s=float(path_s[index]),
@@ -155,15 +149,13 @@ def find_regions(analysis: Analysis, run: RunPath) -> Regions:
     place_in = np.full(count, -1, np.int64)
     place_in[listed] = np.arange(len(listed))
     split = split.renumbered(place_in)
-    number = np.append(split.largest(cells), -1)
+    number = np.append(split.largest(cells.count), -1)
     return Regions(
         regions,
-        number[table.of_call],
-        number[table.of_gpu],
-        number[on_path],
+        number[cells.of_call],
+        number[cells.of_gpu],
         split,
-        table.of_cpu,
-        on_path,
+        cells,
         [table.sampled_lines[index] for index in listed],
     )
 
@@ -186,7 +178,7 @@ class _Table:
         self.sampled_lines: list[dict[int, int]] = []
         self.sites: list[set[int]] = []
         site, works = run.timeline.site.astype(np.int64), run.graph.works
-        self.of_cpu = self._between_calls(site, len(analysis.sites))
+        after = self._between_calls(site, len(analysis.sites))
         of_site = np.full((2, len(analysis.sites)), -1, np.int64)
         working = set(np.unique(site[works]).tolist())
         transfers = set(np.unique(site[run.timeline.kind == Kind.TRANSFER]).tolist())
@@ -195,19 +187,14 @@ class _Table:
             if one in working:
                 kind: RegionKind = "transfer" if one in transfers else "kernel"
                 of_site[1, one] = self._cell(kind, *self._names.work(one), one)
-        self.of_call = of_site[0, site]
-        self.of_gpu = np.where(works, of_site[1, site], -1)
-        self.before = self._cell("CPU", BEFORE, "", int(site[0]))
+        before = self._cell("CPU", BEFORE, "", int(site[0]))
+        of_gpu = np.where(works, of_site[1, site], -1)
+        self.cells = _Cells(of_site[0, site], of_gpu, after, before, len(self._region_of_cell))
 
     @property
     def keys(self) -> list[_Key]:
         """The regions' kinds, names, and places without lines."""
         return list(self._regions)
-
-    @property
-    def cells(self) -> int:
-        """How many there are."""
-        return len(self._region_of_cell)
 
     def split(self, nanoseconds: NDArray[np.float64]) -> Split:
         """Return how the cells, which took so long, share out to regions; new ones are numbered."""
@@ -239,20 +226,15 @@ class _Table:
                 self.lines[region].add(line)
         return region
 
-    def of_pieces(self, path: Path) -> NDArray[np.int64]:
-        """Return the cell of each piece of a path."""
-        region = np.where(path.part == Part.GPU, self.of_gpu[path.row], self.of_call[path.row])
-        region = np.where(path.part == Part.WORK, self.of_cpu[path.row], region)
-        return np.asarray(np.where(path.part == Part.START, self.before, region), np.int64)
-
     def totals(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return the seconds of each cell, whether or not on the path, and how often it occurs."""
-        timeline, graph, count = self._run.timeline, self._run.graph, self.cells
+        timeline, graph, cells = self._run.timeline, self._run.graph, self.cells
+        count = cells.count
         total_s, counts = np.zeros(count), np.zeros(count, np.int64)
         for owner, lasting in (
-            (self.of_cpu, timeline.gap),
-            (self.of_call, timeline.duration - graph.waited),
-            (self.of_gpu, graph.gpu_end - graph.gpu_begin),
+            (cells.after, timeline.gap),
+            (cells.of_call, timeline.duration - graph.waited),
+            (cells.of_gpu, graph.gpu_end - graph.gpu_begin),
         ):
             has = (owner >= 0) & (lasting > 0)
             total_s += np.bincount(owner[has], weights=lasting[has] / _NS, minlength=count)
@@ -310,21 +292,21 @@ class _Shares:
     even: NDArray[np.float64]
 
     @classmethod
-    def of(cls, run: RunPath, blame: Blame, table: _Table) -> _Shares:
-        count, works = table.cells, run.graph.works
+    def of(cls, run: RunPath, cells: _Cells) -> _Shares:
+        count, works = cells.count, run.graph.works
+        blame = find_blame(run.timeline, run.work, run.graph, run.meetings)
 
         def of_work(nanoseconds: NDArray[np.int64]) -> NDArray[np.float64]:
-            return _weighted(table.of_gpu[works], nanoseconds[works], count)
+            return _weighted(cells.of_gpu[works], nanoseconds[works], count)
 
         def of_threads(shared: Shared) -> NDArray[np.float64]:
-            return _weighted(table.of_pieces(shared.pieces), shared.blame, count)
+            return _weighted(cells.of_pieces(shared.pieces), shared.blame, count)
 
-        lasting = blame.idle.end - blame.idle.begin
-        idle = _weighted(table.of_pieces(blame.idle), lasting, count)
+        idle = cells.sums(blame.idle)
         work, threads = of_work(blame.work), of_threads(blame.threads)
         passed_on = of_work(blame.work_passed_on) - work + of_threads(blame.passed_on) - threads
-        of_piece = table.of_pieces(blame.threads.pieces)
-        bounds = find_bounds(run.timeline, run.graph, table.of_gpu, run.meetings, blame.threads, of_piece, count)
+        of_piece = cells.of_pieces(blame.threads.pieces)
+        bounds = find_bounds(run.timeline, run.graph, cells.of_gpu, run.meetings, blame.threads, of_piece, count)
         return cls(work + idle, threads, passed_on.clip(0), bounds.faster + idle, bounds.even.astype(np.float64))
 
 

@@ -1,0 +1,106 @@
+"""Sites and frames of an analysis in the form that readers see. Sites are numbered from 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import PurePath
+
+from ffm.results.analysis_document import Analysis, Site
+from ffm.results.call_sites import source_file
+from ffm.results.documents import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A site in one line. `place` is `als.cu:738`, or `libcufft.so+0x201f0` if lines are unknown."""
+
+    site: int
+    call: str
+    caller: str
+    place: str
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.call} {self.place} (site {self.site})"
+
+
+@dataclass(frozen=True, slots=True)
+class StackFrame:
+    """One frame of a stack, innermost first. `place` is as in `Place`."""
+
+    function: str
+    place: str
+    file: str
+    line: int
+    inlined: bool
+
+
+def frame_place(analysis: Analysis, frame: Frame) -> str:
+    """Return file and line of a frame, or else module and offset; in a profiler's trace, which may have neither, the
+    function.
+    """
+    if frame.file and frame.line:
+        return f"{PurePath(source_file(frame.file)).name}:{frame.line}"
+    if not frame.offset and not _file_of(analysis, frame):
+        return f"({frame.function})"
+    if 0 <= frame.module < len(analysis.modules):
+        return f"{PurePath(_file_of(analysis, frame)).name}+{frame.offset:#x}"
+    return f"{frame.offset:#x}"
+
+
+def _file_of(analysis: Analysis, frame: Frame) -> str:
+    return analysis.modules[frame.module].path if 0 <= frame.module < len(analysis.modules) else ""
+
+
+def place(analysis: Analysis, index: int) -> Place:
+    """Return the site with an index of the document."""
+    site = analysis.sites[index]
+    return Place(index + 1, site.call, site.caller, _site_place(analysis, site), site.file, site.line)
+
+
+def _site_place(analysis: Analysis, site: Site) -> str:
+    if site.file and site.line:
+        return f"{PurePath(site.file).name}:{site.line}"
+    frames = analysis.stacks[site.stack].frames if 0 <= site.stack < len(analysis.stacks) else []
+    for frame in frames:
+        if frame.function == site.caller:
+            return frame_place(analysis, frame)
+    return frame_place(analysis, frames[0]) if frames else "unknown place"
+
+
+def told_apart(analysis: Analysis, indices: Iterable[int]) -> dict[int, str]:
+    """Distinguish sites that share call and place with another one, by where they are called from: ` from
+    solver.cu:57`.
+
+    The text names the step of the call path outwards to `main` at which most of them differ. Sites without a path are
+    told apart by number.
+    """
+    alike: dict[tuple[str, str], list[int]] = {}
+    for index in dict.fromkeys(indices):
+        where = place(analysis, index)
+        alike.setdefault((where.call, where.place), []).append(index)
+    found: dict[int, str] = {}
+    for (_, own), sites in alike.items():
+        ways = [_way(analysis, index, own) for index in sites]
+        steps = list(zip_longest(*ways, fillvalue=""))
+        most = max(steps, key=lambda step: len(set(step)), default=())
+        if len(set(most)) > 1:
+            found.update({index: f" from {step}" for index, step in zip(sites, most, strict=True) if step})
+    return found
+
+
+def _way(analysis: Analysis, index: int, own: str) -> list[str]:
+    """Return the places on a site's stack, outwards from the call's own place."""
+    places = [frame.place for frame in stack_frames(analysis, index)]
+    return places[places.index(own) + 1 :] if own in places else places
+
+
+def stack_frames(analysis: Analysis, index: int) -> list[StackFrame]:
+    """Return the whole call stack of a site, innermost frame first."""
+    return [
+        StackFrame(frame.function, frame_place(analysis, frame), frame.file, frame.line, frame.inlined)
+        for frame in analysis.stacks[analysis.sites[index].stack].frames
+    ]

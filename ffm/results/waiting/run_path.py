@@ -1,0 +1,151 @@
+"""The critical path of a run: found by stage 5, written beside the timeline, and read from there by the views."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.errors import FfmError
+from ffm.model.device import DeviceWork
+from ffm.model.gpu_times.inference import GpuTimes, Inference
+from ffm.model.replay import Replay
+from ffm.model.timeline import Kind, Timeline
+from ffm.model.waiting.fixed import Fixed
+from ffm.model.waiting.graph import Graph, Threads, build_graph
+from ffm.model.waiting.meetings import Meetings, joined_teams, told_meetings
+from ffm.model.waiting.path import (
+    Part,
+    Path,
+    Places,
+    Stretches,
+    agreement,
+    cut_in_parts,
+    cut_path,
+    find_stretches,
+    places_of,
+)
+from ffm.results.analysis_document import PathShares
+from ffm.results.stored import Results
+from ffm.results.waiting.files import read_graph, read_meetings, read_stretches
+from ffm.results.waiting_record import Waiting
+
+
+@dataclass(frozen=True)
+class RunPath:
+    """What a run waited for."""
+
+    timeline: Timeline
+    work: DeviceWork
+    graph: Graph
+    meetings: Meetings
+    """Where threads waited for each other."""
+    stretches: Stretches
+
+    @classmethod
+    def found(
+        cls, timeline: Timeline, work: DeviceWork, inference: Inference, times: GpuTimes, threads: Threads
+    ) -> RunPath:
+        """Find it, with one of the inference's timelines of the GPU."""
+        met = joined_teams(timeline, threads) if work.awaits is None else told_meetings(timeline, work.awaits)
+        graph = build_graph(timeline, work, inference, times)
+        return cls(timeline, work, graph, met, find_stretches(timeline, work, graph, threads, met))
+
+    @functools.cached_property
+    def path(self) -> Path:
+        """The path by rows. Of a long run, this takes more memory than anything else: see `parts`."""
+        return cut_path(self.timeline, self.work, self.graph, self.stretches)
+
+    @property
+    def parts(self) -> Iterator[Path]:
+        """The path part by part; no more than one of them is in memory."""
+        return cut_in_parts(self.timeline, self.work, self.graph, self.stretches)
+
+    def shares(self, agreed: float | None = None) -> PathShares:
+        """Return the path's seconds by kind of time; `agreed` as there."""
+        seconds = sum((_nanoseconds(self.timeline, part) for part in self.parts), np.zeros(len(Part) + 1)) / 1e9
+        return PathShares(
+            cpu_s=float(seconds[Part.START] + seconds[Part.WORK]),
+            calls_s=float(seconds[Part.CALL]),
+            kernels_s=float(seconds[Part.GPU]),
+            transfers_s=float(seconds[len(Part)]),
+            overhead_s=float(seconds[Part.REST]),
+            unknown_s=float(seconds[Part.UNKNOWN]),
+            agreed=agreed,
+        )
+
+
+def _nanoseconds(timeline: Timeline, path: Path) -> NDArray[np.float64]:
+    """Return the nanoseconds of a path by `Part` and, last, those of the GPU's transfers.
+
+    The sums are exact far beyond the length of any run.
+    """
+    transfer = (path.part == Part.GPU) & (timeline.kind[path.row] == Kind.TRANSFER)
+    kind = np.where(transfer, len(Part), path.part)
+    return np.bincount(kind, weights=path.end - path.begin, minlength=len(Part) + 1).astype(np.float64)
+
+
+def likely_path(timeline: Timeline, work: DeviceWork, inference: Inference, threads: Threads) -> RunPath:
+    """Find the critical path with the likely timeline of the GPU."""
+    return RunPath.found(timeline, work, inference, inference.likely, threads)
+
+
+def fixed_path(fixed: Fixed, replay: Replay) -> RunPath:
+    """Find the critical path of a run as it would be after its fixes."""
+    return RunPath.found(fixed.timeline, fixed.work, fixed.inference, fixed.times, replay.threads)
+
+
+def agreed_share(
+    timeline: Timeline, work: DeviceWork, inference: Inference, threads: Threads, likely: Places
+) -> float | None:
+    """Return on how much of the likely path all timelines of the GPU agree, 0 to 1; None if its times were recorded."""
+    if work.began is not None:
+        return None
+    places = [likely]
+    for times in (inference.slow, inference.fast):
+        places.append(places_of(RunPath.found(timeline, work, inference, times, threads).stretches))
+    return agreement(places)
+
+
+def run_path(results: Results) -> RunPath:
+    """Return the critical path of a run, as stage 5 found it.
+
+    Raises:
+        FfmError: The results contain totals instead of single operations, or none.
+        DocumentError: The timeline next to the document, or what belongs to it, cannot be read.
+    """
+    work = results.work
+    if work is None:
+        raise _no_operations(results)
+    document, timeline, folder = results.document, results.timeline, results.folder
+    if not len(timeline):
+        raise _no_calls(results)
+    graph = read_graph(document, folder, len(timeline))
+    meetings = read_meetings(document, folder, len(work.process_of_thread))
+    return RunPath(timeline, work, graph, meetings, read_stretches(document, folder, timeline, work))
+
+
+def stored_waiting(results: Results) -> Waiting:
+    """Return what the run waited for besides, as stage 5's document says it; this reads no timeline.
+
+    Raises:
+        FfmError: The results contain totals instead of single operations, or none.
+    """
+    waiting = results.document.waiting
+    if waiting is not None:
+        return waiting
+    raise _no_operations(results) if results.work is None else _no_calls(results)
+
+
+def _no_operations(results: Results) -> FfmError:
+    return FfmError(
+        f"{results.folder} contains totals per call stack, not single operations, so nothing shows what waited for "
+        "what. Measure the program with `ffm run`."
+    )
+
+
+def _no_calls(results: Results) -> FfmError:
+    return FfmError(f"{results.document.application} made no traced call, so there is no path to show.")

@@ -1,0 +1,84 @@
+"""What `ffm path` says of a run, as a record that stage 5 writes into its document."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from ffm.model.waiting.patterns import GpuUse, Pattern, find_patterns
+from ffm.results.analysis_document import Analysis
+from ffm.results.estimates import Estimates
+from ffm.results.waiting.regions import Regions, find_regions
+from ffm.results.waiting.run_path import RunPath
+from ffm.results.waiting_record import Occurring, Region, UsedGpu, Waiting
+
+TENTH = 1 / 0.9
+"""The factor of what is 10 % faster."""
+
+TRIED_ROWS = 6_000_000
+"""At most so many rows are replayed for what faster regions would save, those with most seconds on the path first."""
+
+TRIED_REGIONS = 20
+"""And at most so many regions."""
+
+_NS = 1e9
+
+
+def summarize(analysis: Analysis, run: RunPath, estimates: Estimates | None = None) -> Waiting:
+    """Return what a run waited for. With `estimates`, also what its first regions would save if they were faster."""
+    found = find_regions(analysis, run)
+    regions = found.regions
+    if estimates is not None:
+        tried = min(TRIED_REGIONS, TRIED_ROWS // (2 * max(len(run.timeline), 1)), len(regions))
+        regions = [_tried(estimates, run, found, number) for number in range(tried)] + regions[tried:]
+    patterns = find_patterns(run.timeline, run.work, run.graph, run.meetings)
+    return Waiting(
+        regions=regions,
+        early=_occurring(patterns.early),
+        early_on_kernels_s=patterns.early_on_kernels / _NS,
+        late=_occurring(patterns.late),
+        late_transfer=_occurring(patterns.late_transfer),
+        launch_delay=_occurring(patterns.launch_delay),
+        uneven=_occurring(patterns.uneven),
+        gpu=[_used(use) for use in patterns.gpu],
+        told=run.work.awaits is not None,
+        starts_recorded=run.work.lives is not None,
+        processes=run.work.processes,
+        threads=len(run.work.process_of_thread),
+    )
+
+
+def _occurring(pattern: Pattern) -> Occurring:
+    return Occurring(count=pattern.count, seconds=pattern.lasting / _NS)
+
+
+def _used(use: GpuUse) -> UsedGpu:
+    return UsedGpu(
+        process=use.process,
+        device=use.device,
+        lasting_s=use.lasting / _NS,
+        idle_s=use.idle / _NS,
+        compute_idle_s=use.compute_idle / _NS,
+        unhidden_s=use.unhidden / _NS,
+        copy_overlap_s=use.copy_overlap / _NS,
+    )
+
+
+def _tried(estimates: Estimates, run: RunPath, found: Regions, number: int) -> Region:
+    """Return a region with what it would save if it were 10 % faster, and gone."""
+    saved = []
+    for factor in (TENTH, math.inf):
+        likely_s = estimates.likely_change(found.faster([number], factor, run))
+        assert likely_s is not None, "there is a path"
+        saved.append(no_more_than_the_path(run, likely_s, factor, found.less_on_path_s([number], factor)))
+    return msgspec.structs.replace(found.regions[number], tenth_s=saved[0], gone_s=saved[1])
+
+
+def no_more_than_the_path(run: RunPath, likely_s: float, factor: float, on_path_s: float) -> float:
+    """What becomes faster, but stays, saves no more than it takes away from the path: the path is still as long as the
+    rest of it. Of several threads it is not known well enough who waits for whom to say so.
+    """
+    if len(run.work.process_of_thread) == 1 and not math.isinf(factor):
+        return min(likely_s, on_path_s)
+    return likely_s
