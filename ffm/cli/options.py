@@ -102,6 +102,18 @@ def scheduler_option(command: Decorated) -> Decorated:
     )(command)
 
 
+def memory_option(command: Decorated) -> Decorated:
+    """`--memory MIB`, for the analysis."""
+    return click.option(
+        "--memory",
+        "memory_mib",
+        type=click.IntRange(min=0),
+        metavar="MIB",
+        help="How much memory the analysis takes before it keeps its columns in files in the results folder, which "
+        "changes no result. [default: half of what is free]",
+    )(command)
+
+
 def last_option(command: Decorated) -> Decorated:
     """`--last DURATION`, for programs that never end."""
     return click.option(

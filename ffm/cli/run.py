@@ -15,6 +15,7 @@ from ffm.cli.options import (
     for_option,
     last_option,
     limit_options,
+    memory_option,
     portion_options,
     require_time,
     scheduler_option,
@@ -39,6 +40,7 @@ LIMITED_SUFFIX = "-sites"
 @detach_option
 @last_option
 @scheduler_option
+@memory_option
 @click.option("--watch", type=click.Choice(["pages", "trace"]), help="How stage 3 observes accesses. [default: pages]")
 @click.option(
     "--no-ordinary-memory", is_flag=True, help="Assume that no kernel accesses ordinary host memory by its address."
@@ -83,6 +85,7 @@ def run(
     detach: bool,
     last_s: float | None,
     scheduler: str | None,
+    memory_mib: int | None,
     watch: str | None,
     no_ordinary_memory: bool,
     files: tuple[Path, ...],
@@ -109,7 +112,7 @@ def run(
         raise FfmError("name the program to measure: `ffm run ./program ARGUMENTS`.")
     given = {"results": results, "timeout": timeout, "accept_status": accept_status, "watch": watch}
     given |= {"window": window, "ranges": ranges, "iterations": iterations}
-    given |= {"for": None if for_s is None else f"{for_s:g}s", "scheduler": scheduler}
+    given |= {"for": None if for_s is None else f"{for_s:g}s", "scheduler": scheduler, "memory": memory_mib}
     settings |= {name: str(value) for name, value in given.items() if value is not None}
     if no_ordinary_memory:
         settings["ordinary_memory"] = "no"

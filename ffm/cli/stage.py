@@ -14,6 +14,7 @@ from ffm.cli.options import (
     detach_option,
     for_option,
     last_option,
+    memory_option,
     portion_options,
     require_all,
     require_time,
@@ -211,8 +212,9 @@ def sync_use(
 @stage.command()
 @_results
 @scheduler_option
+@memory_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def analysis(results: Path | None, scheduler: str | None, command: tuple[str, ...]) -> None:
+def analysis(results: Path | None, scheduler: str | None, memory_mib: int | None, command: tuple[str, ...]) -> None:
     """5: join the runs, model what fixes would save, and write the results.
 
     Select the results by COMMAND, the measured program, or by --results.
@@ -234,7 +236,8 @@ def analysis(results: Path | None, scheduler: str | None, command: tuple[str, ..
         )
     with running("analysis", str(results)) as line, writing_to(results, "ffm stage analysis"):
         with spread_over(scheduler, results) as spread:
-            found = run_analysis(ResultsFolder(results), spread.replays)
+            memory_bytes = None if memory_mib is None else memory_mib << 20
+            found = run_analysis(ResultsFolder(results), spread.replays, memory_bytes)
         # Without --results, the newest folder below ./results is shown, which is this one.
         chosen = "" if results.parent == Path("results") else f" --results {shlex.quote(str(results))}"
         places = sum(1 for site in found.sites if site.problem_count)

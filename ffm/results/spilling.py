@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.results.free_memory import free_bytes
+
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
@@ -24,12 +26,12 @@ ROW_BYTES = 300
 """What the analysis takes for an operation at its peak, in memory alone (docs/benchmarks.md)."""
 
 SHARE = 0.5
-"""Of the machine's memory that the analysis may take before columns go to files."""
+"""Of the free memory that the analysis takes, unless told otherwise, before columns go to files."""
 
 
-def rows_in_memory() -> int:
-    """Return how many operations the analysis keeps in memory on this machine."""
-    return int(SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / ROW_BYTES)
+def rows_in_memory(memory_bytes: int | None = None) -> int:
+    """Return how many operations the analysis keeps in so much memory; by default, in its share of what is free."""
+    return int((SHARE * free_bytes() if memory_bytes is None else memory_bytes) / ROW_BYTES)
 
 
 @dataclass(frozen=True, slots=True)

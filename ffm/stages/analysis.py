@@ -109,11 +109,13 @@ class _Joined:
     """How long the GPU worked, in nanoseconds, if stage 3 timed the same operation; otherwise -1."""
 
 
-def run_analysis(folder: ResultsFolder, elsewhere: Elsewhere | None = None, most_rows: int | None = None) -> Analysis:
+def run_analysis(
+    folder: ResultsFolder, elsewhere: Elsewhere | None = None, memory_bytes: int | None = None
+) -> Analysis:
     """Write `analysis.json` and the model's timeline from the documents of stages 1 to 4.
 
-    `elsewhere` as for `ffm.model.replay.Replay`. Columns of more than `most_rows` lie in files; by default, as many are
-    in memory as the machine has room for.
+    `elsewhere` as for `ffm.model.replay.Replay`. If a run needs more than `memory_bytes`, its columns lie in files; by
+    default, that is a share of the free memory.
 
     Raises:
         DocumentError: A document or table of an earlier stage is missing, damaged, or of another program.
@@ -137,7 +139,7 @@ def run_analysis(folder: ResultsFolder, elsewhere: Elsewhere | None = None, most
     require_same_portion([tracing, memory, sync_use])
     on = begin_run(folder.root, "analysis", agreeing(folder.root, stages))
     own = own_baseline and own_tracing and own_memory and own_sync_use
-    spilling = Spilling(folder.root, rows_in_memory() if most_rows is None else most_rows)
+    spilling = Spilling(folder.root, rows_in_memory(memory_bytes))
     findings = _findings(folder, on, baseline, tracing, memory, sync_use, spilling)
     return write_results(findings, folder.root, own=own, elsewhere=elsewhere, spilling=spilling)
 

@@ -22,6 +22,7 @@ NAMES = (
     "arguments",
     "for",
     "iterations",
+    "memory",
     "ordinary_memory",
     "ranges",
     "results",
@@ -72,11 +73,14 @@ class Settings:
     """For how long stages 1 and 2 measure it, and those after it as much; None until it ends."""
     scheduler: str
     """The address of the Dask scheduler whose workers share stage 5; empty for this machine alone."""
+    memory_mib: int | None
+    """How much memory stage 5 takes before it keeps columns in files; None for a share of what is free."""
 
     @property
     def analysis_options(self) -> list[str]:
         """Options of stage 5."""
-        return [f"--scheduler={self.scheduler}"] if self.scheduler else []
+        limit = [] if self.memory_mib is None else [f"--memory={self.memory_mib}"]
+        return ([f"--scheduler={self.scheduler}"] if self.scheduler else []) + limit
 
     @property
     def lasting(self) -> list[str]:
@@ -118,6 +122,7 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
         *_portion(given),
         _for(given),
         _text(given, "scheduler"),
+        _memory(given),
     )
 
 
@@ -211,6 +216,15 @@ def _timeout(given: Mapping[str, Any]) -> float | None:
     if not 0 < seconds < math.inf:
         raise SettingsError(f"timeout is a number of seconds above 0, not {value}.")
     return seconds
+
+
+def _memory(given: Mapping[str, Any]) -> int | None:
+    if "memory" not in given:
+        return None
+    value = given["memory"]
+    if isinstance(value, bool) or not str(value).isdecimal():
+        raise SettingsError(f"memory is a number of MiB from 0, not {value}.")
+    return int(value)
 
 
 def _accepted(given: Mapping[str, Any]) -> int:

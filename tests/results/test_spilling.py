@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from test_results import loop_timeline
 from test_results_replay import measured
 
-from ffm.results.spilling import Spilling, rows_in_memory
+from ffm.results.spilling import Spilling
 from ffm.stages.findings import analyse
 
 
@@ -67,8 +66,3 @@ def test_the_analysis_is_the_same_to_the_nanosecond(tmp_path: Path) -> None:
     other, other_membership = analyse(moved, None, spilling)
     assert other == analysis
     assert (other_membership.line == membership.line).all()
-
-
-def test_a_machine_with_a_gibibyte_keeps_a_million_operations_in_memory() -> None:
-    gibibytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1 << 30)
-    assert 1_000_000 * gibibytes < rows_in_memory() < 3_000_000 * gibibytes
