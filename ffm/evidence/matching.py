@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.evidence.matching_kernels import Identities, match_in_step
+from ffm.model.compiled import run
 from ffm.model.grouping import SPARE, numbered
 from ffm.results.columns import LONGEST, Columns
 from ffm.results.documents import Stack
@@ -49,6 +51,8 @@ class Alignment:
 
         The table must be one of those that were aligned.
         """
+        if self._span == 1:
+            return rows_of(table, self._among)
         place = np.searchsorted(self._lines, _lines_of(table, self._span))
         thread = self._paired[place] if len(place) else table["thread"]
         return rows_of({**table, "thread": thread}, self._among)
@@ -72,6 +76,17 @@ def rows_of(wanted: Columns, among: Columns) -> NDArray[np.int64]:
     result = np.full(len(wanted["stack"]), -1, np.int64)
     if count == 0 or len(result) == 0:
         return result
+    tables = (Identities(*(table[name] for name in IDENTITY)) for table in (wanted, among))
+    if run(match_in_step, len(result), *tables, result):
+        left = np.flatnonzero(result < 0)
+        result[left] = _looked_up({name: wanted[name][left] for name in IDENTITY}, among)
+    return result
+
+
+def _looked_up(wanted: Columns, among: Columns) -> NDArray[np.int64]:
+    """Return what `rows_of` does, in whatever order the rows of both tables are."""
+    count = len(among["stack"])
+    result = np.full(len(wanted["stack"]), -1, np.int64)
     number, _ = numbered(*(np.concatenate([among[name], wanted[name]]) for name in CALLER))
     most = np.zeros(int(number.max()) + 1, np.int64)
     np.maximum.at(most, number[:count], among["occurrence"] + 1)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ffm.evidence.matching import align
+from ffm.evidence.matching import align, rows_of
 from ffm.evidence.operations import occurrences
 from ffm.results.columns import Columns
 
@@ -80,3 +80,17 @@ def test_nothing_is_found_in_an_empty_run_or_table() -> None:
     some, nothing = run_of((0, 1, 5)), run_of()
     assert align([some, nothing], nothing).rows(some).tolist() == [-1]
     assert align([nothing], some).rows(nothing).tolist() == []
+
+
+@given(st.data())
+def test_rows_are_found_in_whatever_order_they_come_and_whatever_is_missing(data: st.DataObject) -> None:
+    calls = data.draw(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 3)), max_size=40))
+    trace = run_of(*sorted(calls, key=lambda call: call[:2]))
+    rows = data.draw(st.permutations(range(len(calls))) if data.draw(st.booleans()) else st.just(range(len(calls))))
+    kept = [row for row in rows if data.draw(st.integers(0, 3))]
+    known = data.draw(st.permutations(range(len(calls)))) if data.draw(st.booleans()) else list(range(len(calls)))
+    known = known[: data.draw(st.integers(0, len(calls)))]
+    among = {name: column[known] for name, column in trace.items()}
+    wanted = {name: column[kept] for name, column in trace.items()}
+    place = {row: number for number, row in enumerate(known)}
+    assert rows_of(wanted, among).tolist() == [place.get(row, -1) for row in kept]

@@ -1,0 +1,80 @@
+"""The pass that finds the operations of one run in another's (`ffm.evidence.matching`), in the part of Python that
+Numba compiles. As in `ffm.model.kernels`, nothing is compiled here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from ffm.model.compiled import inner, zero
+
+Columns = NDArray[Any]
+
+MOST_MISSED = 8
+"""So many rows are looked for to the end of their thread without success. Then the tables differ too much."""
+
+
+class Identities(NamedTuple):
+    """What identifies each row of a table."""
+
+    process: Columns
+    thread: Columns
+    stack: Columns
+    occurrence: Columns
+
+
+def match_in_step(wanted: Identities, among: Identities, rows: Columns) -> int:
+    """Fill in, for each wanted row, the row of `among` with the same identity, going through both tables at once.
+
+    That finds what comes in the same order in both, thread by thread: runs of one program mostly do. What it does not
+    find gets -1. `among` is sorted by process and thread; if not, less is found. Returns how many were not found.
+    """
+    place = missed = unsure = zero()
+    for row in range(len(rows)):
+        if row == 0 or not same_thread(wanted, row, wanted, row - 1):
+            place = first_of_thread(wanted, row, among)
+        ahead = place
+        if missed < MOST_MISSED:
+            while ahead < len(among.stack) and same_thread(wanted, row, among, ahead):
+                if is_same_call(wanted, row, among, ahead):
+                    break
+                ahead += 1
+        if ahead < len(among.stack) and is_same_call(wanted, row, among, ahead):
+            rows[row] = ahead
+            place = ahead + 1
+        else:
+            rows[row] = -1
+            missed += 1
+            unsure += 1
+    return unsure
+
+
+@inner
+def same_thread(some: Identities, row: int, others: Identities, place: int) -> bool:
+    """Return whether two rows are of the same thread."""
+    return bool(some.process[row] == others.process[place] and some.thread[row] == others.thread[place])
+
+
+@inner
+def is_same_call(some: Identities, row: int, others: Identities, place: int) -> bool:
+    """Return whether two rows have the same identity."""
+    alike = some.occurrence[row] == others.occurrence[place] and some.stack[row] == others.stack[place]
+    return bool(alike and same_thread(some, row, others, place))
+
+
+@inner
+def first_of_thread(wanted: Identities, row: int, among: Identities) -> int:
+    """Return the first row of the thread of a wanted row, by a binary search."""
+    process, thread = wanted.process[row], wanted.thread[row]
+    low = zero()
+    high = len(among.stack)
+    while low < high:
+        middle = (low + high) // 2
+        before = among.process[middle] < process or (among.process[middle] == process and among.thread[middle] < thread)
+        if before:
+            low = middle + 1
+        else:
+            high = middle
+    return low
