@@ -13,9 +13,6 @@ from ffm.model.compiled import PLAIN_ROWS, compiled, inner
 PART_ROWS = 1 << 15
 """Rows of a part: a few columns of it fit into a processor's cache."""
 
-CHUNK = 1 << 20
-"""Rows that are looked at together: bounds temporary memory."""
-
 SPARE = 1 << 16
 """Values are looked up in a table if that has at most this many places more than there are rows."""
 
@@ -62,11 +59,12 @@ def _numbered(column: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64
     if count <= PLAIN_ROWS:
         _, first, number = np.unique(column, return_index=True, return_inverse=True)
         return number.reshape(-1).astype(np.int64, copy=False), first.astype(np.int64, copy=False)
-    least, most = int(column.min()), int(column.max())
-    if most - least < count + SPARE:
-        if column.dtype == np.uint64:
-            return _by_table((column - np.uint64(least)).astype(np.int64), most - least + 1)
-        return _by_table(column.astype(np.int64) - least, most - least + 1)
+    least, most = column.min(), column.max()
+    if least == most:
+        return np.zeros(count, np.int64), np.zeros(1, np.int64)
+    if int(most) - int(least) < count + SPARE:
+        places = np.empty(count, np.int64)
+        return places, compiled(_by_table)(column, least, int(most) - int(least) + 1, places)
     number, first = compiled(_by_hash)(column.astype(np.uint64))
     order = np.argsort(column[first], kind="stable")
     rank = np.empty(len(order), np.int64)
@@ -74,19 +72,26 @@ def _numbered(column: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64
     return rank[number], first[order]
 
 
-def _by_table(places: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number values from 0 to below `size`, in place."""
+def _by_table(column: Integers, least: Any, size: int, number: Integers) -> Integers:
+    """Number the values of a column, which are from `least` on and below `least + size`, in their order; return the
+    first row of each.
+    """
     row_of = np.full(size, -1, np.int64)
-    for begin in range((len(places) - 1) // CHUNK * CHUNK, -1, -CHUNK):
-        part = places[begin : begin + CHUNK]
-        row_of[part[::-1]] = np.arange(begin + len(part) - 1, begin - 1, -1)  # of equal places, the last one stays
-    present = row_of >= 0
-    if not present.all():
-        rank = np.cumsum(present) - 1
-        for begin in range(0, len(places), CHUNK):
-            part = places[begin : begin + CHUNK]
-            part[:] = rank[part]
-    return places, row_of[present]
+    for row in range(len(column)):
+        number[row] = np.int64(column[row] - least)
+        if row_of[number[row]] < 0:
+            row_of[number[row]] = row
+    first = np.empty(size, np.int64)
+    found = 0
+    for place in range(size):
+        if row_of[place] >= 0:
+            first[found] = row_of[place]
+            row_of[place] = found
+            found += 1
+    if found < size:
+        for row in range(len(column)):
+            number[row] = row_of[number[row]]
+    return first[:found]
 
 
 def _by_hash(column: Integers) -> tuple[Integers, Integers]:
@@ -143,13 +148,35 @@ def ranks_within(number: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
     return ranks
 
 
-def sorted_within(number: NDArray[np.int64], value: NDArray[Any], groups: int) -> NDArray[Any]:
-    """Return the values by group, sorted within each."""
+def sorted_within(
+    number: NDArray[np.int64], value: NDArray[Any], groups: int, *ranks: NDArray[np.int64]
+) -> NDArray[Any]:
+    """Return the values by group, sorted within each.
+
+    With `ranks`, shape (groups,) each, only the values at these places of the groups need to be where sorting puts
+    them, which takes linear time.
+    """
     if groups > RADIX_GROUPS:
         return value[np.lexsort((value, number))]
-    ordered = value[grouped(number, groups)]
+    counts = np.bincount(number, minlength=groups)
+    if len(number) <= PLAIN_ROWS:
+        ordered = value[grouped(number, groups)]
+    else:
+        ordered = np.empty_like(value)
+        compiled(_place_by_group)(number, value, np.cumsum(counts) - counts, ordered)
     end = 0
-    for count in np.bincount(number, minlength=groups).tolist():
+    for group, count in enumerate(counts.tolist()):
         begin, end = end, end + count
-        ordered[begin:end].sort()
+        if not ranks:
+            ordered[begin:end].sort()
+        elif count > 1:
+            ordered[begin:end].partition([int(rank[group]) for rank in ranks])
     return ordered
+
+
+def _place_by_group(number: Integers, value: Integers, free: Integers, ordered: Integers) -> None:
+    """Put the values by group; `free` is where each group begins, and is used up."""
+    for row in range(len(number)):
+        group = number[row]
+        ordered[free[group]] = value[row]
+        free[group] += 1

@@ -79,6 +79,11 @@ ENDLESS_NS = 1 << 50
 """
 
 
+_ENQUEUES = np.zeros(max(Action) + 1, np.bool_)
+_ENQUEUES[[Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.SET_AND_WAIT]] = True
+"""Whether each `Action` puts work on the GPU."""
+
+
 @dataclass(frozen=True, slots=True)
 class GpuTimes:
     """One timeline of the GPU. Columns parallel to those of the timeline, in nanoseconds."""
@@ -302,7 +307,7 @@ def _alone(work: DeviceWork, shown: _Shown, part: slice) -> NDArray[np.int64]:
 
 
 def _enqueues(work: DeviceWork) -> NDArray[np.bool_]:
-    return np.isin(work.action, (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.SET_AND_WAIT))
+    return _ENQUEUES[work.action]
 
 
 def _often_late(timeline: Timeline, latency: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
@@ -377,8 +382,9 @@ def _compare(length: NDArray[np.int64], key: NDArray[np.int64]) -> _Same:
     which, _ = numbered(key)
     counts = np.bincount(which)
     first = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    ordered = sorted_within(which, length, len(counts))
-    least, median = ordered[first + (FEW * counts).astype(np.int64)], ordered[first + counts // 2]
+    few, half = (FEW * counts).astype(np.int64), counts // 2
+    ordered = sorted_within(which, length, len(counts), few, half)
+    least, median = ordered[first + few], ordered[first + half]
     excess = median - least
     often = counts >= OFTEN
     usual = int(np.quantile(np.repeat(excess[often], counts[often]), 0.25)) if often.any() else 0
@@ -476,12 +482,13 @@ def _share_out(
 def _medians(group: NDArray[np.int64], value: NDArray[np.number], total: NDArray[np.integer]) -> NDArray[np.float64]:
     """Return the median of each group's values; -1 if a group has few of its `total` rows (shape (groups,))."""
     groups = len(total)
-    ordered = sorted_within(group, value, groups)
     counts = np.bincount(group, minlength=groups)
+    half = counts // 2
+    ordered = sorted_within(group, value, groups, half)
     first = np.concatenate(([0], np.cumsum(counts)[:-1]))
     medians = np.full(groups, -1.0)
     present = counts >= np.maximum(1, SEEN_SHARE * total)
-    medians[present] = ordered[(first + counts // 2)[present]]
+    medians[present] = ordered[(first + half)[present]]
     return medians
 
 

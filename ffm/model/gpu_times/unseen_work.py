@@ -67,7 +67,8 @@ def guess_unseen(
         equal, _ = numbered(site[told], work.copied[told])
         counts = np.bincount(equal)
         first = np.concatenate(([0], np.cumsum(counts)[:-1]))
-        least = sorted_within(equal, room[told], len(counts))[first + (FEW * counts).astype(np.int64)]
+        few = (FEW * counts).astype(np.int64)
+        least = sorted_within(equal, room[told], len(counts), few)[first + few]
         held = np.flatnonzero(room[rows] >= 0)
         place = np.searchsorted(told, rows[held])
         guess[held] = np.minimum(guess[held], least[equal[place]] // 2)
