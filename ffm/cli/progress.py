@@ -13,6 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ffm.cli.stage_events import EventSink
 from ffm.model.necessity.rules import REQUIRED
+from ffm.model.steps import Tell, untold
 from ffm.plain_text import plain
 from ffm.report.numbers import plural
 from ffm.results.documents import Baseline, Document, Memory
@@ -28,10 +29,11 @@ TITLES = {
 
 
 class StageLine:
-    """The line of a running stage."""
+    """The line of a running stage. `tell` is told each step that begins."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, tell: Tell = untold) -> None:
         self.title = title
+        self.tell = tell
         self.summary = ""
         self.wall_s = 0.0
 
@@ -75,7 +77,13 @@ def running(stage: str, subject: str) -> Iterator[StageLine]:
     began = time.monotonic()
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        progress.add_task(plain(f"stage {line.title}: {subject}"), total=None)
+        task = progress.add_task(plain(f"stage {line.title}: {subject}"), total=None)
+
+        def tell(step: str) -> None:
+            events.step(step)
+            progress.update(task, description=plain(f"stage {line.title}: {subject}: {step}"))
+
+        line.tell = tell
         yield line
     events.end(line.summary, line.wall_s)
     took = time.monotonic() - began

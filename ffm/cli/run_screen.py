@@ -32,6 +32,8 @@ class Stage:
     began: float | None = None
     took: float | None = None
     summary: str = ""
+    step: str = ""
+    """What it is doing, if it tells."""
 
 
 class RunScreen:
@@ -52,8 +54,11 @@ class RunScreen:
         return all(stage.began is None for stage in self._stages.values())
 
     def take(self, event: StageEvent) -> None:
-        """Note that a stage started or ended."""
+        """Note that a stage started, began a step or ended."""
         stage = self._stages[event.stage]
+        stage.step = event.step
+        if event.step:
+            return
         if not event.ended:
             stage.began = event.at
             return
@@ -89,7 +94,8 @@ class RunScreen:
                 yield _line(("✓", "green"), f"{padded}{stage.took:6.1f} s  {stage.summary}")
             elif stage.began is not None:
                 turning = SPINNER[int(now * SPINNER_HZ) % len(SPINNER)]
-                yield _line(turning, (padded, "bold"), f"{now - stage.began:6.0f} s  ", self._hope(name))
+                doing = Text(stage.step, "dim") if stage.step else self._hope(name)
+                yield _line(turning, (padded, "bold"), f"{now - stage.began:6.0f} s  ", doing)
             else:
                 yield _line(" ", (padded, "dim"), " " * 10, self._hope(name))
 

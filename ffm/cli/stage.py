@@ -237,7 +237,7 @@ def analysis(results: Path | None, scheduler: str | None, memory_mib: int | None
     with running("analysis", str(results)) as line, writing_to(results, "ffm stage analysis"):
         with spread_over(scheduler, results) as spread:
             memory_bytes = None if memory_mib is None else memory_mib << 20
-            found = run_analysis(ResultsFolder(results), spread.replays, memory_bytes)
+            found = run_analysis(ResultsFolder(results), spread.replays, memory_bytes, line.tell)
         # Without --results, the newest folder below ./results is shown, which is this one.
         chosen = "" if results.parent == Path("results") else f" --results {shlex.quote(str(results))}"
         places = sum(1 for site in found.sites if site.problem_count)

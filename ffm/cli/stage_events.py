@@ -13,7 +13,7 @@ VARIABLE = "FFM_STAGE_EVENTS"
 
 
 class StageEvent(msgspec.Struct, frozen=True):
-    """A stage starts, or has ended successfully."""
+    """A stage starts, begins a step, or has ended successfully."""
 
     stage: str
     at: float
@@ -23,6 +23,8 @@ class StageEvent(msgspec.Struct, frozen=True):
     """What a completed stage found."""
     wall_s: float = 0.0
     """How long the program ran in it; 0 in stages that do not run it."""
+    step: str = ""
+    """The step that begins."""
 
 
 class EventSink:
@@ -36,6 +38,10 @@ class EventSink:
     def begin(self) -> None:
         """Report that the stage starts."""
         self._write(StageEvent(self._stage, time.monotonic()))
+
+    def step(self, step: str) -> None:
+        """Report that a step of the stage begins."""
+        self._write(StageEvent(self._stage, time.monotonic(), step=step))
 
     def end(self, summary: str, wall_s: float) -> None:
         """Report that the stage has ended successfully, and what it found."""

@@ -47,7 +47,8 @@ from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.faster import Faster, FasterRun, faster_run
 from ffm.model.gpu_times.inference import GpuTimes, Inference
-from ffm.model.grouping import grouped
+from ffm.model.grouping import grouped, parts
+from ffm.model.steps import Tell, untold
 from ffm.model.thread_relations import find_family, related_threads, sharing_sites
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.waiting.fixed import SET_BYTES_A_NANOSECOND, Fixed, fixed_run
@@ -89,12 +90,18 @@ class Replay:
         inference: the GPU's times.
         elsewhere: replays several fixes, which visit so many rows together, possibly in other processes; by default
             one after the other. It is not part of what is pickled.
+        tell: is told how far replaying is; not pickled, either.
     """
 
     def __init__(
-        self, timeline: Timeline, work: DeviceWork, inference: Inference, elsewhere: Elsewhere | None = None
+        self,
+        timeline: Timeline,
+        work: DeviceWork,
+        inference: Inference,
+        elsewhere: Elsewhere | None = None,
+        tell: Tell = untold,
     ) -> None:
-        self._elsewhere = elsewhere
+        self._elsewhere, self._tell = elsewhere, tell
         self._timeline = timeline
         self._work = work
         self.inference = inference
@@ -135,7 +142,7 @@ class Replay:
         return related_threads(self._timeline, self._work, self._family, self.inference.order)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_elsewhere": None, "_known": {}}
+        return {**self.__dict__, "_elsewhere": None, "_tell": untold, "_known": {}}
 
     def expect(self, replays: int) -> None:
         """Say that about so many replays follow: compiling pays for many even if the table is small."""
@@ -176,8 +183,8 @@ class Replay:
         served = np.flatnonzero(takes_over)
         served = served[(timeline.problem[partner[served]] & Problem.UNNECESSARY_SYNCHRONIZATION) != 0]
         fixed = np.flatnonzero((timeline.problem != 0) & ~takes_over)
-        rows = np.concatenate([fixed, served])
-        of = label[np.concatenate([fixed, partner[served]])]
+        rows = np.concatenate([fixed, served]) if len(served) else fixed
+        of = label[np.concatenate([fixed, partner[served]]) if len(served) else fixed]
         group = np.where(of >= 0, group_of[np.maximum(of, 0)], -1) if len(group_of) else np.full(len(rows), -1)
         place = self._place[rows[group >= 0]]
         group = group[group >= 0].astype(np.int64)
@@ -194,8 +201,12 @@ class Replay:
         keys = [(hashlib.blake2b(fix.members.tobytes(), digest_size=16).digest(), fix.needed) for fix in fixes]
         fresh = {key: fix for key, fix in zip(keys, fixes, strict=True) if key not in self._known}
         if self._elsewhere is None:
-            found = [self.replayed(fix) for fix in fresh.values()]
+            found = []
+            for number, fix in enumerate(fresh.values(), 1):
+                self._tell(f"replaying fix {number} of {len(fresh)}")
+                found.append(self.replayed(fix))
         else:
+            self._tell(f"replaying {len(fresh)} fixes")
             visits = 4 * sum(self._visits(fix) for fix in fresh.values())
             found = self._elsewhere(self, list(fresh.values()), visits)
         self._known.update(zip(fresh, found, strict=True))
@@ -228,9 +239,13 @@ class Replay:
         return Replayed(likely[1], max(low, 0.0), max(likely[2], fast[2], slow[1]), self._touched_s(fix))
 
     def _touched_s(self, fix: replay_kernels.Fix) -> float:
-        rows, inference = self.inference.order[fix.members], self.inference
-        work = np.maximum.reduce([times.gpu[rows] for times in (inference.likely, inference.slow, inference.fast)])
-        return float((self._timeline.duration[rows] + work).sum() / NANOSECONDS_IN_SECOND)
+        inference, duration = self.inference, self._timeline.duration
+        touched = 0
+        for part in parts(len(fix.members)):
+            rows = inference.order[fix.members[part]]
+            work = np.maximum.reduce([times.gpu[rows] for times in (inference.likely, inference.slow, inference.fast)])
+            touched += int((duration[rows] + work).sum())
+        return touched / NANOSECONDS_IN_SECOND
 
     def changed(self, faster: Faster) -> Replayed:
         """Return the seconds that the run saves if parts of it take less time; a negative saving counts as none."""

@@ -22,6 +22,7 @@ from ffm.model.gpu_times.inference import Inference, infer_gpu_times
 from ffm.model.grouping import numbered
 from ffm.model.hoisting import without_keeping
 from ffm.model.replay import Elsewhere, Replay, Replayed
+from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Timeline
 from ffm.results.analysis_document import Benefit, PinnedMemory, StageCost
 from ffm.results.documents import WaitLatency
@@ -116,6 +117,7 @@ class Estimates:
         proved: whether the problems are; otherwise intervals end at what they save at most.
         elsewhere: as for `ffm.model.replay.Replay`.
         spilling: where columns go that are too long for the memory; None for nowhere.
+        tell: is told the steps that take long.
     """
 
     def __init__(
@@ -132,23 +134,25 @@ class Estimates:
         proved: bool = True,
         elsewhere: Elsewhere | None = None,
         spilling: Spilling | None = None,
+        tell: Tell = untold,
     ) -> None:
         if work is not None and not keeps_memory:
             work = replace(work, partner=without_keeping(work.partner))
         self._timeline, self._work, self._copy_time, self._wall_s = timeline, work, copy_time, wall_s
         self._latency, self._variation, self._pinning, self._proved = latency, variation, pinning, proved
-        self._elsewhere, self._spilling = elsewhere, spilling
+        self._elsewhere, self._spilling, self._tell = elsewhere, spilling, tell
 
     @functools.cached_property
     def replay(self) -> Replay | None:
         """The replay of the run; None if nothing is known about the GPU."""
         if self._work is None:
             return None
+        self._tell("inferring when the GPU worked")
         late = not self._proved
         inference = infer_gpu_times(self._timeline, self._work, self._latency.least, anything_late=late)
         if self._spilling is not None:
             inference = spilled_inference(inference, self._spilling)
-        return Replay(self._timeline, self._work, inference, self._elsewhere)
+        return Replay(self._timeline, self._work, inference, self._elsewhere, self._tell)
 
     @functools.cached_property
     def _rests_on(self) -> str:
@@ -201,12 +205,16 @@ class Estimates:
         bound_s: NDArray[np.float64],
     ) -> list[Benefit]:
         """Subtract what pinning costs, for whichever of a group's sites that need pinned memory are best fixed."""
-        site = self._timeline.site
-        group = np.where(label >= 0, group_of[np.maximum(label, 0)], -1) if len(group_of) else np.full(len(site), -1)
-        pinned = (group >= 0) & (self._timeline.problem != 0) & self._is_one_of(self.before_pinning)[site]
+        pinned = np.flatnonzero(
+            self._is_one_of(self.before_pinning)[self._timeline.site] & (self._timeline.problem != 0)
+        )
+        of = label[pinned]
+        group = np.where(of >= 0, group_of[np.maximum(of, 0)], -1) if len(group_of) else np.full(len(of), -1)
+        pinned, group = pinned[group >= 0], group[group >= 0]
+        site = self._timeline.site[pinned]
         used: dict[int, set[int]] = {}
-        _, first = numbered(group[pinned], site[pinned])
-        for number, one in zip(group[pinned][first].tolist(), site[pinned][first].tolist(), strict=True):
+        _, first = numbered(group, site)
+        for number, one in zip(group[first].tolist(), site[first].tolist(), strict=True):
             used.setdefault(number, set()).add(one)
         best: dict[int, Benefit] = {}
         for count in range(len(self._pinned_together) + 1):
@@ -216,11 +224,13 @@ class Estimates:
                 renumbered = np.full(len(benefits), -1, np.int32)
                 renumbered[numbers] = np.arange(len(numbers))
                 regrouped = np.where(group_of >= 0, renumbered[np.maximum(group_of, 0)], -1)
-                left = pinned & ~self._is_one_of(fixed)[site]
-                if not left.any():
+                left = pinned[~self._is_one_of(fixed)[site]]
+                if not len(left):
                     found = [benefits[number] for number in numbers]
                 elif numbers:
-                    found = self._before_pinning(np.where(left, -1, label), regrouped, len(numbers), bound_s[numbers])
+                    without = label.copy()
+                    without[left] = -1
+                    found = self._before_pinning(without, regrouped, len(numbers), bound_s[numbers])
                 else:
                     found = []
                 for number, gross in zip(numbers, found, strict=True):

@@ -30,6 +30,7 @@ from ffm.model.gpu_times.inference import infer_likely_times
 from ffm.model.grouping import numbered
 from ffm.model.necessity.rules import AT_UNKNOWN_TIMES, REQUIRED, Comparison, Reason
 from ffm.model.replay import Elsewhere, Replay
+from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import Repetition
 from ffm.results.analysis_document import AllocationLink, Analysis, Matching, PinnedMemory, StageCost, Verdict
@@ -37,6 +38,7 @@ from ffm.results.chosen_sites import are_chosen
 from ffm.results.columns import Columns
 from ffm.results.documents import Baseline, Document, Memory, Run, SyncUse, Tracing, read_owned
 from ffm.results.folder import ResultsFolder, application_name
+from ffm.results.heap import give_back, kept_memory
 from ffm.results.identity import agreeing, begin_run
 from ffm.results.spilling import Spilling, rows_in_memory
 from ffm.results.tables import MappedColumns, stored_table
@@ -110,12 +112,15 @@ class _Joined:
 
 
 def run_analysis(
-    folder: ResultsFolder, elsewhere: Elsewhere | None = None, memory_bytes: int | None = None
+    folder: ResultsFolder,
+    elsewhere: Elsewhere | None = None,
+    memory_bytes: int | None = None,
+    tell: Tell = untold,
 ) -> Analysis:
     """Write `analysis.json` and the model's timeline from the documents of stages 1 to 4.
 
     `elsewhere` as for `ffm.model.replay.Replay`. If a run needs more than `memory_bytes`, its columns lie in files; by
-    default, that is a share of the free memory.
+    default, that is a share of the free memory. `tell` is told each step.
 
     Raises:
         DocumentError: A document or table of an earlier stage is missing, damaged, or of another program.
@@ -140,22 +145,20 @@ def run_analysis(
     on = begin_run(folder.root, "analysis", agreeing(folder.root, stages))
     own = own_baseline and own_tracing and own_memory and own_sync_use
     spilling = Spilling(folder.root, rows_in_memory(memory_bytes))
-    findings = _findings(folder, on, baseline, tracing, memory, sync_use, spilling)
-    return write_results(findings, folder.root, own=own, elsewhere=elsewhere, spilling=spilling)
-
-
-def _findings(
-    folder: ResultsFolder,
-    on: dict[str, str],
-    baseline: Baseline,
-    tracing: Tracing,
-    memory: Memory,
-    sync_use: SyncUse,
-    spilling: Spilling,
-) -> Findings:
-    """Join what the stages found, and take the probes out of the run's times."""
+    tell("reading what the stages found")
     columns = stored_table(tracing, "events", EVENTS, folder.root)
-    traced = _traced_findings(folder, on, columns, baseline, tracing, memory, sync_use, spilling)
+    with kept_memory(len(columns["start"]) <= spilling.most_rows):
+        tell("joining the runs")
+        traced = _traced_findings(folder, on, columns, baseline, tracing, memory, sync_use, spilling)
+        tell("taking out what measuring cost")
+        findings = _without_measuring(traced, columns, tracing, spilling)
+        del traced
+        give_back()
+        return write_results(findings, folder.root, own=own, elsewhere=elsewhere, spilling=spilling, tell=tell)
+
+
+def _without_measuring(traced: Findings, columns: MappedColumns, tracing: Tracing, spilling: Spilling) -> Findings:
+    """Take the probes out of the run's times."""
     columns.release()
     assert traced.work is not None
     timeline = _without_probes(traced.timeline, traced.work, columns["probe"], tracing.wait_latency.least)

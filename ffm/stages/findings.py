@@ -23,6 +23,7 @@ from ffm.model.names import base_name
 from ffm.model.necessity.rules import Comparison
 from ffm.model.replay import Elsewhere
 from ffm.model.sequences import FoundSequence, Membership, find_sequences
+from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.waiting.path import places_of
 from ffm.results.analysis_document import (
@@ -46,6 +47,7 @@ from ffm.results.analysis_document import (
 from ffm.results.call_sites import Place, place_of_allocation, place_of_call, runtime_modules
 from ffm.results.documents import NOT_MEASURED, Module, Run, Sampled, Stack, WaitLatency, write_document
 from ffm.results.estimates import Estimates, Variation
+from ffm.results.heap import give_back
 from ffm.results.presumed import Presumed, presumed
 from ffm.results.spilling import Spilling
 from ffm.results.stored import ANALYSIS_FILE, TIMELINE_FILE
@@ -150,14 +152,16 @@ def write_results(
     own: bool = False,
     elsewhere: Elsewhere | None = None,
     spilling: Spilling | None = None,
+    tell: Tell = untold,
 ) -> Analysis:
     """Analyse, and write the document and its timeline into a folder, which is created if necessary.
 
-    `own` is whether this user measured them; `elsewhere` and `spilling` are as for `Estimates`. The document comes
-    last, so that a folder with a document has all of its files.
+    `own` is whether this user measured them; `elsewhere`, `spilling` and `tell` are as for `Estimates`. The document
+    comes last, so that a folder with a document has all of its files.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    analysis, membership = analyse(findings, elsewhere, spilling, WaitingFiles(folder))
+    analysis, membership = analyse(findings, elsewhere, spilling, WaitingFiles(folder), tell)
+    tell("writing the results")
     save_timeline(findings.timeline, folder / TIMELINE_FILE, membership.line, findings.work)
     return write_document(analysis, folder / ANALYSIS_FILE, own=own)
 
@@ -167,13 +171,14 @@ def analyse(
     elsewhere: Elsewhere | None = None,
     spilling: Spilling | None = None,
     files: WaitingFiles | None = None,
+    tell: Tell = untold,
 ) -> tuple[Analysis, Membership]:
     """Compute benefits and groups. The membership's sequences are those of the document; other rows have -1.
 
-    `elsewhere` and `spilling` are as for `Estimates`. What the run waited for is written into `files`: there is too
-    much of it to return.
+    `elsewhere`, `spilling` and `tell` are as for `Estimates`. What the run waited for is written into `files`: there is
+    too much of it to return.
     """
-    analysis, membership, estimates = _without_path(findings, elsewhere, spilling)
+    analysis, membership, estimates = _without_path(findings, elsewhere, spilling, tell)
     timeline = findings.timeline
     if estimates.replay is None or findings.work is None or not len(timeline):
         if files is not None:
@@ -182,6 +187,8 @@ def analyse(
     inference, threads = estimates.replay.inference.work_alone(), estimates.replay.threads
     tried = estimates if len(timeline) <= LONGEST_TRIED else None
     del estimates  # finding the path takes as much memory again
+    give_back()
+    tell("following the critical path")
     run = likely_path(timeline, findings.work, inference, threads)
     if files is not None:
         files.write(run.graph, run.stretches, run.meetings)
@@ -193,20 +200,16 @@ def analyse(
 
 
 def _without_path(
-    findings: Findings, elsewhere: Elsewhere | None, spilling: Spilling | None
+    findings: Findings, elsewhere: Elsewhere | None, spilling: Spilling | None, tell: Tell
 ) -> tuple[Analysis, Membership, Estimates]:
     """Compute everything but the run's critical path; also return the estimates."""
     timeline, number = findings.timeline, len(findings.sites)
-    each_site = np.arange(number, dtype=np.int32)
-    sums = totals(timeline, timeline.site, each_site, number)
+    sums = totals(timeline, timeline.site, np.arange(number, dtype=np.int32), number)
     bound_s = bound_by_stack(sums) if findings.bound_s is None else findings.bound_s
     moved = np.array([site.bytes for site in findings.sites], np.int64) * (sums.kind == Kind.TRANSFER)
     copy_time = copy_times(moved, sums.count, sums.total, sums.wait)
     variation = Variation.of(findings.costs, findings.probes_s, findings.work)
-    estimates = Estimates(
-        timeline, findings.work, copy_time, findings.wall_s, findings.wait_latency, variation, findings.pinning,
-        elsewhere=elsewhere, spilling=spilling,
-    )  # fmt: skip
+    estimates = _estimates(findings, copy_time, variation, elsewhere, spilling, tell)
     benefits = estimates.of_sites([[index] for index in range(number)], bound_s)
     sites = _sites(findings, _places(findings), sums, benefits, copy_time, estimates.before_pinning)
     sequences, membership, note = _sequences(findings, estimates, number)
@@ -244,6 +247,28 @@ def _without_path(
         notes=findings.notes + note + _process_note(findings),
     )
     return analysis, membership, estimates
+
+
+def _estimates(
+    findings: Findings,
+    copy_time: NDArray[np.int64],
+    variation: Variation,
+    elsewhere: Elsewhere | None,
+    spilling: Spilling | None,
+    tell: Tell,
+) -> Estimates:
+    return Estimates(
+        findings.timeline,
+        findings.work,
+        copy_time,
+        findings.wall_s,
+        findings.wait_latency,
+        variation,
+        findings.pinning,
+        elsewhere=elsewhere,
+        spilling=spilling,
+        tell=tell,
+    )
 
 
 def _places(findings: Findings) -> list[Place]:

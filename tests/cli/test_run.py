@@ -160,6 +160,15 @@ def test_events_come_in_order_and_whole(tmp_path: Path, monkeypatch: pytest.Monk
     assert reader.news() == [StageEvent("memory", 2.0, True, "ran", 1.5)]
 
 
+def test_a_stage_tells_what_it_is_doing() -> None:
+    screen = RunScreen("measuring app", {"analysis": 9.0}, clock=lambda: 5.0)
+    screen.take(StageEvent("analysis", 1.0))
+    screen.take(StageEvent("analysis", 2.0, step="replaying fix 3 of 10"))
+    assert any("5 analysis" in line and "4 s  replaying fix 3 of 10" in line for line in _drawn(screen, 80))
+    screen.take(StageEvent("analysis", 5.0, True, "2 call sites with problems"))
+    assert any("4.0 s  2 call sites" in line for line in _drawn(screen, 80))
+
+
 def test_nothing_is_told_where_nobody_asks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.chdir(tmp_path)

@@ -1,0 +1,12 @@
+"""What a long computation is doing: told to whoever shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Tell = Callable[[str], None]
+"""Is told each step when it begins, in a few words such as "joining the runs"."""
+
+
+def untold(step: str) -> None:
+    """Tell nobody."""
