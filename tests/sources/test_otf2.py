@@ -57,7 +57,7 @@ def run_of(name: str) -> tuple[ProfiledRun, Meetings, CriticalPath]:
     run = profiled_run(profile, profile.calls.name.astype(np.int32))
     assert run.work.awaits is not None
     graph = graph_of(run)
-    meetings = told_meetings(run.timeline, run.work.awaits)
+    meetings = told_meetings(run.timeline, run.work.awaits, run.work.process_of_thread)
     return run, meetings, find_path(run.timeline, run.work, graph, meetings=meetings)
 
 

@@ -43,11 +43,12 @@ class Meetings:
         return np.asarray(self.came[self.last][self.number] - self.came, np.int64)
 
 
-def told_meetings(timeline: Timeline, awaits: NDArray[np.int32]) -> Meetings:
-    """Return where rows waited for the start of rows of other threads (`DeviceWork.awaits`). O(n log n).
+def told_meetings(timeline: Timeline, awaits: NDArray[np.int32], process_of_thread: NDArray[np.int32]) -> Meetings:
+    """Return where rows waited for the begin of rows of other threads (`DeviceWork.awaits`). O(n log n).
 
     All that wait for one row meet there, if it begins while they last. What a thread does counts from the end of its
-    row of the meeting before.
+    row of the meeting before, or of the start of its team. Where processes meet, it counts from their meeting before:
+    those of a process's own threads in between are part of what it did (there, 5.2).
     """
     comes = timeline.start[awaits.clip(0)] if len(awaits) else timeline.start
     within = (timeline.start < comes) & (comes < timeline.start + timeline.duration)
@@ -58,15 +59,27 @@ def told_meetings(timeline: Timeline, awaits: NDArray[np.int32]) -> Meetings:
     place[by_time] = np.arange(len(by_time))
     row = np.concatenate((waiting, by_time))
     number = np.concatenate((place[awaits[waiting]], np.arange(len(by_time))))
+    process = process_of_thread[timeline.thread]
+    outside = np.zeros(len(by_time), np.bool_)
+    outside[place[awaits[waiting]]] |= process[waiting] != process[awaits[waiting]]
     order = np.lexsort((row, number))
     row, number = row[order], number[order]
-    meets = np.unique(row)
+    begun = np.flatnonzero((awaits >= 0) & (timeline.wait == 0))
+    since = _last_met(timeline, row, np.unique(np.concatenate((row, begun, awaits[begun]))))
+    across = outside[number]
+    since[across] = _last_met(timeline, row[across], np.unique(row[across]))
+    return Meetings(number, timeline.thread[row].astype(np.int64), since, timeline.start[row])
+
+
+def _last_met(timeline: Timeline, row: NDArray[np.int64], meets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return when the threads of rows left the last of the rows before, ascending, at which they met others; the begin
+    of the thread if there is none.
+    """
     before = np.searchsorted(meets, row) - 1
     own = (before >= 0) & (timeline.thread[meets[before.clip(0)]] == timeline.thread[row])
     first = timeline.start[np.searchsorted(timeline.thread, timeline.thread[row])]
     left = (timeline.start + timeline.duration)[meets[before.clip(0)]] if len(meets) else first
-    since = np.minimum(np.where(own, left, first), timeline.start[row])
-    return Meetings(number, timeline.thread[row].astype(np.int64), since, timeline.start[row])
+    return np.asarray(np.minimum(np.where(own, left, first), timeline.start[row]), np.int64)
 
 
 def joined_teams(timeline: Timeline, threads: Threads) -> Meetings:
