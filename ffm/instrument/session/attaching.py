@@ -72,7 +72,7 @@ def scripted(device: Any, process_id: int, agent: str) -> tuple[Any, Any, queue.
             messages = _messages_of(script)
             script.load()
             return session, script, messages
-        except frida.TransportError:
+        except _CLOSED:
             if _has_ended(process_id) or time.monotonic() > end:
                 raise
             time.sleep(TICK)
@@ -99,6 +99,9 @@ def _cancel_in_time(process_id: int, cancellable: frida.Cancellable, over: threa
             cancellable.cancel()
             return
 
+
+_CLOSED = (frida.TransportError, frida.ProtocolError)
+"""What Frida raises if a connection is closed: the second one where that shows while the agent starts."""
 
 _FAILURES = tuple(kind for kind in vars(frida).values() if isinstance(kind, type) and issubclass(kind, Exception))
 """What Frida raises if it cannot attach, if the agent cannot start, or if the process ends meanwhile."""
