@@ -327,11 +327,11 @@ class _Lookup:
         self._holder = holder
 
     def find(self, process: NDArray[np.int64], correlation: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the place of each call among the outermost ones; -1 if there is none."""
+        """Return the place of each call among the outermost ones; -1 if there is none. CUPTI counts from 1."""
         wanted = np.empty(len(process), self._key.dtype)
         wanted["process"], wanted["correlation"] = process, correlation
         place = np.searchsorted(self._key, wanted).clip(max=len(self._key) - 1)
-        return np.where((self._key[place] == wanted) & (correlation >= 0), self._holder[self._order[place]], -1)
+        return np.where((self._key[place] == wanted) & (correlation > 0), self._holder[self._order[place]], -1)
 
 
 class _Streams:

@@ -362,7 +362,7 @@ class _Lookup:
         wanted = _keys(file, correlation)
         first = np.searchsorted(self._keys, wanted)
         last = np.searchsorted(self._keys, wanted, side="right") - 1
-        found = np.where((last >= first) & (correlation >= 0), self._order[first.clip(max=len(self._order) - 1)], -1)
+        found = np.where((last >= first) & (correlation > 0), self._order[first.clip(max=len(self._order) - 1)], -1)
         owners = np.where(found >= 0, self._process[found.clip(0)], -1)
         other = self._process[self._order[last.clip(0)]]
         unclear = np.flatnonzero((found >= 0) & (owners != other))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -162,3 +163,45 @@ def test_events_without_end_are_refused(tmp_path: Path, monkeypatch: pytest.Monk
     path.write_text(json.dumps({"traceEvents": [{"name": "x" * 5000}]}))
     with pytest.raises(DocumentError, match="has no list of events"):
         read_pytorch([path])
+
+
+def damaged_report(path: Path, damage: str) -> Path:
+    """Write a report of Nsight Systems that is damaged in one way."""
+    report = Report()
+    for turn in range(3):
+        begin = 100 * turn
+        number = 0 if damage == "numbers" else None
+        call = report.call("cudaLaunchKernel", begin, begin + 5)
+        end = begin + 2 if damage == "negative" else begin + 50
+        report.kernel("step", begin + 6, end, call if number is None else number)
+        report.call("cudaDeviceSynchronize", begin + 6, begin + 52)
+    report.write(path)
+    with sqlite3.connect(path) as database:
+        if damage == "numbers":
+            database.execute("update CUPTI_ACTIVITY_KIND_RUNTIME set correlationId = 0")
+        if damage == "tables":
+            for table in ("RUNTIME", "KERNEL"):
+                database.execute(f"drop table CUPTI_ACTIVITY_KIND_{table}")
+    database.close()
+    if damage == "cut":
+        path.write_bytes(path.read_bytes()[:5000])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("cut", "cannot be read as a report of Nsight Systems"),
+        ("tables", "contains no calls of CUDA"),
+        ("numbers", "has the correlation number of a recorded call"),
+        ("negative", "has rows that end before they start"),
+    ],
+)
+def test_the_command_refuses_a_damaged_report_and_leaves_nothing(
+    ffm: Ffm, tmp_path: Path, damage: str, said: str
+) -> None:
+    path = damaged_report(tmp_path / "report.sqlite", damage)
+    answer = ffm("import", "nsys", path, "--results", tmp_path / "results")
+    assert answer.code == 1 and said in answer.err
+    assert len(answer.err.splitlines()) == 1
+    assert not (tmp_path / "results").exists()

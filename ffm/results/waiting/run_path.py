@@ -50,7 +50,11 @@ class RunPath:
         cls, timeline: Timeline, work: DeviceWork, inference: Inference, times: GpuTimes, threads: Threads
     ) -> RunPath:
         """Find it, with one of the inference's timelines of the GPU."""
-        met = joined_teams(timeline, threads) if work.awaits is None else told_meetings(timeline, work.awaits, work.process_of_thread)
+        met = (
+            joined_teams(timeline, threads)
+            if work.awaits is None
+            else told_meetings(timeline, work.awaits, work.process_of_thread)
+        )
         graph = build_graph(timeline, work, inference, times)
         return cls(timeline, work, graph, met, find_stretches(timeline, work, graph, threads, met))
 

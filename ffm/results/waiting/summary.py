@@ -77,8 +77,9 @@ def _tried(estimates: Estimates, run: RunPath, found: Regions, number: int) -> R
 
 def no_more_than_the_path(run: RunPath, likely_s: float, factor: float, on_path_s: float) -> float:
     """What becomes faster, but stays, saves no more than it takes away from the path: the path is still as long as the
-    rest of it. Of several threads it is not known well enough who waits for whom to say so.
+    rest of it. Of several threads it is not known well enough who waits for whom to say so, unless a profiler told.
     """
-    if len(run.work.process_of_thread) == 1 and not math.isinf(factor):
+    known = len(run.work.process_of_thread) == 1 or run.work.awaits is not None
+    if known and not math.isinf(factor):
         return min(likely_s, on_path_s)
     return likely_s
