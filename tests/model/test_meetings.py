@@ -23,7 +23,7 @@ from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.bounds import find_bounds
 from ffm.model.waiting.graph import Graph, build_graph
 from ffm.model.waiting.meeting_blame import Shared, share_meetings
-from ffm.model.waiting.meetings import Meetings, joined_teams
+from ffm.model.waiting.meetings import Meetings, joined_teams, told_meetings
 from ffm.model.waiting.path import Part, Path
 
 MS = 1_000_000
@@ -255,3 +255,26 @@ def test_the_path_goes_on_before_the_first_call_of_who_came_last_to_a_meeting() 
 def joins(path: Path) -> None:
     assert (path.begin[1:] == path.end[:-1]).all()
     assert (path.end > path.begin).all()
+
+
+def test_what_counts_between_processes_begins_where_they_met_before() -> None:
+    """5.2. Two ranks meet at 10 ms, of which the first has a team of two threads: these meet at 30. At 60 ms the ranks
+    meet again, and the first one, which comes last, has worked for 50 ms since their meeting before.
+    """
+    # Rank 0: its main thread (0) and a member of the team (1). Rank 1: one thread (2).
+    rows = [
+        Row(0, 10, 1), Row(0, 30, 1), Row(0, 60, 1),
+        Row(1, 20, 11), Row(1, 32, 1),
+        Row(2, 5, 6), Row(2, 40, 21),
+    ]  # fmt: skip
+    timeline, _, _ = run_of(rows, [0] * len(rows))
+    awaits = np.full(len(rows), -1, np.int32)
+    awaits[[3, 5, 6]] = [1, 0, 2]
+    wait = np.zeros(len(rows), np.int64)
+    wait[[3, 5, 6]] = timeline.duration[[3, 5, 6]]
+    met = told_meetings(dataclasses.replace(timeline, wait=wait), awaits, np.array([0, 0, 1], np.int32))
+    last = met.last
+    assert (met.thread[last] == 0).all()
+    assert (met.came[last] // MS).tolist() == [10, 30, 60]
+    assert (met.since[last] // MS).tolist() == [10, 11, 11]
+    assert (met.waited[met.waited > 0] // MS).tolist() == [5, 10, 20]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from simulator import Call, Member, traced, traced_together
 
 from ffm.errors import FfmError
 from ffm.model.device import Action, DeviceWork
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.report.overview import overview
+from ffm.report.terminal.path import render_path
 from ffm.report.waiting.path import PathView, RegionBounds, change_view, fixed_view, path_view, region_view
 from ffm.report.waiting.shares import in_one_line
 from ffm.results.documents import Frame, Module, Stack
@@ -193,6 +196,14 @@ def test_the_first_screen_says_what_a_tenth_and_all_of_a_region_are_worth(view: 
     saved = {row.name: (row.tenth_s, row.gone_s) for row in view.regions}
     assert saved["solve"] == (pytest.approx(0.006), pytest.approx(0.040))
     assert saved["main"] == (pytest.approx(0.0027), pytest.approx(0.027))
+
+
+def test_a_region_that_was_not_replayed_has_no_saving(view: PathView) -> None:
+    rows = [dataclasses.replace(row, tenth_s=None, gone_s=None) if row.name == "main" else row for row in view.regions]
+    console = Console(width=80, file=StringIO(), record=True)
+    console.print(render_path(dataclasses.replace(view, regions=rows), 80))
+    main = next(line for line in console.export_text().splitlines() if " CPU main" in line)
+    assert main.split()[4:6] == ["-", "-"]
 
 
 def test_threads_wait_for_the_slowest_of_their_team(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def _regions(view: PathView, scale: Scale, width: int) -> list[RenderableType]:
         [
             scale.seconds(row.path_s),
             percent(row.path_percent),
-            *([scale.seconds(row.tenth_s or 0.0), scale.seconds(row.gone_s or 0.0)] if tried else []),
+            *([_tried(scale, row.tenth_s), _tried(scale, row.gone_s)] if tried else []),
             str(row.number),
             region_name(row),
         ]
@@ -232,3 +232,8 @@ def render_change(view: ChangeView, width: int = 80) -> RenderableType:
         paragraph(f"The changes take {scale.seconds(view.path_s)} away from the path as it is."),
     ]
     return Group(*parts)
+
+
+def _tried(scale: Scale, seconds: float | None) -> str:
+    """Return what a faster region would save, if that was replayed."""
+    return "-" if seconds is None else scale.seconds(seconds)
