@@ -158,7 +158,7 @@ def words_of(view: str, results: Path) -> list[str] | None:
     sequences = json.loads((results / "analysis.json").read_bytes())["sequences"]
     if not sequences:
         return None
-    return ["1"] if view == "sequence" else ["1", str(min(2, len(sequences[0]["operations"])))]
+    return ["1"] if view == "sequence" else ["1", str(max(len(sequences[0]["operations"]) - 1, 1))]
 
 
 def show(costs: list[Cost]) -> None:

@@ -201,6 +201,14 @@ class SequenceOperation(Record, frozen=True, kw_only=True):
     """`synchronization`, `transfer` or both."""
 
 
+class SequencePart(Record, frozen=True, kw_only=True):
+    """Operations `start` to `end` of a sequence, numbered from 1, both included, and what fixing them saves."""
+
+    start: Number
+    end: Number
+    benefit: Benefit
+
+
 class Sequence(Record, frozen=True, kw_only=True):
     """Problem operations up to the next necessary synchronization (dissertation 5.2)."""
 
@@ -209,6 +217,8 @@ class Sequence(Record, frozen=True, kw_only=True):
     ends_at: Number | None
     """Site of the necessary synchronization that ends it; None at the end of the run."""
     benefit: Benefit
+    parts: list[SequencePart] = msgspec.field(default_factory=list)
+    """All of its parts but the whole, in long runs; empty if a viewing command estimates them."""
 
 
 class KeptWait(Record, frozen=True, kw_only=True):

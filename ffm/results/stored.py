@@ -220,8 +220,12 @@ def subsequence(
             f"sequence {sequence} has operations 1 to {len(operations)}, so {start} to {end} is not "
             f"part of it; `ffm sequence {sequence}` lists them."
         )
-    benefit = document.sequences[sequence - 1].benefit
-    if (start, end) != (1, len(operations)) or benefit.replay_s is None:
+    found = document.sequences[sequence - 1]
+    known = {(part.start, part.end): part.benefit for part in found.parts}
+    if found.benefit.replay_s is not None:
+        known[1, len(operations)] = found.benefit
+    benefit = known.get((start, end))
+    if benefit is None:
         benefit = results.estimates.of_rows(results.membership.rows_of(sequence - 1, start - 1, end - 1))
     chosen = estimator or ("carry" if benefit.replay_s is None else "replay")
     seconds = seconds_by(benefit, chosen)

@@ -55,6 +55,7 @@ from ffm.results.timeline_file import save_timeline
 from ffm.results.waiting.files import WaitingFiles
 from ffm.results.waiting.run_path import agreed_share, likely_path
 from ffm.results.waiting.summary import summarize
+from ffm.stages.sequence_parts import with_parts
 
 LONGEST_TRIED = 1_000_000
 """Of a run with more operations it is not replayed what faster regions would save, so that less memory is needed."""
@@ -213,6 +214,7 @@ def _without_path(
     benefits = estimates.of_sites([[index] for index in range(number)], bound_s)
     sites = _sites(findings, _places(findings), sums, benefits, copy_time, estimates.before_pinning)
     sequences, membership, note = _sequences(findings, estimates, number)
+    sequences = with_parts(sequences, membership, estimates, len(timeline))
     analysis = Analysis(
         runs=findings.runs,
         run=findings.run,

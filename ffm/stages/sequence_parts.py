@@ -1,0 +1,43 @@
+"""What fixing parts of sequences saves, estimated in stage 5 where a viewing command would take long to do it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Several
+
+import msgspec
+
+from ffm.model.sequences import Membership
+from ffm.results.analysis_document import Sequence, SequencePart
+from ffm.results.estimates import Estimates
+
+LONG_ROWS = 200_000
+"""Estimating a part of a shorter run takes a viewing command about a second."""
+
+ROWS = 50_000_000
+"""Rows of all parts together: a part takes stage 5 up to half a microsecond for each row of the run."""
+
+LEAST = 4
+"""At least so many parts are estimated, however long the run is."""
+
+
+def with_parts(sequences: Several[Sequence], membership: Membership, estimates: Estimates, rows: int) -> list[Sequence]:
+    """Return a long run's sequences with what their parts save, those of the first sequences, as many as are
+    affordable. All parts of a sequence are estimated, or none; the whole is no part.
+    """
+    left = max(ROWS // max(rows, 1), LEAST) if rows >= LONG_ROWS and estimates.replay is not None else 0
+    found = []
+    for number, sequence in enumerate(sequences):
+        lines = len(sequence.operations)
+        parts = [(first, last) for first in range(lines) for last in range(first, lines) if last - first + 1 < lines]
+        if len(parts) > left:
+            found.append(sequence)
+            continue
+        left -= len(parts)
+        estimated = [
+            SequencePart(
+                start=first + 1, end=last + 1, benefit=estimates.of_rows(membership.rows_of(number, first, last))
+            )
+            for first, last in parts
+        ]
+        found.append(msgspec.structs.replace(sequence, parts=estimated))
+    return found
