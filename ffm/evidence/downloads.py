@@ -10,11 +10,11 @@ from ffm.evidence.program_order import access_rows
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.results.analysis_document import DownloadUse
-from ffm.results.columns import LONGEST, Column, Columns, Table, identity, size
+from ffm.results.columns import LONGEST, Column, Columns, Table, number_of, size
 
 DOWNLOADS = Table(
     {
-        **identity(),
+        "stack": number_of("stacks"),
         "bytes": size(),
         "touched": size(),
         "first": Column(np.int64, least=0, most=LONGEST),
@@ -25,7 +25,7 @@ DOWNLOADS = Table(
         "does the first touch come before the last": lambda columns: bool((columns["first"] <= columns["last"]).all()),
     },
 )
-"""What `followed_downloads` returns, and which operation each row is."""
+"""What `followed_downloads` returns, and from where each row's download was called."""
 
 
 def followed_downloads(columns: Columns, recording: Recording) -> tuple[NDArray[np.int64], Columns]:

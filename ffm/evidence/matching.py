@@ -55,7 +55,7 @@ class Alignment:
             return rows_of(table, self._among)
         place = np.searchsorted(self._lines, _lines_of(table, self._span))
         thread = self._paired[place] if len(place) else table["thread"]
-        return rows_of({**table, "thread": thread}, self._among)
+        return rows_of({name: table[name] for name in IDENTITY} | {"thread": thread}, self._among)
 
 
 def align(tables: Sequence[Columns], among: Columns) -> Alignment:

@@ -16,7 +16,7 @@ from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.model.grouping import numbered, ranks_within
 from ffm.model.timeline import Kind
-from ffm.results.columns import LONGEST, Column, Columns, Table, duration, identity, size, time
+from ffm.results.columns import Column, Columns, Table, duration, identity, size, time
 
 PRIVATE = "private"
 """Function name of a wait under no public call."""
@@ -73,12 +73,11 @@ EVENTS = Table(
         "function": FUNCTION,
         "flags": Column(np.int32, least=0, most=0xFFFF),
         "result": Column(np.int32),
-        "number": Column(np.int64, least=0, most=LONGEST),
         "kind": Column(np.uint8, most=max(Kind)),
     },
     {"do operations come by process, thread and start": lambda columns: _are_in_order(columns)},
 )
-"""What `operation_columns` returns."""
+"""What stages after the traced run read of what `operation_columns` returns."""
 
 
 def _are_in_order(columns: Columns) -> bool:

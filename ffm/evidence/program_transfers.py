@@ -56,13 +56,8 @@ def judged_transfers(columns: Columns, recording: Recording) -> tuple[NDArray[np
     rows, least = np.unique(operation[order], return_index=True)
     chosen = order[least]
     first = found.first[chosen]
-    moved = np.bincount(operation, weights=contents.bytes, minlength=len(columns["start"]))[rows]
-    repeated = np.bincount(operation, weights=found.share * contents.bytes, minlength=len(columns["start"]))[rows]
-    return rows, Repetitions(
-        kind=found.kind[chosen],
-        first=np.where(first >= 0, operation[np.maximum(first, 0)], -1),
-        share=repeated / np.maximum(moved, 1),
-    )
+    first = np.where(first >= 0, operation[np.maximum(first, 0)], -1)
+    return rows, Repetitions(kind=found.kind[chosen], first=first)
 
 
 def _at_the_edges(

@@ -77,8 +77,6 @@ class Repetitions:
     """A value of `Repetition`."""
     first: NDArray[np.int64]
     """Row of the first content with these bytes, to the same destination except for `COPY`; -1 if unknown."""
-    share: NDArray[np.float64]
-    """Share of the bytes that repeats at the same places, 0 to 1."""
 
 
 def repeated_transfers(contents: Contents, parts: Parts) -> Repetitions:
@@ -115,8 +113,7 @@ def repeated_transfers(contents: Contents, parts: Parts) -> Repetitions:
         -1,
     )
     first[kind == Repetition.NEEDED] = -1
-    share = np.where(np.isin(kind, (Repetition.NO_OP, Repetition.REPEAT)), 1.0, share)
-    return Repetitions(kind=kind, first=first, share=share)
+    return Repetitions(kind=kind, first=first)
 
 
 def _shares(contents: Contents, parts: Parts) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

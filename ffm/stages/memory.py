@@ -38,7 +38,7 @@ from ffm.model.edges import judgeable
 from ffm.model.necessity.rules import Necessity, Operations, Reason, Role, Scope, Uses, needed_synchronizations
 from ffm.model.transfers import Repetition
 from ffm.results.chosen_sites import are_chosen
-from ffm.results.columns import LONGEST, Column, Columns, Table, duration, identity, number_of, size, time
+from ffm.results.columns import Column, Columns, Table, duration, identity, number_of
 from ffm.results.documents import Baseline, Memory, Tracing, write_document
 from ffm.results.identity import read_latest
 from ffm.results.tables import stored_table, write_table
@@ -59,7 +59,6 @@ SYNCHRONIZATIONS = Table(
         **identity(),
         "reason": Column(np.uint8, among=lambda: list(Reason)),
         "keep_stack": number_of("stacks", none=True),
-        "first_use": Column(np.int64, least=-1, most=LONGEST),
     }
 )
 
@@ -68,8 +67,6 @@ TRANSFERS = Table(
         **identity(),
         "kind": Column(np.uint8, among=lambda: list(Repetition)),
         "first_stack": number_of("stacks", none=True),
-        "share": Column(np.float64, least=0, most=1),
-        "bytes": size(),
     }
 )
 
@@ -79,8 +76,6 @@ ACCESSES = Table(
         "function": FUNCTION,
         "synchronization_function": FUNCTION,
         **{f"synchronization_{name}": column for name, column in identity().items() if name != "process"},
-        "address": Column(np.uint64),
-        "time": time(),
     }
 )
 
@@ -222,7 +217,7 @@ def _judged(
         "synchronizations": _of_chosen(_synchronization_table(part, necessity), "stack", among),
         "transfers": _of_chosen(transfers, "stack", among),
         "accesses": _of_chosen(_access_table(part, uses, necessity), "synchronization_stack", among),
-        "downloads": _of_chosen({**_identity(part, followed), **used}, "stack", among),
+        "downloads": _of_chosen({"stack": part["stack"][followed], **used}, "stack", among),
         "gpu-times": _gpu_time_table(part, recording),
     }
 
@@ -331,7 +326,6 @@ def _synchronization_table(columns: Columns, necessity: Necessity) -> Columns:
         **_identity(columns, rows),
         "reason": necessity.reason[rows],
         "keep_stack": np.where(keep >= 0, columns["stack"][np.maximum(keep, 0)], -1).astype(np.int32),
-        "first_use": necessity.first_use[rows],
     }
 
 
@@ -342,8 +336,6 @@ def _transfer_table(columns: Columns, recording: Recording) -> Columns:
         **_identity(columns, rows),
         "kind": found.kind,
         "first_stack": np.where(found.first >= 0, columns["stack"][np.maximum(found.first, 0)], -1).astype(np.int32),
-        "share": found.share,
-        "bytes": columns["bytes"][rows],
     }
 
 
@@ -360,8 +352,6 @@ def _access_table(columns: Columns, uses: RecordedUses, necessity: Necessity) ->
         "synchronization_stack": columns["stack"][relied],
         "synchronization_occurrence": columns["occurrence"][relied],
         "synchronization_thread": columns["thread"][relied],
-        "address": uses.recorded["address"][use],
-        "time": uses.model.time[use],
     }
 
 

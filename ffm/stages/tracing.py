@@ -12,7 +12,7 @@ from ffm.evidence.compiling import compiled_modules
 from ffm.evidence.host_memory import host_memory_columns
 from ffm.evidence.marked_iterations import marked_iterations
 from ffm.evidence.named_work import context_devices, launched_kernels
-from ffm.evidence.operations import operation_columns
+from ffm.evidence.operations import EVENTS, operation_columns
 from ffm.evidence.stack_table import StackTable
 from ffm.evidence.thread_lives import recorded_lives
 from ffm.instrument.probing.device import compute_capability
@@ -105,7 +105,7 @@ def record_tracing(measured: Measurement, request: Request) -> Tracing:
     columns = operation_columns(measured.recordings, stacks)
     host_memory = host_memory_columns(measured.recordings, stacks)
     cost = float(np.median(columns["probe"])) if len(columns["probe"]) else 0.0
-    write_table(columns, request.folder.table("tracing-events"))
+    write_table({name: columns[name] for name in EVENTS.columns}, request.folder.table("tracing-events"))
     write_table(host_memory, request.folder.table("tracing-host-memory"))
     times = _driver_times(measured)
     document = Tracing(

@@ -74,7 +74,6 @@ def test_the_last_wait_before_a_use_is_needed_and_earlier_ones_only_without_it()
     )
     assert reasons(found) == [Reason.LATER_COVERS, Reason.RESULT_USED]
     assert found.keep.tolist() == [-1, 2, -1]
-    assert found.first_use.tolist() == [-1, -1, 15]
 
 
 def test_a_use_before_a_wait_does_not_rely_on_it() -> None:
@@ -160,7 +159,6 @@ def test_what_may_come_at_any_time_may_come_before_the_first_use_that_was_seen()
     for surer, reason in ((Role.UNWATCHED, Reason.NOT_WATCHED), (Role.HOST_FUNCTION, Reason.HOST_FUNCTION)):
         found = needed_synchronizations(rows, used((0, 0, surer), (0, 500, Role.RESULT)))
         assert found.reason.tolist()[1:] == [reason, Reason.NOTHING_RELIES]
-        assert found.first_use.tolist()[1:] == [-1, -1]
 
 
 def test_work_that_another_process_may_use_needs_the_first_wait() -> None:

@@ -12,10 +12,19 @@ from typing import Any
 
 import orjson
 import pytest
+from numpy.typing import NDArray
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from ffm.results.analysis_document import Analysis, Site
+from ffm.results.columns import Table
+from ffm.results.documents import Document
+from ffm.results.folder import ResultsFolder
 from ffm.results.stored import open_results
+from ffm.results.tables import MappedColumns, stored_table
+from ffm.stages import analysis as analysis_stage
+from ffm.stages import sync_use
+from ffm.stages.measure import Request
+from ffm.stages.registry import TABLES
 from ffm.vgpu.paths import sample
 from tests.conftest import ROOT, Ffm
 from tests.processes import run_to_end
@@ -156,6 +165,37 @@ def test_every_stage_is_exported_whole(ffm: Ffm, results: Path, stage: str) -> N
     assert content["tables"].keys() == named
     for table in content["tables"].values():
         assert len({len(column) for column in table.values()}) == 1
+
+
+def test_the_stages_read_every_column_that_they_store(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What only `ffm export` dumps is dead weight in each run's results."""
+    unread: dict[tuple[str, str], set[str]] = {
+        (stage, name): set(table.columns) for stage, tables in TABLES.items() for name, table in tables.items()
+    }
+
+    class Noting(MappedColumns):
+        stored: tuple[str, str]
+
+        def __getitem__(self, name: str) -> NDArray[Any]:
+            unread[self.stored].discard(name)
+            return super().__getitem__(name)
+
+    def noting(document: Document, name: str, table: Table, folder: Path) -> MappedColumns:
+        columns = Noting(stored_table(document, name, table, folder), b"")
+        columns.stored = document.format.removeprefix("ffm.").replace("_", "-"), name
+        return columns
+
+    copy = tmp_path / "copy"
+    shutil.copytree(results, copy)
+    for module in (analysis_stage, sync_use):
+        monkeypatch.setattr(module, "stored_table", noting)
+    folder = ResultsFolder(copy)
+    command = open_results(copy).document.command
+    sync_use.run_sync_use(Request(command, folder, 60.0))
+    analysis_stage.run_analysis(folder)
+    assert {table: columns for table, columns in unread.items() if columns} == {}
 
 
 def test_each_free_in_the_loop_names_its_allocation(ffm: Ffm, results: Path) -> None:

@@ -242,8 +242,6 @@ class Necessity:
     """A value of `Reason`."""
     keep: NDArray[np.int64]
     """For `Reason.LATER_COVERS`, the row of the synchronization that must stay; otherwise -1."""
-    first_use: NDArray[np.int64]
-    """For required ones, the time from the end to the earliest access that relies on it; -1 if unknown."""
     credited: NDArray[np.int64]
     """Shape (c, 2): a row of the uses, and the row of a synchronization that it relies on."""
 
@@ -306,8 +304,7 @@ def needed_synchronizations(
     conditional = (reason == Reason.NOTHING_RELIES) & (keep >= 0)
     reason[conditional] = Reason.LATER_COVERS
     keep[~conditional] = -1
-    pairs = np.concatenate(credited)
-    return Necessity(reason, keep, _first_uses(operations, uses, pairs, reason), pairs)
+    return Necessity(reason, keep, np.concatenate(credited))
 
 
 def _reasons_at_first(operations: Operations, unwatched_memory: bool) -> NDArray[np.uint8]:
@@ -328,18 +325,6 @@ def _require(reason: NDArray[np.uint8], rows: NDArray[np.int64], why: Reason) ->
     """Give rows a reason unless they have a stronger one or get no verdict."""
     weaker = np.isin(reason[rows], (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
     reason[rows[weaker]] = why
-
-
-def _first_uses(
-    operations: Operations, uses: Uses, credited: NDArray[np.int64], reason: NDArray[np.uint8]
-) -> NDArray[np.int64]:
-    far = np.iinfo(np.int64).max
-    first = np.full(len(operations.start), far, np.int64)
-    touching = np.isin(uses.role[credited[:, 0]], (Role.RESULT, Role.SOURCE, Role.OWN_SOURCE, Role.RELEASED))
-    rows = credited[touching, 1]
-    np.minimum.at(first, rows, np.maximum(uses.time[credited[touching, 0]] - operations.end[rows], 0))
-    first[(first == far) | np.isin(reason, list(AT_UNKNOWN_TIMES)) | ~_is_required(reason)] = -1
-    return first
 
 
 def _knowledge(threads: NDArray[np.int64], times: NDArray[np.int64], handovers: Handovers) -> NDArray[np.int64]:
